@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The registry of policies: built-in policies, policies in shared objects, aliases of policies, and the values of their
-   parameters. A new policy or alias needs one line in its table. Orders of the queue policy are listed in
-   policies/queue/order/order.h. */
+   parameters; and job routers in shared objects. A new policy or alias needs one line in its table. Orders of the queue
+   policy are listed in policies/queue/order/order.h. */
 
 #include "headroom/policies.h"
 #include "headroom/policy.h"
@@ -244,4 +244,50 @@ void hr_policy_choice_finish(struct hr_policy_choice *choice) {
   free(choice->params);
   hr__plugin_close(choice->library);
   *choice = (struct hr_policy_choice){0};
+}
+
+/* ---- Job routers in shared objects ------------------------------------------------------------------ */
+
+/* The minimum size of struct hr_router_ops in a shared object: it must contain all required members. */
+#define MIN_ROUTER_SIZE (offsetof(struct hr_router_ops, choose) + sizeof(((struct hr_router_ops *)0)->choose))
+
+static const struct hr__plugin_kind router_plugin = {
+    "router", "routers", "headroom_router", "define the router with HR_ROUTER(name) = {...} of headroom/router.h"};
+
+static enum hr_status check_router(const struct hr_router_ops *ops, struct hr_error *error) {
+  if (ops->abi != HR_ROUTER_ABI)
+    return hr_fail(error, HR_BAD_INPUT, "built for router interface %u, expected %u; build it again",
+                   (unsigned)ops->abi, HR_ROUTER_ABI);
+  if (ops->size < MIN_ROUTER_SIZE || ops->size > sizeof *ops)
+    return hr_fail(error, HR_BAD_INPUT, "its operations have %u bytes (%s), expected %zu to %zu", (unsigned)ops->size,
+                   ops->size > sizeof *ops ? "from a newer Headroom" : "too few", MIN_ROUTER_SIZE, sizeof *ops);
+  if (!ops->name || !ops->summary || !ops->choose)
+    return hr_fail(error, HR_BAD_INPUT, "missing %s", !ops->name ? "name" : !ops->summary ? "summary" : "'choose'");
+  for (const struct hr_param *param = ops->params; param && param->key; param++)
+    if (param->type == HR_PARAM_CHOICE)
+      return hr_fail(error, HR_BAD_INPUT, "parameter '%s' is a choice; routers have numbers and booleans", param->key);
+  return HR_OK;
+}
+
+enum hr_status hr_router_choice_init(struct hr_router_choice *choice, const char *path, struct hr_error *error) {
+  struct hr_error inner = {0};
+  const void *ops;
+  *choice = (struct hr_router_choice){0};
+  enum hr_status status = hr__plugin_open(path, &router_plugin, &choice->library, &ops, error);
+  if (status != HR_OK) return status;
+  if (check_router(ops, &inner) != HR_OK) return hr__plugin_refuse(&router_plugin, path, &inner, error);
+  choice->ops = ops;
+  return hr__params_create(choice->ops->params, &choice->params, &choice->n_params, error);
+}
+
+enum hr_status hr_router_choice_set(struct hr_router_choice *choice, const char *key, const char *text,
+                                    struct hr_error *error) {
+  const struct hr__params_of of = {"router", choice->ops->name, choice->ops->params};
+  return hr__params_set(&of, choice->params, key, text, error);
+}
+
+void hr_router_choice_finish(struct hr_router_choice *choice) {
+  free(choice->params);
+  hr__plugin_close(choice->library);
+  *choice = (struct hr_router_choice){0};
 }

@@ -325,7 +325,9 @@ static void print_clusters(const struct hr_scenario_clusters *clusters) {
     printf(": ");
     print_wrapped_from(stdout, write_policy, &clusters->at[i].scenario->policy, 10, 10);
   }
-  printf("router    %s\n", hr_job_router_name(clusters->router.kind));
+  const struct hr_router_ops *plugin = clusters->router.ops;
+  printf("router    %s%s%s\n", hr_job_router_name(clusters->router.kind), plugin ? " " : "",
+         plugin ? plugin->name : "");
 }
 
 static void print_scenario(const struct hr_scenario *scenario) {

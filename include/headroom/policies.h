@@ -6,6 +6,7 @@
    policy can be built in or loaded from a shared object. */
 
 #include "headroom/policy.h"
+#include "headroom/router.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -68,6 +69,23 @@ enum hr_elastic_use {
 HR_API enum hr_elastic_use hr_policy_choice_elastic_use(const struct hr_policy_choice *choice);
 /* Frees the parameter values and unloads the shared object. */
 HR_API void hr_policy_choice_finish(struct hr_policy_choice *choice);
+
+/* A router of a shared object, and a value for each of its parameters. */
+struct hr_router_choice {
+  const struct hr_router_ops *ops;
+  struct hr_param_value *params; /* [n_params]: one value for each entry of ops->params */
+  size_t n_params;
+  void *library;
+};
+
+/* Initializes `choice` by the path of a shared object that defines a router with HR_ROUTER. The parameters have their
+   default values. Returns HR_BAD_INPUT if the file has no usable router. Always call hr_router_choice_finish. */
+HR_API enum hr_status hr_router_choice_init(struct hr_router_choice *choice, const char *path, struct hr_error *error);
+/* Sets a parameter from text. Returns HR_BAD_INPUT for an unknown key or an invalid value. */
+HR_API enum hr_status hr_router_choice_set(struct hr_router_choice *choice, const char *key, const char *text,
+                                           struct hr_error *error);
+/* Frees the parameter values and unloads the shared object. */
+HR_API void hr_router_choice_finish(struct hr_router_choice *choice);
 
 #ifdef __cplusplus
 }

@@ -177,12 +177,14 @@ static const struct router_key {
     {"step", "multikueue", 1u << HR_JOB_ROUTER_MULTIKUEUE},
     {"round_s", "multikueue", 1u << HR_JOB_ROUTER_MULTIKUEUE},
     {"timeout_s", "skypilot", 1u << HR_JOB_ROUTER_SKYPILOT},
+    {"file", "plugin", 1u << HR_JOB_ROUTER_PLUGIN},
+    {"settings", "plugin", 1u << HR_JOB_ROUTER_PLUGIN},
 };
 
 /* Routers that use the load when a job is sent, and may check the load again later. */
 enum {
   BY_LOAD = 1 << HR_JOB_ROUTER_LOCAL_FIRST | 1 << HR_JOB_ROUTER_CHEAPEST | 1 << HR_JOB_ROUTER_SHORTEST_WAIT |
-            1 << HR_JOB_ROUTER_LEAST_LOADED | 1 << HR_JOB_ROUTER_AFFINITY
+            1 << HR_JOB_ROUTER_LEAST_LOADED | 1 << HR_JOB_ROUTER_AFFINITY | 1 << HR_JOB_ROUTER_PLUGIN
 };
 
 static uint32_t cluster_named(const struct hr_scenario_clusters *clusters, const char *name) {
@@ -258,11 +260,31 @@ static enum hr_status check_router(struct hr__builder *builder, const cJSON *jso
     return hr__build_fail_at(builder, json, "reroute_s", "'reroute_s' has no effect with the router '%s'", name);
   if (router->kind == HR_JOB_ROUTER_AFFINITY && !router->n_rules)
     return hr__build_fail_at(builder, json, "name", "the router 'affinity' needs 'rules'");
+  if (router->kind == HR_JOB_ROUTER_PLUGIN && !router->file)
+    return hr__build_fail_at(builder, json, "name", "the router 'plugin' needs 'file', the path of a shared object");
   if (hr__has(json, "data_local_wait_s") && !hr__has(builder->source.file.tree, "data"))
     return hr__build_fail_at(builder, json, "data_local_wait_s", "'data_local_wait_s' has no effect without 'data'");
   if (!by_load && hr__has(json, "data_local_wait_s"))
     return hr__build_fail_at(builder, json, "data_local_wait_s",
                              "'data_local_wait_s' has no effect with the router '%s'", name);
+  return HR_OK;
+}
+
+/* Loads a router from a shared object and sets its parameters. */
+static enum hr_status load_router(struct hr__builder *builder, const cJSON *json,
+                                  struct hr_scenario_clusters *clusters) {
+  struct hr_router_choice *choice = &clusters->router_plugin;
+  const cJSON *settings = hr__get(json, "settings");
+  struct hr_error inner;
+  char buffer[32];
+  enum hr_status status = hr_router_choice_init(choice, clusters->router.file, &inner);
+  if (status != HR_OK) return hr__build_wrap(builder, hr__get(json, "file"), status, &inner);
+  for (const cJSON *member = settings ? settings->child : NULL; member; member = member->next) {
+    status = hr_router_choice_set(choice, member->string, hr__scalar_text(member, buffer), &inner);
+    if (status != HR_OK) return hr__build_wrap(builder, member, status, &inner);
+  }
+  clusters->router.ops = choice->ops;
+  clusters->router.params = choice->params;
   return HR_OK;
 }
 
@@ -277,6 +299,7 @@ static enum hr_status build_router(struct hr__builder *builder, struct hr_scenar
   const enum hr_status status = hr__read(builder, json, router_keys(), &clusters->router);
   clusters->router.prefers_local_data = hr__has(json, "data_local_wait_s");
   if (status != HR_OK || check_router(builder, json, &clusters->router) != HR_OK) return HR_BAD_INPUT;
+  if (clusters->router.kind == HR_JOB_ROUTER_PLUGIN) return load_router(builder, json, clusters);
   return build_rules(builder, json, clusters);
 }
 
@@ -358,6 +381,7 @@ void hr__clusters_destroy(struct hr_scenario *scenario) {
   }
   for (uint32_t i = 0; i < clusters->router.n_rules; i++) free(clusters->router.rules[i].clusters);
   hr__finish_values(router_keys(), &clusters->router);
+  hr_router_choice_finish(&clusters->router_plugin);
   free(clusters->at);
   free(clusters->parts);
   free(clusters);

@@ -534,7 +534,11 @@ static const struct hr__key router_keys[] = {
           "for anyway. shortest-predicted-wait, least-loaded: as named. affinity: by 'rules'. multikueue, "
           "slurm-federation: copies wait in several clusters, and the first to start is the job. skypilot: the "
           "cheapest, "
-          "and if the job does not start in time, the next one.")},
+          "and if the job does not start in time, the next one. plugin: the router in the shared object 'file'.")},
+    {"file", PATH, AT(FILE, ROUTER, file),
+     HELP("With plugin: the shared object, relative to the folder of the scenario (headroom/router.h).")},
+    {"settings", OBJECT(EACH(SCALAR, HELP("Value of this parameter."))),
+     HELP("With plugin: parameters of the router. Others have the defaults that the router defines.")},
     {"spill", CHOICE(spills), DEFAULT("cheapest"), .first_choice = HR_JOB_ROUTER_CHEAPEST, AT(INTEGER, ROUTER, spill),
      HELP("With local-first and affinity: how the other clusters are compared.")},
     {"max_waiting", WHOLE(0, UINT32_MAX - 1.0), .unit = "jobs", OTHERWISE("no bound"), AT(INTEGER, ROUTER, max_waiting),

@@ -372,6 +372,7 @@ static enum hr_status step(struct hr__clusters *all, int64_t now_us) {
   enum hr_status status = wake_all(all, now_us);
   if (status == HR_OK) status = submit_jobs(all, now_us);
   if (status == HR_OK && all->sending) status = hr__dispatch_timers(all, now_us);
+  if (status == HR_OK) status = all->plugin.failed;
   if (status == HR_OK && all->whole->config->fleet) status = serve(all);
   for (uint32_t word = 0; word < n_words; word++) /* copies and services are in one word only */
     while (all->awake[word] && status == HR_OK) {
@@ -616,6 +617,7 @@ void hr__clusters_finish(struct hr__engine *whole) {
       free(all->at[i].going);
       hr__engine_finish(&all->at[i].engine);
     }
+  hr__routing_end(all);
   free(all->slices);
   free(all->of_job);
   free(all->todo);

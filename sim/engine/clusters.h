@@ -96,6 +96,13 @@ struct hr__clusters {
   uint8_t *serves; /* [tenants + 1][count]: the cluster serves the tenant; NULL: all serve all */
   uint32_t *rule;  /* [tenants + 1][HR_N_CLASSES]: rule of `affinity` + 1; NULL: other routers */
   const uint8_t *asked_serves;
+  /* the router of a shared object */
+  struct {
+    void *self;
+    struct hr_router_cluster *clusters; /* [count]: what it is given */
+    bool created;
+    enum hr_status failed; /* HR_OK, or its answer was wrong */
+  } plugin;
   /* the following only if jobs may have copies (dispatch.c) */
   struct hr__sending *sending; /* by job; NULL: each job stays where it is sent */
   hr_job *todo;                /* jobs that have started, or have left a cluster, in this pass */
@@ -153,7 +160,10 @@ bool hr__dispatch_is_idle(const struct hr__clusters *all);
 enum hr_status hr__routing_begin(struct hr__clusters *all);
 /* Updates the loads of all clusters for a job. */
 void hr__routing_ask(struct hr__clusters *all, hr_job job, int64_t now_us);
-/* Returns the cluster for a job that is submitted now; HR_NONE: no cluster may run it. */
+/* Frees the state of the router. */
+void hr__routing_end(struct hr__clusters *all);
+/* Returns the cluster for a job that is submitted now; HR_NONE: no cluster may run it. Sets `plugin.failed` if the
+   router of a shared object gives a wrong answer. */
 uint32_t hr__routing_choose(struct hr__clusters *all, hr_job job, int64_t now_us);
 /* Returns the home of a job; HR_NONE: no cluster serves its tenant. */
 uint32_t hr__routing_home(const struct hr__clusters *all, hr_job job);

@@ -12,6 +12,8 @@
 #include "sim/data/data.h"
 #include "sim/engine/clusters.h"
 
+#include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 
 /* The price of pools without a known price: they come after all others. */
@@ -211,6 +213,40 @@ static uint32_t prefer(struct hr__clusters *all, hr_job job, const struct hr__ro
   return to == HR_NONE && !chosen->only ? home : to; /* the home then rejects it */
 }
 
+/* Asks the router of a shared object. A wrong answer ends the run. */
+static uint32_t ask_plugin(struct hr__clusters *all, hr_job job, const struct hr__routed_job *routed, int64_t now_us) {
+  const struct hr_router_ops *ops = all->spec->router.ops;
+  const uint32_t n = all->spec->count;
+  const bool has_data = all->at[0].engine.data;
+  const struct hr_router_job asked = {.job = job,
+                                      .milli = routed->milli,
+                                      .now_us = now_us,
+                                      .run_us = routed->expected_us,
+                                      .slack_us = routed->slack_us,
+                                      .home = routed->home,
+                                      .present = all->stays};
+  for (uint32_t i = 0; i < n; i++) {
+    const struct hr__cluster_load *load = &all->loads[i];
+    all->plugin.clusters[i] =
+        (struct hr_router_cluster){.name = all->spec->at[i].name,
+                                   .eligible = load->eligible,
+                                   .has_data = !has_data || has_local_data(&all->at[i].engine, job),
+                                   .n_waiting = load->n_waiting,
+                                   .size_milli = load->size_milli,
+                                   .used_milli = load->used_milli,
+                                   .wait_us = load->eligible ? load->wait_us : HR_NEVER_US,
+                                   .price_uusd_h = load->eligible ? load->price_uusd_h : HR_NEVER_US};
+  }
+  const uint32_t to = ops->choose(all->plugin.self, &asked, all->plugin.clusters, n);
+  if (to == HR_NONE) return routed->home;
+  if (to < n && all->loads[to].eligible) return to;
+  const char *fault = to < n ? "could not run it" : "does not exist";
+  all->plugin.failed = hr_fail(all->whole->error, HR_BAD_POLICY,
+                               "router '%s' at %.6f s sent job %" PRIu32 " to cluster %" PRIu32 ", which %s", ops->name,
+                               (double)now_us / HR_SECOND_US, job.id, to, fault);
+  return routed->home;
+}
+
 uint32_t hr__routing_choose(struct hr__clusters *all, hr_job job, int64_t now_us) {
   const struct hr_trace *trace = all->whole->trace;
   const struct hr_clusters *spec = all->spec;
@@ -228,6 +264,7 @@ uint32_t hr__routing_choose(struct hr__clusters *all, hr_job job, int64_t now_us
   if (all->predicts) predict(all, routed.milli, now_us);
   if (spec->router.prefers_local_data && all->at[0].engine.data) prefer_local_data(all, job);
   if (all->rule) return prefer(all, job, &routed);
+  if (spec->router.kind == HR_JOB_ROUTER_PLUGIN) return ask_plugin(all, job, &routed, now_us);
   return hr__job_router_choose(&spec->router, all->loads, spec->count, &routed, &all->spilled_uusd);
 }
 
@@ -299,6 +336,32 @@ static bool is_plain(const struct hr__clusters *all) {
          !trace->flags && !all->offers.by_model && !all->whole->cluster.requests;
 }
 
+/* Creates the state of the router of a shared object. */
+static enum hr_status create_plugin(struct hr__clusters *all) {
+  const struct hr_job_router_spec *router = &all->spec->router;
+  struct hr__engine *whole = all->whole;
+  const uint32_t n = all->spec->count;
+  if (router->kind != HR_JOB_ROUTER_PLUGIN) return HR_OK;
+  const char **names = hr_arena_alloc(&whole->arena, n * sizeof *names);
+  all->plugin.clusters = hr_arena_alloc(&whole->arena, n * sizeof *all->plugin.clusters);
+  if (!names || !all->plugin.clusters) return hr__out_of_memory(whole);
+  for (uint32_t i = 0; i < n; i++) names[i] = all->spec->at[i].name;
+  const struct hr_router_env env = {.size = sizeof env,
+                                    .arena = &whole->arena,
+                                    .jobs = whole->trace,
+                                    .names = names,
+                                    .n_clusters = n,
+                                    .params = router->params};
+  if (!router->ops->create) return HR_OK;
+  const enum hr_status status = router->ops->create(&env, &all->plugin.self, whole->error);
+  all->plugin.created = status == HR_OK;
+  if (status == HR_OK) return HR_OK;
+  if (status == HR_NO_MEMORY) return hr__out_of_memory(whole);
+  return status == HR_BAD_INPUT
+             ? status
+             : hr_fail(whole->error, HR_BAD_POLICY, "router '%s' failed to create its state", router->ops->name);
+}
+
 enum hr_status hr__routing_begin(struct hr__clusters *all) {
   struct hr_arena *arena = &all->whole->arena;
   struct hr__offers *offers = &all->offers;
@@ -324,5 +387,12 @@ enum hr_status hr__routing_begin(struct hr__clusters *all) {
   enum hr_status status = find_served(all);
   if (status == HR_OK) status = find_rules(all);
   if (status == HR_OK) find_homes(all);
-  return status;
+  return status == HR_OK ? create_plugin(all) : status;
+}
+
+void hr__routing_end(struct hr__clusters *all) {
+  const struct hr_router_ops *ops = all->spec->router.ops;
+  const bool has_destroy = ops && ops->size >= offsetof(struct hr_router_ops, destroy) + sizeof ops->destroy;
+  if (all->plugin.created && has_destroy && ops->destroy) ops->destroy(all->plugin.self);
+  all->plugin.created = false;
 }

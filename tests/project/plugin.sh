@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Tests policies from shared objects. The example of docs/researcher/policies.md is copied from the page, built with the
+# Tests policies and routers from shared objects. The example of docs/researcher/policies.md is copied from the page, built with the
 # installed library, and run. It must give the same digest if a scenario names it, if it is built into another program,
 # and in a comparison. Faulty files must be rejected with a message.
 #
@@ -101,4 +101,32 @@ code=0
 [ "$code" -eq 3 ] || fail "exit code $code, not 3"
 grep -qF "policy ./twice.so: policy 'patience' at 0.000000 s" out || fail "the message does not name the policy: $(cat out)"
 [ ! -e compared_not.json ] || fail "a failed comparison wrote a file"
+echo "a router"
+far=prefix/share/headroom/scenarios/data-far.json
+awk '/^```c$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$source_dir/docs/researcher/routers.md" >data_first.c
+cmp data_first.c "$source_dir/docs/researcher/examples/data_first.c" || fail "the router on the page differs from docs/researcher/examples"
+compile data_first
+router() { # FILE SETTINGS: the setting of a router
+  printf 'router={"name":"plugin","file":"%s","settings":{%s}}' "$1" "$2"
+}
+expect_router_error() { # CODE TEXT SETTING
+  code=0
+  "$headroom" run $far --quiet --set "$3" >out 2>&1 || code=$?
+  [ "$code" -eq "$1" ] || fail "exit code $code, not $1: $3"
+  grep -qF -- "$2" out || fail "the output does not contain: $2"
+}
+# Without patience for waits near the data, it is the router `cheapest` with data_local_wait_s=0.
+"$headroom" run $far --check --quiet --set "$(router "$area/data_first.so" '"patience_s":0')" --json near.json || fail "the router"
+"$headroom" run $far --quiet --set router.data_local_wait_s=0 --json built_in.json || fail "the built-in router"
+[ "$(grep digest near.json)" = "$(grep digest built_in.json)" ] || fail "the router differs from the built-in one"
+expect_router_error 2 "router 'data-first' has no parameter 'patiens_s'; did you mean 'patience_s'?" \
+  "$(router "$area/data_first.so" '"patiens_s":0')"
+expect_router_error 2 "no symbol 'headroom_router'" "$(router "$area/patience.so" '')"
+expect_router_error 2 "parameter 'patience_s': '-1' is not a number from 0 to 1e+09" "$(router "$area/data_first.so" '"patience_s":-1')"
+sed 's/HR_ROUTER_HEAD/.abi = HR_ROUTER_ABI + 1, .size = sizeof(struct hr_router_ops)/' data_first.c >other_abi.c
+compile other_abi
+expect_router_error 2 'built for router interface 2, expected 1' "$(router "$area/other_abi.so" '')"
+sed 's/return near != .*/return n_clusters;/' data_first.c >beyond.c
+compile beyond
+expect_router_error 3 "router 'data-first' at 0.000000 s sent job 0 to cluster 2, which does not exist" "$(router "$area/beyond.so" '')"
 echo "plugin: passed"

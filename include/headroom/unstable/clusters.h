@@ -11,6 +11,7 @@
  * the policy of a cluster sees its own pools only, numbered from 0.
  */
 
+#include "headroom/router.h"
 #include "headroom/sim.h"
 
 #ifdef __cplusplus
@@ -29,7 +30,8 @@ extern "C" {
   X(HR_JOB_ROUTER_AFFINITY, "affinity")           /* the clusters that a rule for its tenant and class prefers */      \
   X(HR_JOB_ROUTER_MULTIKUEUE, "multikueue")       /* copies in all clusters, maybe in rounds; the first start wins */  \
   X(HR_JOB_ROUTER_FEDERATION, "slurm-federation") /* copies in all clusters; the first start wins */                   \
-  X(HR_JOB_ROUTER_SKYPILOT, "skypilot")           /* the cheapest; after a time without a start, the next one */
+  X(HR_JOB_ROUTER_SKYPILOT, "skypilot")           /* the cheapest; after a time without a start, the next one */       \
+  X(HR_JOB_ROUTER_PLUGIN, "plugin")               /* a router in a shared object */
 
 enum hr_job_router_kind {
 #define HR_JOB_ROUTER_NAME(name, text) name,
@@ -73,6 +75,9 @@ struct hr_job_router_spec {
      is at most `local_wait_us`; only for routers that use the load of clusters */
   bool prefers_local_data;
   int64_t local_wait_us;
+  char *file;                          /* of `plugin`: the shared object */
+  const struct hr_router_ops *ops;     /* of `plugin`; borrowed */
+  const struct hr_param_value *params; /* of `plugin`: the values of its parameters; borrowed */
 };
 
 /* One cluster of a run. Everything that it points to is borrowed. */
@@ -120,6 +125,7 @@ static inline bool hr_job_router_predicts(const struct hr_job_router_spec *route
   case HR_JOB_ROUTER_LOCAL_FIRST:
   case HR_JOB_ROUTER_CHEAPEST:
   case HR_JOB_ROUTER_SHORTEST_WAIT:
+  case HR_JOB_ROUTER_PLUGIN:
     return true;
   case HR_JOB_ROUTER_AFFINITY:
   case HR_JOB_ROUTER_LEAST_LOADED:

@@ -4,6 +4,7 @@
 
 /* The clusters of a scenario: its sections `clusters` and `router`; and whether replicas of services fit into them. */
 
+#include "headroom/policies.h"
 #include "headroom/scenario.h"
 #include "headroom/unstable/clusters.h"
 
@@ -27,7 +28,8 @@ struct hr_scenario_clusters {
   struct hr_scenario_cluster *at; /* [count] */
   uint32_t count;
   struct hr_job_router_spec router;
-  struct hr_cluster_part *parts; /* [count]: the same for hr_sim_run; borrows from `at` */
+  struct hr_router_choice router_plugin; /* with a router in a shared object: what `router` borrows */
+  struct hr_cluster_part *parts;         /* [count]: the same for hr_sim_run; borrows from `at` */
 };
 
 /* Writes the path of a pool in the scenario file, such as "cluster.pools.0" or "clusters.1.pools.0", and returns
