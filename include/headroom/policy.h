@@ -50,7 +50,8 @@ extern "C" {
   X(HR_WAIT_REASON_EXCLUDED, "excluded", "for nodes other than those that failed under it")                            \
   X(HR_WAIT_REASON_POWER, "power", "for the power budget of the cluster")                                              \
   X(HR_WAIT_REASON_SCALE_UP, "scale-up", "for the autoscaler to request nodes")                                        \
-  X(HR_WAIT_REASON_PROVIDER, "provider", "for the provider to give nodes")
+  X(HR_WAIT_REASON_PROVIDER, "provider", "for the provider to give nodes")                                             \
+  X(HR_WAIT_REASON_DATA, "data", "for nodes near its data")
 
 enum hr_wait_reason_kind {
 #define HR_WAIT_REASON_NAME(name, text, words) name,
@@ -370,6 +371,15 @@ HR_API struct hr_energy hr_view_energy(const struct hr_view *view, hr_job job);
 
 /* Returns whether a node of an owned or reserved pool is out of order, whether this is detected or not. */
 HR_API bool hr_view_node_failed(const struct hr_view *view, hr_node node);
+
+/* Data with a location. hr_view_data_set returns the data set that a job of the input reads; HR_NONE: none.
+   hr_view_has_data returns whether jobs with this number of GPUs find the set near a node: if its pool has caches, the
+   cache of the node has the part of the set that such a job keeps on a node; otherwise, the pool reads the set without
+   a link. During a pass, caches are those of its beginning. hr_view_data_changes returns a number that changes when
+   answers of hr_view_has_data may have changed. */
+HR_API uint32_t hr_view_data_set(const struct hr_view *view, hr_job job);
+HR_API bool hr_view_has_data(const struct hr_view *view, uint32_t set, uint32_t gpus, hr_pool pool, hr_node node);
+HR_API uint64_t hr_view_data_changes(const struct hr_view *view);
 
 /* The present power of all pools, in nanowatts, without and with the facility; and the carbon that the pools with known
    carbon intensity emit, in milligrams per hour. Only the carbon is that of the power from the grid. */

@@ -273,16 +273,24 @@ static inline enum hr_status hr__queue_wake(struct hr__queue *queue, const struc
   for (uint32_t i = 0; i < (queue)->n_listeners && (status) == HR_OK; i++)                                             \
     if ((queue)->listeners[i]->function) (status) = (queue)->listeners[i]->function((queue), __VA_ARGS__)
 
-/* ---- Maintenance and excluded nodes (holds.c); except for the first function, only if queue->holds is not NULL ----
- */
+/* ---- Maintenance, excluded nodes and near data (holds.c); except for the first function, only if queue->holds is not
+   NULL ---- */
 
-/* Creates queue->holds if nodes have maintenance, or if `exclude_nodes` > 0. A job does not start on the last
-   `exclude_nodes` nodes that failed while it ran on them, for `exclude_us` each. False: out of memory. */
-bool hr__holds_create(struct hr__queue *queue, uint32_t exclude_nodes, int64_t exclude_us);
+/* What holds jobs besides maintenance. */
+struct hr__hold_terms {
+  /* A job does not start on the last `exclude_nodes` nodes that failed while it ran on them, for `exclude_us` each. */
+  uint32_t exclude_nodes;
+  int64_t exclude_us;
+  /* A job starts on nodes near its data; on others, if none of these exists or `data_wait_us` after its submission. */
+  bool near_data;
+  int64_t data_wait_us;
+};
+/* Creates queue->holds if nodes have maintenance, or if the terms hold jobs. False: out of memory. */
+bool hr__holds_create(struct hr__queue *queue, const struct hr__hold_terms *terms);
 /* Excludes the nodes that have failed under a job, which was stopped. */
 enum hr_status hr__holds_job_failed(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
-/* Checks the placement of a job that is to start. If the job would reach a maintenance there, or if a node is excluded,
-   replaces the placement.
+/* Checks the placement of a job that is to start. If the job would reach a maintenance there, if a node is excluded or
+   is not near the data of the job, replaces the placement.
    HR__HOLD_HELD: no other placement exists; the caller removes the job from the queue. */
 enum hr__hold { HR__HOLD_NONE, HR__HOLD_HELD, HR__HOLD_NO_MEMORY };
 enum hr__hold hr__holds_try(struct hr__queue *queue, const struct hr_view *view, hr_job job,

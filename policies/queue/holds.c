@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs that planned maintenance, or excluded nodes, hold. A job must not start on a node if its limit reaches the next
- * maintenance of the node (hr_maintenance_ahead), or if the node is excluded: the job was stopped by a failure of the
- * node within the last `exclude_s`, and the node is one of the last `exclude_nodes` of this kind. If the placement rule
- * finds such nodes, the job gets others, or it is held: it leaves the queue, and later jobs may start, as with
- * reservations of Slurm. It returns to the queue when it fits on other nodes, or when the time has passed.
+ * Jobs that planned maintenance, excluded nodes, or the place of their data hold. A job must not start on a node if its
+ * limit reaches the next maintenance of the node (hr_maintenance_ahead), or if the node is excluded: the job was
+ * stopped by a failure of the node within the last `exclude_s`, and the node is one of the last `exclude_nodes` of this
+ * kind. If the placement rule finds such nodes, the job gets others, or it is held: it leaves the queue, and later jobs
+ * may start, as with reservations of Slurm. It returns to the queue when it fits on other nodes, or when the time has
+ * passed.
  *
  * Held jobs with equal requests that ignore the same windows, because their limits are longer than the time between two
  * works (hr_maintenance_ahead), are a kind. Of these, only the shortest is tried when capacity becomes free, as longer
@@ -17,20 +18,25 @@
 #include "headroom/unstable/faults.h"
 #include "policies/queue/backfill/backfill.h"
 
+#include <string.h>
+
 struct held_kind {
   uint32_t gpus, kind;
   hr_job owner;       /* the job with excluded nodes; HR_NONE: all jobs without */
+  uint32_t set;       /* its jobs start only on nodes near this data set; HR_NONE: on all nodes */
   uint32_t n_ignored; /* number of windows that its jobs ignore. A longer job ignores these and maybe more */
   int64_t least_us;   /* the shortest limit of its held jobs */
   int64_t failed_us;  /* since gain number `gain`, no job with a limit of at least this length fits on other nodes */
   uint64_t gain;
+  bool returns; /* during hr__holds_release: all its held jobs return */
 };
 
 struct held_job {
   hr_job job;
   uint32_t kind; /* index in `kinds` */
   hr_pool pool;
-  struct hr_maintenance_time ahead;
+  struct hr_maintenance_time ahead; /* `begin_us` HR_NEVER_US: no maintenance; `end_us`: until when it is held */
+  bool for_data;
 };
 
 /* A node that failed while a job ran on it. */
@@ -46,6 +52,12 @@ struct hr__holds {
   uint32_t *last_excluded; /* by job: the index of its last excluded node + 1; 0: none; NULL: no nodes are excluded */
   uint32_t exclude_nodes;
   int64_t exclude_us;
+  bool near_data;
+  int64_t data_wait_us;
+  uint64_t data_changes;      /* hr_view_data_changes, when it was last read */
+  const struct hr_view *view; /* of the run; NULL before the first job was tried */
+  struct hr_slice *slices;    /* of a placement, while another one is searched */
+  uint32_t slices_capacity;
   struct held_job *jobs;
   uint32_t n_jobs, jobs_capacity;
   struct held_kind *kinds;
@@ -82,20 +94,24 @@ static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view
 
 static const struct hr__listener listener = {.job_stops = job_stops, .node_changes = node_changes};
 
-bool hr__holds_create(struct hr__queue *queue, uint32_t exclude_nodes, int64_t exclude_us) {
-  bool any = exclude_nodes > 0;
+bool hr__holds_create(struct hr__queue *queue, const struct hr__hold_terms *terms) {
+  bool any = terms->exclude_nodes > 0 || terms->near_data;
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++)
     any = any || hr_cluster_pool_spec(queue->cluster, (hr_pool){i})->n_maintenance > 0;
   if (!any) return true;
   struct hr__holds *holds = hr_arena_alloc(queue->arena, sizeof *holds);
   if (!holds) return false;
-  *holds =
-      (struct hr__holds){.gain = 1, .until_us = HR_NEVER_US, .exclude_nodes = exclude_nodes, .exclude_us = exclude_us};
+  *holds = (struct hr__holds){.gain = 1,
+                              .until_us = HR_NEVER_US,
+                              .exclude_nodes = terms->exclude_nodes,
+                              .exclude_us = terms->exclude_us,
+                              .near_data = terms->near_data,
+                              .data_wait_us = terms->data_wait_us};
   holds->place = hr_arena_alloc_by_job(queue->arena, queue->trace->n_jobs, sizeof *holds->place);
   if (!queue->by_gpu) holds->own = hr_capacity_create(queue->capacities);
-  if (exclude_nodes)
+  if (terms->exclude_nodes)
     holds->last_excluded = hr_arena_alloc_by_job(queue->arena, queue->trace->n_jobs, sizeof *holds->last_excluded);
-  if (!holds->place || (!queue->by_gpu && !holds->own) || (exclude_nodes && !holds->last_excluded)) return false;
+  if (!holds->place || (!queue->by_gpu && !holds->own) || (terms->exclude_nodes && !holds->last_excluded)) return false;
   queue->holds = holds;
   hr__queue_add_listener(queue, &listener);
   return true;
@@ -154,6 +170,44 @@ static hr_job owner_of(const struct hr__queue *queue, hr_job job, int64_t now_us
   return at && holds->excluded[at - 1].until_us > now_us ? job : (hr_job){HR_NONE};
 }
 
+/* ---- Nodes near data ---- */
+
+static bool is_near(const struct hr__queue *queue, uint32_t set, uint32_t gpus, hr_pool pool, uint32_t node) {
+  const hr_node id = {hr_cluster_first_node(queue->cluster, pool).id + node};
+  return hr_view_has_data(queue->holds->view, set, gpus, pool, id);
+}
+
+/* Returns whether all nodes of a placement are near the data set of a job, or the job reads none. */
+static bool is_placed_near(const struct hr__queue *queue, uint32_t set, uint32_t gpus,
+                           const struct hr_placement *placement) {
+  bool near = true;
+  for (uint32_t i = 0; i < placement->n_slices && near && set != HR_NONE; i++)
+    near = hr_view_has_data(queue->holds->view, set, gpus, placement->pool, placement->slices[i].node);
+  return near;
+}
+
+/* Returns whether the cluster has nodes near a data set, in use or not, that are up. */
+static bool has_near_nodes(const struct hr__queue *queue, uint32_t set, uint32_t gpus) {
+  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
+    const uint32_t nodes = hr_cluster_pool_spec(queue->cluster, (hr_pool){i})->nodes;
+    const uint32_t first = hr_cluster_first_node(queue->cluster, (hr_pool){i}).id;
+    for (uint32_t n = 0; n < nodes; n++)
+      if (hr_cluster_node_state(queue->cluster, (hr_node){first + n}) == HR_NODE_UP &&
+          is_near(queue, set, gpus, (hr_pool){i}, n))
+        return true;
+  }
+  return false;
+}
+
+/* Counts changes of where data is as a gain of capacity: jobs that wait for it are tried again. */
+static void note_data(struct hr__holds *holds, const struct hr_view *view) {
+  holds->view = view;
+  if (!holds->near_data) return;
+  const uint64_t changes = hr_view_data_changes(view);
+  holds->gain += changes != holds->data_changes;
+  holds->data_changes = changes;
+}
+
 /* ---- Nodes without maintenance ---- */
 
 static struct hr_maintenance_time ahead_on(const struct hr__queue *queue, hr_pool pool, uint32_t node, int64_t now_us,
@@ -174,47 +228,54 @@ static struct hr_maintenance_time ahead_at(const struct hr__queue *queue, const 
   return first;
 }
 
-/* Sets whether the nodes that are excluded, or have maintenance within the limit, are usable, in per-GPU allocation. */
-static void set_usable(struct hr__queue *queue, hr_job owner, int64_t now_us, int64_t limit_us, bool usable) {
+/* Returns whether jobs of a kind with this limit must not start on a node now. */
+static bool is_closed(const struct hr__queue *queue, const struct held_kind *kind, hr_pool pool, uint32_t node,
+                      int64_t now_us, int64_t limit_us) {
+  const hr_node id = {hr_cluster_first_node(queue->cluster, pool).id + node};
+  return excluded_until_us(queue, kind->owner, id, now_us) > 0 ||
+         ahead_on(queue, pool, node, now_us, limit_us).begin_us != HR_NEVER_US ||
+         (kind->set != HR_NONE && !is_near(queue, kind->set, kind->gpus, pool, node));
+}
+
+/* Sets whether the nodes that are closed for a kind are usable, in per-GPU allocation. */
+static void set_usable(struct hr__queue *queue, const struct held_kind *kind, int64_t now_us, int64_t limit_us,
+                       bool usable) {
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
     uint32_t nodes = hr_cluster_pool_spec(queue->cluster, (hr_pool){i})->nodes;
     uint32_t first = hr_cluster_first_node(queue->cluster, (hr_pool){i}).id;
     for (uint32_t n = 0; n < nodes; n++)
       if (hr_cluster_node_state(queue->cluster, (hr_node){first + n}) == HR_NODE_UP &&
-          (excluded_until_us(queue, owner, (hr_node){first + n}, now_us) > 0 ||
-           ahead_on(queue, (hr_pool){i}, n, now_us, limit_us).begin_us != HR_NEVER_US))
+          is_closed(queue, kind, (hr_pool){i}, n, now_us, limit_us))
         hr_capacity_set_usable(queue->capacity, (hr_pool){i}, (hr_node){first + n}, usable, false);
   }
 }
 
-/* Copies the free capacity of the nodes that are not excluded and without maintenance within the limit, in counted
-   allocation. */
-static void copy_free(const struct hr__queue *queue, hr_job owner, int64_t now_us, int64_t limit_us) {
+/* Copies the free capacity of the nodes that are not closed for a kind, in counted allocation. */
+static void copy_free(const struct hr__queue *queue, const struct held_kind *kind, int64_t now_us, int64_t limit_us) {
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
     const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, (hr_pool){i});
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(queue->cluster, (hr_pool){i});
     uint32_t first = hr_cluster_first_node(queue->cluster, (hr_pool){i}).id;
     for (uint32_t n = 0; n < spec->nodes; n++) {
-      bool is_closed = excluded_until_us(queue, owner, (hr_node){first + n}, now_us) > 0 ||
-                       ahead_on(queue, (hr_pool){i}, n, now_us, limit_us).begin_us != HR_NEVER_US;
-      uint64_t used = spec->gpus_per_node - (is_closed ? 0 : hr_free_index_get(index, n));
+      bool closed = is_closed(queue, kind, (hr_pool){i}, n, now_us, limit_us);
+      uint64_t used = spec->gpus_per_node - (closed ? 0 : hr_free_index_get(index, n));
       const struct hr_window_use use = {.columns = &used};
       hr_capacity_set_window(queue->holds->own, (hr_pool){i}, (hr_node){first + n}, &use);
     }
   }
 }
 
-/* Finds a placement on nodes that are not excluded and without maintenance within the limit. */
+/* Finds a placement on nodes that are not closed for a kind. */
 static bool find_clear(struct hr__queue *queue, const struct held_kind *kind, int64_t now_us, int64_t limit_us,
                        struct hr_placement *placement) {
   struct hr_need need = hr__need(queue, kind->gpus, kind->kind);
   if (!queue->by_gpu) {
-    copy_free(queue, kind->owner, now_us, limit_us);
+    copy_free(queue, kind, now_us, limit_us);
     return hr_capacity_find(queue->holds->own, &need, placement);
   }
-  set_usable(queue, kind->owner, now_us, limit_us, false);
+  set_usable(queue, kind, now_us, limit_us, false);
   bool found = hr_capacity_find(queue->capacity, &need, placement);
-  set_usable(queue, kind->owner, now_us, limit_us, true);
+  set_usable(queue, kind, now_us, limit_us, true);
   return found;
 }
 
@@ -240,21 +301,23 @@ static uint32_t count_ignored(const struct hr__queue *queue, int64_t limit_us) {
 
 /* Returns the index of the kind of a job; HR_NONE: out of memory. The kind of a job with excluded nodes is used again
    for another one if it holds no job. */
-static uint32_t kind_of(struct hr__queue *queue, hr_job job, hr_job owner, int64_t limit_us) {
+static uint32_t kind_of(struct hr__queue *queue, hr_job job, hr_job owner, uint32_t set, int64_t limit_us) {
   struct hr__holds *holds = queue->holds;
   uint32_t gpus = hr__gpus(queue, job), kind = hr__kind(queue, job), n_ignored = count_ignored(queue, limit_us);
   for (uint32_t i = 0; i < holds->n_kinds; i++) {
     struct held_kind *old = &holds->kinds[i];
-    if (old->gpus == gpus && old->kind == kind && old->owner.id == owner.id && old->n_ignored == n_ignored) return i;
+    if (old->gpus == gpus && old->kind == kind && old->owner.id == owner.id && old->set == set &&
+        old->n_ignored == n_ignored)
+      return i;
     if (owner.id == HR_NONE || old->owner.id == HR_NONE || old->least_us != HR_NEVER_US) continue;
-    *old = (struct held_kind){gpus, kind, owner, n_ignored, HR_NEVER_US, HR_NEVER_US, 0};
+    *old = (struct held_kind){gpus, kind, owner, set, n_ignored, HR_NEVER_US, HR_NEVER_US, 0};
     return i;
   }
   struct held_kind *kinds =
       hr__ensure_room(queue->arena, holds->kinds, holds->n_kinds, &holds->kinds_capacity, sizeof *kinds);
   if (!kinds) return HR_NONE;
   holds->kinds = kinds;
-  kinds[holds->n_kinds] = (struct held_kind){gpus, kind, owner, n_ignored, HR_NEVER_US, HR_NEVER_US, 0};
+  kinds[holds->n_kinds] = (struct held_kind){gpus, kind, owner, set, n_ignored, HR_NEVER_US, HR_NEVER_US, 0};
   return holds->n_kinds++;
 }
 
@@ -269,30 +332,91 @@ static bool find_other(struct hr__queue *queue, uint32_t number, int64_t now_us,
   return false;
 }
 
-enum hr__hold hr__holds_try(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                            struct hr_placement *placement) {
-  struct hr__holds *holds = queue->holds;
-  int64_t limit_us = hr__holds_left_us(queue, view, job);
-  struct hr_maintenance_time ahead = ahead_at(queue, placement, view->now_us, limit_us);
-  int64_t excluded_us = excluded_at_us(queue, job, placement, view->now_us);
-  if (ahead.begin_us == HR_NEVER_US && excluded_us == HR_NEVER_US) return HR__HOLD_NONE;
-  if (excluded_us < ahead.end_us) ahead.end_us = excluded_us;
-  uint32_t number = kind_of(queue, job, owner_of(queue, job, view->now_us), limit_us);
-  if (number == HR_NONE) return HR__HOLD_NO_MEMORY;
-  hr_pool pool = placement->pool;
+/* Returns until when a job waits for nodes near its data; 0: it may start elsewhere. */
+static int64_t near_until_us(const struct hr__queue *queue, hr_job job, uint32_t set, int64_t now_us) {
+  const int64_t until_us = queue->trace->submit_us[job.id] + queue->holds->data_wait_us;
+  return now_us < until_us && has_near_nodes(queue, set, hr__gpus(queue, job)) ? until_us : 0;
+}
+
+/* Finds other nodes, on which the job may start now. */
+static bool find_start(struct hr__queue *queue, uint32_t number, int64_t now_us, int64_t limit_us,
+                       struct hr_placement *placement) {
   /* A conservative plan has reserved the nodes of the placement, and others for other jobs. */
-  if (!queue->frozen && find_other(queue, number, view->now_us, limit_us, placement) &&
-      (!queue->easy_plan || hr__easy_plan_permits(queue, view->now_us + limit_us, placement)))
-    return HR__HOLD_NONE;
+  return !queue->frozen && find_other(queue, number, now_us, limit_us, placement) &&
+         (!queue->easy_plan || hr__easy_plan_permits(queue, now_us + limit_us, placement));
+}
+
+/* Adds a job to those that are held. */
+static enum hr__hold hold(struct hr__queue *queue, const struct held_job *held, int64_t limit_us) {
+  struct hr__holds *holds = queue->holds;
   struct held_job *jobs =
       hr__ensure_room(queue->arena, holds->jobs, holds->n_jobs, &holds->jobs_capacity, sizeof *jobs);
   if (!jobs) return HR__HOLD_NO_MEMORY;
   holds->jobs = jobs;
-  jobs[holds->n_jobs++] = (struct held_job){job, number, pool, ahead};
-  holds->place[job.id] = holds->n_jobs;
-  if (limit_us < holds->kinds[number].least_us) holds->kinds[number].least_us = limit_us;
-  if (ahead.end_us < holds->until_us) holds->until_us = ahead.end_us;
+  jobs[holds->n_jobs++] = *held;
+  holds->place[held->job.id] = holds->n_jobs;
+  if (limit_us < holds->kinds[held->kind].least_us) holds->kinds[held->kind].least_us = limit_us;
+  if (held->ahead.end_us < holds->until_us) holds->until_us = held->ahead.end_us;
   return HR__HOLD_HELD;
+}
+
+/* Copies the slices of a placement, which a search of another placement may overwrite. False: out of memory. */
+static bool keep_slices(struct hr__queue *queue, struct hr_placement *placement) {
+  struct hr__holds *holds = queue->holds;
+  while (placement->n_slices > holds->slices_capacity) {
+    struct hr_slice *slices =
+        hr__ensure_room(queue->arena, holds->slices, holds->slices_capacity, &holds->slices_capacity, sizeof *slices);
+    if (!slices) return false;
+    holds->slices = slices;
+  }
+  if (placement->n_slices) memcpy(holds->slices, placement->slices, placement->n_slices * sizeof *holds->slices);
+  placement->slices = holds->slices;
+  return true;
+}
+
+/* hr__holds_try for a job whose placement is not near its data. Sets `*is_free` if the job may start elsewhere. */
+static enum hr__hold try_near(struct hr__queue *queue, hr_job job, uint32_t set, int64_t now_us, int64_t limit_us,
+                              struct hr_placement *placement, bool *is_free) {
+  uint32_t number = kind_of(queue, job, owner_of(queue, job, now_us), set, limit_us);
+  if (number == HR_NONE) return HR__HOLD_NO_MEMORY;
+  const hr_pool pool = placement->pool;
+  struct hr_placement other;
+  if (!keep_slices(queue, placement)) return HR__HOLD_NO_MEMORY;
+  if (find_start(queue, number, now_us, limit_us, &other)) {
+    *placement = other;
+    return HR__HOLD_NONE;
+  }
+  const int64_t until_us = near_until_us(queue, job, set, now_us);
+  *is_free = until_us == 0;
+  if (*is_free) return HR__HOLD_NONE;
+  const struct held_job held = {job, number, pool, {HR_NEVER_US, until_us, 0}, true};
+  return hold(queue, &held, limit_us);
+}
+
+enum hr__hold hr__holds_try(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                            struct hr_placement *placement) {
+  int64_t limit_us = hr__holds_left_us(queue, view, job);
+  note_data(queue->holds, view);
+  uint32_t set = queue->holds->near_data ? hr_view_data_set(view, job) : HR_NONE;
+  if (!is_placed_near(queue, set, hr__gpus(queue, job), placement)) {
+    bool is_free = false;
+    const enum hr__hold near = try_near(queue, job, set, view->now_us, limit_us, placement, &is_free);
+    if (!is_free) return near;
+    set = HR_NONE;
+  }
+  struct hr_maintenance_time ahead = ahead_at(queue, placement, view->now_us, limit_us);
+  int64_t excluded_us = excluded_at_us(queue, job, placement, view->now_us);
+  if (ahead.begin_us == HR_NEVER_US && excluded_us == HR_NEVER_US) return HR__HOLD_NONE;
+  if (excluded_us < ahead.end_us) ahead.end_us = excluded_us;
+  const int64_t near_us = set != HR_NONE ? near_until_us(queue, job, set, view->now_us) : 0;
+  if (near_us == 0) set = HR_NONE;
+  if (near_us > 0 && near_us < ahead.end_us) ahead.end_us = near_us;
+  uint32_t number = kind_of(queue, job, owner_of(queue, job, view->now_us), set, limit_us);
+  if (number == HR_NONE) return HR__HOLD_NO_MEMORY;
+  hr_pool pool = placement->pool;
+  if (find_start(queue, number, view->now_us, limit_us, placement)) return HR__HOLD_NONE;
+  const struct held_job held = {job, number, pool, ahead, false};
+  return hold(queue, &held, limit_us);
 }
 
 bool hr__holds_wait(const struct hr__queue *queue, hr_job job, struct hr_wait_reason *wait) {
@@ -300,7 +424,9 @@ bool hr__holds_wait(const struct hr__queue *queue, hr_job job, struct hr_wait_re
   if (!holds->place[job.id]) return false;
   const struct held_job *held = &holds->jobs[holds->place[job.id] - 1];
   bool by_window = held->ahead.begin_us != HR_NEVER_US;
-  wait->reason = by_window ? HR_WAIT_REASON_MAINTENANCE : HR_WAIT_REASON_EXCLUDED;
+  wait->reason = by_window        ? HR_WAIT_REASON_MAINTENANCE
+                 : held->for_data ? HR_WAIT_REASON_DATA
+                                  : HR_WAIT_REASON_EXCLUDED;
   wait->quota = by_window ? held->pool.id * HR_MAINTENANCE_WINDOWS + held->ahead.window : HR_NONE;
   wait->until_us = held->ahead.end_us;
   return true;
@@ -321,16 +447,19 @@ enum hr_status hr__holds_drop(struct hr__queue *queue, const struct hr_view *vie
   return queue->holds->place[job.id] ? release(queue, view, job) : HR_OK;
 }
 
-/* Returns whether some held job of a kind fits now. Jobs are not preempted for a held job: it could still not start. */
+/* Returns whether some held job of a kind fits now, or has no nodes near its data any more. Jobs are not preempted for
+ * a held job: it could still not start. */
 static bool may_return(struct hr__queue *queue, uint32_t number, int64_t now_us) {
   struct held_kind *kind = &queue->holds->kinds[number];
   struct hr_placement unused;
-  return kind->least_us != HR_NEVER_US && !queue->preemptor &&
-         find_other(queue, number, now_us, kind->least_us, &unused);
+  if (kind->least_us == HR_NEVER_US) return false;
+  if (kind->set != HR_NONE && !has_near_nodes(queue, kind->set, kind->gpus)) return true;
+  return !queue->preemptor && find_other(queue, number, now_us, kind->least_us, &unused);
 }
 
 enum hr_status hr__holds_release(struct hr__queue *queue, const struct hr_view *view) {
   struct hr__holds *holds = queue->holds;
+  note_data(holds, view);
   /* The first job in order has the reservation of `easy` even if maintenance holds it, except with preemption: no jobs
      are preempted for a held job. */
   bool all = holds->until_us <= view->now_us || (queue->easy_plan && !queue->preemptor);
@@ -338,12 +467,16 @@ enum hr_status hr__holds_release(struct hr__queue *queue, const struct hr_view *
   if (holds->n_jobs == 0 || (!all && holds->tried == holds->gain)) return HR_OK;
   holds->tried = holds->gain;
   enum hr_status status = HR_OK;
-  for (uint32_t k = 0; k < holds->n_kinds; k++)
-    if (all || may_return(queue, k, view->now_us)) holds->kinds[k].least_us = HR_NEVER_US;
+  for (uint32_t k = 0; k < holds->n_kinds; k++) {
+    struct held_kind *kind = &holds->kinds[k];
+    kind->returns = (all && kind->set == HR_NONE) || may_return(queue, k, view->now_us);
+    if (kind->returns) kind->least_us = HR_NEVER_US;
+  }
   holds->until_us = HR_NEVER_US;
   for (uint32_t i = holds->n_jobs; i-- > 0 && status == HR_OK;) {
     const struct held_job held = holds->jobs[i];
-    if (holds->kinds[held.kind].least_us == HR_NEVER_US)
+    const bool is_over = all && (!held.for_data || held.ahead.end_us <= view->now_us);
+    if (holds->kinds[held.kind].returns || is_over)
       status = release(queue, view, held.job);
     else if (held.ahead.end_us < holds->until_us)
       holds->until_us = held.ahead.end_us;

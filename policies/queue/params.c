@@ -44,7 +44,14 @@ const struct hr_param hr__queue_params[] = {
      .fallback = "best-fit",
      .choices = hr__placement_names,
      .help =
-         "where a job is placed: pool counts GPUs per pool, the others choose nodes, or GPUs with per-GPU allocation"},
+         "where a job is placed: pool counts GPUs per pool, the others choose nodes, or GPUs with per-GPU allocation. "
+         "data-local: best-fit, on nodes near the job's data if there are any (docs/reference/data.md)"},
+    {.key = "data_local_wait_s",
+     .type = HR_PARAM_REAL,
+     .fallback = "0",
+     .max = MAX_S,
+     .help = "data-local: how long after its submission a job waits for nodes near its data while others are free",
+     .advanced = true},
     {.key = "requeue",
      .type = HR_PARAM_CHOICE,
      .fallback = "order",

@@ -20,7 +20,8 @@
   X("pool", HR_PLACE_POOL)                                                                                             \
   X("first-fit", HR_PLACE_FIRST_FIT)                                                                                   \
   X("best-fit", HR_PLACE_BEST_FIT)                                                                                     \
-  X("worst-fit", HR_PLACE_WORST_FIT)
+  X("worst-fit", HR_PLACE_WORST_FIT)                                                                                   \
+  X("data-local", HR_PLACE_BEST_FIT)
 /* Packing rules, for per-GPU allocation only. */
 #define HR__PACKINGS(X)                                                                                                \
   X("spread")                                                                                                          \

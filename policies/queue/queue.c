@@ -86,6 +86,16 @@ static bool excludes_without_nodes(const struct hr__queue *queue, const struct h
   return excludes && (queue->rule == HR_PLACE_POOL || queue->backfill == &hr__backfill_conservative);
 }
 
+static bool is_data_local(const struct hr_policy_env *env) {
+  return strcmp(hr__placement_names[hr__queue_param(env, "placement")->integer], "data-local") == 0;
+}
+static bool waits_near_data_with_plans(const struct hr__queue *queue, const struct hr_policy_env *env) {
+  return is_data_local(env) && queue->backfill == &hr__backfill_conservative;
+}
+static bool waits_near_data_with_preemption(const struct hr__queue *queue, const struct hr_policy_env *env) {
+  return is_data_local(env) && choose_preemption(queue, env) != NULL;
+}
+
 static enum hr__elastic_level elastic_level(const struct hr_policy_env *env) {
   return elastic_levels[hr__queue_param(env, "elastic")->integer];
 }
@@ -136,6 +146,11 @@ static const struct impossible {
     {requeues_behind_ranks, "parameter 'requeue': tail needs order=fifo"},
     {excludes_without_nodes, "parameter 'exclude_nodes': not supported with the placement 'pool', which chooses no "
                              "nodes, and the backfill 'conservative', which has reserved them"},
+    {waits_near_data_with_plans, "parameter 'placement': 'data-local' is not supported with the backfill "
+                                 "'conservative', which reserves nodes in advance; use 'easy'"},
+    {waits_near_data_with_preemption,
+     "parameter 'placement': 'data-local' is not supported with preemption: no jobs are "
+     "preempted for one that waits for nodes near its data"},
     {preempts_by_unranked_order, "parameter 'preemption': 'order' is not supported by this order, which does not rank "
                                  "running jobs; use 'priority'"}};
 
@@ -239,10 +254,11 @@ static const struct hr__listener capacity_listener = {.job_waits = capacity_job_
 
 static enum hr_status create_capacity(struct hr__queue *queue, const struct hr_policy_env *env,
                                       struct hr_error *error) {
-  struct hr_capacity_config config = {.arena = env->arena,
-                                      .cluster = env->cluster,
-                                      .rule = hr__placement_names[hr__queue_param(env, "placement")->integer],
-                                      .seed = env->seed};
+  struct hr_capacity_config config = {
+      .arena = env->arena,
+      .cluster = env->cluster,
+      .rule = is_data_local(env) ? "best-fit" : hr__placement_names[hr__queue_param(env, "placement")->integer],
+      .seed = env->seed};
   enum hr_status status = hr_capacity_set_create(&config, &queue->capacities, error);
   if (status != HR_OK) return status;
   queue->capacity = hr_capacity_present(queue->capacities);
@@ -275,9 +291,11 @@ static enum hr_status create_queue(struct hr__queue *queue, const struct hr_poli
   if (status != HR_OK) return status;
   if (!env->quotas && !queue->preemptor && !queue->backfill->walks) queue->waiting.line_of = queue->order->line_of;
   if (queue->backfill->needs_calendar && !hr__locality_create_calendar(queue, env)) return HR_NO_MEMORY;
-  uint32_t exclude_nodes = (uint32_t)hr__queue_param(env, "exclude_nodes")->integer;
-  if (!hr__gains_create(queue) || !hr__holds_create(queue, exclude_nodes, hr__queue_param_us(env, "exclude_s")))
-    return HR_NO_MEMORY;
+  const struct hr__hold_terms terms = {.exclude_nodes = (uint32_t)hr__queue_param(env, "exclude_nodes")->integer,
+                                       .exclude_us = hr__queue_param_us(env, "exclude_s"),
+                                       .near_data = is_data_local(env),
+                                       .data_wait_us = hr__queue_param_us(env, "data_local_wait_s")};
+  if (!hr__gains_create(queue) || !hr__holds_create(queue, &terms)) return HR_NO_MEMORY;
   return queue->backfill->create ? queue->backfill->create(queue, env) : HR_OK;
 }
 

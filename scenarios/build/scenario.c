@@ -310,6 +310,20 @@ static const char *power_that_closes(const struct hr_pool_spec *pool) {
   return pool->power->sleep.idle_us > 0 ? "sleep" : pool->power->budget_w > 0 ? "power_budget_w" : NULL;
 }
 
+/* The placement 'data-local' needs data, and its maximum wait needs the placement. */
+static enum hr_status check_data_local(struct hr__builder *builder) {
+  const cJSON *tree = builder->source.file.tree, *policy = hr__get(tree, "policy");
+  const cJSON *placement = hr__get(policy, "placement");
+  if (builder->scenario->policy.library) return HR_OK;
+  bool is_local = cJSON_IsString(placement) && strcmp(placement->valuestring, "data-local") == 0;
+  if (is_local && !hr__has(tree, "data") && !hr__has(builder->source.places, "data"))
+    return hr__build_fail_at(builder, policy, "placement", "the placement 'data-local' has no effect without 'data'");
+  if (!is_local && hr__has(policy, "data_local_wait_s"))
+    return hr__build_fail_at(builder, policy, "data_local_wait_s",
+                             "'data_local_wait_s' has no effect without the placement 'data-local'");
+  return HR_OK;
+}
+
 /* Checks that the placement 'pool' is used with fixed nodes only. This placement counts the GPUs of a pool and not
    those of its nodes. In elastic or time-bounded pools, the node of each job must be known, because nodes are added
    and removed. The same holds if nodes are closed for a power budget, or sleep. */
@@ -414,6 +428,7 @@ static enum hr_status build(struct hr__builder *builder) {
   if (status == HR_OK) status = hr__build_clusters(builder);
   if (status == HR_OK && !builder->scenario->clusters) status = hr__build_cluster(builder);
   if (status == HR_OK && !builder->scenario->clusters) status = check_placement(builder);
+  if (status == HR_OK && !builder->scenario->clusters) status = check_data_local(builder);
   if (status == HR_OK) status = hr__build_classes(builder);
   if (status == HR_OK) status = hr__build_models(builder);
   if (status == HR_OK) status = hr__build_network_speeds(builder);
@@ -437,6 +452,7 @@ enum hr_status hr__build_part(struct hr__builder *builder) {
   enum hr_status status = build_policy(builder);
   if (status == HR_OK) status = hr__build_cluster(builder);
   if (status == HR_OK) status = check_placement(builder);
+  if (status == HR_OK) status = check_data_local(builder);
   if (status == HR_OK) status = hr__build_classes(builder);
   if (status == HR_OK) status = hr__build_models(builder);
   if (status == HR_OK) status = hr__build_network_speeds(builder);

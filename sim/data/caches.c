@@ -19,6 +19,7 @@ struct cache_entry {
 struct hr__caches {
   struct cache_entry *entries; /* [nodes x sets] */
   uint32_t n_sets;
+  uint64_t n_changes;
 };
 
 struct hr__caches *hr__caches_create(struct hr_arena *arena, uint32_t n_nodes, uint32_t n_sets) {
@@ -63,6 +64,7 @@ struct hr__cached hr__caches_take(struct hr__caches *caches, const struct hr_pla
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     if (!is_new_node(placement, i)) continue;
     struct cache_entry *entries = entries_of(caches, placement->slices[i].node, first_node), *own = &entries[set];
+    if (own->room < part) caches->n_changes++;
     if (own->room < part) grow(caches, entries, set, part - own->room, node_bytes);
     own->readers++;
     cached.taken += own->room < part ? own->room : part;
@@ -75,6 +77,7 @@ struct hr__cached hr__caches_take(struct hr__caches *caches, const struct hr_pla
 
 void hr__caches_fill(struct hr__caches *caches, const struct hr_placement *placement, uint32_t first_node,
                      uint32_t set) {
+  caches->n_changes++;
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     struct cache_entry *own = &entries_of(caches, placement->slices[i].node, first_node)[set];
     own->valid = own->room;
@@ -91,5 +94,14 @@ void hr__caches_leave(struct hr__caches *caches, const struct hr_placement *plac
 }
 
 void hr__caches_clear(struct hr__caches *caches, hr_node node, uint32_t first_node) {
+  caches->n_changes++;
   memset(entries_of(caches, node, first_node), 0, caches->n_sets * sizeof *caches->entries);
+}
+
+int64_t hr__caches_valid(const struct hr__caches *caches, hr_node node, uint32_t first_node, uint32_t set) {
+  return entries_of(caches, node, first_node)[set].valid;
+}
+
+uint64_t hr__caches_changes(const struct hr__caches *caches) {
+  return caches->n_changes;
 }

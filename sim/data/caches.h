@@ -33,5 +33,9 @@ void hr__caches_clear(struct hr__caches *caches, hr_node node, uint32_t first_no
 /* The job leaves. */
 void hr__caches_leave(struct hr__caches *caches, const struct hr_placement *placement, uint32_t first_node,
                       uint32_t set);
+/* Returns how many bytes of a data set are in the cache of a node. */
+int64_t hr__caches_valid(const struct hr__caches *caches, hr_node node, uint32_t first_node, uint32_t set);
+/* Returns a number that changes when results of hr__caches_valid may have changed. */
+uint64_t hr__caches_changes(const struct hr__caches *caches);
 
 #endif

@@ -466,12 +466,40 @@ bool hr__data_is_active(const struct hr__engine *engine) {
   return engine->data->flows.n_active > 0;
 }
 
-bool hr__data_is_local(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+/* ---- Near data -------------------------------------------------------------------------------------------- */
+
+static bool reads_without_link(const struct hr__engine *engine, uint32_t set, hr_pool pool) {
   const struct hr__data *data = engine->data;
-  uint32_t set = HR_NONE;
-  if (!rule_of(engine, job, &set)) return true;
   const uint32_t path = data->route[(size_t)set * data->spec->n_pools + engine->first_pool + pool.id];
   return path != HR_NONE && data->paths[path].link == HR_NONE;
+}
+
+bool hr__data_is_local(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+  uint32_t set = HR_NONE;
+  return !rule_of(engine, job, &set) || reads_without_link(engine, set, pool);
+}
+
+uint32_t hr_view_data_set(const struct hr_view *view, hr_job job) {
+  const struct hr__engine *engine = hr__engine_of(view);
+  uint32_t set = HR_NONE;
+  return engine->data && rule_of(engine, job, &set) ? set : HR_NONE;
+}
+
+bool hr_view_has_data(const struct hr_view *view, uint32_t set, uint32_t gpus, hr_pool pool, hr_node node) {
+  const struct hr__engine *engine = hr__engine_of(view);
+  const struct hr_data_spec *spec = engine->data->spec;
+  const uint32_t at = spec->cache_of[engine->first_pool + pool.id];
+  if (at == HR_NONE) return reads_without_link(engine, set, pool);
+  const uint32_t per_node = engine->cluster.pools[pool.id].spec->gpus_per_node;
+  const int64_t n_nodes = gpus > per_node ? (gpus + per_node - 1) / per_node : 1, bytes = spec->sets[set].bytes;
+  const int64_t part = (bytes + n_nodes - 1) / n_nodes, room = spec->caches[at].node_bytes;
+  const int64_t kept = hr__caches_valid(engine->data->caches, node, engine->first_node, set);
+  return kept >= (part < room ? part : room);
+}
+
+uint64_t hr_view_data_changes(const struct hr_view *view) {
+  const struct hr__data *data = hr__engine_of(view)->data;
+  return data ? data->n_changes + (data->caches ? hr__caches_changes(data->caches) : 0) : 0;
 }
 
 /* ---- Checked mode ----------------------------------------------------------------------------------------- */

@@ -187,6 +187,7 @@ enum hr_status hr__data_finish_copy(struct hr__engine *engine, uint32_t flow) {
   hr__flows_end(&data->flows, flow, engine->view.now_us);
   data->result.copied_bytes += bytes;
   data->result.n_copies++;
+  data->n_changes++;
   *replica = (struct hr__data_copy){.is_there = true, .since_us = engine->view.now_us};
   find_routes(data, set);
   const enum hr_status status = reroute(engine, set);

@@ -56,6 +56,7 @@ struct hr__data {
   uint32_t n_jobs;
   enum hr_status status; /* of a call that has no result of its own */
   hr_amount lost_bytes;  /* counted while memory is exhausted */
+  uint64_t n_changes;    /* copies that became complete */
 };
 
 static inline hr__wide hr__rate_units(int64_t bytes_s) {

@@ -105,6 +105,9 @@ static void errors_have_a_place(void) {
     write_text(cases[i].text);
     expect_error(NULL, 0, cases[i].expected);
   }
+  write_text("{\"policy\":{\"name\":\"queue\",\"placement\":\"data-local\"},\"cluster\":{\"pools\":[{\"name\":\"p\","
+             "\"gpu\":\"A100\",\"nodes\":1,\"gpus_per_node\":8}]}}");
+  expect_error(NULL, 0, "s.json:1:39: the placement 'data-local' has no effect without 'data'");
   write_text(DATA(NAS SETS));
   expect_error(size, 1, "--set data.sets.0.gb=-1: 'data.sets.0.gb' is the number -1...");
 }
