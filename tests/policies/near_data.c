@@ -22,7 +22,7 @@ struct world {
   uint32_t n_jobs, gpus[JOBS], set[JOBS];
   int submit[JOBS], work[JOBS]; /* in seconds */
   int set_gb[SETS], cache_gb, wait_s;
-  bool is_strict, has_cache[POOLS], has_link[POOLS];
+  bool by_gpu, is_strict, has_cache[POOLS], has_link[POOLS];
 };
 
 static uint32_t below(struct hr__stream *stream, uint32_t limit) {
@@ -30,7 +30,8 @@ static uint32_t below(struct hr__stream *stream, uint32_t limit) {
 }
 
 static struct world make_world(struct hr__stream *stream) {
-  struct world world = {.n_jobs = 10 + below(stream, JOBS - 10), .is_strict = below(stream, 2)};
+  struct world world = {
+      .n_jobs = 10 + below(stream, JOBS - 10), .is_strict = below(stream, 2), .by_gpu = below(stream, 2)};
   world.wait_s = (int)below(stream, 3) * 40;
   for (int i = 0; i < SETS; i++) world.set_gb[i] = 1 + (int)below(stream, 6);
   world.cache_gb = 1 + (int)below(stream, 10);
@@ -248,7 +249,7 @@ static struct hr_result *run(const struct world *world) {
                               .to_storage = &to_storage,
                               .cache_of = cache_of,
                               .n_pools = POOLS};
-  const struct hr_cluster_spec cluster = {.pools = pools, .n_pools = POOLS};
+  const struct hr_cluster_spec cluster = {.pools = pools, .n_pools = POOLS, .by_gpu = world->by_gpu};
   struct hr_policy_choice choice = {0};
   struct hr_error error = {0};
   struct hr_result *result = NULL;
