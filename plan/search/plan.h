@@ -38,6 +38,9 @@ struct hr__condition {
 struct hr__held {
   double objective, cost; /* cost: dollars a month; 0 if the scenario has no prices */
   double violation;       /* 0: the mix meets all goals */
+  double low, high;       /* the lowest and the highest objective of the runs */
+  uint32_t runs;          /* number of runs on which the evaluation is based; 1: the mix is deterministic here */
+  uint32_t missed;        /* number of runs that miss a goal that is not in dollars */
   bool serves;            /* the mix meets all goals that are not in dollars */
   bool priced;            /* false: the objective contains a cost that is unknown (hr__plan_is_unpriced) */
 };
@@ -70,7 +73,7 @@ struct hr__robustness {
   uint32_t n_conditions;                       /* 0: nothing was tested */
   struct hr__tested_mix mixes[HR__MAX_TESTED]; /* the first one is the choice; the others are sorted by objective */
   uint32_t n_mixes;
-  uint32_t replications; /* of each mix under each condition */
+  uint32_t replications; /* of each mix under each condition, at least */
   uint64_t until_runs;   /* no further mix is tested if the runner has made this number of runs */
   bool *keeps_nodes;     /* [number of pools] the nodes exist already, so they remain if their type is sold out */
   struct hr__commitment commitments[HR_MAX_PLAN_VARIABLES];
@@ -81,6 +84,9 @@ struct hr__robustness {
 enum hr_status hr__plan_conditions(struct hr_plan *plan, struct hr_error *error);
 /* Tests the choice and other mixes. The plan must have a choice that meets the goals. Can be called repeatedly. */
 enum hr_status hr__plan_robustness(struct hr_plan *plan, struct hr_error *error);
+/* Evaluates the tested mixes over all runs that were made, also those of other parts of the plan, and sorts the mixes.
+   So all parts have the same figure for a mix under a condition. */
+void hr__robustness_conclude(struct hr_plan *plan);
 void hr__robustness_finish(struct hr__robustness *robustness); /* accepts a zeroed structure */
 
 /* Lists the mixes that are printed: the choice, and those that serve their jobs under more conditions than every better
@@ -118,7 +124,9 @@ struct hr__sensitivity_case {
   char name[80];
   double factor; /* of demand, interruptions or price; 0: the environment is not changed by a factor */
   struct hr__option same, best;
-  bool best_meets;    /* false: no candidate meets the goals in this environment */
+  bool best_meets; /* false: no candidate meets the goals in this environment */
+  /* the best candidate differs from the choice, which misses a goal or is significantly worse in this environment */
+  bool best_is_better;
   bool same_settings; /* only candidates with the settings of the choice were searched */
 };
 

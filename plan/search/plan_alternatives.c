@@ -465,6 +465,17 @@ static uint32_t depth_of(const struct hr_plan *plan, const struct hr__evaluator 
   return max < REPORTED_RUNS ? max : REPORTED_RUNS;
 }
 
+/* Whether the runs of the best candidate in a changed environment show that it is better there than the choice. */
+static enum hr_status compare_best(const struct hr_plan *plan, const struct hr__evaluator *evaluator, uint32_t depth,
+                                   struct hr__sensitivity_case *changed, struct hr_error *error) {
+  bool only_best_is_known = isfinite(changed->best.objective) && !isfinite(changed->same.objective);
+  changed->best_is_better = changed->best_meets && (changed->same.violation > 0 || only_best_is_known);
+  if (!changed->best_meets || changed->best_is_better || changed->best.candidate == changed->same.candidate)
+    return HR_OK;
+  return hr__significantly_lower(evaluator, changed->best.candidate, changed->same.candidate, depth,
+                                 plan->config.scenario->replications.confidence, &changed->best_is_better, error);
+}
+
 /* Runs the choice in a changed environment, and finds the best candidate in that environment. */
 static enum hr_status add_case(struct hr_plan *plan, const struct hr__environment *environment, double factor,
                                const char *name, struct hr_error *error) {
@@ -486,6 +497,7 @@ static enum hr_status add_case(struct hr_plan *plan, const struct hr__environmen
         hr__option_make(plan, evaluator, candidate, evaluator->runner_ids[candidate], depth, &changed->same, error);
   if (hr__plan_goes_on(plan, HR_OK, &status))
     hr__plan_goes_on(plan, find_best(plan, evaluator, environment, depth, changed, error), &status);
+  if (status == HR_OK) status = compare_best(plan, evaluator, depth, changed, error);
   return status;
 }
 
@@ -545,6 +557,7 @@ static enum hr_status vary(struct hr_plan *plan, struct hr_error *error) {
   enum hr_status status = hr__plan_robustness(plan, error);
   if (hr__plan_goes_on(plan, HR_OK, &status) && hr__plan_goes_on(plan, plan_tighten(plan, error), &status))
     hr__plan_goes_on(plan, plan_sensitivity(plan, error), &status);
+  if (status == HR_OK) hr__robustness_conclude(plan);
   return status;
 }
 

@@ -189,6 +189,7 @@ static void put_sensitivity(struct plan_json_writer *writer, cJSON *root) {
       put_case_option(writer, hr__json_object(json, inner, "best_choice"), &environment->best);
     else
       hr__json_null(json, inner, "best_choice");
+    hr__json_bool(json, inner, "best_is_better", environment->best_is_better);
   }
 }
 
@@ -207,6 +208,14 @@ static bool is_known(const struct hr__held *held) {
   return held->priced && isfinite(held->objective);
 }
 
+/* Writes on how many runs an evaluation is based, and how much they differ. */
+static void put_spread(struct hr__json *json, cJSON *object, const struct hr__held *held) {
+  hr__json_count(json, object, "runs", held->runs);
+  hr__json_count(json, object, "missed_runs", held->missed);
+  hr__json_number_if(json, object, "objective_low", held->priced && isfinite(held->low), held->low);
+  hr__json_number_if(json, object, "objective_high", held->priced && isfinite(held->high), held->high);
+}
+
 static void put_tested_mix(struct plan_json_writer *writer, cJSON *list, const struct hr__tested_mix *mix) {
   struct hr__json *json = &writer->json;
   const struct hr__robustness *robustness = &writer->plan->robustness;
@@ -217,6 +226,7 @@ static void put_tested_mix(struct plan_json_writer *writer, cJSON *list, const s
   hr__json_bool(json, inner, "feasible", mix->planned.violation == 0);
   hr__json_count(json, inner, "holds", mix->n_held);
   hr__json_count(json, inner, "serves", mix->n_served);
+  put_spread(json, inner, &mix->planned);
   cJSON *results = hr__json_array(json, inner, "results");
   for (uint32_t i = 0; i < robustness->n_conditions; i++) {
     cJSON *result = hr__json_append(json, results, cJSON_CreateObject());
@@ -224,6 +234,7 @@ static void put_tested_mix(struct plan_json_writer *writer, cJSON *list, const s
     hr__json_bool(json, result, "feasible", mix->held[i].violation == 0);
     hr__json_bool(json, result, "serves", mix->held[i].serves);
     hr__json_number_if(json, result, "objective", is_known(&mix->held[i]), mix->held[i].objective);
+    put_spread(json, result, &mix->held[i]);
   }
 }
 

@@ -5,42 +5,24 @@
 #include "base/console.h"
 #include "base/text.h"
 #include "plan/runner/runner.h"
-#include "plan/search/plan.h"
+#include "plan/search/plan_page.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-  NAME_WIDTH = 24,
-  HOLDS_WIDTH = 28,
-  CONDITION_WIDTH = 13,
-  FORECAST_DAYS = 42,
-  COST_WIDTH = 20,
-  CELL_WIDTH = 17,
-  BOUND_WIDTH = 46,
-  MAX_PARETO = 10
-};
+enum { NAME_WIDTH = 24, COST_WIDTH = 20, CELL_WIDTH = 17, BOUND_WIDTH = 46, MAX_PARETO = 10 };
 
-struct plan_page {
-  struct hr__console console;
-  const struct hr_plan *plan;
-};
-
-static void put_title(struct plan_page *page, const char *title) {
+static void put_title(struct hr__plan_page *page, const char *title) {
   fprintf(page->console.out, "\n%s%s%s\n", hr__bold(&page->console), title, hr__plain(&page->console));
 }
 
 /* ---- Text ------------------------------------------------------------------------------------------ */
 
-static enum hr_unit unit_of(const struct plan_page *page, size_t metric) {
-  return hr__metric_rows[page->plan->goals.metrics[metric].id].unit;
-}
-
 /* Returns the variables of an option as text, such as "reserved 20, on-demand 40, policy sjf". The caller frees it.
    NULL when out of memory. */
-static char *choice_text(const struct plan_page *page, const struct hr__option *option) {
+static char *choice_text(const struct hr__plan_page *page, const struct hr__option *option) {
   char *text = NULL;
   size_t size = 0;
   FILE *out = open_memstream(&text, &size);
@@ -54,11 +36,11 @@ static char *choice_text(const struct plan_page *page, const struct hr__option *
 }
 
 /* Writes the estimate of a metric, with its interval in parentheses, to a buffer and returns the buffer. */
-static const char *interval_text(const struct plan_page *page, const struct hr__option *option, size_t metric,
+static const char *interval_text(const struct hr__plan_page *page, const struct hr__option *option, size_t metric,
                                  char *text, size_t size) {
   const struct hr__interval *interval = &option->metrics[metric];
   char number[3][HR__METRIC_BYTES];
-  enum hr_unit unit = unit_of(page, metric);
+  enum hr_unit unit = hr__plan_page_unit(page, metric);
   hr__metric_text(unit, hr__interval_centre(interval), number[0]);
   if (isnan(interval->low) || interval->low == interval->high)
     snprintf(text, size, "%s", number[0]);
@@ -68,31 +50,13 @@ static const char *interval_text(const struct plan_page *page, const struct hr__
   return text;
 }
 
-/* Whether the objective is one metric in dollars. */
-static bool minimizes_money(const struct plan_page *page) {
-  return page->plan->goals.n_terms == 1 && unit_of(page, page->plan->goals.terms[0]) == HR_UNIT_DOLLARS;
-}
-
-/* What follows a difference of the objective: the cost of a month, or nothing, if it is that of the run. */
-static const char *per_month(const struct plan_page *page) {
-  const struct hr__goals *goals = &page->plan->goals;
-  bool is_monthly = minimizes_money(page) && goals->metrics[goals->terms[0]].id == HR__M_MONTHLY;
-  return is_monthly ? " a month" : "";
-}
-
-static size_t find(const struct plan_page *page, enum hr__metric metric) {
+static size_t find(const struct hr__plan_page *page, enum hr__metric metric) {
   return hr__goals_find(&page->plan->goals, &(struct hr__scoped_metric){.id = metric});
 }
 
 /* ---- The answer ------------------------------------------------------------------------------------ */
 
-/* Whether the scenario has services and no jobs, so that figures of jobs say nothing. */
-static bool has_services_only(const struct hr_plan *plan) {
-  return plan->config.trace->n_jobs == 0 && plan->config.scenario->services &&
-         plan->config.scenario->services->count > 0;
-}
-
-static void put_head(struct plan_page *page) {
+static void put_head(struct hr__plan_page *page) {
   const struct hr_plan *plan = page->plan;
   struct hr__console *console = &page->console;
   char text[2][1000], counts[HR__NUMBER_BYTES];
@@ -100,7 +64,7 @@ static void put_head(struct plan_page *page) {
   if (!name) return;
   fprintf(console->out, "%sHeadroom %s: plan for %s%s\n\n", hr__bold(console), hr_version(), name, hr__plain(console));
   free(name);
-  if (has_services_only(plan))
+  if (hr__plan_has_services_only(plan))
     hr__put_field(console, "services", "%" PRIu32 ", without jobs", plan->config.scenario->services->count);
   else
     hr__put_field(console, "trace", "%s (%s jobs)", plan->config.trace->source,
@@ -118,7 +82,7 @@ static const char *const use_texts[] = {[HR_ELASTIC_WHILE_USED] = "while used",
                                         [HR_ELASTIC_UNKNOWN] = "while the policy keeps it"};
 
 /* Prints a line such as "24 A100-40, reserved: $19,235 a month, $1.10 an hour each". */
-static void put_pool(struct plan_page *page, const struct hr_pool_spec *pool) {
+static void put_pool(struct hr__plan_page *page, const struct hr_pool_spec *pool) {
   char gpus[HR__NUMBER_BYTES], price[HR__NUMBER_BYTES], month[HR__NUMBER_BYTES];
   uint64_t count = (uint64_t)pool->nodes * pool->gpus_per_node;
   const struct hr_market_spec *market = &pool->market;
@@ -136,198 +100,15 @@ static void put_pool(struct plan_page *page, const struct hr_pool_spec *pool) {
                   hr__usd_text((int64_t)((hr_amount)market->price_uusd_h * (hr_amount)count * 730), month), price);
 }
 
-static void put_metric(struct plan_page *page, const char *label, enum hr__metric id) {
+static void put_metric(struct hr__plan_page *page, const char *label, enum hr__metric id) {
   char text[200];
   size_t metric = find(page, id);
   if (metric == SIZE_MAX || page->plan->choice.metrics[metric].count == 0) return;
   hr__put_field(&page->console, label, "%s", interval_text(page, &page->plan->choice, metric, text, sizeof text));
 }
 
-/* Prints text right-aligned in `width` columns. */
-static void put_right(struct plan_page *page, const char *text, size_t width) {
-  size_t taken = hr__width_of(text, strlen(text));
-  fprintf(page->console.out, "%*s%s", (int)(taken < width ? width - taken : 0), "", text);
-}
-
-/* ---- Conditions ------------------------------------------------------------------------------------- */
-
-/* Writes the objective, or a difference of objectives, to a buffer of HR__METRIC_BYTES bytes. */
-static const char *objective_text(const struct plan_page *page, double value, bool difference, char *buffer) {
-  enum hr_unit unit = minimizes_money(page) ? HR_UNIT_DOLLARS : HR_UNIT_FACTOR;
-  return difference ? hr__difference_text(unit, value, buffer) : hr__metric_text(unit, value, buffer);
-}
-
-/* Returns the capacities of a mix that are above 0, and its settings. The caller frees the text. */
-static char *mix_text(const struct plan_page *page, uint32_t candidate) {
-  const struct hr__option option = {.candidate = candidate};
-  char *text = NULL;
-  size_t size = 0;
-  FILE *out = open_memstream(&text, &size);
-  if (!out) return NULL;
-  const char *comma = "";
-  for (uint32_t i = 0; i < page->plan->space.n_axes; i++) {
-    const char *value = hr__option_text(page->plan, &option, i);
-    if (page->plan->space.spec->variables[i].pools && strcmp(value, "0") == 0) continue;
-    fprintf(out, "%s%s %s", comma, page->plan->space.spec->variables[i].axis.name, value);
-    comma = ", ";
-  }
-  if (fclose(out) == 0) return text;
-  free(text);
-  return NULL;
-}
-
-/* The groups of conditions on which a choice may depend. */
-static const char *group_name(const struct hr__condition *condition) {
-  switch (condition->kind) {
-  case HR__CONDITION_DEMAND:
-    return "demand";
-  case HR__CONDITION_PRICES:
-    return "prices";
-  case HR__CONDITION_GPU_SUPPLY:
-    return "the supply of GPUs";
-  default:
-    return "spot availability";
-  }
-}
-
-/* Prints what the choice depends on: for each group of conditions, under how many of them it misses a goal. */
-static void put_dependence(struct plan_page *page) {
-  const struct hr__robustness *robustness = &page->plan->robustness;
-  const struct hr__tested_mix *mix = &robustness->mixes[0];
-  const char *label = "depends on";
-  for (uint32_t i = 0; i < robustness->n_conditions; i++) {
-    const char *group = group_name(&robustness->conditions[i]), *example = NULL;
-    uint32_t size = 0, missed = 0;
-    for (uint32_t k = 0; k < robustness->n_conditions; k++) {
-      if (strcmp(group_name(&robustness->conditions[k]), group) != 0) continue;
-      if (k < i) break;
-      size++;
-      missed += mix->held[k].violation > 0;
-      if (mix->held[k].violation > 0 && !example) example = robustness->conditions[k].name;
-    }
-    if (!missed) continue;
-    hr__put_field(&page->console, label, "%s: misses a goal under %" PRIu32 " of %" PRIu32 " condition%s (%s%s)", group,
-                  missed, size, size == 1 ? "" : "s", example, missed > 1 ? ", ..." : "");
-    label = "";
-  }
-  if (label[0])
-    hr__put_field(&page->console, "holds under", "all %" PRIu32 " conditions that were tested",
-                  robustness->n_conditions);
-}
-
-/* Prints the mixes that serve their jobs under more conditions, and what they cost more. */
-static void put_safer(struct plan_page *page) {
-  const struct hr__robustness *robustness = &page->plan->robustness;
-  const struct hr__tested_mix *own = &robustness->mixes[0];
-  uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, shown);
-  for (uint32_t i = 1; i < count; i++) {
-    const struct hr__tested_mix *mix = &robustness->mixes[shown[i]];
-    char more[HR__METRIC_BYTES], *words = mix_text(page, mix->candidate);
-    if (!words) return;
-    double difference = mix->planned.objective - own->planned.objective;
-    bool is_same = fabs(difference) <= 1e-4 * fabs(own->planned.objective);
-    objective_text(page, difference, true, more);
-    hr__put_field(&page->console, i == 1 ? "safer" : "",
-                  "%s%s%s: serves under %" PRIu32 " of %" PRIu32 " conditions (this plan: %" PRIu32 "): %s",
-                  is_same ? "at the same cost" : more, is_same ? "" : per_month(page),
-                  mix->planned.violation > 0 ? " (over the goal in dollars)" : "", mix->n_served,
-                  robustness->n_conditions, own->n_served, words);
-    free(words);
-  }
-}
-
-/* Prints, for each commitment, how much of it is at risk if less is needed. */
-static void put_commitment(struct plan_page *page, const struct hr__commitment *commitment) {
-  const char *name = page->plan->space.spec->variables[commitment->axis].axis.name;
-  const struct hr__regret *regret = &commitment->demand_falls;
-  char committed[HR__METRIC_BYTES], month[HR__METRIC_BYTES], sum[HR__METRIC_BYTES];
-  uint32_t months = commitment->months;
-  hr__metric_text(HR_UNIT_DOLLARS, commitment->monthly_usd * (months ? months : 1), committed);
-  hr__metric_text(HR_UNIT_DOLLARS, regret->usd, month);
-  hr__metric_text(HR_UNIT_DOLLARS, regret->usd * months, sum);
-  if (regret->known && regret->usd > 0 && months)
-    hr__put_field(&page->console, "at risk",
-                  "%s of %s committed to %s for %" PRIu32 " months, if demand falls by 25 %% "
-                  "(%s a month more than with %.0f GPUs)",
-                  sum, committed, name, months, month, regret->gpus);
-  else if (regret->known && regret->usd > 0)
-    hr__put_field(&page->console, "at risk",
-                  "%s a month of %s for %s, if demand falls by 25 %% (more than with %.0f GPUs)", month, committed,
-                  name, regret->gpus);
-  else if (regret->known)
-    hr__put_field(&page->console, "at risk", "nothing of %s for %s%s, if demand falls by 25 %%", committed, name,
-                  months ? "" : " a month");
-}
-
-static void put_certainty(struct plan_page *page) {
-  const struct hr__robustness *robustness = &page->plan->robustness;
-  if (robustness->n_conditions == 0) return;
-  put_dependence(page);
-  put_safer(page);
-  for (uint32_t i = 0; i < robustness->n_commitments; i++) put_commitment(page, &robustness->commitments[i]);
-  if (!has_services_only(page->plan)) fputc('\n', page->console.out);
-}
-
-/* Writes the objective, with a star if a goal in dollars is missed, or that another goal is missed. */
-static const char *held_text(const struct plan_page *page, const struct hr__held *held, char *buffer) {
-  if (!held->serves) return "misses";
-  if (held->priced)
-    objective_text(page, held->objective, false, buffer);
-  else
-    strcpy(buffer, "no price");
-  return held->violation > 0 ? strcat(buffer, "*") : buffer;
-}
-
-/* Prints a row of the table of conditions: the mixes as planned or, with a condition, under it. */
-static bool put_condition(struct plan_page *page, const char *name, const uint32_t *condition) {
-  const struct hr__robustness *robustness = &page->plan->robustness;
-  uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, shown);
-  char text[HR__METRIC_BYTES + 1], *fitted = hr__fitted(&page->console, name, HOLDS_WIDTH - 3, false);
-  bool starred = false;
-  fprintf(page->console.out, "  %-*s", HOLDS_WIDTH - 2, fitted ? fitted : "");
-  free(fitted);
-  for (uint32_t i = 0; i < count; i++) {
-    const struct hr__tested_mix *mix = &robustness->mixes[shown[i]];
-    const struct hr__held *held = condition ? &mix->held[*condition] : &mix->planned;
-    put_right(page, held_text(page, held, text), CONDITION_WIDTH);
-    starred = starred || (held->serves && held->violation > 0);
-  }
-  fputc('\n', page->console.out);
-  return starred;
-}
-
-/* Prints a table with a column for each mix. */
-static void put_conditions(struct plan_page *page) {
-  static const char *const letters[HR__MAX_PRINTED_MIXES] = {"this plan", "B", "C", "D"};
-  const struct hr__robustness *robustness = &page->plan->robustness;
-  uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, shown);
-  if (robustness->n_conditions == 0) return;
-  fprintf(page->console.out, "\n%s%-*s", hr__bold(&page->console), HOLDS_WIDTH, "Holds under");
-  for (uint32_t i = 0; i < count; i++) put_right(page, letters[i], CONDITION_WIDTH);
-  fprintf(page->console.out, "%s\n", hr__plain(&page->console));
-  bool starred = put_condition(page, "as planned", NULL);
-  for (uint32_t k = 0; k < robustness->n_conditions; k++)
-    starred = put_condition(page, robustness->conditions[k].name, &k) || starred;
-  for (uint32_t i = 1; i < count; i++) {
-    char *words = mix_text(page, robustness->mixes[shown[i]].candidate);
-    if (words) hr__put_field(&page->console, letters[i], "%s", words);
-    free(words);
-  }
-  if (starred) hr__put_field(&page->console, "*", "over the goal in dollars; all other goals are met");
-  if (minimizes_money(page) && !per_month(page)[0]) {
-    char name[1000];
-    hr__put_field(&page->console, "in dollars", "%s of the run, not of a month",
-                  hr__goals_objective_text(&page->plan->goals, name, sizeof name));
-  }
-  if (!page->plan->forecast && page->plan->demand.window_h >= FORECAST_DAYS * 24)
-    hr__put_field(&page->console, "forecast",
-                  "--forecast 3 plans for the forecast demand of the next 3 months instead");
-}
-
-/* ---- The answer, continued --------------------------------------------------------------------------- */
-
 /* Prints by how much the choice could be improved by candidates that were not evaluated, and how. */
-static void put_improvable(struct plan_page *page) {
+static void put_improvable(struct hr__plan_page *page) {
   const struct hr_plan *plan = page->plan;
   uint64_t not_evaluated = plan->search.counts.not_evaluated;
   char count[HR__NUMBER_BYTES], share[HR__NUMBER_BYTES], most[HR__NUMBER_BYTES + 20] = "";
@@ -339,7 +120,7 @@ static void put_improvable(struct plan_page *page) {
 }
 
 /* Prints which pools the cost does not contain. */
-static void put_unpriced(struct plan_page *page, const struct hr_cluster_spec *cluster) {
+static void put_unpriced(struct hr__plan_page *page, const struct hr_cluster_spec *cluster) {
   bool any_priced = false;
   for (uint32_t i = 0; i < cluster->n_pools; i++)
     any_priced = any_priced || cluster->pools[i].market.market != HR_MARKET_NONE;
@@ -348,7 +129,7 @@ static void put_unpriced(struct plan_page *page, const struct hr_cluster_spec *c
       hr__put_field(&page->console, "", "without %s, which has no price", cluster->pools[i].name);
 }
 
-static void put_answer(struct plan_page *page) {
+static void put_answer(struct hr__plan_page *page) {
   const struct hr_plan *plan = page->plan;
   const struct hr_cluster_spec *cluster = &hr__runner_scenario(plan->runner, plan->choice.runner_id)->cluster;
   bool feasible = hr_plan_feasible(plan);
@@ -363,8 +144,8 @@ static void put_answer(struct plan_page *page) {
   put_metric(page, "a month", HR__M_MONTHLY);
   put_unpriced(page, cluster);
   put_improvable(page);
-  put_certainty(page);
-  if (has_services_only(plan)) return;
+  hr__plan_page_put_certainty(page);
+  if (hr__plan_has_services_only(plan)) return;
   put_metric(page, "mean wait", HR__M_WAIT_MEAN);
   put_metric(page, "p95 wait", HR__M_WAIT_P95);
   put_metric(page, "completed", HR__M_COMPLETED_SHARE);
@@ -374,12 +155,12 @@ static void put_answer(struct plan_page *page) {
 /* ---- Goals ----------------------------------------------------------------------------------------- */
 
 /* Returns the remark on a goal that excluded a better candidate. */
-static const char *binding_text(const struct plan_page *page, size_t goal) {
+static const char *binding_text(const struct hr__plan_page *page, size_t goal) {
   if (hr__plan_is_at_bound(page->plan, goal)) return ", binds";
-  return minimizes_money(page) ? ", excluded a cheaper candidate" : ", excluded a better candidate";
+  return hr__plan_page_minimizes_money(page) ? ", excluded a cheaper candidate" : ", excluded a better candidate";
 }
 
-static void put_goals(struct plan_page *page) {
+static void put_goals(struct hr__plan_page *page) {
   const struct hr_plan *plan = page->plan;
   put_title(page, "Goals");
   for (size_t i = 0; i < plan->goals.n_goals; i++) {
@@ -411,7 +192,7 @@ static void put_goals(struct plan_page *page) {
 /* ---- Alternatives ---------------------------------------------------------------------------------- */
 
 /* Prints an indented line of text that belongs to an option. */
-static void put_detail_line(struct plan_page *page, const char *words) {
+static void put_detail_line(struct hr__plan_page *page, const char *words) {
   char *fitted = hr__fitted(&page->console, words, HR__LINE_WIDTH - 6, false);
   if (fitted) fprintf(page->console.out, "      %s%s%s\n", hr__dim(&page->console), fitted, hr__plain(&page->console));
   free(fitted);
@@ -419,11 +200,11 @@ static void put_detail_line(struct plan_page *page, const char *words) {
 
 /* Writes a metric with half the width of its interval to a buffer and returns the buffer. Omits the width if there is
    no interval. */
-static const char *margin_text(const struct plan_page *page, const struct hr__option *option, size_t metric, char *text,
-                               size_t size) {
+static const char *margin_text(const struct hr__plan_page *page, const struct hr__option *option, size_t metric,
+                               char *text, size_t size) {
   const struct hr__interval *interval = &option->metrics[metric];
   char number[2][HR__METRIC_BYTES];
-  enum hr_unit unit = unit_of(page, metric);
+  enum hr_unit unit = hr__plan_page_unit(page, metric);
   hr__metric_text(unit, hr__interval_centre(interval), number[0]);
   double half = (interval->high - interval->low) / 2;
   if (isnan(half) || half <= 1e-6 * fabs(hr__interval_centre(interval)))
@@ -435,26 +216,27 @@ static const char *margin_text(const struct plan_page *page, const struct hr__op
 
 /* Prints name, cost, wait, and whether the goals are met. `with_mix`: prints the option's variables too. If `name` is
    empty and the variables are short enough, they are printed in its place, otherwise on a separate line. */
-static void put_option(struct plan_page *page, const char *name, const struct hr__option *option, bool with_mix) {
+static void put_option(struct hr__plan_page *page, const char *name, const struct hr__option *option, bool with_mix) {
   const struct hr_plan *plan = page->plan;
   char cost[2 * HR__METRIC_BYTES], wait[HR__METRIC_BYTES];
   if (hr__plan_is_unpriced(plan, option->runner_id))
     snprintf(cost, sizeof cost, "no price");
   else
     margin_text(page, option, plan->pareto_cost, cost, sizeof cost);
-  hr__metric_text(unit_of(page, plan->pareto_wait), hr__interval_centre(&option->metrics[plan->pareto_wait]), wait);
+  hr__metric_text(hr__plan_page_unit(page, plan->pareto_wait), hr__interval_centre(&option->metrics[plan->pareto_wait]),
+                  wait);
   char *words = with_mix ? choice_text(page, option) : NULL;
   bool in_row = words && !name[0] && strlen(words) < NAME_WIDTH;
   if (words && !name[0] && !in_row) put_detail_line(page, words);
   fprintf(page->console.out, "  %-*s", NAME_WIDTH, in_row ? words : name);
-  put_right(page, cost, COST_WIDTH);
-  put_right(page, wait, CELL_WIDTH);
+  hr__plan_page_put_right(page, cost, COST_WIDTH);
+  hr__plan_page_put_right(page, wait, CELL_WIDTH);
   fprintf(page->console.out, "  %s\n", option->violation == 0 ? "meets goals" : "misses goals");
   if (words && name[0]) put_detail_line(page, words);
   free(words);
 }
 
-static void put_columns(struct plan_page *page, const char *title) {
+static void put_columns(struct hr__plan_page *page, const char *title) {
   const struct hr_plan *plan = page->plan;
   char wait[HR__SCOPED_METRIC_BYTES];
   hr__scoped_metric_name(&plan->goals.metrics[plan->pareto_wait], wait);
@@ -465,18 +247,18 @@ static void put_columns(struct plan_page *page, const char *title) {
 }
 
 /* Whether both options exist and have equal variables. */
-static bool is_same_mix(const struct plan_page *page, const struct hr__option *a, const struct hr__option *b) {
+static bool is_same_mix(const struct hr__plan_page *page, const struct hr__option *a, const struct hr__option *b) {
   if (a->runner_id == HR_NONE || b->runner_id == HR_NONE) return false;
   for (uint32_t i = 0; i < page->plan->space.n_axes; i++)
     if (strcmp(hr__option_text(page->plan, a, i), hr__option_text(page->plan, b, i)) != 0) return false;
   return true;
 }
 
-static const char *own_name(const struct plan_page *page) {
+static const char *own_name(const struct hr__plan_page *page) {
   return hr_plan_feasible(page->plan) ? "this plan" : "the nearest";
 }
 
-static void put_baselines(struct plan_page *page) {
+static void put_baselines(struct hr__plan_page *page) {
   const struct hr_plan *plan = page->plan;
   if (plan->today.runner_id == HR_NONE && plan->all_on_demand.runner_id == HR_NONE) return;
   put_columns(page, "Compared");
@@ -486,7 +268,7 @@ static void put_baselines(struct plan_page *page) {
   if (plan->all_on_demand.runner_id != HR_NONE && !same) put_option(page, "all on demand", &plan->all_on_demand, true);
 }
 
-static void put_candidate(struct plan_page *page, const char *name, uint32_t candidate) {
+static void put_candidate(struct hr__plan_page *page, const char *name, uint32_t candidate) {
   const struct hr_plan *plan = page->plan;
   struct hr__option option;
   if (hr__option_make(plan, &plan->evaluator, candidate, plan->evaluator.runner_ids[candidate], plan->depth, &option,
@@ -498,7 +280,7 @@ static void put_candidate(struct plan_page *page, const char *name, uint32_t can
 }
 
 /* Prints at most ten points of the frontier, evenly spread. */
-static void put_pareto(struct plan_page *page) {
+static void put_pareto(struct hr__plan_page *page) {
   const struct hr_plan *plan = page->plan;
   size_t shown = plan->n_pareto < MAX_PARETO ? plan->n_pareto : MAX_PARETO;
   if (shown < 2) return;
@@ -512,11 +294,11 @@ static void put_pareto(struct plan_page *page) {
 }
 
 /* Writes the tightened goal in the notation of the scenario. */
-static void put_tighter_goal(const struct plan_page *page, const struct hr__tightening *tightening, char *text,
+static void put_tighter_goal(const struct hr__plan_page *page, const struct hr__tightening *tightening, char *text,
                              size_t size) {
   const struct hr__goal *goal = &page->plan->goals.goals[tightening->goal];
   char name[HR__SCOPED_METRIC_BYTES], bound[HR__METRIC_BYTES];
-  enum hr_unit unit = unit_of(page, goal->metric);
+  enum hr_unit unit = hr__plan_page_unit(page, goal->metric);
   hr__scoped_metric_name(&page->plan->goals.metrics[goal->metric], name);
   if (unit == HR_UNIT_SHARE)
     snprintf(bound, sizeof bound, "%.6g %%", 100 * tightening->bound);
@@ -527,17 +309,17 @@ static void put_tighter_goal(const struct plan_page *page, const struct hr__tigh
 
 /* Whether the tightened goal costs nothing. A negative cost is smaller than the resolution of the search, and counts as
    no cost. */
-static bool is_free(const struct plan_page *page, const struct hr__tightening *tightening) {
+static bool is_free(const struct hr__plan_page *page, const struct hr__tightening *tightening) {
   const struct hr_plan *plan = page->plan;
   double own = hr__evaluator_evaluate(&plan->evaluator, plan->choice.candidate, plan->depth).objective;
   return tightening->candidate != HR_NONE && tightening->objective <= own;
 }
 
 /* Prints the cost of tighter goals. If several bounds of a goal cost nothing, only the tightest is printed. */
-static void put_tightening(struct plan_page *page) {
+static void put_tightening(struct hr__plan_page *page) {
   const struct hr_plan *plan = page->plan;
   double own = hr__evaluator_evaluate(&plan->evaluator, plan->choice.candidate, plan->depth).objective;
-  bool of_money = minimizes_money(page);
+  bool of_money = hr__plan_page_minimizes_money(page);
   if (plan->n_tightenings == 0) return;
   put_title(page, "Tighter goals");
   for (size_t i = 0; i < plan->n_tightenings; i++) {
@@ -553,13 +335,14 @@ static void put_tightening(struct plan_page *page) {
             tightening->candidate == HR_NONE ? "no candidate"
             : is_free(page, tightening)      ? "costs nothing"
                                              : cost,
-            tightening->candidate != HR_NONE && !is_free(page, tightening) ? per_month(page) : "");
+            tightening->candidate != HR_NONE && !is_free(page, tightening) ? hr__plan_page_per_month(page) : "");
     free(fitted);
   }
 }
 
-static void put_sensitivity(struct plan_page *page) {
+static void put_sensitivity(struct hr__plan_page *page) {
   const struct hr_plan *plan = page->plan;
+  uint32_t runs = 1;
   if (plan->n_cases == 0) return;
   put_columns(page, "What if");
   for (size_t i = 0; i < plan->n_cases; i++) {
@@ -568,21 +351,26 @@ static void put_sensitivity(struct plan_page *page) {
     if (!environment->best_meets)
       fprintf(page->console.out, "    no candidate%s meets the goals\n",
               environment->same_settings ? " with the same settings" : "");
-    else if (environment->best.candidate != plan->choice.candidate)
+    else if (environment->best_is_better)
       put_option(page, "  best then", &environment->best, true);
+    else if (environment->best.candidate != plan->choice.candidate)
+      fprintf(page->console.out, "    this plan is still the best%s\n",
+              environment->same.replications > 1 ? " within noise" : "");
+    if (environment->same.replications > runs) runs = environment->same.replications;
   }
+  if (runs > 1) hr__put_field(&page->console, "runs", "%" PRIu32 " for each random row", runs);
 }
 
 /* ---- Search statistics ----------------------------------------------------------------------------- */
 
 /* Prints the demand, and the range of fixed capacity that pays off by prices alone (hr__bounds_bracket). */
-static void put_demand(struct plan_page *page) {
+static void put_demand(struct hr__plan_page *page) {
   const struct hr_plan *plan = page->plan;
   char text[4][HR__NUMBER_BYTES], profitable[200] = "";
   hr__fixed_text(plan->bracket[0], 0, text[2]);
   hr__fixed_text(plan->bracket[1], 0, text[3]);
   bool one = strcmp(text[2], text[3]) == 0;
-  if (has_services_only(plan)) return;
+  if (hr__plan_has_services_only(plan)) return;
   if (plan->bracket[0] > 0)
     snprintf(profitable, sizeof profitable, "; by prices alone, fixed capacity pays off up to %s%s%s GPUs", text[2],
              one ? "" : " to ", one ? "" : text[3]);
@@ -591,9 +379,9 @@ static void put_demand(struct plan_page *page) {
                 profitable);
 }
 
-static void put_confidence(struct plan_page *page) {
+static void put_confidence(struct hr__plan_page *page) {
   const struct hr_plan *plan = page->plan;
-  bool of_money = minimizes_money(page);
+  bool of_money = hr__plan_page_minimizes_money(page);
   char zone[HR__METRIC_BYTES];
   hr__metric_text(of_money ? HR_UNIT_DOLLARS : HR_UNIT_FACTOR, plan->selection.zone, zone);
   if (!hr_plan_feasible(plan))
@@ -609,7 +397,7 @@ static void put_confidence(struct plan_page *page) {
                                                 : "; other conditions were not tested");
 }
 
-static void put_foot(struct plan_page *page, const struct hr_perf *perf) {
+static void put_foot(struct hr__plan_page *page, const struct hr_perf *perf) {
   const struct hr_plan *plan = page->plan;
   struct hr__console *console = &page->console;
   const struct hr__search_counts *counts = &plan->search.counts;
@@ -628,11 +416,11 @@ static void put_foot(struct plan_page *page, const struct hr_perf *perf) {
 }
 
 enum hr_status hr_plan_print(FILE *out, const struct hr_plan *plan, const struct hr_perf *perf, bool colour) {
-  struct plan_page page = {.console = {.out = out, .colour = colour}, .plan = plan};
+  struct hr__plan_page page = {.console = {.out = out, .colour = colour}, .plan = plan};
   put_head(&page);
   put_answer(&page);
   put_goals(&page);
-  put_conditions(&page);
+  hr__plan_page_put_conditions(&page);
   put_baselines(&page);
   put_pareto(&page);
   put_tightening(&page);

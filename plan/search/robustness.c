@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Tests the choice of a plan, other finalists and mixes that depend less on spot capacity under changed conditions:
- *
- * - the spot market is as in another preset of the catalogue, or without capacity for a part of the time;
- * - demand is 25 % lower, or 10, 25 or 50 % higher;
- * - prices of on-demand and spot capacity are 30 % lower;
- * - no more GPUs of a type can be bought; existing ones stay.
+ * Tests the choice of a plan, other finalists and mixes that depend less on spot capacity under changed conditions
+ * (conditions.c).
  *
  * If the choice misses the goals under some condition of the spot market, other mixes are tested, too: the choice with
  * more on-demand capacity, which is paid for only while it is used, and the best mix without spot capacity that a
@@ -17,23 +13,15 @@
  * The number of runs is limited to half the runs that were needed to choose, or MIN_RUNS. The choice and the
  * commitments are always tested.
  *
- * Invariant: the first mix is the choice; the others are sorted by their objective. All mixes have the same number of
- * replications under all conditions, with the same random events.
+ * Invariant: the first mix is the choice; the others are sorted by their objective. All mixes have at least the same
+ * number of replications under all conditions, with the same random events. Replications that other parts of the plan
+ * need are used, too.
  */
 
 #include "plan/search/plan.h"
 
-#include "headroom/unstable/catalog.h"
-
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-
-/* FEW, MANY: minimum and maximum number of replications. MIN_RUNS: runs that are always affordable. */
-enum { FEW = 3, MANY = 8, MIN_RUNS = 100 };
 
 static enum hr_status no_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory for the plan");
@@ -48,196 +36,6 @@ void hr__robustness_finish(struct hr__robustness *robustness) {
   drop_mixes(robustness);
   free(robustness->keeps_nodes);
   *robustness = (struct hr__robustness){0};
-}
-
-/* ---- Conditions ------------------------------------------------------------------------------------- */
-
-/* Adds a condition with the plan's environment changed to `environment`. Does nothing if there are too many. */
-static enum hr_status add(struct hr_plan *plan, const struct hr__environment *environment, enum hr__condition_kind kind,
-                          double factor, struct hr_error *error, const char *format, ...) HR_PRINTF(6, 7);
-static enum hr_status add(struct hr_plan *plan, const struct hr__environment *environment, enum hr__condition_kind kind,
-                          double factor, struct hr_error *error, const char *format, ...) {
-  struct hr__robustness *self = &plan->robustness;
-  if (self->n_conditions == HR__MAX_CONDITIONS) return HR_OK;
-  struct hr__condition *condition = &self->conditions[self->n_conditions];
-  struct hr__environment changed = *environment;
-  va_list arguments;
-  *condition = (struct hr__condition){.kind = kind, .factor = factor};
-  va_start(arguments, format);
-  vsnprintf(condition->name, sizeof condition->name, format, arguments);
-  va_end(arguments);
-  if (changed.stress.spot_as) {
-    condition->spot = *changed.stress.spot_as;
-    changed.stress.spot_as = &condition->spot;
-  }
-  condition->environment = changed;
-  enum hr_status status = hr__plan_world(plan, &changed, &condition->within, error);
-  self->n_conditions += status == HR_OK;
-  return status;
-}
-
-static bool has_spot(const struct hr_cluster_spec *cluster) {
-  for (uint32_t i = 0; i < cluster->n_pools; i++)
-    if (cluster->pools[i].market.market == HR_MARKET_SPOT) return true;
-  return false;
-}
-
-/* Whether two GPU types are of one family, such as A100-40 and A100-80: their names are equal up to the first hyphen.
- */
-static bool is_same_family(const char *a, const char *b) {
-  size_t length = a ? strcspn(a, "-") : 0;
-  return a && b && strcspn(b, "-") == length && strncasecmp(a, b, length) == 0;
-}
-
-static bool is_any(const char *name) {
-  return strcmp(name, "*") == 0;
-}
-
-static bool is_provider(const struct hr_spot_preset *preset, const char *provider) {
-  return !provider || strcasecmp(preset->provider, provider) == 0;
-}
-
-/* Whether the catalogue has the same kind of preset for all regions of the provider. */
-static bool has_general_twin(const struct hr_catalog *catalog, const struct hr_spot_preset *preset) {
-  for (size_t i = 0; i < catalog->n_spot_presets; i++) {
-    const struct hr_spot_preset *other = &catalog->spot_presets[i];
-    if (is_any(other->region) && !is_any(preset->region) && strcmp(other->provider, preset->provider) == 0 &&
-        strcmp(other->gpu, preset->gpu) == 0 && other->spec.model == preset->spec.model)
-      return true;
-  }
-  return false;
-}
-
-/* Of the bands of an advisor, only the one with the most interruptions is plausible enough to be a test. */
-static bool is_worst_band(const struct hr_catalog *catalog, const struct hr_spot_preset *preset) {
-  for (size_t i = 0; i < catalog->n_spot_presets && preset->spec.model == HR_SPOT_ADVISOR; i++) {
-    const struct hr_spot_preset *other = &catalog->spot_presets[i];
-    if (other->spec.model == HR_SPOT_ADVISOR && strcmp(other->provider, preset->provider) == 0 &&
-        other->spec.rate_per_h > preset->spec.rate_per_h)
-      return false;
-  }
-  return true;
-}
-
-/* Whether a preset of the provider was recorded on GPUs of the family of the pool. */
-static bool has_own_record(const struct hr_catalog *catalog, const char *gpu, const char *provider) {
-  for (size_t i = 0; i < catalog->n_spot_presets; i++)
-    if (is_provider(&catalog->spot_presets[i], provider) && is_same_family(catalog->spot_presets[i].gpu, gpu))
-      return true;
-  return false;
-}
-
-/* Whether the market of a pool may be as in the preset: it is for the family of the pool's GPU type, or for any type of
-   the provider. If the provider has no record of this family, its records of other types are plausible, too. */
-static bool is_plausible(const struct hr_catalog *catalog, const struct hr_spot_preset *preset,
-                         const struct hr_pool_spec *pool, const struct hr_pool_source *source) {
-  const char *provider = source ? source->provider : NULL;
-  bool this_region = is_any(preset->region) || (pool->region && strcasecmp(pool->region, preset->region) == 0);
-  if ((!this_region && has_general_twin(catalog, preset)) || !is_worst_band(catalog, preset)) return false;
-  if (is_same_family(preset->gpu, pool->gpu)) return true;
-  bool is_recorded = has_own_record(catalog, pool->gpu, provider);
-  return is_provider(preset, provider) && (is_any(preset->gpu) || !is_recorded);
-}
-
-/* Whether a spot pool may have the market of the preset, and has another one now. */
-static bool is_alternative(const struct hr_catalog *catalog, const struct hr_spot_preset *preset,
-                           const struct hr_scenario *scenario) {
-  for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {
-    const struct hr_pool_spec *pool = &scenario->cluster.pools[i];
-    const struct hr_pool_source *source = scenario->pool_sources ? &scenario->pool_sources[i] : NULL;
-    const char *own = source ? source->spot_preset : NULL;
-    if (pool->market.market == HR_MARKET_SPOT && !(own && strcasecmp(own, preset->name) == 0) &&
-        is_plausible(catalog, preset, pool, source))
-      return true;
-  }
-  return false;
-}
-
-static enum hr_status add_spot_models(struct hr_plan *plan, struct hr_error *error) {
-  const struct hr_plan_config *config = &plan->config;
-  struct hr_catalog *catalog;
-  enum hr_status status =
-      hr_scenario_catalog(config->scenario->path, config->overrides, config->n_overrides, &catalog, error);
-  if (status != HR_OK) return status;
-  for (size_t i = 0; i < catalog->n_spot_presets && status == HR_OK; i++) {
-    const struct hr_spot_preset *preset = &catalog->spot_presets[i];
-    struct hr__environment environment;
-    if (!is_alternative(catalog, preset, config->scenario)) continue;
-    hr__plan_environment(plan, &environment);
-    environment.stress.spot_as = &preset->spec;
-    status = add(plan, &environment, HR__CONDITION_SPOT_MODEL, 0, error, "spot as %.60s", preset->name);
-  }
-  hr_catalog_destroy(catalog);
-  return status;
-}
-
-static enum hr_status add_spot(struct hr_plan *plan, struct hr_error *error) {
-  static const int percents[] = {80, 50, 0};
-  enum hr_status status = HR_OK;
-  if (!has_spot(&plan->config.scenario->cluster)) return status;
-  for (size_t i = 0; i < sizeof percents / sizeof *percents && status == HR_OK; i++) {
-    struct hr__environment environment;
-    hr__plan_environment(plan, &environment);
-    environment.stress.spot_outage = 1 - percents[i] / 100.0;
-    status = add(plan, &environment, HR__CONDITION_SPOT_AVAILABILITY, percents[i] / 100.0, error,
-                 percents[i] ? "spot %d %% of the time" : "no spot capacity", percents[i]);
-  }
-  return status == HR_OK ? add_spot_models(plan, error) : status;
-}
-
-static enum hr_status add_demand(struct hr_plan *plan, struct hr_error *error) {
-  static const int percents[] = {-25, 10, 25, 50};
-  enum hr_status status = HR_OK;
-  for (size_t i = 0; i < sizeof percents / sizeof *percents && status == HR_OK; i++) {
-    struct hr__environment environment;
-    hr__plan_environment(plan, &environment);
-    environment.workload.growth *= 1 + percents[i] / 100.0;
-    status = add(plan, &environment, HR__CONDITION_DEMAND, 1 + percents[i] / 100.0, error, "demand %c %d %%",
-                 percents[i] < 0 ? '-' : '+', abs(percents[i]));
-  }
-  return status;
-}
-
-static enum hr_status add_prices(struct hr_plan *plan, struct hr_error *error) {
-  static const double factor = 0.7;
-  const struct hr_cluster_spec *cluster = &plan->config.scenario->cluster;
-  struct hr__environment environment;
-  bool any = false;
-  for (uint32_t i = 0; i < cluster->n_pools; i++) any = any || hr_market_is_elastic(cluster->pools[i].market.market);
-  if (!any) return HR_OK;
-  hr__plan_environment(plan, &environment);
-  environment.stress.spot_price = environment.stress.on_demand_price = factor;
-  return add(plan, &environment, HR__CONDITION_PRICES, factor, error, "cloud prices - 30 %%");
-}
-
-/* Whether the choice has nodes of the type that would have to be bought. */
-static bool buys_gpu(const struct hr_plan *plan, const char *gpu) {
-  const struct hr_cluster_spec *cluster = &hr__runner_scenario(plan->runner, plan->choice.runner_id)->cluster;
-  for (uint32_t i = 0; i < cluster->n_pools; i++)
-    if (cluster->pools[i].nodes && !plan->robustness.keeps_nodes[i] && strcmp(cluster->pools[i].gpu, gpu) == 0)
-      return true;
-  return false;
-}
-
-static enum hr_status add_gpu_types(struct hr_plan *plan, struct hr_error *error) {
-  const struct hr_cluster_spec *cluster = &plan->config.scenario->cluster;
-  enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++) {
-    const char *gpu = cluster->pools[i].gpu;
-    struct hr__environment environment;
-    bool repeated = !gpu, others = false;
-    for (uint32_t k = 0; k < cluster->n_pools && gpu; k++) {
-      bool same = cluster->pools[k].gpu && strcmp(cluster->pools[k].gpu, gpu) == 0;
-      repeated = repeated || (same && k < i);
-      others = others || !same || plan->robustness.keeps_nodes[k];
-    }
-    if (repeated || !others || !buys_gpu(plan, gpu)) continue;
-    hr__plan_environment(plan, &environment);
-    environment.stress.without_gpu = gpu;
-    environment.stress.keeps_nodes = plan->robustness.keeps_nodes;
-    status = add(plan, &environment, HR__CONDITION_GPU_SUPPLY, 0, error, "no more %.60s", gpu);
-  }
-  return status;
 }
 
 /* ---- Mixes ------------------------------------------------------------------------------------------ */
@@ -267,14 +65,37 @@ static bool is_in_dollars(const struct hr__goals *goals, size_t goal) {
   return hr__metric_rows[goals->metrics[goals->goals[goal].metric].id].unit == HR_UNIT_DOLLARS;
 }
 
-/* Evaluates a mix that was run. */
-static struct hr__held evaluate(const struct hr_plan *plan, const struct hr__evaluator *within, uint32_t candidate) {
+/* Whether a run misses a goal that is not in dollars. */
+static bool run_misses(const struct hr__goals *goals, const double *values) {
+  for (size_t i = 0; i < goals->n_goals; i++)
+    if (!is_in_dollars(goals, i) && hr__goal_violation(&goals->goals[i], values[goals->goals[i].metric]) > 0)
+      return true;
+  return false;
+}
+
+/* Finds how much the runs of a mix differ. */
+static void find_spread(const struct hr__evaluator *within, uint32_t candidate, struct hr__held *held) {
+  held->low = held->high = held->objective;
+  for (uint32_t r = 0; r < held->runs; r++) {
+    const double *values = hr__runner_values(within->runner, within->runner_ids[candidate], r);
+    double objective = hr__goals_objective(within->goals, values);
+    held->low = fmin(held->low, objective);
+    held->high = fmax(held->high, objective);
+    held->missed += run_misses(within->goals, values);
+  }
+}
+
+/* Evaluates a mix over its first `count` replications, as far as they were made. */
+static struct hr__held evaluate(const struct hr_plan *plan, const struct hr__evaluator *within, uint32_t candidate,
+                                uint32_t count) {
   const struct hr__goals *goals = &plan->goals;
-  uint32_t count = plan->robustness.replications;
+  bool is_random = hr__runner_is_random(plan->runner, within->runner_ids[candidate]);
+  count = is_random ? hr__evaluator_made(within, candidate, count) : 1;
   struct hr__evaluation evaluation = hr__evaluator_evaluate(within, candidate, count);
   struct hr__held held = {.objective = evaluation.objective,
                           .cost = evaluation.cost,
                           .violation = evaluation.violation,
+                          .runs = count,
                           .serves = true,
                           .priced = !hr__plan_counts_dollars(plan) ||
                                     !hr__plan_is_unpriced(plan, within->runner_ids[candidate])};
@@ -283,6 +104,7 @@ static struct hr__held evaluate(const struct hr_plan *plan, const struct hr__eva
         hr__goal_violation(&goals->goals[i], hr__evaluator_centre(within, candidate, count, goals->goals[i].metric)) >
             0)
       held.serves = false;
+  find_spread(within, candidate, &held);
   return held;
 }
 
@@ -302,6 +124,11 @@ static uint32_t affected_mixes(const struct hr_plan *plan, uint32_t condition, u
   return count;
 }
 
+/* The number of replications as planned: that of all tables without a changed environment. */
+static uint32_t planned_replications(const struct hr_plan *plan) {
+  return plan->depth > plan->robustness.replications ? plan->depth : plan->robustness.replications;
+}
+
 /* Makes the runs of the mixes from `first` on, as planned and under all conditions. All are made together, so that all
    threads have work. */
 static enum hr_status run_mixes(struct hr_plan *plan, uint32_t first, struct hr_error *error) {
@@ -309,7 +136,8 @@ static enum hr_status run_mixes(struct hr_plan *plan, uint32_t first, struct hr_
   struct hr__trial_list trials = {0};
   uint32_t mixes[HR__MAX_TESTED], count = 0;
   for (uint32_t i = first; i < self->n_mixes; i++) mixes[count++] = self->mixes[i].candidate;
-  enum hr_status status = hr__evaluator_list(&plan->evaluator, mixes, count, self->replications, &trials, error);
+  enum hr_status status =
+      hr__evaluator_list(&plan->evaluator, mixes, count, planned_replications(plan), &trials, error);
   for (uint32_t k = 0; k < self->n_conditions && status == HR_OK; k++) {
     count = affected_mixes(plan, k, first, mixes);
     status = hr__evaluator_list(self->conditions[k].within, mixes, count, self->replications, &trials, error);
@@ -319,21 +147,26 @@ static enum hr_status run_mixes(struct hr_plan *plan, uint32_t first, struct hr_
   return status;
 }
 
+/* Evaluates a mix as planned and, over its first `count` replications, under all conditions. */
+static void evaluate_mix(const struct hr_plan *plan, struct hr__tested_mix *mix, uint32_t count) {
+  const struct hr__robustness *self = &plan->robustness;
+  mix->planned = evaluate(plan, &plan->evaluator, mix->candidate, planned_replications(plan));
+  mix->n_held = mix->n_served = 0;
+  for (uint32_t k = 0; k < self->n_conditions; k++) {
+    mix->held[k] = is_unaffected(plan, k, mix->candidate)
+                       ? mix->planned
+                       : evaluate(plan, self->conditions[k].within, mix->candidate, count);
+    mix->n_held += mix->held[k].violation == 0;
+    mix->n_served += mix->held[k].serves;
+  }
+}
+
 /* Tests the mixes from `first` on under all conditions. */
 static enum hr_status test_mixes(struct hr_plan *plan, uint32_t first, struct hr_error *error) {
   struct hr__robustness *self = &plan->robustness;
   enum hr_status status = run_mixes(plan, first, error);
-  for (uint32_t i = first; i < self->n_mixes && status == HR_OK; i++) {
-    struct hr__tested_mix *mix = &self->mixes[i];
-    mix->planned = evaluate(plan, &plan->evaluator, mix->candidate);
-    for (uint32_t k = 0; k < self->n_conditions; k++) {
-      mix->held[k] = is_unaffected(plan, k, mix->candidate)
-                         ? mix->planned
-                         : evaluate(plan, self->conditions[k].within, mix->candidate);
-      mix->n_held += mix->held[k].violation == 0;
-      mix->n_served += mix->held[k].serves;
-    }
-  }
+  for (uint32_t i = first; i < self->n_mixes && status == HR_OK; i++)
+    evaluate_mix(plan, &self->mixes[i], self->replications);
   return status;
 }
 
@@ -350,7 +183,8 @@ static enum hr_status try_mix(struct hr_plan *plan, uint32_t candidate, struct h
   if (status != HR_OK) return status;
   uint32_t n_changed = 0, before = self->n_mixes;
   for (uint32_t k = 0; k < self->n_conditions; k++) n_changed += !is_unaffected(plan, k, candidate);
-  if (!evaluate(plan, &plan->evaluator, candidate).serves || (uint64_t)n_changed * self->replications > runs_left(plan))
+  if (!evaluate(plan, &plan->evaluator, candidate, self->replications).serves ||
+      (uint64_t)n_changed * self->replications > runs_left(plan))
     return HR_OK;
   status = add_mix(self, candidate, error);
   return status == HR_OK && self->n_mixes > before ? test_mixes(plan, before, error) : status;
@@ -500,20 +334,6 @@ static enum hr_status test_commitment(struct hr_plan *plan, uint32_t capacity, s
 
 /* ---- The whole test --------------------------------------------------------------------------------- */
 
-/* Sets the number of runs that may be made, and the number of replications: if possible, the runs suffice to test the
-   choice and three other mixes. */
-static void set_effort(struct hr_plan *plan) {
-  struct hr__robustness *self = &plan->robustness;
-  uint64_t runs = (plan->search_runs + plan->selection_runs) / 2;
-  if (runs < MIN_RUNS) runs = MIN_RUNS;
-  uint64_t affordable = runs / (4 * (uint64_t)(self->n_conditions + 1));
-  uint32_t max = plan->evaluator.random ? plan->depth : plan->space.spec->max_replications;
-  self->until_runs = hr__runner_runs(plan->runner) + runs;
-  self->replications = affordable < MANY ? (uint32_t)affordable : MANY;
-  if (self->replications < FEW) self->replications = FEW;
-  if (self->replications > max) self->replications = max;
-}
-
 /* Sorts the mixes after the choice by their objective. There are few, so insertion sort is fast enough. */
 static void sort_mixes(struct hr__robustness *self) {
   for (uint32_t i = 2; i < self->n_mixes; i++)
@@ -522,25 +342,6 @@ static void sort_mixes(struct hr__robustness *self) {
       self->mixes[k] = self->mixes[k - 1];
       self->mixes[k - 1] = mix;
     }
-}
-
-/* The nodes that exist already: fixed capacity that is not a variable. */
-static bool find_kept(struct hr_plan *plan) {
-  const struct hr_cluster_spec *cluster = &plan->config.scenario->cluster;
-  plan->robustness.keeps_nodes = calloc((size_t)cluster->n_pools + 1, sizeof *plan->robustness.keeps_nodes);
-  for (uint32_t i = 0; i < cluster->n_pools && plan->robustness.keeps_nodes; i++)
-    plan->robustness.keeps_nodes[i] =
-        !hr_market_is_elastic(cluster->pools[i].market.market) && !hr__space_has_pool(&plan->space, i);
-  return plan->robustness.keeps_nodes;
-}
-
-enum hr_status hr__plan_conditions(struct hr_plan *plan, struct hr_error *error) {
-  enum hr_status status = find_kept(plan) ? add_spot(plan, error) : no_memory(error);
-  if (status == HR_OK) status = add_demand(plan, error);
-  if (status == HR_OK) status = add_prices(plan, error);
-  if (status == HR_OK) status = add_gpu_types(plan, error);
-  if (status == HR_OK) set_effort(plan);
-  return status;
 }
 
 enum hr_status hr__plan_robustness(struct hr_plan *plan, struct hr_error *error) {
@@ -554,9 +355,14 @@ enum hr_status hr__plan_robustness(struct hr_plan *plan, struct hr_error *error)
     goes_on = hr__plan_goes_on(plan, test_commitment(plan, i, error), &status);
   if (status == HR_OK) status = try_safer(plan, error);
   if (status == HR_OK) status = try_finalists(plan, error);
-  sort_mixes(self);
   plan->robustness_runs = hr__runner_runs(plan->runner) - before;
   return status;
+}
+
+void hr__robustness_conclude(struct hr_plan *plan) {
+  struct hr__robustness *self = &plan->robustness;
+  for (uint32_t i = 0; i < self->n_mixes; i++) evaluate_mix(plan, &self->mixes[i], plan->space.spec->max_replications);
+  sort_mixes(self);
 }
 
 uint32_t hr__robustness_shown(const struct hr__robustness *robustness, uint32_t shown[HR__MAX_PRINTED_MIXES]) {

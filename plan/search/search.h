@@ -460,4 +460,10 @@ struct hr__selection {
 enum hr_status hr__select(const struct hr__selection_config *config, const uint32_t *finalists, uint32_t count,
                           struct hr__selection *selection, struct hr_error *error);
 
+/* Determines whether the objective of candidate `a` is significantly lower than that of `b`: the interval of their
+   paired differences is below 0. Uses replications 0 to `replications` - 1, as far as both have them. HR_NO_MEMORY is
+   the only failure. */
+enum hr_status hr__significantly_lower(const struct hr__evaluator *evaluator, uint32_t a, uint32_t b,
+                                       uint32_t replications, double confidence, bool *lower, struct hr_error *error);
+
 #endif

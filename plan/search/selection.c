@@ -155,6 +155,24 @@ static enum hr_status drop_losers(struct contest *contest, double *zone, bool *s
   return HR_OK;
 }
 
+enum hr_status hr__significantly_lower(const struct hr__evaluator *evaluator, uint32_t a, uint32_t b,
+                                       uint32_t replications, double confidence, bool *lower, struct hr_error *error) {
+  uint32_t count_a = hr__evaluator_made(evaluator, a, replications),
+           count_b = hr__evaluator_made(evaluator, b, replications), count = count_a < count_b ? count_a : count_b;
+  bool exact = !hr__runner_is_random(evaluator->runner, evaluator->runner_ids[a]) &&
+               !hr__runner_is_random(evaluator->runner, evaluator->runner_ids[b]);
+  double *values = malloc(2 * (size_t)count * sizeof *values), *other = values + count;
+  struct hr__interval interval;
+  if (!values) return no_memory(error);
+  hr__evaluator_objectives(evaluator, a, count, values);
+  hr__evaluator_objectives(evaluator, b, count, other);
+  for (uint32_t r = 0; r < count; r++) values[r] -= other[r];
+  enum hr_status status = hr__interval_uncorrected(values, count, HR_METRIC_MEAN, confidence, exact, &interval);
+  *lower = interval.high < 0; /* false if there is no interval */
+  free(values);
+  return status == HR_OK ? HR_OK : no_memory(error);
+}
+
 /* ---- Probability ----------------------------------------------------------------------------------- */
 
 /* The objective of a finalist over resampled replications; infinite if the finalist misses a goal over them. */

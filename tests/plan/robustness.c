@@ -7,6 +7,7 @@
 #include "harness.h"
 #include "planned.h"
 
+#include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <string.h>
 
@@ -242,6 +243,126 @@ static void unpriced_cost_is_unknown(void) {
   hr_trace_destroy(trace);
 }
 
+/* ---- Random runs ------------------------------------------------------------------------------------ */
+
+/* A queue of random jobs, reserved capacity as a variable, and expensive on-demand capacity. Additional demand is drawn
+   at random. */
+static struct hr_plan *drawn(struct hr_scenario **scenario, struct hr_trace **trace) {
+  *trace = planned_queue(5, 200, 6, 3600);
+  *scenario =
+      planned_scenario("{\"cluster\":{\"pools\":["
+                       "{\"name\":\"r\",\"gpu\":\"V100\",\"nodes\":1,\"gpus_per_node\":1,\"market\":\"reserved\","
+                       "\"usd_per_gpu_hour\":1,\"on_demand_usd_per_gpu_hour\":2},"
+                       "{\"name\":\"o\",\"gpu\":\"V100\",\"nodes\":6,\"gpus_per_node\":1,\"market\":\"on-demand\","
+                       "\"usd_per_gpu_hour\":2,\"boot_s\":0}]},"
+                       "\"policy\":{\"name\":\"queue\",\"market\":\"on-demand-only\"},"
+                       "\"plan\":{\"variables\":[{\"pool\":\"r\",\"from\":0,\"to\":12,\"step\":1}],"
+                       "\"constraints\":[\"wait_s.p95 <= 40 min\",\"completed >= 100 %\"]}}");
+  return tested(*scenario, *trace);
+}
+
+/* The number of times that `word` is in a text. */
+static uint32_t count_of(const char *text, const char *word) {
+  uint32_t count = 0;
+  for (const char *at = strstr(text, word); at; at = strstr(at + 1, word)) count++;
+  return count;
+}
+
+/* A cell has the number of its runs that miss a goal, unless none or all of them do. The line below has the number of
+   runs. */
+static void split_runs_are_stated(void) {
+  struct hr_scenario *scenario;
+  struct hr_trace *trace;
+  struct hr_plan *plan = drawn(&scenario, &trace);
+  const struct hr__robustness *robustness = &plan->robustness;
+  char *text = planned_text(plan), expected[60];
+  uint32_t n_split = 0, min = UINT32_MAX, max = 0;
+  CU_ASSERT_EQUAL(robustness->mixes[0].planned.runs, 1);
+  for (uint32_t k = 0; k < robustness->n_conditions; k++) {
+    const struct hr__held *cell = &robustness->mixes[0].held[k];
+    CU_ASSERT(cell->missed <= cell->runs && cell->low <= cell->objective && cell->objective <= cell->high);
+    if (cell->missed == 0) CU_ASSERT_TRUE(cell->serves);
+    if (cell->missed == cell->runs) CU_ASSERT_FALSE(cell->serves);
+    if (cell->runs > 1 && cell->runs < min) min = cell->runs;
+    if (cell->runs > max) max = cell->runs;
+    if (cell->missed == 0 || cell->missed == cell->runs) continue;
+    n_split++;
+    snprintf(expected, sizeof expected, " %u/%u", cell->missed, cell->runs);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, expected));
+  }
+  CU_ASSERT(n_split > 0);
+  CU_ASSERT_PTR_NOT_NULL(strstr(text, "  k/n "));
+  snprintf(expected, sizeof expected, "%u to %u for each random cell", min, max);
+  CU_ASSERT_PTR_NOT_NULL(strstr(text, expected));
+  CU_ASSERT_PTR_NOT_NULL(strstr(text, "for each random row"));
+  free(text);
+  hr_plan_destroy(plan);
+  hr_scenario_destroy(scenario);
+  hr_trace_destroy(trace);
+}
+
+/* The tables 'What if' and 'Holds under' have the same figure for a mix under a condition that both contain. */
+static void tables_agree(void) {
+  struct hr_scenario *scenario;
+  struct hr_trace *trace;
+  struct hr_plan *plan = drawn(&scenario, &trace);
+  uint32_t compared = 0;
+  for (size_t i = 0; i < plan->n_cases; i++) {
+    const struct hr__sensitivity_case *row = &plan->cases[i];
+    if (!has_condition(plan, row->name)) continue;
+    for (uint32_t k = 0; k < plan->robustness.n_mixes; k++) {
+      const struct hr__held *cell = held(plan, k, row->name);
+      for (int best = 0; best < 2; best++) {
+        const struct hr__option *option = best ? &row->best : &row->same;
+        if (option->candidate != plan->robustness.mixes[k].candidate) continue;
+        compared++;
+        CU_ASSERT_EQUAL(cell->objective, option->objective);
+        CU_ASSERT_EQUAL(cell->violation, option->violation);
+        CU_ASSERT_EQUAL(cell->runs, option->replications);
+      }
+    }
+  }
+  CU_ASSERT(compared >= 3);
+  hr_plan_destroy(plan);
+  hr_scenario_destroy(scenario);
+  hr_trace_destroy(trace);
+}
+
+/* 'What if' names another mix only if the choice misses a goal, or the paired differences of the runs are significant:
+   Student's interval excludes zero. */
+static void best_mix_is_beyond_noise(void) {
+  struct hr_scenario *scenario;
+  struct hr_trace *trace;
+  struct hr_plan *plan = drawn(&scenario, &trace);
+  char *text = planned_text(plan);
+  uint32_t n_better = 0, n_tied = 0;
+  for (size_t i = 0; i < plan->n_cases; i++) {
+    const struct hr__sensitivity_case *row = &plan->cases[i];
+    uint32_t count = row->same.replications;
+    double sum = 0, squares = 0;
+    CU_ASSERT_FATAL(row->best_meets && count > 1 && row->best.replications == count);
+    for (uint32_t r = 0; r < count; r++) {
+      double difference = hr__goals_objective(&plan->goals, hr__runner_values(plan->runner, row->best.runner_id, r)) -
+                          hr__goals_objective(&plan->goals, hr__runner_values(plan->runner, row->same.runner_id, r));
+      sum += difference;
+      squares += difference * difference;
+    }
+    double error = sqrt(fmax(0, squares - sum * sum / count) / (count - 1) / count),
+           t = gsl_cdf_tdist_Pinv(1 - (1 - plan->config.scenario->replications.confidence) / 2, count - 1);
+    bool lower = sum / count + t * error<0, better = row->same.violation> 0 || lower;
+    CU_ASSERT_EQUAL(row->best_is_better, better);
+    n_better += better;
+    n_tied += !better && row->best.candidate != row->same.candidate;
+  }
+  CU_ASSERT(n_better > 0 && n_tied > 0);
+  CU_ASSERT_EQUAL(count_of(text, "best then"), n_better);
+  CU_ASSERT_EQUAL(count_of(text, "still the best within noise"), n_tied);
+  free(text);
+  hr_plan_destroy(plan);
+  hr_scenario_destroy(scenario);
+  hr_trace_destroy(trace);
+}
+
 /* ---- Goals that bind -------------------------------------------------------------------------------- */
 
 /* With two GPUs no job waits, with one GPU the last of two jobs waits for 50 min. So a goal of 40 min excludes the
@@ -271,4 +392,5 @@ static void only_goals_at_their_bound_bind(void) {
 }
 
 TEST_MAIN("plan: robustness", TEST(plan_that_needs_spot), TEST(plausible_presets), TEST(commitments_at_risk),
-          TEST(owned_gpus_stay), TEST(unpriced_cost_is_unknown), TEST(only_goals_at_their_bound_bind))
+          TEST(owned_gpus_stay), TEST(unpriced_cost_is_unknown), TEST(split_runs_are_stated), TEST(tables_agree),
+          TEST(best_mix_is_beyond_noise), TEST(only_goals_at_their_bound_bind))

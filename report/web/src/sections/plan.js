@@ -204,8 +204,10 @@ const sensitivityTable = (plan) =>
             row.same_choice.feasible ? 'still meets the goals' : 'misses a goal',
           )
         : '–',
-      choiceWords(row.best_choice?.choice) || '–',
-      objectiveText(plan, row.best_choice?.objective),
+      row.best_is_better === false && row.best_choice
+        ? 'this mix'
+        : choiceWords(row.best_choice?.choice) || '–',
+      objectiveText(plan, (row.best_is_better === false && row.best_choice ? row.same_choice : row.best_choice)?.objective),
     ]),
   );
 

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Prints what a plan depends on, and the tested mixes under other conditions. */
+
+#include "base/text.h"
+#include "plan/search/plan_page.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HOLDS_WIDTH = 28, CONDITION_WIDTH = 13, FORECAST_DAYS = 42, HELD_BYTES = HR__METRIC_BYTES + 45 };
+static const char *const letters[HR__MAX_PRINTED_MIXES] = {"this plan", "B", "C", "D"};
+
+/* Writes the objective, or a difference of objectives, to a buffer of HR__METRIC_BYTES bytes. */
+static const char *objective_text(const struct hr__plan_page *page, double value, bool difference, char *buffer) {
+  enum hr_unit unit = hr__plan_page_minimizes_money(page) ? HR_UNIT_DOLLARS : HR_UNIT_FACTOR;
+  return difference ? hr__difference_text(unit, value, buffer) : hr__metric_text(unit, value, buffer);
+}
+
+/* Returns the capacities of a mix that are above 0, and its settings. The caller frees the text. */
+static char *mix_text(const struct hr__plan_page *page, uint32_t candidate) {
+  const struct hr__option option = {.candidate = candidate};
+  char *text = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&text, &size);
+  if (!out) return NULL;
+  const char *comma = "";
+  for (uint32_t i = 0; i < page->plan->space.n_axes; i++) {
+    const char *value = hr__option_text(page->plan, &option, i);
+    if (page->plan->space.spec->variables[i].pools && strcmp(value, "0") == 0) continue;
+    fprintf(out, "%s%s %s", comma, page->plan->space.spec->variables[i].axis.name, value);
+    comma = ", ";
+  }
+  if (fclose(out) == 0) return text;
+  free(text);
+  return NULL;
+}
+
+/* The groups of conditions on which a choice may depend. */
+static const char *group_name(const struct hr__condition *condition) {
+  switch (condition->kind) {
+  case HR__CONDITION_DEMAND:
+    return "demand";
+  case HR__CONDITION_PRICES:
+    return "prices";
+  case HR__CONDITION_GPU_SUPPLY:
+    return "the supply of GPUs";
+  default:
+    return "spot availability";
+  }
+}
+
+/* Prints what the choice depends on: for each group of conditions, under how many of them it misses a goal. */
+static void put_dependence(struct hr__plan_page *page) {
+  const struct hr__robustness *robustness = &page->plan->robustness;
+  const struct hr__tested_mix *mix = &robustness->mixes[0];
+  const char *label = "depends on";
+  for (uint32_t i = 0; i < robustness->n_conditions; i++) {
+    const char *group = group_name(&robustness->conditions[i]), *example = NULL;
+    uint32_t size = 0, missed = 0;
+    for (uint32_t k = 0; k < robustness->n_conditions; k++) {
+      if (strcmp(group_name(&robustness->conditions[k]), group) != 0) continue;
+      if (k < i) break;
+      size++;
+      missed += mix->held[k].violation > 0;
+      if (mix->held[k].violation > 0 && !example) example = robustness->conditions[k].name;
+    }
+    if (!missed) continue;
+    hr__put_field(&page->console, label, "%s: misses a goal under %" PRIu32 " of %" PRIu32 " condition%s (%s%s)", group,
+                  missed, size, size == 1 ? "" : "s", example, missed > 1 ? ", ..." : "");
+    label = "";
+  }
+  if (label[0])
+    hr__put_field(&page->console, "holds under", "all %" PRIu32 " conditions that were tested",
+                  robustness->n_conditions);
+}
+
+/* Prints the mixes that serve their jobs under more conditions, and what they cost more. */
+static void put_safer(struct hr__plan_page *page) {
+  const struct hr__robustness *robustness = &page->plan->robustness;
+  const struct hr__tested_mix *own = &robustness->mixes[0];
+  uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, shown);
+  for (uint32_t i = 1; i < count; i++) {
+    const struct hr__tested_mix *mix = &robustness->mixes[shown[i]];
+    char more[HR__METRIC_BYTES], *words = mix_text(page, mix->candidate);
+    if (!words) return;
+    double difference = mix->planned.objective - own->planned.objective;
+    bool is_same = fabs(difference) <= 1e-4 * fabs(own->planned.objective);
+    objective_text(page, difference, true, more);
+    hr__put_field(&page->console, i == 1 ? "safer" : "",
+                  "%s%s%s: serves under %" PRIu32 " of %" PRIu32 " conditions (this plan: %" PRIu32 "): %s",
+                  is_same ? "at the same cost" : more, is_same ? "" : hr__plan_page_per_month(page),
+                  mix->planned.violation > 0 ? " (over the goal in dollars)" : "", mix->n_served,
+                  robustness->n_conditions, own->n_served, words);
+    free(words);
+  }
+}
+
+/* Prints, for each commitment, how much of it is at risk if less is needed. */
+static void put_commitment(struct hr__plan_page *page, const struct hr__commitment *commitment) {
+  const char *name = page->plan->space.spec->variables[commitment->axis].axis.name;
+  const struct hr__regret *regret = &commitment->demand_falls;
+  char committed[HR__METRIC_BYTES], month[HR__METRIC_BYTES], sum[HR__METRIC_BYTES];
+  uint32_t months = commitment->months;
+  hr__metric_text(HR_UNIT_DOLLARS, commitment->monthly_usd * (months ? months : 1), committed);
+  hr__metric_text(HR_UNIT_DOLLARS, regret->usd, month);
+  hr__metric_text(HR_UNIT_DOLLARS, regret->usd * months, sum);
+  if (regret->known && regret->usd > 0 && months)
+    hr__put_field(&page->console, "at risk",
+                  "%s of %s committed to %s for %" PRIu32 " months, if demand falls by 25 %% "
+                  "(%s a month more than with %.0f GPUs)",
+                  sum, committed, name, months, month, regret->gpus);
+  else if (regret->known && regret->usd > 0)
+    hr__put_field(&page->console, "at risk",
+                  "%s a month of %s for %s, if demand falls by 25 %% (more than with %.0f GPUs)", month, committed,
+                  name, regret->gpus);
+  else if (regret->known)
+    hr__put_field(&page->console, "at risk", "nothing of %s for %s%s, if demand falls by 25 %%", committed, name,
+                  months ? "" : " a month");
+}
+
+void hr__plan_page_put_certainty(struct hr__plan_page *page) {
+  const struct hr__robustness *robustness = &page->plan->robustness;
+  if (robustness->n_conditions == 0) return;
+  put_dependence(page);
+  put_safer(page);
+  for (uint32_t i = 0; i < robustness->n_commitments; i++) put_commitment(page, &robustness->commitments[i]);
+  if (!hr__plan_has_services_only(page->plan)) fputc('\n', page->console.out);
+}
+
+/* Whether some runs meet the goals that are not in dollars, and others do not. */
+static bool is_split(const struct hr__held *held) {
+  return held->missed > 0 && held->missed < held->runs;
+}
+
+/* Writes the objective, with a star if a goal in dollars is missed, or that another goal is missed; and the number of
+   runs that miss one, if it is not that of all runs. `buffer` has HELD_BYTES bytes. */
+static const char *held_text(const struct hr__plan_page *page, const struct hr__held *held, char *buffer) {
+  char objective[HR__METRIC_BYTES] = "no price", split[40] = "";
+  if (held->priced) objective_text(page, held->objective, false, objective);
+  if (is_split(held)) snprintf(split, sizeof split, " %" PRIu32 "/%" PRIu32, held->missed, held->runs);
+  snprintf(buffer, HELD_BYTES, "%s%s%s", held->serves ? objective : "misses",
+           held->serves && held->violation > 0 ? "*" : "", split);
+  return buffer;
+}
+
+/* Prints a row of the table of conditions: the mixes as planned or, with a condition, under it. */
+static bool put_condition(struct hr__plan_page *page, const char *name, const uint32_t *condition) {
+  const struct hr__robustness *robustness = &page->plan->robustness;
+  uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, shown);
+  char text[HELD_BYTES], *fitted = hr__fitted(&page->console, name, HOLDS_WIDTH - 3, false);
+  bool starred = false;
+  fprintf(page->console.out, "  %-*s", HOLDS_WIDTH - 2, fitted ? fitted : "");
+  free(fitted);
+  for (uint32_t i = 0; i < count; i++) {
+    const struct hr__tested_mix *mix = &robustness->mixes[shown[i]];
+    const struct hr__held *held = condition ? &mix->held[*condition] : &mix->planned;
+    fputc(' ', page->console.out);
+    hr__plan_page_put_right(page, held_text(page, held, text), CONDITION_WIDTH - 1);
+    starred = starred || (held->serves && held->violation > 0);
+  }
+  fputc('\n', page->console.out);
+  return starred;
+}
+
+/* The printed cells: how many runs they have, and the cell whose runs differ most. */
+struct cells {
+  uint32_t min_runs, max_runs; /* of the random cells; max_runs is 0 if there are none */
+  bool split;
+  double spread; /* difference of the highest and the lowest objective, relative to the lowest */
+  const char *mix, *condition;
+};
+
+static void count_cell(const struct hr__held *held, const char *mix, const char *condition, struct cells *cells) {
+  if (held->runs < 2) return;
+  if (cells->max_runs == 0 || held->runs < cells->min_runs) cells->min_runs = held->runs;
+  if (held->runs > cells->max_runs) cells->max_runs = held->runs;
+  cells->split = cells->split || is_split(held);
+  double spread = (held->high - held->low) / fabs(held->low);
+  if (!held->serves || !held->priced || !isfinite(spread) || spread <= cells->spread) return;
+  cells->spread = spread;
+  cells->mix = mix;
+  cells->condition = condition;
+}
+
+/* Prints on how many runs the cells are based, and how much these runs differ. */
+static void put_cells(struct hr__plan_page *page) {
+  const struct hr__robustness *robustness = &page->plan->robustness;
+  uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, shown);
+  struct cells cells = {0};
+  char number[HR__NUMBER_BYTES], to[30] = "";
+  for (uint32_t i = 0; i < count; i++) {
+    const struct hr__tested_mix *mix = &robustness->mixes[shown[i]];
+    count_cell(&mix->planned, letters[i], "as planned", &cells);
+    for (uint32_t k = 0; k < robustness->n_conditions; k++)
+      count_cell(&mix->held[k], letters[i], robustness->conditions[k].name, &cells);
+  }
+  if (cells.max_runs == 0) return;
+  if (cells.max_runs > cells.min_runs) snprintf(to, sizeof to, " to %" PRIu32, cells.max_runs);
+  hr__put_field(&page->console, "runs", "%" PRIu32 "%s for each random cell", cells.min_runs, to);
+  if (cells.spread >= 0.0005)
+    hr__put_field(&page->console, "", "the lowest and the highest of them differ by up to %s %% (%s, %s)",
+                  hr__fixed_text(100 * cells.spread, 1, number), cells.condition, cells.mix);
+  if (cells.split) hr__put_field(&page->console, "k/n", "k of n runs miss a goal that is not in dollars");
+}
+
+/* Prints a table with a column for each mix. */
+void hr__plan_page_put_conditions(struct hr__plan_page *page) {
+  const struct hr__robustness *robustness = &page->plan->robustness;
+  uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, shown);
+  if (robustness->n_conditions == 0) return;
+  fprintf(page->console.out, "\n%s%-*s", hr__bold(&page->console), HOLDS_WIDTH, "Holds under");
+  for (uint32_t i = 0; i < count; i++) hr__plan_page_put_right(page, letters[i], CONDITION_WIDTH);
+  fprintf(page->console.out, "%s\n", hr__plain(&page->console));
+  bool starred = put_condition(page, "as planned", NULL);
+  for (uint32_t k = 0; k < robustness->n_conditions; k++)
+    starred = put_condition(page, robustness->conditions[k].name, &k) || starred;
+  for (uint32_t i = 1; i < count; i++) {
+    char *words = mix_text(page, robustness->mixes[shown[i]].candidate);
+    if (words) hr__put_field(&page->console, letters[i], "%s", words);
+    free(words);
+  }
+  put_cells(page);
+  if (starred) hr__put_field(&page->console, "*", "over the goal in dollars; all other goals are met");
+  if (hr__plan_page_minimizes_money(page) && !hr__plan_page_per_month(page)[0]) {
+    char name[1000];
+    hr__put_field(&page->console, "in dollars", "%s of the run, not of a month",
+                  hr__goals_objective_text(&page->plan->goals, name, sizeof name));
+  }
+  if (!page->plan->forecast && page->plan->demand.window_h >= FORECAST_DAYS * 24)
+    hr__put_field(&page->console, "forecast",
+                  "--forecast 3 plans for the forecast demand of the next 3 months instead");
+}
