@@ -3,6 +3,7 @@
 
 #include "cli/run_services.h"
 
+#include "cli/input.h"
 #include "headroom/unstable/scenario_clusters.h"
 #include "headroom/unstable/service_report.h"
 #include "headroom/unstable/trace_tools.h"
@@ -110,14 +111,19 @@ static enum hr_status warn_never(const struct hr_scenario *scenario, const struc
 }
 
 enum hr_status validate_services(const struct hr_scenario *scenario, struct hr_error *error) {
+  struct hr_notes notes = {0};
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < scenario->services->count && status == HR_OK; i++) {
     const struct hr_service *service = &scenario->services->at[i];
     struct hr_service_requests requests;
     status = hr_requests_of_service(service, i, scenario->seed, &requests, error);
     if (status == HR_OK) print_requests(service, &requests);
+    if (status == HR_OK && hr_service_goal_notes(service, &requests, &notes) != HR_OK)
+      status = hr_fail(error, HR_NO_MEMORY, "out of memory");
     hr_requests_finish(&requests);
     if (status == HR_OK) status = warn_never(scenario, service, error);
   }
+  if (status == HR_OK) notes_print(stderr, &notes);
+  hr_notes_finish(&notes);
   return status;
 }

@@ -9,6 +9,10 @@
 
 #include "plan/search/plan.h"
 
+#include "base/array.h"
+#include "headroom/unstable/metrics.h"
+#include "headroom/unstable/trace_tools.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -298,6 +302,82 @@ static enum hr_status note_goals(struct hr_plan *plan) {
   return status;
 }
 
+static bool has_goals(const struct hr_service *service) {
+  return service->slo.ttft_ms > 0 || service->slo.tpot_ms > 0 || service->slo.e2e_ms > 0;
+}
+
+/* Notes which services of a scenario cannot meet their goals, by closed form. */
+static enum hr_status find_unattainable(const struct hr_scenario *scenario, struct hr_notes *notes,
+                                        struct hr_error *error) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; scenario->services && i < scenario->services->count && status == HR_OK; i++) {
+    const struct hr_service *service = &scenario->services->at[i];
+    struct hr_service_requests requests;
+    if (!has_goals(service)) continue;
+    status = hr_requests_of_service(service, i, scenario->seed, &requests, error);
+    if (status == HR_OK && hr_service_goal_notes(service, &requests, notes) != HR_OK) status = no_memory(error);
+    hr_requests_finish(&requests);
+  }
+  return status;
+}
+
+/* Why a service of the candidates of a slice cannot meet its goals. */
+struct unattainable {
+  const char *reason;
+  uint32_t slice;
+};
+
+static int by_reason(const void *a, const void *b) {
+  const struct unattainable *first = a, *second = b;
+  return strcmp(first->reason, second->reason);
+}
+
+/* Adds a note for each reason why services cannot meet their goals. Candidates of a slice have equal services. */
+static enum hr_status note_reasons(struct hr_plan *plan, const uint32_t *run, struct unattainable *list, size_t count) {
+  enum hr_status status = HR_OK;
+  if (count) qsort(list, count, sizeof *list, by_reason);
+  for (size_t i = 0, next; i < count && status == HR_OK; i = next) {
+    static const char warning[] = "warning: ";
+    const char *reason = list[i].reason;
+    uint32_t affected = 0;
+    for (next = i; next < count && strcmp(list[next].reason, reason) == 0; next++) affected += run[list[next].slice];
+    if (strncmp(reason, warning, sizeof warning - 1) == 0) reason += sizeof warning - 1;
+    status = affected == plan->search.n_ranked
+                 ? hr_notes_add(&plan->notes, "%s%s", warning, reason)
+                 : hr_notes_add(&plan->notes, "%s%" PRIu32 " of the %" PRIu32 " candidates that were run: %s", warning,
+                                affected, plan->search.n_ranked, reason);
+  }
+  return status;
+}
+
+/* Adds notes on services that cannot meet their goals with any number of replicas. */
+static enum hr_status note_unattainable(struct hr_plan *plan, struct hr_error *error) {
+  const struct hr_services *services = plan->config.scenario->services;
+  if (!services || !services->count) return HR_OK;
+  uint32_t n_slices = plan->space.n_slices, *run = calloc((size_t)n_slices + 1, sizeof *run);
+  struct hr_notes *found = calloc((size_t)n_slices + 1, sizeof *found);
+  struct unattainable *list = NULL;
+  uint32_t count = 0, capacity = 0;
+  enum hr_status status = run && found ? HR_OK : no_memory(error);
+  for (uint32_t i = 0; i < plan->search.n_ranked && status == HR_OK; i++) {
+    uint32_t candidate = plan->search.ranking[i], slice = hr__space_slice(&plan->space, candidate);
+    if (run[slice]++) continue;
+    status = find_unattainable(hr__runner_scenario(plan->runner, plan->evaluator.runner_ids[candidate]), &found[slice],
+                               error);
+    for (size_t k = 0; k < found[slice].count && status == HR_OK; k++)
+      if (HR__ARRAY_HAS_ROOM(list, count, capacity))
+        list[count++] = (struct unattainable){found[slice].text[k], slice};
+      else
+        status = no_memory(error);
+  }
+  if (status == HR_OK && note_reasons(plan, run, list, count) != HR_OK) status = no_memory(error);
+  for (uint32_t i = 0; found && i < n_slices; i++) hr_notes_finish(&found[i]);
+  free(list);
+  free(found);
+  free(run);
+  return status;
+}
+
 /* Adds a note for each reason why services of candidates can never run. */
 static enum hr_status note_unfit(struct hr_plan *plan) {
   const char **reasons = calloc((size_t)plan->search.n_ranked + 1, sizeof *reasons);
@@ -313,7 +393,9 @@ static enum hr_status note_unfit(struct hr_plan *plan) {
 }
 
 static enum hr_status add_notes(struct hr_plan *plan, struct hr_error *error) {
-  enum hr_status status = note_unfit(plan);
+  enum hr_status status = note_unattainable(plan, error);
+  if (status != HR_OK) return status;
+  status = note_unfit(plan);
   for (size_t i = 0; i < plan->goals.n_goals && status == HR_OK; i++)
     if (plan->goals.goals[i].assumed)
       status = hr_notes_add(&plan->notes,

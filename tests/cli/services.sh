@@ -162,4 +162,32 @@ case_requests_cut_by_the_horizon() {
   matches stdout '^  cost       \$[0-9.]+; \$[0-9.]+ per million tokens$'
 }
 
+# A goal below the time of a prompt alone: all commands state it in the same words, and a plan states it first, with the
+# number of candidates if others can meet it.
+case_goals_that_no_number_of_replicas_meets() {
+  pools='{"name": "p", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 8, "market": "owned", "usd_per_gpu_hour": 1}'
+  put_service '"policy": "fixed"' "$cost" '"slo": {"ttft_ms": 10}'
+  local warning="warning: service 's': no number of replicas meets its goals. Alone on a replica, at most 0.00 %"
+  for verb in validate run; do
+    try 0 $verb s.json
+    says stderr "$warning"
+    grep -F "$warning" stderr >$verb.txt
+    try 0 $verb s.json --set services.0.slo.ttft_ms=1000
+    ! grep -qF 'no number of replicas' stderr || fail 'a goal that can be met'
+  done
+  cmp validate.txt run.txt || fail 'validate and run differ'
+  # put_plan PATH VALUES: a plan that varies a key of the service
+  put_plan() {
+    plan="plan={\"variables\":[{\"name\":\"n\",\"path\":\"services.0.$1\",\"values\":$2}],"
+    plan+='"constraints":["s.ttft_ms.p95 <= 12"],"objective":"s.serving_usd"}'
+  }
+  put_plan autoscale.replicas '[1,2]'
+  try 1 plan s.json --brief --set "$plan"
+  [ "$(head -n 1 stderr)" = "$(cat run.txt)" ] || fail 'the plan does not state it first'
+  put_plan replica.cost.per_prompt_token_us '[1,2,60]'
+  try 0 plan s.json --brief --set "$plan"
+  [[ $(head -n 1 stderr) = "warning: 1 of the 3 candidates that were run: ${warning#warning: }"* ]] ||
+    fail 'the plan does not state the number of candidates'
+}
+
 run_case
