@@ -202,24 +202,24 @@ static enum hr_status note_unfit(struct hr__sweep *sweep, struct hr_error *error
 
 static enum hr_status count_runs(struct hr__sweep *sweep, uint64_t max_runs, struct hr_error *error) {
   const struct hr_grid *grid = sweep->grid;
-  size_t fixed = 0;
+  size_t fixed = 0, n_fit = 0;
   for (size_t i = 0; i < sweep->design.n_points; i++) {
     struct hr__sweep_point *point = &sweep->points[i];
     point->first_run = sweep->n_runs;
-    sweep->n_runs += point->random ? grid->replications : 1;
-    fixed += !point->random;
+    sweep->n_runs += point->random && !point->unfit ? grid->replications : 1;
+    fixed += !point->random && !point->unfit;
+    n_fit += !point->unfit;
   }
   if (sweep->n_runs > max_runs)
     return hr_fail(error, HR_BAD_INPUT,
                    "%s: %" PRIu64 " runs of %zu points exceed the limit 'max_runs' (--max-runs) of %" PRIu64,
                    grid->path, sweep->n_runs, sweep->design.n_points, max_runs);
   enum hr_status status = HR_OK;
-  if (grid->replications > 1 && fixed == sweep->design.n_points)
+  if (grid->replications > 1 && fixed && fixed == n_fit)
     status = hr_notes_add(&sweep->notes,
                           "the sweep is deterministic: one run of each point suffices, and replications are skipped");
   else if (grid->replications > 1 && fixed)
-    status = hr_notes_add(&sweep->notes, "%zu of %zu points are deterministic and are run once", fixed,
-                          sweep->design.n_points);
+    status = hr_notes_add(&sweep->notes, "%zu of %zu points are deterministic and are run once", fixed, n_fit);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
@@ -280,7 +280,8 @@ static void compute_fingerprint(struct hr__sweep *sweep) {
 /* Rejects an axis that has the name of a column. The file has a column for each axis, in addition to its own columns.
  */
 static enum hr_status check_names(const struct hr_grid *grid, struct hr_error *error) {
-  static const char *const reserved[] = {"run", "point", "replication", "seed", "digest", "scenario", "runs"};
+  static const char *const reserved[] = {"run",    "point",    "replication", "seed",
+                                         "digest", "scenario", "runs",        "infeasible"};
   for (uint32_t i = 0; i < grid->n_axes; i++) {
     const char *name = grid->axes[i].name;
     bool taken = false;

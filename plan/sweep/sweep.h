@@ -47,7 +47,7 @@ struct hr__sweep_point {
   uint64_t first_run; /* number of the point's first run; its replications have consecutive numbers */
   uint32_t trace;     /* index in hr__sweep.traces */
   bool random;        /* the replications of the point differ */
-  char *unfit;        /* why a service can never run; NULL: all can */
+  char *unfit;        /* why a service can never run, so that the point is not simulated; NULL: all can */
 };
 
 /* A trace that several points may replay. */
@@ -208,5 +208,7 @@ static inline void hr__store_close(struct hr__store *store) {
 enum hr_status hr__store_fail(const struct hr__store *store, struct hr_error *error);
 /* Returns the integer that a query returns; 0 if the query returns no row. */
 uint64_t hr__store_number(struct hr__store *store, const char *sql);
+/* Whether the file has the table `infeasible`. */
+bool hr__store_has_infeasible(struct hr__store *store);
 
 #endif

@@ -46,7 +46,11 @@ enum hr_status hr_sweep_write_csv(const char *path, const char *file, struct hr_
   struct hr__csv_out out = {0};
   sqlite3_stmt *rows = NULL;
   enum hr_status status = hr__store_read(&store, file, error);
-  if (status == HR_OK && sqlite3_prepare_v2(store.db, "SELECT * FROM runs ORDER BY run", -1, &rows, NULL) != SQLITE_OK)
+  const char *sql =
+      status == HR_OK && hr__store_has_infeasible(&store)
+          ? "SELECT runs.*, infeasible.reason AS infeasible FROM runs LEFT JOIN infeasible USING (point) ORDER BY run"
+          : "SELECT * FROM runs ORDER BY run";
+  if (status == HR_OK && sqlite3_prepare_v2(store.db, sql, -1, &rows, NULL) != SQLITE_OK)
     status = hr__store_fail(&store, error);
   if (status == HR_OK) status = hr__csv_open(&out, path, NULL, error);
   if (status == HR_OK) {
@@ -150,19 +154,45 @@ static void put_counts(struct hr__console *console, const char *file, const stru
                   counts->first_missing);
 }
 
+/* Prints the first points that were not simulated, with their settings and the reasons. */
+static enum hr_status put_infeasible(struct hr__store *store, struct hr__console *console, const char *axes,
+                                     struct hr_error *error) {
+  enum { COLUMNS_BEFORE = 2, MAX_POINTS = 5 };
+  if (!hr__store_has_infeasible(store)) return HR_OK;
+  sqlite3_stmt *row = NULL;
+  char *sql = sqlite3_mprintf("SELECT point, (SELECT i.reason FROM infeasible AS i WHERE i.point = points.point)%s "
+                              "FROM points WHERE point IN (SELECT point FROM infeasible) ORDER BY point",
+                              axes);
+  int code = sql ? sqlite3_prepare_v2(store->db, sql, -1, &row, NULL) : SQLITE_NOMEM;
+  uint64_t count = 0;
+  while ((code == SQLITE_OK || code == SQLITE_ROW) && (code = sqlite3_step(row)) == SQLITE_ROW) {
+    if (++count > MAX_POINTS) continue;
+    char *text = point_text(row, COLUMNS_BEFORE, sqlite3_column_count(row) - COLUMNS_BEFORE);
+    if (!text) console->out_of_memory = true;
+    hr__put_field(console, count == 1 ? "infeasible" : "", "point %lld (%s): %s",
+                  (long long)sqlite3_column_int64(row, 0), text ? text : "", (const char *)sqlite3_column_text(row, 1));
+    sqlite3_free(text);
+  }
+  if (count > MAX_POINTS) hr__put_field(console, "", "and %" PRIu64 " other points", count - MAX_POINTS);
+  sqlite3_finalize(row);
+  sqlite3_free(sql);
+  return code == SQLITE_DONE ? HR_OK : hr__store_fail(store, error);
+}
+
 enum hr_status hr_sweep_print(FILE *out, const char *file, const struct hr_sweep_counts *counts, bool colour,
                               struct hr_error *error) {
   struct hr__console console = {.out = out, .colour = colour};
   struct hr__store store;
   enum hr_status status = hr__store_read(&store, file, error);
   if (status == HR_OK) {
+    char *axes = axis_columns(&store);
     put_counts(&console, file, counts);
+    if (axes) status = put_infeasible(&store, &console, axes, error);
     fprintf(out, "\n%s%-13s%-7s%14s%7s  %s%s\n", hr__bold(&console), "by point", "", "mean", "point", "where",
             hr__plain(&console));
-    char *axes = axis_columns(&store);
     for (size_t i = 0; axes && i < sizeof shown / sizeof *shown; i++) put_metric(&store, &console, axes, i);
     sqlite3_free(axes);
-    if (console.out_of_memory || !axes) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+    if (status == HR_OK && (console.out_of_memory || !axes)) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
   }
   hr__store_close(&store);
   return status;

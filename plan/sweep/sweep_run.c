@@ -321,7 +321,11 @@ enum hr_status hr__sweep_make_run(const struct hr__sweep *sweep, uint64_t run, c
   struct hr__sweep_overrides overrides;
   struct hr_scenario *scenario = NULL;
   struct hr_error inner = {0};
-  *record = (struct hr__sweep_record){.run = run};
+  *record = (struct hr__sweep_record){.run = run, .seed = point->seed};
+  if (point->unfit) {
+    for (unsigned i = 0; i < HR__N_METRICS; i++) record->values[i] = HR__UNKNOWN;
+    return HR_OK;
+  }
   enum hr_status status = hr__sweep_overrides_make(sweep, index, (uint32_t)(run - point->first_run), &overrides)
                               ? HR_OK
                               : hr_fail(&inner, HR_NO_MEMORY, "out of memory");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The tables of a sweep's file, and the facts that identify the sweep. Table `runs` has one row per run (settings and
- * metrics). Table `groups` has the metrics of classes, tenants and
- * services. Table `meta` has the facts. View `points` has means
- * over replications. The order of columns is fixed, so that equal sweeps give files with equal bytes.
+ * metrics). Table `groups` has the metrics of classes, tenants and services. Table `infeasible` has the points that are
+ * not simulated, if there are any. Table `meta` has the facts. View `points` has means over replications. The order of
+ * columns is fixed, so that equal sweeps give files with equal bytes.
  */
 
 #include "plan/sweep/sweep.h"

@@ -65,6 +65,10 @@ uint64_t hr__store_number(struct hr__store *store, const char *sql) {
   return number;
 }
 
+bool hr__store_has_infeasible(struct hr__store *store) {
+  return hr__store_number(store, "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'infeasible'") > 0;
+}
+
 static enum hr_status read_fact(struct hr__store *store, const char *schema, const char *key, char **text,
                                 struct hr_error *error) {
   sqlite3_stmt *statement = NULL;
@@ -111,7 +115,24 @@ static enum hr_status add_facts(struct hr__store *store, const struct hr__sweep 
   return status;
 }
 
-/* Creates the tables, the view and the rows of `meta` in an open, empty file. */
+/* Creates and fills the table of the points that are not simulated, if there are any. */
+static enum hr_status add_infeasible(struct hr__store *store, const struct hr__sweep *sweep, struct hr_error *error) {
+  bool created = false;
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < sweep->design.n_points && status == HR_OK; i++) {
+    if (!sweep->points[i].unfit) continue;
+    if (!created) status = run_sql(store, "CREATE TABLE infeasible(point INTEGER PRIMARY KEY, reason TEXT)", error);
+    created = true;
+    char *sql = sqlite3_mprintf("INSERT INTO infeasible VALUES(%llu, ?)", (unsigned long long)i);
+    if (status == HR_OK)
+      status =
+          sql ? run_sql_with(store, sql, sweep->points[i].unfit, error) : hr_fail(error, HR_NO_MEMORY, "out of memory");
+    sqlite3_free(sql);
+  }
+  return status;
+}
+
+/* Creates the tables, the view and the rows of `meta` and `infeasible` in an open, empty file. */
 static enum hr_status create_tables(struct hr__store *store, const struct hr__sweep *sweep, struct hr_error *error) {
   static const char first[] = "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID";
   static const char last[] = "CREATE TABLE groups(run INTEGER, kind TEXT, name TEXT, metric TEXT, value REAL, "
@@ -120,6 +141,7 @@ static enum hr_status create_tables(struct hr__store *store, const struct hr__sw
   if (status == HR_OK) status = run_and_free(store, hr__sweep_schema_sql(sweep, HR__SWEEP_CREATE_RUNS), error);
   if (status == HR_OK) status = run_sql(store, last, error);
   if (status == HR_OK) status = run_and_free(store, hr__sweep_schema_sql(sweep, HR__SWEEP_CREATE_POINTS), error);
+  if (status == HR_OK) status = add_infeasible(store, sweep, error);
   return status == HR_OK ? add_facts(store, sweep, error) : status;
 }
 
@@ -394,7 +416,7 @@ static bool add_run(struct hr__store *store, const struct hr__sweep_record *reco
   sqlite3_bind_int64(row, 2, (sqlite3_int64)point);
   sqlite3_bind_int64(row, 3, replication);
   sqlite3_bind_text(row, 4, seed, -1, SQLITE_STATIC);
-  sqlite3_bind_text(row, 5, digest, -1, SQLITE_STATIC);
+  if (!sweep->points[point].unfit) sqlite3_bind_text(row, 5, digest, -1, SQLITE_STATIC);
   sqlite3_bind_text(row, 6, scenario, -1, SQLITE_STATIC);
   int at = 7;
   const double *levels = hr__sweep_design_point(&sweep->design, point);
@@ -485,6 +507,8 @@ static enum hr_status copy_tables(struct hr__store *store, struct hr_error *erro
   if (status == HR_OK && code != SQLITE_DONE) status = hr__store_fail(store, error);
   sqlite3_finalize(statement);
   if (status == HR_OK) status = run_sql(store, "INSERT INTO main.meta SELECT * FROM part.meta", error);
+  if (status == HR_OK && hr__store_has_infeasible(store))
+    status = run_sql(store, "INSERT INTO main.infeasible SELECT * FROM part.infeasible", error);
   return status;
 }
 

@@ -101,6 +101,35 @@ case_tensor_parallel() {
   try 0 validate s.json
   says stderr "note: service 's': 'tensor_parallel' has no effect without 'model'"
 }
+
+# A point of a sweep in which a replica fits into no pool is not simulated: its row has no figures, but the reason. The
+# other points are run.
+case_infeasible_points_of_a_sweep() {
+  put_service '"policy": "fixed"'
+  printf '%s' '{"scenario": "s.json", "replications": 2,
+    "axes": [{"name": "reason", "path": "services.0.replica.gpus", "values": [1, 16, 2]}]}' >g.json
+  local reason='--set services.0.replica.gpus=16: no pool that the replica accepts has 16 GPUs; the largest such pool has 8'
+  try 0 sweep g.json --csv g.csv
+  says stderr "note: 1 point is infeasible: $reason"
+  says stdout 'runs       5: 0 found, 5 new, none missing'
+  matches stdout '^  infeasible point 1 \(reason=16\): --set'
+  [ "$(width stdout)" -le 80 ] || fail 'wider than 80 columns'
+  [[ $(sed -n 1p g.csv) = *,infeasible ]] || fail 'no column for the reason'
+  matches g.csv "^2,1,0,1,,\"[^,]*,[^,]*\",16,,+'$reason\$"
+  [ "$(grep -c -- "$reason\$" g.csv)" -eq 1 ] || fail 'not one infeasible row'
+  [ "$(grep -cE '^[0134],[02],[01],[0-9]+,[0-9a-f]{16},.*,$' g.csv)" -eq 4 ] || fail 'not four other rows'
+  for shard in 1 2; do try 0 sweep g.json --shard $shard/2 --db $shard.sqlite -q; done
+  try 0 merge whole.sqlite 1.sqlite 2.sqlite -q
+  cmp g.sqlite whole.sqlite || fail 'merged shards differ'
+  sed -i 's/"reason"/"infeasible"/' g.json
+  try 2 sweep g.json --db other.sqlite
+  says stderr "axis 'infeasible': the name is reserved for a column of the results"
+  # without infeasible points there is no such column
+  sed -i 's/"infeasible"/"reason"/; s/, 16//' g.json
+  try 0 sweep g.json --csv g.csv --db other.sqlite
+  [[ $(sed -n 1p g.csv) != *infeasible* ]] || fail 'a column without values'
+}
+
 # put_disaggregated AUTOSCALE: a service with a replica for prompts and one that decodes.
 put_disaggregated() {
   put_service "$1" '"engine": {"name": "disaggregated"},
