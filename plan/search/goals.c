@@ -469,6 +469,26 @@ enum hr_status hr__evaluator_run(struct hr__evaluator *evaluator, const uint32_t
 
 /* ---- Evaluations ----------------------------------------------------------------------------------- */
 
+bool hr__goal_is_of_cost(const struct hr__goals *goals, const struct hr__goal *goal) {
+  static const char cost[] = "cost.";
+  const enum hr__metric id = goals->metrics[goal->metric].id;
+  return goal->at_most && hr__metric_rows[id].unit == HR_UNIT_DOLLARS &&
+         (id == HR__M_MONTHLY || strncmp(hr__metric_rows[id].path, cost, sizeof cost - 1) == 0);
+}
+
+uint32_t hr__space_unpriced_pool(const struct hr__space *space, const struct hr_scenario *scenario) {
+  const struct hr_cluster_spec *cluster = &scenario->cluster;
+  bool any_priced = false;
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    any_priced = any_priced || cluster->pools[i].market.market != HR_MARKET_NONE;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_pool_spec *pool = &cluster->pools[i];
+    bool counts = pool->nodes && pool->market.market == HR_MARKET_NONE && hr__space_has_pool(space, i);
+    if (counts || !any_priced) return i;
+  }
+  return HR_NONE;
+}
+
 /* The mean of values that may be infinite. gsl_stats_mean cannot be used, since it returns NaN for two infinite values.
  */
 static double mean_of(const double *values, uint32_t count) {
@@ -496,9 +516,12 @@ struct hr__evaluation hr__evaluator_evaluate(const struct hr__evaluator *evaluat
   evaluation.objective = mean_of(values, count);
   double cost = hr__evaluator_centre(evaluator, candidate, count, evaluator->goals->cost);
   evaluation.cost = isnan(cost) ? 0 : cost;
+  const bool unknown_costs = hr__evaluator_unknown_costs(evaluator, candidate) > 0;
   for (size_t i = 0; i < evaluator->goals->n_goals; i++) {
     const struct hr__goal *goal = &evaluator->goals->goals[i];
-    evaluation.violation += hr__goal_violation(goal, hr__evaluator_centre(evaluator, candidate, count, goal->metric));
+    bool unknown = unknown_costs && hr__goal_is_of_cost(evaluator->goals, goal);
+    evaluation.violation +=
+        unknown ? 1 : hr__goal_violation(goal, hr__evaluator_centre(evaluator, candidate, count, goal->metric));
   }
   if (hr__runner_unfit(evaluator->runner, evaluator->runner_ids[candidate]))
     evaluation.violation += (double)evaluator->goals->n_goals + 1;

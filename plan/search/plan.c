@@ -285,10 +285,30 @@ static enum hr_status note_ends(struct hr_plan *plan) {
   return status;
 }
 
+/* Adds a note for each pool without a price of which candidates have nodes, if a goal is on the cost. */
+static enum hr_status note_prices(struct hr_plan *plan) {
+  const struct hr_scenario *scenario = plan->config.scenario;
+  const struct hr__goal *goal = NULL;
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < plan->goals.n_goals && !goal; i++)
+    if (hr__goal_is_of_cost(&plan->goals, &plan->goals.goals[i])) goal = &plan->goals.goals[i];
+  for (uint32_t i = 0; i < scenario->cluster.n_pools && goal && status == HR_OK; i++) {
+    const struct hr_pool_spec *pool = &scenario->cluster.pools[i];
+    bool varies = hr__space_has_pool(&plan->space, i) || !hr_scenario_has_prices(scenario);
+    if (pool->market.market != HR_MARKET_NONE || (!varies && !pool->nodes)) continue;
+    status =
+        hr_notes_add(&plan->notes, "pool '%.60s' has no price: %s '%.100s'%s; set its 'market' and 'usd_per_gpu_hour'",
+                     pool->name, varies ? "with its nodes, it is unknown whether a candidate meets" : "the goal",
+                     goal->text, varies ? ", so the goal counts as missed" : " does not contain its cost");
+  }
+  return status;
+}
+
 /* Adds notes on goals that a candidate can meet in an unintended way. */
 static enum hr_status note_goals(struct hr_plan *plan) {
   const struct hr__goals *goals = &plan->goals;
-  enum hr_status status = HR_OK;
+  enum hr_status status = note_prices(plan);
+  if (status != HR_OK) return status;
   if (!goals->bound_waits && !hr__goals_have(goals, HR__M_DEADLINE_MISS) && goals->n_terms == 1 &&
       hr__metric_rows[goals->metrics[goals->terms[0]].id].unit == HR_UNIT_DOLLARS)
     status = hr_notes_add(

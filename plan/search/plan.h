@@ -234,6 +234,13 @@ static inline bool hr__plan_goes_on(const struct hr_plan *plan, enum hr_status p
   return *status == HR_OK || (*status == HR_CHECK_FAILED && hr__runner_looks_ahead(plan->runner));
 }
 
+/* Whether a goal is on the cost of the choice, and this is unknown (hr__space_unpriced_pool). */
+static inline bool hr__plan_cost_is_unknown(const struct hr_plan *plan, size_t goal) {
+  const struct hr_scenario *scenario = hr__runner_scenario(plan->runner, plan->choice.runner_id);
+  return hr__goal_is_of_cost(&plan->goals, &plan->goals.goals[goal]) &&
+         hr__space_unpriced_pool(&plan->space, scenario) != HR_NONE;
+}
+
 /* Whether the choice is at the bound of a goal: within 1 % of it, or the interval of the metric contains it. */
 static inline bool hr__plan_is_at_bound(const struct hr_plan *plan, size_t goal) {
   const struct hr__goal *of = &plan->goals.goals[goal];

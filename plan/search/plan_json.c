@@ -124,8 +124,9 @@ static void put_goals(struct plan_json_writer *writer, cJSON *root) {
     hr__json_text(json, inner, "constraint", goal->text);
     hr__json_bool(json, inner, "assumed", goal->assumed);
     hr__json_number(json, inner, "bound", goal->bound);
-    put_known(json, inner, "value", hr__interval_centre(interval));
-    hr__json_bool(json, inner, "met", hr__goal_violation(goal, hr__interval_centre(interval)) == 0);
+    bool unknown = hr__plan_cost_is_unknown(plan, i);
+    put_known(json, inner, "value", unknown ? HR__UNKNOWN : hr__interval_centre(interval));
+    hr__json_bool(json, inner, "met", !unknown && hr__goal_violation(goal, hr__interval_centre(interval)) == 0);
     bool feasible = hr_plan_feasible(plan), binds = plan->excluding[i] && (!feasible || hr__plan_is_at_bound(plan, i));
     hr__json_bool(json, inner, "binding", binds);
     hr__json_bool(json, inner, "excluded_better", feasible && plan->excluding[i]);

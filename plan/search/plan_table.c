@@ -166,15 +166,20 @@ static void put_goals(struct hr__plan_page *page) {
   for (size_t i = 0; i < plan->goals.n_goals; i++) {
     const struct hr__goal *goal = &plan->goals.goals[i];
     const struct hr__interval *interval = &plan->choice.metrics[goal->metric];
-    bool met = hr__goal_violation(goal, hr__interval_centre(interval)) == 0;
+    bool unknown = hr__plan_cost_is_unknown(plan, i);
+    bool met = !unknown && hr__goal_violation(goal, hr__interval_centre(interval)) == 0;
     double worst = goal->at_most ? interval->high : interval->low;
     bool uncertain = met && !isnan(worst) && hr__goal_violation(goal, worst) > 0;
     char value[200], remark[100];
     char *words = hr__fitted(&page->console, goal->text, 36, false);
     if (!words) return;
-    interval_text(page, &plan->choice, goal->metric, value, sizeof value);
+    if (unknown)
+      snprintf(value, sizeof value, "unknown");
+    else
+      interval_text(page, &plan->choice, goal->metric, value, sizeof value);
     snprintf(remark, sizeof remark, "%s%s",
-             !met        ? ", missed"
+             unknown     ? ", as a pool has no price"
+             : !met      ? ", missed"
              : uncertain ? ", met, not significantly"
                          : "",
              met && plan->excluding[i] ? binding_text(page, i) : "");

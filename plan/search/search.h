@@ -147,8 +147,8 @@ struct hr__evaluator {
 
 struct hr__evaluation {
   double objective; /* infinite if unknown; lower is better */
-  /* sum over the goals of hr__goal_violation; 0: all goals are met. Larger than their number if a service can never run
-   */
+  /* sum over the goals of hr__goal_violation, which is 1 for a goal on a cost that is unknown; 0: all goals are met.
+     Larger than their number if a service can never run */
   double violation;
   double cost; /* monthly cost in dollars; 0 if the scenario has no prices */
 };
@@ -183,6 +183,24 @@ static inline void hr__evaluator_objectives(const struct hr__evaluator *evaluato
                                            hr__runner_values(evaluator->runner, evaluator->runner_ids[candidate], r));
     values[r] = isnan(objective) ? (double)INFINITY : objective;
   }
+}
+
+/* Whether a goal is a maximum of the cost of capacity, in dollars. */
+bool hr__goal_is_of_cost(const struct hr__goals *goals, const struct hr__goal *goal);
+
+/* Returns the first pool whose nodes have no price although the plan varies their number, or the first pool if none has
+   a price; the cost of this scenario is then unknown. HR_NONE: there is no such pool. Nodes that exist under all
+   candidates do not change the choice, so their price may be missing. */
+uint32_t hr__space_unpriced_pool(const struct hr__space *space, const struct hr_scenario *scenario);
+
+/* The number of goals that a candidate cannot meet, as it is unknown what it costs. */
+static inline uint32_t hr__evaluator_unknown_costs(const struct hr__evaluator *evaluator, uint32_t candidate) {
+  uint32_t count = 0;
+  for (size_t i = 0; i < evaluator->goals->n_goals; i++)
+    count += hr__goal_is_of_cost(evaluator->goals, &evaluator->goals->goals[i]);
+  if (count == 0) return 0;
+  const struct hr_scenario *scenario = hr__runner_scenario(evaluator->runner, evaluator->runner_ids[candidate]);
+  return hr__space_unpriced_pool(evaluator->space, scenario) == HR_NONE ? 0 : count;
 }
 
 /* The number of replications of a candidate that were made, from the first one on, at most `replications`; at least 1.
@@ -234,6 +252,7 @@ static inline bool hr__evaluator_may_meet(const struct hr__evaluator *evaluator,
                                           uint32_t replications) {
   const struct hr__goals *goals = evaluator->goals;
   if (hr__runner_unfit(evaluator->runner, evaluator->runner_ids[candidate])) return false;
+  if (hr__evaluator_unknown_costs(evaluator, candidate)) return false;
   replications = hr__evaluator_made(evaluator, candidate, replications);
   for (uint32_t r = 0; r < replications; r++) {
     const double *values = hr__runner_values(evaluator->runner, evaluator->runner_ids[candidate], r);

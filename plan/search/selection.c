@@ -113,7 +113,7 @@ static enum hr_status significantly_fails(const struct contest *contest, uint32_
   const struct hr__goals *goals = contest->evaluator->goals;
   double *values = malloc(((size_t)contest->made[finalist] + 1) * sizeof *values);
   enum hr_status status = values ? HR_OK : HR_NO_MEMORY;
-  *fails = false;
+  *fails = hr__evaluator_unknown_costs(contest->evaluator, contest->finalists[finalist]) > 0;
   for (size_t i = 0; i < goals->n_goals && status == HR_OK; i++) {
     const struct hr__goal *goal = &goals->goals[i];
     struct hr__interval interval;
@@ -183,6 +183,7 @@ static double resampled_objective(const struct contest *contest, uint32_t finali
   const struct hr__runner *runner = contest->evaluator->runner;
   uint32_t runner_id = contest->evaluator->runner_ids[candidate];
   double sum = 0;
+  if (hr__evaluator_unknown_costs(contest->evaluator, candidate)) return (double)INFINITY;
   for (uint32_t r = 0; r < made; r++) sum += objectives_of(contest, finalist)[(uint32_t)(uniform[r] * made)];
   for (size_t i = 0; i < goals->n_goals; i++) {
     const struct hr__goal *goal = &goals->goals[i];

@@ -239,6 +239,38 @@ case_no_prices() {
   refuses "the objective 'monthly_usd' needs prices, but the scenario has none" --trace jobs.csv
 }
 
+# A goal on the cost: nodes without a price make it unknown if their number is a variable, and a note names the pool.
+# Nodes of a constant pool are part of all candidates, so the note only states that their cost is missing.
+case_goals_on_an_unknown_cost() {
+  head -n 40 "$project/traces/reference/demo.csv" >jobs.csv
+  cat >p.json <<'JSON'
+{"cluster": {"pools": [{"name": "own", "gpu": "V100", "nodes": 2, "gpus_per_node": 8},
+   {"name": "cloud", "gpu": "V100", "nodes": 2, "gpus_per_node": 8, "market": "on-demand", "usd_per_gpu_hour": 3}]},
+ "policy": {"name": "queue"},
+ "plan": {"variables": [{"pool": "own", "values": [0, 64]}, {"pool": "cloud", "values": [0, 64]}],
+   "constraints": ["completed >= 99 %", "monthly_usd <= $100,000"], "objective": "wait_s.mean"}}
+JSON
+  local head="note: pool 'own' has no price: " tail="; set its 'market' and 'usd_per_gpu_hour'"
+  try 1 plan p.json --trace jobs.csv --brief --json p.out
+  says stderr "$head""with its nodes, it is unknown whether a candidate meets 'monthly_usd <= \$100,000'"
+  says stderr "so the goal counts as missed$tail"
+  # with 64 own GPUs no cloud node would be needed
+  try 1 plan p.json --trace jobs.csv --brief --set 'plan.variables.0.values=[64]' --json -
+  matches stdout '"value":[[:space:]]+null,'
+  ! grep -qE '"feasible":[[:space:]]+true' stdout || fail 'a plan at an unknown cost'
+  try 1 plan p.json --trace jobs.csv --brief --set 'plan.variables.0.values=[64]'
+  matches stdout '^  monthly_usd <= [$]100,000 +unknown, as a pool has no price$'
+  fits_80 stdout
+  try 0 plan p.json --trace jobs.csv --brief --set 'plan.variables.0.values=[64]' \
+    --set cluster.pools.0.market=owned --set cluster.pools.0.usd_per_gpu_hour=1
+  ! grep -q 'has no price' stderr || fail 'all pools have prices'
+  try 0 plan p.json --trace jobs.csv --brief --set 'plan.variables=[{"pool": "cloud", "values": [0, 64]}]' --json -
+  says stderr "$head""the goal 'monthly_usd <= \$100,000' does not contain its cost$tail"
+  # without any price
+  try 1 plan p.json --trace jobs.csv --brief --set 'cluster.pools.1={"name":"cloud","gpu":"V100","gpus_per_node":8,"nodes":2}'
+  matches stdout '^  monthly_usd <= [$]100,000 +unknown, as a pool has no price$'
+}
+
 # ---- Replications --------------------------------------------------------------------------------------------------
 
 case_replications() {
