@@ -145,19 +145,39 @@ static const char *held_text(const struct hr__plan_page *page, const struct hr__
   return buffer;
 }
 
+/* The width of a column: that of the widest cell. */
+static uint32_t cell_width(const struct hr__plan_page *page) {
+  const struct hr__robustness *robustness = &page->plan->robustness;
+  uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, shown), width = CONDITION_WIDTH;
+  char text[HELD_BYTES];
+  for (uint32_t i = 0; i < count; i++)
+    for (uint32_t k = 0; k <= robustness->n_conditions; k++) {
+      const struct hr__tested_mix *mix = &robustness->mixes[shown[i]];
+      uint32_t taken = 1 + (uint32_t)strlen(held_text(page, k ? &mix->held[k - 1] : &mix->planned, text));
+      if (taken > width) width = taken;
+    }
+  return width;
+}
+
+/* The width of the column of names: what `count` columns of this width leave of the line. */
+static int name_width(uint32_t count, uint32_t width) {
+  enum { MIN_WIDTH = 16 };
+  int left = HR__LINE_WIDTH - (int)(count * width);
+  return left > HOLDS_WIDTH ? HOLDS_WIDTH : left < MIN_WIDTH ? MIN_WIDTH : left;
+}
+
 /* Prints a row of the table of conditions: the mixes as planned or, with a condition, under it. */
-static bool put_condition(struct hr__plan_page *page, const char *name, const uint32_t *condition) {
+static bool put_condition(struct hr__plan_page *page, uint32_t width, const char *name, const uint32_t *condition) {
   const struct hr__robustness *robustness = &page->plan->robustness;
   uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, shown);
-  char text[HELD_BYTES], *fitted = hr__fitted(&page->console, name, HOLDS_WIDTH - 3, false);
+  char text[HELD_BYTES], *fitted = hr__fitted(&page->console, name, (size_t)name_width(count, width) - 3, false);
   bool starred = false;
-  fprintf(page->console.out, "  %-*s", HOLDS_WIDTH - 2, fitted ? fitted : "");
+  fprintf(page->console.out, "  %-*s", name_width(count, width) - 2, fitted ? fitted : "");
   free(fitted);
   for (uint32_t i = 0; i < count; i++) {
     const struct hr__tested_mix *mix = &robustness->mixes[shown[i]];
     const struct hr__held *held = condition ? &mix->held[*condition] : &mix->planned;
-    fputc(' ', page->console.out);
-    hr__plan_page_put_right(page, held_text(page, held, text), CONDITION_WIDTH - 1);
+    hr__plan_page_put_right(page, held_text(page, held, text), width);
     starred = starred || (held->serves && held->violation > 0);
   }
   fputc('\n', page->console.out);
@@ -210,12 +230,13 @@ void hr__plan_page_put_conditions(struct hr__plan_page *page) {
   const struct hr__robustness *robustness = &page->plan->robustness;
   uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, shown);
   if (robustness->n_conditions == 0) return;
-  fprintf(page->console.out, "\n%s%-*s", hr__bold(&page->console), HOLDS_WIDTH, "Holds under");
-  for (uint32_t i = 0; i < count; i++) hr__plan_page_put_right(page, letters[i], CONDITION_WIDTH);
+  const uint32_t width = cell_width(page);
+  fprintf(page->console.out, "\n%s%-*s", hr__bold(&page->console), name_width(count, width), "Holds under");
+  for (uint32_t i = 0; i < count; i++) hr__plan_page_put_right(page, letters[i], width);
   fprintf(page->console.out, "%s\n", hr__plain(&page->console));
-  bool starred = put_condition(page, "as planned", NULL);
+  bool starred = put_condition(page, width, "as planned", NULL);
   for (uint32_t k = 0; k < robustness->n_conditions; k++)
-    starred = put_condition(page, robustness->conditions[k].name, &k) || starred;
+    starred = put_condition(page, width, robustness->conditions[k].name, &k) || starred;
   for (uint32_t i = 1; i < count; i++) {
     char *words = mix_text(page, robustness->mixes[shown[i]].candidate);
     if (words) hr__put_field(&page->console, letters[i], "%s", words);

@@ -247,18 +247,25 @@ static void unpriced_cost_is_unknown(void) {
 
 /* A queue of random jobs, reserved capacity as a variable, and expensive on-demand capacity. Additional demand is drawn
    at random. */
-static struct hr_plan *drawn(struct hr_scenario **scenario, struct hr_trace **trace) {
+static struct hr_plan *drawn_at(double usd_per_gpu_hour, struct hr_scenario **scenario, struct hr_trace **trace) {
+  char text[1500];
+  snprintf(text, sizeof text,
+           "{\"cluster\":{\"pools\":["
+           "{\"name\":\"r\",\"gpu\":\"V100\",\"nodes\":1,\"gpus_per_node\":1,\"market\":\"reserved\","
+           "\"usd_per_gpu_hour\":%.0f,\"on_demand_usd_per_gpu_hour\":%.0f},"
+           "{\"name\":\"o\",\"gpu\":\"V100\",\"nodes\":6,\"gpus_per_node\":1,\"market\":\"on-demand\","
+           "\"usd_per_gpu_hour\":%.0f,\"boot_s\":0}]},"
+           "\"policy\":{\"name\":\"queue\",\"market\":\"on-demand-only\"},"
+           "\"plan\":{\"variables\":[{\"pool\":\"r\",\"from\":0,\"to\":12,\"step\":1}],"
+           "\"constraints\":[\"wait_s.p95 <= 40 min\",\"completed >= 100 %%\"]}}",
+           usd_per_gpu_hour, 2 * usd_per_gpu_hour, 2 * usd_per_gpu_hour);
   *trace = planned_queue(5, 200, 6, 3600);
-  *scenario =
-      planned_scenario("{\"cluster\":{\"pools\":["
-                       "{\"name\":\"r\",\"gpu\":\"V100\",\"nodes\":1,\"gpus_per_node\":1,\"market\":\"reserved\","
-                       "\"usd_per_gpu_hour\":1,\"on_demand_usd_per_gpu_hour\":2},"
-                       "{\"name\":\"o\",\"gpu\":\"V100\",\"nodes\":6,\"gpus_per_node\":1,\"market\":\"on-demand\","
-                       "\"usd_per_gpu_hour\":2,\"boot_s\":0}]},"
-                       "\"policy\":{\"name\":\"queue\",\"market\":\"on-demand-only\"},"
-                       "\"plan\":{\"variables\":[{\"pool\":\"r\",\"from\":0,\"to\":12,\"step\":1}],"
-                       "\"constraints\":[\"wait_s.p95 <= 40 min\",\"completed >= 100 %\"]}}");
+  *scenario = planned_scenario(text);
   return tested(*scenario, *trace);
+}
+
+static struct hr_plan *drawn(struct hr_scenario **scenario, struct hr_trace **trace) {
+  return drawn_at(1, scenario, trace);
 }
 
 /* The number of times that `word` is in a text. */
@@ -295,6 +302,27 @@ static void split_runs_are_stated(void) {
   snprintf(expected, sizeof expected, "%u to %u for each random cell", min, max);
   CU_ASSERT_PTR_NOT_NULL(strstr(text, expected));
   CU_ASSERT_PTR_NOT_NULL(strstr(text, "for each random row"));
+  free(text);
+  hr_plan_destroy(plan);
+  hr_scenario_destroy(scenario);
+  hr_trace_destroy(trace);
+}
+
+/* Columns are as wide as their widest cell, and the rows as wide as the title. */
+static void wide_cells_are_aligned(void) {
+  struct hr_scenario *scenario;
+  struct hr_trace *trace;
+  struct hr_plan *plan = drawn_at(5e4, &scenario, &trace);
+  char *text = planned_text(plan);
+  const char *row = strstr(text, "Holds under");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(row);
+  size_t width = strcspn(row, "\n");
+  CU_ASSERT(width <= 80);
+  for (uint32_t k = 0; k <= plan->robustness.n_conditions; k++) {
+    row += strcspn(row, "\n") + 1;
+    CU_ASSERT_EQUAL(strcspn(row, "\n"), width);
+  }
+  CU_ASSERT_PTR_NOT_NULL(strstr(text, " 1/8\n"));
   free(text);
   hr_plan_destroy(plan);
   hr_scenario_destroy(scenario);
@@ -392,5 +420,6 @@ static void only_goals_at_their_bound_bind(void) {
 }
 
 TEST_MAIN("plan: robustness", TEST(plan_that_needs_spot), TEST(plausible_presets), TEST(commitments_at_risk),
-          TEST(owned_gpus_stay), TEST(unpriced_cost_is_unknown), TEST(split_runs_are_stated), TEST(tables_agree),
-          TEST(best_mix_is_beyond_noise), TEST(only_goals_at_their_bound_bind))
+          TEST(owned_gpus_stay), TEST(unpriced_cost_is_unknown), TEST(split_runs_are_stated),
+          TEST(wide_cells_are_aligned), TEST(tables_agree), TEST(best_mix_is_beyond_noise),
+          TEST(only_goals_at_their_bound_bind))
