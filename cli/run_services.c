@@ -37,7 +37,8 @@ static const char *why_unfinished(const struct hr_served *served) {
     return "with orca-splitwise, sequences that have their prompt can wait for each other's memory for ever; raise "
            "'kv_tokens', or use another engine";
   if (!was_ready(served->result))
-    return "no replica was ready for them; see the states of the jobs 'replica-N' (--jobs FILE)";
+    return "no replica was ready for them; the file of --jobs has the states of the replicas, and 'headroom why "
+           "SCENARIO --job replica-N' explains how the N-th of them waited";
   return engine == HR_SERVICE_DISAGGREGATED ? "the run ended before; each needs a replica "
                                               "for its prompt and one that decodes"
                                             : "the run ended before";

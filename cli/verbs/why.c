@@ -30,7 +30,7 @@ static const struct option options[] = {
      .offset = AT(job),
      .value = "ID",
      .help = "explain one job, by its id in the trace: what it waited for, behind which jobs, where it ran, what "
-             "interrupted it"},
+             "interrupted it; replica-N: the N-th replica of services"},
     {.name = "tenant",
      .kind = OPTION_TEXT,
      .offset = AT(tenant),
@@ -75,6 +75,8 @@ static const char details[] = "Without --job, --tenant and --slowest, prints the
 struct why_run {
   const struct why_args *args;
   struct input input;
+  /* the jobs that may be asked for: with --job also the replicas of services, which are jobs of the run only */
+  const struct hr_trace *trace;
   struct hr_replay replay;
   struct hr_waits *waits;
   struct hr_history *history; /* only for the question about one job */
@@ -113,6 +115,11 @@ static void find_neighbours(const struct hr_trace *trace, int64_t wanted, char *
 static enum hr_status unknown_job(const struct hr_trace *trace, const char *id, struct hr_error *error) {
   char text[200] = "", *end;
   int64_t number = strtoll(id, &end, 10);
+  if (trace->n_jobs == 0)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "--job %.80s: the run has no jobs, and the replicas of its services do not wait for GPUs; --service "
+                   "NAME explains their requests",
+                   *id ? id : "''");
   if (!trace->id_text && end != id && !*end) {
     find_neighbours(trace, number, text, sizeof text);
   } else if (trace->id_text) {
@@ -131,13 +138,28 @@ static enum hr_status unknown_job(const struct hr_trace *trace, const char *id, 
                  text);
 }
 
-static enum hr_status find_job(const struct hr_trace *trace, const char *id, hr_job *job, struct hr_error *error) {
+static hr_job find_id(const struct hr_trace *trace, const char *id) {
   char buffer[HR_JOB_ID_BUFFER];
-  for (uint32_t i = 0; i < trace->n_jobs; i++) {
-    *job = (hr_job){i};
-    if (strcmp(hr_trace_job_id(trace, *job, buffer), id) == 0) return HR_OK;
-  }
-  return unknown_job(trace, id, error);
+  for (uint32_t i = 0; i < trace->n_jobs; i++)
+    if (strcmp(hr_trace_job_id(trace, (hr_job){i}, buffer), id) == 0) return (hr_job){i};
+  return (hr_job){HR_NONE};
+}
+
+/* The job of the N-th replica of services, for the id "replica-N". In traces with numbers as ids, its id is a number. */
+static hr_job find_replica(const struct hr_trace *trace, const char *id) {
+  static const char prefix[] = "replica-";
+  char *end;
+  if (strncmp(id, prefix, sizeof prefix - 1) != 0 || id[sizeof prefix - 1] == '-') return (hr_job){HR_NONE};
+  const unsigned long long number = strtoull(id + sizeof prefix - 1, &end, 10);
+  if (*end || number < 1 || number > trace->n_added) return (hr_job){HR_NONE};
+  return (hr_job){trace->n_jobs - trace->n_added + (uint32_t)number - 1};
+}
+
+/* `trace`: of the run, with rows for replicas that may be submitted. */
+static enum hr_status find_job(const struct hr_trace *trace, const char *id, hr_job *job, struct hr_error *error) {
+  *job = find_id(trace, id);
+  if (job->id == HR_NONE) *job = find_replica(trace, id);
+  return job->id != HR_NONE ? HR_OK : unknown_job(trace, id, error);
 }
 
 /* Checks that the trace has jobs without a tenant, if the question is about them. */
@@ -181,7 +203,6 @@ static enum hr_status read_question(struct why_run *run, struct hr_error *error)
   const struct hr_trace *trace = run->input.trace;
   run->question = (struct hr_why_question){.job = {HR_NONE}, .slowest = (uint32_t)args->slowest};
   run->question.only_slowest = args->slowest > 0 && !args->tenant;
-  if (args->job) return find_job(trace, args->job, &run->question.job, error);
   if (!args->tenant) return HR_OK;
   run->question.of_tenant = true;
   if (!args->slowest) run->question.slowest = SLOWEST_OF_TENANT;
@@ -191,12 +212,14 @@ static enum hr_status read_question(struct why_run *run, struct hr_error *error)
 /* ---- Replay ----------------------------------------------------------------------------------------- */
 
 static enum hr_status add_observers(struct why_run *run, struct hr_error *error) {
-  bool of_job = run->question.job.id != HR_NONE;
-  const struct hr_waits_config config = {run->input.trace, &run->question.job, of_job, false};
+  const bool of_job = run->args->job != NULL;
+  enum hr_status status = of_job ? find_job(run->trace, run->args->job, &run->question.job, error) : HR_OK;
+  if (status != HR_OK) return status;
+  const struct hr_waits_config config = {run->trace, &run->question.job, of_job, false};
   run->waits = hr_waits_create(&config);
-  if (of_job) run->history = hr_history_create(run->input.trace);
+  if (of_job) run->history = hr_history_create(run->trace);
   if (!run->waits || (of_job && !run->history)) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  enum hr_status status = hr_replay_add(&run->replay, hr_waits_observer(run->waits), error);
+  status = hr_replay_add(&run->replay, hr_waits_observer(run->waits), error);
   return status == HR_OK && of_job ? hr_replay_add(&run->replay, hr_history_observer(run->history), error) : status;
 }
 
@@ -205,13 +228,16 @@ static enum hr_status replay(struct why_run *run, struct hr_error *error) {
   const struct hr_replay_config config = {.scenario = run->input.scenario,
                                           .trace = run->input.trace,
                                           .seed = run->input.scenario->seed,
-                                          .costs_by_job = run->question.job.id != HR_NONE,
+                                          .costs_by_job = run->args->job != NULL,
                                           .progress = progress_bar_start(&bar, !run->args->quiet)};
   enum hr_status status = hr_replay_init(&run->replay, &config, error);
+  run->trace = run->args->job ? run->replay.config.trace : run->input.trace;
   if (status == HR_OK) status = add_observers(run, error);
   if (status == HR_OK) status = hr_replay_run(&run->replay, error);
   progress_bar_stop(&bar);
   if (status != HR_OK) return status;
+  /* the rows of replicas that were not submitted are gone */
+  if (run->args->job && run->question.job.id >= run->trace->n_jobs) return unknown_job(run->trace, run->args->job, error);
   status = hr_waits_close(run->waits, run->replay.result);
   if (status == HR_OK && run->history) status = hr_history_close(run->history, run->replay.result);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
@@ -267,7 +293,7 @@ static enum hr_status print_results(struct why_run *run, struct hr_error *error)
   const struct why_args *args = run->args;
   const struct hr_scenario *scenario = run->input.scenario;
   const struct hr_why why = {.scenario = scenario->name,
-                             .trace = run->input.trace,
+                             .trace = run->trace,
                              .cluster = &scenario->cluster,
                              .quotas = scenario->quotas,
                              .policy = &scenario->policy,

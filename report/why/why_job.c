@@ -312,9 +312,15 @@ static void end(struct hr__console *console, struct why_job_sentence *sentence, 
 
 /* ---- Request ------------------------------------------------------------------------------------- */
 
+/* The jobs of the replicas of services follow those of the input; their user is the service. */
+static bool is_replica(const struct hr_trace *trace, hr_job job) {
+  return job.id >= trace->n_jobs - trace->n_added;
+}
+
 static void put_owner(FILE *out, const struct hr_trace *trace, hr_job job) {
   uint32_t tenant = trace->tenant ? trace->tenant[job.id] : HR_NONE, user = trace->user ? trace->user[job.id] : HR_NONE;
-  if (user != HR_NONE) fprintf(out, " by user %.60s", trace->users.text[user]);
+  const char *kind = is_replica(trace, job) ? "service" : "user";
+  if (user != HR_NONE) fprintf(out, " by %s %.60s", kind, trace->users.text[user]);
   if (tenant != HR_NONE) fprintf(out, "%s tenant %.60s", user != HR_NONE ? " of" : " by", trace->tenants.text[tenant]);
 }
 
@@ -324,11 +330,15 @@ static void put_request(FILE *out, const struct hr_why *why, hr_job job) {
   uint64_t milli = hr__why_request_milli(why, job);
   fprintf(out, ". It requests %s GPU%s", hr__why_gpus(milli, gpus), milli == 1000 ? "" : "s");
   if (trace->tasks && trace->tasks[job.id] > 1) fprintf(out, " in %" PRIu32 " tasks", trace->tasks[job.id]);
-  if (trace->class_) fprintf(out, ", class %s", hr_job_class_name((enum hr_job_class)trace->class_[job.id]));
+  if (trace->class_ && trace->class_[job.id] != HR_CLASS_UNKNOWN)
+    fprintf(out, ", class %s", hr_job_class_name((enum hr_job_class)trace->class_[job.id]));
   if (trace->priority) fprintf(out, ", priority %" PRId32, trace->priority[job.id]);
   int64_t limit_us = hr_trace_limit_us(trace, job);
   if (limit_us != trace->work_us[job.id]) fprintf(out, ", limit %s", duration_text(limit_us, time));
-  fprintf(out, "; its run time is %s", duration_text(trace->work_us[job.id], time));
+  if (is_replica(trace, job))
+    fprintf(out, "; it is a replica");
+  else
+    fprintf(out, "; its run time is %s", duration_text(trace->work_us[job.id], time));
 }
 
 static void put_submitted(struct hr__console *console, const struct hr_why *why, hr_job job) {

@@ -219,4 +219,33 @@ case_goals_that_no_number_of_replicas_meets() {
     fail 'the plan does not state the number of candidates'
 }
 
+# A replica that waits for GPUs is explained like a job, by the id in the file of --jobs or by its number.
+case_why_of_a_replica() {
+  pools='{"name": "p", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 1}'
+  put_service '"policy": "ray-serve", "min": 2, "max": 2'
+  try 0 run s.json --jobs jobs.csv
+  matches jobs.csv '^2,0,,,,1,,[a-z-]+,[a-z-]*,,s,inference,'
+  for id in 2 replica-2; do
+    try 0 why s.json --job $id
+    says stdout 'Job 2'
+    matches stdout 'submitted +at 0 d 00:00:00 by service s. It requests 1 GPU'
+    says stdout 'it is a replica.'
+    matches stdout 'waited +1?[0-9] min [0-9]+ s for a free GPU while none was free'
+  done
+  for id in replica-3 replica-0 replica--1 replica-2x 3; do
+    try 2 why s.json --job $id
+    says stderr "--job $id: s.json has no job with this id"
+  done
+  # with a trace of jobs: its ids continue
+  printf '%s\n' job_id,submit_s,duration_s,gpus first,0,100,1 >first.csv
+  try 0 why s.json --trace first.csv --job first
+  says stdout 'It requests 1 GPU; its run time is 1 min'
+  try 0 why s.json --trace first.csv --job replica-1
+  says stdout 'Job replica-1'
+  # fixed replicas that all fit are no jobs
+  put_service '"policy": "fixed"'
+  try 2 why s.json --job 1
+  says stderr 'the replicas of its services do not wait for GPUs; --service NAME explains their requests'
+}
+
 run_case
