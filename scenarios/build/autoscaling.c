@@ -105,11 +105,19 @@ static enum hr_status check_rule(const struct hr__builder *builder, const cJSON 
   return scale->policy == HR_AUTOSCALE_NVCF ? check_nvcf(builder, json, scale) : check_steps(builder, json, scale);
 }
 
+static bool has_goals(const struct hr_service_slo *slo) {
+  return slo->ttft_ms > 0 || slo->tpot_ms > 0 || slo->e2e_ms > 0;
+}
+
 /* Notes values that have no effect. */
 static enum hr_status note_unused(struct hr__builder *builder, const cJSON *json, const struct hr_service *service) {
   const struct hr_autoscale *scale = &service->autoscale;
   enum hr_status status = HR_OK;
-  if (hr__has(json, "idle_to_zero_s") && scale->min)
+  if (service->slo.attainment > 0 && !has_goals(&service->slo))
+    status = hr_notes_add(&builder->scenario->notes,
+                          "service '%.60s': 'slo.attainment' has no effect without 'ttft_ms', 'tpot_ms' or 'e2e_ms'",
+                          service->name);
+  if (status == HR_OK && hr__has(json, "idle_to_zero_s") && scale->min)
     status = hr_notes_add(&builder->scenario->notes,
                           "service '%.60s': 'idle_to_zero_s' has no effect, because 'min' is %" PRIu32, service->name,
                           scale->min);
@@ -123,7 +131,6 @@ static enum hr_status note_unused(struct hr__builder *builder, const cJSON *json
 enum hr_status hr__build_autoscale(struct hr__builder *builder, const cJSON *entry, struct hr_service *service) {
   const cJSON *json = hr__get(entry, "autoscale");
   const struct hr_autoscale *scale = &service->autoscale;
-  const struct hr_service_slo *slo = &service->slo;
   const struct hr__key *keys = hr__table_of(&hr__scenario_keys, "services.autoscale");
   if (json && !cJSON_IsObject(json)) return HR_OK;
   enum hr_status status = hr__check_choice(builder, json, keys, "policy", scale->policy, true);
@@ -142,7 +149,7 @@ enum hr_status hr__build_autoscale(struct hr__builder *builder, const cJSON *ent
     return hr__build_fail_at(builder, json, "min", "hpa needs at least 1; keda can scale to zero");
   if (scale->policy == HR_AUTOSCALE_KNATIVE && scale->interval_us % HR_SECOND_US != 0)
     return hr__build_fail_at(builder, json, "interval_s", "knative needs whole seconds");
-  if (scale->policy == HR_AUTOSCALE_SLO && slo->ttft_ms <= 0 && slo->tpot_ms <= 0 && slo->e2e_ms <= 0)
+  if (scale->policy == HR_AUTOSCALE_SLO && !has_goals(&service->slo))
     return hr__build_fail_at(builder, json, "policy", "slo needs a goal; set 'slo.ttft_ms', 'tpot_ms' or 'e2e_ms'");
   status = check_rule(builder, json, scale);
   return status == HR_OK ? note_unused(builder, json, service) : status;

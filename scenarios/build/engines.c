@@ -105,11 +105,17 @@ static enum hr_status count_replicas(const struct hr__builder *builder, const cJ
   return HR_OK;
 }
 
-static enum hr_status check_transfer(const struct hr__builder *builder, const cJSON *engine,
+static enum hr_status check_transfer(struct hr__builder *builder, const cJSON *engine,
                                      const struct hr_service *service) {
   const struct hr_service_link *link = &service->phases.link;
-  if (link->gb_per_s <= 0 || link->kv_bytes_per_token > 0) return HR_OK;
-  return hr__build_fail(builder, hr__get(engine, "transfer"), "'gb_per_s' needs 'kv_bytes_per_token'");
+  if (link->gb_per_s > 0 && link->kv_bytes_per_token <= 0)
+    return hr__build_fail(builder, hr__get(engine, "transfer"), "'gb_per_s' needs 'kv_bytes_per_token'");
+  if (link->gb_per_s > 0 || link->kv_bytes_per_token <= 0 || service->engine != HR_SERVICE_DISAGGREGATED) return HR_OK;
+  const enum hr_status status = hr_notes_add(
+      &builder->scenario->notes,
+      "service '%.60s': 'transfer.kv_bytes_per_token' has no effect without 'gb_per_s'; the bytes take no time",
+      service->name);
+  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
 /* ---- Batches ---------------------------------------------------------------------------------------- */

@@ -248,4 +248,24 @@ case_why_of_a_replica() {
   says stderr 'the replicas of its services do not wait for GPUs; --service NAME explains their requests'
 }
 
+# Keys that have no effect alone are noted, by validate as by run.
+case_keys_without_effect() {
+  local share="service 's': 'slo.attainment' has no effect without 'ttft_ms', 'tpot_ms' or 'e2e_ms'"
+  local bytes="service 's': 'transfer.kv_bytes_per_token' has no effect without 'gb_per_s'"
+  pools='{"name": "p", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 2}'
+  put_disaggregated '"policy": "fixed"'
+  for verb in validate run; do
+    try 0 $verb s.json --set services.0.slo.attainment=0.9 --set services.0.replica.engine.transfer.kv_bytes_per_token=9
+    says stderr "note: $share"
+    says stderr "note: $bytes"
+    for goal in ttft_ms tpot_ms e2e_ms; do
+      try 0 $verb s.json --set services.0.slo.attainment=0.9 --set services.0.slo.$goal=1000000
+      ! grep -F 'has no effect' stderr || fail 'a key with an effect'
+    done
+    try 0 $verb s.json --set services.0.replica.engine.transfer.gb_per_s=100 \
+      --set services.0.replica.engine.transfer.kv_bytes_per_token=9
+    ! grep -F 'has no effect' stderr || fail 'a key with an effect'
+  done
+}
+
 run_case
