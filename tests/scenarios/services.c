@@ -381,7 +381,20 @@ static void bad_requests(void) {
                ":2: column 'prefix_hit': expected a number from 0 to 1, found '1.5'"},
               {"arrival_timestamp,prompt_size,token_size,prefix_hit\n1,2,3,-0.1\n", ":2: column 'prefix_hit'"},
               {"arrival_timestamp,prompt_size,token_size,prefix_hit\n1,2,3\n", ":2: column 'prefix_hit'"},
-              {"arrival_timestamp,prompt_size,token_size\n", "no requests"}};
+              {"arrival_timestamp,prompt_size,token_size\n", "no requests"},
+              /* quoted: two lines are one row, commas and line ends in quotes do not separate */
+              {"note,arrival_timestamp,prompt_size,token_size\n\"a,\nb\",1,2,3\n\"c\",1,x,3\n",
+               ":4: column 'prompt_size': expected a whole number, found 'x'"},
+              {"note,arrival_timestamp,prompt_size,token_size\n\"a,b\",1,2,\"0\"\n",
+               ":2: column 'token_size': expected at least 1, found '0'"},
+              {"arrival_timestamp,prompt_size,token_size\n1,2,3\n\"2\",2,3\n1,2,3\n",
+               ":4: column 'arrival_timestamp': expected a time that is not before"},
+              {"arrival_timestamp,prompt_size,token_size\n\"1\",2,3,\"4,5\"\n",
+               ":2: expected the 3 fields of the header, found one more: '4,5'"},
+              {"arrival_timestamp,prompt_size,token_size\n1,2,3\n\"1\",2\n", ":3: column 'token_size'"},
+              {"arrival_timestamp,prompt_size,token_size\n1,2,3\n1,2\"x,3\n", ":3: unexpected quote"},
+              {"arrival_timestamp,prompt_size,token_size\n1,2,3\n1,2,\"3\n", ":3: a quote (\") that opens"},
+              {"\"arrival_timestamp\",prompt_size\n1,2\n", ":1: expected the columns"}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const char *path = file_write_text("requests.csv", rows[i].text);
     struct hr_service_requests requests;
@@ -390,6 +403,35 @@ static void bad_requests(void) {
     CU_ASSERT_PTR_NOT_NULL(strstr(error.text, rows[i].message));
     hr_requests_finish(&requests);
   }
+}
+
+/* The same requests with and without quotes, also if the file has many blocks. */
+static void quoted_requests(void) {
+  enum { N = 20000 };
+  char *plain = malloc(N * 32 + 100), *quoted = malloc(N * 48 + 100);
+  CU_ASSERT_FATAL(plain && quoted);
+  char *at = plain + sprintf(plain, "note,arrival_timestamp,prompt_size,token_size,prefix_hit\n");
+  char *to = quoted + sprintf(quoted, "note,arrival_timestamp,prompt_size,token_size,prefix_hit\n");
+  for (int i = 0; i < N; i++) {
+    const bool is_quoted = i >= 100 && i % 3 == 0;
+    at += sprintf(at, "x,%d.5,%d,%d,0.5\n", i, 1 + i % 97, 1 + i % 31);
+    to += sprintf(to, is_quoted ? "\"x,\"\"\n,1\",%d.5,\"%d\",%d,0.5\n" : "#,%d.5,%d,%d,0.5\n", i, 1 + i % 97,
+                  1 + i % 31);
+  }
+  struct hr_service_requests one, other;
+  struct hr_error error;
+  CU_ASSERT_EQUAL_FATAL(hr_requests_read(file_write_text("plain.csv", plain), &one, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_requests_read(file_write_text("quoted.csv", quoted), &other, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(one.count, N);
+  CU_ASSERT_EQUAL_FATAL(other.count, N);
+  CU_ASSERT_EQUAL(memcmp(one.arrival_us, other.arrival_us, N * sizeof *one.arrival_us), 0);
+  CU_ASSERT_EQUAL(memcmp(one.prompt_tokens, other.prompt_tokens, N * sizeof *one.prompt_tokens), 0);
+  CU_ASSERT_EQUAL(memcmp(one.output_tokens, other.output_tokens, N * sizeof *one.output_tokens), 0);
+  CU_ASSERT_EQUAL(memcmp(one.cached_tokens, other.cached_tokens, N * sizeof *one.cached_tokens), 0);
+  hr_requests_finish(&one);
+  hr_requests_finish(&other);
+  free(plain);
+  free(quoted);
 }
 
 /* ---- Other simulators ---- */
@@ -696,5 +738,6 @@ static void defaults_by_gpu_type(void) {
 
 TEST_MAIN("inference services", TEST(one_request), TEST(two_requests), TEST(static_batch), TEST(dynamic_batch),
           TEST(single_servers), TEST(restarts), TEST(prefix_hits), TEST(prefix_hits_take_memory),
-          TEST(refused_requests), TEST(routers), TEST(skipping_equals_stepping), TEST(bad_requests), TEST(vidur),
-          TEST(splitwise), TEST(splitwise_table), TEST(distserve), TEST(defaults_by_model), TEST(defaults_by_gpu_type))
+          TEST(refused_requests), TEST(routers), TEST(skipping_equals_stepping), TEST(bad_requests),
+          TEST(quoted_requests), TEST(vidur), TEST(splitwise), TEST(splitwise_table), TEST(distserve),
+          TEST(defaults_by_model), TEST(defaults_by_gpu_type))

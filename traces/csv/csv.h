@@ -39,6 +39,9 @@ struct hr__csv_blocks;
    closed. `path` is for messages. Blank lines are skipped, as are lines before the first row that begin with `#`.
    `separator` separates fields. Fields may be quoted unless `unquoted` is set. Returns NULL if out of memory. */
 struct hr__csv_blocks *hr__csv_blocks_open(struct hr__input *input, const char *path, char separator, bool unquoted);
+/* The same, from the line on that was read last from `input`, with its line end, for a file whose first rows were read
+   line by line. Fields are separated by commas. A line that begins with `#` is a row. */
+struct hr__csv_blocks *hr__csv_blocks_resume(struct hr__input *input, const char *path, struct hr_text line);
 /* Returns the next block, which is valid until the next call. At the end of the file `*block` is NULL. If reading
    fails, the rows before the error are returned first, and the next call returns the error. */
 enum hr_status hr__csv_blocks_next(struct hr__csv_blocks *blocks, const struct hr__csv_block **block,

@@ -31,6 +31,8 @@ struct hr__csv_blocks {
   struct hr__input *input;
   struct csv_parser parser;
   struct hr__csv_block *making;
+  char *first; /* the line that was read before the blocks were opened; NULL: none, or done */
+  size_t first_length;
   uint64_t row_line;    /* first line of the current row */
   size_t row_bytes;     /* bytes of the row so far; 0 between rows */
   uint32_t first_field; /* index of the first field of the row in its block */
@@ -160,8 +162,16 @@ static enum hr_status end_of_file(struct hr__csv_blocks *blocks, struct hr_error
                  (unsigned long long)blocks->row_line);
 }
 
+static enum hr_status feed_first(struct hr__csv_blocks *blocks, struct hr_error *error) {
+  const enum hr_status status = feed_line(blocks, (struct hr_text){blocks->first, blocks->first_length}, error);
+  free(blocks->first);
+  blocks->first = NULL;
+  return status;
+}
+
 static enum hr_status feed(struct hr__csv_blocks *blocks, struct hr_error *error) {
   struct hr_text line;
+  if (blocks->first) return feed_first(blocks, error);
   enum hr_status status = feed_plain_lines(blocks, error);
   if (status == HR_OK) status = hr__input_line(blocks->input, &line, error);
   if (status != HR_OK) return status;
@@ -259,6 +269,20 @@ struct hr__csv_blocks *hr__csv_blocks_open(struct hr__input *input, const char *
   return blocks;
 }
 
+struct hr__csv_blocks *hr__csv_blocks_resume(struct hr__input *input, const char *path, struct hr_text line) {
+  struct hr__csv_blocks *blocks = hr__csv_blocks_open(input, path, ',', false);
+  if (!blocks) return NULL;
+  blocks->any_row = true;
+  blocks->first_length = line.length;
+  blocks->first = malloc(line.length + 1);
+  if (blocks->first) {
+    memcpy(blocks->first, line.at, line.length);
+    return blocks;
+  }
+  hr__csv_blocks_close(blocks);
+  return NULL;
+}
+
 static void stop_thread(struct hr__csv_blocks *blocks) {
   pthread_mutex_lock(&blocks->lock);
   blocks->stop = true;
@@ -275,6 +299,7 @@ void hr__csv_blocks_close(struct hr__csv_blocks *blocks) {
     free(blocks->ring[i].bound);
     free(blocks->ring[i].bytes);
   }
+  free(blocks->first);
   csv_free(&blocks->parser);
   pthread_cond_destroy(&blocks->done);
   pthread_cond_destroy(&blocks->created);
