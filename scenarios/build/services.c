@@ -32,7 +32,28 @@ static enum hr_status check_name(const struct hr__builder *builder, const cJSON 
 
 /* ---- Requests --------------------------------------------------------------------------------------- */
 
-static enum hr_status check_tokens(const struct hr__builder *builder, const cJSON *requests, const char *name,
+/* Refuses a mean that whole numbers cannot have, and notes a mean that changes because all numbers are at least 1. */
+static enum hr_status check_mean(struct hr__builder *builder, const cJSON *object, const char *name,
+                                 const struct hr_token_law *law) {
+  if (law->kind == HR_TOKENS_FIXED && floor(law->mean) < law->mean)
+    return hr__build_fail_at(builder, object, "mean",
+                             "all numbers of the distribution 'fixed' are the mean, so a whole number is expected, "
+                             "found %.10g; 'exponential' and 'log-normal' can have this mean",
+                             law->mean);
+  if (law->kind != HR_TOKENS_LOG_NORMAL || hr__has(object, "min")) return HR_OK;
+  struct hr_token_law unlimited = *law;
+  unlimited.max = 0;
+  const double mean = hr_token_law_mean(&unlimited);
+  if (fabs(mean / law->mean - 1) <= 0.01) return HR_OK;
+  const enum hr_status status =
+      hr_notes_add(&builder->scenario->notes,
+                   "'%s': the mean of the drawn numbers is %.4g, not %.10g, because they are whole and at least 1; set "
+                   "'min' to confirm this",
+                   name, mean, law->mean);
+  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+}
+
+static enum hr_status check_tokens(struct hr__builder *builder, const cJSON *requests, const char *name,
                                    const struct hr_token_law *law) {
   const cJSON *object = hr__get(requests, name);
   if (!object) return hr__build_fail(builder, requests, "drawn requests need '%s'", name);
@@ -40,7 +61,7 @@ static enum hr_status check_tokens(const struct hr__builder *builder, const cJSO
   enum hr_status status = hr__check_choice(builder, object, keys, "distribution", (unsigned)law->kind, true);
   if (status == HR_OK && law->max && law->min > law->max)
     return hr__build_fail_at(builder, object, "min", "'min' is above 'max' (%" PRIu32 ")", law->max);
-  return status;
+  return status == HR_OK ? check_mean(builder, object, name, law) : status;
 }
 
 static enum hr_status check_factors(const struct hr__builder *builder, const cJSON *requests, const char *name,
@@ -63,7 +84,7 @@ static enum hr_status check_source(const struct hr__builder *builder, const cJSO
   return HR_OK;
 }
 
-static enum hr_status check_requests(const struct hr__builder *builder, const cJSON *entry,
+static enum hr_status check_requests(struct hr__builder *builder, const cJSON *entry,
                                      const struct hr_service *service) {
   const double max_requests = 1e9;
   const cJSON *requests = hr__get(entry, "requests");

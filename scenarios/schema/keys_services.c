@@ -50,9 +50,9 @@ static const struct hr__key replica_keys[] = {
 #define SMOOTH (1 << HR_TOKENS_FIXED | 1 << HR_TOKENS_EXPONENTIAL | 1 << HR_TOKENS_LOG_NORMAL)
 static const struct hr__key token_keys[] = {
     {"distribution", CHOICE(token_laws), DEFAULT("fixed"), .selects = true, AT(INTEGER, LAW, kind),
-     HELP(
-         "fixed: always 'mean'. exponential: rounded up. log-normal: with 'sigma', rounded. empirical: a random row of "
-         "'trace'; if prompts and outputs have the same trace, both are from the same row.")},
+     HELP("fixed: always 'mean', a whole number. exponential: rounded up. log-normal: with 'sigma', rounded. "
+          "empirical: a random row of "
+          "'trace'; if prompts and outputs have the same trace, both are from the same row.")},
     {"mean", REAL(1, MAX_TOKENS), NEEDED_WITH(SMOOTH), AT(DOUBLE, LAW, mean), HELP("Mean, before 'min' and 'max'.")},
     {"sigma", REAL(0, 10), NEEDED_WITH(1 << HR_TOKENS_LOG_NORMAL), AT(DOUBLE, LAW, sigma),
      HELP("Standard deviation of the natural logarithm.")},

@@ -268,4 +268,29 @@ case_keys_without_effect() {
   done
 }
 
+# Numbers of tokens that cannot have the stated mean are refused or noted.
+case_means_of_tokens() {
+  local law=services.0.requests.prompt_tokens
+  put_service '"policy": "fixed"'
+  for verb in validate run; do
+    try 2 $verb s.json --set $law.mean=10.6
+    says stderr "all numbers of the distribution 'fixed' are the mean, so a whole number is expected, found 10.6"
+    try 0 $verb s.json --set $law.mean=10.6 --set $law.distribution=exponential
+    is_empty stderr
+    # E = 1 + sum over n >= 1 of P(X >= n + 1/2)
+    try 0 $verb s.json --set "$law={\"distribution\":\"log-normal\",\"mean\":1.5,\"sigma\":1}"
+    says stderr "note: 'prompt_tokens': the mean of the drawn numbers is $(log_normal 1.5 1), not 1.5"
+    try 0 $verb s.json --set "$law={\"distribution\":\"log-normal\",\"mean\":1.5,\"sigma\":1,\"min\":1}"
+    is_empty stderr
+  done
+}
+
+# log_normal MEAN SIGMA: the mean of max(1, round(X)), from the density: each number n has its integral from n - 1/2.
+log_normal() {
+  awk -v mean="$1" -v s="$2" 'function f(z) { return exp(-z * z / 2) / sqrt(2 * atan2(0, -1)) }
+    BEGIN { mu = log(mean) - s * s / 2; h = 0.0001
+      for (z = -8; z < 8; z += h) { n = int(exp(mu + s * (z + h / 2)) + 0.5); sum += (n < 1 ? 1 : n) * f(z + h / 2) * h }
+      printf "%.4g", sum }'
+}
+
 run_case

@@ -134,6 +134,34 @@ static void tokens_have_mean_and_spread(void) {
   }
 }
 
+/* The mean of all numbers that can be drawn, against draws. The bound is five standard errors. */
+static void means_are_those_of_draws(void) {
+  static const struct hr_token_law laws[] = {
+      {HR_TOKENS_FIXED, 12, 0, 1, 0, NULL},           {HR_TOKENS_FIXED, 12, 0, 20, 0, NULL},
+      {HR_TOKENS_EXPONENTIAL, 10.6, 0, 1, 0, NULL},   {HR_TOKENS_EXPONENTIAL, 1.25, 0, 1, 0, NULL},
+      {HR_TOKENS_EXPONENTIAL, 10.6, 0, 4, 9, NULL},   {HR_TOKENS_LOG_NORMAL, 10.6, 0.5, 1, 0, NULL},
+      {HR_TOKENS_LOG_NORMAL, 1.5, 1, 1, 0, NULL},     {HR_TOKENS_LOG_NORMAL, 1000, 1, 1, 8000, NULL},
+      {HR_TOKENS_LOG_NORMAL, 20, 1.5, 5, 100, NULL},  {HR_TOKENS_LOG_NORMAL, 10.6, 0, 1, 0, NULL},
+      {HR_TOKENS_LOG_NORMAL, 10.6, 0.01, 1, 0, NULL}, {HR_TOKENS_LOG_NORMAL, 9000, 0.3, 1, 0, NULL},
+  };
+  const uint32_t n = 50000;
+  for (size_t i = 0; i < sizeof laws / sizeof *laws; i++) {
+    struct hr_service service = service_of(20, n);
+    service.draw.prompt = laws[i];
+    struct hr_service_requests requests = drawn(&service, 0, 1);
+    double sum = 0, squares = 0;
+    for (uint32_t k = 0; k < n; k++) {
+      sum += requests.prompt_tokens[k];
+      squares += (double)requests.prompt_tokens[k] * requests.prompt_tokens[k];
+    }
+    const double mean = sum / n, sd = sqrt(fmax(0, squares / n - mean * mean));
+    CU_ASSERT_DOUBLE_EQUAL(hr_token_law_mean(&laws[i]), mean, 1e-9 + 5 * sd / sqrt(n));
+    /* unless bounds or 0 change it, the mean is the stated one, whole or not */
+    if (i == 2 || i == 3 || i == 5 || i == 11) CU_ASSERT_DOUBLE_EQUAL(mean, laws[i].mean, 5 * sd / sqrt(n));
+    hr_requests_finish(&requests);
+  }
+}
+
 /* Rows of a trace: prompt and output are drawn together. */
 static void empirical_tokens_are_rows(void) {
   char path[300];
@@ -180,4 +208,5 @@ static void seeds(void) {
 }
 
 TEST_MAIN("drawn requests", TEST(gaps_have_rate_and_variation), TEST(hours_and_weekdays_have_their_factors),
-          TEST(rates_grow), TEST(tokens_have_mean_and_spread), TEST(empirical_tokens_are_rows), TEST(seeds))
+          TEST(rates_grow), TEST(tokens_have_mean_and_spread), TEST(means_are_those_of_draws),
+          TEST(empirical_tokens_are_rows), TEST(seeds))

@@ -100,6 +100,39 @@ static uint32_t tokens_at(const struct hr_token_law *law, double p, const uint32
   return (uint32_t)fmin(fmax(1, floor(tokens + 0.5)), max_tokens);
 }
 
+/* P(X >= x) of a log-normal number. */
+static double tail(const struct hr_token_law *law, double x) {
+  const double log_ratio = log(x / law->mean) + law->sigma * law->sigma / 2;
+  if (law->sigma <= 0) return law->mean >= x;
+  return gsl_cdf_ugaussian_Q(log_ratio / law->sigma);
+}
+
+/* E[min(X, x)] of a log-normal number. */
+static double limited_mean(const struct hr_token_law *law, double x) {
+  const double sigma = law->sigma, log_ratio = log(x / law->mean);
+  if (sigma <= 0) return fmin(law->mean, x);
+  return law->mean * gsl_cdf_ugaussian_P(log_ratio / sigma - sigma / 2) +
+         x * gsl_cdf_ugaussian_Q(log_ratio / sigma + sigma / 2);
+}
+
+/* The sum of P(N > n) over all n from 0 for the number N of tokens, which is rounded and has bounds. Of large numbers,
+   the sum is an integral, by the midpoint rule. */
+static double log_normal_mean(const struct hr_token_law *law, double min, double max) {
+  enum { N_SUMMED = 4096 };
+  const double summed = fmin(max, min + N_SUMMED);
+  double mean = min;
+  for (double n = min; n < summed; n++) mean += tail(law, n + 0.5);
+  return summed < max ? mean + limited_mean(law, max) - limited_mean(law, summed) : mean;
+}
+
+double hr_token_law_mean(const struct hr_token_law *law) {
+  const double min = fmax(law->min, 1), max = law->max ? law->max : max_tokens;
+  if (law->kind == HR_TOKENS_LOG_NORMAL) return log_normal_mean(law, min, max);
+  if (law->kind == HR_TOKENS_FIXED || law->mean <= 1) return fmin(fmax(floor(law->mean + 0.5), min), max);
+  const double more = log1p(-1 / law->mean); /* P(more than n) = exp(more x n) */
+  return min + law->mean * (exp(more * min) - exp(more * max));
+}
+
 static void draw_tokens(const struct request_draw *draw, uint32_t id, uint32_t *prompt, uint32_t *output) {
   const struct hr_token_law *in = &draw->spec->prompt, *out = &draw->spec->output;
   struct hr__stream stream;

@@ -523,6 +523,8 @@ HR_API enum hr_status hr_requests_of_service(const struct hr_service *service, u
 HR_API uint32_t hr_request_cached_tokens(uint32_t prompt_tokens, uint32_t prefix_hit_ppm);
 /* Expected number of drawn requests before a time, if `count` does not end them. */
 HR_API double hr_request_draw_expected(const struct hr_request_draw *draw, int64_t until_us);
+/* The mean of the numbers that are drawn: whole numbers within the bounds. Not for HR_TOKENS_EMPIRICAL. */
+HR_API double hr_token_law_mean(const struct hr_token_law *law);
 /* Whether the requests of a service depend on the seed of the run. */
 HR_API bool hr_requests_are_random(const struct hr_service *service);
 
