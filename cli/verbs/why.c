@@ -145,7 +145,8 @@ static hr_job find_id(const struct hr_trace *trace, const char *id) {
   return (hr_job){HR_NONE};
 }
 
-/* The job of the N-th replica of services, for the id "replica-N". In traces with numbers as ids, its id is a number. */
+/* The job of the N-th replica of services, for the id "replica-N". In traces with numbers as ids, its id is a number.
+ */
 static hr_job find_replica(const struct hr_trace *trace, const char *id) {
   static const char prefix[] = "replica-";
   char *end;
@@ -237,7 +238,8 @@ static enum hr_status replay(struct why_run *run, struct hr_error *error) {
   progress_bar_stop(&bar);
   if (status != HR_OK) return status;
   /* the rows of replicas that were not submitted are gone */
-  if (run->args->job && run->question.job.id >= run->trace->n_jobs) return unknown_job(run->trace, run->args->job, error);
+  if (run->args->job && run->question.job.id >= run->trace->n_jobs)
+    return unknown_job(run->trace, run->args->job, error);
   status = hr_waits_close(run->waits, run->replay.result);
   if (status == HR_OK && run->history) status = hr_history_close(run->history, run->replay.result);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
