@@ -262,6 +262,99 @@ test('scenarios whose data are missing', () =>
     assert.deepEqual(options, [['choose ...', false], ['demo', false], ['far (data missing)', true], ['any (for your trace)', false]]);
   }));
 
+test('a pool without a price: the cost is unknown, not 0, until the forms have one', () =>
+  onPlanner({ width: 390, allowed: /status of 422/ }, async (page) => { // with one of the two keys
+    await page.setInputFiles('#trace-file', trace);
+    await page.waitForSelector('#draft');
+    await page.fill('#start input[type="number"]', '24');
+    await page.click('#draft');
+    await untilPainted(page, 0);
+    const figure = (name) => page.textContent(`#results tr:has-text("${name}")`);
+    const costs = ['Cost in this period', 'Cost a month (730 hours)', 'Cost of idle GPUs'];
+    assert.match(await page.textContent('#sentences'), /The cost is unknown, because pool own has no price\. To add a price, open the pool/);
+    assert.doesNotMatch(await page.textContent('#results'), /\$/);
+    for (const name of costs) assert.match(await figure(name), /no price.*no price/);
+    // As the sentence says.
+    await page.click('#forms summary:text-is("1: own")');
+    const add = async (key) => {
+      const before = await painted(page);
+      await page.selectOption('#add-cluster\\.pools\\.0', key);
+      await page.waitForSelector(`#key-cluster\\.pools\\.0\\.${key}`);
+      return before;
+    };
+    await add('market');
+    await page.selectOption('#key-cluster\\.pools\\.0\\.market', 'owned');
+    await add('usd_per_gpu_hour');
+    let before = await painted(page);
+    await page.fill('#key-cluster\\.pools\\.0\\.usd_per_gpu_hour', '2');
+    await page.keyboard.press('Tab');
+    // 24 nodes of 8 GPUs for 730 hours
+    await page.waitForFunction((usd) => document.querySelector('#sentences').textContent.includes(usd), '$280,320 a month');
+    assert.doesNotMatch(await page.textContent('#sentences'), /present:.*\$0\.00|no price/);
+    assert.match(await figure(costs[1]), /no price\$280,320$/);
+    assert.equal(await page.textContent('#digest'), digestOf(await saved(page, 'priced.json'), '--trace', trace));
+  }));
+
+// An entry without values is an error first.
+test('entries with free names are added to the forms', () =>
+  onPlanner({ allowed: /status of 422/ }, async (page) => {
+    const file = join(HEADROOM_WORK, 'map.json');
+    writeFileSync(file, `{ "cluster": { "pools": [{ "name": "a", "gpu": "A100-80", "nodes": 8, "gpus_per_node": 8 }] }, "policy": { "name": "queue" },
+      "trace": { "file": "demo.csv" }, "models": { "reference": "A100-80", "speeds": { "gpt": { "A100-80": 1 } } } }`);
+    await page.setInputFiles('#trace-file', trace);
+    await page.waitForSelector('#draft');
+    await page.setInputFiles('#scenario-file', file);
+    await untilPainted(page, 0);
+    for (const name of ['models', 'speeds']) await page.click(`#forms summary:text-is("${name}")`);
+    const add = async (at, name) => {
+      await page.fill(`#name-${at}`, name);
+      await page.keyboard.press('Enter');
+    };
+    await add('models\\.speeds', 'llama 7.b');
+    // The new group has the focus, and is opened for an entry of its own.
+    await page.waitForFunction(() => document.activeElement.textContent === 'llama 7.b');
+    await page.keyboard.press('Enter');
+    await add('models\\.speeds\\.llama\\%207\\%2Eb', 'A100-80');
+    const key = '#key-models\\.speeds\\.llama\\%207\\%2Eb\\.A100-80';
+    await page.waitForSelector(key);
+    await page.fill(key, '2');
+    await page.keyboard.press('Tab');
+    // Names that exist, comments and empty names are refused.
+    for (const name of ['llama 7.b', '// x', ' ', '__proto__']) {
+      await add('models\\.speeds', name);
+      assert.equal(await page.$eval('#name-models\\.speeds', (input) => input.validity.valid), false);
+    }
+    const scenario = JSON.parse(readFileSync(await saved(page, 'map-saved.json'), 'utf8'));
+    assert.deepEqual(scenario.models, { reference: 'A100-80', speeds: { gpt: { 'A100-80': 1 }, 'llama 7.b': { 'A100-80': 2 } } });
+  }));
+
+test('a goal has the bound and the value of its metric', () =>
+  onPlanner({}, async (page) => {
+    await page.selectOption('#shipped', 'private-or-cloud');
+    await page.waitForSelector('#plan li select');
+    const row = page.locator('#plan ul').first().locator('li:has(input)').last();
+    await page.click('#plan button:text-is("Add a goal")');
+    const values = [];
+    for (const metric of ['wait_s.p95', 'wait_s.p99', 'jct_s.p95', 'completed', 'deadline_miss', 'monthly_usd', 'utilization.submit_window', 'wait_s.mean']) {
+      await row.locator('select').first().selectOption(metric);
+      const goal = [metric, await row.locator('select').last().inputValue(), await row.locator('input').inputValue()].join(' ');
+      values.push(goal);
+      // It is a goal that the command line can read.
+      const scenario = JSON.parse(readFileSync(await saved(page, 'goal.json'), 'utf8'));
+      assert.equal(scenario.plan.constraints.at(-1), goal);
+    }
+    assert.deepEqual(values.slice(3, 6), ['completed >= 99 %', 'deadline_miss <= 1 %', 'monthly_usd <= 100000']);
+    const file = join(HEADROOM_WORK, 'goals.json');
+    const plan = { variables: [{ pool: 'a100', from: 0, to: 8, step: 8 }], constraints: values };
+    writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(join(HEADROOM_PROJECT, 'scenarios/demo.json'), 'utf8')), plan }));
+    headroom('validate', file);
+    // What the user wrote for another metric is not kept; that of the first metric of the goal is.
+    await row.locator('select').first().selectOption('completed');
+    await row.locator('input').fill('3 min');
+    await row.locator('select').first().selectOption('wait_s.p99');
+    assert.equal(await row.locator('input').inputValue(), '4 h');
+  }));
+
 // The browser reports answers of the server with a status above 400 as errors of the console.
 test('a saved scenario and errors with their places', () =>
   onPlanner({ allowed: /status of 422/ }, async (page) => {

@@ -25,13 +25,14 @@ const emptyOf = (schema) => {
   if (kind === 'object') return Object.fromEntries((schema.required ?? []).map((key) => [key, emptyOf(schema.properties?.[key] ?? {})]));
   if (kind === 'array') return Array.from({ length: schema.minItems ?? 0 }, () => emptyOf(schema.items ?? {}));
   if (kind === 'boolean') return false;
-  return kind === 'string' ? '' : (schema.minimum ?? 0);
+  return kind === 'string' ? '' : Math.max(schema.minimum ?? 0, Math.min(0, schema.maximum ?? 0));
 };
 
 // Ids of the elements of a path. Keys and items are added to a group with the element addId.
 const keyId = (path) => `key-${pathName(path)}`;
 const groupId = (path) => `group-${pathName(path)}`;
 const addId = (path) => `add-${pathName(path)}`;
+const nameId = (path) => `name-${pathName(path)}`;
 const TITLE = 'forms-title';
 
 // The forms are built again after a key was added or removed. The first of these elements that exists has the focus then.
@@ -86,11 +87,37 @@ const scalar = (path, key, schema, value) =>
     schema.description ? el('p', { class: 'help', id: `help-${pathName(path)}` }, schema.description) : null,
   );
 
+const schemaOf = (schema, key) => schema.properties?.[key] ?? (typeof schema.additionalProperties === 'object' ? schema.additionalProperties : {});
+
+// Whether the keys of an object are names that the user chooses, such as those of models.
+const hasFreeNames = (schema) => typeof schema.additionalProperties === 'object' && !schema.propertyNames?.enum;
+
+// A name for a new entry of such an object. Names that begin with // are comments.
+const entryAdder = (path, schema, present) => {
+  const of = path.at(-1);
+  const name = el('input', { id: nameId(path), type: 'text', required: true, maxlength: 200, 'aria-label': `Name of the new entry of ${of}`, oninput: () => name.setCustomValidity('') });
+  const faultOf = (key) => (Object.hasOwn(present, key) ? `There is already an entry ${key}.` : !key || key.startsWith('//') || key === '__proto__' ? 'This cannot be a name.' : '');
+  return el(
+    'form',
+    {
+      class: 'add',
+      onsubmit: (event) => {
+        event.preventDefault();
+        const key = name.value.trim();
+        name.setCustomValidity(faultOf(key));
+        if (name.reportValidity()) addKey([...path, key], emptyOf(schemaOf(schema, key)));
+      },
+    },
+    name,
+    el('button', { type: 'submit', id: addId(path) }, 'Add an entry'),
+  );
+};
+
 // A list of the keys that are not set.
 const adder = (path, schema, present) => {
+  if (hasFreeNames(schema)) return entryAdder(path, schema, present);
   const known = Object.entries(schema.properties ?? {}).filter(([key]) => !(key in present));
   const names = (schema.propertyNames?.enum ?? []).filter((key) => !(key in present) && !schema.properties?.[key]);
-  const schemaOf = (key) => schema.properties?.[key] ?? (typeof schema.additionalProperties === 'object' ? schema.additionalProperties : {});
   if (!known.length && !names.length) return null;
   return el(
     'label',
@@ -98,7 +125,7 @@ const adder = (path, schema, present) => {
     'Add a key ',
     el(
       'select',
-      { id: addId(path), onchange: (event) => event.target.value && addKey([...path, event.target.value], emptyOf(schemaOf(event.target.value))) },
+      { id: addId(path), onchange: (event) => event.target.value && addKey([...path, event.target.value], emptyOf(schemaOf(schema, event.target.value))) },
       el('option', { value: '' }, '...'),
       [...known.map(([key, { description }]) => [key, description]), ...names.map((key) => [key, ''])].map(([key, title]) => el('option', { value: key, title }, key)),
     ),
@@ -132,7 +159,7 @@ const field = (path, key, schema, value) => {
 const objectFields = (path, schema, value) => [
   ...Object.entries(value)
     .filter(([key]) => !key.startsWith('//') && key !== '$schema')
-    .map(([key, item]) => field([...path, key], key, schema.properties?.[key] ?? (typeof schema.additionalProperties === 'object' ? schema.additionalProperties : {}), item)),
+    .map(([key, item]) => field([...path, key], key, schemaOf(schema, key), item)),
   adder(path, schema, value),
 ];
 

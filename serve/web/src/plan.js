@@ -7,18 +7,21 @@ import { postForEvents, stop } from './api.js';
 import { scatterChart } from './charts.js';
 import { poolGpus } from './forms.js';
 import { metricName, metricShort, metricUnit, metricWriter } from './metrics.js';
+import { priceWords, unpricedPools } from './prices.js';
 import { allPools, bodyOf, lacksTrace, NO_TRACE, openScenario, parsePath, setPath, state } from './state.js';
 
+// Metrics, their names, and a goal with their direction and unit to begin with.
 const METRICS = [
-  ['wait_s.p95', 'wait of 95 % of the jobs'],
-  ['wait_s.mean', 'mean wait'],
-  ['wait_s.p99', 'wait of 99 % of the jobs'],
-  ['jct_s.p95', 'time to the end of 95 % of the jobs'],
-  ['completed', 'completed jobs'],
-  ['deadline_miss', 'missed deadlines'],
-  ['monthly_usd', 'cost a month'],
-  ['utilization.submit_window', 'use of the GPUs'],
+  ['wait_s.p95', 'wait of 95 % of the jobs', '<= 1 h'],
+  ['wait_s.mean', 'mean wait', '<= 10 min'],
+  ['wait_s.p99', 'wait of 99 % of the jobs', '<= 4 h'],
+  ['jct_s.p95', 'time to the end of 95 % of the jobs', '<= 1 d'],
+  ['completed', 'completed jobs', '>= 99 %'],
+  ['deadline_miss', 'missed deadlines', '<= 1 %'],
+  ['monthly_usd', 'cost a month', '<= 100000'],
+  ['utilization.submit_window', 'use of the GPUs', '>= 50 %'],
 ];
+const firstGoal = (metric) => `${metric} ${METRICS.find(([path]) => path === metric)[2]}`;
 
 // A goal such as "wait_s.p95 <= 1 h", in three parts; null if it has another form.
 const partsOf = (goal) => goal.match(/^(.+?)\s*(<=|>=)\s*(.+)$/)?.slice(1) ?? null;
@@ -33,7 +36,7 @@ const variableOf = ({ pool, name }) => {
 const makePlan = () => {
   const pools = allPools().filter(({ pool }) => pool.name);
   const priced = pools.filter(({ pool }) => pool.market);
-  return { variables: (priced.length ? priced : pools).slice(0, 4).map(variableOf), constraints: ['wait_s.p95 <= 1 h', 'completed >= 99 %'] };
+  return { variables: (priced.length ? priced : pools).slice(0, 4).map(variableOf), constraints: ['wait_s.p95', 'completed'].map(firstGoal) };
 };
 
 // ---- Goals --------------------------------------------------------------------------------------------------------
@@ -44,18 +47,28 @@ const boundSelect = (i, value, change) => {
   return label;
 };
 
+// The bound and the value of a goal are those of its metric: another metric has others.
 const goalRow = (goals, i, removed) => {
-  const parts = partsOf(goals[i]) ?? [goals[i], '<=', ''];
+  const first = partsOf(goals[i]) ?? [goals[i], '<=', ''];
+  let parts = first;
   const store = () => {
     goals[i] = `${parts[0]} ${parts[1]} ${parts[2]}`;
   };
   const known = METRICS.some(([path]) => path === parts[0]) ? METRICS : [[parts[0], parts[0]], ...METRICS];
+  const bound = boundSelect(i, parts[1], (value) => ((parts[1] = value), store()));
+  const input = el('input', { value: parts[2], 'aria-label': `Value of goal ${i + 1}, such as 1 h, 99 % or 20000`, oninput: (event) => ((parts[2] = event.target.value), store()) });
+  const choose = (metric) => {
+    parts = metric === first[0] ? first : partsOf(firstGoal(metric));
+    bound.querySelector('select').value = parts[1];
+    input.value = parts[2];
+    store();
+  };
   return el(
     'li',
     {},
-    select(`Goal ${i + 1}: `, known, parts[0], (value) => ((parts[0] = value), store())),
-    boundSelect(i, parts[1], (value) => ((parts[1] = value), store())),
-    el('input', { value: parts[2], 'aria-label': `Value of goal ${i + 1}, such as 1 h, 99 % or 20000`, oninput: (event) => ((parts[2] = event.target.value), store()) }),
+    select(`Goal ${i + 1}: `, known.map(([path, name]) => [path, name]), parts[0], choose),
+    bound,
+    input,
     el('button', { type: 'button', class: 'small', 'aria-label': `Remove goal ${i + 1}`, onclick: () => (goals.splice(i, 1), removed(i)) }, '×'),
   );
 };
@@ -134,7 +147,9 @@ const pointOf = (of, kind, { objective, axis, variables }) => ({
 const costWords = (best, plan, objective) => {
   const compared = (now, before, write) => (!isNumber(before) || write(before) === write(now) ? '' : now < before ? `, ${write(before - now)} less than the baseline` : `, ${write(now - before)} more than the baseline`);
   const cost = valueOf(best, COST);
-  const paid = isNumber(cost) ? `, ${usd(cost)} a month${compared(cost, valueOf(plan.baseline ?? {}, COST), usd)}` : '';
+  const unpriced = state.result ? unpricedPools(state.result) : [];
+  const without = unpriced.length ? ` (${priceWords(unpriced)}: the cost is that of the others)` : '';
+  const paid = isNumber(cost) ? `, ${usd(cost)} a month${compared(cost, valueOf(plan.baseline ?? {}, COST), usd)}${without}` : '';
   if (objective === COST || !isNumber(best.objective)) return paid;
   const write = metricWriter(objective);
   return `, ${metricName(objective)} ${write(best.objective)}${compared(best.objective, plan.baseline?.objective, write)}${paid}`;
@@ -280,7 +295,7 @@ export const planSection = () => {
     // The focus stays among the goals.
     const added = () => {
       own();
-      plan.constraints.push('wait_s.mean <= 10 min');
+      plan.constraints.push(firstGoal('wait_s.mean'));
       fill();
       goals.children[plan.constraints.length - 1].querySelector('select').focus();
     };

@@ -5,6 +5,7 @@ import { el, table } from '../../../report/web/src/dom.js';
 import { amount, count, duration, orDash, share, things, usd } from '../../../report/web/src/format.js';
 import { lineChart } from './charts.js';
 import { hasJobs, hasServices, serviceChart, serviceSentences, serviceTable } from './services.js';
+import { HOW_TO_PRICE, isUnpriced, priceWords, unpricedPools } from './prices.js';
 import { keepAsPresent, lacksTrace, NO_TRACE, state } from './state.js';
 
 const JOB_METRICS = [
@@ -14,22 +15,27 @@ const JOB_METRICS = [
   ['Completed jobs', (r) => r.jobs?.completed, count],
   ['Rejected jobs', (r) => r.jobs?.rejected, count],
 ];
+// A cost that is unknown is a text; without any price, there is no cost.
+const costOf = (key) => (r) => (r.cost && isUnpriced(r) ? 'no price' : r.cost?.[key]);
 const METRICS = [
   ['Use of the GPUs', (r) => r.utilization?.submit_window, share],
   ['GPUs', (r) => r.cluster?.gpus, count],
-  ['Cost in this period', (r) => r.cost?.total_usd, usd],
-  ['Cost a month (730 hours)', (r) => r.cost?.monthly_usd, usd],
-  ['Cost of idle GPUs', (r) => r.cost?.idle_usd, usd],
+  ['Cost in this period', costOf('total_usd'), usd],
+  ['Cost a month (730 hours)', costOf('monthly_usd'), usd],
+  ['Cost of idle GPUs', costOf('idle_usd'), usd],
   ['GPU hours lost', (r) => r.goodput?.lost_gpu_hours, amount],
 ];
 
 const differs = (now, before) => typeof now === 'number' && typeof before === 'number' && Math.abs(now - before) > 1e-9 * Math.abs(before);
 // Nothing for a change that is 0 as it is written.
 const changeOf = (now, before, write) => {
+  if (typeof now === 'string' || typeof before === 'string') return '';
   const words = differs(now, before) ? write(Math.abs(now - before)) : write(0);
   return words === write(0) ? '' : `${now > before ? '+' : '−'}${words}`;
 };
 const thanPresent = (now, before, write) => (differs(now, before) ? ` (present: ${write(before)})` : '');
+
+const cellOf = (value, write) => (typeof value === 'string' ? value : orDash(write)(value));
 
 const waitSentence = (now, before) => {
   const late = now.wait_s?.p95;
@@ -39,11 +45,13 @@ const waitSentence = (now, before) => {
   return `95 % of the jobs${hasServices(now) ? ' and replicas' : ''} start within ${duration(late)}${thanPresent(late, before.wait_s?.p95, duration)}; the longest wait is ${duration(now.wait_s.max)}.${unfinished}${rejected}`;
 };
 
-const costSentence = (now, before) => {
-  if (!now.cost) return 'The cost is unknown, because no pool has a price.';
+const costSentence = (now, present) => {
+  const unpriced = unpricedPools(now);
+  if (isUnpriced(now)) return `The cost is unknown, because ${priceWords(unpriced)}. ${HOW_TO_PRICE}`;
+  const before = isUnpriced(present) ? {} : present;
   const { monthly_usd: month, total_usd: total, idle_usd: idle, capacity_usd: capacity } = now.cost;
   const paid = typeof month === 'number' ? `${usd(month)} a month${thanPresent(month, before.cost?.monthly_usd, usd)}` : `${usd(total)} in this period${thanPresent(total, before.cost?.total_usd, usd)}`;
-  return `The capacity costs ${paid}${capacity > 0 ? `; ${share(idle / capacity)} of the cost of GPUs is paid for idle GPUs` : ''}.`;
+  return `The capacity costs ${paid}${capacity > 0 ? `; ${share(idle / capacity)} of the cost of GPUs is paid for idle GPUs` : ''}.${unpriced.length ? ` The costs do not contain all GPUs: ${priceWords(unpriced)}. ${HOW_TO_PRICE}` : ''}`;
 };
 
 const useSentence = (now, before) => {
@@ -77,7 +85,7 @@ export const resultsSection = () => {
       table(
         'Figures',
         [{ title: 'Metric' }, { title: 'Present', number: true }, { title: 'Now', number: true }, { title: 'Change', number: true }],
-        [...(hasJobs(now) ? JOB_METRICS : []), ...METRICS].filter(([, of]) => of(now) !== undefined || of(before) !== undefined).map(([name, of, write]) => [name, orDash(write)(of(before)), orDash(write)(of(now)), changeOf(of(now), of(before), write)]),
+        [...(hasJobs(now) ? JOB_METRICS : []), ...METRICS].filter(([, of]) => of(now) !== undefined || of(before) !== undefined).map(([name, of, write]) => [name, cellOf(of(before), write), cellOf(of(now), write), changeOf(of(now), of(before), write)]),
       ),
       el('p', { class: 'what' }, 'Digest of the run: ', el('code', { id: 'digest' }, now.digest)),
       state.scenario.replications ? el('p', { class: 'what', id: 'replications' }, 'The figures are those of the first replication.') : '',
