@@ -120,9 +120,11 @@ enum hr_status hr__document_catalogue(char **json, struct hr_error *error) {
 
 /* ---- Scenarios and files ------------------------------------------------------------------------------- */
 
-enum hr_status hr__document_scenarios(const struct hr_scenario_entry *entries, const struct hr__shipped_state *states,
-                                      size_t count, char **json, struct hr_error *error) {
+enum hr_status hr__document_scenarios(const char *folder, const struct hr_scenario_entry *entries,
+                                      const struct hr__shipped_state *states, size_t count, char **json,
+                                      struct hr_error *error) {
   cJSON *document = cJSON_CreateObject();
+  if (document && folder) put_text(document, "folder", folder);
   cJSON *list = document ? cJSON_AddArrayToObject(document, "scenarios") : NULL;
   for (size_t i = 0; i < count; i++) {
     cJSON *item = append(list);
@@ -167,6 +169,7 @@ static void list_files(cJSON *list, const char *folder, const char *inner, unsig
 
 enum hr_status hr__document_files(const char *folder, char **json, struct hr_error *error) {
   cJSON *document = cJSON_CreateObject();
+  if (document) put_text(document, "folder", folder);
   cJSON *list = document ? cJSON_AddArrayToObject(document, "files") : NULL;
   if (list) list_files(list, folder, "", 0);
   return print(document, json, error);

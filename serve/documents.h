@@ -9,10 +9,12 @@
 
 /* The GPU types, instance types and prices of the catalogue. */
 enum hr_status hr__document_catalogue(char **json, struct hr_error *error);
-/* The shipped scenarios: names, descriptions, and what they lack. `states` has an item for each entry. */
-enum hr_status hr__document_scenarios(const struct hr_scenario_entry *entries, const struct hr__shipped_state *states,
-                                      size_t count, char **json, struct hr_error *error);
-/* The plain files below a folder, at most 1,000, in the order of their names. Links and hidden files are left out. */
+/* The shipped scenarios: their folder, names, descriptions, and what they lack. `states` has an item for each entry. */
+enum hr_status hr__document_scenarios(const char *folder, const struct hr_scenario_entry *entries,
+                                      const struct hr__shipped_state *states, size_t count, char **json,
+                                      struct hr_error *error);
+/* A folder and the plain files below it, at most 1,000, in the order of their names. Links and hidden files are left
+ * out. */
 enum hr_status hr__document_files(const char *folder, char **json, struct hr_error *error);
 /* The text of a file of at most 16 MiB. HR_BAD_INPUT: it is larger, or not UTF-8. */
 enum hr_status hr__document_text(const char *path, char **text, struct hr_error *error);

@@ -97,6 +97,7 @@ static enum hr_status find_shipped(struct hr__server *server, struct hr_error *e
   for (size_t i = 0; i < sizeof found / sizeof *found; i++)
     if (found[i] && allow(server, found[i], error) != HR_OK) status = HR_NO_MEMORY;
   server->data_folder = shipped_folder(first, ".");
+  server->shipped_folder = status == HR_OK ? found[0] : NULL;
   server->shipped_name = status == HR_OK && found[0] ? strrchr(found[0], '/') + 1 : "";
   server->shipped_states = calloc(server->n_shipped, sizeof *server->shipped_states);
   if (!server->shipped_states) return hr_fail(error, HR_NO_MEMORY, "out of memory");

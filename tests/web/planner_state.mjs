@@ -23,6 +23,36 @@ writeFileSync(join(folder, 'small.csv'), 'submit_s,duration_s,gpus\n0,100,8\n5,5
 writeFileSync(join(folder, 'small.json'), JSON.stringify(small));
 const smallDigest = digestOf(join(folder, 'small.json'));
 
+test('a scenario is saved with paths that the command line finds, and that the page finds again', () =>
+  onPlanner({}, async (page) => {
+    mkdirSync(join(folder, 'sub'), { recursive: true });
+    writeFileSync(join(folder, 'sub', 'far.json'), JSON.stringify({ ...small, name: 'far', trace: { file: './../small.csv' } }));
+    mkdirSync(join(HEADROOM_WORK, 'elsewhere'), { recursive: true });
+    await page.reload();
+    await page.waitForSelector('#files option[value="sub/far.json"]', { state: 'attached' });
+    for (const [list, name, digest] of [
+      ['#shipped', 'demo', digestOf(scenario('demo'))],
+      ['#shipped', 'agency', digestOf(scenario('agency'))],
+      ['#files', 'small.json', smallDigest],
+      ['#files', 'sub/far.json', smallDigest],
+    ]) {
+      await page.selectOption(list, name);
+      await untilDigest(page, digest);
+      assert.equal(await page.textContent('#exports code'), 'headroom run scenario.json');
+      const [download] = await Promise.all([page.waitForEvent('download'), page.click('#save')]);
+      const path = join(HEADROOM_WORK, 'elsewhere', 'scenario.json');
+      await download.saveAs(path);
+      assert.equal(digestOf(path), digest);
+      // Only the paths differ.
+      const [now, was] = [path, list === '#shipped' ? scenario(name) : join(folder, name)].map((file) => JSON.parse(readFileSync(file, 'utf8')));
+      assert.equal(now.trace.file, join(list === '#shipped' ? join(HEADROOM_PROJECT, 'scenarios') : join(folder, name, '..'), was.trace.file));
+      assert.deepEqual({ ...now, trace: { ...now.trace, file: '' } }, { ...was, trace: { ...was.trace, file: '' } });
+      await page.setInputFiles('#scenario-file', path);
+      await page.waitForFunction(() => document.querySelector('#shipped').value === '' && document.querySelector('#files').value === '');
+      await untilDigest(page, digest);
+    }
+  }));
+
 test('the mix of a plan is taken with the load of the search', () =>
   onPlanner({}, async (page) => {
     await page.selectOption('#shipped', 'plan-reserved-share');

@@ -3,6 +3,7 @@
 
 import { el } from '../../../report/web/src/dom.js';
 import { postForFile } from './api.js';
+import { savedScenario } from './paths.js';
 import { bodyOf, lacksTrace, NO_TRACE, scenarioText, singleRun, state, traceQuery } from './state.js';
 
 // The JSON summary and the comparison have the replications of the scenario.
@@ -15,9 +16,12 @@ const FILES = [
   ['Policies compared (HTML)', { of: 'compare', as: 'page', policies: 'fifo,sjf,conservative' }],
 ];
 
-// Options of the command line for the trace; null if there are none with which the saved scenario reads it.
+// Options of the command line for the trace; null if there are none with which the saved scenario reads it. The trace of
+// a shipped scenario is in the saved file.
 const traceWords = () => {
   if (!state.trace) return '';
+  const scaled = state.load === 1 ? [] : [`(after headroom trace scale --by compress --load ${state.load})`];
+  if (!state.trace.query) return scaled.length ? ` --trace ${savedScenario().trace?.file} ${scaled[0]}` : '';
   const [read, named] = [state.trace.query ?? traceQuery(), traceQuery()];
   if (named.map && !read.map) return null;
   const words = [
@@ -25,7 +29,7 @@ const traceWords = () => {
     ...(read.format === named.format ? [] : [`--format ${read.format ?? 'auto'}`]),
     ...(read.map === named.map ? [] : [`--map ${read.map}`]),
     ...(read.lenient ? ['--lenient'] : []),
-    ...(state.load === 1 ? [] : [`(after headroom trace scale --by compress --load ${state.load})`]),
+    ...scaled,
   ];
   return ` ${words.join(' ')}`;
 };
@@ -64,7 +68,7 @@ export const exportsSection = () => {
     el(
       'p',
       { class: 'row' },
-      el('button', { type: 'button', id: 'save', class: 'main', onclick: () => save('scenario.json', new Blob([scenarioText()], { type: 'application/json' })) }, 'Save the scenario'),
+      el('button', { type: 'button', id: 'save', class: 'main', onclick: () => save('scenario.json', new Blob([scenarioText(savedScenario())], { type: 'application/json' })) }, 'Save the scenario'),
       buttons,
     ),
     why,

@@ -193,7 +193,8 @@ export const startSection = (said) => {
     purposes.set(name, description);
     return el('option', { value: name, disabled: Boolean(missing) }, missing ? `${name} (data missing)` : needsTrace ? `${name} (for your trace)` : name);
   };
-  const listAll = ({ scenarios }) => {
+  const listAll = ({ scenarios, folder }) => {
+    state.folders.shipped = folder;
     const without = scenarios.filter(({ missing }) => missing).map(({ name, missing }) => `${name} (${missing})`);
     shipped.append(...scenarios.map(list));
     lacking.hidden = !without.length;
@@ -202,7 +203,11 @@ export const startSection = (said) => {
   const shipped = el('select', { id: 'shipped', 'aria-describedby': 'purpose lacking', onchange: (event) => (showPurpose(event.target.value), openShipped(event.target.value)) }, el('option', { value: '' }, 'choose ...'));
   const own_ = el('select', { id: 'files', onchange: (event) => openFile(event.target.value) }, el('option', { value: '' }, 'choose ...'));
   getJson('/api/scenarios').then(listAll, (error) => said(error.message, true));
-  getJson('/api/files').then(({ files }) => own_.append(...files.filter(({ path }) => path.endsWith('.json')).map(({ path }) => el('option', { value: path }, path))), () => {});
+  const listFiles = ({ files, folder }) => {
+    state.folders.files = folder;
+    own_.append(...files.filter(({ path }) => path.endsWith('.json')).map(({ path }) => el('option', { value: path }, path)));
+  };
+  getJson('/api/files').then(listFiles, () => {});
 
   const zone = el(
     'div',

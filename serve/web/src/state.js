@@ -9,6 +9,7 @@ const SERIES = 240;
 export const state = {
   scenario: null, // the object
   place: {}, // { name }, { file } or { shipped }: where it came from, for messages and relative paths
+  folders: {}, // { shipped, files }: of the scenarios that ship, and of the files of the server
   trace: null, // of an upload: { trace, name, check, stats }, and { query } if the user dropped it: how it was read
   load: 1,
   present: null, // the result with which others are compared, and its scenario
