@@ -17,22 +17,26 @@ struct MHD_Connection;
 struct MHD_Daemon;
 
 enum {
-  HR__MAX_BODY = 16 << 20,    /* bytes of a JSON body */
-  HR__DRAINED = 16 << 20,     /* bytes beyond the limit of a body that are read so that the client reads the answer */
-  HR__MAX_WAITING = 256,      /* exchanges that wait for a worker */
-  HR__MAX_CONNECTIONS = 512,  /* at the same time */
-  HR__IDLE_S = 15,            /* a connection without any byte is closed */
-  HR__HEADER_S = 20,          /* a request must have arrived so far, */
-  HR__BODY_S = 60,            /* and its JSON body, or the first part of an upload, */
-  HR__UPLOAD_BYTES_S = 65536, /* and an upload must arrive with this speed */
-  HR__MAX_UPLOADS = 32,       /* of the user; the oldest one is then removed */
+  HR__MAX_BODY = 16 << 20,   /* bytes of a JSON body */
+  HR__DRAINED = 16 << 20,    /* bytes beyond the limit of a body that are read so that the client reads the answer */
+  HR__MAX_WAITING = 256,     /* exchanges that wait for a worker */
+  HR__MAX_CONNECTIONS = 512, /* at the same time */
+  HR__MAX_IDLE = 256, /* of these without a request; the oldest one is then closed, so that others are accepted */
+  HR__MAX_IDLE_OF_ADDRESS = 64, /* of them from another machine */
+  HR__IDLE_S = 15,              /* a connection without any byte is closed */
+  HR__HEADER_S = 20,            /* a request must have arrived so far, */
+  HR__BODY_S = 60,              /* and its JSON body, or the first part of an upload, */
+  HR__UPLOAD_BYTES_S = 65536,   /* and an upload must arrive with this speed */
+  HR__MAX_UPLOADS = 32,         /* of the user; the oldest one is then removed */
   HR__MESSAGE_BYTES = 2048
 };
 
 /* A connection, from its begin until the headers of a request have arrived, and between two requests. */
 struct hr__client {
   struct MHD_Connection *connection;
-  double since_s; /* when the connection became idle; 0: it has a request */
+  double since_s;   /* when the connection became idle; 0: it has a request */
+  uint32_t address; /* of the client, in network byte order */
+  bool is_closing;
   struct hr__client *next;
 };
 
@@ -46,6 +50,7 @@ struct hr__server {
   size_t n_shipped;
   struct hr__shipped_state *shipped_states; /* [n_shipped] */
   char *data_folder;                        /* contains the folder of the shipped scenarios; NULL: none */
+  const char *shipped_folder;               /* absolute; NULL: none; belongs to `folders` */
   const char *shipped_name;                 /* of that folder, without the folders around it; belongs to `folders` */
   char **folders;                           /* [rules.n_folders] that workers may read, and single files */
   struct hr__uploads uploads;

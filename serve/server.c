@@ -163,8 +163,8 @@ static enum MHD_Result queue_document(struct hr__exchange *exchange) {
     status = hr__document_catalogue(&exchange->text, &error);
     break;
   case HR__ROUTE_SCENARIOS:
-    status =
-        hr__document_scenarios(server->shipped, server->shipped_states, server->n_shipped, &exchange->text, &error);
+    status = hr__document_scenarios(server->shipped_folder, server->shipped, server->shipped_states, server->n_shipped,
+                                    &exchange->text, &error);
     break;
   case HR__ROUTE_FILES:
     status = hr__document_files(server->folder, &exchange->text, &error);
@@ -402,6 +402,35 @@ static void completed(void *self, struct MHD_Connection *connection, void **stat
 
 /* ---- Connections --------------------------------------------------------------------------------------- */
 
+static int socket_of(struct MHD_Connection *connection) {
+  const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  return info ? info->connect_fd : -1;
+}
+
+static uint32_t address_of(struct MHD_Connection *connection) {
+  const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+  struct sockaddr_in place = {0};
+  if (info && info->client_addr && info->client_addr->sa_family == AF_INET)
+    memcpy(&place, info->client_addr, sizeof place);
+  return place.sin_addr.s_addr;
+}
+
+/* Closes the connection that has been idle for the longest time, if there are more than `max`. `one_address`: counts
+   only those from the address of `client`. */
+static void limit_idle(const struct hr__server *server, const struct hr__client *client, bool one_address,
+                       unsigned max) {
+  struct hr__client *oldest = NULL;
+  unsigned count = 0;
+  for (struct hr__client *at = server->clients; at; at = at->next) {
+    if (at->since_s <= 0 || at->is_closing || (one_address && at->address != client->address)) continue;
+    count++;
+    if (!oldest || at->since_s <= oldest->since_s) oldest = at; /* later ones in the list are older */
+  }
+  if (count <= max) return;
+  oldest->is_closing = true;
+  shutdown(socket_of(oldest->connection), SHUT_RDWR);
+}
+
 static void notice(void *self, struct MHD_Connection *connection, void **context,
                    enum MHD_ConnectionNotificationCode code) {
   struct hr__server *server = self;
@@ -409,8 +438,13 @@ static void notice(void *self, struct MHD_Connection *connection, void **context
     struct hr__client *client = calloc(1, sizeof *client);
     *context = client;
     if (!client) return;
-    *client = (struct hr__client){connection, hr__serve_clock_s(), server->clients};
+    *client = (struct hr__client){.connection = connection,
+                                  .since_s = hr__serve_clock_s(),
+                                  .address = address_of(connection),
+                                  .next = server->clients};
     server->clients = client;
+    if (client->address != htonl(INADDR_LOOPBACK)) limit_idle(server, client, true, HR__MAX_IDLE_OF_ADDRESS);
+    limit_idle(server, client, false, HR__MAX_IDLE);
     return;
   }
   for (struct hr__client **at = &server->clients; *at; at = &(*at)->next)
@@ -420,11 +454,6 @@ static void notice(void *self, struct MHD_Connection *connection, void **context
     }
   free(*context);
   *context = NULL;
-}
-
-static int socket_of(struct MHD_Connection *connection) {
-  const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-  return info ? info->connect_fd : -1;
 }
 
 /* Closes connections that send their requests too slowly. A timeout between two bytes is not enough: a client that

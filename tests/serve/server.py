@@ -361,6 +361,8 @@ def case_documents():
         same(json.loads(s.ask('GET', '/api/schema')[1]), json.loads(headroom('list', 'keys', '--schema')))
         catalogue = json.loads(s.ask('GET', '/api/catalogue')[1])
         check(any(gpu['name'] == 'H100' for gpu in catalogue['gpus']) and len(catalogue['prices']) > 10, 'no catalogue')
+        same(json.loads(s.ask('GET', '/api/files')[1])['folder'], os.getcwd())
+        same(json.loads(s.ask('GET', '/api/scenarios')[1])['folder'], str(pathlib.Path(scenario_path('demo')).resolve().parent))
         same(json.loads(s.ask('GET', '/api/files')[1])['files'], [{'path': 'demo.json', 'bytes': os.path.getsize('demo.json')}])
         same(s.ask('GET', '/api/file?path=demo.json')[1], pathlib.Path(DEMO).read_bytes())
         same(s.ask('GET', '/api/file?shipped=demo')[1], pathlib.Path(DEMO).read_bytes())
@@ -790,6 +792,49 @@ def case_no_growth():
 
 def case_long_no_growth():
     runs_without_growth(10000, 1.05)
+
+
+def case_idle_connections_delay_nobody():
+    with server() as s:
+        # A run begins before them, and is answered.
+        busy = s.connect(60)
+        body = json.dumps({'shipped': 'demo', 'replications': 200, 'set': {'replications.workload': {'resample': 'days'}}}).encode()
+        busy.sendall(f'POST /api/run HTTP/1.1\r\nHost: localhost:{s.port}\r\nX-Headroom-Token: {s.token}\r\n'
+                     f'Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n'.encode() + body)
+        idle = []
+        for i in range(900):
+            connection = socket.socket()
+            connection.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                connection.connect(('127.0.0.1', s.port))
+            if i % 2:
+                with contextlib.suppress(OSError):
+                    connection.sendall(b'GET / HT')
+            idle.append(connection)
+        for _ in range(5):
+            started = time.monotonic()
+            same(s.ask('GET', '/api/scenarios')[0], 200)
+            check(time.monotonic() - started < 5, 'idle connections delay an answer')  # they are closed after 15 s
+        busy.settimeout(60)
+        check(busy.recv(100).startswith(b'HTTP/1.1 200'), 'a connection with a request was closed')
+        busy.close()
+        for connection in idle:
+            connection.close()
+
+
+def case_malformed_lengths_are_refused():
+    """libmicrohttpd answers them itself. It sends the head twice, then closes the connection."""
+    with server() as s:
+        begin = f'POST /api/trace?name=a.csv HTTP/1.1\r\nHost: localhost:{s.port}\r\nX-Headroom-Token: {s.token}\r\n'
+        for length in ('-1', '+5', 'abc', '1x', '0x5', '5 5', '5,5', ''):
+            with s.connect(30) as connection:
+                connection.sendall(f'{begin}Content-Length: {length}\r\n\r\n'.encode())
+                answer = b''
+                while part := connection.recv(4096):  # until the server closes it
+                    answer += part
+            check(answer.startswith(b'HTTP/1.1 400 ') and b'\r\nConnection: close\r\n' in answer, f'{length}: {answer}')
+            same({line for line in answer.split(b'\r\n') if line.startswith(b'HTTP/')}, {b'HTTP/1.1 400 Bad Request'})
+        s.lives()
 
 
 def case_long_slow_requests():
