@@ -44,7 +44,16 @@ def _contenders(scenario, overrides, policies):
         if label in labels:
             raise InputError("policies: '%s' is listed twice" % label)
         labels.add(label)
+        if isinstance(policy, Policy):
+            _check_unused(overrides, label)
     return [_Contender(scenario, overrides, policy) for policy in found]
+
+
+def _check_unused(overrides, label):
+    """Raises an exception if overrides set parameters of the policy: a policy in Python has none."""
+    for key in (override.partition("=")[0] for override in overrides):
+        if key == "policy" or key.startswith("policy."):
+            raise InputError("settings: '%s' has no effect on '%s', which is a policy in Python" % (key, label))
 
 
 class _Contender:
@@ -71,8 +80,9 @@ def compare(scenario: ScenarioLike, policies: Union[str, Policy, Sequence[Union[
             replications: int = 0, threads: Optional[int] = None, settings: Optional[Mapping[str, Any]] = None,
             **overrides: Any) -> Dict[str, Any]:
     """Runs policies on the same trace with the same random events. Returns the comparison as a dictionary, as
-    `headroom compare --json` writes it. policies: a list, or one policy. replications: 0: as many as the scenario says. Python policies share one
-    interpreter lock, so they are no faster with several threads."""
+    `headroom compare --json` writes it. policies: a list, or one policy. replications: 0: as many as the scenario says.
+    Settings such as policy.backfill apply to all policies that do not set this parameter themselves, and are an error with
+    a policy in Python. Python policies share one interpreter lock, so they are no faster with several threads."""
     replications, threads = arguments.whole("replications", replications, 0, _MOST), _threads(threads)
     loaded = Scenario(scenario, overrides_of(None, None, settings, overrides), keeps_file=True)
     with contextlib.closing(loaded), loaded.renamed():

@@ -485,6 +485,20 @@ def test_compare_equals_the_command_line():
     assert ours == theirs
 
 
+@pytest.mark.parametrize("key, value", [("policy.backfill", "strict"), ("policy.order", "srtf"), ("policy.name", "deadline"),
+                                        ("policy", {"name": "queue", "backfill": "strict"})])
+def test_settings_of_policies_in_a_comparison(key, value):
+    shown = value if isinstance(value, str) else json.dumps(value)
+    policies = ["fifo", "queue:order=sjf", "queue:backfill=easy"]
+    theirs = command_line("compare", DEMO, "--policies", ",".join(policies), "--set", "%s=%s" % (key, shown), "--quiet", "--json", "-")
+    ours = headroom.compare(DEMO, policies, settings={key: value})
+    for part in (ours, theirs):
+        part.pop("perf", None)
+    assert ours == theirs
+    with pytest.raises(headroom.InputError, match="settings: '%s' has no effect on 'python-fifo', which is a policy in Python" % key):
+        headroom.compare(DEMO, ["fifo", Fifo()], settings={key: value})
+
+
 def test_compare_with_a_policy_in_python():
     both = headroom.compare(DEMO, ["queue:order=fifo,backfill=strict", Fifo()], threads=2)
     assert [policy["label"] for policy in both["policies"]][1] == "python-fifo"
