@@ -95,12 +95,12 @@ const hasFreeNames = (schema) => typeof schema.additionalProperties === 'object'
 // A name for a new entry of such an object. Names that begin with // are comments.
 const entryAdder = (path, schema, present) => {
   const of = path.at(-1);
-  const name = el('input', { id: nameId(path), type: 'text', required: true, maxlength: 200, 'aria-label': `Name of the new entry of ${of}`, oninput: () => name.setCustomValidity('') });
+  const name = el('input', { id: nameId(path), type: 'text', required: true, maxlength: 200, oninput: () => name.setCustomValidity('') });
   const faultOf = (key) => (Object.hasOwn(present, key) ? `There is already an entry ${key}.` : !key || key.startsWith('//') || key === '__proto__' ? 'This cannot be a name.' : '');
   return el(
     'form',
     {
-      class: 'add',
+      class: 'row',
       onsubmit: (event) => {
         event.preventDefault();
         const key = name.value.trim();
@@ -108,7 +108,7 @@ const entryAdder = (path, schema, present) => {
         if (name.reportValidity()) addKey([...path, key], emptyOf(schemaOf(schema, key)));
       },
     },
-    name,
+    el('label', {}, `Name of a new entry of ${of} `, name),
     el('button', { type: 'submit', id: addId(path) }, 'Add an entry'),
   );
 };
