@@ -52,6 +52,7 @@ struct hr__fleet_service {
   int64_t event_us;           /* its entry in the heap of the engine; HR_NEVER_US: none. Other entries are outdated */
   int64_t tick_us;            /* the next decision; HR_NEVER_US: none */
   int64_t wanted_us;          /* the last event at which a replica was wanted or held GPUs, or requests were expected */
+  int64_t served_us;          /* the last event at which it served requests or expected some */
   bool has_begun, is_open;    /* is_open: requests are left */
   bool is_rejected;           /* its jobs can never run */
   /* if requests can spill over to this service: all its requests, including those from other services */

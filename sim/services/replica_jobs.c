@@ -272,15 +272,30 @@ static bool only_waits(const struct hr__fleet_service *service) {
   return any_waits && !hr__service_expects(&service->run);
 }
 
+/* Whether a schedule wants the largest number of its period. */
+static bool wants_most(const struct hr__fleet_service *service) {
+  const struct hr_autoscale *scale = &service->spec->autoscale;
+  uint32_t most = 0;
+  for (uint32_t i = 0; i < scale->n_steps; i++)
+    if (scale->steps[i].replicas > most) most = scale->steps[i].replicas;
+  return service->wanted >= (most < scale->max ? most : scale->max);
+}
+
 /* Whether further decisions have no effect: all requests have arrived, the replicas serve none and do not change, and
-   the number wanted has not changed for longer than the autoscaler can take to change its mind. */
+   the number wanted has not changed for longer than the autoscaler can take to change its mind. A schedule changes it
+   for ever: there, no request was served for longer than a period, and as many replicas as possible wait for GPUs. If
+   one of them starts, the decisions resume. */
 static bool is_stuck(struct hr__fleet_service *service, int64_t now_us) {
   const struct hr_service_result *result = &service->result;
-  if (hr__service_next_us(&service->run) != HR_NEVER_US || result->n_levels == 0) return false;
+  const int64_t patience_us = hr__scaler_patience_us(&service->scaler);
+  if (hr__service_next_us(&service->run) != HR_NEVER_US) service->served_us = now_us;
+  if (service->served_us == now_us || result->n_levels == 0) return false;
   for (uint32_t i = 0; i < service->n_places; i++)
     if (service->places[i].state == HR__PLACE_STARTING || service->places[i].state == HR__PLACE_DRAINING) return false;
   const int64_t since_us = result->levels[result->n_levels - 1].at_us - service->run.origin_us;
-  return now_us - since_us > hr__scaler_patience_us(&service->scaler);
+  if (now_us - since_us > patience_us) return true;
+  const bool has_period = service->spec->autoscale.policy == HR_AUTOSCALE_SCHEDULE;
+  return has_period && wants_most(service) && now_us - service->served_us > patience_us;
 }
 
 /* Whether the requests that wait are never served: no further ones arrive, and no replica was wanted for longer than

@@ -164,6 +164,27 @@ case_decisions_without_effect() {
   try 1 run s.json
   says stderr 'no request of a service was completed'
 }
+
+# A schedule changes the number for ever. Decisions end after a period without progress, those of several services too.
+case_schedules_without_effect() {
+  pools='{"name": "p", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 1}'
+  put_disaggregated '"policy": "schedule", "max": 5, "interval_s": 15, "period_s": 604800,
+    "steps": [{"at_s": 0, "replicas": 2}, {"at_s": 300, "replicas": 4}]'
+  ulimit -t 5
+  for services in 1 2; do
+    try 1 run s.json --check
+    says stderr 'no request of a service was completed'
+    matches stderr '^warning: the run was stopped after 7 days with [0-9]+ unfinished jobs'
+    sed -zi 's/"services": \[\(.*\)\]}\n*$/"services": [\1, \1]}/; s/"name": "s"/"name": "r"/' s.json
+  done
+  # a job holds the second GPU for three periods; then all requests complete
+  pools=${pools/\"nodes\": 1/\"nodes\": 2}
+  put_disaggregated '"policy": "schedule", "max": 5, "interval_s": 15, "period_s": 86400,
+    "steps": [{"at_s": 0, "replicas": 2}, {"at_s": 300, "replicas": 4}]'
+  printf '%s\n' job_id,submit_s,duration_s,gpus a,0,259200,1 >one.csv
+  try 0 run s.json --check --trace one.csv
+  matches stdout '^  requests .*605 completed'
+}
 # Times that 'integer' rounds to 0.
 case_iterations_without_time() {
   put_service '"policy": "fixed"' '"engine": {"kv_blocks": 1000}, "cost": {"fixed_us": 0.4, "integer": true}'
