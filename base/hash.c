@@ -76,9 +76,9 @@ bool hr__pair_map_add(struct hr__pair_map *map, struct hr_arena *arena, struct h
    hash table of all texts. A trace reader looks up a name for each row and column. For speed, texts are hashed and
    compared eight bytes at a time. */
 
-/* Returns the last bytes of a text as one integer. `length` is the number of these bytes, at most eight. Texts of equal
-   length and with equal integers are equal. For texts of 4 to 7 bytes, the integer consists of the first 4 and the last
-   4 bytes, which overlap. */
+/* Returns the tail of a text, its last `length` bytes, as one integer. `length` is at most eight. Two tails of equal
+   length are equal if their integers are equal. For a tail of 4 to 7 bytes, the integer consists of its first 4 and its
+   last 4 bytes, which overlap. */
 static uint64_t load_tail(const char *text, size_t length) {
   uint32_t first, last;
   if (length >= sizeof first) {

@@ -81,7 +81,7 @@ enum hr_status unknown_word(const char *label, const char *word, const char *con
 
 struct overrides {
   struct words words;
-  struct words owned; /* those of the words that were allocated for the list */
+  struct words owned; /* the words that overrides_finish() frees; the others are borrowed */
 };
 
 /* Adds the override "PATH=VALUE". Copies both texts. */

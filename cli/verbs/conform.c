@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `headroom conform`: runs test vectors of another scheduler against the model of it. */
+/* `headroom conform`: checks Headroom's model of another scheduler with test vectors of that scheduler. */
 
 #include "headroom/unstable/conform.h"
 #include "cli/cli.h"

@@ -239,8 +239,8 @@ static bool is_shipped(const char *name) {
   return false;
 }
 
-/* Checks a value of --like that does not name a shipped model. It must be a readable file. If it is not, the error
-   depends on the value: for a path, that the file is missing; for any other name, that the model is unknown. */
+/* Checks a value of --like that does not name a shipped model. It must be a readable file, or "-". Otherwise, a value
+   with a dot or a slash is reported as a file that cannot be read, and any other value as an unknown model. */
 static enum hr_status check_name(const char *like, struct hr_error *error) {
   FILE *file = strcmp(like, "-") == 0 ? NULL : fopen(like, "rb");
   int reason = errno;

@@ -283,10 +283,10 @@ void hr__page_column_put(struct hr__page_block *block, struct hr__page_json *jso
 
 /* ---- Sums over time ------------------------------------------------------------------------------------ */
 
-/* Sums by bucket of time, and the assignment of keys to rows. To add a rate during an interval, the sums of the two
-   buckets that contain its ends are increased directly. For all buckets between them, only two changes of the rate
-   are stored: at the first of these buckets and after the last one. hr__page_sums_close() computes the rate in each
-   bucket as a prefix sum of the changes. */
+/* Sums for each bucket of time. To add a rate during an interval, the sums of the two buckets that contain its ends are
+   increased directly. For all buckets between them, only two changes of the rate are stored: at the first of these
+   buckets and after the last one. hr__page_sums_close() computes the rate in each bucket as a prefix sum of the
+   changes. */
 
 void hr__page_hold(struct hr__page_sums *sums, const struct hr__page_grid *grid, int64_t from_us, int64_t to_us,
                    hr_amount rate) {

@@ -17,8 +17,8 @@
 
 /* ---- slurm.conf and gres.conf ----------------------------------------------------------------------- */
 
-/* Lines of gres.conf begin with Name, or with NodeName and Name; the numbers of GPUs are those of slurm.conf, which
-   Slurm requires too. */
+/* Reads a line of slurm.conf or gres.conf. Lines of gres.conf have a `Name`, and may have a `NodeName` before it. Those
+   of GPUs are ignored: their numbers are read from slurm.conf, where Slurm requires them, too. */
 static enum hr_status read_conf_line(void *self, const struct hr__slurm_line *line, struct hr_error *error) {
   struct hr__slurm_import *import = self;
   const char *gres = hr__slurm_value(line, "Name");
@@ -49,8 +49,8 @@ static enum hr_status read_qos_row(void *self, struct hr__slurm_line *line, char
   return hr__slurm_read_qos(self, line, text, error);
 }
 
-/* A line of `scontrol show config`, KEY = VALUE. Only the start of slurmctld is read, which slurm.conf does not have:
-   priorities are computed a second later for the first time. */
+/* Reads a line of `scontrol show config`, KEY = VALUE. Only BOOT_TIME is used, the start of slurmctld, because
+   slurm.conf does not contain it. Slurm computes priorities for the first time one second after this start. */
 static enum hr_status read_shown_config(void *self, struct hr__slurm_line *line, char *text, struct hr_error *error) {
   struct hr__slurm_import *import = self;
   if (strncmp(text, "BOOT_TIME", 9) != 0) return HR_OK;
@@ -99,7 +99,7 @@ static enum hr_status add_to_partition(struct hr__slurm_import *import, const st
   bool is_default = length > 0 && name[length - 1] == '*';
   if (is_default) name[length - 1] = '\0';
   cJSON *partition = hr__slurm_partition(import, name), *nodes = cJSON_GetObjectItemCaseSensitive(partition, "nodes");
-  if (nodes && !cJSON_HasObjectItem(partition, "from sinfo")) return HR_OK; // other files say more
+  if (nodes && !cJSON_HasObjectItem(partition, "from sinfo")) return HR_OK; // the list of another file is complete
   if (is_default && !cJSON_HasObjectItem(partition, "default")) cJSON_AddTrueToObject(partition, "default");
   if (!nodes) cJSON_AddTrueToObject(partition, "from sinfo");
   size_t bytes = (nodes ? strlen(nodes->valuestring) : 0) + strlen(node) + 2;
@@ -181,7 +181,8 @@ static enum hr_status read_file(struct hr__slurm_import *import, const char *pat
 
 /* ---- The scenario ----------------------------------------------------------------------------------- */
 
-/* Removes what only this import needs, and sections that are empty. */
+/* Removes the keys that only this import uses. Adds the number of CPUs per GPU, if it is known. Removes the section
+   `slurm` if it is empty. */
 static void tidy(struct hr__slurm_import *import, cJSON *root) {
   cJSON *entry;
   cJSON_ArrayForEach(entry, import->pools) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How many new nodes of one group the cluster autoscaler needs for pending pods: first fit over the new nodes. The
- * nodes are one array: those that are there, then new ones in the order in which they are added. Invariant: the pods of
- * a node never exceed its resources, its number of pods, its host ports and the skew of their owner. Source:
- * kubernetes/autoscaler, cluster-autoscaler/estimator.
+ * Computes how many new nodes of one node group the cluster autoscaler needs for pending pods, by first fit over the
+ * new nodes. One array contains the existing nodes, followed by the new nodes in the order in which they are added.
+ * Invariant: the pods of a node fit into its resources and its maximum number of pods, no two of them have the same
+ * host port, and a pod is placed only if its owner's maximum skew is not exceeded. Source: kubernetes/autoscaler,
+ * cluster-autoscaler/estimator.
  */
 
 #include "sim/clusters/cluster_autoscaler.h"
@@ -28,7 +29,7 @@ static bool has_room(const struct hr__ca_node *node, const struct hr__ca_pods *p
   return node->pods_left > 0 && !(node->ports & port_bit(pods)) && hr__amounts_fit(&pods->request, &node->free);
 }
 
-/* The pods of the owner in the emptiest host. */
+/* Returns the smallest number of pods of the owner on a node; 0 if there are fewer than `min_domains` nodes. */
 static int64_t emptiest_host(const struct hr__ca_packing *packing, const struct hr__ca_pods *pods) {
   if (packing->n_nodes < pods->min_domains) return 0;
   int64_t fewest = INT64_MAX;
@@ -37,7 +38,8 @@ static int64_t emptiest_host(const struct hr__ca_packing *packing, const struct 
   return fewest;
 }
 
-/* The pods of the owner in the zone of a node, less those in the emptiest zone. */
+/* Returns by how much the number of pods of the owner in `zone` exceeds that of the zone with the fewest of them. With
+   fewer than `min_domains` zones, the latter counts as 0. */
 static int64_t above_emptiest_zone(const struct hr__ca_packing *packing, const struct hr__ca_pods *pods,
                                    uint32_t zone) {
   int64_t own[HR__CA_MAX_ZONES];
@@ -63,7 +65,7 @@ static bool keeps_skew(const struct hr__ca_packing *packing, const struct hr__ca
   return true;
 }
 
-/* Puts one pod on a node if it may go there. */
+/* Places one pod on a node if it fits and keeps the skew. Returns whether it was placed. */
 static bool put(struct hr__ca_packing *packing, struct hr__ca_pods *pods, uint32_t at) {
   struct hr__ca_node *node = &packing->nodes[at];
   if (!has_room(node, pods) || !keeps_skew(packing, pods, at)) return false;
@@ -80,8 +82,9 @@ static bool put(struct hr__ca_packing *packing, struct hr__ca_pods *pods, uint32
 
 /* ---- Packing --------------------------------------------------------------------------------------------- */
 
-/* First fit over the nodes from `from`. Without a spread rule a node that refused one pod refuses the equal ones after
-   it, so the search continues where it stopped. */
+/* Places pods by first fit on the new nodes that already exist. The pods are equal, so without a spread rule a node
+   that refused one of them refuses all later ones. Therefore the search does not return to earlier nodes. With a spread
+   rule, it begins again at the first new node after each pod. */
 static void fill_new_nodes(struct hr__ca_packing *packing, struct hr__ca_pods *pods) {
   uint32_t at = packing->n_present;
   while (pods->placed < pods->count && at < packing->n_nodes) {
@@ -92,7 +95,7 @@ static void fill_new_nodes(struct hr__ca_packing *packing, struct hr__ca_pods *p
   }
 }
 
-/* A pod that the last node refuses because of its spread over hosts may go to any other node. */
+/* Places a pod on any other node if the last node refuses it because the pods are spread over hosts. */
 static bool put_elsewhere(struct hr__ca_packing *packing, struct hr__ca_pods *pods) {
   const uint32_t last = packing->n_nodes - 1;
   if (pods->spread != HR__CA_SPREAD_HOSTS || keeps_skew(packing, pods, last)) return false;
@@ -127,7 +130,7 @@ static double score(const struct hr__ca_packing *packing, const struct hr__ca_po
   return share(request[HR__CPU_M], node[HR__CPU_M]) + share(request[HR__MEMORY_BYTES], node[HR__MEMORY_BYTES]);
 }
 
-/* The order of the groups: by score, falling; equal ones stay in order. */
+/* Sorts the groups by descending score. Groups with equal scores remain in order. */
 static void order_groups(struct hr__ca_packing *packing, const struct hr__ca_pods *groups, uint32_t n_groups) {
   for (uint32_t i = 0; i < n_groups; i++) {
     uint32_t at = i;

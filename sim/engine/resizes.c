@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Elastic jobs: jobs that start with fewer or more GPUs than they request, and running jobs with a changing number of
- * GPUs. This is a component of runs with a policy that resizes jobs and a trace with such jobs; other runs have none of
+ * GPUs. This component is active if the policy resizes jobs and the trace has elastic jobs. Other runs do not allocate
  * its columns.
  *
  * A job with n GPUs works at the rate s(n) / s(gpus), where s is its table of scaling (scenario key `scaling`); without
- * a table, n / gpus. The rate is a fraction, and its denominator depends only on the job. So the fraction of a
- * microsecond of work that is complete at a resize is carried over, and the work of a job is conserved exactly.
+ * a table, n / gpus. The rate is stored as numerator and denominator, and the denominator depends only on the job. An
+ * incomplete microsecond of work is therefore carried over exactly at a resize, and the work of a job is conserved.
  *
  * A resize is the end of one segment of a job and the begin of the next at the same instant. Components see it as
- * `stop` and `start`, observers as HR_EVENT_PREEMPT and HR_EVENT_START with the reason HR_REASON_RESIZED. Accounts that
- * follow placements therefore need no rule of their own.
+ * `stop` and `start`, observers as HR_EVENT_PREEMPT and HR_EVENT_START with the reason HR_REASON_RESIZED. Code that
+ * accounts for placements therefore needs no special case for resizes.
  */
 
 #include "sim/engine/engine.h"
@@ -46,7 +46,7 @@ int64_t hr__job_longest_us(const struct hr__engine *engine, hr_job job, int64_t 
 
 /* ---- Resizes ---- */
 
-/* Ends the segment of a job at its old placement, which is stored now, and stores the new one. */
+/* Ends the segment of a job at its stored placement, and then stores the placement `next`. */
 static enum hr_status end_segment(struct hr__engine *engine, hr_job job, struct hr__allocation next,
                                   enum hr__stop how) {
   struct hr_slice one;
@@ -103,8 +103,9 @@ enum hr_status hr__job_resize(struct hr__engine *engine, const struct hr__move *
 
 /* ---- Nodes that go down ---- */
 
-/* Writes the slices of a job that remain if the nodes that are not up, or that have failed, are left out. Of these it
-   keeps the first ones that make up a size of the job. Returns their number; 0: the job cannot shrink. */
+/* Writes the slices of a job on nodes that are up and have not failed. Reduces or drops the last of them, until the
+   number of GPUs is a multiple of the step between two sizes of the job. Returns the number of slices; 0: fewer GPUs
+   than the job's minimum remain, so it cannot shrink. */
 static uint32_t remaining(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                           struct hr_slice *slices) {
   struct hr_sizes sizes = hr_cluster_sizes(&engine->cluster, job);
@@ -150,7 +151,7 @@ enum hr_status hr__job_shrink(struct hr__engine *engine, hr_job job, bool *shrin
   }
   slices = engine->shrink_slices + before.n_slices;
   memcpy(engine->shrink_slices, before.slices, before.n_slices * sizeof *slices);
-  before.slices = engine->shrink_slices; /* the store may move when the new placement is stored */
+  before.slices = engine->shrink_slices; /* storing the new placement may move the stored slices */
   after.n_slices = remaining(engine, job, &before, slices);
   after.slices = slices;
   if (after.n_slices == 0) return HR_OK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The planned times of maintenance, as functions of the description of a pool. The maintenance of group g of a window
- * begins at start + g (lead + duration) and takes `duration`. The lead time before it is part of the span of the
- * window. A window that repeats has the same times after each period.
+ * Computes the planned times of maintenance from the description of a pool. The maintenance of group g of a window
+ * begins at start + g (lead + duration) and takes `duration`. The span of a window covers all its groups, each with its
+ * lead time. In a window that repeats, all times recur after each period.
  *
  * Source of the rule for jobs: a job may start on nodes of a MAINT reservation only if its time limit ends before the
  * reservation begins (doc/html/reservations of SchedMD/slurm).
@@ -65,7 +65,8 @@ static int64_t common_divisor(int64_t a, int64_t b) {
   return a;
 }
 
-/* Whether some time of `once`, which has the length `once_us`, overlaps a repetition of `other`. */
+/* Whether two intervals, each with a begin and a length, overlap: `once`, and `other` or one of its repetitions.
+   `repeat_us`: the period of the repetitions; 0: none. */
 static bool meets(int64_t once_at, int64_t once_us, int64_t other_at, int64_t other_us, int64_t repeat_us) {
   int64_t last = 0; /* the last repetition that begins before the end of `once` */
   if (repeat_us && once_at + once_us > other_at) last = (once_at + once_us - 1 - other_at) / repeat_us;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Creation and end of a service: memory of its replicas and of its result; and services that are simulated without the
- * job engine.
+ * Creates and ends a service: allocates and frees the memory of its replicas and of its result. Also simulates a
+ * service alone, without the job engine (hr_service_run).
  *
- * Layout: the columns of a result have one entry for each request, in order of arrival; columns that only some engines
- * need exist only with these.
+ * Layout: a column of a result has one entry for each request, in order of arrival. Columns that only some inference
+ * engines need are NULL with the others.
  */
 
 #include "base/array.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for sequences at first. */
+/* The initial capacity for sequences. */
 enum { FIRST_SEQUENCES = 8 };
 /* Half a microsecond. */
 enum { HALF_TICKS = 1 << (HR__TICK_BITS - 1) };
@@ -62,7 +62,8 @@ static bool create_result(struct hr_service_result *result, uint32_t count, uint
          result->restarts && result->preempted_us && result->cold_us && result->busy_us;
 }
 
-/* The replicas of engines with phases, and the columns that only these have. */
+/* Creates the replicas of engines that treat prompts and decodes as separate phases (`disaggregated`, `colocated`), and
+   the columns that only these engines need. Does nothing for other engines. */
 static bool create_phases(struct hr__service_run *service, uint32_t count) {
   struct hr_service_result *result = service->result;
   const size_t room = (size_t)count + 1;
@@ -97,7 +98,7 @@ enum hr_status hr__service_open(struct hr__service_run *service, const struct hr
   return is_complete ? HR_OK : out_of_memory(service, error);
 }
 
-/* Whether sequences take memory of a replica. */
+/* Whether the replicas of an engine have a memory for sequences with a fixed capacity. */
 static bool has_memory(const struct hr_service *spec) {
   return spec->engine <= HR_SERVICE_ORCA_SPLITWISE || spec->engine == HR_SERVICE_STATIC;
 }

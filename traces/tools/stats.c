@@ -42,7 +42,8 @@ static struct hr__spread spread_of(double *values, size_t count) {
   return spread;
 }
 
-/* Computes the quantiles of a curve. `sorted` must have at least one value. */
+/* Computes a quantile curve: HR__CURVE_POINTS quantiles at equal distances, from the minimum to the maximum. `sorted`
+   must have at least one value. */
 static void curve_of(const double *sorted, size_t count, double curve[HR__CURVE_POINTS]) {
   for (int i = 0; i < HR__CURVE_POINTS; i++) curve[i] = quantile(sorted, count, i / (double)(HR__CURVE_POINTS - 1));
 }
@@ -263,8 +264,8 @@ static struct hr__concentration concentration_of(double *amounts, size_t count) 
   return result;
 }
 
-/* Computes the concentration of jobs or GPU time over users or tenants. Jobs without a name are ignored, because
-   their user or tenant is unknown. Returns false if out of memory. */
+/* Computes the concentration of jobs or GPU time over users or tenants. Jobs with an unknown user or tenant are
+   ignored. Returns false if out of memory. */
 static bool concentrate_by(struct hr_trace_stats *stats, enum hr__concentrated what, enum hr__stats_by by, bool jobs) {
   const struct hr__stats_rows *rows = &stats->by[by];
   double *amounts = malloc((rows->count + 1) * sizeof *amounts);
@@ -410,7 +411,8 @@ static const struct hr_names *names_of(const struct hr_trace *trace, enum hr__st
   return by == HR__STATS_BY_TENANT ? &trace->tenants : by == HR__STATS_BY_USER ? &trace->users : &trace->gpu_type_lists;
 }
 
-/* Returns the number of groups; 0 if the trace does not have the field. Jobs without a name are the last group. */
+/* Returns the number of groups; 0 if the trace does not have the field. For tenants, users and GPU types, the last
+   group contains the jobs in which the field is unknown. */
 static uint32_t count_groups(const struct hr_trace *trace, enum hr__stats_by by) {
   switch (by) {
   case HR__STATS_BY_SIZE:
@@ -458,7 +460,7 @@ static const char *group_name(const struct grouping *grouping, uint32_t group) {
 struct tally {
   uint64_t jobs, failed, cancelled;
   hr_amount gpu_time;
-  size_t next; /* index of the next run time of this group in the sorted list */
+  size_t next; /* index of the next run time of this group in the list of all run times, which is ordered by group */
 };
 
 static void count_jobs(const struct grouping *grouping, struct tally *tallies) {
@@ -556,7 +558,7 @@ struct hr_trace_size hr_trace_size_of(const struct hr_trace *trace) {
                                     trace->n_jobs ? trace->submit_us[trace->n_jobs - 1] - trace->submit_us[0] : 0};
 }
 
-/* ---- Whole ------------------------------------------------------------------------------------------- */
+/* ---- All statistics ---------------------------------------------------------------------------------- */
 
 enum hr_status hr_trace_stats_make(const struct hr_trace *trace, struct hr_trace_stats **stats,
                                    struct hr_error *error) {

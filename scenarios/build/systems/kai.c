@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Checks of the section `kai` that its key table cannot express: names are different, parents exist and form no cycle,
- * and the default queue takes jobs. Minimum run times that are not set get defaults. Keys that cannot affect the run
- * are noted.
+ * Checks of the section `kai` that its key table cannot express: names are unique, parents exist and form no cycle, and
+ * the default queue accepts jobs, which only queues without child queues do. Minimum run times that are not set get
+ * defaults. Keys that cannot affect the run are noted.
  *
  * The queues of the configuration have the order of the list, so entry i of the list is queue i.
  */
@@ -48,7 +48,8 @@ static enum hr_status find_parents(const struct kai_check *check) {
   return HR_OK;
 }
 
-/* From a queue in a cycle, or below one, n_queues steps lead to a queue of the cycle. */
+/* Follows the parents of each queue for n_queues steps. Without a cycle, this passes the root; otherwise it ends at a
+   queue of the cycle. */
 static enum hr_status check_cycles(const struct kai_check *check) {
   const struct hr_kai_config *config = check->config;
   for (uint32_t i = 0; i < config->n_queues; i++) {
@@ -79,12 +80,13 @@ static enum hr_status note(const struct hr__builder *builder, const char *text) 
   return hr_notes_add(&builder->scenario->notes, "kai: %s", text) == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* Whether jobs of the scenario request CPU and memory. Otherwise KAI does not count these resources. */
+/* Whether CPU and memory are counted. Jobs request them only in clusters with per-GPU allocation. */
 static bool counts_cpu(const struct hr__builder *builder) {
   return hr_cluster_spec_by_gpu(&builder->scenario->cluster);
 }
 
-/* Adds notes on resources that a queue must not use, because it has no limit for them. */
+/* Adds a note for each resource for which a queue has no key `limit`. As in KAI, the limit is then 0, so the queue must
+   not use the resource. */
 static enum hr_status note_missing_limits(const struct kai_check *check, uint32_t queue) {
   static const char *const resources[][2] = {{"gpu", "GPUs"}, {"cpu", "CPUs"}, {"memory", "memory"}};
   const size_t n = counts_cpu(check->builder) ? 3 : 1;
