@@ -2,13 +2,14 @@
 /*
  * The files that a process may read.
  *
- * Data: one pointer, which is set at most once in the life of a worker, before it starts threads. It is global because
- * a reader could forget to check a limit that is passed as an argument, and because it belongs to the process, like
- * other limits (setrlimit).
+ * Data: one pointer, which a process sets at most once, before it starts threads. It is global because a function that
+ * reads files could forget to check a limit that is passed as an argument. It also belongs to the process, like other
+ * limits (setrlimit).
  *
- * Invariant: of a confined process, a path is opened only if its real path, without "..", "." and symbolic links, is
- * below one of the folders and is that of a regular file or folder, or if it is the name of an alias. The folders are
- * seen by the owner of the process only, so messages have the names that users wrote.
+ * Invariant: a confined process opens a path only in two cases. Either the path is the name of an alias that no user
+ * chose. Or its real path, without "..", "." and symbolic links, is that of a regular file or folder below one of the
+ * allowed folders; for an alias that a user chose, this applies to the file of the alias. Users must not see the names
+ * of the allowed folders, so messages contain paths as users wrote them.
  */
 
 #include "base/confinement.h"
@@ -42,14 +43,15 @@ static bool is_allowed(const char *real) {
   return false;
 }
 
-/* Whether reading ends: a named pipe or a device could block the process for ever. */
+/* Whether a path is that of a regular file or folder. Reading a named pipe or a device could block the process for
+   ever. */
 static bool is_file_or_folder(const char *real) {
   struct stat info;
   return stat(real, &info) == 0 && (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode));
 }
 
-/* Whether the folder of a path that does not exist is allowed, so that the error may say that the file is missing. A
-   link to a missing file could lead to anywhere. */
+/* For a path that cannot be resolved: whether the error may report that the file is missing. It may if the folder of
+   the path is allowed, and the path is not a symbolic link, which could lead out of the allowed folders. */
 static bool may_tell_missing(const char *path) {
   struct stat info;
   if (lstat(path, &info) == 0) return false;
@@ -102,7 +104,8 @@ static bool is_word(char c) {
   return isalnum((unsigned char)c) || c == '-';
 }
 
-/* Returns the phrase at `at` in a format; NULL: none. "--set" is not in "--settings". */
+/* Returns the phrase that begins at `at` in a format; NULL: none. A phrase consists of whole words: "--settings" does
+   not contain the phrase "--set". */
 static const struct hr__phrase *phrase_at(const char *format, const char *at) {
   for (size_t i = 0; i < confined->n_phrases; i++) {
     const struct hr__phrase *phrase = &confined->phrases[i];

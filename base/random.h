@@ -14,7 +14,8 @@
 #include <gsl/gsl_rng.h>
 #include <stdint.h>
 
-/* The purpose of a stream of draws. The numbers are part of every result. Never change a number; append new ones. */
+/* The purpose of a stream of draws. The numbers are part of every result. Never change a number; append new ones.
+   If a workload has more load than its trace, it consists of several layers, each drawn from all jobs of the trace. */
 enum hr__purpose {
   HR__PURPOSE_ARRIVAL = 1,
   HR__PURPOSE_RUN_TIME = 2,
@@ -30,8 +31,8 @@ enum hr__purpose {
   HR__PURPOSE_REPLICATION = 12, /* the seeds of replications; entity: the index of the replication */
   HR__PURPOSE_SAMPLE = 13,      /* a sample of the jobs of a trace, drawn with replacement */
   HR__PURPOSE_SHUFFLE = 14,     /* the random order of jobs */
-  HR__PURPOSE_BLOCKS = 15,      /* blocks of a trace; entity: the position, replication: the layer */
-  HR__PURPOSE_THINNING = 16,    /* entity: the job; draw: the position; replication: the layer */
+  HR__PURPOSE_BLOCKS = 15,      /* the block of a trace at a position; entity: the position, replication: the layer */
+  HR__PURPOSE_THINNING = 16,    /* whether a job is kept; entity: the job; draw: the position; replication: the layer */
   HR__PURPOSE_FORECAST = 17, /* future demand; entity: the time series, or HR_NONE for the series of the total demand */
   HR__PURPOSE_DESIGN = 18,   /* a sample of design points; entity: the axis */
   HR__PURPOSE_BOOTSTRAP = 20,  /* replications, drawn with replacement */
@@ -40,9 +41,9 @@ enum hr__purpose {
   HR__PURPOSE_JITTER = 40,     /* submit times of copies; entity: the job; replication: the copy */
   HR__PURPOSE_ROUTER = 41,     /* random assignment of requests to replicas */
   HR__PURPOSE_REQUEST = 42,    /* arrivals of requests; entity: the service */
-  HR__PURPOSE_EXPANDER = 46,   /* equal options of an autoscaler; entity: how many draws preceded */
+  HR__PURPOSE_EXPANDER = 46,   /* choice among equal options of an autoscaler; entity: number of earlier choices */
   HR__PURPOSE_SLOW = 45,       /* slow nodes; entity: the node */
-  HR__PURPOSE_FAULT = 44,      /* failures and repairs; entity: the unit, replication: the process */
+  HR__PURPOSE_FAULT = 44,      /* failures and repairs; entity: the unit that fails, replication: the process */
   HR__PURPOSE_TOKENS = 43      /* tokens of requests; entity: the request, replication: the service */
 };
 

@@ -245,8 +245,9 @@ bool hr__is_control(const char *at, size_t length) {
 
 enum { SHOWN_BYTES = 8 };
 
-/* Writes the safe form of the character at `text`, without a terminating NUL. Returns its length, and sets `*length` to
-   that of the character. */
+/* Writes the character at `text` to `shown`, without a terminating NUL, such that it is safe for a terminal (see
+   hr__copy_safe). Returns the number of bytes in `shown`, and sets `*length` to the number of bytes of the character in
+   `text`. */
 static size_t show(const char *text, bool keeps_lines, char shown[SHOWN_BYTES], size_t *length) {
   *length = hr__utf8_length(text);
   if (*length > 0 && (!hr__is_control(text, *length) || (keeps_lines && *text == '\n'))) {

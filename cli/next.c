@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which command is useful after a command: one table of rules. Of the rules of the verb, the first one with only true
- * facts applies.
+ * Suggests the command that is useful after a command, by a table of rules. The rules of the verb that has run are
+ * examined in order. The first rule of which all facts are true applies.
  *
- * In a command, %p is the path with the options of the input that was used, so that the next command works on the same
- * jobs, cluster and policy; %t is the trace with the options for reading it; %n is an option --own for the nodes of
- * each pool; %o is the other word of the step. The reason follows as a comment of the shell, so that the whole line can
- * be pasted.
+ * In a suggested command, %p is the path and the input options of the command that has run, so that both commands use
+ * the same jobs, cluster and policy; %t is the trace with the options for reading it; %n is an option --own for the
+ * nodes of each pool; %o is `other` of struct next_step. The reason for the suggestion follows as a shell comment, so
+ * that the whole line can be pasted into a shell.
  */
 
 #include "cli/input.h"

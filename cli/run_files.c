@@ -19,7 +19,8 @@
 
 /* ---- The first lines of an HTML report ----------------------------------------------------------------- */
 
-/* The data, besides the run, for the first lines of an HTML report: goals, prices and the largest saving. */
+/* The first lines of an HTML report show goals, prices and the largest saving, which are not part of a run. The
+   functions below find them. */
 
 /* Characters that need no quotes in a shell. */
 static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
@@ -86,7 +87,8 @@ static enum hr_status no_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory for the report");
 }
 
-/* Goals that cannot be parsed are an error of `headroom plan`. The report is written without them, with a note. */
+/* Evaluates the goals of the scenario's plan. If they cannot be parsed, which is an error only in `headroom plan`, the
+   report is written without goals, and with a note. */
 static enum hr_status find_goals(struct page_facts *facts, const struct hr_replay *replay, struct hr_error *error) {
   struct hr_error inner = {0};
   enum hr_status status = hr_goals_of_run(replay->config.scenario, replay->config.trace, replay->summary,
@@ -143,7 +145,8 @@ static enum hr_status find_saving(struct page_facts *facts, const struct input *
                                           .n_overrides = input->overrides.words.count,
                                           .trace = input->trace,
                                           .n_threads = count_threads(0)};
-  if (!hr_scenario_has_prices(input->scenario) || input->scenario->clusters) return HR_OK; /* advise: one cluster */
+  /* advise needs prices and a single cluster */
+  if (!hr_scenario_has_prices(input->scenario) || input->scenario->clusters) return HR_OK;
   facts->saving.advise_command = facts->advise_command = command_of(input, "advise", NULL, 0);
   if (!facts->advise_command) return no_memory(error);
   facts->saving.is_searched = input->trace->n_jobs <= PAGE_MAX_ADVISED_JOBS;
@@ -152,7 +155,7 @@ static enum hr_status find_saving(struct page_facts *facts, const struct input *
   return status == HR_OK ? take_best(facts, input, error) : status;
 }
 
-/* The command that runs the scenario with the pools of another scenario, which the plan has chosen. */
+/* Makes the command that runs the scenario with the pool sizes of `chosen`, which the plan has chosen. */
 static enum hr_status find_mix_command(struct page_facts *facts, const struct input *input,
                                        const struct hr_scenario *chosen, struct hr_error *error) {
   enum { BYTES = HR_POOL_PATH_BYTES + 20 };
@@ -485,7 +488,7 @@ static void print_step(FILE *out, int64_t step_us) {
     fprintf(out, "%.10g min", seconds / 60);
 }
 
-/* Prints the length of a step if it was chosen automatically, and the number of samples. */
+/* If the time between samples was chosen automatically, prints it and the number of samples. */
 static void metrics_print_note(FILE *out, const struct metrics *metrics, const struct metrics_args *args) {
   if (!args->file || args->step) return;
   fprintf(out, "note: --openmetrics: one sample every ");
@@ -606,7 +609,7 @@ enum hr_status run_files_write(struct run_files *files, const struct hr_replay *
   if (status == HR_OK && args->md) status = hr_summary_write_markdown(args->md, summary, label, error);
   const struct page_subject subject = {.kind = "run"};
   if (status == HR_OK && args->page.report) status = page_write(&files->page, &subject, replay, perf, error);
-  /* before the table is printed, which fails if standard output is closed */
+  /* publish the files before the table is printed, because printing fails if standard output is closed */
   return status == HR_OK ? hr_outputs_publish(error) : status;
 }
 

@@ -27,7 +27,8 @@ struct run_args {
   bool no_table; /* set by `report`, which prints no table */
 };
 
-/* Prints the line "next" of a run with these waits, rejected jobs and shares of idle cost. */
+/* Prints the line "next", which suggests the next command. `rejected` is the share of rejected jobs, `idle` the share
+   of idle cost in the total cost. */
 static void print_next(const struct input *input, const struct run_args *args, double p95_wait_s, double rejected,
                        double idle) {
   const double long_wait_s = 600, many_rejected = 0.01, much_idle = 0.2;
@@ -515,8 +516,8 @@ static enum hr_status print_results(struct run_state *run, struct hr_error *erro
 
 /* ---- run: the verb ---------------------------------------------------------------------------------- */
 
-/* Returns the first set option, with its dashes, for a file that describes a single run in detail; NULL: none is set.
- */
+/* Some files describe a single run in detail. Returns the name, with dashes, of the first option that requests such
+   a file; NULL: no such option is set. */
 static const char *single_run_option(const struct run_file_args *files) {
   return files->jobs               ? "--jobs"
          : files->timeline         ? "--timeline"

@@ -3,15 +3,17 @@
 #define HR_PLAN_SEARCH_SEARCH_STATE_H
 
 /*
- * Searches a plan's grid for the best candidates, with few runs.
+ * Searches a plan's grid for the best candidates, with few runs. A slice of the grid consists of all candidates that
+ * differ only in their capacity (search.h).
  *
  * Two kinds of candidates are not run. A candidate is too expensive if the lower bound of its cost exceeds the
  * objective of a candidate that meets the goals (bounds.c). A candidate is too small if another candidate, which covers
  * it (hr__space_covers), serves jobs too badly.
  *
- * 1. In each slice the search begins at the newsvendor solution for fixed capacity (hr__demand_newsvendor). It narrows
- *    the interval up to the maximum capacity until it has found where the goals are met. A second start in the best
- *    slices is the minimum of elastic capacity.
+ * 1. In each slice the search begins at the newsvendor solution for fixed capacity (hr__demand_newsvendor). If this
+ *    candidate misses the goals, the search looks for the smallest capacity that meets them, between this candidate and
+ *    the maximum capacity (hr__search_trisect). In the best slices, it also begins at the minimum of elastic capacity
+ *    that meets the goals.
  * 2. From each start a pattern search changes one capacity, or exchanges two capacities: a step on one axis for a step
  *    on another, or some GPUs of one axis for equally many of another. Its steps are halved when no neighbour is better
  *    (Hooke and Jeeves, J. ACM 8, 1961).
@@ -19,11 +21,12 @@
  *    halving: Karnin, Koren and Somekh, ICML 2013). Three slices continue to the end.
  * 4. To leave local optima, the search tries each fixed capacity alone, points of a Sobol sequence, long steps from the
  *    best candidate, and other settings. Then it tries candidates for which the nearest candidate that was run predicts
- *    a good objective. If GPU types differ and all capacity is fixed, it also tries all candidates that would be
- * cheaper.
+ *    a good objective. If GPU types differ and all capacity is fixed, it also tries the candidates that would be
+ *    cheaper.
  *
- * In a race, all this is done with one replication of each candidate. At the end, the candidates that are not clearly
- * worse than the best one get the others, and the search continues if another candidate is then the best.
+ * If the search is a race (hr__search_config.races), steps 1 to 4 make only one replication of each candidate. Then the
+ * candidates that are not clearly worse than the best one get the other replications. If another candidate is the best
+ * one after this, the search continues from there.
  *
  * Invariant: each candidate is unknown, run, too expensive or too small. No run of it is made twice. `best` is the
  * best candidate that was run.
@@ -113,13 +116,13 @@ enum hr_status hr__search_take_long_steps(struct hr__search *search);
 /* Tries points of a Sobol sequence: 1/25 of the grid, at most 20 points. Climbs if one of them is the best candidate.
  */
 enum hr_status hr__search_sample_grid(struct hr__search *search);
-/* Runs the candidates that cost less than the best one, under two conditions. All capacity is fixed, so that costs are
-   known without runs. Some capacity is not monotone, so that a cheaper candidate may be another local optimum, for
-   example with several GPUs of one type in place of one GPU of another type. The candidates are run in small batches,
-   so that good candidates exclude others. */
+/* Runs candidates that cost less than the best one, in slices in which all capacity is fixed. There, costs are known
+   without runs. Does nothing if every capacity is monotone: more of it never serves jobs worse. Otherwise a cheaper
+   candidate may be another local optimum, for example with several GPUs of one type in place of one GPU of
+   another type. The candidates are run in small batches, so that good candidates exclude others. */
 enum hr_status hr__search_try_cheaper(struct hr__search *search);
-/* Runs the most promising candidates until PATIENCE of them have not improved the best candidate. Is omitted on grids
-   on which the predictions would take long. */
+/* Runs the most promising candidates until PATIENCE of them have not improved the best candidate. Does nothing on
+   grids on which the predictions would take long. */
 enum hr_status hr__search_try_predicted(struct hr__search *search);
 
 #endif

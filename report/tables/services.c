@@ -123,7 +123,8 @@ static void put_time(struct hr__csv_out *csv, int64_t us) {
   hr__out_to(&csv->out, hr__put_usd(hr__out_room(&csv->out, HR__NUMBER_BYTES), us));
 }
 
-/* Writes a time with twelve decimals: microseconds, and picoseconds that are added to them. */
+/* Writes a time in seconds with twelve decimals. The time is the sum of `us` microseconds and `ps` picoseconds; `ps`
+   may be negative. */
 static void put_exact_time(struct hr__csv_out *csv, int64_t us, int32_t ps) {
   char text[64];
   if (ps < 0) us--, ps += 1000000;

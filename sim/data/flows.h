@@ -3,21 +3,21 @@
 #define HR_SIM_DATA_FLOWS_H
 
 /*
- * Flows of data in time: each has a length, and ends when it has received its service. Bandwidth is shared max-min fair
- * among the flows that are active (sim/clusters/bandwidth.h), so every begin and end of a flow changes the rates of
- * others.
+ * Flows of data in time. Each flow has a length, and ends when it has received its service. Bandwidth is shared max-min
+ * fair among the active flows, so each begin or end of a flow changes the rates of others. Paths, caps and levels are
+ * defined in sim/clusters/bandwidth.h.
  *
- * The length of a flow is the time that it takes at its demand, the rate at which its reader is never held up. Its cap
- * is its demand, or less if a client has a limit of its own. A reader that is not held up takes exactly its length, to
- * the microsecond.
+ * The demand of a flow is the rate at which its reader never waits for data. The length of a flow is the time that it
+ * takes at this rate. The cap of a flow is its demand, or less if its path only allows a lower rate, also because of a
+ * limit per client (node). A reader that never waits for data takes exactly the length of its flow, to the microsecond.
  *
- * Layout: flows with the same path and cap are one flow class with one clock, which advances by rate / cap. A class is
- * capped (its rate is the cap, its clock follows the time) or it has the level of its path (its clock follows the
- * service of the path). A change of a level only touches the classes that change between the two, not the flows. Three
- * kinds of pairing heaps
- * find the next end: the flows of a class by the clock at which they end, the classes at the level of a path by the
- * service at which their first flow ends, and all capped classes by that time. A begin or end takes O(log n), plus
- * O(1) for each class that changes.
+ * Layout: flows with the same path and cap are one flow class. A class has one clock, which advances by rate / cap. The
+ * rate of a class is its cap (the class is capped, and its clock advances with the time) or the level of its path (its
+ * clock advances with the service of the path). If a level changes, only the classes that become capped, or stop being
+ * capped, are updated; their flows are not. Three kinds of pairing heaps find the next end: one heap per class, of its
+ * flows, by the clock at which they end; one heap per path, of the classes that are not capped, by the service at which
+ * their first flow ends; and one heap of all capped classes, by the time at which their first flow ends. A begin or end
+ * takes O(log n), plus O(log n) for each class that becomes capped or stops being capped.
  *
  * Rates are in 2^-10 bytes a second, clocks in 2^-20 us, services in rate x us.
  */
@@ -26,7 +26,7 @@
 #include "headroom/base.h"
 #include "sim/clusters/bandwidth.h"
 
-/* Bytes a second are multiplied by this. At most HR__MAX_BYTES_S, so that products have less than 128 bits. */
+/* Units of a rate per byte a second. Rates are at most HR__MAX_BYTES_S, so that products fit into 128 bits. */
 #define HR__RATE_UNITS UINT64_C(1024)
 #define HR__MAX_BYTES_S INT64_C(1000000000000000)
 enum { HR__CLOCK_BITS = 20 };
@@ -46,14 +46,14 @@ struct hr__data_flow {
 
 struct hr__flow_class {
   struct hr__heap_node node; /* in the heap of its path, or of capped classes */
-  hr__wide clock, from;      /* `clock` at the time, or the service of the path, `from` */
+  hr__wide clock, from;      /* `clock`: the clock at `from`, a time if capped, otherwise a service of the path */
   uint32_t flows;            /* heap of its flows: index + 1 */
   uint32_t count;
   bool is_capped;
 };
 
 struct hr__flow_path {
-  hr__wide service; /* of each flow at the level, since the begin of the run */
+  hr__wide service; /* that a flow at the level would have received since the begin of the run */
   int64_t from_us;  /* when `service` was computed */
   uint32_t level;   /* heap of the classes at the level: index + 1 */
   hr__wide was;     /* the level since `from_us` */
@@ -69,13 +69,13 @@ struct hr__flows {
   uint32_t n_active;
 };
 
-/* The arrays of `flows` and `shares` are the caller's, all zero except paths and capacities; those of classes grow.
-   hr__flows_close frees them. */
+/* Before hr__flows_open(), the caller allocates all arrays of `flows` and `shares` except those of classes. They are
+   zero except the paths and capacities of `shares`. The arrays of classes grow, and hr__flows_close() frees them. */
 void hr__flows_open(struct hr__flows *flows);
 void hr__flows_close(struct hr__flows *flows);
 
-/* Begins flow `id` on a path. `length_us`: its time at the demand, at least 0. `carry`: the part of it that has passed,
-   in 2^-20 us. `cap`: from 1 to `demand`. Returns HR_NO_MEMORY if memory is exhausted. */
+/* Begins flow `id` on a path. `length_us`: the length of the flow, at least 0. `carry`: the part of the length that
+   has already passed, in 2^-20 us. `cap`: from 1 to `demand`. Returns HR_NO_MEMORY if memory is exhausted. */
 enum hr_status hr__flows_begin(struct hr__flows *flows, uint32_t id, uint32_t path, hr__wide demand, hr__wide cap,
                                int64_t length_us, uint32_t carry, int64_t now_us);
 /* Ends flow `id`, which must be active. */
@@ -85,8 +85,8 @@ static inline bool hr__flows_has(const struct hr__flows *flows, uint32_t id) {
 }
 /* Returns the part of the length of an active flow that has passed, in 2^-20 us, without `carry`. */
 hr__wide hr__flows_passed(const struct hr__flows *flows, uint32_t id, int64_t now_us);
-/* Returns the flow that ends first, of equal ones that with the lowest number; HR_NONE: none is active, or none makes
-   progress. `*at_us`: when. */
+/* Returns the flow that ends first, and sets `*at_us` to its end. If several flows end first, it is the one with the
+   lowest number. Returns HR_NONE if no flow is active or makes progress. */
 uint32_t hr__flows_first(const struct hr__flows *flows, int64_t *at_us);
 /* Returns the rate of an active flow. */
 hr__wide hr__flows_rate(const struct hr__flows *flows, uint32_t id);

@@ -2,8 +2,8 @@
 #ifndef HR_SIM_ENGINE_ATTEMPTS_H
 #define HR_SIM_ENGINE_ATTEMPTS_H
 
-/* What a run knows of its jobs if they can be stopped: their attempts, accounts and checkpoints, and the shared storage
-   of pools. The memory belongs to struct hr__engine; attempts.c, accounts.c and checkpoints.c use it. */
+/* The state of jobs in runs where jobs can be stopped: their attempts, accounts and checkpoints. Also the shared
+   storage of pools. The memory belongs to struct hr__engine; attempts.c, accounts.c and checkpoints.c use it. */
 
 #include "headroom/sim.h"
 
@@ -31,7 +31,7 @@ struct hr__engine_attempt {
   uint32_t slow_ppm; /* the speed of its slowest node; 0: nodes are never slow */
   uint32_t series;   /* the index of the job's series of checkpoints in hr__engine.series, plus 1; 0: none */
   enum hr__phase phase;
-  bool resizes; /* the segment has ended by a resize, and the next one begins at this instant */
+  bool resizes; /* the job is being resized: it continues at this instant with another placement */
   /* the end of an undisturbed attempt uses none of the members below */
   uint32_t next_free;  /* in an unused slot: the next unused slot; 0: none */
   int64_t restart_us;  /* how long the restart takes before the job works */
@@ -40,7 +40,7 @@ struct hr__engine_attempt {
   int64_t evict_us;    /* when the policy's notice to the job ends; 0 if the job has no such notice */
   bool evict_keeps;    /* whether all work of the job is kept when this notice ends */
   int64_t unkept_us;   /* time spent working since the attempt began, or since work was last kept in this attempt */
-  hr_amount unkept_milli_us; /* unkept_us, multiplied by the milli-GPUs at the time */
+  hr_amount unkept_milli_us; /* the GPU time in unkept_us, in milli-GPUs x microseconds */
   int64_t retry_us;          /* in phase HR__PHASE_BACKING_OFF: when the job tries again */
   uint32_t kills;            /* how many consecutive times the job was killed for lack of GPU memory */
 };
@@ -48,17 +48,17 @@ struct hr__engine_attempt {
 /* An asynchronous checkpoint that is being written. */
 struct hr__async_save {
   int64_t durable_us;             /* when it is complete; 0: none is being written */
-  int64_t progress_us, unkept_us; /* of the attempt, when it began */
+  int64_t progress_us, unkept_us; /* of the attempt, when the checkpoint began */
   hr_amount unkept_milli_us;
 };
 
-/* The accounts of jobs that were disturbed: they were stopped, or did something else than work. A job that ran once and
-   only worked has none, because its account follows from its start and end. There is always room for the accounts of
-   all running jobs. Account 0 belongs to no job; all its members are 0. */
+/* The accounts of disturbed jobs, which were stopped or had a phase other than HR__PHASE_WORKING. A job that ran once
+   and only worked has none, because its account follows from its start and end. There is always room for the accounts
+   of all running jobs. Account 0 belongs to no job; all its members are 0. */
 struct hr__accounts {
   struct hr_job_accounting *rows;
   uint32_t count, capacity;
-  uint32_t unused;   /* the first unused account; its member `attempts` is the next one; 0: none */
+  uint32_t unused;   /* first of a linked list of unused accounts, linked by their member `attempts`; 0: none */
   uint32_t n_unused; /* number of unused accounts */
   uint32_t reserved; /* number of running jobs without an account */
 };
@@ -67,7 +67,7 @@ struct hr__accounts {
 struct hr__clean_work {
   int64_t kept_us, kept_time_us;
   hr_amount kept_milli_us;
-  bool is_set, is_found; /* is_found: the job returns to it when it is stopped */
+  bool is_set, is_found; /* is_found: the corruption was detected; when the job stops, it returns to this work */
 };
 
 /* A series of checkpoints of a running job that emit no events (see attempts.c). A period consists of work and a
@@ -78,7 +78,8 @@ struct hr__checkpoint_series {
   int64_t left;              /* the number of periods that are not complete yet */
 };
 
-/* The shared storage of a pool (see checkpoints.c). Service is in units of 2^-10 MiB x microseconds per second. */
+/* The shared storage of a pool (see checkpoints.c). A service is a rate multiplied by a time, in units of
+   2^-10 MiB per second x microseconds. */
 __extension__ typedef unsigned __int128 hr__service;
 struct hr__storage {
   uint64_t mib_s;

@@ -6,8 +6,8 @@
  * Layout: a tournament tree has the ends of the iterations of all replicas; if ends are equal, the replica with the
  * lowest number is first. Order at one instant: changes of replicas, arrivals, then ends of iterations. With
  * `orca-splitwise`, ends precede arrivals, as in splitwise-sim. A replica without work starts an iteration as soon as a
- * request arrives, with all requests of that instant. A replica runs several iterations of an unchanged batch as one
- * event; an arrival that can join ends them earlier. If no replica is ready, requests wait at the router.
+ * request arrives, with all requests of that instant. Several iterations of an unchanged batch are one event, which
+ * ends earlier if a request arrives that can join the batch. If no replica is ready, requests wait at the router.
  *
  * Invariant: `n_outstanding` is the sum of `outstanding` of all replicas and of the requests at the router.
  */
@@ -26,7 +26,7 @@ static int64_t ticks_of(const struct hr__service_run *service, int64_t us) {
   return HR__TICKS(us - service->origin_us);
 }
 
-/* A time of replicas with phases, rounded down. */
+/* Converts a time of replicas with phases (see disaggregated.h) to ticks, rounded down. */
 static int64_t phase_ticks(const struct hr__service_run *service, double ms) {
   return (int64_t)floor((ms * 1000 - (double)service->origin_us) * (double)(INT64_C(1) << HR__TICK_BITS));
 }
@@ -43,7 +43,8 @@ static bool ends_first(const struct hr__service_run *service) {
   return service->spec->engine == HR_SERVICE_ORCA_SPLITWISE;
 }
 
-/* The ring of sequences and the queues have room for at most twice as many requests as are in them. */
+/* The arrays for sequences and queues grow by a factor of 2. So they may have room for twice as many requests as they
+   contain. */
 _Static_assert(2 * (sizeof(struct hr__sequence) + sizeof(uint32_t)) <= 64, "a live request takes too much memory");
 
 /* ---- Sequences -------------------------------------------------------------------------------------- */
@@ -77,7 +78,8 @@ static bool make_sequence(struct hr__service_run *service, uint32_t id, uint32_t
   return true;
 }
 
-/* A request has arrived at a replica that repeats its batch: the batch changes at the end of the present iteration. */
+/* Ends the iterations of an unchanged batch after the present one, because the batch may change: a request has arrived
+   at the replica or has left its queue. `after`: see hr__replica_cut(). */
 static void cut(struct hr__service_run *service, uint32_t number, bool after) {
   struct hr__replica *replica = &service->replicas[number];
   hr__replica_cut(replica, service->now_ticks, after);
@@ -113,7 +115,7 @@ static void assign(struct hr__service_run *service, uint32_t id, bool is_new) {
   service->outstanding[number]++;
   service->tokens[number] += sequence->unstarted;
   if (replica->end_ticks != HR_NEVER_US) {
-    /* requests that already wait still cannot be admitted, but a request before them may be admitted */
+    /* the waiting requests still do not fit into the batch, but the new request may fit if it is before them */
     const bool may_join = replica->is_open || hr__queue_at(&replica->waiting, 0) == id;
     if (replica->n_repeats > 1 && may_join) cut(service, number, ends_first(service));
   } else {
@@ -136,7 +138,7 @@ static void arrive(struct hr__service_run *service, uint32_t id) {
   result->scheduled_us[id] = result->first_token_us[id] = result->end_us[id] = HR_NEVER_US;
   result->state[id] = HR_REQUEST_UNFINISHED;
   service->wants_replica |= service->n_ready == 0;
-  service->idle_ticks = service->now_ticks; /* also if the request goes to another service */
+  service->idle_ticks = service->now_ticks; /* a request that goes to another service counts, too */
   if (hr__is_limited(service->spec) && !hr__service_admits(service, id)) return;
   if (service->n_ready) {
     assign(service, id, true);
@@ -149,7 +151,8 @@ static void arrive(struct hr__service_run *service, uint32_t id) {
   service->n_held += service->n_ready == 0;
 }
 
-/* Estimates when a replica that begins iterations will have got another request (certainly, or very likely). */
+/* Returns a time by which a replica that begins iterations will have received another request. This is certain if only
+   one replica is ready; otherwise it is very likely. */
 static int64_t horizon_ticks(const struct hr__service_run *service) {
   const uint64_t ahead = service->n_ready > 1 ? (uint64_t)4 * service->n_ready : 0, id = service->next + ahead;
   const struct hr_service_requests *requests = service->requests;
@@ -183,7 +186,7 @@ static void begin_touched(struct hr__service_run *service) {
   service->n_touched = 0;
 }
 
-/* The moving mean of the time from the first iteration to the end of a request. */
+/* Updates the moving mean of the time that requests take from their first iteration to their end. */
 static void learn(struct hr__service_run *service, uint32_t id) {
   enum { WEIGHT = 16 };
   const int64_t us = service->result->end_us[id] - service->result->scheduled_us[id];
@@ -191,7 +194,7 @@ static void learn(struct hr__service_run *service, uint32_t id) {
   service->mean_us += (us - service->mean_us) / WEIGHT;
 }
 
-/* A request is complete; its end is in the result. */
+/* Completes a request. Its end must already be in the result. */
 static void complete(struct hr__service_run *service, uint32_t id) {
   service->result->state[id] = HR_REQUEST_COMPLETED;
   count_outstanding(service, -1);
@@ -229,7 +232,7 @@ static void end(struct hr__service_run *service) {
   begin(service, number);
 }
 
-/* The next request that arrives. */
+/* The time at which the next request arrives. */
 static inline int64_t next_arrival_us(const struct hr__service_run *service) {
   if (service->n_feeds) return hr__feeds_next_us(service);
   return service->next < service->requests->count ? service->requests->arrival_us[service->next] : HR_NEVER_US;
@@ -275,14 +278,14 @@ static void drop(struct hr__service_run *service, uint32_t id) {
   }
 }
 
-/* The requests that leave at one instant. */
+/* Drops the requests that time out at an instant. */
 static void time_out(struct hr__service_run *service, int64_t at_us) {
   service->now_ticks = ticks_of(service, at_us);
   while (hr__service_timeout_us(service) == at_us) drop(service, service->oldest);
   begin_touched(service);
 }
 
-/* The next event of a service without phases. */
+/* The time of the next event of a service without phases, in ticks. */
 static int64_t next_ticks(struct hr__service_run *service) {
   const int64_t arrival_us = next_arrival_us(service), timeout_us = hr__service_timeout_us(service);
   const int64_t fixed_us = arrival_us < timeout_us ? arrival_us : timeout_us;
@@ -315,7 +318,7 @@ static void advance_to(struct hr__service_run *service, int64_t until_ticks) {
   }
 }
 
-/* The same for replicas with phases; their times are floating-point numbers. */
+/* Does the same as advance_to() for replicas with phases, whose times are floating-point numbers. */
 static void advance_phases(struct hr__service_run *service, double until_us) {
   for (;;) {
     const int64_t arrival_us = next_arrival_us(service), timeout_us = hr__service_timeout_us(service);
@@ -338,7 +341,7 @@ static void advance_phases(struct hr__service_run *service, double until_us) {
   }
 }
 
-/* The next event of a service, in microseconds. */
+/* The time of the next event of a service, in microseconds. */
 static double next_event_us(struct hr__service_run *service) {
   const int64_t ticks = next_ticks(service);
   double event_us = (double)INFINITY;
@@ -347,7 +350,8 @@ static double next_event_us(struct hr__service_run *service) {
   return service->phases ? fmin(event_us, hr__phases_next_ms(service->phases) * 1000) : event_us;
 }
 
-/* Handles the events of services that can spill over in a circle, each at its time. */
+/* Handles the events of all services of a circle in the order of time. Services form a circle if the spill-over links
+   from each of them lead back to it. */
 static void advance_circle(const struct hr__spill_links *links, int64_t until_us) {
   for (;;) {
     struct hr__service_run *first = NULL;
@@ -395,7 +399,7 @@ void hr__service_advance(struct hr__service_run *service, int64_t until_us) {
 
 /* ---- Replicas with phases ---------------------------------------------------------------------------- */
 
-/* The first iteration of a request; its time is in the result. */
+/* Called when a request begins its first iteration. The time is already in the result. */
 static void on_phase_begins(void *context, uint32_t id) {
   struct hr__service_run *service = context;
   (void)id;
@@ -483,7 +487,7 @@ void hr__service_drain(struct hr__service_run *service, uint32_t number) {
   hr__service_note_cold(service, service->now_ticks);
 }
 
-/* The requests of a replica go back to the router. */
+/* Kills a replica without phases, and returns its requests to the router. */
 static void empty(struct hr__service_run *service, uint32_t number) {
   struct hr__replica *replica = &service->replicas[number];
   const uint64_t before = replica->recomputed_tokens;

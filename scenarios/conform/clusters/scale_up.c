@@ -18,7 +18,7 @@ static uint32_t all_of(uint32_t *kept, uint32_t n) {
   return n;
 }
 
-/* Options with room for their scores and the indices that are kept. */
+/* The options of an expander, with arrays for their scores and for the indices of those that the expander keeps. */
 struct options {
   struct hr__ca_option *at;
   double *scores;
@@ -34,7 +34,7 @@ static bool make_options(struct hr__cluster_case *self, uint32_t n, struct optio
   return options->at && options->scores && options->kept;
 }
 
-/* The name of an option: a text, or its member "group". */
+/* Returns the name of an option. An option is a text, which is its name, or an object with its name in "group". */
 static const char *option_name(const cJSON *list, uint32_t at) {
   const cJSON *item = cJSON_GetArrayItem(list, (int)at);
   return cJSON_IsString(item) ? item->valuestring : hr__case_text(item, "group", "");
@@ -80,7 +80,7 @@ static void run_least_waste(struct hr__cluster_case *self) {
   check_scores(self, list, &options);
 }
 
-/* Expanders that look at one number of each option. */
+/* Runs a case of an expander that compares one number of each option: of nodes or of pods. */
 static void run_counted(struct hr__cluster_case *self, const char *name, enum hr__ca_expander expander) {
   struct options options;
   uint32_t at = 0;
@@ -105,7 +105,7 @@ static void run_most_pods(struct hr__cluster_case *self) {
   run_counted(self, "pod_counts", HR__CA_MOST_PODS);
 }
 
-/* Keeps the options with a text in their name. */
+/* A filter that keeps the options whose names contain `text`. */
 struct substring {
   const cJSON *options;
   const char *text;
@@ -132,7 +132,7 @@ static void run_chain(struct hr__cluster_case *self) {
     filters[i] = (struct hr__ca_filter){keep_substring, &substrings[i]};
   }
   uint32_t n = hr__ca_chain(filters, n_filters, options.kept, all_of(options.kept, options.n));
-  if (n > 1) { // the rest goes to the fallback
+  if (n > 1) { // several options remain: the fallback selects
     const struct substring fallback = {list, hr__case_text(self->input, "fallback_first_with_substring", "")};
     n = keep_substring(&fallback, options.kept, n);
   }
@@ -175,8 +175,9 @@ static void run_price(struct hr__cluster_case *self) {
 
 enum { MAX_PATTERN = 400 };
 
-/* Writes a pattern in the syntax of Go as an extended regular expression of POSIX: classes such as \\d, groups that are
-   not captured, and lazy repetitions, which match in the same names. Sets `flags`. Returns false if it is too long. */
+/* Converts a regular expression of Go to an extended regular expression of POSIX, and sets `flags` for regcomp().
+   Classes such as \\d become bracket expressions, and groups that are not captured become groups. Lazy repetitions
+   become greedy ones, which match the same names. Returns false if the result is too long. */
 static bool to_posix(const char *pattern, char posix[MAX_PATTERN], int *flags) {
   static const char *const classes[][2] = {{"\\d", "[0-9]"},
                                            {"\\D", "[^0-9]"},
@@ -392,15 +393,15 @@ static bool is_node(const cJSON *item) {
   return hr__case_get(item, "cpu_m") || hr__case_get(item, "node");
 }
 
-/* Returns the first of the nodes outside all groups that a member of the input states: one node, a list of them, or an
-   object of them. NULL: none. */
+/* Nodes outside all groups are members of the input, alone or in a list or an object of nodes. Returns the first such
+   node in `member`; NULL: it has none. */
 static const cJSON *first_outside(const cJSON *member) {
   if (strcmp(member->string, "pending") == 0 || strcmp(member->string, "groups") == 0) return NULL;
   if (cJSON_IsObject(member) && is_node(member)) return member;
   return (cJSON_IsArray(member) || cJSON_IsObject(member)) && is_node(member->child) ? member->child : NULL;
 }
 
-/* Reads groups, then nodes outside all groups, which are groups that do not grow. */
+/* Reads the groups, and then the nodes outside all groups. These nodes become groups of fixed size. */
 static bool read_groups(struct hr__cluster_case *self, struct hr__ca_scale_up *scale_up) {
   const cJSON *member, *item;
   uint32_t n = hr__case_count(self->input, "groups");
@@ -419,7 +420,7 @@ static bool read_groups(struct hr__cluster_case *self, struct hr__ca_scale_up *s
   return true;
 }
 
-/* Sets a limit that a name such as max_cores or quotas_mem_MiB states. */
+/* Sets the limit of the resource that `name` contains, in the unit that it contains: max_cores, quotas_mem_MiB, ... */
 static void set_limit(struct hr__node_amounts *limit, const char *name, const cJSON *value) {
   const int64_t number = hr__case_value_whole(value, INT64_MAX);
   if (number == INT64_MAX) return;
@@ -446,7 +447,7 @@ static bool read_quotas(struct hr__cluster_case *self, struct hr__ca_scale_up *s
     if (strncmp(member->string, "quota", 5) == 0 && cJSON_IsObject(member)) cJSON_ArrayForEach(item, member) {
         struct hr__ca_quota *quota = &quotas[scale_up->n_quotas++];
         *quota = unlimited;
-        quota->group = hr__position_of(groups, item->string); // another name: all groups
+        quota->group = hr__position_of(groups, item->string); // HR__CA_ALL_GROUPS if no group has this name
         set_limit(&quota->limit, member->string, item);
       }
   }
@@ -484,7 +485,7 @@ static void check_pods(struct hr__cluster_case *self, const struct hr__ca_scale_
   hr__check_json(self, name, names, HR__COMPARE_SETS, 0);
 }
 
-/* The limit that refused a group, in the words of the case. */
+/* Checks which limit refused a group. The text of the case need only contain a word for this limit. */
 static void check_refusal(struct hr__cluster_case *self, const struct hr__ca_scale_up *scale_up) {
   static const char *const words[][2] = {[HR__CA_NODE_COUNT] = {"node count", "nodes"},
                                          [HR__CA_CPU_QUOTA] = {"cores", "cpu"},
@@ -524,7 +525,7 @@ static void run_scale_up(struct hr__cluster_case *self) {
   hr__ca_find_options(&scale_up);
   uint32_t chosen = hr__position_of(hr__case_get(self->input, "groups"), hr__case_text(self->input, "chosen", NULL));
   for (uint32_t i = scale_up.n_groups; chosen == UINT32_MAX && i > 0; i--)
-    if (scale_up.groups[i - 1].option_nodes > 0) chosen = i - 1; // the case states no choice: the first option
+    if (scale_up.groups[i - 1].option_nodes > 0) chosen = i - 1; // without a choice in the case: the last option
   if (chosen != UINT32_MAX && scale_up.groups[chosen].option_nodes > 0) hr__ca_grow(&scale_up, chosen);
   check_scale_up(self, &scale_up);
 }
