@@ -524,8 +524,8 @@ static void run_scale_up(struct hr__cluster_case *self) {
   if (!read_groups(self, &scale_up) || !read_quotas(self, &scale_up) || !read_pending(self, &scale_up)) return;
   hr__ca_find_options(&scale_up);
   uint32_t chosen = hr__position_of(hr__case_get(self->input, "groups"), hr__case_text(self->input, "chosen", NULL));
-  for (uint32_t i = scale_up.n_groups; chosen == UINT32_MAX && i > 0; i--)
-    if (scale_up.groups[i - 1].option_nodes > 0) chosen = i - 1; // without a choice in the case: the last option
+  for (uint32_t i = 0; chosen == UINT32_MAX && i < scale_up.n_groups; i++)
+    if (scale_up.groups[i].option_nodes > 0) chosen = i; /* the case states no choice: the first option */
   if (chosen != UINT32_MAX && scale_up.groups[chosen].option_nodes > 0) hr__ca_grow(&scale_up, chosen);
   check_scale_up(self, &scale_up);
 }
