@@ -171,7 +171,7 @@ case_schedules_without_effect() {
   put_disaggregated '"policy": "schedule", "max": 5, "interval_s": 15, "period_s": 604800,
     "steps": [{"at_s": 0, "replicas": 2}, {"at_s": 300, "replicas": 4}]'
   ulimit -t 5
-  for services in 1 2; do
+  for _ in one two; do
     try 1 run s.json --check
     says stderr 'no request of a service was completed'
     matches stderr '^warning: the run was stopped after 7 days with [0-9]+ unfinished jobs'

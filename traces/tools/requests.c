@@ -117,16 +117,16 @@ static double limited_mean(const struct hr_token_law *law, double x) {
 
 /* The sum of P(N > n) over all n from 0 for the number N of tokens, which is rounded and has bounds. Of large numbers,
    the sum is an integral, by the midpoint rule. */
-static double log_normal_mean(const struct hr_token_law *law, double min, double max) {
+static double log_normal_mean(const struct hr_token_law *law, uint32_t min, uint32_t max) {
   enum { N_SUMMED = 4096 };
-  const double summed = fmin(max, min + N_SUMMED);
+  const uint32_t summed = max - min > N_SUMMED ? min + N_SUMMED : max;
   double mean = min;
-  for (double n = min; n < summed; n++) mean += tail(law, n + 0.5);
+  for (uint32_t n = min; n < summed; n++) mean += tail(law, n + 0.5);
   return summed < max ? mean + limited_mean(law, max) - limited_mean(law, summed) : mean;
 }
 
 double hr_token_law_mean(const struct hr_token_law *law) {
-  const double min = fmax(law->min, 1), max = law->max ? law->max : max_tokens;
+  const uint32_t min = law->min ? law->min : 1, max = law->max ? law->max : (uint32_t)max_tokens;
   if (law->kind == HR_TOKENS_LOG_NORMAL) return log_normal_mean(law, min, max);
   if (law->kind == HR_TOKENS_FIXED || law->mean <= 1) return fmin(fmax(floor(law->mean + 0.5), min), max);
   const double more = log1p(-1 / law->mean); /* P(more than n) = exp(more x n) */
