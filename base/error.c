@@ -92,9 +92,7 @@ static char folded(char letter) {
   return letter >= 'A' && letter <= 'Z' ? (char)(letter - 'A' + 'a') : letter;
 }
 
-/* Returns the edit distance with transpositions of adjacent letters (optimal string alignment). Case is ignored.
-   Returns SIZE_MAX if one of the words is too long. */
-static size_t edit_distance(const char *a, const char *b) {
+size_t hr__edit_distance(const char *a, const char *b) {
   size_t n = strlen(a), m = strlen(b);
   if (n > MAX_WORD_BYTES || m > MAX_WORD_BYTES) return SIZE_MAX;
   size_t row[3][MAX_WORD_BYTES + 1];
@@ -122,7 +120,7 @@ const char *hr_nearest_word(const char *word, const char *const *words) {
   const char *nearest = NULL;
   size_t smallest = SIZE_MAX;
   for (; *words; words++) {
-    size_t distance = edit_distance(word, *words);
+    size_t distance = hr__edit_distance(word, *words);
     if (distance < smallest) {
       smallest = distance;
       nearest = *words;

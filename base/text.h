@@ -50,6 +50,10 @@ const char *hr__usd_text(int64_t uusd, char *buffer);
 /* Formats a duration: "0 s", "1.25 s", "4 min 10 s", "3 h 12 min", "12 d 3 h". */
 const char *hr__duration_text(double seconds, char *buffer);
 
+/* Returns the edit distance of two words with transpositions of adjacent letters (optimal string alignment). Case is
+   ignored. Returns SIZE_MAX if a word has more than 63 bytes. */
+size_t hr__edit_distance(const char *a, const char *b);
+
 /* Returns a copy of a text in valid UTF-8. A text that is not valid UTF-8 is read as Latin-1. The caller frees the
    copy. Returns NULL if memory is exhausted. */
 char *hr__utf8_copy(const char *text);

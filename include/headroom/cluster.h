@@ -348,6 +348,9 @@ struct hr_cluster_spec {
   /* the autoscaler of the elastic pools (headroom/unstable/autoscaling.h), from malloc; NULL: the policy requests their
      nodes, or all available nodes are requested */
   struct hr_autoscaler_spec *autoscaler;
+  /* all known names of GPU types, for messages about types that no pool has: "NAME=TYPE", separated by '|', from
+     malloc. A type is in the list with its own name. NULL: names are unknown */
+  char *gpu_vocabulary;
 };
 
 /* The maximum number of clients of a GPU with MPS, from NVIDIA's documentation for Volta and later. */

@@ -273,6 +273,8 @@ static enum hr_status name_gpus(struct hr__builder *builder) {
     cluster->pools[i].gpu_names = hr_catalog_gpu_names(builder->catalog, type->name);
     if (!cluster->pools[i].gpu_names) status = hr__build_no_memory(builder);
   }
+  if (status == HR_OK) cluster->gpu_vocabulary = hr_catalog_gpu_vocabulary(builder->catalog);
+  if (status == HR_OK && !cluster->gpu_vocabulary) status = hr__build_no_memory(builder);
   return status;
 }
 

@@ -106,19 +106,60 @@ static const char **gpu_names(const struct hr_catalog *catalog) {
   return names;
 }
 
+/* Finds the GPU type, or the name of a GPU type, that is most similar to an unknown name; NULL: none is similar. */
+static enum hr_status nearest_gpu(const struct hr_catalog *catalog, const char *name, const char **nearest) {
+  const char **known = calloc(catalog->n_gpus + catalog->n_gpu_names + 1, sizeof *known);
+  bool same_model;
+  if (!known) return HR_NO_MEMORY;
+  for (size_t i = 0; i < catalog->n_gpus; i++) known[i] = catalog->gpus[i].name;
+  for (size_t i = 0; i < catalog->n_gpu_names; i++) known[catalog->n_gpus + i] = catalog->gpu_names[i].name;
+  *nearest = hr__gpu_name_nearest(name, strlen(name), known, &same_model);
+  free(known);
+  return HR_OK;
+}
+
+/* Reports an unknown GPU type with the types that have the name `similar`, or that begin with it if it is a family. */
+static enum hr_status fail_near(const struct hr_catalog *catalog, const char *name, const char *similar,
+                                struct hr_error *error) {
+  const struct hr_gpu_type *type = hr_catalog_gpu_named(catalog, similar);
+  char names[MAX_NAMES * 62 + 40];
+  if (type) return hr_fail(error, HR_BAD_INPUT, "GPU type '%.60s' is unknown; did you mean '%s'?", name, type->name);
+  const char **known = gpu_names(catalog);
+  if (!known) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  size_t count = list_names(similar, known, names, sizeof names);
+  free(known);
+  return hr_fail(error, HR_BAD_INPUT, "GPU type '%.60s' is unknown; similar: %s", name, count ? names : similar);
+}
+
 enum hr_status hr_catalog_gpu(const struct hr_catalog *catalog, const char *name, const struct hr_gpu_type **gpu,
                               struct hr_error *error) {
+  const char *nearest = NULL;
   *gpu = find_gpu(catalog, name);
   if (*gpu) return HR_OK;
-  const struct hr_gpu_type *named = hr_catalog_gpu_named(catalog, name);
-  if (named) return hr_fail(error, HR_BAD_INPUT, "GPU type '%.60s' is unknown; did you mean '%s'?", name, named->name);
-  return fail_among(error, "GPU type", name, gpu_names(catalog));
+  if (hr_catalog_gpu_named(catalog, name)) return fail_near(catalog, name, name, error);
+  const char **known = gpu_names(catalog);
+  char names[1];
+  if (!known || list_names(name, known, names, sizeof names) > 0) return fail_among(error, "GPU type", name, known);
+  free(known);
+  if (nearest_gpu(catalog, name, &nearest) != HR_OK) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  return nearest ? fail_near(catalog, name, nearest, error) : fail_among(error, "GPU type", name, gpu_names(catalog));
+}
+
+/* Returns the type whose own name has the key, such as V100 for "gpu:v100"; NULL if none. */
+static const struct hr_gpu_type *find_key(const struct hr_catalog *catalog, const char *key) {
+  char other[HR__GPU_KEY_BYTES];
+  for (size_t i = 0; i < catalog->n_gpus; i++)
+    if (hr__gpu_name_key(catalog->gpus[i].name, strlen(catalog->gpus[i].name), other) && strcmp(other, key) == 0)
+      return &catalog->gpus[i];
+  return NULL;
 }
 
 const struct hr_gpu_type *hr_catalog_gpu_named(const struct hr_catalog *catalog, const char *name) {
   const struct hr_gpu_type *found = find_gpu(catalog, name);
   char key[HR__GPU_KEY_BYTES], other[HR__GPU_KEY_BYTES];
   if (found || !hr__gpu_name_key(name, strlen(name), key)) return found;
+  found = find_key(catalog, key);
+  if (found) return found;
   for (size_t i = 0; i < catalog->n_gpu_names; i++) {
     const struct hr_gpu_name *row = &catalog->gpu_names[i];
     hr__gpu_name_key(row->name, strlen(row->name), other);
@@ -158,13 +199,32 @@ char *hr_catalog_gpu_names(const struct hr_catalog *catalog, const char *gpu) {
   return names;
 }
 
+char *hr_catalog_gpu_vocabulary(const struct hr_catalog *catalog) {
+  size_t bytes = 1, used = 0;
+  for (size_t i = 0; i < catalog->n_gpus; i++) bytes += 2 * strlen(catalog->gpus[i].name) + 2;
+  for (size_t i = 0; i < catalog->n_gpu_names; i++)
+    bytes += strlen(catalog->gpu_names[i].name) + strlen(catalog->gpu_names[i].gpu) + 2;
+  char *text = calloc(1, bytes);
+  for (size_t i = 0; text && i < catalog->n_gpus; i++)
+    used += (size_t)snprintf(text + used, bytes - used, "%s%s=%s", used ? "|" : "", catalog->gpus[i].name,
+                             catalog->gpus[i].name);
+  for (size_t i = 0; text && i < catalog->n_gpu_names; i++)
+    used += (size_t)snprintf(text + used, bytes - used, "%s%s=%s", used ? "|" : "", catalog->gpu_names[i].name,
+                             catalog->gpu_names[i].gpu);
+  return text;
+}
+
 enum hr_status hr__catalog_check_spelling_gpu(const struct hr_catalog *catalog, const char *name,
                                               struct hr_error *error) {
+  const struct hr_gpu_type *type;
+  const char *nearest = NULL;
   if (find_gpu(catalog, name)) return HR_OK;
   const char **known = gpu_names(catalog);
-  if (!known || is_near(name, known)) return fail_among(error, "GPU type", name, known);
+  char names[1];
+  bool is_abbreviated = known && strlen(name) >= MIN_ABBREVIATION && list_names(name, known, names, sizeof names) > 0;
   free(known);
-  return HR_OK;
+  if (!known || nearest_gpu(catalog, name, &nearest) != HR_OK) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  return is_abbreviated || nearest ? hr_catalog_gpu(catalog, name, &type, error) : HR_OK;
 }
 
 enum hr_status hr_catalog_mig(const struct hr_catalog *catalog, const char *gpu, const struct hr_mig_type **type,

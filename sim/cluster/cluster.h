@@ -11,7 +11,7 @@
 #include "headroom/policy.h"
 #include "headroom/trace.h"
 
-/* ---- Names of GPU types (accepts.c) -------------------------------------------------------------------- */
+/* ---- Names of GPU types (gpu_names.c) ------------------------------------------------------------------ */
 
 /* Names of GPU types. The same type has different names in Slurm ("gpu:a100"), Kubernetes ("NVIDIA-A100-SXM4-80GB"),
    clouds ("nvidia-tesla-t4") and nvidia-smi ("Tesla V100-SXM2-16GB"). */
@@ -27,6 +27,12 @@ size_t hr__gpu_name_key(const char *name, size_t length, char key[HR__GPU_KEY_BY
    pool has exactly the requested type, ignoring case, the type selects the pools of this type only. Otherwise it
    selects the pools that have a type or another name (`gpu_names`) with the same key. */
 void hr__gpu_names_select(const struct hr_cluster_spec *cluster, const char *list, uint8_t *set);
+
+/* Returns the name of the NULL-terminated list `known` that is most similar to an unknown name of `length` bytes; NULL
+   if none is similar. Keys are compared, and "O" is equal to "0", "I" and "L" to "1". If several are equally similar,
+   the first is returned. Sets `same_model` to false if the digits of the model differ ("A10" and "A10G" are one model,
+   "A40" and "A30" are not), so that the name may be that of another product. */
+const char *hr__gpu_name_nearest(const char *name, size_t length, const char *const *known, bool *same_model);
 
 /* ---- Speeds (speeds.c) --------------------------------------------------------------------------------- */
 

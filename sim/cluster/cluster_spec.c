@@ -91,6 +91,7 @@ void hr_cluster_spec_finish(struct hr_cluster_spec *spec) {
   free(spec->pools);
   free(spec->node_order);
   hr_autoscaler_spec_destroy(spec->autoscaler);
+  free(spec->gpu_vocabulary);
   *spec = (struct hr_cluster_spec){0};
 }
 

@@ -66,7 +66,33 @@ case_unknown_type() {
   says stderr "warning: 1 job requests GPU type 'A100-88', which no pool has (pools: A100-80); did you mean 'A100-80'?"
 }
 
-# Another product is no suggestion, however near its name is.
+# Each unknown name is reported with what is known about it, and a known type with the right remedy.
+case_names_and_remedies() {
+  scenario '' "$whole" >s.json
+  check() { # NAME NOTE DETAIL REMEDY
+    printf 'submit_s,duration_s,gpus,gpu_type\n0,10,1,A100-80\n0,10,1,%s\n' "$1" >t.csv
+    try 0 run s.json --trace t.csv
+    says stderr "warning: 1 job requests GPU type '$1', which no pool has (pools: A100-80)$2"
+    says stderr "requested: '$1' (1 job$3); pools have A100-80; remedy: $4"
+  }
+  local pool='add a pool of this type, or let these jobs accept other types' file="set the pool's 'gpu'"
+  check 'NVIDIA A100-SXM4-40GB' "; this is A100-40; $pool" '; this is A100-40' "$pool"
+  check 'Tesla V100-SXM2-32GB' "; this is V100-32; $pool" '; this is V100-32' "$pool"
+  check gpu:v100 "; this is V100 or V100-32; $pool" '; this is V100 or V100-32' "$pool"
+  check H100 "; $pool" '' "$pool"
+  check A10O "; did you mean 'A100'?" "; did you mean 'A100'?" "$file"
+  check rtx3090 "; the catalogue has no 'rtx3090'" "; the catalogue has no 'rtx3090'" "$file"
+  check A40 "; the catalogue has no such type; nearest: 'A30'" "; the catalogue has no such type; nearest: 'A30'" "$file"
+  check 'A40|H100' "; this is H100; $pool" '; this is H100' "$pool"
+  # The 32 GB boards are a type of their own. A name without the memory accepts both.
+  scenario '' '{ "name": "v", "gpu": "V100-32", "nodes": 1, "gpus_per_node": 8 }' >v.json
+  printf 'submit_s,duration_s,gpus,gpu_type,gpu_mem_gb\n0,10,1,gpu:v100,\n0,10,1,V100,30\n0,10,1,Tesla V100-SXM2-32GB,\n' >t.csv
+  try 0 run v.json --trace t.csv
+  says stdout '3 submitted, 3 completed, 0 rejected'
+  printf 'submit_s,duration_s,gpus,gpu_type\n0,10,1,Tesla V100-SXM2-16GB\n' >t.csv
+  try 1 run v.json --trace t.csv
+}
+
 # validate prints the notes of run that are known before the run.
 case_validate_has_notes_of_run() {
   more='"quotas": { "tenants": [ { "tenant": "team-a", "guaranteed_gpus": 4 } ] },
@@ -102,6 +128,7 @@ case_deadlines_ignore_speeds() {
   done
 }
 
+# Another product is no suggestion, however near its name is.
 case_no_other_product() {
   scenario '' "$whole" >s.json
   printf 'submit_s,duration_s,gpus,gpu_type\n0,10,1,H100\n0,10,1,A100-80\n' >t.csv
@@ -124,7 +151,7 @@ case_rejected() {
     is_empty stdout
     head -1 stderr | grep -qF 'warning: 3 of 100 jobs (3.0 %) can never run and are rejected; results are about' ||
       fail "$verb does not warn"
-    says stderr "no-such-gpu-type, 2 jobs: no pool has an acceptable GPU type; requested: 'H20' (2 jobs"
+    says stderr "no-such-gpu-type, 2 jobs: no pool has an acceptable GPU type; requested: 'H20' (2 jobs; the catalogue has no such type; nearest: 'H200')"
     says stderr "pools have A100-80; remedy: set the pool's 'gpu'"
     says stderr 'too-large, 1 job: more GPUs requested than any acceptable pool has; remedy:'
   done
@@ -152,7 +179,7 @@ END
     echo '50,10,1,H20'; } >t.csv
   try 0 plan p.json --trace t.csv --quiet
   head -1 stderr | grep -qF 'warning: 1 of 41 jobs (2.4 %) can never run and is rejected' || fail "plan does not warn"
-  says stderr "requested: 'H20' (1 job); pools have T4; remedy:"
+  says stderr "requested: 'H20' (1 job; the catalogue has no such type; nearest: 'H200'); pools have T4; remedy:"
   sed -i 's/T4$/H20/' t.csv
   try 1 plan p.json --trace t.csv --quiet
   says stderr 'warning: 41 of 41 jobs (100.0 %) can never run'

@@ -74,6 +74,36 @@ static void selections(void) {
   CU_ASSERT(!set[0] && !set[1] && set[3]);
 }
 
+static void nearest_names(void) {
+  static const char *const known[] = {"A100-80", "RTX-4090", "H100", "A100",           "A10G",
+                                      "A30",     "L4",       "L40S", "A100-SXM4-40GB", NULL};
+  static const struct {
+    const char *name, *nearest;
+    bool same_model;
+  } cases[] = {{"A10O", "A100", true},
+               {"a1OO", "A100", true},
+               {"A100-88", "A100-80", true},
+               {"NVIDIA A100-SXM4-40G", "A100-SXM4-40GB", true},
+               {"rtx4O90", "RTX-4090", true},
+               {"rtx3090", "RTX-4090", false},
+               {"A40", "A30", false},
+               {"L40", "L40S", true},
+               {"LA", NULL, true},
+               {"H100-SXM9-96GB", "H100", true},
+               {"B100", NULL, true},
+               {"P100", NULL, true},
+               {"gpu", NULL, true},
+               {"", NULL, true},
+               {"h1000", "H100", false},
+               {"MI300X", NULL, true}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    bool same_model;
+    const char *nearest = hr__gpu_name_nearest(cases[i].name, strlen(cases[i].name), known, &same_model);
+    CU_ASSERT_STRING_EQUAL(nearest ? nearest : "none", cases[i].nearest ? cases[i].nearest : "none");
+    if (nearest) CU_ASSERT_EQUAL(same_model, cases[i].same_model);
+  }
+}
+
 /* ---- MIG instances, shares and whole GPUs ---- */
 
 enum { JOBS = 4, WHOLE_POOL = 0, MIG_POOL = 1 };
@@ -172,5 +202,5 @@ static void instances_are_preferred(void) {
   CU_ASSERT_EQUAL(both.pool[3], WHOLE_POOL);
 }
 
-TEST_MAIN("accepted_pools", TEST(keys), TEST(selections), TEST(mig_is_not_replaced), TEST(fallback_allows_replacement),
-          TEST(instances_are_preferred))
+TEST_MAIN("accepted_pools", TEST(keys), TEST(selections), TEST(nearest_names), TEST(mig_is_not_replaced),
+          TEST(fallback_allows_replacement), TEST(instances_are_preferred))

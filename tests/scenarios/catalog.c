@@ -65,6 +65,34 @@ static void names_mean_types(void) {
                {"nvidia-a100-80gb", "A100-80"},
                {"nvidia-tesla-t4", "T4"},
                {"Tesla V100-SXM2-16GB", "V100"},
+               {"Tesla V100-SXM2-32GB", "V100-32"},
+               {"Tesla-V100-SXM2-32GB", "V100-32"},
+               {"Tesla V100-SXM3-32GB", "V100-32"},
+               {"Tesla V100-PCIE-32GB", "V100-32"},
+               {"gpu:tesla_v100-sxm2-32gb:4", "V100-32"},
+               {"V100-32GB", "V100-32"},
+               {"gpu:v100l", "V100-32"},
+               {"nvidia-tesla-v100", "V100"},
+               {"gpu:v100:8", "V100"},
+               {"Tesla V100-PCIE-16GB", "V100"},
+               {"V100-16GB", "V100"},
+               {"nvidia-tesla-p100", "P100"},
+               {"Tesla P100-SXM2-16GB", "P100"},
+               {"NVIDIA-A100-SXM4-40GB", "A100-40"},
+               {"gres/gpu:a100_80:2", "A100-80"},
+               {"NVIDIA_A100_40G", "A100-40"},
+               {"gpu:a100l", "A100-80"},
+               {"NVIDIA A10G", "A10G"},
+               {"NVIDIA-A10G-SHARED", "A10G"},
+               {"NVIDIA A30", "A30"},
+               {"NVIDIA L40S", "L40S"},
+               {"gpu:l40s:4", "L40S"},
+               {"NVIDIA-H100-80GB-HBM3", "H100"},
+               {"NVIDIA H100 PCIe", "H100"},
+               {"gpu:nvidia_h100_80gb_hbm3:8", "H100"},
+               {"NVIDIA H200", "H200"},
+               {"nvidia-b200", "B200"},
+               {"NVIDIA-B200", "B200"},
                {"gpu:h100", "H100"},
                {"gpu:h100:8", "H100"},
                {"gres/gpu:h100", "H100"},
@@ -93,6 +121,35 @@ static void names_mean_types(void) {
   struct hr_error error = {0};
   CU_ASSERT_EQUAL(hr_catalog_gpu(catalog, "H100-80", &type, &error), HR_BAD_INPUT);
   CU_ASSERT_STRING_EQUAL(error.text, "GPU type 'H100-80' is unknown; did you mean 'H100'?");
+}
+
+/* Every own name of a type means this type, so no other row may use it for another. */
+static void own_names_come_first(void) {
+  for (size_t i = 0; i < catalog->n_gpus; i++) {
+    char name[100];
+    snprintf(name, sizeof name, "gpu:%s:2", catalog->gpus[i].name);
+    CU_ASSERT_PTR_EQUAL(hr_catalog_gpu_named(catalog, name), &catalog->gpus[i]);
+  }
+}
+
+static void misspelt_names(void) {
+  static const struct {
+    const char *name, *message;
+  } cases[] = {{"A10O", "; similar: A100-40, A100-80"},
+               {"A1OO-8O", "; did you mean 'A100-80'?"},
+               {"A100-88", "; did you mean 'A100-80'?"},
+               {"Tesla V1O0-SXM2-32GB", "; did you mean 'V100-32'?"},
+               {"H10", "; did you mean 'H100'?"},
+               {"H2OO", "; did you mean 'H200'?"},
+               {"NVIDIA LA0S", "; did you mean 'L40S'?"},
+               {"rtx-4090", "; known: P100, "},
+               {"K80", "; known: P100, "}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const struct hr_gpu_type *type;
+    struct hr_error error = {0};
+    CU_ASSERT_EQUAL(hr_catalog_gpu(catalog, cases[i].name, &type, &error), HR_BAD_INPUT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, cases[i].message));
+  }
 }
 
 /* ---- GPU and instance types ------------------------------------------------------------------------- */
@@ -356,8 +413,8 @@ static void errors_suggest_similar_names(void) {
 }
 
 TEST_MAIN("scenarios_catalog", TEST(tables_are_read), TEST(rows_name_their_source), TEST(gpu_types_are_plausible),
-          TEST(names_mean_types), TEST(selected_gpu_types), TEST(mig_profiles_are_consistent),
-          TEST(selected_mig_profiles), TEST(instance_types_are_complete), TEST(prices_are_in_range),
-          TEST(spot_prices_are_not_above_on_demand), TEST(regions_have_a_base),
+          TEST(names_mean_types), TEST(own_names_come_first), TEST(misspelt_names), TEST(selected_gpu_types),
+          TEST(mig_profiles_are_consistent), TEST(selected_mig_profiles), TEST(instance_types_are_complete),
+          TEST(prices_are_in_range), TEST(spot_prices_are_not_above_on_demand), TEST(regions_have_a_base),
           TEST(the_most_specific_discount_is_used), TEST(presets_are_converted_to_models), TEST(advisor_bands),
           TEST(errors_suggest_similar_names))

@@ -46,10 +46,12 @@ static void gpus_are_added_and_replaced(void) {
              "\r\n"
              "300,46,A100-80,80,1935,312\r\n");
   struct hr_catalog *built_in = load(NULL), *with_user_rows = load(&(struct hr_catalog_files){.gpus = file});
-  const struct hr_gpu_type *type = NULL;
+  const struct hr_gpu_type *type = NULL, *replaced = NULL;
   CU_ASSERT_EQUAL(with_user_rows->n_gpus, built_in->n_gpus + 1);
+  CU_ASSERT_EQUAL_FATAL(hr_catalog_gpu(built_in, "A100-80", &replaced, NULL), HR_OK);
   CU_ASSERT_EQUAL_FATAL(hr_catalog_gpu(with_user_rows, "A100-80", &type, NULL), HR_OK);
-  CU_ASSERT_EQUAL(type - with_user_rows->gpus, 8); /* the row is at the index of the built-in row that it replaces */
+  /* the row is at the index of the built-in row that it replaces */
+  CU_ASSERT_EQUAL(type - with_user_rows->gpus, replaced - built_in->gpus);
   CU_ASSERT_EQUAL(type->tdp_w, 300);
   CU_ASSERT_EQUAL(type->nvlink_gb_s, HR_UNKNOWN_NUMBER);
   CU_ASSERT_STRING_EQUAL(type->status, "stated");

@@ -65,8 +65,8 @@ static enum hr_status query_region(void) {
 
 static void queries_report_no_memory(void) {
   CU_ASSERT_EQUAL_FATAL(hr_catalog_load(NULL, &loaded, NULL), HR_OK);
-  CU_ASSERT_EQUAL(starve(query_gpu), 1);
-  CU_ASSERT_EQUAL(starve(query_mig), 1);
+  CU_ASSERT_EQUAL(starve(query_gpu), 3);
+  CU_ASSERT_EQUAL(starve(query_mig), 3);
   CU_ASSERT_EQUAL(starve(query_instance), 1);
   CU_ASSERT_EQUAL(starve(query_preset), 1);
   CU_ASSERT_EQUAL(starve(query_provider), 1);

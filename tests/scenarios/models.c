@@ -137,7 +137,7 @@ static void errors_have_a_position(void) {
       {MODELS("\"reference\":\"V10\""),
        "s.json:2:13: the default 'catalogue' wants the FP16 TFLOPS of the reference "
        "type; say so in catalog.gpus_file, or take \"default\": \"same\": GPU type 'V10' "
-       "is unknown; did you mean 'V100'?"},
+       "is unknown; similar: V100, V100-32"},
       {MODELS(REFERENCE ",\"file\":\"no.csv\""), "no.csv: ..."},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -192,6 +192,9 @@ HR_API enum hr_status hr_catalog_check_gpu_name(const struct hr_catalog *catalog
 /* Returns all other names of a GPU type, separated by '|', for hr_pool_spec.gpu_names. The caller frees the text. If
    the type has no other name, the text is empty. Returns NULL if memory is exhausted. */
 HR_API char *hr_catalog_gpu_names(const struct hr_catalog *catalog, const char *gpu);
+/* Returns all names of all GPU types, for hr_cluster_spec.gpu_vocabulary. The caller frees the text. Returns NULL if
+   memory is exhausted. */
+HR_API char *hr_catalog_gpu_vocabulary(const struct hr_catalog *catalog);
 
 /* Finds the MIG profiles of a GPU type. Returns HR_BAD_INPUT if the type has no MIG. */
 HR_API enum hr_status hr_catalog_mig(const struct hr_catalog *catalog, const char *gpu, const struct hr_mig_type **type,
