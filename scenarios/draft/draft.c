@@ -158,13 +158,8 @@ static void put_cluster(struct hr__draft *draft, cJSON *scenario) {
           "GPUs in use if no job had to wait: %.0f on average; at most %.0f for 95 %% and %.0f for 99 %% of the time.",
           facts->mean_gpus, facts->p95_gpus, facts->p99_gpus);
   say_gpu_types(&note, draft);
-  if (facts->n_mig)
-    hr__say(&note,
-            " %u job%s request%s MIG instances, which no pool here has: they are rejected. Give a pool \"sharing\": "
-            "\"mig\" "
-            "(docs/reference/sharing.md), or set \"mig_fallback\": true beside \"pools\" for whole GPUs instead.",
-            facts->n_mig, hr__plural(facts->n_mig), hr__counted(facts->n_mig, "s", ""));
-  if (facts->n_shares)
+  hr__draft_say_mig(&note, draft);
+  if (facts->n_shares && !draft->mig_fallback)
     hr__say(&note,
             " %u job%s request%s shares of GPUs; here each gets whole GPUs. To share them, give a pool \"sharing\": "
             "\"fraction\" (docs/reference/sharing.md).",
@@ -238,8 +233,9 @@ static enum hr_status prepare(struct hr__draft *draft) {
   if (status == HR_OK) status = hr__draft_read_cloud(draft);
   if (status == HR_OK && hr__draft_facts_make(draft->config->trace, &draft->facts) != HR_OK)
     status = hr_fail(draft->error, HR_NO_MEMORY, "out of memory");
-  if (status == HR_OK && draft->config->cloud) status = hr__draft_find_offers(draft);
   if (status == HR_OK && !draft->config->cloud && draft->n_own == 0) hr__draft_guess_own(draft);
+  if (status == HR_OK) status = hr__draft_put_mig(draft);
+  if (status == HR_OK && draft->config->cloud) status = hr__draft_find_offers(draft);
   return status;
 }
 

@@ -47,12 +47,15 @@ enum { HR__DRAFT_NAME_BYTES = 200, HR__DRAFT_NOTE_BYTES = 2000, HR__DRAFT_TYPES 
 struct hr__draft_owned {
   char pool[HR__DRAFT_NAME_BYTES], gpu[HR__DRAFT_NAME_BYTES];
   uint32_t nodes, gpus;
+  bool is_mig;    /* for the jobs that request MIG instances */
+  bool is_shared; /* for all jobs: those that request instances get shares of GPUs */
 };
 
 /* A type of node that can be bought. */
 struct hr__draft_offer {
   const struct hr_instance_type *instance;
   int64_t uusd_h; /* on demand, per node */
+  bool only_mig;  /* only for the jobs that request MIG instances */
 };
 
 /* A pool with a size that the plan chooses. */
@@ -67,13 +70,15 @@ struct hr__draft {
   struct hr_error *error;
   struct hr__draft_facts facts;
   struct hr_catalog *catalog;
-  struct hr__draft_owned *own; /* [config->n_own], or one guessed pool */
+  struct hr__draft_owned *own; /* [config->n_own], or one guessed pool; then the pools that are divided off for MIG */
   size_t n_own;
   char provider[HR__DRAFT_NAME_BYTES], region[HR__DRAFT_NAME_BYTES];
   struct hr__draft_offer offers[HR__DRAFT_TYPES]; /* the first one is that of the type with the most demand */
   size_t n_offers;
   struct hr__draft_variable variables[HR__DRAFT_VARIABLES]; /* of the plan */
   size_t n_variables;
+  uint32_t n_mig_left; /* jobs that request MIG instances that no owned pool has */
+  bool mig_fallback;   /* jobs that request MIG instances may get shares */
   bool sells_spot;
   bool no_memory;
 };
@@ -109,9 +114,23 @@ void hr__draft_guess_own(struct hr__draft *draft);
 /* Whether owned nodes, or nodes that can be bought, have a GPU type of a list such as "A100-80|H100". */
 bool hr__draft_own_has(const struct hr__draft *draft, const char *list);
 bool hr__draft_offers_have(const struct hr__draft *draft, const char *list);
+/* Whether a list of types such as "A100-80|gpu:h100" contains a type, under any of its names; an empty list contains
+   all types. */
+bool hr__draft_list_has(const struct hr__draft *draft, const char *list, const char *gpu);
 
 /* Adds the pools to the cluster, and the plan. */
 void hr__draft_put_pools(struct hr__draft *draft, cJSON *cluster);
 void hr__draft_put_plan(struct hr__draft *draft, cJSON *scenario);
+
+/* ---- MIG: mig_pools.c ------------------------------------------------------------------------------ */
+
+/* Divides the owned pools for the jobs that request MIG instances. Returns HR_OK or HR_NO_MEMORY. */
+enum hr_status hr__draft_put_mig(struct hr__draft *draft);
+/* Returns the number of jobs that request instances that a GPU type has. */
+uint32_t hr__draft_mig_jobs(const struct hr__draft *draft, const char *gpu);
+/* Adds the keys that partition the GPUs of a pool. */
+void hr__draft_put_sharing(struct hr__draft *draft, cJSON *pool);
+/* Writes which jobs request MIG instances, and what they get. */
+void hr__draft_say_mig(struct hr__note *note, const struct hr__draft *draft);
 
 #endif

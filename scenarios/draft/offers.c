@@ -74,7 +74,7 @@ static void name_own(struct hr__draft *draft, size_t index) {
 
 enum hr_status hr__draft_read_own(struct hr__draft *draft) {
   const struct hr_draft_config *config = draft->config;
-  draft->own = calloc(config->n_own + 1, sizeof *draft->own);
+  draft->own = calloc(2 * config->n_own + 2, sizeof *draft->own); /* each pool may be divided */
   if (!draft->own) return hr_fail(draft->error, HR_NO_MEMORY, "out of memory");
   uint64_t total = 0;
   for (size_t i = 0; i < config->n_own; i++) {
@@ -113,10 +113,10 @@ enum hr_status hr__draft_read_cloud(struct hr__draft *draft) {
 
 /* ---- GPU types -------------------------------------------------------------------------------------- */
 
-/* Whether a list of types such as "A100-80|gpu:h100" contains a type, under any of its names; an empty list contains
-   all types. */
-static bool list_has(const struct hr__draft *draft, const char *list, const char *gpu) {
+bool hr__draft_list_has(const struct hr__draft *draft, const char *list, const char *gpu) {
   if (!list[0]) return true;
+  const struct hr_gpu_type *named = hr_catalog_gpu_named(draft->catalog, gpu);
+  if (named) gpu = named->name;
   char *type = strdup(gpu), *names = hr_catalog_gpu_names(draft->catalog, gpu);
   struct hr_pool_spec pool = {.gpu = type, .gpu_names = names};
   const struct hr_cluster_spec cluster = {.pools = &pool, .n_pools = 1};
@@ -129,13 +129,13 @@ static bool list_has(const struct hr__draft *draft, const char *list, const char
 
 bool hr__draft_own_has(const struct hr__draft *draft, const char *list) {
   for (size_t i = 0; i < draft->n_own; i++)
-    if (list_has(draft, list, draft->own[i].gpu)) return true;
+    if (hr__draft_list_has(draft, list, draft->own[i].gpu)) return true;
   return false;
 }
 
 bool hr__draft_offers_have(const struct hr__draft *draft, const char *list) {
   for (size_t i = 0; i < draft->n_offers; i++)
-    if (list_has(draft, list, draft->offers[i].instance->gpu)) return true;
+    if (hr__draft_list_has(draft, list, draft->offers[i].instance->gpu)) return true;
   return false;
 }
 
@@ -172,13 +172,32 @@ static bool find_offer(const struct hr__draft *draft, const char *list, struct h
       struct hr__draft_offer offer = {.instance = &draft->catalog->instances[i]};
       struct hr_price_quote quote;
       const char *gpu = offer.instance->gpu;
-      if (strcasecmp(offer.instance->provider, draft->provider) != 0 || !list_has(draft, list, gpu)) continue;
+      if (strcasecmp(offer.instance->provider, draft->provider) != 0 || !hr__draft_list_has(draft, list, gpu)) continue;
       if (pass == 0 && !hr__draft_own_has(draft, gpu)) continue;
       if (!find_price(draft, offer.instance, HR_MARKET_ON_DEMAND, NULL, &quote)) continue;
       offer.uusd_h = quote.uusd_h;
       if (!best->instance || is_better(draft, &offer, best)) *best = offer;
     }
   return best->instance != NULL;
+}
+
+/* If jobs request MIG instances that neither owned nodes nor the offers have, adds an offer that has them. */
+static void find_mig_offer(struct hr__draft *draft) {
+  struct hr__draft_offer offer, best = {0};
+  bool is_served = draft->n_mig_left == 0 || draft->n_offers == HR__DRAFT_TYPES;
+  for (size_t i = 0; i < draft->n_offers; i++)
+    is_served = is_served || hr__draft_mig_jobs(draft, draft->offers[i].instance->gpu) > 0;
+  uint32_t most = 0;
+  for (size_t i = 0; !is_served && i < draft->catalog->n_gpus; i++) {
+    const char *gpu = draft->catalog->gpus[i].name;
+    uint32_t n_jobs = hr__draft_mig_jobs(draft, gpu);
+    if (n_jobs <= most || !find_offer(draft, gpu, &offer)) continue;
+    most = n_jobs;
+    best = offer;
+  }
+  if (!best.instance) return;
+  best.only_mig = draft->n_offers > 0;
+  draft->offers[draft->n_offers++] = best;
 }
 
 enum hr_status hr__draft_find_offers(struct hr__draft *draft) {
@@ -193,6 +212,7 @@ enum hr_status hr__draft_find_offers(struct hr__draft *draft) {
     if (find_offer(draft, draft->own[i].gpu, &offer)) draft->offers[draft->n_offers++] = offer;
   for (size_t i = 0; i < sizeof usual / sizeof *usual && draft->n_offers == 0; i++)
     if (find_offer(draft, usual[i], &offer)) draft->offers[draft->n_offers++] = offer;
+  find_mig_offer(draft);
   if (draft->n_offers) return HR_OK;
   return hr_fail(draft->error, HR_BAD_INPUT, "--cloud %.100s: the catalogue has no on-demand price there",
                  draft->config->cloud);
@@ -254,6 +274,8 @@ static void put_own(struct hr__draft *draft, cJSON *pools, const struct hr__draf
   hr__draft_put_text(draft, pool, "gpu", own->gpu);
   hr__draft_put_number(draft, pool, "nodes", own->nodes);
   hr__draft_put_number(draft, pool, "gpus_per_node", own->gpus);
+  if (own->is_mig) hr__draft_put_sharing(draft, pool);
+  if (own->is_shared) hr__draft_put_text(draft, pool, "sharing", "fraction");
   if (!is_counted) return;
   hr__draft_put_text(draft, pool, "market", "owned");
   hr__draft_put_number(draft, pool, "usd_per_gpu_hour", 1);
@@ -360,7 +382,7 @@ static void put_other(struct hr__draft *draft, cJSON *pools, const struct hr__dr
   char name[HR__DRAFT_NAME_BYTES];
   double demand = 0;
   for (uint32_t i = 0; i < draft->facts.n_types; i++)
-    if (draft->facts.types[i].name[0] && list_has(draft, draft->facts.types[i].name, offer->instance->gpu))
+    if (draft->facts.types[i].name[0] && hr__draft_list_has(draft, draft->facts.types[i].name, offer->instance->gpu))
       demand += draft->facts.types[i].gpu_hours / draft->facts.gpu_hours;
   double gpus = fmax(demand * draft->facts.p99_gpus, draft->facts.largest_gpus);
   uint32_t nodes = nodes_for(gpus, offer->instance->gpus, 1);
@@ -371,8 +393,24 @@ static void put_other(struct hr__draft *draft, cJSON *pools, const struct hr__dr
             hr__draft_own_has(draft, offer->instance->gpu) ? 0 : nodes);
 }
 
+/* Adds an on-demand pool of partitioned GPUs for the jobs whose MIG instances no owned pool has. */
+static void put_mig_offer(struct hr__draft *draft, cJSON *pools) {
+  const struct hr__draft_facts *facts = &draft->facts;
+  const struct hr__draft_offer *best = NULL;
+  for (size_t i = 0; i < draft->n_offers; i++) {
+    const struct hr__draft_offer *offer = &draft->offers[i];
+    uint32_t n_jobs = hr__draft_mig_jobs(draft, offer->instance->gpu);
+    if (n_jobs && (!best || n_jobs > hr__draft_mig_jobs(draft, best->instance->gpu))) best = offer;
+  }
+  if (!draft->n_mig_left || !best) return;
+  uint32_t nodes = nodes_for(fmax(facts->p99_gpus, 1), best->instance->gpus, 1);
+  if (put_offer(draft, pools, best, "on-demand-mig", HR_MARKET_ON_DEMAND, NULL, nodes))
+    hr__draft_put_sharing(draft, cJSON_GetArrayItem(pools, cJSON_GetArraySize(pools) - 1));
+}
+
 void hr__draft_put_pools(struct hr__draft *draft, cJSON *cluster) {
   const struct hr__draft_facts *facts = &draft->facts;
+  if (draft->mig_fallback) hr__draft_put(draft, cluster, "mig_fallback", cJSON_CreateTrue());
   cJSON *pools = hr__draft_put(draft, cluster, "pools", cJSON_CreateArray());
   for (size_t i = 0; i < draft->n_own; i++) put_own(draft, pools, &draft->own[i]);
   if (draft->n_offers == 0) {
@@ -387,16 +425,27 @@ void hr__draft_put_pools(struct hr__draft *draft, cJSON *cluster) {
   put_choice(draft, pools, "1-year", HR_MARKET_RESERVED, "1y", facts->p95_gpus, 2);
   draft->sells_spot = put_choice(draft, pools, "spot", HR_MARKET_SPOT, NULL, facts->p99_gpus, 3);
   put_choice(draft, pools, "on-demand", HR_MARKET_ON_DEMAND, NULL, facts->p99_gpus, 3);
-  for (size_t i = 1; i < draft->n_offers; i++) put_other(draft, pools, &draft->offers[i]);
+  for (size_t i = 1; i < draft->n_offers; i++)
+    if (!draft->offers[i].only_mig) put_other(draft, pools, &draft->offers[i]);
+  put_mig_offer(draft, pools);
 }
 
-/* Returns the type of the guessed nodes: the type with the most demand, as the catalogue spells it if it knows it. */
+/* Returns the type of the guessed nodes: the type with the most demand, as the catalogue spells it if it knows it. If
+   jobs request MIG instances, prefers the acceptable type that has the instances of most jobs. */
 static const char *guess_type(const struct hr__draft *draft) {
-  const char *list = "";
+  const char *list = "", *best = NULL;
+  uint32_t most = 0;
   for (uint32_t i = draft->facts.n_types; i-- > 0;)
     if (draft->facts.types[i].name[0]) list = draft->facts.types[i].name;
+  for (size_t i = 0; draft->facts.n_mig && i < draft->catalog->n_gpus; i++) {
+    const char *gpu = draft->catalog->gpus[i].name;
+    uint32_t n_jobs = hr__draft_list_has(draft, list, gpu) ? hr__draft_mig_jobs(draft, gpu) : 0;
+    if (n_jobs > most || (n_jobs == most && n_jobs && strcmp(gpu, "A100-80") == 0)) best = gpu;
+    if (n_jobs > most) most = n_jobs;
+  }
+  if (best) return best;
   for (size_t i = draft->catalog->n_gpus; list[0] && i-- > 0;)
-    if (list_has(draft, list, draft->catalog->gpus[i].name)) return draft->catalog->gpus[i].name;
+    if (hr__draft_list_has(draft, list, draft->catalog->gpus[i].name)) return draft->catalog->gpus[i].name;
   return list[0] ? list : "A100-80";
 }
 

@@ -221,15 +221,51 @@ case_draft_of_a_cluster() {
   says mine.json 'No pool has T4: jobs that accept nothing else are rejected.'
 }
 
-# A draft has no MIG instances. It says on the terminal, too, that jobs which need them are rejected.
+# If no drafted GPU has MIG, the terminal says, too, that jobs which need instances are rejected.
 case_draft_warns_of_mig_jobs() {
   printf 'submit_s,duration_s,gpus,mig_profile\n0,3600,1,1g.10gb\n0,3600,1,\n' >jobs.csv
-  try 0 init --from jobs.csv --own 1x8xA100-80 -o mine.json
+  try 0 init --from jobs.csv --own 1x8xT4 -o mine.json
   says stderr 'warning: 1 of 2 jobs (50.0 %) can never run and is rejected'
   says stderr 'mig_fallback'
   ! grep -q 'repeat --own' stderr || fail 'other nodes do not help'
+  says mine.json 'no pool here has those of 1: they are rejected'
   try 0 run mine.json --set cluster.mig_fallback=true
   says stdout '2 completed, 0 rejected'
+}
+
+# drafts_mig OWN POOLS: the pools of the draft run all jobs of jobs.csv.
+drafts_mig() {
+  # shellcheck disable=SC2086 # several options
+  try 0 init --from jobs.csv $1 -o mine.json --force
+  is_empty stderr
+  [ "$(pools mine.json gpu nodes gpus_per_node sharing mig.mode)" = "$2" ] || fail "$1: other pools: $(pools mine.json gpu nodes gpus_per_node sharing mig.mode)"
+  try 0 run mine.json --check
+  says stdout ', 0 rejected, 0 unfinished'
+}
+
+# Jobs that request MIG instances get a pool whose GPUs are partitioned, of about their share of the GPU time.
+case_draft_has_mig_pools() {
+  printf 'submit_s,duration_s,gpus,mig_profile\n0,3600,1,1g.10gb\n0,3600,1,3g.40gb\n' >jobs.csv
+  drafts_mig '--own 2x8xA100-80' '["A100-80",2,8,"mig","on-demand"]'
+  drafts_mig '--own 2x8xNVIDIA-A100-SXM4-80GB' '["NVIDIA-A100-SXM4-80GB",2,8,"mig","on-demand"]'
+  drafts_mig '' '["A100-80",1,8,"mig","on-demand"]'
+  drafts_mig '--own 1x4xT4 --own 2x8xA100-80' '["T4",1,4,null,null] ["A100-80",2,8,"mig","on-demand"]'
+  printf 'submit_s,duration_s,gpus,mig_profile\n0,3600,1,1g.5gb\n' >jobs.csv
+  drafts_mig '' '["A100-40",1,8,"mig","on-demand"]'
+  # whole GPUs beside instances: nodes are divided; of a single node, the GPUs
+  printf 'submit_s,duration_s,gpus,mig_profile\n0,3600,1,1g.10gb\n0,3600,3,\n' >jobs.csv
+  drafts_mig '--own 4x8xA100-80' '["A100-80",3,8,null,null] ["A100-80",1,8,"mig","on-demand"]'
+  drafts_mig '--own 1x8xA100-80' '["A100-80",1,7,null,null] ["A100-80",1,1,"mig","on-demand"]'
+  drafts_mig '' '["A100-80",1,8,null,null] ["A100-80",1,8,"mig","on-demand"]'
+  # a job on all GPUs: the nodes cannot be divided
+  printf '0,3600,8,\n' >>jobs.csv
+  drafts_mig '--own 1x8xA100-80' '["A100-80",1,8,"fraction",null]'
+  says mine.json '"mig_fallback": true'
+  # rented nodes
+  try 0 init --from jobs.csv --own 1x8xT4 --cloud aws -o mine.json --force
+  says mine.json '"on-demand-mig"'
+  try 0 run mine.json
+  says stdout '3 completed, 0 rejected'
 }
 
 case_draft_warns_of_rejected_jobs() {
@@ -437,11 +473,9 @@ case_draft_has_patterns() {
 case_draft_tells_of_parts_of_gpus() {
   printf 'submit_s,duration_s,gpus,mig_profile,gpu_milli\n0,60,1,1g.10gb,\n1,60,1,,500\n2,60,1,,\n' >jobs.csv
   try 0 init --from jobs.csv --own 1x8xA100-80 -o mine.json
-  says mine.json '1 job requests MIG instances, which no pool here has: they are rejected.'
+  says mine.json '1 job requests MIG instances.'
   says mine.json '1 job requests shares of GPUs; here each gets whole GPUs.'
   try 0 run mine.json
-  says stdout '2 completed, 1 rejected'
-  try 0 run mine.json --set cluster.mig_fallback=true
   says stdout '3 completed, 0 rejected'
 }
 
