@@ -171,6 +171,7 @@ struct next_step {
   const struct hr_cluster_spec *cluster; /* whose nodes the next command repeats; NULL: none */
   bool apart;                            /* print an empty line first, since the output ends with a table */
   const char *other;                     /* a file or a list of names, which depends on the verb; may be NULL */
+  uint64_t replications;                 /* which the next command repeats; 0: not set */
 };
 
 /* Prints the line "next": the command of the first rule that applies. */

@@ -5,8 +5,8 @@
  *
  * In a suggested command, %p is the path and the input options of the command that has run, so that both commands use
  * the same jobs, cluster and policy; %t is the trace with the options for reading it; %n is an option --own for the
- * nodes of each pool; %o is `other` of struct next_step. The reason for the suggestion follows as a shell comment, so
- * that the whole line can be pasted into a shell.
+ * nodes of each pool; %o is `other` of struct next_step; %r is the option --replications, if it was set. The reason for
+ * the suggestion follows as a shell comment, so that the whole line can be pasted into a shell.
  */
 
 #include "cli/input.h"
@@ -31,7 +31,7 @@ static const struct next_rule {
              {"compare", NEXT_EXACT,
               "compare %p --policies %o --replications 5 --set 'replications.workload={\"resample\":\"days\"}'",
               "is it chance?"},
-             {"compare", 0, "compare %p --policies %o --report compare.html", "writes an HTML page"},
+             {"compare", 0, "compare %p --policies %o%r --report compare.html", "writes an HTML page"},
              {"diff", 0, "why %p", "shows why jobs wait after the change"},
              {"plan", NEXT_FAILED, "why %p", "shows what jobs wait for"},
              {"plan", NEXT_BRIEF, "plan %p", "adds what-ifs"},
@@ -113,6 +113,10 @@ static void write_command(FILE *out, const char *command, const struct next_step
     char what = *++command;
     if (what == 'n') {
       write_nodes(out, step->cluster);
+      continue;
+    }
+    if (what == 'r') {
+      if (step->replications) fprintf(out, " --replications %" PRIu64, step->replications);
       continue;
     }
     const char *word = what == 'p' ? step->path : what == 't' ? step->trace : step->other;

@@ -371,7 +371,8 @@ static enum hr_status print_tables(struct compare *compare, struct hr_error *err
                                                 .facts = facts,
                                                 .path = compare->input.scenario->path,
                                                 .input = &args->input,
-                                                .other = args->policies});
+                                                .other = args->policies,
+                                                .replications = args->replications});
   return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the table: %s", hr_status_meaning(status));
 }
 

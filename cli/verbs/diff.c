@@ -136,17 +136,28 @@ static enum hr_status run_both(struct diff_state *state, struct hr_error *error)
 
 /* ---- Output ----------------------------------------------------------------------------------------- */
 
-/* Prints the notes on a scenario that the other one does not have, or that of A if both have it. */
+/* Prints a note or a warning with the scenario to which it applies; NULL: to both. */
+static void print_of_side(const char *text, const char *path) {
+  static const char warning[] = "warning: ";
+  bool warns = strncmp(text, warning, sizeof warning - 1) == 0;
+  fprintf(stderr, "%s%s%s%s\n", warns ? warning : "note: ", path ? path : "", path ? ": " : "",
+          text + (warns ? sizeof warning - 1 : 0));
+}
+
+static bool has_note(const struct hr_notes *notes, const char *text) {
+  for (size_t i = 0; i < notes->count; i++)
+    if (strcmp(notes->text[i], text) == 0) return true;
+  return false;
+}
+
+/* Prints the notes on the scenarios: those of both once. */
 static void print_notes(const struct diff_state *state) {
   const struct hr_notes *a = &state->inputs[0].scenario->notes, *b = &state->inputs[1].scenario->notes;
   const uint64_t seed = state->inputs[0].scenario->seed;
-  input_print_notes(stderr, &state->inputs[0]);
-  for (size_t i = 0; i < b->count; i++) {
-    bool known = false;
-    for (size_t k = 0; k < a->count; k++) known = known || strcmp(a->text[k], b->text[i]) == 0;
-    const struct hr_notes one = {.text = &b->text[i], .count = 1};
-    if (!known) notes_print(stderr, &one);
-  }
+  for (size_t i = 0; i < a->count; i++) print_of_side(a->text[i], has_note(b, a->text[i]) ? NULL : state->paths[0]);
+  if (state->inputs[0].trace) input_print_trace_notes(stderr, state->inputs[0].trace);
+  for (size_t i = 0; i < b->count; i++)
+    if (!has_note(a, b->text[i])) print_of_side(b->text[i], state->paths[1]);
   notes_print(stderr, hr_diff_notes(state->diff));
   if (state->inputs[1].scenario->seed != seed)
     fprintf(stderr, "note: both runs have the seed of %s, %" PRIu64 "\n", state->paths[0], seed);
@@ -157,21 +168,44 @@ static void print_notes(const struct diff_state *state) {
             seed);
 }
 
+/* Prints the lines of warnings with the scenario to which they apply. */
+static void print_lines(char *text, const char *path) {
+  for (char *end; *text; text = end) {
+    end = text + strcspn(text, "\n");
+    if (*end) *end++ = '\0';
+    print_of_side(text, path);
+  }
+}
+
+/* Returns the warning of jobs that no pool can run; NULL if memory is exhausted. The caller frees it. Sets `accepted`
+   to HR_CHECK_FAILED if all jobs are rejected. */
+static char *rejection_warning(const struct diff_state *state, unsigned side, enum hr_status *accepted,
+                               struct hr_error *error) {
+  struct hr_rejections rejections;
+  struct input input = state->inputs[side];
+  char *text = NULL;
+  size_t size;
+  if (!input.trace) input.trace = state->inputs[0].trace;
+  if (input_predict_rejected(&input, input.scenario, &rejections, error) != HR_OK) return NULL;
+  *accepted = input_require_accepted(&input, &rejections, error);
+  FILE *out = open_memstream(&text, &size);
+  if (out) hr_rejections_warn(out, &rejections, input.trace, &input.scenario->cluster);
+  if (out && fclose(out) == 0) return text;
+  free(text);
+  return NULL;
+}
+
 /* Warns of jobs that no pool can run, and fails if all jobs of both runs are rejected. */
 static enum hr_status check_rejected(const struct diff_state *state, struct hr_error *error) {
-  enum hr_status status = HR_OK, rejected = HR_OK;
-  for (unsigned i = 0; i < 2 && status == HR_OK; i++) {
-    struct hr_rejections rejections;
-    struct input input = state->inputs[i];
-    struct hr_trace *trace = input.trace ? input.trace : state->inputs[0].trace;
-    input.trace = trace;
-    status = input_predict_rejected(&input, input.scenario, &rejections, error);
-    if (status != HR_OK) break;
-    input_warn_rejected(&input, &input.scenario->cluster, &rejections);
-    enum hr_status own = input_require_accepted(&input, &rejections, error);
-    if (i == 0 || own == HR_OK) rejected = own;
-  }
-  return status == HR_OK ? rejected : status;
+  enum hr_status a = HR_OK, b = HR_OK;
+  char *before = rejection_warning(state, 0, &a, error), *after = rejection_warning(state, 1, &b, error);
+  enum hr_status status = before && after ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  bool is_same = status == HR_OK && strcmp(before, after) == 0;
+  if (status == HR_OK) print_lines(before, is_same ? "both scenarios" : state->paths[0]);
+  if (status == HR_OK && !is_same) print_lines(after, state->paths[1]);
+  free(before);
+  free(after);
+  return status == HR_OK && a != HR_OK && b != HR_OK ? a : status;
 }
 
 static enum hr_status print_results(const struct diff_state *state, struct hr_error *error) {

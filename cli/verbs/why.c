@@ -291,6 +291,13 @@ static enum hr_status explain_service(struct why_run *run, struct hr_error *erro
 
 /* ---- Output ----------------------------------------------------------------------------------------- */
 
+/* Warns of rejected jobs, as a run does: they do not wait, so the answer does not have them. */
+static void warn_rejected(const struct why_run *run) {
+  struct hr_rejections rejections;
+  hr_rejections_of(run->replay.result, &rejections);
+  input_warn_rejected(&run->input, &run->input.scenario->cluster, &rejections);
+}
+
 static enum hr_status print_results(struct why_run *run, struct hr_error *error) {
   const struct why_args *args = run->args;
   const struct hr_scenario *scenario = run->input.scenario;
@@ -307,6 +314,7 @@ static enum hr_status print_results(struct why_run *run, struct hr_error *error)
   enum hr_status status = HR_OK;
   if (args->json) status = hr_why_write_json(args->json, &why, &run->question, error);
   if (status != HR_OK) return status;
+  warn_rejected(run);
   if (!args->quiet) input_print_notes(stderr, &run->input);
   if (args->quiet || is_stdout(args->json)) return HR_OK;
   status = hr_why_print(stdout, &why, &run->question, wants_colour());

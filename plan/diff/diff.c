@@ -397,6 +397,14 @@ static enum hr_status check_jobs(const struct hr_diff_config *config, struct hr_
                  config->sides[0].label, config->sides[1].label, a->n_jobs, a->source, b->n_jobs, b->source);
 }
 
+/* Adds a note with the scenario to which it applies. A warning remains one. */
+static enum hr_status note_of_side(struct hr_diff *diff, unsigned side, const char *text) {
+  static const char warning[] = "warning: ";
+  bool warns = strncmp(text, warning, sizeof warning - 1) == 0;
+  return hr_notes_add(&diff->notes, "%s%.200s: %s", warns ? warning : "", diff->config.sides[side].label,
+                      text + (warns ? sizeof warning - 1 : 0));
+}
+
 /* Adds the notes on the runs. A note that both runs have is added once. */
 static enum hr_status note_runs(struct hr_diff *diff, struct hr_error *error) {
   enum hr_status status = HR_OK;
@@ -406,8 +414,7 @@ static enum hr_status note_runs(struct hr_diff *diff, struct hr_error *error) {
       bool both = false;
       for (size_t k = 0; k < other->count; k++) both = both || strcmp(own->text[i], other->text[k]) == 0;
       if (both && side == 1) continue;
-      status = both ? hr_notes_add(&diff->notes, "%s", own->text[i])
-                    : hr_notes_add(&diff->notes, "%.200s: %s", diff->config.sides[side].label, own->text[i]);
+      status = both ? hr_notes_add(&diff->notes, "%s", own->text[i]) : note_of_side(diff, side, own->text[i]);
     }
   }
   return status == HR_OK ? HR_OK : no_memory(error);

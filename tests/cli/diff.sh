@@ -159,4 +159,48 @@ JSON
   [ "$(width stdout)" -le 80 ] || fail 'wider than 80 columns'
 }
 
+# Warnings name the scenario to which they apply. Those of both are printed once.
+case_warnings_name_their_scenario() {
+  for gpu in A100-80 H100; do
+    echo '{ "name": "s", "policy": { "name": "queue" }, "cluster": { "pools": [
+      { "name": "p", "gpu": "'$gpu'", "nodes": 1, "gpus_per_node": 8 } ] } }' >$gpu.json
+  done
+  printf 'submit_s,duration_s,gpus,gpu_type\n0,10,1,H100\n0,10,1,A100-80\n0,10,1,T4\n0,10,1,\n' >types.csv
+  try 0 diff A100-80.json H100.json --trace types.csv
+  says stderr 'warning: A100-80.json: 2 of 4 jobs (50.0 %) can never run'
+  says stderr "warning: A100-80.json: no-such-gpu-type, 2 jobs: no pool has an acceptable GPU type; requested: 'H100'"
+  says stderr 'warning: H100.json: 2 of 4 jobs (50.0 %) can never run'
+  says stderr "warning: H100.json: 1 job requests GPU type 'A100-80'"
+  ! grep -q 'json: warning' stderr || fail 'two prefixes'
+  try 0 diff A100-80.json A100-80.json --trace types.csv
+  says stderr 'warning: both scenarios: 2 of 4 jobs (50.0 %) can never run'
+  [ "$(grep -c 'can never run and are' stderr)" -eq 1 ] || fail 'a warning twice'
+}
+
+# why reports rejected jobs first, as run does. They do not wait.
+case_why_warns_of_rejected_jobs() {
+  echo '{ "name": "s", "policy": { "name": "queue" }, "cluster": { "pools": [
+    { "name": "p", "gpu": "T4", "nodes": 1, "gpus_per_node": 8 } ] } }' >s.json
+  printf 'submit_s,duration_s,gpus,gpu_type\n0,10,1,H100\n0,10,1,T4\n' >types.csv
+  try 0 run s.json --trace types.csv
+  head -2 stderr >run
+  for options in '' --quiet '--job 2'; do
+    # shellcheck disable=SC2086 # an option and its value
+    try 0 why s.json --trace types.csv $options
+    head -2 stderr | cmp -s - run || fail "$options: other warnings than those of run"
+  done
+  head -1 run | grep -qF 'warning: 1 of 2 jobs (50.0 %) can never run' || fail 'run does not warn'
+}
+
+# The next step repeats the experiment.
+case_next_step_of_compare_keeps_replications() {
+  echo '{ "name": "s", "policy": { "name": "queue" }, "cluster": { "pools": [
+    { "name": "p", "gpu": "T4", "nodes": 1, "gpus_per_node": 8 } ] } }' >s.json
+  printf 'submit_s,duration_s,gpus\n0,10,1\n0,10,1\n' >two.csv
+  try 0 compare s.json --trace two.csv --policies fifo,sjf --replications 1
+  says stdout 'compare s.json --trace two.csv --policies fifo,sjf --replications 1 --report compare.html'
+  try 0 compare s.json --trace two.csv --policies fifo,sjf
+  says stdout '--policies fifo,sjf --report compare.html'
+}
+
 run_case
