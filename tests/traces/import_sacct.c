@@ -288,6 +288,47 @@ static void columns_and_patterns(void) {
   hr_trace_destroy(trace);
 }
 
+/* A map has a tenant and a queue, in any order. In a map without a tenant, the queue is the tenant. */
+static void tenant_and_queue(void) {
+  static const char text[] =
+      NAMED NAMED_ROW("1", "a", "gpu", "high") NAMED_ROW("2", "b", "cpu", "low") NAMED_ROW("2", "b", "cpu", "low");
+  static const struct {
+    const char *map, *tenants[2], *queues[2];
+  } cases[] = {{"tenant=Account,queue=QOS", {"acc", "acc"}, {"high", "low"}},
+               {"queue=QOS,tenant=JobName", {"a", "b"}, {"high", "low"}},
+               {"queue=QOS", {"high", "low"}, {"gpu", "cpu"}},
+               {"tenant=QOS", {"high", "low"}, {"gpu", "cpu"}}};
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    struct hr_trace *trace = mapped(text, cases[k].map, NULL, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+    for (uint32_t i = 0; i < 2; i++) {
+      CU_ASSERT_STRING_EQUAL(tenant_of(trace, i), cases[k].tenants[i]);
+      CU_ASSERT_STRING_EQUAL(trace->queues.text[trace->queue[i]], cases[k].queues[i]);
+    }
+    hr_trace_destroy(trace);
+  }
+  struct hr_trace *trace =
+      mapped("submit_s,duration_s,gpus,account,part\n0,10,1,acc,gpu\n", "queue=part,tenant=account", NULL, NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_STRING_EQUAL(tenant_of(trace, 0), "acc");
+  CU_ASSERT_STRING_EQUAL(trace->queues.text[trace->queue[0]], "gpu");
+  hr_trace_destroy(trace);
+  /* A second map adds to the first one, or replaces its columns. */
+  struct hr_column_map map = {0}, copy = {0};
+  CU_ASSERT_EQUAL(hr_column_map_parse(&map, "queue=A", NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr_column_map_add_entry(&copy, &map.entry[0], NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr_column_map_parse(&copy, "queue=B", NULL), HR_OK);
+  CU_ASSERT_EQUAL(copy.count, 1);
+  CU_ASSERT_STRING_EQUAL(copy.entry[0].field, "tenant");
+  CU_ASSERT_STRING_EQUAL(copy.entry[0].column, "B");
+  CU_ASSERT_EQUAL(hr_column_map_parse(&copy, "tenant=C", NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(copy.count, 2);
+  CU_ASSERT_STRING_EQUAL(copy.entry[0].field, "queue");
+  CU_ASSERT_STRING_EQUAL(copy.entry[1].field, "tenant");
+  hr_column_map_finish(&map);
+  hr_column_map_finish(&copy);
+}
+
 static bool rule_fails(const char *field, const char *rule, const char *words) {
   struct hr_column_map map = {0};
   struct hr_error error = {0};
@@ -308,9 +349,13 @@ static void bad_maps(void) {
   CU_ASSERT(rule_fails("gpus", "4=JobName~x", "cannot have patterns"));
   struct hr_column_map map = {0};
   struct hr_error error = {0};
-  CU_ASSERT_EQUAL(hr_column_map_parse(&map, "tenant=Account,queue=QOS", &error), HR_BAD_INPUT);
-  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "'queue' is another name of 'tenant'"));
-  hr_column_map_finish(&map);
+  static const char *const twice[] = {"queue=Account,queue=QOS", "tenant=Account,tenant=QOS",
+                                      "queue=Account,tenant=User,queue=QOS", "tenant=Account,queue=User,tenant=QOS"};
+  for (size_t i = 0; i < sizeof twice / sizeof *twice; i++) {
+    CU_ASSERT_EQUAL(hr_column_map_parse(&map, twice[i], &error), HR_BAD_INPUT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "is set twice: to 'Account' and to 'QOS'"));
+    hr_column_map_finish(&map);
+  }
   CU_ASSERT_EQUAL(hr_column_map_parse(&map, "class=Partitoin", &error), HR_OK);
   struct hr_trace_options options = {.map = &map};
   CU_ASSERT(refused(NAMED NAMED_ROW("1", "a", "b", "c"), &options, "jobs.csv:1: missing column 'Partitoin'",
@@ -320,7 +365,7 @@ static void bad_maps(void) {
   options.format = "sacct";
   CU_ASSERT(refused(NAMED NAMED_ROW("1", "a", "b", "c"), &options,
                     "column maps are for CSV files; format 'sacct' has fixed columns",
-                    "class, tenant, user and model"));
+                    "class, tenant, queue, user and model"));
   hr_column_map_finish(&map);
 }
 
@@ -396,4 +441,5 @@ static void states(void) {
 TEST_MAIN("import_sacct", TEST(a_listing_with_all_columns), TEST(columns_in_any_order),
           TEST(attempts_are_merged_into_one_job), TEST(attempts_in_any_order), TEST(ignored_data_is_noted),
           TEST(bad_rows), TEST(bad_rows_are_counted), TEST(resources), TEST(mig_profiles), TEST(priorities),
-          TEST(queue_and_qos), TEST(columns_and_patterns), TEST(bad_maps), TEST(limits), TEST(memory), TEST(states))
+          TEST(queue_and_qos), TEST(columns_and_patterns), TEST(tenant_and_queue), TEST(bad_maps), TEST(limits),
+          TEST(memory), TEST(states))

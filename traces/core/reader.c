@@ -172,6 +172,7 @@ void hr__picks_apply(struct hr__picks *picks, struct hr_job_record *job) {
   apply_text(picks, "user", &job->user);
   apply_text(picks, "model", &job->model);
   apply_text(picks, "tenant", &job->tenant);
+  apply_text(picks, "queue", &job->queue);
   const struct pick *rule = find_rule(picks, "tenant");
   if (rule) job->tenant = (struct hr_text){rule->entry->value, strlen(rule->entry->value)};
   rule = find_rule(picks, "class");

@@ -66,19 +66,56 @@ static enum hr_status append_entry(struct hr_column_map *map, const char *field,
   return HR_OK;
 }
 
+/* In a map without a tenant, `queue` is the tenant: the entry has the field "tenant" and the value "queue". In a map
+   with both, each is a field of its own. */
+
+static struct hr_column_name *find_queue_as_tenant(const struct hr_column_map *map) {
+  struct hr_column_name *tenant = find_entry(map, "tenant");
+  return tenant && tenant->value ? tenant : NULL;
+}
+
+/* Returns the entry that a pair with this field replaces; NULL: none. */
+static struct hr_column_name *find_same(const struct hr_column_map *map, const char *field) {
+  struct hr_column_name *queue = find_queue_as_tenant(map);
+  if (strcmp(field, "queue") == 0) return queue ? queue : find_entry(map, "queue");
+  return queue && strcmp(field, "tenant") == 0 ? NULL : find_entry(map, field);
+}
+
+/* Makes the field of a new entry for `field`. A queue that was the tenant so far becomes a field of its own. */
+static enum hr_status place(struct hr_column_map *map, const char *field, char *column) {
+  struct hr_column_name *queue = find_queue_as_tenant(map);
+  bool is_queue = strcmp(field, "queue") == 0;
+  if (strcmp(field, "tenant") == 0 && queue) { /* the value "queue" becomes the field */
+    free(queue->field);
+    queue->field = queue->value;
+    queue->value = NULL;
+  }
+  if (!is_queue || find_entry(map, "tenant")) return append_entry(map, field, column);
+  char *value = strdup("queue");
+  enum hr_status status = HR_NO_MEMORY;
+  if (value)
+    status = append_entry(map, "tenant", column);
+  else
+    free(column);
+  if (status == HR_OK)
+    map->entry[map->count - 1].value = value;
+  else
+    free(value);
+  return status;
+}
+
 enum hr_status hr_column_map_add(struct hr_column_map *map, const char *field, const char *column,
                                  struct hr_error *error) {
-  if (strcmp(field, "queue") == 0) field = "tenant";
   if (!is_field(field)) return unknown_field("column map: ", field, error);
   if (!*column) return hr_fail(error, HR_BAD_INPUT, "column map: no column is given for '%s'", field);
   char *copy = strdup(column);
-  struct hr_column_name *entry = find_entry(map, field);
+  struct hr_column_name *entry = find_same(map, field);
   if (copy && entry) {
     free(entry->column);
     entry->column = copy;
     return HR_OK;
   }
-  if (copy && append_entry(map, field, copy) == HR_OK) return HR_OK;
+  if (copy && place(map, field, copy) == HR_OK) return HR_OK;
   return hr_fail(error, HR_NO_MEMORY, "column map: out of memory");
 }
 
@@ -89,12 +126,9 @@ static enum hr_status add_pair(struct hr_column_map *map, struct hr_column_map *
   if (!equals)
     return hr_fail(error, HR_BAD_INPUT, "column map: '%.60s' is not FIELD=COLUMN, like submit=arrival_s", pair);
   *equals = '\0';
-  if (strcmp(pair, "queue") == 0 && find_entry(seen, "tenant"))
-    return hr_fail(error, HR_BAD_INPUT, "column map: 'queue' is another name of 'tenant', which is set to '%.60s'",
-                   find_entry(seen, "tenant")->column);
-  if (find_entry(seen, pair))
+  if (find_same(seen, pair))
     return hr_fail(error, HR_BAD_INPUT, "column map: '%.60s' is set twice: to '%.60s' and to '%.60s'", pair,
-                   find_entry(seen, pair)->column, equals + 1);
+                   find_same(seen, pair)->column, equals + 1);
   enum hr_status status = hr_column_map_add(seen, pair, equals + 1, error);
   return status == HR_OK ? hr_column_map_add(map, pair, equals + 1, error) : status;
 }
@@ -163,7 +197,7 @@ static enum hr_status append_rule(struct hr_column_map *map, const char *field, 
 
 enum hr_status hr_column_map_add_entry(struct hr_column_map *map, const struct hr_column_name *entry,
                                        struct hr_error *error) {
-  if (!entry->pattern) return hr_column_map_add(map, entry->field, entry->column, error);
+  if (!entry->pattern) return hr_column_map_add(map, entry->value ? entry->value : entry->field, entry->column, error);
   return append_rule(map, entry->field, entry) == HR_OK ? HR_OK
                                                         : hr_fail(error, HR_NO_MEMORY, "column map: out of memory");
 }

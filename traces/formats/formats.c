@@ -237,7 +237,7 @@ static bool has_rules(const struct hr_trace_options *options) {
 /* Returns true if the map has a field that only CSV files can map. In other tables, only texts and the class can be
    mapped, because the reader of the format computes the other fields from several columns. */
 static bool needs_csv(const struct hr_trace_options *options) {
-  static const char *const any[] = {"class", "tenant", "user", "model"};
+  static const char *const any[] = {"class", "tenant", "queue", "user", "model"};
   for (size_t i = 0; has_map(options) && i < options->map->count; i++) {
     bool is_any = false;
     for (size_t k = 0; k < sizeof any / sizeof *any; k++)
@@ -255,7 +255,7 @@ static enum hr_status check_map(const struct hr_trace_options *options, const ch
   if (!has_map(options) || strcmp(format, "csv") == 0) return HR_OK;
   if (needs_csv(options))
     return hr_fail(error, HR_BAD_INPUT, "column maps are for CSV files; format '%s' has fixed columns%s", format,
-                   has_columns ? ", of which only class, tenant, user and model can be mapped" : "");
+                   has_columns ? ", of which only class, tenant, queue, user and model can be mapped" : "");
   if (has_columns) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "column maps and patterns need named columns, which format '%s' does not have",
                  format);

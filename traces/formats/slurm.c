@@ -250,12 +250,13 @@ static enum hr_status store_job(struct sacct_state *sacct, struct sacct_job *job
   hr_job_record_init(&record);
   record.user = row->user;
   record.tenant = row->account.length ? row->account : row->partition;
+  record.queue = row->partition;
   hr__picks_apply(sacct->reader->picks, &record);
   job->class_ = record.class_;
   job->user = store_text(&sacct->texts, record.user);
   job->tenant = store_text(&sacct->texts, record.tenant);
   job->model = store_text(&sacct->texts, record.model);
-  job->queue = store_text(&sacct->texts, row->partition);
+  job->queue = store_text(&sacct->texts, record.queue);
   job->qos = store_text(&sacct->texts, row->qos);
   job->types = store_text(&sacct->texts, (struct hr_text){types, strlen(types)});
   bool valid = job->user != HR_NONE && job->tenant != HR_NONE && job->types != HR_NONE && job->model != HR_NONE &&
