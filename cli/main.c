@@ -277,6 +277,7 @@ int main(int argc, char **argv) {
   hr_init();
   atexit(refuse_exit);
   signals_discard_unfinished();
+  signals_guard_policies();
   int code = hr_status_exit_code(HR_BAD_INPUT);
   if (argc < 2)
     print_overview(stderr);

@@ -37,6 +37,13 @@ void signals_discard_unfinished(void) {
   sigaction(SIGXFSZ, &ignored, NULL);
 }
 
+void signals_guard_policies(void) {
+  enum { DEFAULT_S = 60 };
+  const char *text = getenv("HEADROOM_POLICY_LIMIT_S");
+  long limit_s = text ? strtol(text, NULL, 10) : DEFAULT_S;
+  hr_policy_guard_install(limit_s < 1 || limit_s > 1000000 ? DEFAULT_S : (unsigned)limit_s);
+}
+
 /* ---- Machine and terminal --------------------------------------------------------------------------- */
 
 uint32_t count_threads(uint64_t asked) {

@@ -30,6 +30,9 @@ unsigned terminal_style(void);
 /* After this call, a signal that ends the program also removes unfinished output files. Ignored signals remain ignored.
  */
 void signals_discard_unfinished(void);
+/* Names the plug-in policy that crashes, or that does not return within some seconds of CPU time: the value of the
+   environment variable HEADROOM_POLICY_LIMIT_S, default 60. */
+void signals_guard_policies(void);
 
 /* A progress bar on standard error if that is a terminal; otherwise nothing is drawn. It shows the share that is done,
    the numbers of jobs or runs, and the remaining time at the mean speed so far. */

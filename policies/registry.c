@@ -3,6 +3,7 @@
    parameters; and job routers in shared objects. A new policy or alias needs one line in its table. Orders of the queue
    policy are listed in policies/queue/order/order.h. */
 
+#include "base/policy_guard.h"
 #include "headroom/policies.h"
 #include "headroom/policy.h"
 #include "policies/params.h"
@@ -48,6 +49,7 @@ static enum hr_status load_library(const char *path, void **library, const struc
   if (status != HR_OK) return status;
   *ops = entry;
   status = check_ops(*ops, &inner);
+  if (status == HR_OK) hr__policy_guard_add((*ops)->name);
   if (status == HR_OK) return HR_OK;
   hr__plugin_close(*library);
   *library = NULL;

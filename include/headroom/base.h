@@ -102,6 +102,10 @@ HR_API bool hr_output_same(const char *a, const char *b);
    the name cannot change how a terminal shows other text. */
 HR_API void hr_print_safe(FILE *out, const char *text, size_t max);
 
+/* Installs handlers that name the plug-in policy that crashes, and end the program with SIGXCPU if a plug-in does not
+   return from a function within `limit_s` seconds of CPU time. For programs, not for libraries; call it once. */
+HR_API void hr_policy_guard_install(unsigned limit_s);
+
 /* A list of messages for the user, such as assumptions and unknown columns. A list with all members 0 is empty. */
 struct hr_notes {
   char **text;

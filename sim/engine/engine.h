@@ -19,6 +19,7 @@
  */
 
 #include "base/array.h"
+#include "base/policy_guard.h"
 #include "headroom/policy.h"
 #include "headroom/sim.h"
 #include "sim/cluster/cluster.h"
@@ -215,7 +216,8 @@ struct hr__engine {
   struct hr_view view;
   struct hr_moves moves;
   void *policy;
-  uint32_t abilities; /* of the policy: flags such as HR_POLICY_PREEMPTS */
+  struct hr__policy_call *call; /* of a plug-in: the function that runs (base/policy_guard.h); else NULL */
+  uint32_t abilities;           /* of the policy: flags such as HR_POLICY_PREEMPTS */
   struct hr_error *error;
 
   const struct hr__component *active[HR__MAX_COMPONENTS + 1]; /* ends with NULL */

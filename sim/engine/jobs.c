@@ -105,7 +105,9 @@ void hr__notify_observers(struct hr__engine *engine, const struct hr_event *even
 enum hr_status hr__notify_policy(struct hr__engine *engine, const struct hr_event *event) {
   const struct hr_policy_ops *ops = &engine->ops;
   if (!ops->observe) return HR_OK;
+  hr__policy_enter(engine->call, "observe");
   enum hr_status status = ops->observe(engine->policy, &engine->view, event);
+  hr__policy_leave(engine->call);
   if (status == HR_NO_MEMORY) return hr__out_of_memory(engine);
   if (status == HR_BAD_INPUT && engine->error && engine->error->status == status)
     return status; /* if the policy failed, it has written the error */

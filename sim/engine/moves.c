@@ -496,7 +496,9 @@ void hr_view_wait_reason(const struct hr_view *whole, hr_job job, struct hr_wait
   if (job.id >= engine->trace->n_jobs || engine->state[job.id] != HR_JOB_WAITING) return;
   hold->reason = HR_WAIT_REASON_POLICY;
   count_room(&engine->cluster, job, hold);
+  hr__policy_enter(engine->call, "explain");
   if (engine->ops.explain) engine->ops.explain(engine->policy, view, job, hold);
+  hr__policy_leave(engine->call);
   if (hold->reason == HR_WAIT_REASON_POLICY) find_lack(view, job, hold);
 }
 
@@ -505,7 +507,9 @@ void hr_view_wait_description(const struct hr_view *whole, hr_job job, char text
   const struct hr__engine *engine = hr__engine_of(view);
   text[0] = '\0';
   if (job.id >= engine->trace->n_jobs || engine->state[job.id] != HR_JOB_WAITING || !engine->ops.describe) return;
+  hr__policy_enter(engine->call, "describe");
   engine->ops.describe(engine->policy, view, job, text, HR_WAIT_DESCRIPTION_BYTES);
+  hr__policy_leave(engine->call);
 }
 
 uint32_t hr_view_abilities(const struct hr_view *view) {

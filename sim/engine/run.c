@@ -187,7 +187,9 @@ static enum hr_status run_pass(struct hr__engine *engine) {
   const struct hr_run_config *config = engine->config;
   engine->moves.count = 0;
   engine->n_passes++;
+  hr__policy_enter(engine->call, "decide");
   enum hr_status status = engine->ops.decide(engine->policy, &engine->view, &engine->moves);
+  hr__policy_leave(engine->call);
   if (engine->moves.status != HR_OK) return engine->moves.status;
   if (status == HR_NO_MEMORY) return hr__out_of_memory(engine);
   if (status != HR_OK)
@@ -378,8 +380,12 @@ static enum hr_status create_policy(struct hr__engine *engine) {
                               .quotas = config->quotas,
                               .systems = config->systems,
                               .values = config->values};
+  engine->call = hr__policy_guard_claim(ops->name);
+  hr__policy_enter(engine->call, "create");
   enum hr_status status = ops->create(&env, &engine->policy, engine->error);
+  hr__policy_enter(engine->call, "abilities");
   if (status == HR_OK && ops->abilities) engine->abilities = ops->abilities(engine->policy);
+  hr__policy_leave(engine->call);
   bool may_break = engine->cluster.tiers_within && !(engine->abilities & HR_POLICY_KEEPS_WITHIN);
   if (status == HR_OK && may_break)
     return hr_fail(
@@ -598,7 +604,9 @@ void hr__engine_finish(struct hr__engine *engine) {
   if (engine->clusters) hr__clusters_finish(engine);
   if (engine->accounts && !engine->whole) free(engine->accounts->rows);
   if (!engine->whole) hr__job_energy_destroy(engine->energy);
+  hr__policy_enter(engine->call, "destroy");
   if (engine->policy && engine->ops.destroy) engine->ops.destroy(engine->policy);
+  hr__policy_guard_release(engine->call);
   for (size_t i = N_COMPONENTS; i-- > 0 && !engine->clusters;)
     if (components[i]->close) components[i]->close(engine);
   hr__event_heap_finish(&engine->heap);
