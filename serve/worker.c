@@ -292,6 +292,11 @@ unsigned hr__worker_answer(const struct hr__worker *worker, char *message, size_
     snprintf(message, size, "stopped");
     return OVERLOADED;
   }
+  if (!worker->timed && WIFSIGNALED(status)) { /* a plug-in that crashed or did not return (base/policy_guard.h) */
+    read_message(worker->errors, message, size);
+    if (strncmp(message, "policy '", strlen("policy '")) == 0) return UNPROCESSABLE;
+    message[0] = '\0';
+  }
   if (worker->timed || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)) {
     snprintf(message, size,
              "the time limit of a request is over; use a smaller trace or fewer runs, or start the "

@@ -660,6 +660,22 @@ def case_files_stay_in_the_folder():
             s.bad('/api/compare', {'shipped': 'demo', 'policies': 'fifo,' + policy}, 422, 'not allowed here')
     with server('--allow-plugins', folder='in') as s:
         s.bad('/api/run', {'shipped': 'demo', 'policy': '/bin/true'}, 422, 'cannot load policy')
+        # A plug-in that crashes ends its worker only, and the answer names it.
+        source = pathlib.Path('crashes.c')
+        source.write_text('''#include <headroom/policy.h>
+#include <stdlib.h>
+static enum hr_status create(const struct hr_policy_env *env, void **self, struct hr_error *error) {
+  (void)error; *self = hr_arena_alloc(env->arena, 8); return HR_OK;
+}
+static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
+  (void)self; (void)view; (void)moves; abort();
+}
+HR_POLICY(crashes) = {HR_POLICY_HEAD, .name = "crashes", .summary = "s", .create = create, .decide = decide};
+''')
+        include = pathlib.Path(__file__).resolve().parents[2] / 'include'
+        subprocess.run([os.environ.get('CC', 'cc'), '-fPIC', '-shared', f'-I{include}', str(source), '-o', 'in/crashes.so'], check=True)
+        library = os.path.realpath('in/crashes.so')
+        s.bad('/api/run', {'shipped': 'demo', 'policy': library}, 422, "policy 'crashes' crashed in its function 'decide'")
 
 
 def case_bodies_are_bounded():
