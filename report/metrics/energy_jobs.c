@@ -11,6 +11,7 @@
 #include "headroom/power.h"
 #include "headroom/unstable/series.h"
 #include "report/metrics/summary.h"
+#include "sim/power/job_energy.h"
 
 #include <stdlib.h>
 
@@ -40,6 +41,8 @@ enum hr_status hr__energy_jobs_make(const struct hr_cluster_spec *cluster, const
                                     struct hr__energy_jobs *sums) {
   const struct hr_trace *trace = result->trace;
   const struct hr_electricity *known = common_electricity(cluster);
+  struct hr__energy_cursor starts = {0};
+  struct hr_series_cursor submits = {0};
   double with = 0, without = 0;
   *sums = (struct hr__energy_jobs){0};
   if (!result->energy) return HR_OK;
@@ -50,7 +53,7 @@ enum hr_status hr__energy_jobs_make(const struct hr_cluster_spec *cluster, const
   if (!sums->by_tenant && !known) return HR_OK;
   int64_t begin_us = known ? hr_series_begin_us(known->carbon, known->carbon_start_us, trace) : 0;
   for (uint32_t job = 0; job < result->n_jobs; job++) {
-    struct hr_energy energy = hr_result_energy(result, (hr_job){job});
+    struct hr_energy energy = hr__result_energy_near(result, &starts, (hr_job){job});
     if (sums->by_tenant && trace->tenant) {
       uint32_t tenant = trace->tenant[job];
       hr__energy_add_parts(&sums->by_tenant[tenant == HR_NONE ? trace->tenants.count : tenant], &energy);
@@ -59,9 +62,11 @@ enum hr_status hr__energy_jobs_make(const struct hr_cluster_spec *cluster, const
     if (held_us <= 0) continue;
     int64_t submit_us = begin_us + trace->submit_us[job];
     double nw = (double)(energy.it + energy.facility) / (double)held_us;
-    int64_t alone_us = held_us - (result->account ? hr_result_accounting(result, (hr_job){job}).resuming_us : 0);
+    const uint32_t account = result->account ? result->account[job] : 0; /* 0: the job was not stopped */
+    int64_t alone_us = held_us - (account ? result->accounts[account].resuming_us : 0);
     with += (double)energy.carbon;
-    without += nw * (double)hr_series_between(known->carbon, submit_us, submit_us + alone_us) / 1000;
+    hr_amount until = hr_series_between_near(known->carbon, &submits, submit_us, submit_us + alone_us);
+    without += nw * (double)until / 1000;
   }
   if (without > 0) sums->of_no_wait = with / without;
   return HR_OK;

@@ -86,11 +86,9 @@ static void add_other_phase(struct hr__engine *engine, hr_job job, const struct 
   }
 }
 
-/* Ends the present phase of the job: adds the time since the beginning of the phase to the job's accounts. */
-void hr__account_phase(struct hr__engine *engine, hr_job job) {
+void hr__account_passed(struct hr__engine *engine, hr_job job) {
   struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   int64_t passed_us = engine->view.now_us - attempt->phase_us, from_us = attempt->progress_us;
-  if (passed_us == 0 && !hr__attempt_reads(engine, job)) return;
   attempt->progress_us = hr__attempt_progress_us(engine, job, &attempt->part);
   if (attempt->phase == HR__PHASE_WORKING) {
     if (hr__attempt_reads(engine, job)) passed_us -= pause(engine, job, from_us);

@@ -51,8 +51,13 @@ void hr__account_close(struct hr__engine *engine, hr_job job, const struct hr_pl
 void hr__account_keep(struct hr__engine *engine, hr_job job);
 /* Counts the GPU time that the job lost in a time of work because of a slow node. */
 void hr__account_slow(struct hr__engine *engine, hr_job job, const struct hr__engine_attempt *attempt, int64_t time_us);
-/* Ends the present phase of the job: adds the time since the beginning of the phase to the job's account. */
-void hr__account_phase(struct hr__engine *engine, hr_job job);
+/* Ends the present phase of the job: adds the time since the beginning of the phase to the job's account.
+   hr__account_passed: if time has passed, or the job reads data. */
+void hr__account_passed(struct hr__engine *engine, hr_job job);
+static inline void hr__account_phase(struct hr__engine *engine, hr_job job) {
+  const bool passed = engine->view.now_us != hr__attempt(engine, job)->phase_us;
+  if (passed || hr__attempt_reads(engine, job)) hr__account_passed(engine, job);
+}
 /* Ends an attempt: its work is kept or lost. */
 void hr__account_end(struct hr__engine *engine, hr_job job, bool all_kept);
 /* Ends a segment of a job that continues at another placement at this instant. */

@@ -204,9 +204,9 @@ int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, 
   enum { MAX_WRITES = 1000000 }; /* of a job to a storage in which writes may delay each other */
   if (!engine->disturbs_jobs && engine->abilities & HR_POLICY_KEEPS_WORK) return HR_NEVER_US; /* no work can be lost */
   int64_t interval_us = requested_interval_us(engine, job, pool), work_us = engine->trace->work_us[job.id];
+  if (interval_us >= work_us / MAX_WRITES) return interval_us;
   const bool is_shared = writes_to_storage(engine, job, pool) || writes_to_data(engine, job, pool);
-  if (interval_us >= work_us / MAX_WRITES || !is_shared) return interval_us;
-  return work_us / MAX_WRITES;
+  return is_shared ? work_us / MAX_WRITES : interval_us;
 }
 
 int64_t hr__checkpoint_write_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {

@@ -543,8 +543,11 @@ void hr__power_peaks(struct hr__engine *engine);
 
 /* ---- sharing.c: jobs on one GPU ---- */
 /* Claims GPU memory for all tasks of a job. Returns true on success, or if the pool has no GPU memory to claim. Returns
-   false and claims nothing if some GPU has too little memory. */
-bool hr__claims_take(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
+   false and claims nothing if some GPU has too little memory. hr__claims_take_memory: in runs with claims. */
+bool hr__claims_take_memory(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
+static inline bool hr__claims_take(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+  return !engine->claims.of_gpu || hr__claims_take_memory(engine, job, placement);
+}
 /* Returns the speed of a job at its placement, without the effect of other jobs on the same GPUs. It is the product of
    the speed by GPU type and the speed by network (sim/cluster/cluster.h). It is in ppm of the reference speed. */
 uint32_t hr__speed_at_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
@@ -554,8 +557,12 @@ uint32_t hr__slowest_node_ppm(const struct hr__engine *engine, const struct hr_p
    reference speed. */
 uint32_t hr__speed_now_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 /* Updates the speeds of the jobs that share GPUs with a placement. Must be called after a job has begun to run there,
-   or has left. */
-enum hr_status hr__sharing_update_speeds(struct hr__engine *engine, const struct hr_placement *placement);
+   or has left. hr__sharing_update_nodes: in runs in which jobs on one GPU slow each other down. */
+enum hr_status hr__sharing_update_nodes(struct hr__engine *engine, const struct hr_placement *placement);
+static inline enum hr_status hr__sharing_update_speeds(struct hr__engine *engine,
+                                                       const struct hr_placement *placement) {
+  return engine->interferes ? hr__sharing_update_nodes(engine, placement) : HR_OK;
+}
 /* Returns how long a job that starts now must wait until its MIG instances are ready. Must be called exactly once for
    each start, because it also records the reconfiguration. */
 int64_t hr__reconfiguration_us(struct hr__engine *engine, const struct hr_placement *placement);

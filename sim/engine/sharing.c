@@ -66,7 +66,7 @@ static void give(const struct hr__engine *engine, struct hr__claim *claims, stru
 }
 
 /* The memory is claimed for one task after the other, because several tasks of the job may share a GPU. */
-bool hr__claims_take(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+bool hr__claims_take_memory(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
   if (!has_claims(engine, placement->pool)) return true;
   uint32_t mib = asked_mib(engine, job);
   for (uint32_t i = 0; i < placement->n_slices; i++) {
@@ -257,9 +257,9 @@ static enum hr_status update_node(struct hr__engine *engine, struct hr_slice sli
   return status;
 }
 
-enum hr_status hr__sharing_update_speeds(struct hr__engine *engine, const struct hr_placement *placement) {
+enum hr_status hr__sharing_update_nodes(struct hr__engine *engine, const struct hr_placement *placement) {
   enum hr_status status = HR_OK;
-  if (!engine->interferes || !pool_interferes(engine->cluster.pools[placement->pool.id].spec)) return HR_OK;
+  if (!pool_interferes(engine->cluster.pools[placement->pool.id].spec)) return HR_OK;
   for (uint32_t i = 0; i < placement->n_slices && status == HR_OK; i++)
     if (placement->slices[i].gpus) status = update_node(engine, placement->slices[i]);
   return status;

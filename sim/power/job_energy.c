@@ -76,15 +76,18 @@ struct hr__span hr__metered_time(const struct hr__metered_pool *pool, int64_t at
 }
 
 /* Returns the difference of two times of a run. */
-static struct hr__span metered_span(const struct hr__metered_pool *pool, int64_t from_us, int64_t to_us) {
+static struct hr__span metered_span(const struct hr__metered_pool *pool, struct hr__energy_cursor *cursor,
+                                    int64_t from_us, int64_t to_us) {
   struct hr__span span = {.us = to_us - from_us};
   hr_amount from, to;
   if (pool->carbon) {
-    hr_series_integrals(pool->carbon, pool->carbon_begin_us + from_us, pool->carbon_begin_us + to_us, &from, &to);
+    hr_series_integrals_near(pool->carbon, &cursor->carbon, pool->carbon_begin_us + from_us,
+                             pool->carbon_begin_us + to_us, &from, &to);
     span.carbon = hr__ug_to_mg(to - pool->carbon_before) - hr__ug_to_mg(from - pool->carbon_before);
   }
   if (pool->price) {
-    hr_series_integrals(pool->price, pool->price_begin_us + from_us, pool->price_begin_us + to_us, &from, &to);
+    hr_series_integrals_near(pool->price, &cursor->price, pool->price_begin_us + from_us, pool->price_begin_us + to_us,
+                             &from, &to);
     span.price = to - from;
   }
   return span;
@@ -102,11 +105,13 @@ struct hr__watts hr__job_power(const struct hr__metered_pool *pool, const struct
   return power;
 }
 
-struct hr_energy hr__job_energy_undisturbed(const struct hr__job_energy *self, const struct hr_trace *trace, hr_job job,
-                                            uint64_t milli, int64_t from_us, int64_t to_us) {
+/* Returns the energy of a job with a place that was not disturbed, with `milli` milli-GPUs, in a span of time. */
+static struct hr_energy undisturbed(const struct hr__job_energy *self, const struct hr_trace *trace,
+                                    struct hr__energy_cursor *cursor, hr_job job, uint64_t milli, int64_t from_us,
+                                    int64_t to_us) {
   const struct hr__metered_pool *pool = &self->pools[self->place[job.id] - 1];
   struct hr__watts power = hr__job_power(pool, trace, self->classes, job, milli, 0);
-  const struct hr__span span = metered_span(pool, from_us, to_us);
+  const struct hr__span span = metered_span(pool, cursor, from_us, to_us);
   struct hr_energy energy = {0};
   hr__energy_add_time(&energy, &power, &span);
   return energy;
@@ -121,14 +126,20 @@ struct hr_energy hr_view_energy(const struct hr_view *view, hr_job job) {
   int64_t from_us = engine->start_us[job.id];
   int64_t to_us = engine->ended_us ? engine->ended_us[job.id] : from_us + engine->trace->work_us[job.id];
   uint64_t milli = engine->gpu_milli ? engine->gpu_milli[job.id] : hr__job_gpu_milli(engine->trace, job);
-  return hr__job_energy_undisturbed(self, engine->trace, job, milli, from_us, to_us);
+  struct hr__energy_cursor cursor = {0};
+  return undisturbed(self, engine->trace, &cursor, job, milli, from_us, to_us);
 }
 
-struct hr_energy hr_result_energy(const struct hr_result *result, hr_job job) {
+struct hr_energy hr__result_energy_near(const struct hr_result *result, struct hr__energy_cursor *cursor, hr_job job) {
   const struct hr__job_energy *self = result->energy;
   if (self->place[job.id] == 0) return (struct hr_energy){0};
   if (hr__job_energy_has_row(self, job)) return hr__job_energy_row_of(self, job)->sum;
   int64_t to_us = result->state[job.id] == HR_JOB_COMPLETED ? hr_result_end_us(result, job) : result->end_us;
   uint64_t milli = result->gpu_milli ? result->gpu_milli[job.id] : hr__job_gpu_milli(result->trace, job);
-  return hr__job_energy_undisturbed(self, result->trace, job, milli, result->start_us[job.id], to_us);
+  return undisturbed(self, result->trace, cursor, job, milli, result->start_us[job.id], to_us);
+}
+
+struct hr_energy hr_result_energy(const struct hr_result *result, hr_job job) {
+  struct hr__energy_cursor cursor = {0};
+  return hr__result_energy_near(result, &cursor, job);
 }

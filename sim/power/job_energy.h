@@ -73,8 +73,11 @@ struct hr__span hr__metered_time(const struct hr__metered_pool *pool, int64_t at
 struct hr__watts hr__job_power(const struct hr__metered_pool *pool, const struct hr_trace *trace,
                                const struct hr_class_spec *classes, hr_job job, uint64_t milli, uint32_t level);
 
-/* Returns the energy of a job with a place that was not disturbed, with `milli` milli-GPUs, in a span of time. */
-struct hr_energy hr__job_energy_undisturbed(const struct hr__job_energy *self, const struct hr_trace *trace, hr_job job,
-                                            uint64_t milli, int64_t from_us, int64_t to_us);
+/* The steps of the series in which the last job started. Zero-initialized: none. */
+struct hr__energy_cursor {
+  struct hr_series_cursor carbon, price;
+};
+/* As hr_result_energy, for many jobs in the order of their starts. `cursor`: the state of the last call. */
+struct hr_energy hr__result_energy_near(const struct hr_result *result, struct hr__energy_cursor *cursor, hr_job job);
 
 #endif

@@ -145,20 +145,59 @@ static hr_amount sum_to(const struct hr_series *series, int64_t at_us) {
   return series->total * periods + series->sums[i] + (hr_amount)series->micros[i] * (at_us - series->at_us[i]);
 }
 
-void hr_series_integrals(const struct hr_series *series, int64_t from_us, int64_t to_us, hr_amount *from,
-                         hr_amount *to) {
+/* Returns the end of a step, in the first period. */
+static int64_t step_end_us(const struct hr_series *series, uint32_t step) {
+  if (step + 1 < series->count) return series->at_us[step + 1];
+  return series->repeats ? series->end_us : HR_NEVER_US;
+}
+
+/* Moves the cursor to the step that applies at a time. */
+static void seek(const struct hr_series *series, struct hr_series_cursor *cursor, int64_t us) {
+  int64_t at_us = us, periods = reduce(series, &at_us);
+  const uint32_t step = find(series, at_us);
+  const int64_t end_us = step_end_us(series, step), shift_us = us - at_us;
+  *cursor = (struct hr_series_cursor){.series = series,
+                                      .from_us = series->at_us[step] + shift_us,
+                                      .until_us = end_us == HR_NEVER_US ? end_us : end_us + shift_us,
+                                      .shift_us = shift_us,
+                                      .sum = series->total * periods + series->sums[step],
+                                      .step = step};
+}
+
+static inline void integrals(const struct hr_series *series, struct hr_series_cursor *cursor, int64_t from_us,
+                             int64_t to_us, hr_amount *from, hr_amount *to) {
   enum { STEPS = 4 };
-  int64_t at_us = from_us, periods = reduce(series, &at_us), then_us = to_us - (from_us - at_us);
-  const hr_amount before = series->total * periods;
-  uint32_t i = find(series, at_us), last = series->count - 1;
-  *from = before + series->sums[i] + (hr_amount)series->micros[i] * (at_us - series->at_us[i]);
+  if (cursor->series != series || from_us < cursor->from_us || from_us >= cursor->until_us)
+    seek(series, cursor, from_us);
+  uint32_t i = cursor->step;
+  const uint32_t last = series->count - 1;
+  const int64_t then_us = to_us - cursor->shift_us;
+  const hr_amount before = cursor->sum - series->sums[i];
+  *from = cursor->sum + (hr_amount)series->micros[i] * (from_us - cursor->from_us);
   /* the end is usually a few steps later, and is then found without a search */
   for (int k = 0; k < STEPS && i < last && series->at_us[i + 1] <= then_us; k++) i++;
-  const int64_t until_us = i < last ? series->at_us[i + 1] : series->repeats ? series->end_us : HR_NEVER_US;
-  if (to_us >= from_us && then_us < until_us)
+  if (to_us >= from_us && then_us < step_end_us(series, i))
     *to = before + series->sums[i] + (hr_amount)series->micros[i] * (then_us - series->at_us[i]);
   else
     *to = sum_to(series, to_us);
+}
+
+void hr_series_integrals_near(const struct hr_series *series, struct hr_series_cursor *cursor, int64_t from_us,
+                              int64_t to_us, hr_amount *from, hr_amount *to) {
+  integrals(series, cursor, from_us, to_us, from, to);
+}
+
+void hr_series_integrals(const struct hr_series *series, int64_t from_us, int64_t to_us, hr_amount *from,
+                         hr_amount *to) {
+  struct hr_series_cursor cursor = {0};
+  integrals(series, &cursor, from_us, to_us, from, to);
+}
+
+hr_amount hr_series_between_near(const struct hr_series *series, struct hr_series_cursor *cursor, int64_t from_us,
+                                 int64_t to_us) {
+  hr_amount from, to;
+  integrals(series, cursor, from_us, to_us, &from, &to);
+  return to - from;
 }
 
 hr_amount hr_series_between(const struct hr_series *series, int64_t from_us, int64_t to_us) {

@@ -43,8 +43,10 @@ static struct hr_series *draw(struct hr__stream *random, struct plain *plain) {
   return hr_series_create(plain->at_us, plain->micros, plain->count, plain->repeats);
 }
 
-/* The integrals between any two times within a range equal those from the first stamp. */
-static bool integrals_agree(const struct hr_series *series, struct hr__stream *random) {
+/* The integrals between any two times within a range equal those from the first stamp. Cursors do not change them, also
+   if they are those of another series at first. */
+static bool integrals_agree(const struct hr_series *series, struct hr_series_cursor *cursor,
+                            struct hr__stream *random) {
   bool fits = true;
   for (int i = 0; i < 100; i++) {
     const int64_t from_us = below(random, 140) - 20, to_us = below(random, 140) - 20;
@@ -54,6 +56,11 @@ static bool integrals_agree(const struct hr_series *series, struct hr__stream *r
     fits = fits && from == hr_series_between(series, first_us, from_us) &&
            to == hr_series_between(series, first_us, to_us);
     fits = fits && hr_series_between(series, from_us, to_us) == to - from;
+    hr_amount near_from, near_to;
+    hr_series_integrals_near(series, cursor, from_us, to_us, &near_from, &near_to);
+    fits = fits && near_from == from && near_to == to;
+    fits = fits && hr_series_between_near(series, cursor, from_us + i % 3, to_us) ==
+                       hr_series_between(series, from_us + i % 3, to_us);
   }
   return fits;
 }
@@ -61,7 +68,10 @@ static bool integrals_agree(const struct hr_series *series, struct hr__stream *r
 /* Invariants of 2,000 random series over a range that begins before the first stamp and ends long after the last. */
 static void equals_the_plain_sum(void) {
   struct hr__stream random;
+  struct plain other;
   hr__stream_init(&random, 7, HR__PURPOSE_SAMPLE, 0, 0);
+  struct hr_series *first = draw(&random, &other);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(first);
   for (int world = 0; world < 2000; world++) {
     struct plain plain;
     struct hr_series *series = draw(&random, &plain);
@@ -78,9 +88,12 @@ static void equals_the_plain_sum(void) {
       fits = fits && next_us >= t && (changed_us != t || t == -20 || next_us == t);
     }
     CU_ASSERT(fits);
-    CU_ASSERT(integrals_agree(series, &random));
+    struct hr_series_cursor cursor = {0};
+    CU_ASSERT(integrals_agree(first, &cursor, &random));
+    CU_ASSERT(integrals_agree(series, &cursor, &random));
     hr_series_destroy(series);
   }
+  hr_series_destroy(first);
 }
 
 static void edges_have_a_value(void) {

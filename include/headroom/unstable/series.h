@@ -46,6 +46,23 @@ HR_API hr_amount hr_series_between(const struct hr_series *series, int64_t from_
 HR_API void hr_series_integrals(const struct hr_series *series, int64_t from_us, int64_t to_us, hr_amount *from,
                                 hr_amount *to);
 
+/* The step of a series in which the last integral began. An integral that begins in the same step needs no search.
+   Zero-initialized: none. */
+struct hr_series_cursor {
+  const struct hr_series *series;
+  int64_t from_us, until_us; /* the step */
+  int64_t shift_us;          /* of a repeated series: the periods before the step */
+  hr_amount sum;             /* integral from the first stamp to that of the step */
+  uint32_t step;
+};
+
+/* As hr_series_integrals and hr_series_between, for many spans of time that begin in ascending order. `cursor`: the
+   state of the last call, also of one with another series, which must still exist. */
+HR_API void hr_series_integrals_near(const struct hr_series *series, struct hr_series_cursor *cursor, int64_t from_us,
+                                     int64_t to_us, hr_amount *from, hr_amount *to);
+HR_API hr_amount hr_series_between_near(const struct hr_series *series, struct hr_series_cursor *cursor,
+                                        int64_t from_us, int64_t to_us);
+
 /* What the carbon intensity of a grid counts. Series of different kinds are never comparable. The columns: enumerator,
    name in scenarios. */
 #define HR_CARBON_SIGNAL_TABLE(X)                                                                                      \
