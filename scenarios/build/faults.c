@@ -77,8 +77,8 @@ static enum hr_status check_classes(struct hr__builder *builder, const cJSON *en
 /* ---- Processes --------------------------------------------------------------------------------------- */
 
 /* Reads when the units of a process fail. `*none` is set if they never do. */
-static enum hr_status build_rate(struct hr__builder *builder, const cJSON *entry, struct hr_fault_process *process,
-                                 bool *none) {
+static enum hr_status build_rate(struct hr__builder *builder, const cJSON *entry, bool is_group,
+                                 struct hr_fault_process *process, bool *none) {
   const char *found;
   enum hr_status status = find_one(builder, entry, rates, &found);
   if (status == HR_OK) status = hr__check_duration(builder, hr__get(entry, "between"));
@@ -87,7 +87,7 @@ static enum hr_status build_rate(struct hr__builder *builder, const cJSON *entry
   if (!found) {
     *none = true;
     bool has_others = hr__has(entry, "groups") || hr__has(entry, "slow");
-    if (process->unit == HR_TIER_NODE && has_others) return HR_OK;
+    if (!is_group && has_others) return HR_OK;
     return hr__build_fail(builder, entry,
                           "'per_1000_node_days', 'mtbf_h' or 'between' is missing: how often failures happen");
   }
@@ -219,14 +219,34 @@ static enum hr_status build_recorded(struct hr__builder *builder, const struct h
   return status;
 }
 
+/* Reads what fails as one: groups of a tier, or of a number of nodes or racks. */
+static enum hr_status build_unit(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *entry,
+                                 struct hr_fault_process *process) {
+  static const char *const units[] = {"tier", "nodes", "racks", NULL};
+  const struct hr_topology *topology = &draft->pool.topology;
+  const char *found;
+  enum hr_status status = find_one(builder, entry, units, &found);
+  if (status != HR_OK) return status;
+  if (!found) return hr__build_fail(builder, entry, "'tier', 'nodes' or 'racks' is missing: what fails as one");
+  const bool is_rack = found == units[2];
+  if (found != units[0]) process->unit = HR_TIER_POOL;
+  if (is_rack) {
+    const double nodes = hr__number_of(entry, "racks", 0) * topology->nodes_per_rack;
+    process->group_nodes = nodes < HR_MAX_NODES ? (uint32_t)nodes : HR_MAX_NODES;
+  }
+  if (is_rack ? topology->nodes_per_rack > 0 : hr_topology_has(topology, process->unit)) return HR_OK;
+  return hr__build_fail_at(builder, entry, found, "the topology of pool '%.60s' has no tier '%s'", draft->pool.name,
+                           hr_tier_name(is_rack ? HR_TIER_RACK : process->unit));
+}
+
 static enum hr_status build_process(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *entry,
-                                    struct hr_fault_process *process, bool *none) {
-  bool is_group = process->unit != HR_TIER_NODE, is_elastic = hr_market_is_elastic(draft->pool.market.market);
+                                    bool is_group, struct hr_fault_process *process, bool *none) {
+  const bool is_elastic = hr_market_is_elastic(draft->pool.market.market);
   process->bad_factor = 1;
   enum hr_status status = hr__read(
       builder, entry, hr__table_of(&hr__scenario_keys, is_group ? "cluster.faults.groups" : "cluster.faults"), process);
   if (status == HR_OK) status = build_recorded(builder, draft, entry, process);
-  if (status == HR_OK) status = build_rate(builder, entry, process, none);
+  if (status == HR_OK) status = build_rate(builder, entry, is_group, process, none);
   if (status == HR_OK) status = check_classes(builder, entry, !is_elastic && !*none);
   if (status != HR_OK || !is_group) return status;
   if (is_elastic)
@@ -234,9 +254,7 @@ static enum hr_status build_process(struct hr__builder *builder, const struct hr
                           "groups of nodes fail together only in pools with nodes of their own; the "
                           "market %s of pool '%.60s' replaces nodes",
                           hr_market_name(draft->pool.market.market), draft->pool.name);
-  if (hr_topology_has(&draft->pool.topology, process->unit)) return HR_OK;
-  return hr__build_fail_at(builder, entry, "tier", "the topology of pool '%.60s' has no tier '%s'", draft->pool.name,
-                           hr_tier_name(process->unit));
+  return build_unit(builder, draft, entry, process);
 }
 
 /* ---- The pool ---------------------------------------------------------------------------------------- */
@@ -248,12 +266,12 @@ static const cJSON *faults_of(const struct hr__builder *builder, const struct hr
 
 /* Adds a process to the specification, which becomes its owner. A process without failures is freed. */
 static enum hr_status add(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *entry,
-                          enum hr_tier unit) {
+                          bool is_group) {
   struct hr_fault_spec *spec = draft->pool.faults;
   struct hr_fault_process *process = &spec->processes[spec->n_processes++];
   bool none = false;
-  process->unit = unit;
-  enum hr_status status = build_process(builder, draft, entry, process, &none);
+  process->unit = HR_TIER_NODE;
+  enum hr_status status = build_process(builder, draft, entry, is_group, process, &none);
   if (status != HR_OK || !none) return status;
   hr_fault_process_finish(process);
   *process = (struct hr_fault_process){0};
@@ -321,9 +339,9 @@ enum hr_status hr__build_faults(struct hr__builder *builder, struct hr__pool_dra
   if (spec->crew && hr_market_is_elastic(draft->pool.market.market) && hr__has(draft->entry, "faults"))
     return hr__build_fail_at(builder, faults, "crew", "nodes of the market %s are not repaired but replaced",
                              hr_market_name(draft->pool.market.market));
-  status = add(builder, draft, faults, HR_TIER_NODE);
+  status = add(builder, draft, faults, false);
   for (const cJSON *group = groups ? groups->child : NULL; group && status == HR_OK; group = group->next)
-    status = add(builder, draft, group, HR_TIER_RACK);
+    status = add(builder, draft, group, true);
   if (status == HR_OK) status = note_spares(builder, draft);
   return status == HR_OK ? note_defaults(builder, draft, faults) : status;
 }

@@ -25,7 +25,7 @@ static const char *const price_models[] = {"fixed", "trace", "ou", NULL};
 static const char *const fault_clocks[] = {HR_FAULT_CLOCK_TABLE(WORD) NULL};
 static const char *const fault_starts[] = {"stationary", "fresh", NULL};
 static const char *const drains[] = {HR_DRAIN_TABLE(WORD) NULL};
-static const char *const fault_tiers[] = {"rack", "zone", "pool", NULL};
+static const char *const fault_tiers[] = {"island", "numa", "node", "rack", "zone", "pool", NULL};
 static const char *const power_models[] = {HR_POWER_MODEL_TABLE(WORD) NULL};
 static const char *const expanders[] = {HR_EXPANDER_TABLE(WORD) NULL};
 static const char *const autoscalers[] = {HR_NODE_AUTOSCALER_TABLE(WORD) NULL};
@@ -349,8 +349,15 @@ static const struct hr__key slow_keys[] = {
       AS_ARRAY(struct hr_fault_process, member.values, member.n_values)
 
 static const struct hr__key fault_group_keys[] = {
-    {"tier", CHOICE(fault_tiers), MUST, AT(INTEGER, struct hr_fault_process, unit), .first_choice = HR_TIER_RACK,
-     HELP("All nodes of a group of this tier of the topology fail together.")},
+    {"name", NAME, AT(TEXT, struct hr_fault_process, name), OTHERWISE("that of the tier"),
+     HELP("Name of the groups in results, such as power.")},
+    {"tier", CHOICE(fault_tiers), AT(INTEGER, struct hr_fault_process, unit), .first_choice = HR_TIER_ISLAND,
+     HELP("What fails as one: each group of this tier of the topology. A node is down while a part of it is. Required "
+          "unless 'nodes' or 'racks' is set.")},
+    {"nodes", WHOLE(1, HR_MAX_NODES), .unit = "nodes", AT(INTEGER, struct hr_fault_process, group_nodes),
+     HELP("Instead of 'tier': this number of nodes in a row, such as those of an NVLink domain or a power supply.")},
+    {"racks", WHOLE(1, HR_MAX_NODES), .unit = "racks",
+     HELP("Instead of 'tier': this number of racks in a row, such as those of a power domain or a switch.")},
     FAULT_PROCESS,
     END};
 
@@ -378,7 +385,7 @@ const struct hr__key hr__fault_keys[] = {
     {"crew", WHOLE(1, HR_MAX_NODES), OTHERWISE("no limit"), .unit = "repairs",
      HELP("How many nodes or groups of the pool are repaired at the same time, in the order of their detection.")},
     {"groups", LIST(1, HR_FAULT_PROCESSES - 1, EACH(OBJECT(fault_group_keys))),
-     HELP("Failures of groups of nodes that share a switch, a power supply or cooling.")},
+     HELP("Failures of groups: nodes that share a switch, a power supply or cooling, or GPUs of an island.")},
     END};
 
 const struct hr__key hr__maintenance_keys[] = {

@@ -153,10 +153,10 @@ static double failures_per_s(const struct hr_pool_spec *spec, uint32_t n_nodes) 
   double per_s = 0;
   for (uint32_t i = 0; spec->faults && i < spec->faults->n_processes; i++) {
     const struct hr_fault_process *process = &spec->faults->processes[i];
-    uint32_t size = hr_topology_nodes(&spec->topology, process->unit, spec->nodes);
-    uint32_t n_units = (spec->nodes + size - 1) / size;
+    const struct hr_fault_units units = hr_fault_units_of(process, spec);
+    const uint32_t n_units = n_nodes < units.count / units.per_node ? n_nodes * units.per_node : units.count;
     double factor = 1 + process->bad_share * (process->bad_factor - 1);
-    per_s += factor * (n_nodes < n_units ? n_nodes : n_units) / hr__duration_mean_s(&process->between);
+    per_s += factor * n_units / hr__duration_mean_s(&process->between);
   }
   return per_s;
 }

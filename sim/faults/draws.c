@@ -161,6 +161,7 @@ void hr_fault_process_finish(struct hr_fault_process *process) {
   free(process->recorded_between.values);
   free(process->recorded_repair.values);
   free(process->replays);
+  free(process->name);
 }
 
 void hr_fault_spec_destroy(struct hr_fault_spec *spec) {

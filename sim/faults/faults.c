@@ -41,7 +41,8 @@ struct unit {
 struct process {
   const struct hr_fault_process *spec;
   hr_pool pool;
-  uint32_t first_unit, n_units, unit_nodes;
+  uint32_t first_unit;
+  struct hr_fault_units units;
 };
 
 struct pool_state {
@@ -333,10 +334,10 @@ static enum hr_status advance(struct hr__engine *engine, struct hr__pending pend
 
 /* ---- Nodes and jobs ---- */
 
-/* Returns the unit of the process that contains a node of its pool. */
+/* Returns the first unit of the process that contains a node of its pool, or a part of it. */
 static uint32_t unit_at(const struct hr__engine *engine, const struct process *process, hr_node node) {
   uint32_t place = node.id - engine->cluster.pools[process->pool.id].first_node.id;
-  return process->first_unit + place / process->unit_nodes;
+  return process->first_unit + place / process->units.nodes * process->units.per_node;
 }
 
 /* Starts the clock of a single node: with a new draw after a repair or a launch, otherwise with the remaining time. */
@@ -400,6 +401,16 @@ static enum hr_status count_job(struct hr__engine *engine, uint32_t number, bool
   return HR_OK;
 }
 
+/* Counts a job on a node for the units of the node. */
+static enum hr_status count_on_node(struct hr__engine *engine, const struct process *process, hr_node node,
+                                    bool starts) {
+  const uint32_t first = unit_at(engine, process, node);
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < process->units.per_node && status == HR_OK; i++)
+    status = count_job(engine, first + i, starts);
+  return status;
+}
+
 static enum hr_status count_placement(struct hr__engine *engine, const struct hr_placement *placement, bool starts) {
   const struct hr__faults *faults = engine->faults;
   const struct pool_state *pool = &faults->pools[placement->pool.id];
@@ -407,9 +418,17 @@ static enum hr_status count_placement(struct hr__engine *engine, const struct hr
   for (uint32_t i = pool->first_process; pool->counts_jobs && i < pool->first_process + pool->n_processes; i++) {
     if (faults->processes[i].spec->clock != HR_FAULT_CLOCK_BUSY) continue;
     for (uint32_t k = 0; k < placement->n_slices && status == HR_OK; k++)
-      status = count_job(engine, unit_at(engine, &faults->processes[i], placement->slices[k].node), starts);
+      status = count_on_node(engine, &faults->processes[i], placement->slices[k].node, starts);
   }
   return status;
+}
+
+/* Returns whether some unit of a node corrupts results. */
+static bool node_corrupts(const struct hr__engine *engine, const struct process *process, hr_node node) {
+  const struct unit *first = &engine->faults->units[unit_at(engine, process, node)];
+  for (uint32_t i = 0; i < process->units.per_node; i++)
+    if (first[i].corrupts) return true;
+  return false;
 }
 
 /* Returns whether some node of a placement corrupts results. */
@@ -418,7 +437,7 @@ static bool is_corrupting(const struct hr__engine *engine, const struct hr_place
   const struct pool_state *pool = &faults->pools[placement->pool.id];
   for (uint32_t i = pool->first_process; i < pool->first_process + pool->n_processes; i++)
     for (uint32_t k = 0; k < placement->n_slices; k++)
-      if (faults->units[unit_at(engine, &faults->processes[i], placement->slices[k].node)].corrupts) return true;
+      if (node_corrupts(engine, &faults->processes[i], placement->slices[k].node)) return true;
   return false;
 }
 
@@ -438,11 +457,6 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
 
 /* ---- Start and end of a run ---- */
 
-static uint32_t count_units(const struct hr_pool_spec *spec, const struct hr_fault_process *process) {
-  uint32_t size = hr_topology_nodes(&spec->topology, process->unit, spec->nodes);
-  return (spec->nodes + size - 1) / size;
-}
-
 static bool has_faults(const struct hr_pool_spec *spec) {
   return spec->faults && spec->faults->n_processes > 0 && spec->nodes > 0;
 }
@@ -456,7 +470,7 @@ static enum hr_status allocate(struct hr__engine *engine) {
     const struct hr_pool_spec *spec = cluster->pools[i].spec;
     for (uint32_t k = 0; has_faults(spec) && k < spec->faults->n_processes; k++) {
       faults->n_processes++;
-      faults->n_units += count_units(spec, &spec->faults->processes[k]);
+      faults->n_units += hr_fault_units_of(&spec->faults->processes[k], spec).count;
     }
   }
   faults->processes = hr_arena_alloc(&engine->arena, faults->n_processes * sizeof *faults->processes);
@@ -510,14 +524,14 @@ static enum hr_status begin_process(struct hr__engine *engine, hr_pool pool, con
                                     uint32_t index, uint32_t first_unit) {
   struct hr__faults *faults = engine->faults;
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
-  uint32_t size = hr_topology_nodes(&self->spec->topology, spec->unit, self->spec->nodes);
+  const struct hr_fault_units units = hr_fault_units_of(spec, self->spec);
   struct process *process = &faults->processes[index];
   for (uint32_t k = 0; k < spec->n_classes; k++) engine->corrupts = engine->corrupts || spec->classes[k].corrupts;
   if (spec->clock == HR_FAULT_CLOCK_BUSY) faults->pools[pool.id].counts_jobs = true;
-  *process = (struct process){spec, pool, first_unit, count_units(self->spec, spec), size};
+  *process = (struct process){spec, pool, first_unit, units};
   enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < process->n_units && status == HR_OK; i++) {
-    uint32_t first = i * size, left = self->spec->nodes - first;
+  for (uint32_t i = 0; i < units.count && status == HR_OK; i++) {
+    uint32_t first = i / units.per_node * units.nodes, left = self->spec->nodes - first;
     faults->units[first_unit + i] = (struct unit){.due_us = HR_NEVER_US,
                                                   .wall_us = HR_NEVER_US,
                                                   .left_us = HR_NEVER_US,
@@ -525,7 +539,7 @@ static enum hr_status begin_process(struct hr__engine *engine, hr_pool pool, con
                                                   .failures = 1,
                                                   .process = index,
                                                   .first_node = self->first_node.id + first,
-                                                  .n_nodes = left < size ? left : size};
+                                                  .n_nodes = left < units.nodes ? left : units.nodes};
     find_replays(&faults->units[first_unit + i], spec, i);
     status = begin_unit(engine, first_unit + i);
   }
@@ -549,7 +563,7 @@ static enum hr_status init(struct hr__engine *engine) {
     for (uint32_t k = 0; k < state->n_processes && status == HR_OK; k++) {
       const struct hr_fault_process *process = &spec->faults->processes[k];
       status = begin_process(engine, (hr_pool){i}, process, n_processes++, n_units);
-      n_units += count_units(spec, process);
+      n_units += hr_fault_units_of(process, spec).count;
     }
     uint32_t first = cluster->pools[i].first_node.id;
     for (uint32_t n = first; n < first + spec->nodes && status == HR_OK; n++)

@@ -46,6 +46,26 @@ static void keys_are_stored(void) {
   hr_scenario_destroy(scenario);
 }
 
+/* Groups of a number of nodes or racks, and parts of nodes. */
+static void groups_have_sizes(void) {
+  write_text(HEAD ",\"topology\":{\"nodes_per_rack\":2,\"island_gpus\":1},\n\"faults\":{\"groups\":["
+                  "{\"name\":\"power\",\"racks\":3," RATE REPAIR "},{\"nodes\":3," RATE REPAIR "},"
+                  "{\"tier\":\"island\"," RATE REPAIR "},{\"tier\":\"rack\"," RATE REPAIR "}]}}]}}");
+  static const struct hr_fault_units expected[] = {{1, 6, 1}, {2, 3, 1}, {8, 1, 2}, {2, 2, 1}};
+  struct hr_scenario *scenario = load(NULL, 0);
+  const struct hr_fault_spec *spec = spec_of(scenario);
+  CU_ASSERT_EQUAL_FATAL(spec->n_processes, 4);
+  for (uint32_t i = 0; i < 4; i++) {
+    const struct hr_fault_units units = hr_fault_units_of(&spec->processes[i], &scenario->cluster.pools[0]);
+    CU_ASSERT_EQUAL(units.count, expected[i].count);
+    CU_ASSERT_EQUAL(units.nodes, expected[i].nodes);
+    CU_ASSERT_EQUAL(units.per_node, expected[i].per_node);
+  }
+  CU_ASSERT_STRING_EQUAL(spec->processes[0].name, "power");
+  CU_ASSERT_PTR_NULL(spec->processes[1].name);
+  hr_scenario_destroy(scenario);
+}
+
 /* A pool without failures of its own has those of the cluster; a rate of 0 means none. */
 static void the_cluster_has_defaults(void) {
   write_text(HEAD "}],\"faults\":{" RATE REPAIR "}}}");
@@ -180,6 +200,14 @@ static void errors_have_a_place(void) {
        "s.json:2:33: the shares of the classes add up to 0; one must be above 0"},
       {FAULTS("\"groups\":[{\"tier\":\"rack\"," RATE REPAIR "}]"),
        "s.json:2:29: the topology of pool 'p' has no tier 'rack'"},
+      {FAULTS("\"groups\":[{\"racks\":2," RATE REPAIR "}]"),
+       "s.json:2:30: the topology of pool 'p' has no tier 'rack'"},
+      {FAULTS("\"groups\":[{\"tier\":\"island\"," RATE REPAIR "}]"),
+       "s.json:2:29: the topology of pool 'p' has no tier 'island'"},
+      {FAULTS("\"groups\":[{\"tier\":\"pool\",\"nodes\":2," RATE REPAIR "}]"),
+       "s.json:2:44: 'tier' and 'nodes' exclude each other"},
+      {FAULTS("\"groups\":[{" RATE REPAIR "}]"),
+       "s.json:2:21: 'tier', 'nodes' or 'racks' is missing: what fails as one"},
       {FAULTS_OF("on-demand", RATE "\"crew\":2"), "s.json:2:30: nodes of the market on-demand are not repaired"},
       {FAULTS_OF("on-demand", "\"groups\":[{\"tier\":\"pool\"," RATE REPAIR "}]"),
        "s.json:2:21: groups of nodes fail together only in pools with nodes of their own; the market on-demand of pool "
@@ -198,6 +226,7 @@ static void placement_by_pool_is_refused(void) {
                "s.json:2:13: the placement 'pool' counts GPUs, but the nodes of pool 'p' (faults) come and go");
 }
 
-TEST_MAIN("Failures in scenarios", TEST(create_test_folder), TEST(keys_are_stored), TEST(the_cluster_has_defaults),
-          TEST(maintenance_is_stored), TEST(logs_are_replayed), TEST(logs_are_distributions), TEST(bad_logs_are_errors),
-          TEST(errors_have_a_place), TEST(placement_by_pool_is_refused), TEST(remove_test_folder))
+TEST_MAIN("Failures in scenarios", TEST(create_test_folder), TEST(keys_are_stored), TEST(groups_have_sizes),
+          TEST(the_cluster_has_defaults), TEST(maintenance_is_stored), TEST(logs_are_replayed),
+          TEST(logs_are_distributions), TEST(bad_logs_are_errors), TEST(errors_have_a_place),
+          TEST(placement_by_pool_is_refused), TEST(remove_test_folder))

@@ -24,7 +24,7 @@ enum { MAX_JOBS = 60000 };
 struct world {
   struct hr_pool_spec pool;
   struct hr_fault_spec spec;
-  struct hr_fault_process process[2];
+  struct hr_fault_process process[4];
   struct hr_class_spec class_;
   uint32_t n_jobs;
   int64_t *submit_us, *work_us;
@@ -58,8 +58,7 @@ static void world_init(struct world *world, uint32_t n_nodes, uint32_t gpus_per_
                           .horizon_us = HR_NEVER_US,
                           .seed = 1,
                           .check = true};
-  world->process[0].unit = world->process[1].unit = HR_TIER_NODE;
-  world->process[0].bad_factor = world->process[1].bad_factor = 1;
+  for (uint32_t i = 0; i < 4; i++) world->process[i] = (struct hr_fault_process){.unit = HR_TIER_NODE, .bad_factor = 1};
   CU_ASSERT_FATAL(world->submit_us && world->work_us && world->gpus);
   for (uint32_t i = 0; i < n_jobs; i++) world->gpus[i] = 1;
 }
@@ -271,6 +270,46 @@ static void a_group_fails_together(void) {
   world_finish(&world);
 }
 
+/* Power domains of two nodes: the nodes of a domain stop at once; the last domain has one node. */
+static void a_group_of_nodes_fails_together(void) {
+  struct world world;
+  world_init(&world, 5, 1, 5);
+  for (int i = 0; i < 5; i++) world.work_us[i] = 150 * S;
+  world.class_.checkpoint = HR_CHECKPOINT_CONTINUOUS;
+  world.process[0].unit = HR_TIER_POOL;
+  world.process[0].group_nodes = 2;
+  world.process[0].fresh = true;
+  world.process[0].between = fixed(100);
+  world.process[0].only = (struct hr_fault_class){.repair = fixed(25)};
+  struct hr_result *result = run(&world);
+  for (uint32_t i = 0; i < 5; i++) CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){i}).end_us, 175 * S);
+  CU_ASSERT_EQUAL(result->pools[0].failures, 3);
+  CU_ASSERT_EQUAL(result->pools[0].failed_jobs, 5);
+  CU_ASSERT((int64_t)result->pools[0].down_us == 125 * S);
+  hr_result_destroy(result);
+  world_finish(&world);
+}
+
+/* An island stops all jobs of its node, and no job of another node. */
+static void an_island_takes_its_node_down(void) {
+  struct world world;
+  world_init(&world, 2, 4, 8);
+  for (int i = 0; i < 8; i++) world.work_us[i] = 150 * S;
+  world.class_.checkpoint = HR_CHECKPOINT_CONTINUOUS;
+  world.pool.topology.island_gpus = 2;
+  world.process[0].unit = HR_TIER_ISLAND;
+  world.process[0].fresh = true;
+  world.process[0].between = fixed(100);
+  world.process[0].only = (struct hr_fault_class){.repair = fixed(25)};
+  struct hr_result *result = run(&world);
+  for (uint32_t i = 0; i < 8; i++) CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){i}).end_us, 175 * S);
+  CU_ASSERT_EQUAL(result->pools[0].failures, 2); /* those of the other islands find their nodes down */
+  CU_ASSERT_EQUAL(result->pools[0].failed_jobs, 8);
+  CU_ASSERT((int64_t)result->pools[0].down_us == 50 * S);
+  hr_result_destroy(result);
+  world_finish(&world);
+}
+
 /* ---- Closed forms ------------------------------------------------------------------------------------- */
 
 /* Runs `n_nodes` nodes for a time, with one job that lasts as long. */
@@ -307,6 +346,56 @@ static void availability_depends_on_means_only(void) {
       hr_result_destroy(result);
       world_finish(&world);
     }
+}
+
+static void set_layer(struct hr_fault_process *process, enum hr_tier unit, double between_h, double repair_h) {
+  process->unit = unit;
+  process->between = exponential(3600 * between_h);
+  process->only.repair = exponential(3600 * repair_h);
+}
+
+static double availability_of(const struct hr_result *result, const struct world *world) {
+  return 1 - (double)result->pools[0].down_us / ((double)result->end_us * world->pool.nodes);
+}
+
+/* Four layers of which each unit is one node, or half a node: no layer fails while another one is down, so the
+   availability is 1 / (1 + sum of repair / between), and the failures are those of the time in operation. */
+static void narrow_layers_exclude_each_other(void) {
+  struct world world;
+  world_init(&world, 200, 8, 1);
+  world.pool.topology = (struct hr_topology){.island_gpus = 4, .nodes_per_rack = 1};
+  world.spec.n_processes = 4;
+  set_layer(&world.process[0], HR_TIER_NODE, 100, 5);
+  set_layer(&world.process[1], HR_TIER_ISLAND, 200, 4); /* twice in a node */
+  set_layer(&world.process[2], HR_TIER_RACK, 400, 10);
+  set_layer(&world.process[3], HR_TIER_POOL, 500, 5);
+  world.process[3].group_nodes = 1;
+  struct hr_result *result = run_fleet(&world, 300);
+  const double expected = 1 / (1 + 0.05 + 2 * 0.02 + 0.025 + 0.01);
+  const double failures = 200 * 300 * 24 * expected * (1 / 100.0 + 2 / 200.0 + 1 / 400.0 + 1 / 500.0);
+  CU_ASSERT_DOUBLE_EQUAL(availability_of(result, &world), expected, 0.004);
+  CU_ASSERT_DOUBLE_EQUAL((double)result->pools[0].failures / failures, 1, 0.02);
+  hr_result_destroy(result);
+  world_finish(&world);
+}
+
+/* Layers of ever more nodes are independent, except that nodes do not fail in outages of their groups, which matters
+   here by less than 0.0001: the availability is the product of those of the layers. */
+static void wide_layers_are_independent(void) {
+  struct world world;
+  world_init(&world, 640, 1, 1);
+  world.pool.topology.nodes_per_rack = 8;
+  world.spec.n_processes = 3;
+  set_layer(&world.process[0], HR_TIER_NODE, 198, 2);
+  set_layer(&world.process[1], HR_TIER_RACK, 297, 3);
+  set_layer(&world.process[2], HR_TIER_POOL, 495, 5);
+  world.process[2].group_nodes = 32;
+  struct hr_result *result = run_fleet(&world, 600);
+  CU_ASSERT_DOUBLE_EQUAL(availability_of(result, &world), 0.99 * 0.99 * 0.99, 0.002);
+  const double failures = 600 * 24 * (640 / 200.0 + 80 / 300.0 + 20 / 500.0);
+  CU_ASSERT_DOUBLE_EQUAL((double)result->pools[0].failures / failures, 1, 0.03);
+  hr_result_destroy(result);
+  world_finish(&world);
 }
 
 /* Failures of the rack stop the clocks of its nodes, which then continue: a node fails once per mean time in operation.
@@ -436,11 +525,14 @@ static void random_worlds_keep_the_invariants(void) {
     world.seed = number;
     world.policy = policies[number % (sizeof policies / sizeof *policies)];
     world.pool.topology.nodes_per_rack = 1 + below(&stream, 3);
+    world.pool.topology.island_gpus = world.pool.gpus_per_node % 2 == 0 ? world.pool.gpus_per_node / 2 : 1;
     world.spec.n_processes = 1 + below(&stream, 2);
     world.spec.crew = below(&stream, 3);
     for (uint32_t i = 0; i < 2; i++) {
       struct hr_fault_process *process = &world.process[i];
       process->unit = i ? HR_TIER_RACK : HR_TIER_NODE;
+      if (i && number % 3 == 1) process->unit = HR_TIER_POOL, process->group_nodes = 1 + number % 4;
+      if (i && number % 3 == 2) process->unit = HR_TIER_ISLAND;
       process->clock = (enum hr_fault_clock)below(&stream, HR_N_FAULT_CLOCKS);
       process->fresh = below(&stream, 2);
       process->between = below(&stream, 2) ? exponential(4000) : (struct hr_duration){HR_DURATION_WEIBULL, 0.6, 3000};
@@ -495,7 +587,8 @@ static void without_failures_nothing_changes(void) {
 
 TEST_MAIN("Failures and repairs of nodes", TEST(a_job_hangs_and_continues), TEST(a_job_that_hangs_is_preempted),
           TEST(work_since_the_checkpoint_is_lost), TEST(a_crew_repairs_one_after_the_other), TEST(clocks_differ),
-          TEST(a_group_fails_together), TEST(availability_depends_on_means_only),
-          TEST(outages_of_the_group_do_not_reset_nodes), TEST(a_finite_crew_lowers_the_availability),
-          TEST(ettr_agrees_with_daly), TEST(a_queue_with_breakdowns), TEST(random_worlds_keep_the_invariants),
-          TEST(without_failures_nothing_changes))
+          TEST(a_group_fails_together), TEST(a_group_of_nodes_fails_together), TEST(an_island_takes_its_node_down),
+          TEST(narrow_layers_exclude_each_other), TEST(wide_layers_are_independent),
+          TEST(availability_depends_on_means_only), TEST(outages_of_the_group_do_not_reset_nodes),
+          TEST(a_finite_crew_lowers_the_availability), TEST(ettr_agrees_with_daly), TEST(a_queue_with_breakdowns),
+          TEST(random_worlds_keep_the_invariants), TEST(without_failures_nothing_changes))

@@ -3,10 +3,12 @@
 #define HEADROOM_UNSTABLE_FAULTS_H
 
 /*
- * Failures of nodes, and of groups of nodes that fail together. A unit is a node, or a group of a tier of the topology
- * (rack, zone, pool). Each unit has a separate renewal process: it works for a random time, fails, is detected after a
- * delay, is repaired for a random time, and works again. Each failure has a class, drawn with probabilities equal to
- * the shares of the classes. The class determines the delay and the repair.
+ * Failures of nodes, of groups of nodes that fail together, and of groups of GPUs of a node. A unit is a node, a group
+ * of a tier of the topology (island, numa, rack, zone, pool), or a group of consecutive nodes. A node is down while
+ * some unit of it is: if an island fails, its node is repaired as a whole. Each unit has a separate renewal process: it
+ * works for a random time, fails, is detected after a delay, is repaired for a random time, and works again. Each
+ * failure has a class, drawn with probabilities equal to the shares of the classes. The class determines the delay and
+ * the repair.
  *
  * Until a failure is detected, the jobs of the unit hold their GPUs and make no progress, and no job may start there.
  * They are stopped when it is detected. No draw depends on the policy.
@@ -60,7 +62,7 @@ struct hr_fault_replay {
 
 /* The failures of the units of one kind. */
 struct hr_fault_process {
-  enum hr_tier unit; /* HR_TIER_NODE: single nodes; HR_TIER_RACK, HR_TIER_ZONE, HR_TIER_POOL: groups */
+  enum hr_tier unit; /* HR_TIER_NODE: single nodes; other tiers: their groups */
   enum hr_fault_clock clock;
   /* the run begins with units that have just been repaired. Otherwise it begins in the stationary state: some units are
      down, and the others have worked for a while */
@@ -75,7 +77,27 @@ struct hr_fault_process {
   uint32_t n_replays;
   /* with probability `bad_share`, a unit is bad and fails `bad_factor` times as often */
   double bad_share, bad_factor;
+  char *name; /* of the groups, such as power; NULL: they have the name of their tier */
+  /* groups of this number of consecutive nodes, such as those of a power domain; `unit` is HR_TIER_POOL. 0: the groups
+     are those of the tier */
+  uint32_t group_nodes;
 };
+
+/* The units of a process in a pool: their number, the nodes of each, and how many of them a node has, which is more
+   than 1 only for parts of nodes. Units are numbered by their first node. */
+struct hr_fault_units {
+  uint32_t count, nodes, per_node;
+};
+
+static inline struct hr_fault_units hr_fault_units_of(const struct hr_fault_process *process,
+                                                      const struct hr_pool_spec *pool) {
+  struct hr_fault_units units = {0, hr_topology_nodes(&pool->topology, process->unit, pool->nodes), 1};
+  if (process->group_nodes) units.nodes = process->group_nodes;
+  if (process->unit < HR_TIER_NODE && pool->gpus_per_node)
+    units.per_node = pool->gpus_per_node / hr_topology_gpus(&pool->topology, process->unit, pool->gpus_per_node);
+  units.count = (pool->nodes + units.nodes - 1) / units.nodes * units.per_node;
+  return units;
+}
 
 /* Nodes that are slow for some time: each node has separate episodes. A job runs at the speed of its slowest node. */
 struct hr_slow_spec {
