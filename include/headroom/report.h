@@ -455,6 +455,14 @@ struct hr_elastic_metrics {
   uint64_t grows, shrinks; /* resizes after which a job had more GPUs, and fewer */
 };
 
+/* Failures of a class, or of groups without classes, in all pools. */
+struct hr_outage_line {
+  char *name; /* of the class, of the group, or of both */
+  uint64_t failures, jobs_stopped;
+  double lost_gpu_hours;  /* work that the stopped jobs lost */
+  double down_node_hours; /* outages x their nodes; a node that is down for two reasons counts for both */
+};
+
 /* Failures of nodes (headroom/unstable/faults.h). */
 struct hr_fault_metrics {
   bool known; /* false: no pool has failures; the other members are then 0 */
@@ -472,6 +480,8 @@ struct hr_fault_metrics {
   uint64_t exclusions;          /* nodes that were excluded for jobs after failures */
   uint64_t restart_preemptions; /* jobs that were preempted for jobs that failures had stopped */
   double excluded_s;
+  struct hr_outage_line *by_failure_class; /* in the order of the pools; not in streamed runs */
+  size_t n_failure_classes;
 };
 
 /* Planned work on nodes (headroom/unstable/faults.h). */

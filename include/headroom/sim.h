@@ -184,6 +184,7 @@ struct hr_result {
   struct hr_cluster_result *clusters;
   uint32_t n_clusters;
   uint32_t *cluster_of;
+  struct hr_outage_accounting *outages; /* failures by class (headroom/unstable/faults.h); NULL unless nodes fail */
   struct hr_data_result *data; /* bytes of storage systems and links (headroom/unstable/data.h); NULL without data */
 };
 

@@ -94,6 +94,7 @@ void hr__parcel_summary(struct hr__parcel *parcel, struct hr_summary **summary) 
   PARCEL_NAMED(parcel, self->energy.by_tenant, self->energy.n_tenants);
   PARCEL_NAMED(parcel, self->carbon.by_pool, self->carbon.n_pools);
   PARCEL_NAMED(parcel, self->carbon.by_tenant, self->carbon.n_tenants);
+  PARCEL_NAMED(parcel, self->faults.by_failure_class, self->faults.n_failure_classes);
   PARCEL_NAMED(parcel, self->data.by_storage, self->data.n_storage);
   PARCEL_NAMED(parcel, self->data.by_link, self->data.n_links);
   size_t n_all = self->all_services != NULL;

@@ -493,6 +493,7 @@ static enum hr_status fill_costs(struct hr_summary *summary, const struct hr_tra
   summary->stoppable = result->account != NULL;
   summary->oom = oom_figures(cluster, result);
   if (fill_energy(summary, cluster, result) != HR_OK) return HR_NO_MEMORY;
+  if (hr__outages_make(cluster, result, &summary->faults) != HR_OK) return HR_NO_MEMORY;
   if (hr__data_make(result, &times, &summary->data) != HR_OK) return HR_NO_MEMORY;
   if (!basis) return HR_OK;
   enum hr_status status = hr__costs_make(trace, cluster, result, basis, times.kept, &summary->costs);
@@ -572,6 +573,7 @@ void hr_summary_destroy(struct hr_summary *summary) {
   hr__energy_finish(&summary->energy);
   hr__carbon_finish(&summary->carbon);
   hr__data_finish(&summary->data);
+  hr__outages_finish(&summary->faults);
   services_free(summary->services, summary->n_services);
   services_free(summary->all_services, summary->all_services != NULL);
   free(summary);

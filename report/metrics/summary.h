@@ -85,6 +85,10 @@ static inline struct hr_gpu_times hr__gpu_times_of(const struct hr_result *resul
   return (struct hr_gpu_times){.kept = (hr_amount)milli * hr__ran_us(result, job)};
 }
 
+/* Failures by class (outages.c). hr__outages_finish frees the list. */
+enum hr_status hr__outages_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                                struct hr_fault_metrics *figures);
+void hr__outages_finish(struct hr_fault_metrics *figures);
 /* Metrics of data with a location (data.c). `times`: of all jobs. hr__data_finish frees the lists. */
 enum hr_status hr__data_make(const struct hr_result *result, const struct hr_gpu_times *times,
                              struct hr_data_metrics *figures);

@@ -326,6 +326,22 @@ static void put_budgets(struct hr__json *json, cJSON *root, const struct hr_cost
   }
 }
 
+static void put_faults(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+  const struct hr_fault_metrics *faults = &summary->faults;
+  if (!faults->known) return;
+  put_section(json, root, HR__SECTION_FAULTS, summary);
+  cJSON *list = hr__json_array(json, cJSON_GetObjectItemCaseSensitive(root, "faults"), "by_failure_class");
+  for (size_t i = 0; i < faults->n_failure_classes; i++) {
+    const struct hr_outage_line *line = &faults->by_failure_class[i];
+    cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
+    hr__json_text(json, inner, "name", line->name);
+    hr__json_count(json, inner, "failures", line->failures);
+    hr__json_count(json, inner, "jobs_stopped", line->jobs_stopped);
+    hr__json_number(json, inner, "lost_gpu_hours", line->lost_gpu_hours);
+    hr__json_number(json, inner, "down_node_hours", line->down_node_hours);
+  }
+}
+
 static void put_markets(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
   if (summary->costs) {
     put_cost(json, root, summary);
@@ -335,7 +351,7 @@ static void put_markets(struct hr__json *json, cJSON *root, const struct hr_summ
   put_section(json, root, HR__SECTION_GOODPUT, summary);
   put_section(json, root, HR__SECTION_SPOT, summary);
   if (summary->oom.known) put_section(json, root, HR__SECTION_OOM, summary);
-  if (summary->faults.known) put_section(json, root, HR__SECTION_FAULTS, summary);
+  put_faults(json, root, summary);
   if (summary->maintenance.known) put_section(json, root, HR__SECTION_MAINTENANCE, summary);
   if (summary->scaling.known) put_section(json, root, HR__SECTION_SCALING, summary);
 }

@@ -353,6 +353,25 @@ static void put_ettr_by_size(struct hr__console *table, const struct hr_summary 
   free(text);
 }
 
+/* Failures by class, if there are several. */
+static void put_failure_classes(struct hr__console *table, const struct hr_summary *summary) {
+  const struct hr_fault_metrics *faults = &summary->faults;
+  char text[4][HR__NUMBER_BYTES];
+  if (faults->n_failure_classes < 2) return;
+  fprintf(table->out, "\n%s%-*s%10s%14s%14s%14s%s\n", hr__bold(table), TABLE_NAME_WIDTH + 1, "failures of", "count",
+          "stopped jobs", "GPU-h lost", "node-h down", hr__plain(table));
+  for (size_t i = 0; i < faults->n_failure_classes; i++) {
+    const struct hr_outage_line *line = &faults->by_failure_class[i];
+    char *name = hr__fitted(table, line->name, TABLE_NAME_WIDTH, false);
+    if (!name) return;
+    const int space = (int)(TABLE_NAME_WIDTH + 1 - hr__width_of(name, strlen(name)));
+    fprintf(table->out, "%s%*s%10s%14s%14s%14s\n", name, space, "", hr__count_text(line->failures, text[0]),
+            hr__count_text(line->jobs_stopped, text[1]), hr__fixed_text(line->lost_gpu_hours, 1, text[2]),
+            hr__fixed_text(line->down_node_hours, 1, text[3]));
+    free(name);
+  }
+}
+
 static void put_run_costs(struct hr__console *table, const struct hr_summary *summary) {
   const struct hr_cost_summary *costs = summary->costs;
   if (costs || summary->stoppable) fputc('\n', table->out);
@@ -371,6 +390,7 @@ static void put_run_costs(struct hr__console *table, const struct hr_summary *su
   if (summary->energy.known && !costs && !summary->stoppable) fputc('\n', table->out);
   hr__put_metric_lines(table, HR__PART_ENERGY, summary);
   put_data(table, summary);
+  put_failure_classes(table, summary);
   if (!costs || unpriced) return;
   put_cost_lines(table, "market", &costs->by_market, costs->by_market.count, costs->total_uusd);
   put_cost_lines(table, "cost by tenant", &costs->by_tenant, MAX_TENANTS, costs->total_uusd);

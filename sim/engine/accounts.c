@@ -12,6 +12,7 @@
 #include "sim/engine/accounts.h"
 
 #include "base/array.h"
+#include "headroom/unstable/faults.h"
 #include "sim/data/data.h"
 
 /* ---- Work and phases ---- */
@@ -253,6 +254,7 @@ void hr__account_end(struct hr__engine *engine, hr_job job, bool all_kept) {
   if (all_kept) hr__account_keep(engine, job);
   accounting->lost_us += attempt->unkept_us;
   accounting->milli_us.lost += attempt->unkept_milli_us;
+  if (engine->outage) engine->outage->lost_milli_us += attempt->unkept_milli_us;
   attempt->unkept_us = 0;
   attempt->unkept_milli_us = 0;
   add_held(engine, job);
@@ -288,6 +290,7 @@ void hr__account_roll_back(struct hr__engine *engine, hr_job job) {
     engine->kept_us[job.id] = clean->kept_us;
     accounting->lost_us += accounting->kept_us - clean->kept_time_us;
     accounting->milli_us.lost += accounting->milli_us.kept - clean->kept_milli_us;
+    if (engine->outage) engine->outage->lost_milli_us += accounting->milli_us.kept - clean->kept_milli_us;
     accounting->kept_us = clean->kept_time_us;
     accounting->milli_us.kept = clean->kept_milli_us;
   }

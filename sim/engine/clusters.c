@@ -20,6 +20,7 @@
 
 #include "base/array.h"
 #include "base/hash.h"
+#include "headroom/unstable/faults.h"
 
 #include <stdlib.h>
 
@@ -533,6 +534,11 @@ static void add_figures(struct hr__engine *whole, struct hr__part *cluster) {
   whole->n_backfilled += engine->n_backfilled;
   memcpy(whole->pool_accounting + cluster->first_pool, engine->pool_accounting,
          engine->cluster.n_pools * sizeof *engine->pool_accounting);
+  const struct hr_cluster_spec *pools = whole->config->cluster;
+  const uint32_t n_outages = hr_outages_count(pools->pools + cluster->first_pool, engine->cluster.n_pools);
+  if (n_outages)
+    memcpy(whole->outages + hr_outages_count(pools->pools, cluster->first_pool), engine->outages,
+           n_outages * sizeof *engine->outages);
   whole->peaks.budget_nw += engine->peaks.budget_nw;
   whole->peaks.bound_us += engine->peaks.bound_us;
   whole->peaks.capped_us += engine->peaks.capped_us;

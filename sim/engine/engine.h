@@ -261,6 +261,8 @@ struct hr__engine {
   struct hr__engine_market *markets;          /* by pool; NULL unless nodes come and go */
   struct hr_pool_accounting *pool_accounting; /* by pool */
   struct hr__faults *faults;                  /* sim/faults/faults.c; NULL unless nodes fail */
+  struct hr_outage_accounting *outages;       /* by class of failure (unstable/faults.h); NULL unless nodes fail */
+  struct hr_outage_accounting *outage;        /* of the failure that stops jobs now; NULL: none does */
   bool corrupts;                              /* some failures corrupt results until they are detected */
   struct hr__spares *spares;                  /* sim/faults/spares.c; NULL without spare nodes */
   struct hr__slow *slow;                      /* NULL unless nodes are slow at times */

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/sort.h"
+#include "headroom/unstable/faults.h"
 #include "sim/engine/engine.h"
 #include "sim/power/job_energy.h"
 
@@ -255,6 +256,7 @@ enum hr_status hr__job_interrupt(struct hr__engine *engine, hr_job job, enum hr_
   engine->view.n_waiting++;
   engine->state[job.id] = HR_JOB_WAITING;
   engine->pool_accounting[placement.pool.id].failed_jobs += reason == HR_REASON_FAILED;
+  if (engine->outage) engine->outage->jobs_stopped += reason == HR_REASON_FAILED;
   engine->pool_accounting[placement.pool.id].maintained_jobs += reason == HR_REASON_MAINTENANCE;
   if (reason != HR_REASON_PREEMPTED) engine->pool_accounting[placement.pool.id].interruptions++;
   hr__restarts_job_stops(engine, job, &placement, reason);

@@ -15,6 +15,7 @@
 #include "headroom/sim.h"
 #include "headroom/trace.h"
 #include "headroom/unstable/clusters.h"
+#include "headroom/unstable/faults.h"
 #include "sim/data/data.h"
 #include "sim/engine/engine.h"
 #include "sim/power/job_energy.h"
@@ -351,6 +352,9 @@ static enum hr_status allocate_jobs(struct hr__engine *engine) {
   uint32_t n_jobs = engine->trace->n_jobs;
   engine->pool_accounting = calloc(engine->config->cluster->n_pools + 1, sizeof *engine->pool_accounting);
   if (!engine->pool_accounting) return hr__out_of_memory(engine);
+  const uint32_t n_outages = hr_outages_count(engine->config->cluster->pools, engine->config->cluster->n_pools);
+  if (n_outages) engine->outages = calloc(n_outages, sizeof *engine->outages);
+  if (n_outages && !engine->outages) return hr__out_of_memory(engine);
   engine->state = HR__RESULT_COLUMN(engine, state);
   engine->reason = HR__RESULT_COLUMN(engine, reason);
   engine->start_us = HR__RESULT_COLUMN(engine, start_us);
@@ -557,6 +561,7 @@ static enum hr_status make_result(struct hr__engine *engine, struct hr_result **
   if (!*result) return hr__out_of_memory(engine);
   **result = (struct hr_result){.trace = engine->trace,
                                 .pools = engine->pool_accounting,
+                                .outages = engine->outages,
                                 .n_pools = engine->cluster.n_pools,
                                 .n_submitted = engine->n_submitted,
                                 .n_completed = engine->n_completed,
@@ -573,6 +578,7 @@ static enum hr_status make_result(struct hr__engine *engine, struct hr_result **
                                 .peaks = engine->peaks,
                                 .digest = engine->digest};
   engine->pool_accounting = NULL;
+  engine->outages = NULL;
   const enum hr_status status = hr__data_result(engine, &(*result)->data);
   if (status != HR_OK) {
     hr_result_destroy(*result);
@@ -614,6 +620,7 @@ void hr__engine_finish(struct hr__engine *engine) {
   free(engine->moves.list);
   free(engine->store.slices);
   free(engine->pool_accounting);
+  free(engine->outages);
   free_columns(engine);
 }
 
@@ -670,6 +677,7 @@ void hr_result_destroy(struct hr_result *result) {
   hr__job_energy_destroy(result->energy);
   free(result->resized);
   free(result->pools);
+  free(result->outages);
   if (result->data) {
     free(result->data->storage);
     free(result->data->links);

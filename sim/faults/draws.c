@@ -119,11 +119,11 @@ struct hr__fault_start hr__fault_start_draw(const struct hr__fault_draws *draws,
   const struct hr_recorded *recorded = is_down ? &process->recorded_repair : &process->recorded_between;
   if (recorded->n_values) {
     int64_t rest_us = draw_recorded_rest_us(recorded, &stream);
-    return (struct hr__fault_start){is_down, is_down ? rest_us : (int64_t)((double)rest_us / factor)};
+    return (struct hr__fault_start){is_down, is_down ? rest_us : (int64_t)((double)rest_us / factor), NULL};
   }
-  if (!is_down) return (struct hr__fault_start){false, hr__duration_draw_rest(&between, &stream)};
+  if (!is_down) return (struct hr__fault_start){false, hr__duration_draw_rest(&between, &stream), NULL};
   const struct hr_fault_class *class_ = class_in_repair(process, hr__stream_uniform(&stream));
-  return (struct hr__fault_start){true, hr__duration_draw_rest(&class_->repair, &stream)};
+  return (struct hr__fault_start){true, hr__duration_draw_rest(&class_->repair, &stream), class_};
 }
 
 double hr__fault_factor(const struct hr__fault_draws *draws, const struct hr_fault_process *process) {
@@ -153,6 +153,14 @@ void hr_fault_replays_sort(struct hr_fault_process *process, uint32_t nodes) {
       last->down_us = end_us - last->at_us;
   }
   process->n_replays = n;
+}
+
+uint32_t hr_outages_count(const struct hr_pool_spec *pools, uint32_t n_pools) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < n_pools; i++)
+    for (uint32_t k = 0; hr_pool_fails(&pools[i]) && k < pools[i].faults->n_processes; k++)
+      count += hr_fault_classes_of(&pools[i].faults->processes[k]);
+  return count;
 }
 
 void hr_fault_process_finish(struct hr_fault_process *process) {

@@ -14,100 +14,19 @@
  * has none. At most `crew` units of a pool are repaired at the same time.
  */
 
-#include "sim/faults/faults.h"
 #include "base/array.h"
-#include "sim/engine/engine.h"
-
-enum unit_state { UNIT_WORKS, UNIT_FAILED, UNIT_QUEUED, UNIT_REPAIRED };
-
-struct unit {
-  int64_t due_us; /* time of its next failure, detection or end of repair; HR_NEVER_US: unknown */
-  /* remaining time on its clock until it fails. Clock busy: as of `busy_us`. Clock up: set only while it works and its
-     node is down for another reason; otherwise HR_NEVER_US */
-  int64_t left_us;
-  int64_t wall_us;   /* clock wall: time of its next failure, independent of its state */
-  int64_t busy_us;   /* clock busy: time since which jobs run on it; HR_NEVER_US: no job runs */
-  int64_t repair_us; /* how long the present repair takes */
-  uint32_t failures; /* the number of the next failure, from 1 */
-  uint32_t process;
-  uint32_t first_node, n_nodes;
-  uint32_t first_replay, n_replays; /* its recorded failures, in those of the process */
-  uint32_t n_jobs;                  /* clock busy: number of pairs of a job and a node of the unit */
-  uint8_t state;                    /* enum unit_state */
-  bool corrupts;                    /* its jobs continue, with corrupted results, until the failure is detected */
-  bool is_drawn;                    /* the time of the next failure was drawn */
-};
-
-struct process {
-  const struct hr_fault_process *spec;
-  hr_pool pool;
-  uint32_t first_unit;
-  struct hr_fault_units units;
-};
-
-struct pool_state {
-  uint32_t first_process, n_processes;
-  uint32_t in_repair;
-  bool is_elastic;
-  bool counts_jobs;      /* some process has the clock `busy` */
-  struct hr__fifo queue; /* uint32_t: units that wait for the repair crew */
-  uint32_t n_down;       /* nodes of failed units, detected or not */
-  int64_t touched_us;
-};
-
-struct hr__faults {
-  struct process *processes;
-  uint32_t n_processes, n_units;
-  struct unit *units;
-  struct pool_state *pools; /* by pool */
-  uint16_t *down;           /* by node: number of its units with a detected failure */
-  uint16_t *failed;         /* by node: number of its units that do not work */
-};
+#include "sim/faults/units.h"
 
 static struct hr__fault_draws draws_of(const struct hr__engine *engine, uint32_t unit) {
   const struct hr__faults *faults = engine->faults;
-  const struct process *process = &faults->processes[faults->units[unit].process];
+  const struct hr__fault_group *process = &faults->processes[faults->units[unit].process];
   uint32_t number = faults->units[unit].process - faults->pools[process->pool.id].first_process;
   return (struct hr__fault_draws){engine->config->seed, process->pool.id * HR_FAULT_PROCESSES + number,
                                   unit - process->first_unit};
 }
 
-static struct pool_state *pool_state_of(const struct hr__engine *engine, uint32_t unit) {
+static struct hr__fault_pool *pool_state_of(const struct hr__engine *engine, uint32_t unit) {
   return &engine->faults->pools[engine->faults->processes[engine->faults->units[unit].process].pool.id];
-}
-
-bool hr__faults_repaired(const struct hr__engine *engine, hr_node node) {
-  return engine->faults->failed[node.id] == 0;
-}
-
-uint32_t hr__faults_nodes_down(const struct hr__engine *engine, hr_pool pool) {
-  return engine->faults->pools[pool.id].n_down;
-}
-
-/* ---- Accounts ---- */
-
-static void settle_pool(struct hr__engine *engine, hr_pool pool) {
-  struct pool_state *state = &engine->faults->pools[pool.id];
-  engine->pool_accounting[pool.id].down_us += (hr_amount)state->n_down * (engine->view.now_us - state->touched_us);
-  state->touched_us = engine->view.now_us;
-}
-
-static void settle(struct hr__engine *engine) {
-  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) settle_pool(engine, (hr_pool){i});
-}
-
-/* Counts the nodes of a unit that fails or works again. */
-static void count_failed(struct hr__engine *engine, const struct unit *unit, bool begins) {
-  struct hr__faults *faults = engine->faults;
-  hr_pool pool = faults->processes[unit->process].pool;
-  settle_pool(engine, pool);
-  for (uint32_t i = unit->first_node; i < unit->first_node + unit->n_nodes; i++) {
-    if (faults->failed[i] == (begins ? 0 : 1)) {
-      faults->pools[pool.id].n_down += begins ? 1 : (uint32_t)-1;
-      if (engine->maintenance) hr__maintenance_node_fails(engine, (hr_node){i}, begins);
-    }
-    faults->failed[i] = (uint16_t)(faults->failed[i] + (begins ? 1 : -1));
-  }
 }
 
 /* ---- The time of the next failure ---- */
@@ -126,7 +45,7 @@ static double factor_of(const struct hr__engine *engine, uint32_t number) {
 
 /* Sets the time until the next failure of a unit, on the clock of its process. */
 static enum hr_status start_clock(struct hr__engine *engine, uint32_t number, int64_t left_us) {
-  struct unit *unit = &engine->faults->units[number];
+  struct hr__fault_unit *unit = &engine->faults->units[number];
   int64_t now_us = engine->view.now_us;
   enum hr_fault_clock clock = engine->faults->processes[unit->process].spec->clock;
   if (clock == HR_FAULT_CLOCK_UP) return schedule_unit(engine, number, now_us + left_us, HR__PENDING_FAULT);
@@ -141,14 +60,14 @@ static enum hr_status start_clock(struct hr__engine *engine, uint32_t number, in
 }
 
 /* Returns the next recorded failure of a unit; NULL: no such failure exists. */
-static const struct hr_fault_replay *next_replay(const struct hr__engine *engine, const struct unit *unit) {
+static const struct hr_fault_replay *next_replay(const struct hr__engine *engine, const struct hr__fault_unit *unit) {
   const struct hr_fault_process *spec = engine->faults->processes[unit->process].spec;
   return unit->failures <= unit->n_replays ? &spec->replays[unit->first_replay + unit->failures - 1] : NULL;
 }
 
 static enum hr_status draw_failure(struct hr__engine *engine, uint32_t number) {
   struct hr__fault_draws draws = draws_of(engine, number);
-  struct unit *unit = &engine->faults->units[number];
+  struct hr__fault_unit *unit = &engine->faults->units[number];
   const struct hr_fault_process *spec = engine->faults->processes[unit->process].spec;
   const struct hr_fault_replay *replay = next_replay(engine, unit);
   unit->is_drawn = true;
@@ -161,24 +80,24 @@ static enum hr_status draw_failure(struct hr__engine *engine, uint32_t number) {
 /* ---- Repairs ---- */
 
 static enum hr_status begin_repair(struct hr__engine *engine, uint32_t number) {
-  struct unit *unit = &engine->faults->units[number];
-  unit->state = UNIT_REPAIRED;
+  struct hr__fault_unit *unit = &engine->faults->units[number];
+  unit->state = HR__UNIT_REPAIRED;
   pool_state_of(engine, number)->in_repair++;
   return schedule_unit(engine, number, engine->view.now_us + unit->repair_us, HR__PENDING_REPAIR);
 }
 
 static enum hr_status ask_for_repair(struct hr__engine *engine, uint32_t number) {
-  struct unit *unit = &engine->faults->units[number];
-  struct pool_state *pool = pool_state_of(engine, number);
+  struct hr__fault_unit *unit = &engine->faults->units[number];
+  struct hr__fault_pool *pool = pool_state_of(engine, number);
   uint32_t crew = engine->cluster.pools[engine->faults->processes[unit->process].pool.id].spec->faults->crew;
   bool is_recorded = engine->faults->processes[unit->process].spec->replays;
   if (crew == 0 || pool->in_repair < crew || is_recorded) return begin_repair(engine, number);
-  unit->state = UNIT_QUEUED;
+  unit->state = HR__UNIT_QUEUED;
   unit->due_us = HR_NEVER_US;
   return hr__fifo_push(&pool->queue, &number, sizeof number) ? HR_OK : hr__out_of_memory(engine);
 }
 
-static enum hr_status repair_next(struct hr__engine *engine, struct pool_state *pool) {
+static enum hr_status repair_next(struct hr__engine *engine, struct hr__fault_pool *pool) {
   pool->in_repair--;
   if (hr__fifo_count(&pool->queue) == 0) return HR_OK;
   uint32_t next = *(const uint32_t *)hr__fifo_front(&pool->queue, sizeof next);
@@ -188,11 +107,11 @@ static enum hr_status repair_next(struct hr__engine *engine, struct pool_state *
 
 static enum hr_status finish_repair(struct hr__engine *engine, uint32_t number) {
   struct hr__faults *faults = engine->faults;
-  struct unit *unit = &faults->units[number];
-  const struct process *process = &faults->processes[unit->process];
-  unit->state = UNIT_WORKS;
+  struct hr__fault_unit *unit = &faults->units[number];
+  const struct hr__fault_group *process = &faults->processes[unit->process];
+  unit->state = HR__UNIT_WORKS;
   unit->due_us = HR_NEVER_US;
-  count_failed(engine, unit, false);
+  hr__faults_count_outage(engine, unit, false);
   enum hr_status status = repair_next(engine, &faults->pools[process->pool.id]);
   bool draws = process->spec->clock == HR_FAULT_CLOCK_BUSY ||
                (process->spec->clock == HR_FAULT_CLOCK_UP && process->spec->unit != HR_TIER_NODE);
@@ -206,7 +125,7 @@ static enum hr_status finish_repair(struct hr__engine *engine, uint32_t number) 
 /* ---- Failures ---- */
 
 /* Notifies the jobs of a unit that it corrupts their results, or that the corruption was detected. */
-static enum hr_status corrupt_jobs(struct hr__engine *engine, const struct unit *unit, bool found) {
+static enum hr_status corrupt_jobs(struct hr__engine *engine, const struct hr__fault_unit *unit, bool found) {
   enum hr_status status = HR_OK;
   for (uint32_t i = unit->first_node; i < unit->first_node + unit->n_nodes; i++)
     for (uint32_t link = engine->residents.first[i]; link && status == HR_OK;
@@ -218,26 +137,28 @@ static enum hr_status corrupt_jobs(struct hr__engine *engine, const struct unit 
 /* The failure of a unit is detected: its nodes go down. */
 static enum hr_status detect(struct hr__engine *engine, uint32_t number) {
   struct hr__faults *faults = engine->faults;
-  struct unit *unit = &faults->units[number];
+  struct hr__fault_unit *unit = &faults->units[number];
   if (unit->corrupts) {
     enum hr_status found = corrupt_jobs(engine, unit, true);
     if (found != HR_OK) return found;
-    count_failed(engine, unit, true);
+    hr__faults_count_outage(engine, unit, true);
     unit->corrupts = false;
   }
-  const struct process *process = &faults->processes[unit->process];
+  const struct hr__fault_group *process = &faults->processes[unit->process];
   bool is_elastic = faults->pools[process->pool.id].is_elastic;
   if (is_elastic) {
-    count_failed(engine, unit, false);
-    unit->state = UNIT_WORKS;
+    hr__faults_count_outage(engine, unit, false);
+    unit->state = HR__UNIT_WORKS;
     unit->due_us = HR_NEVER_US;
   }
   enum hr_status status = HR_OK;
+  engine->outage = &engine->outages[unit->class_];
   for (uint32_t i = unit->first_node; status == HR_OK && i < unit->first_node + unit->n_nodes; i++) {
     if (!is_elastic) faults->down[i]++;
     if (hr_cluster_node_state(&engine->cluster, (hr_node){i}) != HR_NODE_OFF && !engine->cluster.nodes[i].is_queued)
       status = hr__market_take_down(engine, process->pool, (hr_node){i}, HR_REASON_FAILED);
   }
+  engine->outage = NULL;
   return status == HR_OK && !is_elastic ? ask_for_repair(engine, number) : status;
 }
 
@@ -263,26 +184,27 @@ static enum hr_status hang_node(struct hr__engine *engine, hr_pool pool, hr_node
 
 static enum hr_status strike(struct hr__engine *engine, uint32_t number) {
   struct hr__faults *faults = engine->faults;
-  struct unit *unit = &faults->units[number];
-  const struct process *process = &faults->processes[unit->process];
+  struct hr__fault_unit *unit = &faults->units[number];
+  const struct hr__fault_group *process = &faults->processes[unit->process];
   struct hr__fault_draws draws = draws_of(engine, number);
+  const struct hr_fault_class *class_ = &process->spec->only;
   int64_t detect_us = 0;
   if (process->spec->replays)
     unit->repair_us = next_replay(engine, unit)->down_us;
   else
-    unit->corrupts =
-        hr__fault_class_draw(&draws, process->spec, unit->failures, &detect_us, &unit->repair_us)->corrupts;
+    class_ = hr__fault_class_draw(&draws, process->spec, unit->failures, &detect_us, &unit->repair_us);
+  hr__faults_count_failure(engine, unit, class_);
+  unit->corrupts = !process->spec->replays && class_->corrupts;
   unit->corrupts = unit->corrupts && detect_us > 0;
   unit->failures++;
   unit->is_drawn = false;
   unit->left_us = HR_NEVER_US;
-  engine->pool_accounting[process->pool.id].failures++;
-  unit->state = UNIT_FAILED;
+  unit->state = HR__UNIT_FAILED;
   if (unit->corrupts) {
     enum hr_status begun = schedule_unit(engine, number, engine->view.now_us + detect_us, HR__PENDING_FAULT_FOUND);
     return begun == HR_OK ? corrupt_jobs(engine, unit, false) : begun;
   }
-  count_failed(engine, unit, true);
+  hr__faults_count_outage(engine, unit, true);
   if (detect_us == 0) return detect(engine, number);
   enum hr_status status = schedule_unit(engine, number, engine->view.now_us + detect_us, HR__PENDING_FAULT_FOUND);
   for (uint32_t i = unit->first_node; status == HR_OK && i < unit->first_node + unit->n_nodes; i++)
@@ -291,7 +213,7 @@ static enum hr_status strike(struct hr__engine *engine, uint32_t number) {
 }
 
 /* Returns whether some node of the unit can fail now: it is up, or has notice. */
-static bool is_there(const struct hr__engine *engine, const struct unit *unit) {
+static bool is_there(const struct hr__engine *engine, const struct hr__fault_unit *unit) {
   for (uint32_t i = unit->first_node; i < unit->first_node + unit->n_nodes; i++) {
     enum hr_node_state state = hr_cluster_node_state(&engine->cluster, (hr_node){i});
     if (state == HR_NODE_UP || state == HR_NODE_CLOSING) return true;
@@ -301,11 +223,11 @@ static bool is_there(const struct hr__engine *engine, const struct unit *unit) {
 
 /* A failure strikes a unit, unless the pending event is outdated. */
 static enum hr_status handle_fault(struct hr__engine *engine, uint32_t number) {
-  struct unit *unit = &engine->faults->units[number];
+  struct hr__fault_unit *unit = &engine->faults->units[number];
   enum hr_fault_clock clock = engine->faults->processes[unit->process].spec->clock;
   int64_t due_us = clock == HR_FAULT_CLOCK_WALL ? unit->wall_us : unit->due_us;
-  if (due_us != engine->view.now_us || (clock != HR_FAULT_CLOCK_WALL && unit->state != UNIT_WORKS)) return HR_OK;
-  if (unit->state == UNIT_WORKS && is_there(engine, unit)) {
+  if (due_us != engine->view.now_us || (clock != HR_FAULT_CLOCK_WALL && unit->state != HR__UNIT_WORKS)) return HR_OK;
+  if (unit->state == HR__UNIT_WORKS && is_there(engine, unit)) {
     enum hr_status status = strike(engine, number);
     return status == HR_OK && clock == HR_FAULT_CLOCK_WALL ? draw_failure(engine, number) : status;
   }
@@ -318,15 +240,15 @@ static enum hr_status handle_fault(struct hr__engine *engine, uint32_t number) {
 
 static enum hr_status advance(struct hr__engine *engine, struct hr__pending pending) {
   uint32_t number = hr__pending_entity(pending);
-  const struct unit *unit = &engine->faults->units[number];
+  const struct hr__fault_unit *unit = &engine->faults->units[number];
   bool is_due = unit->due_us == engine->view.now_us;
   switch (hr__pending_kind(pending)) {
   case HR__PENDING_FAULT:
     return handle_fault(engine, number);
   case HR__PENDING_FAULT_FOUND:
-    return is_due && unit->state == UNIT_FAILED ? detect(engine, number) : HR_OK;
+    return is_due && unit->state == HR__UNIT_FAILED ? detect(engine, number) : HR_OK;
   case HR__PENDING_REPAIR:
-    return is_due && unit->state == UNIT_REPAIRED ? finish_repair(engine, number) : HR_OK;
+    return is_due && unit->state == HR__UNIT_REPAIRED ? finish_repair(engine, number) : HR_OK;
   default:
     return HR_OK;
   }
@@ -335,14 +257,14 @@ static enum hr_status advance(struct hr__engine *engine, struct hr__pending pend
 /* ---- Nodes and jobs ---- */
 
 /* Returns the first unit of the process that contains a node of its pool, or a part of it. */
-static uint32_t unit_at(const struct hr__engine *engine, const struct process *process, hr_node node) {
+static uint32_t unit_at(const struct hr__engine *engine, const struct hr__fault_group *process, hr_node node) {
   uint32_t place = node.id - engine->cluster.pools[process->pool.id].first_node.id;
   return process->first_unit + place / process->units.nodes * process->units.per_node;
 }
 
 /* Starts the clock of a single node: with a new draw after a repair or a launch, otherwise with the remaining time. */
 static enum hr_status resume(struct hr__engine *engine, uint32_t number, bool is_elastic) {
-  struct unit *unit = &engine->faults->units[number];
+  struct hr__fault_unit *unit = &engine->faults->units[number];
   int64_t left_us = unit->left_us;
   if (is_elastic && unit->is_drawn) unit->failures++; /* that draw was of the previous machine */
   if (is_elastic || !unit->is_drawn) return draw_failure(engine, number);
@@ -353,15 +275,15 @@ static enum hr_status resume(struct hr__engine *engine, uint32_t number, bool is
 /* A node has come up: single nodes work from now on. */
 static enum hr_status node_up(struct hr__engine *engine, hr_pool pool, hr_node node) {
   const struct hr__faults *faults = engine->faults;
-  const struct pool_state *state = &faults->pools[pool.id];
+  const struct hr__fault_pool *state = &faults->pools[pool.id];
   enum hr_status status = HR_OK;
   for (uint32_t i = state->first_process; i < state->first_process + state->n_processes && status == HR_OK; i++) {
-    const struct process *process = &faults->processes[i];
+    const struct hr__fault_group *process = &faults->processes[i];
     bool renews =
         process->spec->clock == HR_FAULT_CLOCK_UP || (process->spec->clock == HR_FAULT_CLOCK_BUSY && state->is_elastic);
     if (process->spec->unit != HR_TIER_NODE || !renews) continue;
     uint32_t number = unit_at(engine, process, node);
-    if (faults->units[number].state == UNIT_WORKS) status = resume(engine, number, state->is_elastic);
+    if (faults->units[number].state == HR__UNIT_WORKS) status = resume(engine, number, state->is_elastic);
   }
   return status;
 }
@@ -369,17 +291,18 @@ static enum hr_status node_up(struct hr__engine *engine, hr_pool pool, hr_node n
 /* A node has gone down for whatever reason: a single node cannot fail until it comes up again. */
 static void node_down(struct hr__engine *engine, hr_pool pool, hr_node node) {
   struct hr__faults *faults = engine->faults;
-  const struct pool_state *state = &faults->pools[pool.id];
+  const struct hr__fault_pool *state = &faults->pools[pool.id];
   for (uint32_t i = state->first_process; i < state->first_process + state->n_processes; i++) {
-    const struct process *process = &faults->processes[i];
-    struct unit *unit = &faults->units[unit_at(engine, process, node)];
+    const struct hr__fault_group *process = &faults->processes[i];
+    struct hr__fault_unit *unit = &faults->units[unit_at(engine, process, node)];
     if (process->spec->unit != HR_TIER_NODE) continue;
-    if (unit->state == UNIT_FAILED && state->is_elastic) {
-      if (!unit->corrupts) count_failed(engine, unit, false);
+    if (unit->state == HR__UNIT_FAILED && state->is_elastic) {
+      if (!unit->corrupts) hr__faults_count_outage(engine, unit, false);
       unit->corrupts = false;
-      unit->state = UNIT_WORKS;
+      unit->state = HR__UNIT_WORKS;
     }
-    if (unit->state != UNIT_WORKS || process->spec->clock != HR_FAULT_CLOCK_UP || unit->due_us == HR_NEVER_US) continue;
+    if (unit->state != HR__UNIT_WORKS || process->spec->clock != HR_FAULT_CLOCK_UP || unit->due_us == HR_NEVER_US)
+      continue;
     unit->left_us = unit->due_us - engine->view.now_us;
     unit->due_us = HR_NEVER_US;
   }
@@ -387,11 +310,11 @@ static void node_down(struct hr__engine *engine, hr_pool pool, hr_node node) {
 
 /* Starts or stops the clock of a unit when its first job starts or its last job leaves. */
 static enum hr_status count_job(struct hr__engine *engine, uint32_t number, bool starts) {
-  struct unit *unit = &engine->faults->units[number];
+  struct hr__fault_unit *unit = &engine->faults->units[number];
   uint32_t before = unit->n_jobs;
   int64_t now_us = engine->view.now_us;
   unit->n_jobs += starts ? 1 : (uint32_t)-1;
-  if (unit->state != UNIT_WORKS || (before > 0) == (unit->n_jobs > 0)) return HR_OK;
+  if (unit->state != HR__UNIT_WORKS || (before > 0) == (unit->n_jobs > 0)) return HR_OK;
   if (starts) {
     unit->busy_us = now_us;
     return schedule_unit(engine, number, now_us + unit->left_us, HR__PENDING_FAULT);
@@ -402,7 +325,7 @@ static enum hr_status count_job(struct hr__engine *engine, uint32_t number, bool
 }
 
 /* Counts a job on a node for the units of the node. */
-static enum hr_status count_on_node(struct hr__engine *engine, const struct process *process, hr_node node,
+static enum hr_status count_on_node(struct hr__engine *engine, const struct hr__fault_group *process, hr_node node,
                                     bool starts) {
   const uint32_t first = unit_at(engine, process, node);
   enum hr_status status = HR_OK;
@@ -413,7 +336,7 @@ static enum hr_status count_on_node(struct hr__engine *engine, const struct proc
 
 static enum hr_status count_placement(struct hr__engine *engine, const struct hr_placement *placement, bool starts) {
   const struct hr__faults *faults = engine->faults;
-  const struct pool_state *pool = &faults->pools[placement->pool.id];
+  const struct hr__fault_pool *pool = &faults->pools[placement->pool.id];
   enum hr_status status = HR_OK;
   for (uint32_t i = pool->first_process; pool->counts_jobs && i < pool->first_process + pool->n_processes; i++) {
     if (faults->processes[i].spec->clock != HR_FAULT_CLOCK_BUSY) continue;
@@ -424,8 +347,8 @@ static enum hr_status count_placement(struct hr__engine *engine, const struct hr
 }
 
 /* Returns whether some unit of a node corrupts results. */
-static bool node_corrupts(const struct hr__engine *engine, const struct process *process, hr_node node) {
-  const struct unit *first = &engine->faults->units[unit_at(engine, process, node)];
+static bool node_corrupts(const struct hr__engine *engine, const struct hr__fault_group *process, hr_node node) {
+  const struct hr__fault_unit *first = &engine->faults->units[unit_at(engine, process, node)];
   for (uint32_t i = 0; i < process->units.per_node; i++)
     if (first[i].corrupts) return true;
   return false;
@@ -434,7 +357,7 @@ static bool node_corrupts(const struct hr__engine *engine, const struct process 
 /* Returns whether some node of a placement corrupts results. */
 static bool is_corrupting(const struct hr__engine *engine, const struct hr_placement *placement) {
   const struct hr__faults *faults = engine->faults;
-  const struct pool_state *pool = &faults->pools[placement->pool.id];
+  const struct hr__fault_pool *pool = &faults->pools[placement->pool.id];
   for (uint32_t i = pool->first_process; i < pool->first_process + pool->n_processes; i++)
     for (uint32_t k = 0; k < placement->n_slices; k++)
       if (node_corrupts(engine, &faults->processes[i], placement->slices[k].node)) return true;
@@ -457,10 +380,6 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
 
 /* ---- Start and end of a run ---- */
 
-static bool has_faults(const struct hr_pool_spec *spec) {
-  return spec->faults && spec->faults->n_processes > 0 && spec->nodes > 0;
-}
-
 static enum hr_status allocate(struct hr__engine *engine) {
   const struct hr_cluster *cluster = &engine->cluster;
   struct hr__faults *faults = hr_arena_alloc(&engine->arena, sizeof *faults);
@@ -468,7 +387,7 @@ static enum hr_status allocate(struct hr__engine *engine) {
   engine->faults = faults;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr_pool_spec *spec = cluster->pools[i].spec;
-    for (uint32_t k = 0; has_faults(spec) && k < spec->faults->n_processes; k++) {
+    for (uint32_t k = 0; hr_pool_fails(spec) && k < spec->faults->n_processes; k++) {
       faults->n_processes++;
       faults->n_units += hr_fault_units_of(&spec->faults->processes[k], spec).count;
     }
@@ -486,9 +405,9 @@ static enum hr_status allocate(struct hr__engine *engine) {
    all nodes are off at first. */
 static enum hr_status begin_unit(struct hr__engine *engine, uint32_t number) {
   struct hr__faults *faults = engine->faults;
-  struct unit *unit = &faults->units[number];
-  const struct process *process = &faults->processes[unit->process];
-  const struct pool_state *pool = &faults->pools[process->pool.id];
+  struct hr__fault_unit *unit = &faults->units[number];
+  const struct hr__fault_group *process = &faults->processes[unit->process];
+  const struct hr__fault_pool *pool = &faults->pools[process->pool.id];
   struct hr__fault_draws draws = draws_of(engine, number);
   bool waits = process->spec->clock == HR_FAULT_CLOCK_UP && process->spec->unit == HR_TIER_NODE &&
                (pool->is_elastic || engine->cluster.pools[process->pool.id].spec->market.from_us > 0);
@@ -498,7 +417,8 @@ static enum hr_status begin_unit(struct hr__engine *engine, uint32_t number) {
   unit->is_drawn = !begin.is_down;
   if (!begin.is_down) return start_clock(engine, number, begin.rest_us);
   unit->repair_us = begin.rest_us;
-  count_failed(engine, unit, true);
+  hr__faults_set_class(engine, unit, begin.class_);
+  hr__faults_count_outage(engine, unit, true);
   for (uint32_t i = unit->first_node; i < unit->first_node + unit->n_nodes; i++)
     if (faults->down[i]++ == 0 && engine->cluster.nodes[i].state == HR_NODE_UP)
       hr__market_set_state(engine, (hr_node){i}, HR_NODE_OFF);
@@ -506,7 +426,7 @@ static enum hr_status begin_unit(struct hr__engine *engine, uint32_t number) {
 }
 
 /* Finds the recorded failures of a node, which are sorted by node. */
-static void find_replays(struct unit *unit, const struct hr_fault_process *spec, uint32_t node) {
+static void find_replays(struct hr__fault_unit *unit, const struct hr_fault_process *spec, uint32_t node) {
   uint32_t low = 0, high = spec->n_replays;
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
@@ -521,25 +441,27 @@ static void find_replays(struct unit *unit, const struct hr_fault_process *spec,
 }
 
 static enum hr_status begin_process(struct hr__engine *engine, hr_pool pool, const struct hr_fault_process *spec,
-                                    uint32_t index, uint32_t first_unit) {
+                                    uint32_t index, uint32_t first_unit, uint32_t first_class) {
   struct hr__faults *faults = engine->faults;
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
   const struct hr_fault_units units = hr_fault_units_of(spec, self->spec);
-  struct process *process = &faults->processes[index];
+  struct hr__fault_group *process = &faults->processes[index];
   for (uint32_t k = 0; k < spec->n_classes; k++) engine->corrupts = engine->corrupts || spec->classes[k].corrupts;
   if (spec->clock == HR_FAULT_CLOCK_BUSY) faults->pools[pool.id].counts_jobs = true;
-  *process = (struct process){spec, pool, first_unit, units};
+  *process = (struct hr__fault_group){spec, pool, first_unit, units, first_class};
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < units.count && status == HR_OK; i++) {
     uint32_t first = i / units.per_node * units.nodes, left = self->spec->nodes - first;
-    faults->units[first_unit + i] = (struct unit){.due_us = HR_NEVER_US,
-                                                  .wall_us = HR_NEVER_US,
-                                                  .left_us = HR_NEVER_US,
-                                                  .busy_us = HR_NEVER_US,
-                                                  .failures = 1,
-                                                  .process = index,
-                                                  .first_node = self->first_node.id + first,
-                                                  .n_nodes = left < units.nodes ? left : units.nodes};
+    faults->units[first_unit + i] = (struct hr__fault_unit){.due_us = HR_NEVER_US,
+                                                            .wall_us = HR_NEVER_US,
+                                                            .left_us = HR_NEVER_US,
+                                                            .busy_us = HR_NEVER_US,
+                                                            .down_since_us = HR_NEVER_US,
+                                                            .class_ = first_class,
+                                                            .failures = 1,
+                                                            .process = index,
+                                                            .first_node = self->first_node.id + first,
+                                                            .n_nodes = left < units.nodes ? left : units.nodes};
     find_replays(&faults->units[first_unit + i], spec, i);
     status = begin_unit(engine, first_unit + i);
   }
@@ -550,20 +472,21 @@ static enum hr_status begin_process(struct hr__engine *engine, hr_pool pool, con
 static enum hr_status init(struct hr__engine *engine) {
   const struct hr_cluster *cluster = &engine->cluster;
   bool any = false;
-  for (uint32_t i = 0; i < cluster->n_pools; i++) any = any || has_faults(cluster->pools[i].spec);
+  for (uint32_t i = 0; i < cluster->n_pools; i++) any = any || hr_pool_fails(cluster->pools[i].spec);
   if (!any) return HR_OK;
   enum hr_status status = allocate(engine);
-  uint32_t n_processes = 0, n_units = 0;
+  uint32_t n_processes = 0, n_units = 0, n_classes = 0;
   for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++) {
     const struct hr_pool_spec *spec = cluster->pools[i].spec;
-    struct pool_state *state = &engine->faults->pools[i];
-    *state = (struct pool_state){.first_process = n_processes,
-                                 .n_processes = has_faults(spec) ? spec->faults->n_processes : 0,
-                                 .is_elastic = hr_market_is_elastic(spec->market.market)};
+    struct hr__fault_pool *state = &engine->faults->pools[i];
+    *state = (struct hr__fault_pool){.first_process = n_processes,
+                                     .n_processes = hr_pool_fails(spec) ? spec->faults->n_processes : 0,
+                                     .is_elastic = hr_market_is_elastic(spec->market.market)};
     for (uint32_t k = 0; k < state->n_processes && status == HR_OK; k++) {
       const struct hr_fault_process *process = &spec->faults->processes[k];
-      status = begin_process(engine, (hr_pool){i}, process, n_processes++, n_units);
+      status = begin_process(engine, (hr_pool){i}, process, n_processes++, n_units, n_classes);
       n_units += hr_fault_units_of(process, spec).count;
+      n_classes += hr_fault_classes_of(process);
     }
     uint32_t first = cluster->pools[i].first_node.id;
     for (uint32_t n = first; n < first + spec->nodes && status == HR_OK; n++)
@@ -582,40 +505,6 @@ static void close_queues(struct hr__engine *engine) {
     hr__fifo_finish(&engine->faults->pools[i].queue);
 }
 
-/* ---- Checked mode ---- */
-
-static enum hr_status check_node(const struct hr__engine *engine, uint32_t node, const uint16_t *down) {
-  const struct hr__faults *faults = engine->faults;
-  if (faults->down[node] != down[node])
-    return hr__broken(engine, "node %" PRIu32 ": %u failed units are counted, %u contain it", node,
-                      (unsigned)faults->down[node], (unsigned)down[node]);
-  if (down[node] > 0 && engine->cluster.nodes[node].state != HR_NODE_OFF)
-    return hr__broken(engine, "node %" PRIu32 " is present although it is not repaired", node);
-  return HR_OK;
-}
-
-static enum hr_status check(const struct hr__engine *engine, const struct hr__running *running) {
-  const struct hr__faults *faults = engine->faults;
-  uint16_t *down = calloc(engine->cluster.n_nodes + (size_t)1, sizeof *down);
-  uint32_t *in_repair = calloc(engine->cluster.n_pools + (size_t)1, sizeof *in_repair);
-  enum hr_status status = down && in_repair ? HR_OK : hr__out_of_memory(engine);
-  (void)running;
-  for (uint32_t i = 0; i < faults->n_units && status == HR_OK; i++) {
-    const struct unit *unit = &faults->units[i];
-    in_repair[faults->processes[unit->process].pool.id] += unit->state == UNIT_REPAIRED;
-    for (uint32_t k = 0; unit->state >= UNIT_QUEUED && k < unit->n_nodes; k++) down[unit->first_node + k]++;
-  }
-  for (uint32_t i = 0; i < engine->cluster.n_nodes && status == HR_OK; i++) status = check_node(engine, i, down);
-  for (uint32_t i = 0; i < engine->cluster.n_pools && status == HR_OK; i++) {
-    const struct hr_fault_spec *spec = engine->cluster.pools[i].spec->faults;
-    if (in_repair[i] != faults->pools[i].in_repair || (spec && spec->crew && in_repair[i] > spec->crew))
-      status = hr__broken(engine, "pool %" PRIu32 ": %" PRIu32 " units are repaired at the same time", i, in_repair[i]);
-  }
-  free(down);
-  free(in_repair);
-  return status;
-}
-
 const struct hr__component hr__component_faults = {
     .disturbs_jobs = true,
     .is_endless = true,
@@ -628,9 +517,9 @@ const struct hr__component hr__component_faults = {
     .node_down = node_down,
     .kinds = 1u << HR__PENDING_FAULT | 1u << HR__PENDING_FAULT_FOUND | 1u << HR__PENDING_REPAIR,
     .advance = advance,
-    .settle = settle,
+    .settle = hr__faults_settle,
     .close = close_queues,
-    .check = check,
+    .check = hr__faults_check,
 };
 
 const char *hr_fault_clock_name(enum hr_fault_clock clock) {

@@ -10,7 +10,8 @@
 /* How the life of a unit begins in the stationary state. */
 struct hr__fault_start {
   bool is_down;
-  int64_t rest_us; /* until the repair is complete, or until the first failure */
+  int64_t rest_us;                     /* until the repair is complete, or until the first failure */
+  const struct hr_fault_class *class_; /* of the repair; NULL: it is not down, or the lengths of repairs are recorded */
 };
 
 /* Draws from failure `number` of a unit, counted from 1. Each failure has separate draws, so the number of draws for

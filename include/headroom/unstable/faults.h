@@ -118,6 +118,26 @@ struct hr_fault_spec {
   uint32_t crew; /* how many units are repaired at the same time, in the order of their detection; 0: all */
 };
 
+/* Returns whether nodes of the pool fail. */
+static inline bool hr_pool_fails(const struct hr_pool_spec *pool) {
+  return pool->faults && pool->faults->n_processes > 0 && pool->nodes > 0;
+}
+
+/* What failures of a class have caused. The accounts of a run (hr_result.outages) are in the order of the pools, of
+   their processes and of the classes of these. A process without classes has one. */
+struct hr_outage_accounting {
+  uint64_t failures, jobs_stopped;
+  /* sum over the outages of their time, from a failure to its repair, x the nodes of the unit */
+  hr_amount down_us;
+  hr_amount lost_milli_us; /* work that the stopped jobs lost, in milli-GPUs x microseconds */
+};
+/* Returns the number of accounts of a process. */
+static inline uint32_t hr_fault_classes_of(const struct hr_fault_process *process) {
+  return process->n_classes ? process->n_classes : 1;
+}
+/* Returns the number of accounts of pools. */
+HR_API uint32_t hr_outages_count(const struct hr_pool_spec *pools, uint32_t n_pools);
+
 /* The maximum number of processes of a pool. */
 #define HR_FAULT_PROCESSES 16u
 
