@@ -184,7 +184,7 @@
     number(s->faults.mtti_high_s > 0, s->faults.mtti_high_s), UNKNOWN)                                                 \
   X(HR__M_ETTR, "faults.ettr", "ettr", SHARE, RATIO, HIGHER, GROUPS | NULLABLE | LISTED, "ETTR",                       \
     "effective training time ratio: useful GPU time / (GPU time that jobs held + requested GPUs x time that jobs "     \
-    "waited after interruptions)",                                                                                     \
+    "waited after interruptions); `headroom tco` leaves these waits out of its ETTR",                                  \
     number(s->faults.known && s->faults.ettr >= 0, s->faults.ettr), number(g->ettr >= 0, g->ettr))                     \
   X(HR__M_HANGING, "faults.hanging_gpu_hours", "hanging_gpu_hours", GPU_HOURS, SUM, LOWER, 0,                          \
     "GPU hours until detection", "GPU hours that jobs held from a failure until it was detected",                      \
