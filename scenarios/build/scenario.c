@@ -4,12 +4,11 @@
  * sections `trace`, `policy`, `replications` and `alerts` are built here. Larger sections are built in files of their
  * own. A section may use earlier sections; for example, `classes` and `costs` use the pools of `cluster`.
  *
- * This file also contains functions that read single values of a scenario file or its catalogue, and that convert a
- * policy in one word ("queue:order=sjf") to overrides. properties.c has the properties of a loaded scenario.
+ * This file also contains functions that read single values of a scenario file or its catalogue. properties.c has the
+ * properties of a loaded scenario, policy_overrides.c converts a policy in one word to overrides.
  */
 
 #include "headroom/scenario.h"
-#include "base/array.h"
 #include "base/confinement.h"
 #include "headroom/power.h"
 #include "headroom/unstable/experiments.h"
@@ -550,71 +549,4 @@ void hr_scenario_destroy(struct hr_scenario *scenario) {
   hr_notes_finish(&scenario->notes);
   hr_notes_finish(&scenario->files);
   free(scenario);
-}
-
-/* ---- Policies as one word ------------------------------------------------------------------------------- */
-
-struct override_list {
-  char **at;
-  size_t count;
-};
-
-static enum hr_status add(struct override_list *list, const char *key, const char *value, struct hr_error *error) {
-  size_t bytes = sizeof "policy.=" + strlen(key) + strlen(value);
-  char *text = HR__ARRAY_RESIZE(list->at, list->count + 1) ? malloc(bytes) : NULL;
-  if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  snprintf(text, bytes, "policy.%s=%s", key, value);
-  list->at[list->count++] = text;
-  return HR_OK;
-}
-
-static bool is_set(const struct override_list *list, const char *key) {
-  static const char head[] = "policy.";
-  size_t length = strlen(key);
-  for (size_t i = 0; i < list->count; i++) {
-    const char *has = list->at[i] + sizeof head - 1;
-    if (strncmp(has, key, length) == 0 && has[length] == '=') return true;
-  }
-  return false;
-}
-
-/* Checks "key=value" against the parameters of the policy and adds it to the list of overrides. */
-static enum hr_status add_param(struct override_list *list, struct hr_policy_choice *choice, char *pair,
-                                struct hr_error *error) {
-  char *value = strchr(pair, '=');
-  if (!value) return hr_fail(error, HR_BAD_INPUT, "'%.60s': key=value expected", pair);
-  *value++ = '\0';
-  enum hr_status status = hr_policy_choice_set(choice, pair, value, error);
-  if (status != HR_OK) return status;
-  if (is_set(list, pair)) return hr_fail(error, HR_BAD_INPUT, "duplicate parameter '%s'; keep one", pair);
-  return add(list, pair, value, error);
-}
-
-static enum hr_status add_parts(struct override_list *list, char *text, struct hr_error *error) {
-  struct hr_policy_choice choice = {0};
-  char *pairs = strchr(text, ':');
-  if (pairs) *pairs++ = '\0';
-  /* Paths in a scenario are relative to the scenario file, so the path of a policy must be absolute. */
-  char *path = strchr(text, '/') && hr__allows_plugins() ? realpath(text, NULL) : NULL;
-  const char *name = path ? path : text;
-  enum hr_status status = hr_policy_choice_init(&choice, name, error);
-  if (status == HR_OK) status = add(list, "name", name, error);
-  for (char *pair = pairs, *next; status == HR_OK && pair; pair = next) {
-    next = strchr(pair, ',');
-    if (next) *next++ = '\0';
-    status = add_param(list, &choice, pair, error);
-  }
-  hr_policy_choice_finish(&choice);
-  free(path);
-  return status;
-}
-
-enum hr_status hr_policy_overrides(const char *policy, char ***overrides, size_t *count, struct hr_error *error) {
-  struct override_list list = {0};
-  char *text = strdup(policy);
-  enum hr_status status = text ? add_parts(&list, text, error) : hr_fail(error, HR_NO_MEMORY, "out of memory");
-  free(text);
-  *overrides = list.at;
-  *count = list.count;
-  return status;
 }
