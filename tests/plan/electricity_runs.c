@@ -127,7 +127,24 @@ static void put_world(struct hr__stream *random) {
   CU_ASSERT_EQUAL_FATAL(fclose(file), 0);
 }
 
-/* The integral of the power in the timeline is the energy that the meter has counted. */
+/* Returns whether each row of the timeline differs from the one before in more than its time. */
+static bool rows_differ(const char *path) {
+  char line[500], last[500] = "";
+  FILE *file = fopen(path, "r");
+  bool differ = true;
+  CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+  while (fgets(line, sizeof line, file)) {
+    const char *columns = strchr(line, ',');
+    CU_ASSERT_PTR_NOT_NULL_FATAL(columns);
+    differ = differ && strcmp(columns, last) != 0;
+    snprintf(last, sizeof last, "%s", columns);
+  }
+  fclose(file);
+  return differ;
+}
+
+/* The integral of the power in the timeline is the energy that the meter has counted. No row is only a step of the
+   carbon intensity, which has no column here. */
 static void timeline_is_the_meter(void) {
   enum { WORLDS = 40, IT_COLUMN = 8 };
   struct hr__stream random;
@@ -146,6 +163,7 @@ static void timeline_is_the_meter(void) {
     if (fabs(it_kwh - run.replay.summary->energy.it_kwh) > rounding_kwh)
       printf("\n  world %u: the timeline has %.9f kWh, the meter %.9f", world, it_kwh,
              run.replay.summary->energy.it_kwh);
+    CU_ASSERT(rows_differ(path));
     CU_ASSERT_DOUBLE_EQUAL(it_kwh, run.replay.summary->energy.it_kwh, rounding_kwh);
     CU_ASSERT_DOUBLE_EQUAL(site_kwh, run.replay.summary->energy.site_kwh, rounding_kwh);
     metered_finish(&run);
