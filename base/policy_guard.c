@@ -66,7 +66,7 @@ static void put(const char *text) {
 }
 
 static void put_call(const struct hr__policy_call *call, const char *before, const char *after) {
-  put("headroom: policy '");
+  put("headroom: plug-in '");
   put(atomic_load(&call->policy));
   put(before);
   put(atomic_load(&call->function));

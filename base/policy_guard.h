@@ -2,8 +2,8 @@
 #ifndef HR_BASE_POLICY_GUARD_H
 #define HR_BASE_POLICY_GUARD_H
 
-/* Names the plug-in policy that crashes, or that does not return from a function. Active only in programs that call
-   hr_policy_guard_install. */
+/* Names the policy or router of a shared object that crashes, or that does not return from a function. Active only in
+   programs that call hr_policy_guard_install. */
 
 #include <stdatomic.h>
 #include <stdbool.h>

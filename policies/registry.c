@@ -279,6 +279,7 @@ enum hr_status hr_router_choice_init(struct hr_router_choice *choice, const char
   if (status != HR_OK) return status;
   if (check_router(ops, &inner) != HR_OK) return hr__plugin_refuse(&router_plugin, path, &inner, error);
   choice->ops = ops;
+  hr__policy_guard_add(choice->ops->name);
   return hr__params_create(choice->ops->params, &choice->params, &choice->n_params, error);
 }
 

@@ -100,6 +100,7 @@ struct hr__clusters {
   struct {
     void *self;
     struct hr_router_cluster *clusters; /* [count]: what it is given */
+    struct hr__policy_call *call;
     bool created;
     enum hr_status failed; /* HR_OK, or its answer was wrong */
   } plugin;

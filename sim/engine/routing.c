@@ -9,6 +9,7 @@
  */
 
 #include "base/hash.h"
+#include "base/policy_guard.h"
 #include "sim/data/data.h"
 #include "sim/engine/clusters.h"
 
@@ -237,7 +238,9 @@ static uint32_t ask_plugin(struct hr__clusters *all, hr_job job, const struct hr
                                    .wait_us = load->eligible ? load->wait_us : HR_NEVER_US,
                                    .price_uusd_h = load->eligible ? load->price_uusd_h : HR_NEVER_US};
   }
+  hr__policy_enter(all->plugin.call, "choose");
   const uint32_t to = ops->choose(all->plugin.self, &asked, all->plugin.clusters, n);
+  hr__policy_leave(all->plugin.call);
   if (to == HR_NONE) return routed->home;
   if (to < n && all->loads[to].eligible) return to;
   const char *fault = to < n ? "could not run it" : "does not exist";
@@ -352,8 +355,11 @@ static enum hr_status create_plugin(struct hr__clusters *all) {
                                     .names = names,
                                     .n_clusters = n,
                                     .params = router->params};
+  all->plugin.call = hr__policy_guard_claim(router->ops->name);
   if (!router->ops->create) return HR_OK;
+  hr__policy_enter(all->plugin.call, "create");
   const enum hr_status status = router->ops->create(&env, &all->plugin.self, whole->error);
+  hr__policy_leave(all->plugin.call);
   all->plugin.created = status == HR_OK;
   if (status == HR_OK) return HR_OK;
   if (status == HR_NO_MEMORY) return hr__out_of_memory(whole);
@@ -393,6 +399,9 @@ enum hr_status hr__routing_begin(struct hr__clusters *all) {
 void hr__routing_end(struct hr__clusters *all) {
   const struct hr_router_ops *ops = all->spec->router.ops;
   const bool has_destroy = ops && ops->size >= offsetof(struct hr_router_ops, destroy) + sizeof ops->destroy;
+  hr__policy_enter(all->plugin.call, "destroy");
   if (all->plugin.created && has_destroy && ops->destroy) ops->destroy(all->plugin.self);
+  hr__policy_guard_release(all->plugin.call);
+  all->plugin.call = NULL;
   all->plugin.created = false;
 }

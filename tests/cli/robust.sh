@@ -303,20 +303,20 @@ case_policy_without_progress() {
 case_policy_crashes() {
   build_policy crashes 'return HR_OK;' 'abort();'
   try 134 run "$demo" --policy ./crashes.so --json a.json
-  says stderr "headroom: policy 'crashes' crashed in its function 'decide'"
+  says stderr "headroom: plug-in 'crashes' crashed in its function 'decide'"
   [ ! -e a.json ] || fail 'a file appeared'
   build_policy divides 'raise(SIGFPE); return HR_OK;' 'return HR_OK;'
   try 136 run "$demo" --policy ./divides.so
-  says stderr "headroom: policy 'divides' crashed in its function 'create'"
+  says stderr "headroom: plug-in 'divides' crashed in its function 'create'"
   build_policy reads 'return HR_OK;' 'raise(SIGSEGV); return HR_OK;'
   try 139 compare "$demo" --policies fifo,./reads.so --threads 2 --quiet
-  says stderr "headroom: policy 'reads' crashed in its function 'decide'"
+  says stderr "headroom: plug-in 'reads' crashed in its function 'decide'"
 }
 
 case_policy_does_not_return() {
   build_policy loops 'return HR_OK;' 'for (volatile int i = 0;;) i = 1;'
   HEADROOM_POLICY_LIMIT_S=1 try 152 run "$demo" --policy ./loops.so --json a.json
-  says stderr "headroom: policy 'loops' does not return from its function 'decide': the limit of CPU time"
+  says stderr "headroom: plug-in 'loops' does not return from its function 'decide': the limit of CPU time"
   [ ! -e a.json ] || fail 'a file appeared'
 }
 

@@ -129,4 +129,7 @@ expect_router_error 2 'built for router interface 2, expected 1' "$(router "$are
 sed 's/return near != .*/return n_clusters;/' data_first.c >beyond.c
 compile beyond
 expect_router_error 3 "router 'data-first' at 0.000000 s sent job 0 to cluster 2, which does not exist" "$(router "$area/beyond.so" '')"
+sed 's/return near != .*/return clusters[-1 - (int)job->now_us \/ 0].n_waiting;/' data_first.c >faulty.c
+gcc -std=c17 -w -O0 -fPIC -shared "-I$area/prefix/include" faulty.c -o faulty.so
+expect_router_error 136 "headroom: plug-in 'data-first' crashed in its function 'choose'" "$(router "$area/faulty.so" '')"
 echo "plugin: passed"
