@@ -493,7 +493,7 @@ static void metrics_print_note(FILE *out, const struct metrics *metrics, const s
   if (!args->file || args->step) return;
   fprintf(out, "note: --openmetrics: one sample every ");
   print_step(out, metrics->size.step_us);
-  fprintf(out, ", %" PRIu64 " points in time, %" PRIu64 " samples; --openmetrics-step changes it\n",
+  fprintf(out, ", %" PRIu64 " points in time, %" PRIu64 " samples; --openmetrics-step sets the interval\n",
           metrics->size.steps, metrics->size.samples);
 }
 

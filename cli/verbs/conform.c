@@ -43,7 +43,7 @@ const struct verb verb_conform = {
     .operands = "SYSTEM FILE...",
     .min_operands = 2,
     .max_operands = SIZE_MAX,
-    .summary = "run test vectors of another scheduler against the model of it",
+    .summary = "check the model of another scheduler with test vectors",
     .details = "SYSTEM is kueue, kai, volcano, kubernetes, slurm, autoscalers or clusters.\n"
                "The last line has counts. The exit code is 1 if a case failed.\n",
     .options = options,

@@ -47,13 +47,13 @@ static const struct option options[] = {
      .kind = OPTION_TEXT,
      .offset = AT(csv),
      .value = "FILE",
-     .help = "write a CSV row for each rule, seed and per cent of requested GPUs ('-': standard output, without the "
+     .help = "write a CSV row for each rule, seed and 1 % step of requested GPUs ('-': standard output, without the "
              "table)"},
     {.name = "json",
      .kind = OPTION_TEXT,
      .offset = AT(json),
      .value = "FILE",
-     .help = "write the means over all seeds, for each per cent of requested GPUs, as JSON ('-': standard output)"},
+     .help = "write the means over all seeds, for each 1 % step of requested GPUs, as JSON ('-': standard output)"},
     {.name = "md",
      .kind = OPTION_TEXT,
      .offset = AT(markdown),

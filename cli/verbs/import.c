@@ -24,7 +24,8 @@ static enum hr_status run_import(const void *args, const struct words *operands,
   bool known = false;
   for (size_t i = 0; hr_import_systems[i]; i++) known |= strcmp(hr_import_systems[i], system) == 0;
   if (!known) return unknown_word("system", system, hr_import_systems, error);
-  if (!import->output) return hr_fail(error, HR_BAD_INPUT, "import: option '-o' is missing: the scenario to write");
+  if (!import->output)
+    return hr_fail(error, HR_BAD_INPUT, "import: option '-o' is missing: '-o FILE' names the scenario to write");
   const struct output output = {"--output", import->output};
   enum hr_status status = outputs_check(&output, 1, operands->at + 1, operands->count - 1, error);
   if (status != HR_OK) return status;
@@ -55,7 +56,8 @@ const struct verb verb_import = {
                "           volcano-scheduler.conf or its ConfigMap\n"
                "  kubernetes\n"
                "           FILE: Nodes, PriorityClasses and KubeSchedulerConfiguration\n"
-               "  slurm    FILE: slurm.conf, gres.conf or a file that they include\n"
+               "  slurm    FILE: slurm.conf, gres.conf, files that they include, or output of\n"
+               "           sacctmgr, scontrol and sinfo\n"
                "Notes list everything that is not modelled, with its effect.\n",
     .options = options,
     .args_bytes = sizeof(struct import_args),

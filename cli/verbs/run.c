@@ -415,7 +415,7 @@ static const struct option options[] = {
 
 static const char details[] = "Times in JSON and CSV files are in seconds. Files are written only if the run\n"
                               "succeeds. Rejected jobs do not change the exit code. Under mpirun, the ranks\n"
-                              "share the replications; rank 0 makes a single run.\n"
+                              "share the replications; a single run is made by rank 0 only.\n"
                               "Exit code: 0 success, 1 all jobs were rejected, 2 bad input or usage, 3 a policy\n"
                               "broke its contract, 4 system failure.\n\n"
                               "Examples:\n"

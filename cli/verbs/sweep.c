@@ -50,7 +50,7 @@ static const struct option sweep_options[] = {
      .kind = OPTION_WHOLE,
      .offset = AT(max_runs),
      .value = "N",
-     .help = "refuse a grid with more runs than this, instead of the grid's own 'max_runs'",
+     .help = "refuse a grid with more runs than this (replaces 'max_runs' of the grid)",
      .min = 1,
      .max = 1e9},
     REPORT_OPTION(AT(page)),

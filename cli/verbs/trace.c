@@ -24,7 +24,8 @@ static const struct option check_options[] = {
      .kind = OPTION_TEXT,
      .offset = AT(cluster),
      .value = "SCENARIO",
-     .help = "also compare the jobs with this scenario's cluster; the trace is read as the scenario reads its own"},
+     .help =
+         "also compare the jobs with this scenario's cluster; the trace is read with the settings of this scenario"},
     {.name = "allow",
      .kind = OPTION_TEXT,
      .offset = AT(allow),

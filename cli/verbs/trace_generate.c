@@ -316,7 +316,7 @@ static enum hr_status choose_blocks(const char *blocks, const struct hr_trace *t
   bool enough = hr_trace_cut(trace, spec, &cut, NULL) == HR_OK && cut.n_whole >= ENOUGH_WEEKS;
   if (blocks ? strcmp(blocks, "days") == 0 : !enough) spec->blocks = HR_BLOCKS_DAYS;
   if (hr_trace_cut(trace, spec, &cut, NULL) == HR_OK) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "%s: the trace has no two whole %s to draw from", trace->source,
+  return hr_fail(error, HR_BAD_INPUT, "%s: the trace has fewer than two whole %s to draw from", trace->source,
                  hr_blocks_name(spec->blocks));
 }
 

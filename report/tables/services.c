@@ -63,7 +63,7 @@ static void print_replicas(FILE *out, const struct hr_served *served) {
     fprintf(out, "  scaling    %s: %" PRIu32 " decisions, at most %" PRIu32 " replicas\n",
             hr_autoscaler_name(served->service->autoscale.policy), result->n_decisions - 1, most);
   if (result->interruptions)
-    fprintf(out, "  stopped    %" PRIu64 " replicas before their end; %" PRIu64 " tokens lost\n", result->interruptions,
+    fprintf(out, "  stopped    %" PRIu64 " replicas interrupted; %" PRIu64 " tokens lost\n", result->interruptions,
             result->lost_tokens);
 }
 

@@ -19,8 +19,8 @@ static const struct {
 } parts_of[N_PARTS] = {{"queue_s", "queue", "arrival to the first iteration, without the cold start", true},
                        {"cold_start_s", "cold start", "no replica is ready, and one is starting"},
                        {"prompt_s", "prompt", "first iteration to the first token", true},
-                       {"transfer_s", "transfer", "the memory moves to the replica that decodes"},
-                       {"batch_s", "batch", "to the last token, together with other requests", true},
+                       {"transfer_s", "transfer", "the KV memory is copied to the replica that decodes"},
+                       {"batch_s", "batch", "from the first to the last token, in batches with other requests", true},
                        {"preemption_s", "preemption", "from a loss of memory to the next token", true}};
 
 struct hr_request_parts hr_request_parts_of(const struct hr_served *served, uint32_t request) {
@@ -83,7 +83,7 @@ static double share_of(double part, double whole) {
 
 static void put_table(FILE *out, const struct part_sums *all, const struct part_sums *missed, bool is_one) {
   fprintf(out, "  %-12s %12s %8s", "part", is_one ? "time" : "mean", "share");
-  if (missed->count) fprintf(out, " %20s %8s", "mean of those missed", "share");
+  if (missed->count) fprintf(out, " %20s %8s", "mean of missed", "share");
   fputc('\n', out);
   for (size_t i = 0; i < N_PARTS; i++) {
     if (!all->us[i] && !parts_of[i].is_always) continue;

@@ -136,7 +136,7 @@ static const struct hr__field topology_fields[] = {
     {HR__USED("spec", OBJECT), .fields = topology_spec, .required = true}, HR__IGNORED("status"), END};
 
 static const struct hr__field check_spec[] = {
-    HR__UNMODELLED("controllerName", "the check always succeeds, after 'delay_s' of the scenario, which is 0"),
+    HR__UNMODELLED("controllerName", "the check always succeeds, after the time 'delay_s' of the scenario, here 0"),
     HR__IGNORED("retryDelayMinutes"), HR__IGNORED("parameters"), END};
 static const struct hr__field check_fields[] = {
     {HR__USED("spec", OBJECT), .fields = check_spec}, HR__IGNORED("status"), END};

@@ -157,10 +157,10 @@ case_generate_resample() {
   try 0 trace generate --like days.csv --resample --blocks days --seed 4 -o other.csv
   ! cmp -s whole.csv other.csv || fail 'another seed draws the same jobs'
   try 2 trace generate --like days.csv --resample --blocks weeks
-  says stderr 'days.csv: the trace has no two whole weeks to draw from'
+  says stderr 'days.csv: the trace has fewer than two whole weeks to draw from'
   head -n 5 days.csv >short.csv
   try 2 trace generate --like short.csv --resample
-  says stderr 'short.csv: the trace has no two whole days to draw from'
+  says stderr 'short.csv: the trace has fewer than two whole days to draw from'
   try 2 trace generate --like days.csv --resample --blocks months
   says stderr "unknown --blocks 'months'"
   try 2 trace generate --like days.csv --blocks days
@@ -858,7 +858,7 @@ case_fixed_replicas_can_fail() {
   try 0 run s.json -q --set 'cluster.pools.0.maintenance=[{"start_s":100,"duration_s":300}]' --requests work.csv
   awk -F, 'NR > 1 && $7 >= 100 && $7 < 400 { bad = 1 } END { exit bad }' work.csv || fail 'requests during maintenance'
   try 0 run s.json --set 'cluster.faults={"mtbf_h":0.1,"repair_s":60}'
-  matches stdout '^  stopped +[2-9] replicas before their end'
+  matches stdout '^  stopped +[2-9] replicas interrupted'
 }
 
 # Misspelt names of services and of their metrics in goals.
