@@ -281,7 +281,13 @@ static void put_head(struct hr__console *console, const struct why_sums *sums) {
   put_rejected(console, sums);
 }
 
-static void print_no_waits(struct hr__console *console, const struct why_sums *sums) {
+static void print_no_waits(struct hr__console *console, const struct hr_why *why, const struct why_sums *sums) {
+  if (why->trace->n_jobs == 0) {
+    hr__put_field(console, "waited",
+                  "the run has no jobs; --service NAME explains the times of requests of a service, "
+                  "--job replica-N the wait of a replica");
+    return;
+  }
   hr__put_field(console, "waited", "no job: each job %sstarted when it was submitted",
                 sums->rejected ? "that can run " : "");
   put_rejected(console, sums);
@@ -363,7 +369,7 @@ enum hr_status hr_why_print(FILE *out, const struct hr_why *why, const struct hr
   if (status == HR_OK) {
     put_title(&console, why, question, &sums);
     if (sums.all.all_us == 0)
-      print_no_waits(&console, &sums);
+      print_no_waits(&console, why, &sums);
     else if (!question->only_slowest)
       print_sums(&console, &sums, question->of_tenant);
     print_slowest(&console, why, &sums, question->slowest);

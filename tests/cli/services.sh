@@ -244,6 +244,8 @@ case_goals_that_no_number_of_replicas_meets() {
 case_why_of_a_replica() {
   pools='{"name": "p", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 1}'
   put_service '"policy": "ray-serve", "min": 2, "max": 2'
+  try 0 why s.json
+  says stdout "the run has no jobs; --service NAME explains"
   try 0 run s.json --jobs jobs.csv
   matches jobs.csv '^2,0,,,,1,,[a-z-]+,[a-z-]*,,s,inference,'
   for id in 2 replica-2; do

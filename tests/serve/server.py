@@ -675,7 +675,7 @@ HR_POLICY(crashes) = {HR_POLICY_HEAD, .name = "crashes", .summary = "s", .create
         include = pathlib.Path(__file__).resolve().parents[2] / 'include'
         subprocess.run([os.environ.get('CC', 'cc'), '-fPIC', '-shared', f'-I{include}', str(source), '-o', 'in/crashes.so'], check=True)
         library = os.path.realpath('in/crashes.so')
-        s.bad('/api/run', {'shipped': 'demo', 'policy': library}, 422, "policy 'crashes' crashed in its function 'decide'")
+        s.bad('/api/run', {'shipped': 'demo', 'policy': library}, 422, "plug-in 'crashes' crashed in its function 'decide'")
 
 
 def case_bodies_are_bounded():
