@@ -52,6 +52,7 @@ enum hr_status hr__outages_make(const struct hr_cluster_spec *cluster, const str
   const struct hr_outage_accounting *account = result->outages;
   const uint32_t count = account ? hr_outages_count(cluster->pools, cluster->n_pools) : 0;
   if (count == 0) return HR_OK;
+  figures->n_failure_classes = 0;
   figures->by_failure_class = calloc(count, sizeof *figures->by_failure_class);
   if (!figures->by_failure_class) return HR_NO_MEMORY;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {

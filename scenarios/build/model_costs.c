@@ -276,7 +276,7 @@ enum hr_status hr__default_cost(struct hr__builder *builder, const cJSON *entry,
     return hr__build_fail(builder, hr__get(entry, "replica"), "add 'cost', or 'model' to the service");
   const struct model *model = find_model(service->model);
   if (!model) return unknown_model(builder, entry, service->model, "cost");
-  struct device device;
+  struct device device = {.gpu = NULL};
   const enum hr_status status = find_device(builder, entry, service, &device);
   if (status != HR_OK) return status;
   const struct measured *row = find_measured(service, model, &device);
@@ -292,7 +292,7 @@ enum hr_status hr__default_memory(struct hr__builder *builder, const cJSON *entr
                           "service");
   const struct model *model = find_model(service->model);
   if (!model) return unknown_model(builder, entry, service->model, "engine.kv_tokens");
-  struct device device;
+  struct device device = {.gpu = NULL};
   const enum hr_status status = find_device(builder, entry, service, &device);
   if (status != HR_OK) return status;
   const double free_bytes =

@@ -82,7 +82,7 @@ bool hr__karpenter_find_drifted(struct hr__engine *engine) {
     if (loop->budget_left[number] <= 0) continue;
     if (number != described) world = hr__karpenter_describe(engine, number, HR__KARPENTER_DRIFTED);
     described = number;
-    if (engine->autoscaler->lacks_memory) return false;
+    if (engine->autoscaler->lacks_memory || !world.order) return false;
     world.order[0] = candidate_at(loop, &world, node);
     if (world.order[0] == HR_NONE) continue;
     const struct hr__karpenter_command command = hr__karpenter_try(&world, 0, 1);

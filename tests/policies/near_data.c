@@ -197,76 +197,98 @@ static void run_naively(struct naive *naive) {
 
 /* ---- The same with Headroom ---- */
 
-static struct hr_result *run(const struct world *world) {
-  static char pool_names[POOLS][2] = {"a", "b"}, set_names[SETS][2] = {"x", "y", "z"}, gpu[] = "A100", name[] = "s";
-  const char *names[SETS];
+/* The input of a run; its pointers lead into itself. */
+struct input {
   struct hr_pool_spec pools[POOLS];
-  struct hr_data_route to_pool[POOLS], to_storage = {false, HR_NONE};
-  struct hr_data_storage storage = {.name = name, .location = name, .bytes_s = 1000000 * GB};
-  struct hr_data_link link = {.from = name, .to = name};
+  struct hr_data_route to_pool[POOLS], to_storage;
+  struct hr_data_storage storage;
+  struct hr_data_link link;
   struct hr_data_set sets[SETS];
-  struct hr_data_cache cache = {.location = name, .node_bytes = world->cache_gb * GB};
-  struct hr_data_read read = {.set = HR_NONE, .class_ = HR_NONE, .epochs = 1};
-  struct hr_class_spec classes[HR_N_CLASSES] = {{0}};
-  uint32_t cache_of[POOLS], at = 0, data_set[JOBS];
+  struct hr_data_cache cache;
+  struct hr_data_read read;
+  struct hr_data_spec data;
+  uint32_t cache_of[POOLS], at, data_set[JOBS], gpus[JOBS];
   int64_t submit_us[JOBS], work_us[JOBS];
-  uint32_t gpus[JOBS];
+  struct hr_trace trace;
+};
+
+static void fill_data(const struct world *world, struct input *in) {
+  static char pool_names[POOLS][2] = {"a", "b"}, set_names[SETS][2] = {"x", "y", "z"}, gpu[] = "A100", name[] = "s";
+  in->storage = (struct hr_data_storage){.name = name, .location = name, .bytes_s = 1000000 * GB};
+  in->link = (struct hr_data_link){.from = name, .to = name};
+  in->cache = (struct hr_data_cache){.location = name, .node_bytes = world->cache_gb * GB};
+  in->read = (struct hr_data_read){.set = HR_NONE, .class_ = HR_NONE, .epochs = 1};
+  in->to_storage.link = HR_NONE;
   for (int i = 0; i < POOLS; i++) {
-    pools[i] = (struct hr_pool_spec){
+    in->pools[i] = (struct hr_pool_spec){
         .name = pool_names[i], .gpu = gpu, .nodes = NODES, .gpus_per_node = MAX_GPUS, .market = {.to_us = HR_NEVER_US}};
-    to_pool[i] = (struct hr_data_route){true, world->has_link[i] ? 0 : HR_NONE};
-    cache_of[i] = world->has_cache[i] ? 0 : HR_NONE;
+    in->to_pool[i] = (struct hr_data_route){true, world->has_link[i] ? 0 : HR_NONE};
+    in->cache_of[i] = world->has_cache[i] ? 0 : HR_NONE;
   }
-  for (int i = 0; i < SETS; i++) {
-    names[i] = set_names[i];
-    sets[i] =
-        (struct hr_data_set){.name = set_names[i], .bytes = world->set_gb[i] * GB, .n_storage = 1, .storage = &at};
-  }
+  for (int i = 0; i < SETS; i++)
+    in->sets[i] =
+        (struct hr_data_set){.name = set_names[i], .bytes = world->set_gb[i] * GB, .n_storage = 1, .storage = &in->at};
+  in->data = (struct hr_data_spec){.storage = &in->storage,
+                                   .links = &in->link,
+                                   .sets = in->sets,
+                                   .caches = &in->cache,
+                                   .reads = &in->read,
+                                   .n_storage = 1,
+                                   .n_links = 1,
+                                   .n_sets = SETS,
+                                   .n_caches = 1,
+                                   .n_reads = 1,
+                                   .to_pool = in->to_pool,
+                                   .to_storage = &in->to_storage,
+                                   .cache_of = in->cache_of,
+                                   .n_pools = POOLS};
+}
+
+static void fill_trace(const struct world *world, struct input *in) {
+  static const char *const names[SETS] = {"x", "y", "z"};
   for (uint32_t i = 0; i < world->n_jobs; i++) {
-    submit_us[i] = world->submit[i] * S;
-    work_us[i] = world->work[i] * S;
-    gpus[i] = world->gpus[i];
-    data_set[i] = reads(world, i) ? world->set[i] : HR_NONE;
+    in->submit_us[i] = world->submit[i] * S;
+    in->work_us[i] = world->work[i] * S;
+    in->gpus[i] = world->gpus[i];
+    in->data_set[i] = reads(world, i) ? world->set[i] : HR_NONE;
   }
-  struct hr_trace trace = {.source = "test",
-                           .n_jobs = world->n_jobs,
-                           .submit_us = submit_us,
-                           .work_us = work_us,
-                           .gpus = gpus,
-                           .data_set = data_set,
-                           .data_sets = {.text = names, .count = SETS}};
-  struct hr_data_spec data = {.storage = &storage,
-                              .links = &link,
-                              .sets = sets,
-                              .caches = &cache,
-                              .reads = &read,
-                              .n_storage = 1,
-                              .n_links = 1,
-                              .n_sets = SETS,
-                              .n_caches = 1,
-                              .n_reads = 1,
-                              .to_pool = to_pool,
-                              .to_storage = &to_storage,
-                              .cache_of = cache_of,
-                              .n_pools = POOLS};
-  const struct hr_cluster_spec cluster = {.pools = pools, .n_pools = POOLS, .by_gpu = world->by_gpu};
+  in->trace = (struct hr_trace){.source = "test",
+                                .n_jobs = world->n_jobs,
+                                .submit_us = in->submit_us,
+                                .work_us = in->work_us,
+                                .gpus = in->gpus,
+                                .data_set = in->data_set,
+                                .data_sets = {.text = names, .count = SETS}};
+}
+
+static void choose(const struct world *world, struct hr_policy_choice *choice) {
+  struct hr_error error = {0};
+  char wait[20];
+  snprintf(wait, sizeof wait, "%d", world->wait_s);
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(choice, "queue", &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(choice, "placement", "data-local", &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(choice, "data_local_wait_s", wait, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(choice, "backfill", world->is_strict ? "strict" : "skip", &error), HR_OK);
+}
+
+static struct hr_result *run(const struct world *world) {
+  struct input in = {.at = 0};
+  struct hr_class_spec classes[HR_N_CLASSES] = {{0}};
   struct hr_policy_choice choice = {0};
   struct hr_error error = {0};
   struct hr_result *result = NULL;
-  char wait[20];
-  snprintf(wait, sizeof wait, "%d", world->wait_s);
-  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&choice, "queue", &error), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&choice, "placement", "data-local", &error), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&choice, "data_local_wait_s", wait, &error), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&choice, "backfill", world->is_strict ? "strict" : "skip", &error), HR_OK);
-  const struct hr_run_config config = {.trace = &trace,
+  fill_data(world, &in);
+  fill_trace(world, &in);
+  choose(world, &choice);
+  const struct hr_cluster_spec cluster = {.pools = in.pools, .n_pools = POOLS, .by_gpu = world->by_gpu};
+  const struct hr_run_config config = {.trace = &in.trace,
                                        .cluster = &cluster,
                                        .policy = choice.ops,
                                        .params = choice.params,
                                        .horizon_us = HR_NEVER_US,
                                        .check = true,
                                        .classes = classes,
-                                       .data = &data};
+                                       .data = &in.data};
   const enum hr_status status = hr_sim_run(&config, &result, &error);
   if (status != HR_OK) fprintf(stderr, "%s\n", error.text);
   CU_ASSERT_EQUAL_FATAL(status, HR_OK);
