@@ -11,6 +11,7 @@
 
 #include "headroom/policy_kit.h"
 #include "headroom/unstable/capacity.h"
+#include "policies/kit/replica_job.h"
 #include "policies/placement/locality.h"
 #include "policies/queue/order/order.h"
 
@@ -301,7 +302,10 @@ bool hr__holds_wait(const struct hr__queue *queue, hr_job job, struct hr_wait_re
 enum hr_status hr__holds_release(struct hr__queue *queue, const struct hr_view *view);
 /* Adds a job to the queue, if it is held. */
 enum hr_status hr__holds_drop(struct hr__queue *queue, const struct hr_view *view, hr_job job);
-/* Returns the limit of a job without the work that it kept from earlier attempts. */
+/* The limit of a replica of a service: it runs until it is not needed any more, so no maintenance holds it. Longer than
+   any limit of a trace; the sum of a few of them does not overflow. */
+#define HR__NO_LIMIT_US (INT64_MAX / 8)
+/* Returns the limit of a job without the work that it kept from earlier attempts; HR__NO_LIMIT_US: a replica. */
 int64_t hr__holds_left_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job);
 /* Returns when the first maintenance that holds a job ends; HR_NEVER_US: no job is held. */
 int64_t hr__holds_until_us(const struct hr__queue *queue);

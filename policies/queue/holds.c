@@ -3,9 +3,9 @@
  * Jobs that planned maintenance, excluded nodes, or the place of their data hold. A job must not start on a node if its
  * limit reaches the next maintenance of the node (hr_maintenance_ahead), or if the node is excluded: the job was
  * stopped by a failure of the node within the last `exclude_s`, and the node is one of the last `exclude_nodes` of this
- * kind. If the placement rule finds such nodes, the job gets others, or it is held: it leaves the queue, and later jobs
- * may start, as with reservations of Slurm. It returns to the queue when it fits on other nodes, or when the time has
- * passed.
+ * kind. Replicas of services have no limit and no end of their own: no maintenance holds them (HR__NO_LIMIT_US). If the
+ * placement rule finds such nodes, the job gets others, or it is held: it leaves the queue, and later jobs may start,
+ * as with reservations of Slurm. It returns to the queue when it fits on other nodes, or when the time has passed.
  *
  * Held jobs with equal requests that ignore the same windows, because their limits are longer than the time between two
  * works (hr_maintenance_ahead), are a kind. Of these, only the shortest is tried when capacity becomes free, as longer
@@ -212,6 +212,7 @@ static void note_data(struct hr__holds *holds, const struct hr_view *view) {
 
 static struct hr_maintenance_time ahead_on(const struct hr__queue *queue, hr_pool pool, uint32_t node, int64_t now_us,
                                            int64_t limit_us) {
+  if (limit_us == HR__NO_LIMIT_US) return (struct hr_maintenance_time){HR_NEVER_US, HR_NEVER_US, 0};
   return hr_maintenance_ahead(hr_cluster_pool_spec(queue->cluster, pool), node, now_us, limit_us);
 }
 
@@ -282,6 +283,7 @@ static bool find_clear(struct hr__queue *queue, const struct held_kind *kind, in
 /* ---- Jobs that are held ---- */
 
 int64_t hr__holds_left_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  if (hr__is_replica(queue->trace, job)) return HR__NO_LIMIT_US;
   int64_t limit_us = hr_trace_limit_us(queue->trace, job) - (view->kept_us ? view->kept_us[job.id] : 0);
   return limit_us > 0 ? limit_us : 0;
 }
@@ -293,7 +295,8 @@ static uint32_t count_ignored(const struct hr__queue *queue, int64_t limit_us) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(queue->cluster, (hr_pool){i});
     for (uint32_t w = 0; w < spec->n_maintenance; w++) {
       const struct hr_maintenance *window = &spec->maintenance[w];
-      count += window->repeat_us && limit_us > window->repeat_us - window->duration_us;
+      const bool is_longer = window->repeat_us && limit_us > window->repeat_us - window->duration_us;
+      count += is_longer || limit_us == HR__NO_LIMIT_US;
     }
   }
   return count;

@@ -13,6 +13,7 @@
 
 #include "headroom/policy.h"
 #include "headroom/unstable/systems/slurm.h"
+#include "policies/kit/replica_job.h"
 #include "policies/slurm/selector.h"
 #include "policies/slurm/slurm.h"
 #include "policies/slurm/waiting.h"
@@ -373,10 +374,10 @@ uint64_t hr__slurm_denied(const struct hr__slurm_run *run, uint32_t job);
 uint64_t hr__slurm_allowed(const struct hr__slurm_run *run, uint64_t denied);
 
 /* Removes the nodes from a set that reservations of `denied` use at any time from `from_us` to `to_us`, unless one of
-   `allowed` has precedence. Returns the earliest time after `from_us` at which the job may use more nodes; HR_NEVER_US:
-   none were removed. */
-int64_t hr__slurm_remove_reserved(const struct hr__slurm_run *run, uint64_t denied, uint64_t allowed, int64_t from_us,
-                                  int64_t to_us, uint64_t *set);
+   `allowed` has precedence, and those with maintenance then, unless the job is a replica of a service. Returns the
+   earliest time after `from_us` at which the job may use more nodes; HR_NEVER_US: none were removed. */
+int64_t hr__slurm_remove_reserved(const struct hr__slurm_run *run, hr_job job, uint64_t denied, uint64_t allowed,
+                                  int64_t from_us, int64_t to_us, uint64_t *set);
 
 /* Returns the next time after `now_us` at which a reservation begins or ends; HR_NEVER_US: none does. */
 int64_t hr__slurm_next_change(const struct hr__slurm_run *run, int64_t now_us);

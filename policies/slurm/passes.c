@@ -21,7 +21,7 @@ static bool find_nodes(struct hr__slurm_run *run, uint32_t job) {
   for (uint32_t w = 0; w < run->nodes.n_words; w++) run->open_nodes[w] = ~run->closed_nodes[w] & kind->usable[w];
   int64_t now_us = run->view->now_us;
   if (kind->denied || run->has_maintenance)
-    hr__slurm_remove_reserved(run, kind->denied, hr__slurm_allowed(run, kind->denied), now_us,
+    hr__slurm_remove_reserved(run, (hr_job){job}, kind->denied, hr__slurm_allowed(run, kind->denied), now_us,
                               now_us + run->jobs[job].limit_us, run->open_nodes);
   return hr__slurm_find_now(run, kind, run->open_nodes) || hr__slurm_preempt(run, job, run->open_nodes);
 }
@@ -103,7 +103,7 @@ static bool make_room(void *self, uint32_t job, uint64_t *nodes) {
 
 static int64_t restrict_nodes(void *self, uint32_t job, int64_t from_us, int64_t to_us, uint64_t *nodes) {
   uint64_t denied = kind_of(self, job)->denied;
-  return hr__slurm_remove_reserved(self, denied, hr__slurm_allowed(self, denied), from_us, to_us, nodes);
+  return hr__slurm_remove_reserved(self, (hr_job){job}, denied, hr__slurm_allowed(self, denied), from_us, to_us, nodes);
 }
 
 /* Returns whether limits, which starts of this pass may have reached, allow a job to be tested. */

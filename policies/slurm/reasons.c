@@ -62,12 +62,13 @@ void hr__slurm_explain(void *self, const struct hr_view *view, hr_job job, struc
   if (fits && limited) {
     memcpy(run->open_nodes, kind->usable, run->nodes.n_words * sizeof *run->open_nodes);
     int64_t end_us = view->now_us + run->jobs[job.id].limit_us;
-    int64_t until_us = hr__slurm_remove_reserved(run, kind->denied, hr__slurm_allowed(run, kind->denied), view->now_us,
-                                                 end_us, run->open_nodes);
+    int64_t until_us = hr__slurm_remove_reserved(run, job, kind->denied, hr__slurm_allowed(run, kind->denied),
+                                                 view->now_us, end_us, run->open_nodes);
     if (!hr__slurm_find_now(run, kind, run->open_nodes)) {
       wait->reason = HR_WAIT_REASON_RESERVATION;
       wait->until_us = until_us;
-      if (run->has_maintenance) explain_maintenance(run, view->now_us, end_us, wait);
+      if (run->has_maintenance && !hr__is_replica(run->trace, job))
+        explain_maintenance(run, view->now_us, end_us, wait);
       return;
     }
   }
@@ -103,8 +104,8 @@ static int64_t flags_of_blocker(struct hr__slurm_run *run, uint32_t job, int64_t
   int64_t end_us = now_us + run->jobs[job].limit_us, flags = -1;
   memcpy(run->open_nodes, kind->usable, run->nodes.n_words * sizeof *run->open_nodes);
   for (uint64_t denied = kind->denied; denied && flags < 0; denied &= denied - 1) {
-    hr__slurm_remove_reserved(run, denied & ~(denied - 1), hr__slurm_allowed(run, kind->denied), now_us, end_us,
-                              run->open_nodes);
+    hr__slurm_remove_reserved(run, (hr_job){job}, denied & ~(denied - 1), hr__slurm_allowed(run, kind->denied), now_us,
+                              end_us, run->open_nodes);
     if (!hr__slurm_find_now(run, kind, run->open_nodes))
       flags = run->config->reservations[__builtin_ctzll(denied)].flags;
   }

@@ -109,8 +109,8 @@ static int64_t next_begin(const struct hr_slurm_reservation *reservation, int64_
   return begin_us + (passed_us / reservation->repeat_us + 1) * reservation->repeat_us;
 }
 
-/* Removes the nodes with planned maintenance, which is a reservation with the flag MAINT that no job may use. Returns
-   when the first one ends. */
+/* Removes the nodes with planned maintenance, which is a reservation with the flag MAINT that no job may use, except
+   replicas of services: they have no end, so they could never start. Returns when the first one ends. */
 static int64_t remove_maintained(const struct hr__slurm_run *run, int64_t from_us, int64_t to_us, uint64_t *set) {
   int64_t end_us = HR_NEVER_US;
   if (!run->has_maintenance) return end_us;
@@ -146,9 +146,11 @@ static uint64_t kept_nodes(const struct hr__slurm_run *run, const struct hr_slur
   return kept;
 }
 
-int64_t hr__slurm_remove_reserved(const struct hr__slurm_run *run, uint64_t denied, uint64_t allowed, int64_t from_us,
-                                  int64_t to_us, uint64_t *set) {
-  int64_t end_us = remove_maintained(run, from_us, to_us, set), now_us = run->view ? run->view->now_us : 0;
+int64_t hr__slurm_remove_reserved(const struct hr__slurm_run *run, hr_job job, uint64_t denied, uint64_t allowed,
+                                  int64_t from_us, int64_t to_us, uint64_t *set) {
+  const bool is_replica = hr__is_replica(run->trace, job);
+  int64_t end_us = is_replica ? HR_NEVER_US : remove_maintained(run, from_us, to_us, set),
+          now_us = run->view ? run->view->now_us : 0;
   const int64_t times_us[2] = {from_us, to_us};
   for (; denied; denied &= denied - 1) {
     uint32_t r = (uint32_t)__builtin_ctzll(denied);

@@ -17,7 +17,31 @@ put_service() {
 END
 }
 
-# Replicas that maintenance holds are withdrawn; later, none is held at the end of the maintenance.
+# A maintenance holds no replicas, which have no end of their own: they start before it, also beside a job that it
+# holds, and it drains or stops them as under kubernetes, which does not look ahead.
+case_start_before_a_maintenance() {
+  pools='{"name": "p", "gpu": "L4", "nodes": 4, "gpus_per_node": 1, "market": "owned", "usd_per_gpu_hour": 1,
+    "maintenance": [{"start_s": 300, "lead_s": 30, "duration_s": 60, "nodes_per_group": 4}]}'
+  put_service '"policy": "fixed", "replicas": 3'
+  printf '%s\n' job_id,submit_s,duration_s,gpus,class a,0,1000,1,training b,0,1,1,training >jobs.csv
+  local policy drain one=services.0.autoscale.replicas=1
+  for drain in wait deadline-kill checkpoint-kill migrate; do
+    sed "s/\"lead_s\"/\"drain\": \"$drain\", &/" s.json >drain.json
+    try 0 run drain.json -q --check --set $one --set policy.name=kubernetes --requests expected.csv
+    for policy in queue,strict queue,skip queue,easy queue,conservative slurm,; do
+      policy="{\"name\": \"${policy%,*}\"$([[ $policy = *, ]] || echo ", \"backfill\": \"${policy#*,}\"")}"
+      try 0 run drain.json -q --check --set $one --set "policy=$policy" --requests requests.csv
+      cmp expected.csv requests.csv || fail "$policy $drain: not as under kubernetes"
+      try 0 run drain.json -q --check --set "policy=$policy" --set 'trace={"file": "jobs.csv"}' --jobs out.csv
+      [ "$(awk -F, '$10 != "s" && $11 == "s" && $2 == 0 && $3 == 0' out.csv | wc -l)" -eq 3 ] ||
+        fail "$policy $drain: replicas wait"
+      # the job could run until the maintenance
+      awk -F, '$1 == "a" && $3 < 360 { bad = 1 } END { exit bad }' out.csv || fail "$policy $drain: the job does not wait"
+    done
+  done
+}
+
+# Replicas that maintenance may stop, and replicas that excluded nodes hold, are withdrawn; later, none is held.
 case_withdrawn_while_held() {
   pools='{"name": "p", "gpu": "L4", "nodes": 2, "gpus_per_node": 2, "market": "owned", "usd_per_gpu_hour": 1,
     "maintenance": [{"start_s": 700, "duration_s": 60}]}'
@@ -27,6 +51,12 @@ case_withdrawn_while_held() {
     try 0 run s.json --check --set services.0.requests.duration_s=3600 \
       --set "policy={\"name\":\"queue\",\"backfill\":\"$backfill\"}"
     matches stdout '^  scaling +schedule: .* at most 4 replicas'
+  done
+  for backfill in strict skip easy; do
+    try 0 run s.json --check --jobs jobs.csv --set services.0.requests.duration_s=3600 \
+      --set 'cluster.pools.0.faults={"mtbf_h": 0.2, "repair_s": 10}' --set services.0.autoscale.steps.1.at_s=300 \
+      --set "policy={\"name\":\"queue\",\"backfill\":\"$backfill\",\"exclude_nodes\":2,\"exclude_s\":300}"
+    matches jobs.csv ',rejected,withdrawn,.*,inference,'
   done
 }
 

@@ -855,8 +855,11 @@ case_fixed_replicas_can_fail() {
   try 0 run s.json -q --set horizon_s=400 --requests cut.csv
   [ "$(grep -c completed cut.csv)" -lt 200 ] || fail 'requests after the horizon'
   sed -i 's/"nodes": 2/"nodes": 1/; s/"nodes": 1, "gpus_per_node": 2/"nodes": 0, "gpus_per_node": 2/' s.json
-  try 0 run s.json -q --set 'cluster.pools.0.maintenance=[{"start_s":100,"duration_s":300}]' --requests work.csv
-  awk -F, 'NR > 1 && $7 >= 100 && $7 < 400 { bad = 1 } END { exit bad }' work.csv || fail 'requests during maintenance'
+  local works='cluster.pools.0.maintenance=[{"start_s":100,"duration_s":300,"drain":"deadline-kill"}]'
+  try 0 run s.json -q --set "$works" --requests work.csv
+  # the run begins with the first request
+  awk -F, 'NR == 2 { begin = $3 } NR > 1 { at = $7 - begin } NR > 1 && at >= 100 && at < 400 { bad = 1 }
+    END { exit bad }' work.csv || fail 'requests during maintenance'
   try 0 run s.json --set 'cluster.faults={"mtbf_h":0.1,"repair_s":60}'
   matches stdout '^  stopped +[2-9] replicas interrupted'
 }

@@ -23,7 +23,7 @@ struct hr__cluster_profile {
   struct hr_placer *placer;
   struct hr_release_calendar *calendar;
   enum hr_placement_rule rule;
-  int64_t longest_us;           /* the longest limit of a job */
+  int64_t longest_us;           /* the longest limit of a job; HR__NO_LIMIT_US: that of replicas of services */
   struct hr__profile *profiles; /* by bin */
   uint32_t n_bins, n_pools;
   struct hr_free_index **index; /* by pool: the free GPUs with which the placement rule is evaluated */

@@ -147,7 +147,7 @@ enum hr_status hr__future_init(struct hr__future *future, struct hr__queue *queu
   future->profile.placer = queue->placer;
   future->profile.calendar = queue->calendar;
   future->profile.rule = queue->rule;
-  future->profile.longest_us = longest_us;
+  future->profile.longest_us = env->jobs->n_added ? HR__NO_LIMIT_US : longest_us;
   return hr__cluster_profile_init(&future->profile);
 }
 

@@ -123,7 +123,8 @@ static cJSON *test_job(struct reservation_case *reservations, const cJSON *job) 
   run->trace = &trace;
   read_nodes(run, NULL, run->set);
   uint64_t denied = hr__slurm_denied(run, 0);
-  int64_t more_us = hr__slurm_remove_reserved(run, denied, hr__slurm_allowed(run, denied), from_us, to_us, run->set);
+  int64_t more_us =
+      hr__slurm_remove_reserved(run, (hr_job){0}, denied, hr__slurm_allowed(run, denied), from_us, to_us, run->set);
   run->trace = NULL;
   cJSON *result = cJSON_CreateObject(), *nodes = cJSON_AddArrayToObject(result, "nodes");
   for (uint32_t n = 0; n < run->nodes.n_nodes; n++)
