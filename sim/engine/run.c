@@ -260,12 +260,19 @@ static bool all_submitted(const struct hr__engine *engine) {
   return input->cursor == input->n_input;
 }
 
+/* Returns whether the next instant has nothing but wake-ups of the policy. */
+static bool is_timer_next(const struct hr__engine *engine) {
+  return engine->heap.count && hr__pending_kind(engine->heap.entries[0]) == HR__PENDING_TIMER;
+}
+
 /* Returns whether the run is over. A run that always has further events is over when its last job has ended, unless the
-   policy holds the run until a later time. */
+   policy holds the run until a later time. A run with services, which pay for their GPUs until its end, is also over
+   then if the policy alone wakes up later: it had planned for a job that has ended in the meantime. */
 bool hr__engine_is_over(const struct hr__engine *engine, int64_t at_us) {
   if (at_us == HR_NEVER_US) return true;
   if (at_us <= engine->hold_until_us || engine->n_open > 0) return false;
-  return engine->is_endless && all_submitted(engine) && engine->view.n_waiting + engine->view.n_running == 0;
+  if (!all_submitted(engine) || engine->view.n_waiting + engine->view.n_running > 0) return false;
+  return engine->is_endless || (engine->trace->n_added > 0 && !engine->whole && is_timer_next(engine));
 }
 
 enum hr_status hr__engine_poll(struct hr__engine *engine) {

@@ -41,6 +41,26 @@ case_start_before_a_maintenance() {
   done
 }
 
+# put_carbon: s.json, with two replicas, a job whose estimate is longer than its run time, and
+# electricity with little carbon for three hours, then with more.
+put_carbon() {
+  pools='{"name": "p", "gpu": "L4", "nodes": 2, "gpus_per_node": 2, "market": "owned", "usd_per_gpu_hour": 1}'
+  put_service '"policy": "fixed", "replicas": 2'
+  sed -i 's/^{"cluster": {/{"policy": {"name": "queue"}, "trace": {"file": "jobs.csv"}, &"carbon": {"file": "carbon.csv"}, /
+    s/, {"cluster"/, "cluster"/' s.json
+  printf '%s\n' datetime,g_per_kwh 2024-01-01T00:00Z,50 2024-01-01T01:00Z,50 2024-01-01T02:00Z,50 2024-01-01T03:00Z,500 \
+    2024-01-01T04:00Z,500 2024-01-01T05:00Z,500 >carbon.csv
+  printf '%s\n' job_id,submit_s,duration_s,gpus,estimate_s a,0,300,1,7000 >jobs.csv
+}
+
+# The run ends with its last job or request, although the policy had planned to pause the job later.
+case_end_before_a_planned_pause() {
+  put_carbon
+  try 0 run s.json -q --check --set policy.carbon=no-wait --json no-wait.json
+  try 0 run s.json -q --check --set policy.carbon=wait-awhile --json wait.json
+  cmp <(grep '"total_usd"' no-wait.json) <(grep '"total_usd"' wait.json) || fail 'costs after the last request'
+}
+
 # Replicas that maintenance may stop, and replicas that excluded nodes hold, are withdrawn; later, none is held.
 case_withdrawn_while_held() {
   pools='{"name": "p", "gpu": "L4", "nodes": 2, "gpus_per_node": 2, "market": "owned", "usd_per_gpu_hour": 1,
