@@ -61,6 +61,19 @@ case_end_before_a_planned_pause() {
   cmp <(grep '"total_usd"' no-wait.json) <(grep '"total_usd"' wait.json) || fail 'costs after the last request'
 }
 
+# No carbon rule holds replicas.
+case_no_wait_for_carbon() {
+  put_carbon
+  sed -i 's/,50$/,900/' carbon.csv
+  local rule early
+  for rule in lowest-slot lowest-window carbon-time reserved-first all-wait wait-awhile-contiguous wait-awhile ecovisor; do
+    for early in false true; do
+      try 0 run s.json -q --check --set policy.carbon=$rule --set policy.carbon_reserved_first=$early --jobs jobs.out
+      [ "$(awk -F, '$11 == "s" && $2 == 0 && $3 == 0' jobs.out | wc -l)" -eq 2 ] || fail "$rule, $early: replicas wait"
+    done
+  done
+}
+
 # Replicas that maintenance may stop, and replicas that excluded nodes hold, are withdrawn; later, none is held.
 case_withdrawn_while_held() {
   pools='{"name": "p", "gpu": "L4", "nodes": 2, "gpus_per_node": 2, "market": "owned", "usd_per_gpu_hour": 1,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs that wait for electricity with less carbon. Under the rule all-wait, jobs wait as long as they may for reserved
- * capacity.
- *
+ * Jobs that wait for electricity with less carbon; under the rule all-wait, as long as they may for reserved capacity.
+ * Replicas of services, which have no end of their own and serve requests at all times, never wait for it.
  * A job that begins to wait is held until its planned start; only then is it added to the queue, where the order and
  * the backfill treat it like any other job. Jobs that can be interrupted are stopped when the intensity rises, keep
  * their work, and are held again.
@@ -297,7 +296,7 @@ static enum hr_status plan(struct hr__queue *queue, const struct hr_view *view, 
 
 enum hr_status hr__carbon_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct hr__carbon *carbon = queue->carbon;
-  if (!carbon) return hr__queue_job_waits(queue, view, job);
+  if (!carbon || hr__is_replica(queue->trace, job)) return hr__queue_job_waits(queue, view, job);
   int64_t until_us = view->now_us;
   bool is_new = !has_started(view, job);
   enum hr_status status = is_new ? plan(queue, view, job, &until_us) : HR_OK;
@@ -451,7 +450,8 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
                                  const struct hr_placement *placement) {
   struct hr__carbon *carbon = queue->carbon;
   (void)placement;
-  if (!interrupts(carbon) || carbon->pool[job.id] == HR_NONE || hr__gpus(queue, job) == 0) return HR_OK;
+  if (!interrupts(carbon) || hr__is_replica(queue->trace, job)) return HR_OK;
+  if (carbon->pool[job.id] == HR_NONE || hr__gpus(queue, job) == 0) return HR_OK;
   return push(queue, job, next_pause(queue, view, job, view->now_us)) ? HR_OK : HR_NO_MEMORY;
 }
 
