@@ -216,7 +216,8 @@ static enum hr_status add_observers(struct why_run *run, struct hr_error *error)
   const bool of_job = run->args->job != NULL;
   enum hr_status status = of_job ? find_job(run->trace, run->args->job, &run->question.job, error) : HR_OK;
   if (status != HR_OK) return status;
-  const struct hr_waits_config config = {run->trace, &run->question.job, of_job, false};
+  /* with the rows of replicas of services */
+  const struct hr_waits_config config = {run->replay.config.trace, &run->question.job, of_job, false};
   run->waits = hr_waits_create(&config);
   if (of_job) run->history = hr_history_create(run->trace);
   if (!run->waits || (of_job && !run->history)) return hr_fail(error, HR_NO_MEMORY, "out of memory");

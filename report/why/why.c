@@ -168,6 +168,7 @@ static enum hr_status add_up(const struct hr_why *why, const struct hr_why_quest
   if (!sums->tenants || !sums->sizes || !sums->jobs) return HR_NO_MEMORY;
   for (size_t i = 0; i < count; i += of_job) {
     for (of_job = 1; i + of_job < count && waits[i + of_job].job.id == waits[i].job.id;) of_job++;
+    if (waits[i].job.id >= why->trace->n_jobs) break; /* replicas of services (why_replicas.c) */
     if (is_selected(why, question, waits[i].job)) add_job(why, sums, waits + i, of_job);
   }
   for (uint32_t i = 0; i < why->trace->n_jobs; i++)
@@ -372,6 +373,7 @@ enum hr_status hr_why_print(FILE *out, const struct hr_why *why, const struct hr
       print_no_waits(&console, why, &sums);
     else if (!question->only_slowest)
       print_sums(&console, &sums, question->of_tenant);
+    if (!question->only_slowest && !question->of_tenant) hr__why_put_replicas(&console, why);
     print_slowest(&console, why, &sums, question->slowest);
   }
   sums_finish(&sums);
@@ -464,6 +466,7 @@ static void put_sums(struct hr__json *json, cJSON *root, const struct hr_why *wh
   hr__json_number(json, waited, "again_s", seconds(sums->later_us));
   hr__json_count(json, waited, "unfinished", sums->open);
   hr__json_count(json, waited, "rejected", sums->rejected);
+  if (!question->of_tenant) hr__why_json_replicas(json, root, why);
   size_t n_tenants = sums->n_tenants;
   if (question->max_tenants && question->max_tenants < n_tenants) n_tenants = question->max_tenants;
   if (!question->of_tenant) json_rows(json, root, "by_tenant", "tenant", sums->tenants, n_tenants);

@@ -309,6 +309,19 @@ case_why_of_a_replica() {
   put_service '"policy": "ray-serve", "min": 2, "max": 2'
   try 0 why s.json
   says stdout "the run has no jobs; --service NAME explains"
+  matches stdout '^  replicas   1 of 2 replicas of services waited for GPUs, 1?[0-9] min [0-9]+ s in total:'
+  matches stdout '^ +capacity 100 %$'
+  printf '%s\n' job_id,submit_s,duration_s,gpus,class a,0,1,1,training >jobs.csv
+  try 0 why s.json --set 'trace={"file": "jobs.csv"}' --json why.json
+  says stdout 'no job: each job started when it was submitted'
+  says stdout '2 of 2 replicas of services waited for GPUs, 10 min in total'
+  # one replica for the second of the job, the other to the end of the service
+  awk '/"replicas": {/ { inside = 1 } inside && /"wait_s"/ { sub(/,/, ""); print $2; exit }' why.json >sum
+  try 0 run s.json --set 'trace={"file": "jobs.csv"}' --jobs all.csv
+  awk -F, 'NR > 1 && $4 > end { end = $4 } END { printf "%.6f\n", 1 + end }' all.csv >expected
+  cmp sum expected || fail 'another sum of waits'
+  try 0 why s.json --set services.0.autoscale.max=1 --set services.0.autoscale.min=1
+  says stdout 'the only replica of services did not wait for GPUs'
   try 0 run s.json --jobs jobs.csv
   matches jobs.csv '^2,0,,,,1,,[a-z-]+,[a-z-]*,,s,inference,'
   for id in 2 replica-2; do
