@@ -270,6 +270,44 @@ static enum hr_status read_request(const char *text, uint32_t *request, struct h
   return HR_OK;
 }
 
+/* Prints for which reasons the replicas of a service waited for GPUs: requests wait at the router in the meantime,
+   which is a part of the time in the queue. `trace`: that of the run. */
+static void print_replica_waits(const struct hr_waits *waits, const struct hr_trace *trace, const char *service) {
+  int64_t us[HR_N_WAIT_REASONS] = {0}, all_us = 0;
+  const struct hr_wait *list;
+  const size_t count = hr_waits_all(waits, &list);
+  for (size_t i = 0; i < count; i++) {
+    const uint32_t job = list[i].job.id, user = trace->user ? trace->user[job] : HR_NONE;
+    if (job < trace->n_jobs - trace->n_added || user == HR_NONE || strcmp(trace->users.text[user], service) != 0)
+      continue;
+    const struct hr_wait_part *parts = hr_waits_parts(waits, &list[i]);
+    for (uint32_t k = 0; k < list[i].n_parts; k++) us[parts[k].reason] += parts[k].us;
+    all_us += list[i].end_us - list[i].begin_us;
+  }
+  if (all_us == 0) return;
+  printf("  its replicas waited for GPUs: ");
+  const char *comma = "";
+  for (uint32_t i = 0; i < HR_N_WAIT_REASONS; i++) {
+    if (us[i] == 0) continue;
+    const double share = 100 * (double)us[i] / (double)all_us;
+    printf("%s%s %.1f %%", comma, hr_wait_reason_name((enum hr_wait_reason_kind)i), share);
+    comma = ", ";
+  }
+  putchar('\n');
+}
+
+/* Adds the observer of waits, runs the scenario and closes the waits. */
+static enum hr_status run_with_waits(struct why_run *run, struct hr_error *error) {
+  const struct hr_waits_config config = {.trace = run->replay.config.trace};
+  run->waits = hr_waits_create(&config);
+  if (!run->waits) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  enum hr_status status = hr_replay_add(&run->replay, hr_waits_observer(run->waits), error);
+  if (status == HR_OK) status = hr_replay_run(&run->replay, error);
+  if (status != HR_OK) return status;
+  return hr_waits_close(run->waits, run->replay.result) == HR_OK ? HR_OK
+                                                                 : hr_fail(error, HR_NO_MEMORY, "out of memory");
+}
+
 /* Runs the scenario and explains the requests of a service. */
 static enum hr_status explain_service(struct why_run *run, struct hr_error *error) {
   const struct why_args *args = run->args;
@@ -283,10 +321,12 @@ static enum hr_status explain_service(struct why_run *run, struct hr_error *erro
   const struct hr_replay_config config = {.scenario = scenario, .trace = run->input.trace, .seed = scenario->seed};
   enum hr_status status = read_request(args->request_text, &request, error);
   if (status == HR_OK) status = hr_replay_init(&run->replay, &config, error);
-  if (status == HR_OK) status = hr_replay_run(&run->replay, error);
+  if (status == HR_OK) status = run_with_waits(run, error);
   const bool wants_table = !args->quiet && !is_stdout(args->json);
   if (status == HR_OK)
     status = hr_service_why(wants_table ? stdout : NULL, args->json, &run->replay.served[index], request, error);
+  if (status == HR_OK && wants_table && request == HR_NONE)
+    print_replica_waits(run->waits, run->replay.config.trace, args->service);
   return status;
 }
 

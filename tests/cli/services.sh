@@ -311,6 +311,11 @@ case_why_of_a_replica() {
   says stdout "the run has no jobs; --service NAME explains"
   matches stdout '^  replicas   1 of 2 replicas of services waited for GPUs, 1?[0-9] min [0-9]+ s in total:'
   matches stdout '^ +capacity 100 %$'
+  try 0 why s.json --service s
+  says stdout '  its replicas waited for GPUs: capacity 100.0 %'
+  try 0 why s.json --service s --set services.0.autoscale.min=1 --set services.0.autoscale.max=1 --set \
+    'cluster.pools.0.maintenance=[{"start_s": 100, "duration_s": 60, "drain": "deadline-kill"}]'
+  says stdout '  its replicas waited for GPUs: maintenance 100.0 %'
   printf '%s\n' job_id,submit_s,duration_s,gpus,class a,0,1,1,training >jobs.csv
   try 0 why s.json --set 'trace={"file": "jobs.csv"}' --json why.json
   says stdout 'no job: each job started when it was submitted'
