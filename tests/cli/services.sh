@@ -28,8 +28,8 @@ case_start_before_a_maintenance() {
   for drain in wait deadline-kill checkpoint-kill migrate; do
     sed "s/\"lead_s\"/\"drain\": \"$drain\", &/" s.json >drain.json
     try 0 run drain.json -q --check --set $one --set policy.name=kubernetes --requests expected.csv
-    for policy in queue,strict queue,skip queue,easy queue,conservative slurm,; do
-      policy="{\"name\": \"${policy%,*}\"$([[ $policy = *, ]] || echo ", \"backfill\": \"${policy#*,}\"")}"
+    for policy in '"queue", "backfill": "'{strict,skip,easy,conservative}'"' '"slurm"'; do
+      policy="{\"name\": $policy}"
       try 0 run drain.json -q --check --set $one --set "policy=$policy" --requests requests.csv
       cmp expected.csv requests.csv || fail "$policy $drain: not as under kubernetes"
       try 0 run drain.json -q --check --set "policy=$policy" --set 'trace={"file": "jobs.csv"}' --jobs out.csv
