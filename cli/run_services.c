@@ -48,7 +48,10 @@ static void warn(const struct hr_service_summary *summary, const struct hr_serve
   if (!summary->offered) {
     fputs("warning: service '", stderr);
     hr_print_safe(stderr, summary->name, 60);
-    fputs("': no request arrived; raise 'rate_per_s' or 'duration_s'\n", stderr);
+    fputs(served->result->count > served->requests->count
+              ? "': no request arrived before the end of the run; raise 'horizon_s'\n"
+              : "': no request arrived; raise 'rate_per_s' or 'duration_s'\n",
+          stderr);
   }
   const uint64_t too_large = 100 * summary->refused > summary->offered ? count_too_large(served) : 0;
   if (100 * too_large > summary->offered) {

@@ -255,9 +255,10 @@ static enum hr_status add_requests(struct hr_replay *replay, struct hr_error *er
   const uint32_t count = count_services(scenario);
   if (!count) return HR_OK;
   replay->requests = calloc(count, sizeof *replay->requests);
+  replay->arrived = calloc(count, sizeof *replay->arrived);
   replay->service_results = calloc(count, sizeof *replay->service_results);
   replay->served = calloc(count, sizeof *replay->served);
-  if (!replay->requests || !replay->service_results || !replay->served)
+  if (!replay->requests || !replay->arrived || !replay->service_results || !replay->served)
     return hr_fail(error, HR_NO_MEMORY, "out of memory for the services");
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < count && status == HR_OK; i++) {
@@ -281,6 +282,20 @@ static enum hr_status serve(struct hr_replay *replay, struct hr_error *error) {
   return status;
 }
 
+/* Requests that arrive after the horizon are not part of the results, as jobs that are submitted later. The run itself
+   knows them: a service that expects requests continues to the horizon. With a horizon, replicas are always jobs. */
+static void leave_out_later(struct hr_replay *replay) {
+  const int64_t horizon_us = replay->config.scenario->horizon_us;
+  if (!replay->fleet || horizon_us == HR_NEVER_US) return;
+  const int64_t last_us = hr_fleet_origin_us(replay->fleet) + horizon_us;
+  for (uint32_t i = 0; i < count_services(replay->config.scenario); i++) {
+    struct hr_service_requests *arrived = &replay->arrived[i];
+    *arrived = *replay->served[i].requests;
+    while (arrived->count && arrived->arrival_us[arrived->count - 1] > last_us) arrived->count--;
+    replay->served[i].requests = arrived;
+  }
+}
+
 static void finish_services(struct hr_replay *replay) {
   const uint32_t count = replay->config.scenario ? count_services(replay->config.scenario) : 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -289,6 +304,7 @@ static void finish_services(struct hr_replay *replay) {
   }
   hr_fleet_destroy(replay->fleet);
   free(replay->requests);
+  free(replay->arrived);
   free(replay->service_results);
   free(replay->served);
 }
@@ -502,6 +518,7 @@ enum hr_status hr_replay_run(struct hr_replay *replay, struct hr_error *error) {
   double begin_s = clock_s();
   enum hr_status status = simulate(replay, error);
   if (status == HR_OK) status = serve(replay, error);
+  if (status == HR_OK) leave_out_later(replay);
   if (status == HR_OK) status = summarize(replay, error);
   if (status == HR_OK) status = close_alerts(replay, error);
   if (status == HR_OK) status = note(replay, error);

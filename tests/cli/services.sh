@@ -265,11 +265,22 @@ case_iterations_without_time() {
 
 # The reason for which requests are not complete, and a cost without completed requests.
 case_requests_cut_by_the_horizon() {
+  printf '%s\n' job_id,submit_s,duration_s,gpus a,0,9,1 >one.csv
   pools='{"name": "p", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 1, "market": "owned", "usd_per_gpu_hour": 1}'
   put_service '"policy": "fixed"' '"engine": {"kv_blocks": 1000}, "cost": {"fixed_us": 30000000}'
   try 1 run s.json --set horizon_s=100
   matches stderr "^warning: service 's': [0-9]+ requests did not complete: the run ended before$"
   matches stdout "^  cost       [$]0\.02[0-9]*\$"
+  # requests that arrive later are not part of any output; those of the second hour are in none
+  try 0 run s.json --set horizon_s=100 --set services.0.replica.cost.fixed_us=10000 --set services.0.slo.ttft_ms=100 \
+    --set services.0.requests.duration_s=4000 --requests r.csv --json r.json
+  local n=$(($(wc -l <r.csv) - 1))
+  matches stdout "^  requests   $n offered, "
+  matches stdout '^  goals      (9[0-9]|100)\.'
+  [ "$(grep -c '"hour":' r.json)" -eq 1 ] || fail 'not one hour'
+  [ "$(tail -n 1 r.csv | cut -d, -f3 | cut -d. -f1)" -lt 101 ] || fail 'a request after the horizon'
+  try 1 run s.json --set horizon_s=0.001 --set services.0.requests.rate_per_s=0.01 --trace one.csv
+  says stderr "warning: service 's': no request arrived before the end of the run; raise 'horizon_s'"
   put_service '"policy": "fixed"'
   try 0 run s.json
   matches stdout '^  cost       \$[0-9.]+; \$[0-9.]+ per million tokens$'

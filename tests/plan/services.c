@@ -340,20 +340,46 @@ static void withdrawn_under_every_policy(void) {
   CU_ASSERT_TRUE(n >= 9);
 }
 
-/* Requests that had not arrived, or were not complete, at the end of a run with a horizon are unfinished. */
+/* Requests that are not complete at the end of a run with a horizon are unfinished. Those that arrive later, but not at
+   the horizon itself, are not part of the results. */
 static void horizon(void) {
-  file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n40,1,20\n70,1,1\n");
+  file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n40,1,20\n50,1,1\n3700,1,1\n");
   struct run run = make_run("\"horizon_s\":50," POOL ",\"services\":[{\"name\":\"s\",\"requests\":{\"trace\":"
                             "\"requests.csv\"}," TO_ZERO ",\"cold_start\":{\"engine_s\":7}," REPLICA "}]",
                             true);
   const struct hr_service_result *result = result_of(&run);
+  const struct hr_service_summary *summary = &run.replay.summary->services[0];
   CU_ASSERT_EQUAL(result->end_us[0], 8 * HR_SECOND_US);
   CU_ASSERT_EQUAL(result->first_token_us[1], 41 * HR_SECOND_US);
   CU_ASSERT_EQUAL(result->state[1], HR_REQUEST_UNFINISHED);
   CU_ASSERT_EQUAL(result->state[2], HR_REQUEST_UNFINISHED);
-  CU_ASSERT_EQUAL(result->replica[2], HR_NONE);
-  CU_ASSERT_EQUAL(run.replay.summary->services[0].unfinished, 2);
-  CU_ASSERT_DOUBLE_EQUAL(run.replay.summary->services[0].e2e_ms.mean, 8000, 1e-9);
+  CU_ASSERT_EQUAL(run.replay.served[0].requests->count, 3);
+  CU_ASSERT_EQUAL(summary->offered, 3);
+  CU_ASSERT_EQUAL(summary->unfinished, 2);
+  CU_ASSERT_EQUAL(summary->n_hours, 1);
+  CU_ASSERT_DOUBLE_EQUAL(summary->e2e_ms.mean, 8000, 1e-9);
+  finish(&run);
+}
+
+/* The same for a service that gets requests from another one: at 0 s, one of three requests finds room in the queue,
+   two go to the other service. Both have own requests before and after the horizon. */
+static void horizon_of_received_requests(void) {
+  file_write_text("from.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n0,1,1\n0,1,1\n60,1,1\n60,1,1\n");
+  file_write_text("to.csv", "arrival_timestamp,prompt_size,token_size\n20,1,1\n70,1,1\n80,1,1\n");
+  struct run run = make_run(
+      "\"horizon_s\":50,\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"L4\",\"nodes\":2,\"gpus_per_node\":1}]},"
+      "\"services\":[{\"name\":\"a\",\"requests\":{\"trace\":\"from.csv\"},\"queue\":{\"limit\":1,\"when_full\":"
+      "\"spill\"},\"router\":{\"spill\":{\"to\":\"b\",\"predicted_wait_s\":1000}}," REPLICA "},"
+      "{\"name\":\"b\",\"requests\":{\"trace\":\"to.csv\"}," REPLICA "}]",
+      true);
+  const struct hr_service_summary *from = &run.replay.summary->services[0], *to = &run.replay.summary->services[1];
+  CU_ASSERT_EQUAL(from->offered, 3);
+  CU_ASSERT_EQUAL(from->spilled, 2);
+  CU_ASSERT_EQUAL(from->completed, 1);
+  CU_ASSERT_EQUAL(to->offered, 3);
+  CU_ASSERT_EQUAL(to->completed, 3);
+  CU_ASSERT_EQUAL(run.replay.summary->all_services->offered, 4);
+  CU_ASSERT_EQUAL(run.replay.summary->all_services->unfinished, 0);
   finish(&run);
 }
 
@@ -989,8 +1015,8 @@ static void no_requests(void) {
 
 TEST_MAIN("services on a cluster", TEST(to_zero_and_back), TEST(training_yields), TEST(spot_interruption),
           TEST(all_autoscalers), TEST(setup_and_delayed_off), TEST(bad_settings), TEST(knative_returns_to_zero),
-          TEST(horizon), TEST(waiting_replica_is_withdrawn), TEST(withdrawn_under_every_policy),
-          TEST(slo_meets_its_goal), TEST(same_without_jobs), TEST(phases_are_jobs), TEST(spills_over),
-          TEST(spills_in_a_circle), TEST(spilled_requests_keep_replica), TEST(random_runs), TEST(bad_queues),
-          TEST(dollars_are_conserved), TEST(cold_start_is_a_part), TEST(transfer_is_a_part), TEST(parts_add_up),
-          TEST(levels_are_the_accounts), TEST(many_changes_are_thinned), TEST(no_requests))
+          TEST(horizon), TEST(horizon_of_received_requests), TEST(waiting_replica_is_withdrawn),
+          TEST(withdrawn_under_every_policy), TEST(slo_meets_its_goal), TEST(same_without_jobs), TEST(phases_are_jobs),
+          TEST(spills_over), TEST(spills_in_a_circle), TEST(spilled_requests_keep_replica), TEST(random_runs),
+          TEST(bad_queues), TEST(dollars_are_conserved), TEST(cold_start_is_a_part), TEST(transfer_is_a_part),
+          TEST(parts_add_up), TEST(levels_are_the_accounts), TEST(many_changes_are_thinned), TEST(no_requests))

@@ -64,6 +64,8 @@ struct hr_replay {
   uint32_t n_observers;
   /* of the services of the scenario, [scenario->services->count]; NULL: none */
   struct hr_service_requests *requests;
+  struct hr_service_requests
+      *arrived; /* `requests` of `served`: those until the end of the run. The columns are shared */
   struct hr_service_result *service_results;
   struct hr_served *served;
   struct hr_fleet *fleet; /* set if the replicas of services are jobs of the run; otherwise NULL */
