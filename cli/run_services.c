@@ -44,14 +44,19 @@ static const char *why_unfinished(const struct hr_served *served) {
                                             : "the run ended before";
 }
 
+/* Why no request arrived at a service, as the end of a warning. */
+static const char *why_none(const struct hr_served *served) {
+  if (served->result->count > served->requests->count)
+    return "': no request arrived before the end of the run; raise 'horizon_s'\n";
+  return served->service->only_gets ? "': no request came from other services\n"
+                                    : "': no request arrived; raise 'rate_per_s' or 'duration_s'\n";
+}
+
 static void warn(const struct hr_service_summary *summary, const struct hr_served *served) {
   if (!summary->offered) {
     fputs("warning: service '", stderr);
     hr_print_safe(stderr, summary->name, 60);
-    fputs(served->result->count > served->requests->count
-              ? "': no request arrived before the end of the run; raise 'horizon_s'\n"
-              : "': no request arrived; raise 'rate_per_s' or 'duration_s'\n",
-          stderr);
+    fputs(why_none(served), stderr);
   }
   const uint64_t too_large = 100 * summary->refused > summary->offered ? count_too_large(served) : 0;
   if (100 * too_large > summary->offered) {

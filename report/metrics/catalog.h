@@ -438,7 +438,7 @@
 #define HR__SERVING_MARKET_ROW(X, id, key, words, market)                                                              \
   X(id, "serving_by_market." key, "serving_" key "_usd", DOLLARS, SUM, NEITHER, HR__OF_REQUESTS | NULLABLE,            \
     "Cost of serving, " words, "the part of `serving_usd` in " words " pools",                                         \
-    usd(v->offered && v->cost_uusd != HR_UNKNOWN_UUSD ? v->market_uusd[market] : HR_UNKNOWN_UUSD), UNKNOWN)
+    usd(v->is_present && v->cost_uusd != HR_UNKNOWN_UUSD ? v->market_uusd[market] : HR_UNKNOWN_UUSD), UNKNOWN)
 #define HR__SERVICE_METRICS(X)                                                                                         \
   X(HR__M_OFFERED, "requests.offered", "requests_offered", COUNTS, COUNT, NEITHER, HR__OF_REQUESTS,                    \
     "Requests offered", "requests that arrived", known_count(v->offered > 0, v->offered), UNKNOWN)                     \
@@ -495,28 +495,28 @@
     number(v->memory_iterations > 0, v->memory_peak), UNKNOWN)                                                         \
   X(HR__M_COLD_STARTS, "cold_starts.replicas", "cold_starts", COUNTS, COUNT, LOWER, HR__OF_REQUESTS, "Cold starts",    \
     "number of times that a replica had its GPUs and had to start before it was ready",                                \
-    known_count(v->offered > 0, v->cold_starts), UNKNOWN)                                                              \
+    known_count(v->is_present, v->cold_starts), UNKNOWN)                                                               \
   X(HR__M_COLD_REQUESTS, "cold_starts.requests", "cold_start_requests", COUNTS, COUNT, LOWER,                          \
     HR__OF_REQUESTS | SERVICE, "Requests that met no ready replica",                                                   \
     "requests that found no ready replica when they arrived, and were not refused",                                    \
     known_count(v->offered > 0, v->held_requests), UNKNOWN)                                                            \
   X(HR__M_STOPPED_REPLICAS, "stopped_replicas", "stopped_replicas", COUNTS, COUNT, LOWER, HR__OF_REQUESTS,             \
     "Stopped replicas", "number of times that a replica was preempted or lost its GPUs",                               \
-    known_count(v->offered > 0, v->interruptions), UNKNOWN)                                                            \
+    known_count(v->is_present, v->interruptions), UNKNOWN)                                                             \
   X(HR__M_HELD, "gpu_hours.held", "gpu_hours_held", GPU_HOURS, SUM, LOWER, HR__OF_REQUESTS, "GPU hours of replicas",   \
-    "GPUs x the time that replicas held them", number(v->offered > 0, v->gpu_hours), UNKNOWN)                          \
+    "GPUs x the time that replicas held them", number(v->is_present, v->gpu_hours), UNKNOWN)                           \
   X(HR__M_STARTING, "gpu_hours.starting", "gpu_hours_starting", GPU_HOURS, SUM, LOWER, HR__OF_REQUESTS,                \
     "GPU hours of cold starts", "the part of `gpu_hours.held` in which replicas were not ready yet",                   \
-    number(v->offered > 0, v->starting_gpu_hours), UNKNOWN)                                                            \
+    number(v->is_present, v->starting_gpu_hours), UNKNOWN)                                                             \
   X(HR__M_BUSY, "gpu_hours.busy", "gpu_hours_busy", GPU_HOURS, SUM, NEITHER, HR__OF_REQUESTS,                          \
     "Busy GPU hours of replicas", "the part of `gpu_hours.held` in which an iteration ran",                            \
-    number(v->offered > 0, v->busy_gpu_hours), UNKNOWN)                                                                \
+    number(v->is_present, v->busy_gpu_hours), UNKNOWN)                                                                 \
   X(HR__M_NOT_BUSY, "gpu_hours.idle", "gpu_hours_idle", GPU_HOURS, SUM, LOWER, HR__OF_REQUESTS,                        \
     "Idle GPU hours of replicas", "`gpu_hours.held` - `gpu_hours.starting` - `gpu_hours.busy`",                        \
-    number(v->offered > 0, v->gpu_hours - v->starting_gpu_hours - v->busy_gpu_hours), UNKNOWN)                         \
+    number(v->is_present, v->gpu_hours - v->starting_gpu_hours - v->busy_gpu_hours), UNKNOWN)                          \
   X(HR__M_SERVING_COST, "serving_usd", "serving_usd", DOLLARS, SUM, LOWER, HR__OF_REQUESTS | NULLABLE,                 \
     "Cost of serving", "cost of the GPUs that replicas held, as charged by the ledger; part of `cost.capacity_usd`",   \
-    usd(v->offered ? v->cost_uusd : HR_UNKNOWN_UUSD), UNKNOWN)                                                         \
+    usd(v->is_present ? v->cost_uusd : HR_UNKNOWN_UUSD), UNKNOWN)                                                      \
   HR__SERVING_MARKET_ROW(X, HR__M_SERVING_OWNED, "owned", "owned", HR_MARKET_OWNED)                                    \
   HR__SERVING_MARKET_ROW(X, HR__M_SERVING_RESERVED, "reserved", "reserved", HR_MARKET_RESERVED)                        \
   HR__SERVING_MARKET_ROW(X, HR__M_SERVING_ON_DEMAND, "on_demand", "on demand", HR_MARKET_ON_DEMAND)                    \
@@ -530,7 +530,7 @@
     usd(quotient(v->has_goals ? v->cost_uusd : HR_UNKNOWN_UUSD, (double)v->attained)), UNKNOWN)                        \
   X(HR__M_REVENUE, "revenue_usd", "revenue_usd", DOLLARS, SUM, HIGHER, HR__OF_REQUESTS | NULLABLE, "Revenue",          \
     "tokens of completed requests at the `price` of their service",                                                    \
-    usd(v->offered ? v->revenue_uusd : HR_UNKNOWN_UUSD), UNKNOWN)
+    usd(v->is_present ? v->revenue_uusd : HR_UNKNOWN_UUSD), UNKNOWN)
 
 /* A test compiles the catalogue with further rows. */
 #ifndef HR__MORE_METRICS

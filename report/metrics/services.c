@@ -259,7 +259,8 @@ static bool make_summary(const struct hr_served *served, uint32_t count, const s
   struct durations all = {.ttft_us = calloc(room, sizeof *all.ttft_us),
                           .tpot_us = calloc(room, sizeof *all.tpot_us),
                           .e2e_us = calloc(room, sizeof *all.e2e_us)};
-  *summary = (struct hr_service_summary){.cost_uusd = HR_UNKNOWN_UUSD, .revenue_uusd = HR_UNKNOWN_UUSD};
+  *summary =
+      (struct hr_service_summary){.is_present = true, .cost_uusd = HR_UNKNOWN_UUSD, .revenue_uusd = HR_UNKNOWN_UUSD};
   const bool has_memory = all.ttft_us && all.tpot_us && all.e2e_us && make_hours(served, count, summary);
   if (has_memory) summarize(served, count, costs, &all, summary);
   free(all.ttft_us);

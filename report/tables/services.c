@@ -45,9 +45,7 @@ static void put_money(FILE *out, const struct hr_service_summary *summary) {
     put_usd(out, "; ", " per request within the goals", HR__M_PER_ATTAINED, summary);
     fputc('\n', out);
   }
-  if (summary->revenue_uusd == HR_UNKNOWN_UUSD) return;
-  fputs("  revenue    ", out);
-  put_usd(out, "", "\n", HR__M_REVENUE, summary);
+  put_usd(out, "  revenue    ", "\n", HR__M_REVENUE, summary);
 }
 
 /* Prints the events of the replicas, if there were any. */

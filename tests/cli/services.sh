@@ -286,6 +286,31 @@ case_requests_cut_by_the_horizon() {
   matches stdout '^  cost       \$[0-9.]+; \$[0-9.]+ per million tokens$'
 }
 
+# Replicas without requests hold GPUs and cost as others: those of a cluster that only gets requests from others.
+case_standby_replicas() {
+  pools='{"name": "p", "gpu": "L4", "nodes": 4, "gpus_per_node": 1, "market": "reserved", "usd_per_gpu_hour": 1}'
+  put_service '"policy": "fixed", "replicas": 2' "$cost" '"price": {"input": 1},
+    "router": {"spill": {"to": "clusters", "predicted_wait_s": 10}},
+    "clusters": [{"name": "a", "share": 1}, {"name": "b", "share": 0}]'
+  sed -i 's/"cluster": \({.*}\),$/"clusters": [{"name": "a", \1, {"name": "b", \1],/; s/, {"pools"/, "pools"/g' s.json
+  try 0 run s.json --check --json out.json
+  matches stderr "^warning: service 'b/s': no request came from other services\$"
+  [ "$(grep -c '^  GPU hours  0.33 held' stdout)" -eq 2 ] || fail 'not the same GPU hours in both clusters'
+  [ "$(grep -c '^  cost       [$]0.33[0-9]*' stdout)" -eq 2 ] || fail 'not the same cost in both clusters'
+  matches stdout '^  revenue    [$]0.000000$'
+  [ "$(grep -cE '"(held|serving_usd|reserved)": 0.33[0-9]*,' out.json)" -eq 6 ] || fail 'GPU hours or costs are missing'
+  try 0 compare s.json --policies fifo,queue
+  matches stdout '^b/s +fifo( +-){3} +[$]0.33$'
+  # the same without a price of tokens, and if no replica ever holds a GPU
+  try 0 run s.json --set services.0.price.input=0
+  ! grep -q '^  revenue' stdout || fail 'a revenue without a price'
+  put_service '"policy": "keda", "max": 2' "$cost" '"price": {"output": 1}'
+  printf 'job_id,submit_s,duration_s,gpus\na,0,9,1\n' >one.csv
+  try 1 run s.json --trace one.csv --set services.0.requests.rate_per_s=0.01 --set horizon_s=5
+  matches stdout '^  GPU hours  0.00 held, 0.00 busy$'
+  matches stdout '^  cost       [$]0.000000$'
+}
+
 # A goal below the time of a prompt alone: all commands state it in the same words, and a plan states it first, with the
 # number of candidates if others can meet it.
 case_goals_that_no_number_of_replicas_meets() {

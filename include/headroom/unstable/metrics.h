@@ -131,7 +131,8 @@ struct hr_service_hour {
 
 /* The figures of a service, or of all services together. Durations are those of completed requests. */
 struct hr_service_summary {
-  char *name; /* NULL: all services together */
+  char *name;      /* NULL: all services together */
+  bool is_present; /* false: the run has no services */
   uint64_t offered, completed, refused, timed_out, unfinished;
   uint64_t spilled;    /* requests that went to another service; offered = spilled + due */
   uint64_t overflowed; /* requests of replicas in the pools of `router.spill` */
