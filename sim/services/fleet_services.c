@@ -122,11 +122,18 @@ void hr__fleet_close(struct hr__engine *engine) {
 
 /* ---- Checked mode ----------------------------------------------------------------------------------- */
 
+/* Whether requests stay at a replica that has ended: with `orca-splitwise`, a service also ends if its last requests
+   wait for each other's memory forever, so that no replica runs iterations. */
+static bool is_deadlocked(const struct hr__fleet_service *service, uint32_t number) {
+  return service->spec->engine == HR_SERVICE_ORCA_SPLITWISE && !service->is_open &&
+         hr__service_wake_us(&service->run, number) == HR_NEVER_US;
+}
+
 static enum hr_status check_place(const struct hr__engine *engine, const struct hr__fleet_service *service,
                                   uint32_t number) {
   const struct hr__replica_place *place = &service->places[number];
   const bool has_work = service->run.outstanding[number] > 0;
-  if (has_work && place->state < HR__PLACE_READY)
+  if (has_work && place->state < HR__PLACE_READY && !is_deadlocked(service, number))
     return hr__broken(engine, "service '%.60s': replica %" PRIu32 " has requests and is not ready", service->spec->name,
                       number);
   if (place->state == HR__PLACE_FREE) return HR_OK;

@@ -286,6 +286,21 @@ case_requests_cut_by_the_horizon() {
   matches stdout '^  cost       \$[0-9.]+; \$[0-9.]+ per million tokens$'
 }
 
+# Two requests whose prompts leave no memory for their outputs wait forever. Checked mode accepts that their service
+# ends, with replicas as jobs and without.
+case_requests_that_wait_for_ever() {
+  pools='{"name": "p", "gpu": "L4", "nodes": 1, "gpus_per_node": 1, "market": "owned", "usd_per_gpu_hour": 1}'
+  put_service '"policy": "fixed"' '"engine": {"name": "orca-splitwise", "kv_tokens": 100},
+    "cost": {"per_prompt_token_us": 10, "per_sequence_us": 50}'
+  printf '%s\n' arrival_timestamp,prompt_size,token_size 1,9,9 5,40,50 5,40,50 >two.csv
+  for _ in priced unpriced; do
+    try 0 run s.json --check --set 'services.0.requests={"trace":"two.csv"}'
+    matches stdout '^  requests   3 offered, 1 completed, 0 refused, 2 unfinished$'
+    says stderr "warning: service 's': 2 requests did not complete: with orca-splitwise, sequences"
+    sed -i 's/, "market": "owned", "usd_per_gpu_hour": 1//' s.json
+  done
+}
+
 # Replicas without requests hold GPUs and cost as others: those of a cluster that only gets requests from others.
 case_standby_replicas() {
   pools='{"name": "p", "gpu": "L4", "nodes": 4, "gpus_per_node": 1, "market": "reserved", "usd_per_gpu_hour": 1}'
