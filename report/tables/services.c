@@ -51,15 +51,18 @@ static void put_money(FILE *out, const struct hr_service_summary *summary) {
 /* Prints the events of the replicas, if there were any. */
 static void print_replicas(FILE *out, const struct hr_served *served) {
   const struct hr_service_result *result = served->result;
-  uint32_t most = 0;
+  uint32_t most = 0, n_later = result->n_decisions;
   for (uint32_t i = 0; i < result->n_decisions; i++)
     if (result->decisions[i].to > most) most = result->decisions[i].to;
+  /* the initial number is no decision in this table; it is not recorded if it is 0 */
+  if (n_later && result->decisions[0].reason == HR_SCALE_INITIAL) n_later--;
   if (result->cold_starts)
     fprintf(out, "  starts     %" PRIu64 " cold; %" PRIu64 " requests waited for a ready replica\n",
             result->cold_starts, result->met_cold_start);
-  if (result->n_decisions > 1)
-    fprintf(out, "  scaling    %s: %" PRIu32 " decisions, at most %" PRIu32 " replicas\n",
-            hr_autoscaler_name(served->service->autoscale.policy), result->n_decisions - 1, most);
+  if (n_later)
+    fprintf(out, "  scaling    %s: %" PRIu32 " decision%s, at most %" PRIu32 " replica%s\n",
+            hr_autoscaler_name(served->service->autoscale.policy), n_later, n_later == 1 ? "" : "s", most,
+            most == 1 ? "" : "s");
   if (result->interruptions)
     fprintf(out, "  stopped    %" PRIu64 " replicas interrupted; %" PRIu64 " tokens lost\n", result->interruptions,
             result->lost_tokens);

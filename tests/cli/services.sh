@@ -286,6 +286,28 @@ case_requests_cut_by_the_horizon() {
   matches stdout '^  cost       \$[0-9.]+; \$[0-9.]+ per million tokens$'
 }
 
+# The table has the decisions after the initial number, which is no decision of the JSON file if it is 0.
+case_numbers_of_decisions() {
+  pools='{"name": "p", "gpu": "L4", "nodes": 2, "gpus_per_node": 1}'
+  # put_steps NUMBER...: a schedule with these numbers of replicas, 100 s apart
+  put_steps() {
+    local steps= at=0
+    for n; do steps+="${steps:+, }{\"at_s\": $at, \"replicas\": $n}" at=$((at + 100)); done
+    put_service "\"policy\": \"schedule\", \"max\": 2, \"period_s\": 86400, \"steps\": [$steps]"
+    try 0 run s.json --json out.json
+  }
+  put_steps 0 1 0 1
+  matches stdout '^  scaling    schedule: 3 decisions, at most 1 replica$'
+  grep -A1 '"scaling"' out.json | grep -qF '"count": 3' || fail 'not three decisions in the file'
+  put_steps 1 2
+  matches stdout '^  scaling    schedule: 1 decision, at most 2 replicas$'
+  grep -A1 '"scaling"' out.json | grep -qF '"count": 2' || fail 'not two numbers in the file'
+  put_steps 0 2
+  matches stdout '^  scaling    schedule: 1 decision, at most 2 replicas$'
+  put_steps 2
+  ! grep -q '^  scaling' stdout || fail 'a decision without a change'
+}
+
 # Two requests whose prompts leave no memory for their outputs wait forever. Checked mode accepts that their service
 # ends, with replicas as jobs and without.
 case_requests_that_wait_for_ever() {
