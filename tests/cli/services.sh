@@ -286,6 +286,56 @@ case_requests_cut_by_the_horizon() {
   matches stdout '^  cost       \$[0-9.]+; \$[0-9.]+ per million tokens$'
 }
 
+# ends REPLICA: runs a replica with the requests of few.csv, and prints when they end.
+ends() {
+  put_service '"policy": "fixed"' "$1"
+  try 0 run s.json --check --set 'services.0.requests={"trace":"few.csv"}' --requests out.csv
+  tail -n +2 out.csv | cut -d, -f9 | paste -sd ' '
+}
+
+# Rules of docs/reference/services.md on batches and their time, by hand, and its limits.
+case_documented_rules() {
+  pools='{"name": "p", "gpu": "L4", "nodes": 1, "gpus_per_node": 1}'
+  local head=arrival_timestamp,prompt_size,token_size
+  # the context of the three decodes is 101 + 102 + 103 tokens of 1 ms
+  printf '%s\n' $head 0,100,4 >few.csv
+  [ "$(ends '"engine": {"kv_blocks": 100}, "cost": {"fixed_us": 1, "per_context_ktoken_us": 1e6}')" = 0.306004 ] ||
+    fail 'another context'
+  # two prompts of at most 30 tokens are 60 padded tokens; they take the time of 10 + 30
+  printf '%s\n' $head 0,10,1 0,30,1 >few.csv
+  for engine in static vllm-v0; do
+    for limit in 60 59; do
+      ends "\"engine\": {\"name\": \"$engine\", \"kv_blocks\": 100, \"max_batch_tokens\": $limit},
+        \"cost\": {\"per_prompt_token_us\": 1000, \"per_sequence_us\": 1}"
+    done
+  done >both.txt
+  [ "$(cat both.txt)" = $'0.040000 0.040000\n0.010000 0.040000\n0.040000 0.040000\n0.010000 0.040000' ] ||
+    fail 'other batches'
+  # the first one waits for 1 s. At 3 s, one has waited for longer: all three start, not the preferred two
+  printf '%s\n' $head 0,1,1 1.5,1,1 1.6,1,1 1.7,1,1 >few.csv
+  local dynamic='"engine": {"name": "dynamic-batch", "max_sequences": 8, "preferred_batch_size": [2],
+    "max_queue_delay_us": DELAY}, "cost": {"fixed_us": 2000000}'
+  [ "$(ends "${dynamic/DELAY/1000000}")" = '3.000000 5.000000 5.000000 5.000000' ] || fail 'not all that wait'
+  [ "$(ends "${dynamic/DELAY/1500001}")" = '3.500000 3.500000 5.500000 5.500000' ] || fail 'not the preferred size'
+  # later, less than the delay has passed: the preferred two start
+  printf '%s\n' $head 0,1,1 2.5,1,1 2.6,1,1 2.7,1,1 >few.csv
+  [ "$(ends "${dynamic/DELAY/1000000}")" = '3.000000 5.000000 5.000000 7.000000' ] || fail 'not the preferred size'
+  pools=${pools/\"nodes\": 1/\"nodes\": 2}
+  put_disaggregated '"policy": "fixed"'
+  for engine in disaggregated colocated; do
+    try 0 validate s.json --set services.0.router=random --set services.0.replica.engine.name=$engine
+    try 2 validate s.json --set services.0.router.name=random --set services.0.replica.engine.name=$engine
+    says stderr "the engine '$engine' has a router of its own"
+  done
+  for verb in advise tco 'fill --policies best-fit'; do
+    # shellcheck disable=SC2086 # options
+    try 2 ${verb%% *} s.json ${verb#"${verb%% *}"}
+    says stderr "names no trace"
+  done
+  try 2 diff s.json s.json
+  says stderr "names no trace"
+}
+
 # The table has the decisions after the initial number, which is no decision of the JSON file if it is 0.
 case_numbers_of_decisions() {
   pools='{"name": "p", "gpu": "L4", "nodes": 2, "gpus_per_node": 1}'
