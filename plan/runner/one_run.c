@@ -499,6 +499,22 @@ static enum hr_status note_checkpoints(const struct hr_scenario *scenario, const
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
+/* Notes replicas that are wanted from the begin of the run, but need a cold start, because Volcano admits a job in one
+   session and binds its pods in the next one. */
+static enum hr_status note_sessions(struct hr_replay *replay, struct hr_error *error) {
+  enum hr_status status = HR_OK;
+  if (!replay->fleet || strcmp(replay->config.policy->ops->name, "volcano") != 0) return HR_OK;
+  for (uint32_t i = 0; i < count_services(replay->config.scenario) && status == HR_OK; i++) {
+    const struct hr_service_result *result = replay->served[i].result;
+    if (!result->cold_starts || !result->n_decisions || result->decisions[0].reason != HR_SCALE_INITIAL) continue;
+    status = hr_notes_add(&replay->notes,
+                          "service '%.60s': its initial replicas need a cold start, because volcano binds pods in the "
+                          "session after the one that admits them, so none has its GPUs at the begin of the run",
+                          replay->config.scenario->services->at[i].name);
+  }
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+}
+
 static enum hr_status note(struct hr_replay *replay, struct hr_error *error) {
   const struct hr_scenario *scenario = replay->config.scenario;
   const struct hr_trace *trace = replay->config.trace;
@@ -511,6 +527,7 @@ static enum hr_status note(struct hr_replay *replay, struct hr_error *error) {
   for (uint32_t i = 0; i < count_services(scenario) && status == HR_OK; i++)
     if (hr_service_goal_notes(&scenario->services->at[i], &replay->requests[i], notes) != HR_OK)
       status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (status == HR_OK) status = note_sessions(replay, error);
   return status == HR_OK && replay->links ? hr_links_notes(replay->links, notes, error) : status;
 }
 

@@ -285,6 +285,10 @@ static const char *magnitude_text(enum hr_unit unit, double value, char *buffer)
 
 const char *hr__metric_text(enum hr_unit unit, double value, char *buffer) {
   if (isnan(value)) return strcpy(buffer, "-");
+  if (unit == HR_UNIT_DOLLARS && value > 0 && value < 0.005) { /* such as the cost of a request */
+    snprintf(buffer, HR__METRIC_BYTES, "$%.6f", value);
+    return buffer;
+  }
   magnitude_text(unit, value, buffer);
   return unit == HR_UNIT_SHARE ? strcat(buffer, " %") : buffer;
 }

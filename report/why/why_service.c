@@ -51,6 +51,10 @@ static void add(struct part_sums *sums, const struct hr_request_parts *parts) {
   for (size_t i = 0; i < N_PARTS; i++) sums->us[i] += us[i];
 }
 
+static bool has_goals(const struct hr_service_slo *slo) {
+  return slo->ttft_ms > 0 || slo->tpot_ms > 0 || slo->e2e_ms > 0;
+}
+
 static bool misses_goals(const struct hr_served *served, uint32_t id, const struct hr_request_parts *parts) {
   const struct hr_service_slo *slo = &served->service->slo;
   const uint32_t later = served->requests->output_tokens[id] - 1;
@@ -124,12 +128,15 @@ static enum hr_status write_json(const char *path, const struct hr_served *serve
   return hr__json_write(&json, root, path, error);
 }
 
-static void put_title(FILE *out, const struct hr_served *served, uint32_t request, uint64_t missed) {
+static void put_title(FILE *out, const struct hr_served *served, uint32_t request, uint64_t completed,
+                      uint64_t missed) {
   const struct hr_service_result *result = served->result;
   fputs("service ", out);
   hr_print_safe(out, served->service->name, 60);
   if (request == HR_NONE) {
-    fprintf(out, ": completed requests, and %" PRIu64 " that missed the goals\n", missed);
+    fprintf(out, ": %" PRIu64 " completed request%s", completed, completed == 1 ? "" : "s");
+    if (has_goals(&served->service->slo)) fprintf(out, ", and %" PRIu64 " that missed the goals", missed);
+    fputc('\n', out);
     return;
   }
   fprintf(out,
@@ -169,7 +176,7 @@ enum hr_status hr_service_why(FILE *out, const char *json, const struct hr_serve
   }
   if (json) status = write_json(json, served, request, &all, &missed, error);
   if (status != HR_OK || !out) return status;
-  put_title(out, served, request, missed.count);
+  put_title(out, served, request, all.count, missed.count);
   if (!all.count) {
     fputs("  no request was completed\n", out);
     return HR_OK;

@@ -348,7 +348,8 @@ static enum hr_status note_lists(const struct subject *of, const struct hr_scena
 /* How many replicas of a service the pools of its cluster hold at once, at most. */
 struct replica_room {
   uint64_t replicas;
-  const char *pool; /* the only pool that holds any; NULL: none, or several */
+  const char *pool;                 /* the only pool that holds any; NULL: none, or several */
+  const struct hr_pool_spec *small; /* a pool that holds a replica only on several nodes; NULL: none */
 };
 
 static enum hr_status find_room(const struct hr__builder *builder, const struct hr_scenario *scenario,
@@ -367,6 +368,8 @@ static enum hr_status find_room(const struct hr__builder *builder, const struct 
     const uint64_t held = hr__cluster_max_copies(&cluster, (hr_pool){i}, (hr_job){0});
     if (held) room->pool = n_pools++ ? NULL : scenario->cluster.pools[i].name;
     room->replicas += held;
+    const struct hr_pool_spec *pool = &scenario->cluster.pools[i];
+    if (held && !room->small && service->gpus > pool->gpus_per_node) room->small = pool;
   }
   hr__arena_finish(&arena);
   return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
@@ -387,12 +390,25 @@ static enum hr_status refuse_half(const struct subject *of) {
   return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
+/* Notes replicas that are larger than a node. */
+static enum hr_status note_small(const struct subject *of, const struct hr_pool_spec *small) {
+  const uint32_t gpus = of->service->gpus, per_node = small ? small->gpus_per_node : 0;
+  if (!per_node) return HR_OK;
+  const enum hr_status status = hr_notes_add(
+      &of->builder->scenario->notes,
+      "service '%.60s': a replica of %" PRIu32 " GPUs spans %" PRIu32 " nodes in the pool '%.60s', which has %" PRIu32
+      " GPU%s per node; it is assumed to be as fast as on one node",
+      of->service->name, gpus, (gpus + per_node - 1) / per_node, small->name, per_node, per_node == 1 ? "" : "s");
+  return status == HR_OK ? HR_OK : hr__build_no_memory(of->builder);
+}
+
 /* Notes replicas that never start because the pools hold fewer. */
 static enum hr_status note_waiting(const struct subject *of, const struct hr_scenario *scenario) {
   const struct hr_service *service = of->service;
   const uint32_t wanted = service->autoscale.min;
   struct replica_room room;
-  const enum hr_status status = find_room(of->builder, scenario, service, &room);
+  enum hr_status status = find_room(of->builder, scenario, service, &room);
+  if (status == HR_OK) status = note_small(of, room.small);
   if (status != HR_OK || !room.replicas) return status;
   if (service->engine == HR_SERVICE_DISAGGREGATED && room.replicas == 1) return refuse_half(of);
   if (room.replicas >= wanted) return HR_OK;

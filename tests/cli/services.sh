@@ -336,6 +336,40 @@ case_documented_rules() {
   says stderr "names no trace"
 }
 
+# Costs below a cent have their digits in all tables.
+case_costs_below_a_cent() {
+  pools='{"name": "p", "gpu": "L4", "nodes": 1, "gpus_per_node": 1, "market": "owned", "usd_per_gpu_hour": 1}'
+  put_service '"policy": "fixed"' "$cost" '"slo": {"e2e_ms": 60000}'
+  try 0 run s.json --md out.md
+  local each
+  each=$(sed -n 's/^  cost .*; \([^ ]*\) per request within the goals$/\1/p' stdout)
+  [[ $each = \$0.000[1-9]* ]] || fail 'no cost per request'
+  says out.md "| Cost per request within the goals | $each |"
+}
+
+# Replicas that are larger than a node, and those that no session of Volcano starts at once.
+case_notes_on_replicas() {
+  pools='{"name": "p", "gpu": "L4", "nodes": 4, "gpus_per_node": 1}, {"name": "q", "gpu": "L4", "nodes": 1,
+    "gpus_per_node": 2}'
+  put_service '"policy": "fixed"' "\"gpus\": 2, $cost" '"cold_start": {"engine_s": 30}'
+  for verb in validate run; do
+    try 0 $verb s.json
+    says stderr "note: service 's': a replica of 2 GPUs spans 2 nodes in the pool 'p', which has 1 GPU per node; it"
+    try 0 $verb s.json --set services.0.replica.gpus=1
+    is_empty stderr
+    try 0 $verb s.json --set cluster.pools.0.nodes=0
+    ! grep -F 'spans' stderr || fail 'a pool without nodes'
+  done
+  put_service '"policy": "keda", "min": 1, "max": 2' "$cost" '"cold_start": {"engine_s": 30}'
+  local words="note: service 's': its initial replicas need a cold start, because volcano binds pods in the session"
+  try 0 run s.json --policy volcano --check
+  says stderr "$words"
+  try 0 run s.json --policy volcano --set services.0.cold_start.engine_s=0
+  ! grep -qF "$words" stderr || fail 'no stage of a cold start'
+  try 0 run s.json
+  ! grep -qF "$words" stderr || fail 'another policy'
+}
+
 # The table has the decisions after the initial number, which is no decision of the JSON file if it is 0.
 case_numbers_of_decisions() {
   pools='{"name": "p", "gpu": "L4", "nodes": 2, "gpus_per_node": 1}'
