@@ -4,19 +4,11 @@
  *
  * Layout: a ring of samples with sums since the begin of the run, so that the mean over any window is a difference of
  * two samples. The delay of metrics selects an older sample. Decisions are made at multiples of the interval.
- *
- * `slo` predicts the latency of c replicas: each gets 1/c of the requests; with n sequences that decode, an iteration
- * takes t = cost(prompt tokens that arrive during t, n decodes, their context), and Little's law gives the mean n =
- * rate x outputs x t. The goals are for a share of the requests, so t is computed for a quantile of n; the variance of
- * n follows from the load and from the dispersion of arrivals. The time to the first token is the sum of the rest of an
- * iteration, the time of the prompt, and the wait in an M/M/c queue with the service time of a prompt, which has
- * exponential quantiles.
  */
 
 #include "sim/services/scaling.h"
 
-#include "sim/services/cost.h"
-#include "sim/services/disaggregated.h"
+#include "sim/services/slo_model.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -49,7 +41,10 @@ static void take_sample(struct hr__scaler *scaler, const struct hr__service_run 
   const struct hr_service_requests *requests = run->requests;
   for (; scaler->n_summed < run->next; scaler->n_summed++) {
     scaler->prompts += hr_request_new_tokens(requests, scaler->n_summed);
-    scaler->outputs += requests->output_tokens[scaler->n_summed];
+    const double outputs = requests->output_tokens[scaler->n_summed];
+    scaler->outputs += outputs;
+    scaler->output_squares += outputs * outputs;
+    scaler->memory += requests->prompt_tokens[scaler->n_summed] + outputs;
   }
   const hr_amount open_ticks = (hr_amount)run->n_outstanding * (run->now_ticks - run->counted_ticks);
   scaler->samples[scaler->count++ % scaler->n_samples] =
@@ -57,8 +52,11 @@ static void take_sample(struct hr__scaler *scaler, const struct hr__service_run 
                                .busy_s = busy_s(run),
                                .prompts = scaler->prompts,
                                .outputs = scaler->outputs,
+                               .output_squares = scaler->output_squares,
+                               .memory = scaler->memory,
                                .arrived = run->next,
                                .outstanding = run->n_outstanding,
+                               .waiting = run->n_waiting,
                                .ready = hr__service_ready(run)};
   if (run->n_outstanding || run->next > scaler->n_seen) scaler->active_us = now_us;
   scaler->n_seen = run->next;
@@ -247,143 +245,6 @@ static struct hr__scale_choice by_nvcf(struct hr__scaler *scaler, int64_t now_us
 
 /* ---- slo -------------------------------------------------------------------------------------------- */
 
-static double iteration_s(const struct hr_service_cost *cost, double prompts, double decodes, double context) {
-  const struct hr__batch_load load = {.prompts = (uint64_t)llround(prompts),
-                                      .decodes = (uint64_t)llround(decodes),
-                                      .context = (uint64_t)llround(context)};
-  return hr__cost_us(cost, &load) / (double)HR_SECOND_US;
-}
-
-/* Mean load of a replica. `dispersion`: variance of the number of arrivals in a time, as a multiple of their mean. */
-struct demand {
-  double rate, prompt, output, dispersion;
-};
-
-/* The time of an iteration with a number of decodes, and with the prompts that arrive meanwhile; 0: they arrive faster
-   than they are processed. */
-static double time_with_s(const struct hr_service *spec, struct demand demand, double decodes) {
-  const double context = demand.prompt + demand.output / 2;
-  double t = iteration_s(&spec->cost, 0, decodes, decodes * context);
-  for (int i = 0; i < 200; i++) {
-    const double next = iteration_s(&spec->cost, demand.rate * t * demand.prompt, decodes, decodes * context);
-    if (next <= t * (1 + 1e-9)) return next;
-    t = next;
-  }
-  return 0;
-}
-
-/* The time of an iteration under a steady load: the mean; 0: no steady state. `*decodes`: the mean number of them. */
-static double steady_iteration_s(const struct hr_service *spec, struct demand demand, double *decodes) {
-  const double context = demand.prompt + demand.output / 2;
-  double t = iteration_s(&spec->cost, 0, 1, context);
-  for (int i = 0; i < 200; i++) {
-    *decodes = fmax(demand.rate * demand.output * t, 1);
-    if (*decodes > spec->limits.max_sequences) return 0;
-    const double next = iteration_s(&spec->cost, demand.rate * t * demand.prompt, *decodes, *decodes * context);
-    if (next <= t * (1 + 1e-9)) return next;
-    t = next;
-  }
-  return 0;
-}
-
-/* The value that a standard normal variable exceeds with the given probability, at most one half (Abramowitz and
-   Stegun, 26.2.23: the error is below 0.00045). */
-static double normal_above(double probability) {
-  const double p = fmin(fmax(probability, 1e-9), 0.5), t = sqrt(-2 * log(p));
-  return t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
-}
-
-/* The time of an iteration that only the share `missed` of iterations exceeds. With iterations of a + c n, the number n
-   of decodes has a negative binomial distribution: its variance is mean / (1 - z), where z is the load, rate x outputs
-   x c. Arrivals that are more or less bursty than those of a Poisson process scale the variance. */
-static double slow_iteration_s(const struct hr_service *spec, struct demand demand, double mean_s, double decodes,
-                               double missed) {
-  enum { MOST = 1 << 24 };
-  const double slope_s = time_with_s(spec, demand, decodes + 1) - time_with_s(spec, demand, decodes);
-  const double z = fmin(demand.rate * demand.output * fmax(slope_s, 0), 0.999);
-  const double above = normal_above(missed) * sqrt(decodes * demand.dispersion / (1 - z));
-  const double most = fmin(decodes + above, fmin(spec->limits.max_sequences, MOST));
-  return fmax(time_with_s(spec, demand, most), mean_s);
-}
-
-/* Erlang's probability that all of `c` servers are busy, at a utilization below 1. */
-static double erlang_c(uint32_t c, double load) {
-  double b = 1;
-  for (uint32_t k = 1; k <= c; k++) b = load * b / (k + load * b);
-  const double rho = load / c;
-  return b / (1 - rho * (1 - b));
-}
-
-/* The predicted latency of a request. */
-struct latency {
-  double ttft_s, tpot_s;
-};
-
-static bool is_within(const struct hr_service_slo *slo, struct latency latency, double output) {
-  const double e2e_s = latency.ttft_s + (output - 1) * latency.tpot_s;
-  return (slo->ttft_ms <= 0 || 1000 * latency.ttft_s <= slo->ttft_ms) &&
-         (slo->tpot_ms <= 0 || 1000 * latency.tpot_s <= slo->tpot_ms) &&
-         (slo->e2e_ms <= 0 || 1000 * e2e_s <= slo->e2e_ms);
-}
-
-/* The wait for one of `c` servers that only the share `missed` of all requests exceeds: P(wait > x) = p e^{-(c - load)
-   x / service time}. */
-static double wait_s(uint32_t c, double load, double service_s, double missed) {
-  const double p = erlang_c(c, load);
-  return p > missed && missed > 0 ? log(p / missed) * service_s / (c - load) : 0;
-}
-
-/* The share of all requests that may miss the goals. */
-static double missed_of(const struct hr_service *spec) {
-  return 1 - (spec->slo.attainment > 0 ? spec->slo.attainment : 0.95);
-}
-
-/* The time of an iteration of decodes, on each of `c` replicas that use the share `share` of their time for decodes; 0:
-   they cannot serve the load. */
-static double decode_iteration_s(const struct hr_service *spec, struct demand all, uint32_t c, double share) {
-  const struct hr_service_phase_rules *rules = &spec->phases;
-  const double context = all.prompt + all.output / 2, rate = all.rate * all.output / c / share;
-  double t = iteration_s(&spec->cost, 0, 1, context);
-  for (int i = 0; i < 200; i++) {
-    const double decodes = fmax(rate * t, 1);
-    if (decodes * (context + 1) > (double)rules->decode_context_tokens || decodes > rules->max_decode_sequences)
-      return 0;
-    const double next = iteration_s(&spec->cost, 0, decodes, decodes * context);
-    if (next <= t * (1 + 1e-9)) return next / share;
-    t = next;
-  }
-  return 0;
-}
-
-/* As meets(), for engines with phases: prompts are served one by one, and decodes have separate replicas or
-   (`colocated`) the rest of the time. */
-static bool phases_meet(const struct hr_service *spec, struct demand all, uint32_t c) {
-  const uint32_t n_decode = hr__service_decoders(spec, c), heads = c - n_decode;
-  const struct hr__batch_load prompt = {.prompts = (uint64_t)llround(all.prompt),
-                                        .squares = (uint64_t)llround(all.prompt * all.prompt),
-                                        .context = (uint64_t)llround(all.prompt)};
-  const double prompt_s = hr__cost_us(&spec->cost, &prompt) / (double)HR_SECOND_US, load = all.rate * prompt_s;
-  if (load >= heads || (spec->engine == HR_SERVICE_DISAGGREGATED && n_decode == 0)) return false;
-  const double share = n_decode ? 1 : 1 - load / heads;
-  const double t = decode_iteration_s(spec, all, n_decode ? n_decode : heads, share);
-  const double ttft_s = prompt_s + wait_s(heads, load, prompt_s, missed_of(spec)) + (n_decode ? 0 : t);
-  return t > 0 && is_within(&spec->slo, (struct latency){ttft_s, t}, all.output);
-}
-
-/* Whether `c` replicas are predicted to meet the goals. */
-static bool meets(const struct hr_service *spec, struct demand all, uint32_t c) {
-  if (hr__has_phases(spec)) return phases_meet(spec, all, c);
-  const struct demand each = {all.rate / c, all.prompt, all.output, all.dispersion};
-  double decodes;
-  const double mean_s = steady_iteration_s(spec, each, &decodes);
-  if (mean_s <= 0) return false;
-  const double t = slow_iteration_s(spec, each, mean_s, decodes, missed_of(spec));
-  const double prompt_s = iteration_s(&spec->cost, all.prompt, 0, 0), load = all.rate * prompt_s;
-  if (load >= c) return false;
-  const double ttft_s = t + prompt_s + wait_s(c, load, prompt_s, missed_of(spec));
-  return is_within(&spec->slo, (struct latency){ttft_s, t}, all.output);
-}
-
 /* The dispersion of arrivals, from the differences between successive samples, so that a slow change of the rate does
    not count; at least that of a Poisson process. */
 static double dispersion(const struct hr__scaler *scaler) {
@@ -402,6 +263,17 @@ static double dispersion(const struct hr__scaler *scaler) {
   return n > 2 && sum > 0 ? fmax(squares / (n - 1) / (sum / n), 1) : 1;
 }
 
+/* The rate at which requests must be served in addition to those that arrive. If more requests wait than arrive within
+   the goal for the first token (or the last one), the last of them misses it. The excess should be served within an
+   interval or the goal, whichever is longer. */
+static double backlog_rate(const struct hr__scaler *scaler, double rate, uint32_t waiting) {
+  const struct hr_service_slo *slo = &scaler->spec->slo;
+  const double goal_s = (slo->ttft_ms > 0 ? slo->ttft_ms : slo->e2e_ms) / 1000;
+  const double allowed_s = goal_s > 0 ? goal_s : (double)scaler->spec->autoscale.window_us / (double)HR_SECOND_US;
+  const double interval_s = (double)scaler->interval_us / (double)HR_SECOND_US;
+  return fmax(waiting - rate * allowed_s, 0) / fmax(allowed_s, interval_s);
+}
+
 /* The fewest replicas that are predicted to meet the goals. */
 static struct hr__scale_choice predicted(const struct hr__scaler *scaler, int64_t now_us,
                                          struct hr__scale_state state) {
@@ -413,13 +285,19 @@ static struct hr__scale_choice predicted(const struct hr__scaler *scaler, int64_
     /* the number becomes zero only after the idle time, which is checked elsewhere */
     return (struct hr__scale_choice){least ? least : state.wanted ? 1 : 0, HR_SCALE_LOAD};
   }
-  /* the newest interval counts if its load was higher; waiting requests must also be served within a window */
+  /* the newest interval counts if its load was higher */
   const double rate = fmax(mean_rate(scaler, now_us, scale->window_us), mean_rate(scaler, now_us, scaler->interval_us));
-  const struct demand demand = {rate, (last.prompts - before.prompts) / (double)arrived,
-                                (last.outputs - before.outputs) / (double)arrived, dispersion(scaler)};
+  const double n = (double)arrived, output = (last.outputs - before.outputs) / n;
+  const double variance = (last.output_squares - before.output_squares) / n - output * output;
+  const struct hr__slo_demand demand = {.rate = rate + backlog_rate(scaler, rate, last.waiting),
+                                        .prompt = (last.prompts - before.prompts) / n,
+                                        .output = output,
+                                        .output_cv = output > 0 ? sqrt(fmax(variance, 0)) / output : 0,
+                                        .memory = (last.memory - before.memory) / n,
+                                        .dispersion = dispersion(scaler)};
   const uint32_t least = scale->min > 1 ? scale->min : 1;
   for (uint32_t c = least; c <= scale->max; c++)
-    if (meets(scaler->spec, demand, c)) return (struct hr__scale_choice){c, HR_SCALE_GOALS};
+    if (hr__slo_is_met(scaler->spec, demand, c)) return (struct hr__scale_choice){c, HR_SCALE_GOALS};
   return (struct hr__scale_choice){scale->max, HR_SCALE_UNREACHABLE};
 }
 

@@ -15,8 +15,10 @@ struct hr__load_sample {
   double outstanding_s;    /* sum of outstanding requests over time */
   double busy_s;           /* time in which replicas ran iterations, summed over replicas */
   double prompts, outputs; /* tokens of the requests that arrived */
+  double output_squares;   /* sum of the squares of their output tokens */
+  double memory;           /* as prompts + outputs, with tokens in the prefix cache */
   uint64_t arrived;
-  uint32_t outstanding, ready; /* at the time of the sample */
+  uint32_t outstanding, waiting, ready; /* at the time of the sample; waiting: before their first iteration */
 };
 
 struct hr__scaler {
@@ -30,7 +32,7 @@ struct hr__scaler {
   int64_t active_us;    /* the last sample at which requests were outstanding or had arrived; HR_UNKNOWN_US: never */
   int64_t activated_us; /* when the service last changed from no replica */
   int64_t inactive_us;  /* knative: when no replica was wanted any more; HR_UNKNOWN_US: some are */
-  double prompts, outputs;
+  double prompts, outputs, output_squares, memory;
   struct hr__knative knative;
   struct hr__knative_window stable, panic;
   struct hr__hpa_rules up, down;

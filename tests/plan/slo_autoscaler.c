@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The autoscaler `slo` with replicas that run few requests at once: it meets the goal, with little more than the
+   smallest fixed number of replicas that does. */
+
+#include "harness.h"
+#include "headroom/headroom.h"
+#include "headroom/unstable/replay.h"
+#include "headroom/unstable/service_report.h"
+#include "trace_files.h"
+
+#include <stdio.h>
+
+enum { TEXT = 2000 };
+
+struct outcome {
+  double attained; /* share of the requests within the goals */
+  double replicas; /* mean number of replicas that have GPUs */
+};
+
+/* 3 requests/s for 3,000 s; 90 % should have the first token within a second. */
+static struct outcome outcome_of(const char *replica, const char *scale) {
+  char text[TEXT];
+  struct hr_error error = {0};
+  struct hr_scenario *scenario = NULL;
+  struct hr_trace *trace = NULL;
+  struct hr_replay replay = {0};
+  snprintf(text, sizeof text,
+           "{\"name\":\"t\",\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"L4\",\"nodes\":8,\"gpus_per_node\":1}]},"
+           "\"services\":[{\"name\":\"s\",\"requests\":{\"rate_per_s\":3,\"duration_s\":3000,\"prompt_tokens\":{"
+           "\"mean\":300},\"output_tokens\":{\"mean\":60}},\"cold_start\":{\"engine_s\":10},\"slo\":{\"ttft_ms\":1000,"
+           "\"attainment\":0.9},\"replica\":{\"engine\":{%s},\"cost\":{\"fixed_us\":20000,\"per_prompt_token_us\":100,"
+           "\"per_sequence_us\":300}},\"autoscale\":{%s}}]}",
+           replica, scale);
+  CU_ASSERT_EQUAL_FATAL(hr_scenario_load(file_write_text("slo.json", text), NULL, 0, &scenario, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_trace_empty("t", &trace, &error), HR_OK);
+  const struct hr_replay_config config = {.scenario = scenario, .trace = trace, .seed = scenario->seed};
+  CU_ASSERT_EQUAL_FATAL(hr_replay_init(&replay, &config, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_replay_run(&replay, &error), HR_OK);
+  const struct hr_service_summary *summary = &replay.summary->services[0];
+  const struct outcome outcome = {(double)summary->attained / (double)summary->offered,
+                                  summary->gpu_hours * 3600 / 3000};
+  hr_replay_finish(&replay);
+  hr_trace_destroy(trace);
+  hr_scenario_destroy(scenario);
+  return outcome;
+}
+
+/* Memory for two requests, few sequences, servers, or a batch: as many replicas as the concurrency requires. `fixed` is
+   the smallest number that meets the goal; one replica less misses it. */
+static void few_requests_at_once(void) {
+  static const struct {
+    const char *engine;
+    uint32_t fixed;
+  } rows[] = {
+      {"\"name\":\"vllm-v1\",\"kv_tokens\":50000,\"max_sequences\":2", 3},
+      {"\"name\":\"vllm-v1\",\"kv_tokens\":800", 3},
+      {"\"name\":\"orca\",\"kv_tokens\":4000,\"max_batch_tokens\":2000", 3},
+      {"\"name\":\"static\",\"kv_tokens\":2000,\"max_sequences\":4", 4},
+      {"\"name\":\"single\"", 5},
+      {"\"name\":\"single\",\"servers\":2", 3},
+  };
+  for (size_t row = 0; row < sizeof rows / sizeof *rows; row++) {
+    char scale[100];
+    for (uint32_t less = 0; less < 2; less++) {
+      snprintf(scale, sizeof scale, "\"policy\":\"fixed\",\"replicas\":%u", (unsigned)(rows[row].fixed - less));
+      CU_ASSERT_EQUAL(outcome_of(rows[row].engine, scale).attained >= 0.9, less == 0);
+    }
+    const struct outcome scaled = outcome_of(rows[row].engine, "\"policy\":\"slo\",\"min\":1,\"max\":8");
+    CU_ASSERT_TRUE(scaled.attained >= 0.9);
+    CU_ASSERT_TRUE(scaled.replicas <= rows[row].fixed + 2);
+  }
+}
+
+/* Memory for many requests changes nothing: one replica suffices. */
+static void ample_memory_does_not_count(void) {
+  static const char scale[] = "\"policy\":\"slo\",\"min\":1,\"max\":8";
+  const struct outcome outcome = outcome_of("\"name\":\"vllm-v1\",\"kv_tokens\":50000", scale);
+  CU_ASSERT_DOUBLE_EQUAL(outcome.replicas, 1, 0.01);
+  CU_ASSERT_TRUE(outcome.attained >= 0.9);
+}
+
+TEST_MAIN("autoscaler slo", TEST(few_requests_at_once), TEST(ample_memory_does_not_count))
