@@ -237,6 +237,11 @@ static enum hr_status parse_term(struct hr__goals *goals, const struct hr_plan_t
         error, HR_BAD_INPUT,
         "%sthe objective '%.100s' needs prices, but the scenario has none; give pools a 'market' and a price",
         term->metric.place, text);
+  if (hr__metric_rows[metric.id].direction == HR_HIGHER_IS_BETTER && term->weight > 0)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "%sthe objective is minimized, but higher values of '%.100s' are better; use it as a goal "
+                   "('constraints': [\"%.100s >= ...\"]), or give it a negative weight ('weights': {\"%.100s\": -1})",
+                   term->metric.place, text, text, text);
   goals->terms[goals->n_terms] = find_or_add(goals, &metric);
   goals->weights[goals->n_terms++] = term->weight;
   return HR_OK;

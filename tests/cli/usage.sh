@@ -810,6 +810,27 @@ case_names_in_a_plan() {
   done
 }
 
+# put_objective MEMBER: the service above with a plan whose objective this member states.
+put_objective() {
+  put_service
+  sed -i "1s/{/{\"plan\": {\"constraints\": [\"chat.requests.completed >= 1\"], $1, \"variables\": [{\"path\": \"services.0.autoscale.max\", \"values\": [1, 2]}]},\n/" s.json
+}
+
+# A metric whose higher values are better is no objective, unless its weight is negative.
+case_objective_with_wrong_direction() {
+  for metric in chat.attainment chat.goodput_per_gpu completed; do
+    for member in "\"objective\": \"$metric\"" "\"weights\": {\"$metric\": 2}"; do
+      put_objective "$member"
+      try 2 plan s.json
+      matches stderr "s.json:1:[0-9]+: the objective is minimized, but higher values of '$metric' are better"
+      says stderr "$metric >= ..."
+    done
+  done
+  put_objective '"weights": {"chat.attainment": -1}'
+  try 0 plan s.json --brief
+  says stdout '-1 x chat.attainment'
+}
+
 # put_fixed REPLICAS: a service with a fixed number of replicas of 1 GPU without prices; requests of 2 s every 4 s.
 put_fixed() {
   cat >s.json <<END
