@@ -429,6 +429,29 @@ static enum hr_status add_notes(struct hr_plan *plan, struct hr_error *error) {
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory for the plan");
 }
 
+/* Refuses a choice whose objective is unknown. Unknown objectives are the worst ones, so then it is unknown for all
+   candidates that meet the goals. */
+static enum hr_status require_objective(const struct hr_plan *plan, struct hr_error *error) {
+  const struct hr__goals *goals = &plan->goals;
+  const uint32_t made = hr__evaluator_made(&plan->evaluator, plan->choice.candidate, plan->choice.replications);
+  if (isfinite(plan->choice.objective)) return HR_OK;
+  for (size_t i = 0; i < goals->n_terms; i++) {
+    const struct hr__scoped_metric *metric = &goals->metrics[goals->terms[i]];
+    const struct hr_metric *row = &hr__metric_rows[metric->id];
+    char name[HR__SCOPED_METRIC_BYTES];
+    bool is_known = true;
+    for (uint32_t r = 0; r < made; r++)
+      is_known = is_known && isfinite(hr__runner_values(plan->runner, plan->choice.runner_id, r)[goals->terms[i]]);
+    if (is_known) continue;
+    return hr_fail(error, HR_BAD_INPUT,
+                   "%sthe objective '%s' is unknown for every candidate that meets the goals: their runs have no value "
+                   "of it%s. It is defined as: %s. Minimize another metric",
+                   plan->space.spec->objective[i].metric.place, hr__scoped_metric_name(metric, name),
+                   row->unit == HR_UNIT_DOLLARS ? ", or a price is missing" : "", row->help);
+  }
+  return HR_OK;
+}
+
 /* ---- The whole plan -------------------------------------------------------------------------------- */
 
 static enum hr_status make(struct hr_plan *plan, struct hr_error *error) {
@@ -436,6 +459,7 @@ static enum hr_status make(struct hr_plan *plan, struct hr_error *error) {
   if (status == HR_OK) status = find_screening(plan, error);
   if (status == HR_OK) status = search(plan, error);
   if (status == HR_OK) status = choose(plan, error);
+  if (status == HR_OK && hr_plan_feasible(plan)) status = require_objective(plan, error);
   if (status == HR_OK)
     hr__bounds_bracket(&plan->bounds, hr__space_slice(&plan->space, plan->choice.candidate), &plan->bracket[0],
                        &plan->bracket[1]);

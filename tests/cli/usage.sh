@@ -831,6 +831,16 @@ case_objective_with_wrong_direction() {
   says stdout '-1 x chat.attainment'
 }
 
+# An objective without a value in any run: a request of one token has no time per further token.
+case_unknown_objective() {
+  put_objective '"objective": "chat.tpot_ms.mean"'
+  try 0 plan s.json --brief
+  sed -i 's/"output_tokens": {"mean": 9}/"output_tokens": {"mean": 1}/' s.json
+  try 2 plan s.json --brief
+  matches stderr "s.json:1:[0-9]+: the objective 'chat.tpot_ms.mean' is unknown for every candidate"
+  [ ! -s stdout ] || fail 'a recommendation without an objective'
+}
+
 # put_fixed REPLICAS: a service with a fixed number of replicas of 1 GPU without prices; requests of 2 s every 4 s.
 put_fixed() {
   cat >s.json <<END
