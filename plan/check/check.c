@@ -432,6 +432,12 @@ static enum hr_status note(struct hr_check *check, struct hr_error *error) {
       status = hr_notes_add(&check->notes, "%s: %" PRIu64 " row%s skipped (lenient)", trace->source, trace->n_skipped,
                             trace->n_skipped == 1 ? "" : "s");
   }
+  for (size_t i = 0; i < check->n_cases && status == HR_OK; i++)
+    if (check->cases[i].has_unrated)
+      status = hr_notes_add(&check->notes,
+                            "run '%.200s' has no jobs: its waits, completion times and slowdowns are those of "
+                            "replicas, and are not rated",
+                            check->cases[i].name);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 

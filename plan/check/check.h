@@ -92,7 +92,8 @@ static inline const struct hr__decision_block *hr__decisions_block(const struct 
 struct hr__allowance {
   const struct hr_tolerances *own, *common;
   bool replicated;
-  bool paired; /* the replications have the same seeds as those of the baseline */
+  bool paired;       /* the replications have the same seeds as those of the baseline */
+  bool without_jobs; /* the run has services and no jobs: waits, completion times and slowdowns are those of replicas */
 };
 
 enum hr__tolerance_verdict {
@@ -208,6 +209,7 @@ struct hr__check_case {
   struct hr__check_change *changes;
   size_t n_changes, n_worse; /* n_worse: number of changes that fail the case */
   bool wants_digest, other_digest, other_trace;
+  bool has_unrated; /* times of replicas changed; in runs without jobs they do not fail the case */
   struct hr__check_start start;
   struct hr__check_decisions decisions;
   struct hr_notes causes; /* differences of inputs: trace, scenario, policy, seed, replications and other files */

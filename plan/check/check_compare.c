@@ -52,9 +52,22 @@ bool hr__tolerance_names(const struct hr_tolerance *tolerance, const struct hr_b
   const char *name = tolerance->metric.text, *group = group_in(name);
   size_t length = group ? (size_t)(group - name) - 4 : strlen(name);
   if (strcmp(name, "*") == 0) return broadly;
+  if (metric->of == HR_METRIC_OF_ONE_SERVICE) { /* also as in goals: chat.ttft_ms.p95 */
+    const size_t head = strlen(metric->group);
+    if (strncmp(name, metric->group, head) == 0 && name[head] == '.' &&
+        is_path(name + head + 1, strlen(name + head + 1), metric->path))
+      return true;
+  }
   if (!is_path(name, length, metric->path)) return false;
   if (group) return is_group(group, metric);
   return broadly || metric->of == HR_METRIC_OF_RUN;
+}
+
+/* Whether a name is that of a service, a point and the name of a metric. */
+static bool is_of_service(const char *name) {
+  for (const char *point = strchr(name, '.'); point; point = strchr(point + 1, '.'))
+    if (point > name && hr__metric_find(point + 1, strlen(point + 1)) != HR__N_METRICS) return true;
+  return false;
 }
 
 enum hr_status hr__tolerance_check_names(const struct hr_tolerances *tolerances, struct hr_error *error) {
@@ -64,6 +77,7 @@ enum hr_status hr__tolerance_check_names(const struct hr_tolerances *tolerances,
     const char *group = group_in(metric->text);
     size_t length = group ? (size_t)(group - metric->text) - 4 : strlen(metric->text);
     if (strcmp(metric->text, "*") == 0 || hr__metric_find(metric->text, length) != HR__N_METRICS) continue;
+    if (!group && is_of_service(metric->text)) continue;
     hr__metric_names(group != NULL, names);
     char word[100];
     snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), metric->text);
@@ -121,7 +135,24 @@ static const struct slo_tolerance *find_slo(const struct hr_baseline_metric *met
   return NULL;
 }
 
+/* Whether a metric is one of the times of jobs, which replicas have, too. */
+static bool is_of_jobs(const struct hr_baseline_metric *metric) {
+  static const char *const heads[] = {"wait_s.", "jct_s.", "slowdown."};
+  for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+    if (strncmp(metric->path, heads[i], strlen(heads[i])) == 0) return true;
+  return false;
+}
+
+/* Without jobs, the times of replicas are not rated, except in the profile exact or by a tolerance that names them. */
+static bool is_unrated(const struct hr__allowance *allowance, const struct hr_baseline_metric *metric) {
+  if (!allowance->without_jobs || hr__tolerance_profile(allowance) == HR_PROFILE_EXACT || !is_of_jobs(metric))
+    return false;
+  const struct hr_tolerance *tolerance = find(allowance, metric);
+  return !tolerance || strcmp(tolerance->metric.text, "*") == 0;
+}
+
 bool hr__tolerance_concerns(const struct hr__allowance *allowance, const struct hr_baseline_metric *metric) {
+  if (is_unrated(allowance, metric)) return false;
   return hr__tolerance_profile(allowance) == HR_PROFILE_EXACT || find(allowance, metric) || find_slo(metric);
 }
 
@@ -183,6 +214,7 @@ enum hr__tolerance_verdict hr__tolerance_evaluate(const struct hr__allowance *al
                                                   const struct hr_baseline_metric *now, double *p_value) {
   *p_value = HR__UNKNOWN;
   if (before->value == now->value) return HR__SAME;
+  if (is_unrated(allowance, now)) return HR__ALLOWED;
   const struct hr_tolerance *tolerance = find(allowance, now);
   enum hr_worse worse = direction(allowance, tolerance, now);
   double difference = now->value - before->value, size = fabs(before->value);
@@ -443,6 +475,7 @@ static bool compare_metrics(struct hr__check_case *item, const struct hr__allowa
     enum hr__tolerance_verdict verdict = metric ? hr__tolerance_evaluate(allowance, metric, &now->metrics[i], &p_value)
                                                 : unmatched(allowance, same_program, &now->metrics[i]);
     if (verdict != HR__SAME) complete = add_change(item, metric, &now->metrics[i], verdict, p_value);
+    if (verdict != HR__SAME) item->has_unrated |= is_unrated(allowance, &now->metrics[i]);
   }
   from = 0;
   for (size_t i = 0; i < before->n_metrics && complete; i++)
@@ -575,9 +608,10 @@ static enum hr_status compare(const struct hr_check_config *config, struct hr__c
     item->verdict = HR__CASE_NEW;
     return HR_OK;
   }
-  const struct hr__allowance allowance = {&item->run->tolerances, &config->suite->tolerances,
-                                          item->now.replications && item->before->replications,
-                                          item->now.seed == item->before->seed};
+  const struct hr__allowance allowance = {
+      &item->run->tolerances, &config->suite->tolerances, item->now.replications && item->before->replications,
+      item->now.seed == item->before->seed,
+      item->scenario->services && results->trace->n_jobs == results->trace->n_added};
   bool same_program = strcmp(config->baseline->version, hr_version()) == 0;
   bool both_single = results->run && !item->before->replications;
   item->wants_digest = hr__tolerance_wants_digest(&allowance);

@@ -164,7 +164,7 @@ static enum hr__tolerance_verdict judge(const struct hr_tolerances *own, const s
                                         const char *path, const char *class_, double before, double now) {
   struct hr_tolerances exact = *common;
   if (exact.profile == HR_PROFILE_UNSPECIFIED) exact.profile = HR_PROFILE_EXACT;
-  const struct hr__allowance allowance = {own, &exact, false, false};
+  const struct hr__allowance allowance = {own, &exact, false, false, false};
   enum hr_metric_of of = class_ ? HR_METRIC_OF_CLASS : HR_METRIC_OF_RUN;
   const struct hr_baseline_metric was = {.path = (char *)path, .group = (char *)class_, .of = of, .value = before};
   struct hr_baseline_metric is = was;
@@ -175,8 +175,9 @@ static enum hr__tolerance_verdict judge(const struct hr_tolerances *own, const s
 
 static void exact_without_tolerance(void) {
   const struct hr_tolerances none = {.profile = HR_PROFILE_EXACT}, slo = {0};
-  const struct hr__allowance allowance = {&none, &none, false, false}, replicated = {&none, &none, true, true},
-                             by_default = {&slo, &slo, false, false};
+  const struct hr__allowance allowance = {&none, &none, false, false, false},
+                             replicated = {&none, &none, true, true, false},
+                             by_default = {&slo, &slo, false, false, false};
   CU_ASSERT_FALSE(hr__tolerance_wants_digest(&by_default));
   CU_ASSERT_TRUE(hr__tolerance_only_worse(&by_default));
   CU_ASSERT_FALSE(hr__tolerance_only_worse(&allowance));
@@ -193,7 +194,7 @@ static void most_specific_tolerance_applies(void) {
                                     tolerance("wait_s.p95 of training", 0, 3, HR_WORSE_UNSPECIFIED)};
   struct hr_tolerance of_run[] = {tolerance("*", 0.2, 0, HR_WORSE_UNSPECIFIED)};
   const struct hr_tolerances common = {.at = of_suite, .count = 3}, own = {.at = of_run, .count = 1}, none = {0};
-  const struct hr__allowance allowance = {&none, &common, false, false};
+  const struct hr__allowance allowance = {&none, &common, false, false, false};
   CU_ASSERT_FALSE(hr__tolerance_wants_digest(&allowance));
   /* The tolerance "*" of the run precedes the tolerance "*" of the suite. */
   CU_ASSERT_EQUAL(judge(&none, &common, "queue.mean", NULL, 100, 150), HR__ALLOWED);
@@ -241,7 +242,7 @@ static double chance(bool paired, enum hr_worse worse, double *before, double *n
   struct hr_tolerance own[] = {tolerance("wait_s.mean", 0.5, 0, worse)};
   const struct hr_tolerances tolerances = {.at = own, .count = worse != HR_WORSE_UNSPECIFIED},
                              none = {.profile = HR_PROFILE_EXACT};
-  const struct hr__allowance allowance = {&tolerances, &none, true, paired};
+  const struct hr__allowance allowance = {&tolerances, &none, true, paired, false};
   struct hr_baseline_metric was = {.path = (char *)"wait_s.mean", .samples = before, .n_samples = 4}, is = was;
   is.samples = now;
   for (uint32_t r = 0; r < 4; r++) {
@@ -306,8 +307,45 @@ static void unknown_metrics_are_rejected(void) {
   CU_ASSERT_EQUAL(hr__tolerance_check_names(&tolerances, &error), HR_OK);
 }
 
-TEST_MAIN("plan: parts of a check", TEST(starts_round_trip), TEST(damaged_starts_are_rejected),
-          TEST(first_different_decision_is_found), TEST(runs_of_different_length), TEST(exact_without_tolerance),
-          TEST(most_specific_tolerance_applies), TEST(larger_of_relative_and_absolute_bound),
-          TEST(directions_of_regressions), TEST(significance_of_replications), TEST(text_of_changes),
-          TEST(unknown_metrics_are_rejected))
+/* "chat.ttft_ms.p95" is a metric of the service 'chat', as in goals. */
+static void tolerances_of_services(void) {
+  struct hr_error error = {0};
+  struct hr_tolerance rule[] = {tolerance("chat.ttft_ms.p95", 5, 0, HR_WORSE_UNSPECIFIED)};
+  struct hr_tolerances tolerances = {.at = rule, .count = 1};
+  char path[] = "ttft_ms.p95", chat[] = "chat", cha[] = "cha";
+  struct hr_baseline_metric metric = {.path = path, .of = HR_METRIC_OF_ONE_SERVICE, .group = chat};
+  CU_ASSERT_EQUAL(hr__tolerance_check_names(&tolerances, &error), HR_OK);
+  CU_ASSERT_TRUE(hr__tolerance_names(&rule[0], &metric, false));
+  metric.group = cha;
+  CU_ASSERT_FALSE(hr__tolerance_names(&rule[0], &metric, true));
+  rule[0] = tolerance("chat.ttft_ms.p96", 5, 0, HR_WORSE_UNSPECIFIED);
+  CU_ASSERT_EQUAL(hr__tolerance_check_names(&tolerances, &error), HR_BAD_INPUT);
+}
+
+/* Without jobs, longer lives of replicas are no regression, unless a tolerance names them or all metrics must be equal.
+ */
+static void replicas_are_not_jobs(void) {
+  static char paths[][12] = {"jct_s.mean", "wait_s.p95", "jct_s.p95"};
+  const struct hr_tolerances none = {0}, exact = {.profile = HR_PROFILE_EXACT};
+  for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+    struct hr_tolerance rule[] = {tolerance(paths[i], 0.01, 0, HR_WORSE_UNSPECIFIED)};
+    const struct hr_tolerances named = {.at = rule, .count = 1};
+    const struct hr_baseline_metric before = {.path = paths[i], .value = 1000}, now = {.path = paths[i], .value = 2000};
+    double p_value;
+    struct hr__allowance allowance = {.own = &none, .common = &none};
+    CU_ASSERT_EQUAL(hr__tolerance_evaluate(&allowance, &before, &now, &p_value), HR__WORSE);
+    allowance.without_jobs = true;
+    CU_ASSERT_EQUAL(hr__tolerance_evaluate(&allowance, &before, &now, &p_value), HR__ALLOWED);
+    CU_ASSERT_FALSE(hr__tolerance_concerns(&allowance, &now));
+    allowance.own = &named;
+    CU_ASSERT_EQUAL(hr__tolerance_evaluate(&allowance, &before, &now, &p_value), HR__WORSE);
+    allowance.own = &exact;
+    CU_ASSERT_EQUAL(hr__tolerance_evaluate(&allowance, &before, &now, &p_value), HR__WORSE);
+  }
+}
+
+TEST_MAIN("plan: parts of a check", TEST(tolerances_of_services), TEST(replicas_are_not_jobs), TEST(starts_round_trip),
+          TEST(damaged_starts_are_rejected), TEST(first_different_decision_is_found), TEST(runs_of_different_length),
+          TEST(exact_without_tolerance), TEST(most_specific_tolerance_applies),
+          TEST(larger_of_relative_and_absolute_bound), TEST(directions_of_regressions),
+          TEST(significance_of_replications), TEST(text_of_changes), TEST(unknown_metrics_are_rejected))
