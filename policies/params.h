@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-/* A table of parameters, and whose it is: "policy", "queue". */
+/* A table of parameters, and its owner: "policy", "queue". */
 struct hr__params_of {
   const char *kind, *name;
   const struct hr_param *params; /* terminated by a NULL key; may be NULL */

@@ -429,7 +429,7 @@ static enum hr_status add_notes(struct hr_plan *plan, struct hr_error *error) {
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory for the plan");
 }
 
-/* Refuses a choice whose objective is unknown. Unknown objectives are the worst ones, so then it is unknown for all
+/* Refuses a choice with an unknown objective. Unknown objectives are the worst ones, so then it is unknown for all
    candidates that meet the goals. */
 static enum hr_status require_objective(const struct hr_plan *plan, struct hr_error *error) {
   const struct hr__goals *goals = &plan->goals;

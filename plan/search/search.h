@@ -188,8 +188,8 @@ static inline void hr__evaluator_objectives(const struct hr__evaluator *evaluato
 /* Whether a goal is a maximum of the cost of capacity, in dollars. */
 bool hr__goal_is_of_cost(const struct hr__goals *goals, const struct hr__goal *goal);
 
-/* Returns the first pool whose nodes have no price although the plan varies their number, or the first pool if none has
-   a price; the cost of this scenario is then unknown. HR_NONE: there is no such pool. Nodes that exist under all
+/* Returns the first pool with nodes without a price although the plan varies their number, or the first pool if none
+   has a price; the cost of this scenario is then unknown. HR_NONE: there is no such pool. Nodes that exist under all
    candidates do not change the choice, so their price may be missing. */
 uint32_t hr__space_unpriced_pool(const struct hr__space *space, const struct hr_scenario *scenario);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tells replicas of inference services from the jobs of the trace. */
+/* Distinguishes replicas of inference services from jobs of the trace. */
 
 #ifndef HR_POLICIES_KIT_REPLICA_JOB_H
 #define HR_POLICIES_KIT_REPLICA_JOB_H

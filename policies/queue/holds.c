@@ -377,7 +377,8 @@ static bool keep_slices(struct hr__queue *queue, struct hr_placement *placement)
   return true;
 }
 
-/* hr__holds_try for a job whose placement is not near its data. Sets `*is_free` if the job may start elsewhere. */
+/* The case of hr__holds_try that the placement of a job is not near its data. Sets `*is_free` if the job may start
+ * elsewhere. */
 static enum hr__hold try_near(struct hr__queue *queue, hr_job job, uint32_t set, int64_t now_us, int64_t limit_us,
                               struct hr_placement *placement, bool *is_free) {
   uint32_t number = kind_of(queue, job, owner_of(queue, job, now_us), set, limit_us);

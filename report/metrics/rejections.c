@@ -59,7 +59,7 @@ bool hr_rejections_are_many(const struct hr_rejections *rejections) {
 
 /* ---- GPU types that no pool has --------------------------------------------------------------------- */
 
-/* What is known about a list of GPU types of which no pool has any type. */
+/* What is known about a list of GPU types that no pool has. */
 enum verdict {
   NO_MATCH,    /* nothing is similar */
   IS_A_TYPE,   /* the catalogue has the type */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * MIG in a draft: jobs that request MIG instances run in pools whose GPUs are partitioned, and only these jobs do. So a
+ * MIG in a draft: jobs that request MIG instances run in pools of partitioned GPUs, and only these jobs do. So a
  * pool of GPUs with MIG becomes a MIG pool if all its jobs request instances; else it is divided into two pools, by the
  * GPU time of the jobs. Instances are created on demand, so no layout must be known.
  */

@@ -208,8 +208,8 @@ static double longest_of(struct hr__slo_demand demand, double size) {
   return demand.output * (1 + demand.output_cv * (harmonic - 1));
 }
 
-/* Engines whose replica runs one batch after another. A batch has the requests that arrived during the previous one; a
-   request that finds all replicas busy waits for the end of a batch, at most its whole time. */
+/* Engines with replicas that run one batch after another. A batch has the requests that arrived during the previous
+   one; a request that finds all replicas busy waits for the end of a batch, at most its whole time. */
 static bool whole_batches_meet(const struct hr_service *spec, struct hr__slo_demand all, uint32_t c) {
   const double slots = slots_of(spec, all), missed = missed_of(spec), rate = all.rate / c;
   double size = 1, batch_s = 0, alone_s = 0;

@@ -105,7 +105,7 @@ static void run_most_pods(struct hr__cluster_case *self) {
   run_counted(self, "pod_counts", HR__CA_MOST_PODS);
 }
 
-/* A filter that keeps the options whose names contain `text`. */
+/* A filter that keeps the options with names that contain `text`. */
 struct substring {
   const cJSON *options;
   const char *text;

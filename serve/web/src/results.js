@@ -15,7 +15,7 @@ const JOB_METRICS = [
   ['Completed jobs', (r) => r.jobs?.completed, count],
   ['Rejected jobs', (r) => r.jobs?.rejected, count],
 ];
-// A cost that is unknown is a text; without any price, there is no cost.
+// An unknown cost is a text; without prices, there is no cost.
 const costOf = (key) => (r) => (r.cost && isUnpriced(r) ? 'no price' : r.cost?.[key]);
 const METRICS = [
   ['Use of the GPUs', (r) => r.utilization?.submit_window, share],
