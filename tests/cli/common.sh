@@ -29,6 +29,11 @@ try() {
   [ "$code" -eq "$expected" ] || fail "exit code $code, not $expected: headroom $*"
 }
 
+# Whether the program was built with a sanitizer: it handles signals itself and needs much more memory and time.
+has_sanitizer() {
+  grep -qE '__(asan|tsan)_init' "$headroom"
+}
+
 # says FILE TEXT: a line of the file contains the text. matches FILE REGEX: a line matches.
 says() {
   grep -qF -- "$2" "$1" || fail "$1 does not say: $2"
