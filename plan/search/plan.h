@@ -49,16 +49,29 @@ struct hr__tested_mix {
   uint32_t candidate;
   struct hr__held planned; /* in the environment of the scenario */
   struct hr__held *held;   /* [n_conditions] */
-  uint32_t n_held;         /* number of conditions under which all goals are met */
-  uint32_t n_served;       /* number of conditions under which all goals that are not in dollars are met */
+  uint32_t n_held;         /* number of conditions under which all goals are met by the mean or median of the runs */
+  uint32_t n_served;       /* the same without the goals in dollars */
+  uint32_t n_met;          /* number of conditions with hr__held_meets */
+  uint32_t n_over_dollars; /* number of conditions with hr__held_is_over_dollars */
 };
+
+/* Whether the mix meets all goals, and no run misses one that is not in dollars. */
+static inline bool hr__held_meets(const struct hr__held *held) {
+  return held->serves && held->missed == 0 && held->violation == 0;
+}
+
+/* Whether the mix misses a goal in dollars, and no run misses another goal. */
+static inline bool hr__held_is_over_dollars(const struct hr__held *held) {
+  return held->serves && held->missed == 0 && held->violation > 0;
+}
 
 /* A pool or a group of pools that is paid for whether it is used or not, and how much of its cost is wasted if less is
    needed. The cost is compared with that of the same mix with less of this capacity. */
 struct hr__commitment {
   uint32_t axis;
   double gpus, monthly_usd;
-  uint32_t months; /* of the commitment; 0: unknown */
+  uint32_t months;  /* of the commitment; 0: unknown */
+  bool is_smallest; /* the variable has no smaller value, so nothing can be compared */
   struct hr__regret {
     bool known;
     double gpus; /* the capacity that would be best */
@@ -66,7 +79,7 @@ struct hr__commitment {
   } demand_falls, prices_fall;
 };
 
-enum { HR__MAX_CONDITIONS = 32, HR__MAX_TESTED = 8, HR__MAX_PRINTED_MIXES = 4 };
+enum { HR__MAX_CONDITIONS = 32, HR__MAX_TESTED = 8, HR__MAX_PRINTED_MIXES = 3 };
 
 struct hr__robustness {
   struct hr__condition conditions[HR__MAX_CONDITIONS];
@@ -89,9 +102,13 @@ enum hr_status hr__plan_robustness(struct hr_plan *plan, struct hr_error *error)
 void hr__robustness_conclude(struct hr_plan *plan);
 void hr__robustness_finish(struct hr__robustness *robustness); /* accepts a zeroed structure */
 
-/* Lists the mixes that are printed: the choice, and those that serve their jobs under more conditions than every better
-   one. Returns their number. */
-uint32_t hr__robustness_shown(const struct hr__robustness *robustness, uint32_t shown[HR__MAX_PRINTED_MIXES]);
+/* Lists the mixes that are printed: the choice, the cheapest mix that meets all goals under more conditions, and the
+   mix that does so under the most. Of mixes whose objective is within `zone` of that of the choice, the one that meets
+   them under the most conditions counts as the cheapest. If no mix meets all goals under more conditions, the mix that
+   meets the goals that are not in dollars under the most is listed, if it is better than the choice. Returns the number
+   of listed mixes. */
+uint32_t hr__robustness_shown(const struct hr__robustness *robustness, double zone,
+                              uint32_t shown[HR__MAX_PRINTED_MIXES]);
 
 /* Whether the condition is one of the spot market. */
 static inline bool hr__condition_is_of_spot(const struct hr__condition *condition) {

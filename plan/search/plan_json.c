@@ -227,6 +227,8 @@ static void put_tested_mix(struct plan_json_writer *writer, cJSON *list, const s
   hr__json_bool(json, inner, "feasible", mix->planned.violation == 0);
   hr__json_count(json, inner, "holds", mix->n_held);
   hr__json_count(json, inner, "serves", mix->n_served);
+  hr__json_count(json, inner, "meets_all", mix->n_met);
+  hr__json_count(json, inner, "over_dollars", mix->n_over_dollars);
   put_spread(json, inner, &mix->planned);
   cJSON *results = hr__json_array(json, inner, "results");
   for (uint32_t i = 0; i < robustness->n_conditions; i++) {
@@ -260,6 +262,7 @@ static void put_commitments(struct plan_json_writer *writer, cJSON *object) {
     hr__json_number(json, inner, "gpus", commitment->gpus);
     hr__json_number(json, inner, "monthly_usd", commitment->monthly_usd);
     hr__json_number_if(json, inner, "months", commitment->months > 0, commitment->months);
+    hr__json_bool(json, inner, "has_smaller_value", !commitment->is_smallest);
     put_regret(json, inner, "at_risk_if_demand_falls", &commitment->demand_falls);
     put_regret(json, inner, "at_risk_if_prices_fall", &commitment->prices_fall);
   }

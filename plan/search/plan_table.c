@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_WIDTH = 24, COST_WIDTH = 20, CELL_WIDTH = 17, BOUND_WIDTH = 46, MAX_PARETO = 10 };
+enum { NAME_WIDTH = 24, COST_WIDTH = 25, CELL_WIDTH = 15, BOUND_WIDTH = 46, MAX_PARETO = 10 };
 
 static void put_title(struct hr__plan_page *page, const char *title) {
   fprintf(page->console.out, "\n%s%s%s\n", hr__bold(&page->console), title, hr__plain(&page->console));
@@ -203,27 +203,31 @@ static void put_detail_line(struct hr__plan_page *page, const char *words) {
   free(fitted);
 }
 
-/* Writes a metric with half the width of its interval to a buffer and returns the buffer. Omits the width if there is
-   no interval. */
+/* Writes a metric with its interval, unless this is narrower than the printed precision, to a buffer and returns the
+   buffer. */
 static const char *margin_text(const struct hr__plan_page *page, const struct hr__option *option, size_t metric,
                                char *text, size_t size) {
   const struct hr__interval *interval = &option->metrics[metric];
-  char number[2][HR__METRIC_BYTES];
-  enum hr_unit unit = hr__plan_page_unit(page, metric);
-  hr__metric_text(unit, hr__interval_centre(interval), number[0]);
   double half = (interval->high - interval->low) / 2;
-  if (isnan(half) || half <= 1e-6 * fabs(hr__interval_centre(interval)))
-    snprintf(text, size, "%s", number[0]);
-  else
-    snprintf(text, size, "%s \u00b1%s", number[0], hr__metric_text(unit, half, number[1]));
+  if (!isnan(half) && half > 1e-6 * fabs(hr__interval_centre(interval)))
+    return interval_text(page, option, metric, text, size);
+  hr__metric_text(hr__plan_page_unit(page, metric), hr__interval_centre(interval), text);
   return text;
+}
+
+/* Prints the first two columns of an option. If they do not fit, the name has its own line. */
+static void put_name_and_cost(struct hr__plan_page *page, const char *name, const char *cost) {
+  size_t taken = hr__width_of(name, strlen(name)), width = NAME_WIDTH + COST_WIDTH;
+  bool fits = taken == 0 || taken + 1 + hr__width_of(cost, strlen(cost)) <= width;
+  fprintf(page->console.out, fits ? "  %s" : "  %s\n  ", name);
+  hr__plan_page_put_right(page, cost, fits ? width - taken : width);
 }
 
 /* Prints name, cost, wait, and whether the goals are met. `with_mix`: prints the option's variables too. If `name` is
    empty and the variables are short enough, they are printed in its place, otherwise on a separate line. */
 static void put_option(struct hr__plan_page *page, const char *name, const struct hr__option *option, bool with_mix) {
   const struct hr_plan *plan = page->plan;
-  char cost[2 * HR__METRIC_BYTES], wait[HR__METRIC_BYTES];
+  char cost[3 * HR__METRIC_BYTES + 8], wait[HR__METRIC_BYTES];
   if (hr__plan_is_unpriced(plan, option->runner_id))
     snprintf(cost, sizeof cost, "no price");
   else
@@ -233,8 +237,7 @@ static void put_option(struct hr__plan_page *page, const char *name, const struc
   char *words = with_mix ? choice_text(page, option) : NULL;
   bool in_row = words && !name[0] && strlen(words) < NAME_WIDTH;
   if (words && !name[0] && !in_row) put_detail_line(page, words);
-  fprintf(page->console.out, "  %-*s", NAME_WIDTH, in_row ? words : name);
-  hr__plan_page_put_right(page, cost, COST_WIDTH);
+  put_name_and_cost(page, in_row ? words : name, cost);
   hr__plan_page_put_right(page, wait, CELL_WIDTH);
   fprintf(page->console.out, "  %s\n", option->violation == 0 ? "meets goals" : "misses goals");
   if (words && name[0]) put_detail_line(page, words);
@@ -393,6 +396,11 @@ static void put_confidence(struct hr__plan_page *page) {
     hr__put_field(&page->console, "certainty", "none of the candidates that were run meets the goals");
   else if (!plan->evaluator.random)
     hr__put_field(&page->console, "certainty", "deterministic: the best of the candidates that were run");
+  else if (plan->choice.replications == 1)
+    hr__put_field(&page->console, "certainty", "the best of the finalists; one run of this plan%s",
+                  hr__runner_is_random(plan->runner, plan->choice.runner_id)
+                      ? ", so no probability is known"
+                      : ", as nothing in it is random, so no probability is estimated");
   else
     hr__put_field(&page->console, "certainty",
                   "the best of the finalists, or within %s of it, with probability %.3f over %s (%" PRIu32

@@ -151,13 +151,15 @@ static enum hr_status run_mixes(struct hr_plan *plan, uint32_t first, struct hr_
 static void evaluate_mix(const struct hr_plan *plan, struct hr__tested_mix *mix, uint32_t count) {
   const struct hr__robustness *self = &plan->robustness;
   mix->planned = evaluate(plan, &plan->evaluator, mix->candidate, planned_replications(plan));
-  mix->n_held = mix->n_served = 0;
+  mix->n_held = mix->n_served = mix->n_met = mix->n_over_dollars = 0;
   for (uint32_t k = 0; k < self->n_conditions; k++) {
     mix->held[k] = is_unaffected(plan, k, mix->candidate)
                        ? mix->planned
                        : evaluate(plan, self->conditions[k].within, mix->candidate, count);
     mix->n_held += mix->held[k].violation == 0;
     mix->n_served += mix->held[k].serves;
+    mix->n_met += hr__held_meets(&mix->held[k]);
+    mix->n_over_dollars += hr__held_is_over_dollars(&mix->held[k]);
   }
 }
 
@@ -298,7 +300,7 @@ static enum hr_status regret(struct hr_plan *plan, const struct hr__condition *c
   enum hr_status status = hr__evaluator_run(condition->within, batch, PARTS + 1, replications, error);
   if (status != HR_OK) return status;
   struct hr__evaluation own = hr__evaluator_evaluate(condition->within, batch[PARTS], replications);
-  *regret = (struct hr__regret){.known = own.violation == 0, .gpus = commitment->gpus};
+  *regret = (struct hr__regret){.known = own.violation == 0 && !commitment->is_smallest, .gpus = commitment->gpus};
   for (uint32_t part = 0; part < PARTS && regret->known; part++) {
     struct hr__evaluation less = hr__evaluator_evaluate(condition->within, batch[part], replications);
     if (less.violation > 0 || own.cost - less.cost <= regret->usd) continue;
@@ -320,6 +322,7 @@ static enum hr_status test_commitment(struct hr_plan *plan, uint32_t capacity, s
   *commitment = (struct hr__commitment){.axis = axis,
                                         .gpus = gpus,
                                         .monthly_usd = usd_h * gpus * 730,
+                                        .is_smallest = point.level[axis] == 0,
                                         .months = months_of(scenario, &plan->space.spec->variables[axis])};
   enum hr_status status = HR_OK;
   for (uint32_t k = 0; k < self->n_conditions && status == HR_OK; k++) {
@@ -365,12 +368,47 @@ void hr__robustness_conclude(struct hr_plan *plan) {
   sort_mixes(self);
 }
 
-uint32_t hr__robustness_shown(const struct hr__robustness *robustness, uint32_t shown[HR__MAX_PRINTED_MIXES]) {
-  uint32_t count = 0, most = 0;
-  for (uint32_t i = 0; i < robustness->n_mixes && count < HR__MAX_PRINTED_MIXES; i++) {
-    if (count > 0 && robustness->mixes[i].n_served <= most) continue;
-    most = robustness->mixes[i].n_served;
-    shown[count++] = i;
+/* Whether a mix meets all goals under more conditions than another one or, if under equally many, is over a goal in
+   dollars only under more conditions. */
+static bool holds_more(const struct hr__tested_mix *a, const struct hr__tested_mix *b) {
+  return a->n_met != b->n_met ? a->n_met > b->n_met : a->n_over_dollars > b->n_over_dollars;
+}
+
+/* The cheapest mix that meets all goals under more conditions than the choice; 0: none. */
+static uint32_t cheapest_safer(const struct hr__robustness *robustness, double zone) {
+  const struct hr__tested_mix *mixes = robustness->mixes;
+  uint32_t found = 0;
+  for (uint32_t i = 1; i < robustness->n_mixes; i++) {
+    if (mixes[i].n_met <= mixes[0].n_met) continue;
+    bool costs_the_same = mixes[i].planned.objective - mixes[0].planned.objective <= zone;
+    if (found == 0 || (costs_the_same && holds_more(&mixes[i], &mixes[found]))) found = i;
   }
+  return found;
+}
+
+/* The mix that meets all goals under the most conditions. */
+static uint32_t safest(const struct hr__robustness *robustness) {
+  uint32_t found = 0;
+  for (uint32_t i = 1; i < robustness->n_mixes; i++)
+    if (holds_more(&robustness->mixes[i], &robustness->mixes[found])) found = i;
+  return found;
+}
+
+/* The mix that meets the goals that are not in dollars under the most conditions. */
+static uint32_t safest_at_any_cost(const struct hr__robustness *robustness) {
+  const struct hr__tested_mix *mixes = robustness->mixes;
+  uint32_t found = 0;
+  for (uint32_t i = 1; i < robustness->n_mixes; i++)
+    if (mixes[i].n_met + mixes[i].n_over_dollars > mixes[found].n_met + mixes[found].n_over_dollars) found = i;
+  return found;
+}
+
+uint32_t hr__robustness_shown(const struct hr__robustness *robustness, double zone,
+                              uint32_t shown[HR__MAX_PRINTED_MIXES]) {
+  uint32_t cheapest = cheapest_safer(robustness, zone), count = 0;
+  uint32_t last = cheapest ? safest(robustness) : safest_at_any_cost(robustness);
+  if (robustness->n_mixes > 0) shown[count++] = 0;
+  if (cheapest) shown[count++] = cheapest;
+  if (last && last != cheapest) shown[count++] = last;
   return count;
 }

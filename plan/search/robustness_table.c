@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { HOLDS_WIDTH = 28, CONDITION_WIDTH = 13, FORECAST_DAYS = 42, HELD_BYTES = HR__METRIC_BYTES + 45 };
-static const char *const letters[HR__MAX_PRINTED_MIXES] = {"this plan", "B", "C", "D"};
+static const char *const letters[HR__MAX_PRINTED_MIXES] = {"this plan", "B", "C"};
 
 /* Writes the objective, or a difference of objectives, to a buffer of HR__METRIC_BYTES bytes. */
 static const char *objective_text(const struct hr__plan_page *page, double value, bool difference, char *buffer) {
@@ -63,8 +63,8 @@ static void put_dependence(struct hr__plan_page *page) {
       if (strcmp(group_name(&robustness->conditions[k]), group) != 0) continue;
       if (k < i) break;
       size++;
-      missed += mix->held[k].violation > 0;
-      if (mix->held[k].violation > 0 && !example) example = robustness->conditions[k].name;
+      missed += !hr__held_meets(&mix->held[k]);
+      if (!hr__held_meets(&mix->held[k]) && !example) example = robustness->conditions[k].name;
     }
     if (!missed) continue;
     hr__put_field(&page->console, label, "%s: misses a goal under %" PRIu32 " of %" PRIu32 " condition%s (%s%s)", group,
@@ -76,24 +76,51 @@ static void put_dependence(struct hr__plan_page *page) {
                   robustness->n_conditions);
 }
 
-/* Prints the mixes that serve their jobs under more conditions, and what they cost more. */
-static void put_safer(struct hr__plan_page *page) {
+/* Whether a mix costs as much as the choice: the difference is within the indifference zone. */
+static bool costs_the_same(const struct hr__plan_page *page, const struct hr__tested_mix *mix) {
+  double difference = mix->planned.objective - page->plan->robustness.mixes[0].planned.objective;
+  return fabs(difference) <= page->plan->selection.zone;
+}
+
+/* Writes what a mix costs more than the choice. `text` has 2 * HR__METRIC_BYTES bytes. */
+static void write_more(const struct hr__plan_page *page, const struct hr__tested_mix *mix, char *text) {
+  const struct hr__tested_mix *own = &page->plan->robustness.mixes[0];
+  double difference = mix->planned.objective - own->planned.objective;
+  char more[HR__METRIC_BYTES];
+  if (fabs(difference) <= 1e-4 * fabs(own->planned.objective))
+    snprintf(text, 2 * HR__METRIC_BYTES, "at the same cost");
+  else
+    snprintf(text, 2 * HR__METRIC_BYTES, "%s%s%s", objective_text(page, difference, true, more),
+             hr__plan_page_per_month(page), costs_the_same(page, mix) ? " (within indifference)" : "");
+}
+
+/* Prints a mix that meets the goals under more conditions, and what it costs more. */
+static void put_safer_mix(struct hr__plan_page *page, const char *label, const struct hr__tested_mix *mix) {
   const struct hr__robustness *robustness = &page->plan->robustness;
   const struct hr__tested_mix *own = &robustness->mixes[0];
-  uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, shown);
+  char more[2 * HR__METRIC_BYTES], over[80] = "", own_over[80] = "", *words = mix_text(page, mix->candidate);
+  if (!words) return;
+  write_more(page, mix, more);
+  if (mix->n_over_dollars > 0)
+    snprintf(over, sizeof over, "; over the goal in dollars in %" PRIu32 " more", mix->n_over_dollars);
+  if (own->n_over_dollars > 0) snprintf(own_over, sizeof own_over, " and %" PRIu32, own->n_over_dollars);
+  hr__put_field(&page->console, label,
+                "%s%s: meets all goals under %" PRIu32 " of %" PRIu32 " conditions%s (this plan: %" PRIu32 "%s): %s",
+                more, mix->planned.violation > 0 ? " (over the goal in dollars)" : "", mix->n_met,
+                robustness->n_conditions, over, own->n_met, own_over, words);
+  free(words);
+}
+
+/* Prints the safer mixes; `same_cost` selects those that cost as much as the choice, or the others. */
+static void put_safer(struct hr__plan_page *page, bool same_cost) {
+  const struct hr__robustness *robustness = &page->plan->robustness;
+  uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, page->plan->selection.zone, shown);
+  const char *label = "safer";
   for (uint32_t i = 1; i < count; i++) {
     const struct hr__tested_mix *mix = &robustness->mixes[shown[i]];
-    char more[HR__METRIC_BYTES], *words = mix_text(page, mix->candidate);
-    if (!words) return;
-    double difference = mix->planned.objective - own->planned.objective;
-    bool is_same = fabs(difference) <= 1e-4 * fabs(own->planned.objective);
-    objective_text(page, difference, true, more);
-    hr__put_field(&page->console, i == 1 ? "safer" : "",
-                  "%s%s%s: serves under %" PRIu32 " of %" PRIu32 " conditions (this plan: %" PRIu32 "): %s",
-                  is_same ? "at the same cost" : more, is_same ? "" : hr__plan_page_per_month(page),
-                  mix->planned.violation > 0 ? " (over the goal in dollars)" : "", mix->n_served,
-                  robustness->n_conditions, own->n_served, words);
-    free(words);
+    if (costs_the_same(page, mix) != same_cost) continue;
+    put_safer_mix(page, label, mix);
+    label = "";
   }
 }
 
@@ -106,7 +133,11 @@ static void put_commitment(struct hr__plan_page *page, const struct hr__commitme
   hr__metric_text(HR_UNIT_DOLLARS, commitment->monthly_usd * (months ? months : 1), committed);
   hr__metric_text(HR_UNIT_DOLLARS, regret->usd, month);
   hr__metric_text(HR_UNIT_DOLLARS, regret->usd * months, sum);
-  if (regret->known && regret->usd > 0 && months)
+  if (commitment->is_smallest)
+    hr__put_field(&page->console, "at risk",
+                  "%s for %s%s, if demand falls by 25 %%: not tested: the variable has no smaller value", committed,
+                  name, months ? "" : " a month");
+  else if (regret->known && regret->usd > 0 && months)
     hr__put_field(&page->console, "at risk",
                   "%s of %s committed to %s for %" PRIu32 " months, if demand falls by 25 %% "
                   "(%s a month more than with %.0f GPUs)",
@@ -123,8 +154,9 @@ static void put_commitment(struct hr__plan_page *page, const struct hr__commitme
 void hr__plan_page_put_certainty(struct hr__plan_page *page) {
   const struct hr__robustness *robustness = &page->plan->robustness;
   if (robustness->n_conditions == 0) return;
+  put_safer(page, true);
   put_dependence(page);
-  put_safer(page);
+  put_safer(page, false);
   for (uint32_t i = 0; i < robustness->n_commitments; i++) put_commitment(page, &robustness->commitments[i]);
   if (!hr__plan_has_services_only(page->plan)) fputc('\n', page->console.out);
 }
@@ -148,7 +180,8 @@ static const char *held_text(const struct hr__plan_page *page, const struct hr__
 /* The width of a column: that of the widest cell. */
 static uint32_t cell_width(const struct hr__plan_page *page) {
   const struct hr__robustness *robustness = &page->plan->robustness;
-  uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, shown), width = CONDITION_WIDTH;
+  uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, page->plan->selection.zone, shown),
+                                         width = CONDITION_WIDTH;
   char text[HELD_BYTES];
   for (uint32_t i = 0; i < count; i++)
     for (uint32_t k = 0; k <= robustness->n_conditions; k++) {
@@ -169,7 +202,7 @@ static int name_width(uint32_t count, uint32_t width) {
 /* Prints a row of the table of conditions: the mixes as planned or, with a condition, under it. */
 static bool put_condition(struct hr__plan_page *page, uint32_t width, const char *name, const uint32_t *condition) {
   const struct hr__robustness *robustness = &page->plan->robustness;
-  uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, shown);
+  uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, page->plan->selection.zone, shown);
   char text[HELD_BYTES], *fitted = hr__fitted(&page->console, name, (size_t)name_width(count, width) - 3, false);
   bool starred = false;
   fprintf(page->console.out, "  %-*s", name_width(count, width) - 2, fitted ? fitted : "");
@@ -207,7 +240,7 @@ static void count_cell(const struct hr__held *held, const char *mix, const char 
 /* Prints on how many runs the cells are based, and how much these runs differ. */
 static void put_cells(struct hr__plan_page *page) {
   const struct hr__robustness *robustness = &page->plan->robustness;
-  uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, shown);
+  uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, page->plan->selection.zone, shown);
   struct cells cells = {0};
   char number[HR__NUMBER_BYTES], to[30] = "";
   for (uint32_t i = 0; i < count; i++) {
@@ -228,7 +261,7 @@ static void put_cells(struct hr__plan_page *page) {
 /* Prints a table with a column for each mix. */
 void hr__plan_page_put_conditions(struct hr__plan_page *page) {
   const struct hr__robustness *robustness = &page->plan->robustness;
-  uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, shown);
+  uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, page->plan->selection.zone, shown);
   if (robustness->n_conditions == 0) return;
   const uint32_t width = cell_width(page);
   fprintf(page->console.out, "\n%s%-*s", hr__bold(&page->console), name_width(count, width), "Holds under");

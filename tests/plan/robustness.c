@@ -100,7 +100,7 @@ static void plan_that_needs_spot(void) {
   struct hr_scenario *scenario = planned_scenario(spot_or_on_demand);
   struct hr_plan *plan = tested(scenario, trace);
   const struct hr__robustness *robustness = &plan->robustness;
-  uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, shown);
+  uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, plan->selection.zone, shown);
   CU_ASSERT(level_of(plan, 0, 0) == 1 && level_of(plan, 0, 1) == 0);
   CU_ASSERT(held(plan, 0, "no spot capacity")->violation > 0);
   CU_ASSERT(held(plan, 0, "spot 50 % of the time")->violation > 0);
@@ -115,10 +115,79 @@ static void plan_that_needs_spot(void) {
   CU_ASSERT(held(plan, safe, "spot 50 % of the time")->violation == 0);
   expect(held(plan, safe, "no spot capacity")->cost, 4 * robustness->mixes[0].planned.cost);
   for (uint32_t i = 1; i < count; i++)
-    CU_ASSERT(robustness->mixes[shown[i]].n_served > robustness->mixes[shown[i - 1]].n_served);
+    CU_ASSERT(robustness->mixes[shown[i]].n_met > robustness->mixes[shown[i - 1]].n_met);
   hr_plan_destroy(plan);
   hr_scenario_destroy(scenario);
   hr_trace_destroy(trace);
+}
+
+/* With on-demand capacity, no job waits without spot capacity, but a month costs more than the goal allows. Such a
+   condition does not count as one under which all goals are met. */
+static void dollars_count_as_goals(void) {
+  char text[2000], expected[100];
+  snprintf(text, sizeof text, "%.*s,\"monthly_usd <= 600\"]}}", (int)(strlen(spot_or_on_demand) - strlen("]}}")),
+           spot_or_on_demand);
+  struct hr_trace *trace = hourly(500, 1, 1800);
+  struct hr_scenario *scenario = planned_scenario(text);
+  struct hr_plan *plan = tested(scenario, trace);
+  const struct hr__robustness *robustness = &plan->robustness;
+  uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, plan->selection.zone, shown);
+  CU_ASSERT_FATAL(count >= 2);
+  const struct hr__tested_mix *safe = &robustness->mixes[shown[count - 1]];
+  uint32_t met = 0, over = 0;
+  for (uint32_t k = 0; k < robustness->n_conditions; k++) {
+    if (!safe->held[k].serves || safe->held[k].missed > 0) continue;
+    met += safe->held[k].cost <= 600;
+    over += safe->held[k].cost > 600;
+  }
+  CU_ASSERT(met > 0 && over > 0);
+  CU_ASSERT(safe->n_met == met && safe->n_over_dollars == over);
+  char *words = planned_text(plan);
+  for (char *at = words; *at; at++)
+    if (*at == '\n') *at = ' ';
+  CU_ASSERT_PTR_NULL(strstr(words, "serves under"));
+  snprintf(expected, sizeof expected, "all goals under %u of %u ", met, robustness->n_conditions);
+  CU_ASSERT_PTR_NOT_NULL(strstr(words, expected));
+  free(words);
+  hr_plan_destroy(plan);
+  hr_scenario_destroy(scenario);
+  hr_trace_destroy(trace);
+}
+
+/* The printed mixes: the choice, the cheapest one that meets the goals under more conditions, and the one that does so
+   under the most. */
+static void printed_mixes(void) {
+  struct hr__robustness tested_mixes = {.n_conditions = 9, .n_mixes = 5};
+  struct hr__tested_mix *mixes = tested_mixes.mixes;
+  static const double objectives[] = {100, 100.5, 101, 110, 120};
+  static const uint32_t met[] = {3, 4, 6, 5, 8};
+  uint32_t shown[HR__MAX_PRINTED_MIXES];
+  for (uint32_t i = 0; i < 5; i++)
+    mixes[i] = (struct hr__tested_mix){.planned = {.objective = objectives[i]}, .n_met = met[i]};
+  CU_ASSERT_EQUAL_FATAL(hr__robustness_shown(&tested_mixes, 0, shown), 3);
+  CU_ASSERT(shown[0] == 0 && shown[1] == 1 && shown[2] == 4);
+  /* Mixes 1 and 2 cost as much as the choice, so the one that holds under more conditions is printed. */
+  CU_ASSERT_EQUAL_FATAL(hr__robustness_shown(&tested_mixes, 1, shown), 3);
+  CU_ASSERT(shown[0] == 0 && shown[1] == 2 && shown[2] == 4);
+  /* A mix is not safer because it meets only the goals that are not in dollars, unless no other mix is safer. */
+  mixes[4].n_met = 2;
+  mixes[4].n_over_dollars = 6;
+  CU_ASSERT_EQUAL_FATAL(hr__robustness_shown(&tested_mixes, 1, shown), 2);
+  CU_ASSERT_EQUAL(shown[1], 2);
+  for (uint32_t i = 1; i < 4; i++) mixes[i].n_met = 3;
+  CU_ASSERT_EQUAL_FATAL(hr__robustness_shown(&tested_mixes, 1, shown), 2);
+  CU_ASSERT_EQUAL(shown[1], 4);
+}
+
+/* A cell counts as met only if no run misses a goal. */
+static void split_cells_are_not_met(void) {
+  struct hr__held held_here = {.runs = 4, .serves = true};
+  CU_ASSERT_TRUE(hr__held_meets(&held_here));
+  held_here.missed = 1;
+  CU_ASSERT_FALSE(hr__held_meets(&held_here) || hr__held_is_over_dollars(&held_here));
+  held_here.missed = 0;
+  held_here.violation = 0.1;
+  CU_ASSERT_TRUE(!hr__held_meets(&held_here) && hr__held_is_over_dollars(&held_here));
 }
 
 /* Plausible markets of V100s on AWS: records of V100s by any provider, and the worst band of AWS's advisor. */
@@ -167,6 +236,54 @@ static void commitments_at_risk(void) {
   CU_ASSERT_TRUE(commitment->prices_fall.known);
   CU_ASSERT(fabs(commitment->prices_fall.usd - 0.16 * 4 * 730) < 0.02 * 4 * 730);
   CU_ASSERT_EQUAL(commitment->prices_fall.gpus, 0);
+  hr_plan_destroy(plan);
+  hr_scenario_destroy(scenario);
+  hr_trace_destroy(trace);
+}
+
+/* If a variable has no smaller value than the commitment, nothing is known about what is at risk. */
+static void smallest_commitment_is_not_tested(void) {
+  struct hr_trace *trace = hourly(100, 4, 3600);
+  struct hr_scenario *scenario =
+      planned_scenario("{\"cluster\":{\"pools\":["
+                       "{\"name\":\"r\",\"gpu\":\"V100\",\"nodes\":1,\"gpus_per_node\":1,\"market\":\"reserved\","
+                       "\"usd_per_gpu_hour\":1,\"on_demand_usd_per_gpu_hour\":1.2}]},"
+                       "\"policy\":{\"name\":\"queue\"},"
+                       "\"plan\":{\"variables\":[{\"pool\":\"r\",\"from\":4,\"to\":8,\"step\":1}],"
+                       "\"constraints\":[\"wait_s.max <= 30 min\",\"completed >= 100 %\"]}}");
+  struct hr_plan *plan = tested(scenario, trace);
+  char *text = planned_text(plan);
+  CU_ASSERT_EQUAL(level_of(plan, 0, 0), 4);
+  CU_ASSERT_EQUAL_FATAL(plan->robustness.n_commitments, 1);
+  CU_ASSERT_FALSE(plan->robustness.commitments[0].demand_falls.known);
+  CU_ASSERT_PTR_NULL(strstr(text, "nothing of"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(text, "not tested"));
+  free(text);
+  hr_plan_destroy(plan);
+  hr_scenario_destroy(scenario);
+  hr_trace_destroy(trace);
+}
+
+/* The choice has no random events, but other finalists have. It is run once, and one run supports no probability. */
+static void one_run_has_no_probability(void) {
+  struct hr_trace *trace = hourly(200, 2, 3600);
+  struct hr_scenario *scenario = planned_scenario(
+      "{\"seed\":1,\"cluster\":{\"pools\":["
+      "{\"name\":\"r\",\"gpu\":\"V100\",\"nodes\":1,\"gpus_per_node\":1,\"market\":\"reserved\","
+      "\"usd_per_gpu_hour\":1,\"on_demand_usd_per_gpu_hour\":3},"
+      "{\"name\":\"s\",\"gpu\":\"V100\",\"nodes\":2,\"gpus_per_node\":1,\"market\":\"spot\","
+      "\"provider\":\"aws\",\"usd_per_gpu_hour\":1.05,\"on_demand_usd_per_gpu_hour\":3,\"boot_s\":0,"
+      "\"spot\":{\"model\":\"exponential\",\"rate_per_h\":0.05}}]},"
+      "\"policy\":{\"name\":\"queue\",\"market\":\"spot-first\"},"
+      "\"plan\":{\"variables\":[{\"pool\":\"r\",\"values\":[0,1,2]},{\"pool\":\"s\",\"values\":[0,1,2]}],"
+      "\"constraints\":[\"wait_s.max <= 90 min\"]}}");
+  struct hr_plan *plan = tested(scenario, trace);
+  char *text = planned_text(plan);
+  CU_ASSERT_TRUE(plan->evaluator.random);
+  CU_ASSERT_EQUAL(plan->choice.replications, 1);
+  CU_ASSERT_PTR_NULL(strstr(text, "with probability"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(text, "one run of this plan"));
+  free(text);
   hr_plan_destroy(plan);
   hr_scenario_destroy(scenario);
   hr_trace_destroy(trace);
@@ -302,6 +419,8 @@ static void split_runs_are_stated(void) {
   snprintf(expected, sizeof expected, "%u to %u for each random cell", min, max);
   CU_ASSERT_PTR_NOT_NULL(strstr(text, expected));
   CU_ASSERT_PTR_NOT_NULL(strstr(text, "for each random row"));
+  /* Intervals may be asymmetric, so they are printed from low to high. */
+  CU_ASSERT_PTR_NULL(strstr(text, "\u00b1"));
   free(text);
   hr_plan_destroy(plan);
   hr_scenario_destroy(scenario);
@@ -322,7 +441,7 @@ static void wide_cells_are_aligned(void) {
     row += strcspn(row, "\n") + 1;
     CU_ASSERT_EQUAL(strcspn(row, "\n"), width);
   }
-  CU_ASSERT_PTR_NOT_NULL(strstr(text, " 1/8\n"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(text, " 1/8 "));
   free(text);
   hr_plan_destroy(plan);
   hr_scenario_destroy(scenario);
@@ -419,7 +538,8 @@ static void only_goals_at_their_bound_bind(void) {
   hr_trace_destroy(trace);
 }
 
-TEST_MAIN("plan: robustness", TEST(plan_that_needs_spot), TEST(plausible_presets), TEST(commitments_at_risk),
-          TEST(owned_gpus_stay), TEST(unpriced_cost_is_unknown), TEST(split_runs_are_stated),
-          TEST(wide_cells_are_aligned), TEST(tables_agree), TEST(best_mix_is_beyond_noise),
-          TEST(only_goals_at_their_bound_bind))
+TEST_MAIN("plan: robustness", TEST(plan_that_needs_spot), TEST(dollars_count_as_goals), TEST(printed_mixes),
+          TEST(split_cells_are_not_met), TEST(plausible_presets), TEST(commitments_at_risk),
+          TEST(smallest_commitment_is_not_tested), TEST(one_run_has_no_probability), TEST(owned_gpus_stay),
+          TEST(unpriced_cost_is_unknown), TEST(split_runs_are_stated), TEST(wide_cells_are_aligned), TEST(tables_agree),
+          TEST(best_mix_is_beyond_noise), TEST(only_goals_at_their_bound_bind))
