@@ -7,5 +7,6 @@ import './jobs.mjs';
 import './looks.mjs';
 import './keyboard.mjs';
 import './kinds.mjs';
+import './certainty.mjs';
 import './services.mjs';
 import './paint.mjs';

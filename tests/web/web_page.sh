@@ -33,7 +33,16 @@ awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 125000; i++) prin
 "$headroom" report scenarios/demo.json --trace "$work/large.csv" --quiet -o "$work/large.html"
 "$headroom" compare scenarios/demo.json --policies fifo,sjf,conservative --quiet \
   --report "$work/compare.html" --json "$work/compare.json"
-"$headroom" plan scenarios/plan-l4-or-t4.json --quiet --report "$work/plan.html" --json "$work/plan.json"
+# plan NAME SCENARIO [OPTION]...: a plan with its page, its JSON and what the terminal shows.
+plan() {
+  "$headroom" plan "${@:2}" --report "$work/$1.html" --json "$work/$1.json" >"$work/$1.txt" 2>/dev/null
+}
+plan plan scenarios/plan-l4-or-t4.json
+plan grown scenarios/plan-reserved-share.json --set replications.workload.growth=1.25
+# Spot capacity is cheap, and a goal in dollars excludes mixes without it.
+plan certain scenarios/plan-spot-share.json --set policy.name=deadline --set plan.max_replications=2 \
+  --set 'plan.variables=[{"name":"spot","pools":["spot-a","spot-b","spot-c"],"from":0,"to":15,"step":3},{"pool":"on-demand","from":0,"to":12,"step":6}]' \
+  --set 'plan.constraints=["deadline_miss <= 2 %","monthly_usd <= 3.6 k$"]' --set 'plan.baseline={"spot":0,"on-demand":12}'
 "$headroom" tco scenarios/private-or-cloud.json --replications 2 --quiet --report "$work/tco.html" --json "$work/tco.json"
 "$headroom" report scenarios/three-regions.json --quiet -o "$work/regions.html"
 "$headroom" report scenarios/hybrid.json --quiet -o "$work/hybrid.html"

@@ -22,6 +22,8 @@ export const metricName = (key) => metricOf(key)?.title ?? key.replaceAll('_', '
 
 export const metricWriter = (key) => WRITERS[metricOf(key)?.unit] ?? rounded;
 
+export const metricUnit = (key) => metricOf(key)?.unit ?? null;
+
 // Short format for axes.
 export const metricShort = (key) => {
   const write = metricWriter(key);

@@ -71,7 +71,7 @@ const planSaving = (doc) => {
   const { recommendation: best, baseline } = doc.plan;
   const [ours, today] = [best, baseline].map((mix) => mix?.metrics?.monthly_usd?.mean);
   const how = doc.saving?.command ? [' To run the mix: ', command(doc.saving.command)] : [];
-  if (!best) return line('saving', 'Saving', 'no allowed mix meets all goals; the page shows the mix that is nearest to them.', ...how);
+  if (!best) return line('saving', 'Saving', 'none of the candidates that were run meets all goals; the page shows the one that is nearest to them.', ...how);
   if (typeof ours !== 'number' || typeof today !== 'number')
     return line('saving', 'Saving', 'unknown, because the plan has no mix of today to compare with (plan.baseline).', ...how);
   const saved = today - ours;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The capacity plan: the recommended mix and its cost compared with today's, goals, the frontier of cost and wait, and the
-// sensitivity of the recommendation.
+// The capacity plan: the recommended mix and its cost compared with today's, its certainty, goals, the frontier of cost and
+// wait, and the sensitivity of the recommendation.
 import { durationSteps, figure, grid, legend, valueAxis } from '../chart.js';
 import { el, table } from '../dom.js';
 import { duration, orDash, share } from '../format.js';
 import { highest } from '../lines.js';
 import { metricName, metricShort, metricWriter } from '../metrics.js';
 import { tip } from '../tip.js';
+import { certainty, goalRemark, goalValue, holdsTable, metWords } from './plan_certainty.js';
+import { remedies } from './plan_remedies.js';
 
 const choiceWords = (choice) =>
   Object.entries(choice ?? {})
@@ -52,25 +54,22 @@ const otherCards = (plan) => {
     : [card(plan, 'Today', plan.baseline), card(plan, 'All on-demand', plan.all_on_demand)];
 };
 
-const leadWords = (plan) => {
-  const sure =
-    plan.probability_best === null || plan.probability_best === undefined
-      ? ''
-      : ` It is the best evaluated mix with probability ${share(plan.probability_best)}.`;
-  if (!plan.feasible) return 'No allowed mix meets all goals; the nearest one is shown.';
-  return `The best mix found that meets all goals (${metricName(plan.objective).toLowerCase()}).${sure}`;
-};
+const leadWords = (plan) =>
+  plan.feasible
+    ? `The best mix found that meets all goals (${metricName(plan.objective).toLowerCase()}).`
+    : 'None of the candidates that were run meets all goals; the nearest one is shown.';
 
 const goalTable = (plan) =>
   table(
     'Goals',
-    [{ title: 'Goal' }, { title: 'Value', number: true }, { title: 'Met' }, { title: 'At its bound' }],
+    [{ title: 'Goal' }, { title: 'Value', number: true }, { title: 'Met' }, { title: 'Effect' }],
     plan.goals.map((goal) => [
       `${goal.constraint}${goal.assumed ? ' (assumed)' : ''}`,
-      orDash(metricWriter(goal.constraint.split(' ')[0]))(goal.value),
-      goal.met ? el('span', { class: 'good' }, 'met') : el('span', { class: 'bad' }, 'missed'),
-      goal.binding ? 'excluded a better mix' : '',
+      goalValue(plan, goal),
+      el('span', { class: goal.met ? 'good' : 'bad' }, metWords(plan, goal)),
+      goalRemark(plan, goal),
     ]),
+    'stacked',
   );
 
 const waitKey = (plan) =>
@@ -211,68 +210,18 @@ const sensitivityTable = (plan) =>
     ]),
   );
 
-// The mix in words, without variables that are 0.
-const shortChoice = (choice) =>
-  Object.entries(choice ?? {})
-    .filter(([, value]) => value !== 0)
-    .map(([key, value]) => `${key} ${value}`)
-    .join(', ') || 'nothing';
-
-// For each change of the assumptions under which the recommended mix misses a goal: what meets the goals then. A mix that
-// was tested under the same condition has precedence, because its cost under the plan's own assumptions is known.
-const tested = (plan, change) => {
-  const mixes = plan.holds_under?.mixes ?? [];
-  const holds = (mix) => mix.results?.find(({ condition }) => condition === change)?.feasible;
-  return mixes.filter(holds).reduce((a, b) => (a && a.objective <= b.objective ? a : b), null);
-};
-
-const missed = (plan) => {
-  const rows = (plan.sensitivity ?? [])
-    .filter((row) => row.same_choice && !row.same_choice.feasible)
-    .map((row) => ({ change: row.change, best: row.best_choice?.feasible === false ? null : row.best_choice, of: 'then' }));
-  const mine = plan.holds_under?.mixes?.[0];
-  for (const { condition, feasible } of mine?.results ?? [])
-    if (!feasible && !rows.some(({ change }) => change === condition))
-      rows.push({ change: condition, best: tested(plan, condition), of: 'as planned' });
-  return rows;
-};
-
-const remedies = (plan) => {
-  const rows = plan.recommendation ? missed(plan) : [];
-  if (!rows.length) return null;
-  const base = plan.recommendation.objective;
-  return el(
-    'div',
-    { id: 'remedies' },
-    el('h3', {}, 'How to meet the goals if the assumptions do not hold'),
-    el(
-      'ul',
-      { class: 'words' },
-      rows.map(({ change, best, of }) =>
-        el(
-          'li',
-          {},
-          el('b', {}, `${change}: `),
-          'the recommended mix misses a goal. ',
-          best
-            ? `To meet the goals: ${shortChoice(best.choice)}, for ${objectiveText(plan, best.objective)}${/usd/.test(plan.objective) ? ' a month' : ''} ${of}${
-                /usd/.test(plan.objective) && best.objective > base ? ` (${objectiveText(plan, best.objective - base)} more than the recommended mix)` : ''
-              }.`
-            : 'No allowed mix that was examined meets the goals then: raise the maxima of the variables, or relax a goal.',
-        ),
-      ),
-    ),
-  );
-};
-
 const titled = (title, ...elements) => el('div', {}, el('h3', {}, title), ...elements);
 
 const goals = (plan) =>
   titled(
     'Goals',
     goalTable(plan),
-    plan.goals.some((goal) => goal.binding)
-      ? el('p', { class: 'note' }, 'A goal excluded a better mix if such a mix was simulated and missed only this goal.')
+    plan.goals.some((goal) => goalRemark(plan, goal))
+      ? el(
+          'p',
+          { class: 'note' },
+          'A goal excluded a candidate if this candidate was run and missed only this goal. A goal binds if, in addition, the value is at its bound.',
+        )
       : '',
   );
 
@@ -295,8 +244,7 @@ export const plan = {
         ].filter(Boolean),
       ),
     );
-    const how = remedies(found);
-    if (how) root.append(how);
+    root.append(...[certainty(found), holdsTable(found), remedies(found, doc.command)].filter(Boolean));
     if (found.pareto?.length) root.append(frontierFigure(found));
     root.append(
       el(

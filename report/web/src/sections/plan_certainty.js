@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the recommendation of a plan depends on, in the words of the terminal (plan/search/robustness_table.c): the
+// conditions under which it misses a goal, safer mixes, commitments at risk, what the probability covers, and the table
+// "Holds under".
+import { el, facts, table } from '../dom.js';
+import { fixed, orDash, share, things, usd } from '../format.js';
+import { metricUnit, metricWriter } from '../metrics.js';
+
+const MAX_MIXES = 4;
+const FORECAST_DAYS = 42;
+const LETTERS = ['this plan', 'B', 'C', 'D'];
+
+// The mix in words, without capacities that are 0.
+export const shortChoice = (choice) =>
+  Object.entries(choice ?? {})
+    .filter(([key, value]) => value !== 0 || key.includes('.'))
+    .map(([key, value]) => `${key} ${value}`)
+    .join(', ') || 'nothing';
+
+export const minimizesMoney = (plan) => metricUnit(plan.objective) === 'USD';
+
+// What follows a value of the objective: the cost of a month, or nothing, if it is that of the run.
+export const perMonth = (plan) => (plan.objective === 'monthly_usd' ? ' a month' : '');
+
+const objectiveText = (plan, value) => orDash(metricWriter(plan.objective))(value);
+
+const GROUPS = { demand: 'demand', prices: 'prices', 'gpu supply': 'the supply of GPUs' };
+const groupOf = ({ kind }) => GROUPS[kind] ?? 'spot availability';
+
+// For each group of conditions: under how many of them the recommended mix misses a goal.
+const dependence = ({ conditions, mixes }) => {
+  const groups = new Map();
+  conditions.forEach((condition, i) => {
+    const group = groupOf(condition);
+    const { size, missed } = groups.get(group) ?? { size: 0, missed: [] };
+    groups.set(group, { size: size + 1, missed: mixes[0].results[i].feasible ? missed : [...missed, condition.condition] });
+  });
+  return [...groups]
+    .filter(([, { missed }]) => missed.length)
+    .map(([group, { size, missed }]) => {
+      const example = `${missed[0]}${missed.length > 1 ? ', ...' : ''}`;
+      return `${group}: misses a goal under ${missed.length} of ${things(size, 'condition')} (${example})`;
+    });
+};
+
+// The mixes that are shown: the recommended one, and each that serves its jobs under more conditions than those before.
+export const shownMixes = ({ mixes }) => {
+  const shown = [];
+  for (const mix of mixes)
+    if (shown.length < MAX_MIXES && (!shown.length || mix.serves > shown.at(-1).serves)) shown.push(mix);
+  return shown;
+};
+
+// The evaluation of a mix as planned. The document does not contain whether the mix serves its jobs then. Only mixes that
+// do are tested, so it is false only if all runs miss a goal that is not in dollars.
+const planned = (mix) => ({ ...mix, serves: mix.feasible || mix.missed_runs < mix.runs });
+
+const saferWords = (plan, holds) => {
+  const [own, ...others] = shownMixes(holds);
+  return others.map((mix) => {
+    const more = mix.objective - own.objective;
+    const same = Math.abs(more) <= 1e-4 * Math.abs(own.objective);
+    const cost = same ? 'at the same cost' : `${more < 0 ? '-' : '+'}${objectiveText(plan, Math.abs(more))}${perMonth(plan)}`;
+    const over = mix.feasible ? '' : ' (over the goal in dollars)';
+    const conditions = `${mix.serves} of ${holds.conditions.length} conditions (this plan: ${own.serves})`;
+    return `${cost}${over}: serves under ${conditions}: ${shortChoice(mix.choice)}`;
+  });
+};
+
+const riskWords = ({ variable, monthly_usd, months, at_risk_if_demand_falls: regret }) => {
+  if (!regret) return null;
+  const committed = usd(monthly_usd * (months ?? 1));
+  const gpus = fixed(regret.best_gpus, 0);
+  if (!(regret.monthly_usd > 0))
+    return `nothing of ${committed} for ${variable}${months ? '' : ' a month'}, if demand falls by 25 %`;
+  const month = usd(regret.monthly_usd);
+  return months
+    ? `${usd(regret.monthly_usd * months)} of ${committed} committed to ${variable} for ${months} months, if demand falls by 25 % (${month} a month more than with ${gpus} GPUs)`
+    : `${month} a month of ${committed} for ${variable}, if demand falls by 25 % (more than with ${gpus} GPUs)`;
+};
+
+// The certainty of the choice. A probability is shown only with what it covers.
+export const certaintyWords = (plan) => {
+  const { recommendation: mix, probability_best: probability } = plan;
+  if (!mix) return 'none of the candidates that were run meets the goals';
+  if (!plan.random) return 'deterministic: the best of the candidates that were run';
+  if (!(mix.replications > 1) || typeof probability !== 'number')
+    return 'the best of the candidates that were run; a single run has no probability';
+  const within = plan.indifference > 0 ? `, or within ${objectiveText(plan, plan.indifference)} of it,` : '';
+  const covers = plan.holds_under
+    ? "it does not cover the conditions under 'Holds under'"
+    : 'other conditions were not tested';
+  return `the best of the finalists${within} with probability ${fixed(probability, 3)} over ${plan.probability_over} (${mix.replications} replications); ${covers}`;
+};
+
+// By how much the choice could be improved by candidates that were not evaluated.
+const improvableWords = ({ candidates: { left, improvable } = {} }) => {
+  if (!left || improvable === 0) return null;
+  const most = typeof improvable === 'number' ? ` by at most ${share(improvable)}` : '';
+  return `may be improved${most}: ${things(left, 'candidate')} ${left === 1 ? 'was' : 'were'} not evaluated (--exhaustive runs all)`;
+};
+
+// Returns a list of what is known about the certainty of the recommendation.
+export const certainty = (plan) => {
+  const holds = plan.holds_under;
+  const depends = holds ? dependence(holds) : [];
+  const pairs = [
+    ['Cost', [improvableWords(plan)]],
+    ['Depends on', depends],
+    ['Holds under', holds && !depends.length ? [`all ${things(holds.conditions.length, 'condition')} that were tested`] : []],
+    ['Safer', holds ? saferWords(plan, holds) : []],
+    ['At risk', (holds?.commitments ?? []).map(riskWords)],
+    ['Certainty', [certaintyWords(plan)]],
+  ];
+  const list = facts(pairs.flatMap(([term, lines]) => lines.filter(Boolean).map((line, i) => [i ? '' : term, line])));
+  list.id = 'certainty';
+  return list;
+};
+
+// ---- The table ----------------------------------------------------------------------------------------
+
+const isSplit = ({ missed_runs: missed, runs }) => missed > 0 && missed < runs;
+
+const cell = (plan, held) => {
+  const value = held.objective === null ? 'no price' : objectiveText(plan, held.objective);
+  const words = `${held.serves ? value : 'misses'}${held.serves && !held.feasible ? '*' : ''}`;
+  return el(
+    'span',
+    { class: held.serves ? null : 'bad', title: things(held.runs, 'run') },
+    `${words}${isSplit(held) ? ` ${held.missed_runs}/${held.runs}` : ''}`,
+  );
+};
+
+// On how many runs the cells are based, and how much these runs differ.
+const runNotes = (cells) => {
+  const random = cells.filter(({ held }) => held.runs > 1);
+  if (!random.length) return [];
+  const runs = random.map(({ held }) => held.runs);
+  const [least, most] = [Math.min(...runs), Math.max(...runs)];
+  const spreads = random
+    .filter(({ held }) => held.serves && held.objective !== null)
+    .map((at) => ({ ...at, spread: (at.held.objective_high - at.held.objective_low) / Math.abs(at.held.objective_low) }))
+    .filter(({ spread }) => Number.isFinite(spread));
+  const widest = spreads.reduce((a, b) => (b.spread > (a?.spread ?? 0) ? b : a), null);
+  return [
+    ['runs', `${least}${most > least ? ` to ${most}` : ''} for each random cell`],
+    widest?.spread >= 0.0005
+      ? ['', `the lowest and the highest of them differ by up to ${share(widest.spread)} (${widest.condition}, ${widest.mix})`]
+      : null,
+    random.some(({ held }) => isSplit(held)) ? ['k/n', 'k of n runs miss a goal that is not in dollars'] : null,
+  ].filter(Boolean);
+};
+
+const forecastNote = (plan) =>
+  plan.forecast_months === null && plan.demand?.window_hours >= FORECAST_DAYS * 24
+    ? [['forecast', '--forecast 3 plans for the forecast demand of the next 3 months instead']]
+    : [];
+
+// The shown mixes as planned and under each condition; null if nothing was tested.
+export const holdsTable = (plan) => {
+  const holds = plan.holds_under;
+  if (!holds) return null;
+  const mixes = shownMixes(holds);
+  const rows = [
+    { name: 'as planned', held: mixes.map(planned) },
+    ...holds.conditions.map(({ condition }, i) => ({ name: condition, held: mixes.map(({ results }) => results[i]) })),
+  ];
+  const cells = mixes.flatMap((_, i) => rows.map(({ name, held }) => ({ held: held[i], condition: name, mix: LETTERS[i] })));
+  const starred = cells.some(({ held }) => held.serves && !held.feasible);
+  return el(
+    'div',
+    { id: 'holds-under' },
+    el('h3', {}, 'Holds under'),
+    table(
+      'Holds under',
+      [{ title: 'Condition' }, ...mixes.map((_, i) => ({ title: LETTERS[i], number: true }))],
+      rows.map(({ name, held }) => [name, ...held.map((of) => cell(plan, of))]),
+      'whole',
+    ),
+    facts([
+      ...mixes.slice(1).map(({ choice }, i) => [LETTERS[i + 1], shortChoice(choice)]),
+      ...runNotes(cells),
+      ...(starred ? [['*', 'over the goal in dollars; all other goals are met']] : []),
+      ...(minimizesMoney(plan) && !perMonth(plan) ? [['in dollars', `${plan.objective} of the run, not of a month`]] : []),
+      ...forecastNote(plan),
+    ]),
+  );
+};
+
+// ---- Goals --------------------------------------------------------------------------------------------
+
+// The interval of the metric of a goal; null if there is none.
+const intervalOf = (plan, goal) => {
+  const name = goal.constraint.match(/^(.*?)\s*[<>]/)?.[1];
+  const { low = null, high = null } = (plan.recommendation ?? plan.nearest)?.metrics?.[name] ?? {};
+  return low === null || high === null || low === high ? null : { low, high };
+};
+
+const atMost = (goal) => /</.test(goal.constraint);
+
+const isAtBound = (plan, goal) => {
+  const interval = intervalOf(plan, goal);
+  return (
+    Math.abs(goal.value - goal.bound) <= 0.01 * Math.abs(goal.bound) ||
+    (interval !== null && interval.low <= goal.bound && goal.bound <= interval.high)
+  );
+};
+
+// The value of a goal with its interval.
+export const goalValue = (plan, goal) => {
+  if (goal.value === null) return 'unknown';
+  const write = metricWriter(goal.constraint.split(' ')[0]);
+  const interval = intervalOf(plan, goal);
+  return `${write(goal.value)}${interval ? ` (${write(interval.low)} to ${write(interval.high)})` : ''}`;
+};
+
+export const metWords = (plan, goal) => {
+  if (goal.value === null) return 'unknown, as a pool has no price';
+  if (!goal.met) return 'missed';
+  const interval = intervalOf(plan, goal);
+  const unsure = interval && (atMost(goal) ? interval.high > goal.bound : interval.low < goal.bound);
+  return unsure ? 'met, not significantly' : 'met';
+};
+
+// The remark on a goal that excluded a better candidate. Without a recommendation, "binding" is that the goal excluded
+// candidates.
+export const goalRemark = (plan, goal) => {
+  if (!goal.met || !(goal.excluded_better || goal.binding)) return '';
+  if (plan.feasible ? goal.binding : isAtBound(plan, goal)) return 'binds';
+  return minimizesMoney(plan) ? 'excluded a cheaper candidate' : 'excluded a better candidate';
+};
