@@ -217,14 +217,25 @@ static void put_spread(struct hr__json *json, cJSON *object, const struct hr__he
   hr__json_number_if(json, object, "objective_high", held->priced && isfinite(held->high), held->high);
 }
 
+/* Whether the table "Holds under" has a column for a mix. */
+static bool is_shown(const struct hr_plan *plan, const struct hr__tested_mix *mix) {
+  uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(&plan->robustness, plan->selection.zone, shown);
+  for (uint32_t i = 0; i < count; i++)
+    if (&plan->robustness.mixes[shown[i]] == mix) return true;
+  return false;
+}
+
 static void put_tested_mix(struct plan_json_writer *writer, cJSON *list, const struct hr__tested_mix *mix) {
   struct hr__json *json = &writer->json;
   const struct hr__robustness *robustness = &writer->plan->robustness;
+  const double more = mix->planned.objective - robustness->mixes[0].planned.objective;
   struct hr__option option = {.candidate = mix->candidate};
   cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
   put_choice(writer, inner, &option);
   hr__json_number_if(json, inner, "objective", is_known(&mix->planned), mix->planned.objective);
   hr__json_bool(json, inner, "feasible", mix->planned.violation == 0);
+  hr__json_bool(json, inner, "shown", is_shown(writer->plan, mix));
+  hr__json_bool(json, inner, "costs_the_same", fabs(more) <= writer->plan->selection.zone);
   hr__json_count(json, inner, "holds", mix->n_held);
   hr__json_count(json, inner, "serves", mix->n_served);
   hr__json_count(json, inner, "meets_all", mix->n_met);

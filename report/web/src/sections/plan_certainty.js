@@ -6,7 +6,6 @@ import { el, facts, table } from '../dom.js';
 import { fixed, orDash, share, things, usd } from '../format.js';
 import { metricUnit, metricWriter } from '../metrics.js';
 
-const MAX_MIXES = 4;
 const FORECAST_DAYS = 42;
 const LETTERS = ['this plan', 'B', 'C', 'D'];
 
@@ -43,13 +42,8 @@ const dependence = ({ conditions, mixes }) => {
     });
 };
 
-// The mixes that are shown: the recommended one, and each that serves its jobs under more conditions than those before.
-export const shownMixes = ({ mixes }) => {
-  const shown = [];
-  for (const mix of mixes)
-    if (shown.length < MAX_MIXES && (!shown.length || mix.serves > shown.at(-1).serves)) shown.push(mix);
-  return shown;
-};
+// The mixes that are shown: the recommended one, and safer ones.
+export const shownMixes = ({ mixes }) => mixes.filter(({ shown }) => shown);
 
 // The evaluation of a mix as planned. The document does not contain whether the mix serves its jobs then. Only mixes that
 // do are tested, so it is false only if all runs miss a goal that is not in dollars.
@@ -57,19 +51,26 @@ const planned = (mix) => ({ ...mix, serves: mix.feasible || mix.missed_runs < mi
 
 const saferWords = (plan, holds) => {
   const [own, ...others] = shownMixes(holds);
-  return others.map((mix) => {
+  const and = own.over_dollars > 0 ? ` and ${own.over_dollars}` : '';
+  const words = (mix) => {
     const more = mix.objective - own.objective;
     const same = Math.abs(more) <= 1e-4 * Math.abs(own.objective);
-    const cost = same ? 'at the same cost' : `${more < 0 ? '-' : '+'}${objectiveText(plan, Math.abs(more))}${perMonth(plan)}`;
+    const within = mix.costs_the_same ? ' (within indifference)' : '';
+    const cost = same ? 'at the same cost' : `${more < 0 ? '-' : '+'}${objectiveText(plan, Math.abs(more))}${perMonth(plan)}${within}`;
     const over = mix.feasible ? '' : ' (over the goal in dollars)';
-    const conditions = `${mix.serves} of ${holds.conditions.length} conditions (this plan: ${own.serves})`;
-    return `${cost}${over}: serves under ${conditions}: ${shortChoice(mix.choice)}`;
-  });
+    const overMore = mix.over_dollars > 0 ? `; over the goal in dollars in ${mix.over_dollars} more` : '';
+    const met = `meets all goals under ${mix.meets_all} of ${holds.conditions.length} conditions`;
+    return `${cost}${over}: ${met}${overMore} (this plan: ${own.meets_all}${and}): ${shortChoice(mix.choice)}`;
+  };
+  const sameFirst = [...others.filter((mix) => mix.costs_the_same), ...others.filter((mix) => !mix.costs_the_same)];
+  return sameFirst.map(words);
 };
 
-const riskWords = ({ variable, monthly_usd, months, at_risk_if_demand_falls: regret }) => {
-  if (!regret) return null;
+const riskWords = ({ variable, monthly_usd, months, has_smaller_value: smaller, at_risk_if_demand_falls: regret }) => {
   const committed = usd(monthly_usd * (months ?? 1));
+  if (!smaller)
+    return `${committed} for ${variable}${months ? '' : ' a month'}, if demand falls by 25 %: not tested: the variable has no smaller value`;
+  if (!regret) return null;
   const gpus = fixed(regret.best_gpus, 0);
   if (!(regret.monthly_usd > 0))
     return `nothing of ${committed} for ${variable}${months ? '' : ' a month'}, if demand falls by 25 %`;
