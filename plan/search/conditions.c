@@ -219,15 +219,16 @@ static enum hr_status add_gpu_types(struct hr_plan *plan, struct hr_error *error
 
 /* ---- Effort -------------------------------------------------------------------------------------- */
 
-/* Sets the number of runs that may be made, and the number of replications: if possible, the runs suffice to test the
-   choice and three other mixes. */
+/* Sets the number of runs that may be made, and the number of replications: if possible, half of the runs suffice to
+   test the choice and three other mixes. */
 static void set_effort(struct hr_plan *plan) {
   struct hr__robustness *self = &plan->robustness;
   uint64_t runs = (plan->search_runs + plan->selection_runs) / 2;
   if (runs < MIN_RUNS) runs = MIN_RUNS;
   uint64_t affordable = runs / (4 * (uint64_t)(self->n_conditions + 1));
   uint32_t max = plan->evaluator.random ? plan->depth : plan->space.spec->max_replications;
-  self->until_runs = hr__runner_runs(plan->runner) + runs;
+  self->max_runs = plan->search_runs + plan->selection_runs;
+  if (self->max_runs < 2 * MIN_RUNS) self->max_runs = 2 * MIN_RUNS;
   self->replications = affordable < MANY ? (uint32_t)affordable : MANY;
   if (self->replications < FEW) self->replications = FEW;
   if (self->replications > max) self->replications = max;

@@ -87,6 +87,7 @@ struct hr__robustness {
   struct hr__tested_mix mixes[HR__MAX_TESTED]; /* the first one is the choice; the others are sorted by objective */
   uint32_t n_mixes;
   uint32_t replications; /* of each mix under each condition, at least */
+  uint64_t max_runs;     /* of the whole test */
   uint64_t until_runs;   /* no further mix is tested if the runner has made this number of runs */
   bool *keeps_nodes;     /* [number of pools] the nodes exist already, so they remain if their type is sold out */
   struct hr__commitment commitments[HR_MAX_PLAN_VARIABLES];
@@ -95,8 +96,10 @@ struct hr__robustness {
 
 /* Lists the conditions, and determines how many runs their tests may need. Call it once. */
 enum hr_status hr__plan_conditions(struct hr_plan *plan, struct hr_error *error);
-/* Tests the choice and other mixes. The plan must have a choice that meets the goals. Can be called repeatedly. */
+/* Tests the choice and its commitments. The plan must have a choice that meets the goals. Can be called repeatedly. */
 enum hr_status hr__plan_robustness(struct hr_plan *plan, struct hr_error *error);
+/* After it, and after the changed environments of the plan are computed: tests other mixes. */
+enum hr_status hr__plan_other_mixes(struct hr_plan *plan, struct hr_error *error);
 /* Evaluates the tested mixes over all runs that were made, also those of other parts of the plan, and sorts the mixes.
    So all parts have the same figure for a mix under a condition. */
 void hr__robustness_conclude(struct hr_plan *plan);

@@ -380,6 +380,34 @@ static enum hr_status plan_tighten(struct hr_plan *plan, struct hr_error *error)
   return status;
 }
 
+/* Whether a candidate has as many runs as the choice. */
+static bool has_final_figures(const struct hr_plan *plan, uint32_t candidate) {
+  uint32_t runner_id = plan->evaluator.runner_ids[candidate];
+  if (runner_id == HR_NONE || !hr__runner_values(plan->runner, runner_id, 0)) return false;
+  return !hr__runner_is_random(plan->runner, runner_id) ||
+         hr__evaluator_made(&plan->evaluator, candidate, plan->depth) == plan->depth;
+}
+
+/* Replaces the best candidate of a tightened goal by any better candidate that another part of the plan has run as
+   often, so that all tables agree. */
+static void conclude_tightenings(struct hr_plan *plan) {
+  for (uint32_t candidate = 0; candidate < plan->space.n_candidates; candidate++) {
+    if (!has_final_figures(plan, candidate)) continue;
+    for (size_t i = 0; i < plan->n_tightenings; i++) {
+      struct hr__tightening *tightening = &plan->tightenings[i];
+      struct hr__goal *goal = &plan->goals.goals[tightening->goal];
+      double bound = goal->bound;
+      goal->bound = tightening->bound;
+      struct hr__evaluation evaluation = hr__evaluator_evaluate(&plan->evaluator, candidate, plan->depth);
+      goal->bound = bound;
+      bool better = tightening->candidate == HR_NONE || evaluation.objective < tightening->objective;
+      if (evaluation.violation > 0 || !better) continue;
+      tightening->candidate = candidate;
+      tightening->objective = evaluation.objective;
+    }
+  }
+}
+
 /* ---- Changed environments -------------------------------------------------------------------------- */
 
 /* SCREENING_RUNS: replications of each candidate in a search. REPORTED_RUNS: replications of each reported option if
@@ -557,7 +585,9 @@ static enum hr_status vary(struct hr_plan *plan, struct hr_error *error) {
   enum hr_status status = hr__plan_robustness(plan, error);
   if (hr__plan_goes_on(plan, HR_OK, &status) && hr__plan_goes_on(plan, plan_tighten(plan, error), &status))
     hr__plan_goes_on(plan, plan_sensitivity(plan, error), &status);
+  if (status == HR_OK) status = hr__plan_other_mixes(plan, error);
   if (status == HR_OK) hr__robustness_conclude(plan);
+  if (status == HR_OK && !hr__runner_looks_ahead(plan->runner)) conclude_tightenings(plan);
   return status;
 }
 

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Tests the choice of a plan, other finalists and mixes that depend less on spot capacity under changed conditions
- * (conditions.c).
+ * Tests the choice of a plan and other mixes under changed conditions (conditions.c).
  *
- * If the choice misses the goals under some condition of the spot market, other mixes are tested, too: the choice with
- * more on-demand capacity, which is paid for only while it is used, and the best mix without spot capacity that a
- * search finds from there.
+ * If the choice misses the goals under some condition, these mixes are tested, too, as far as they are affordable:
+ * 1. if it is a condition of the spot market: the choice with the maximum of on-demand capacity, which is paid for only
+ *    while it is used;
+ * 2. mixes near the choice: with one more level of each capacity, and those of the frontier that meet the goals; first
+ *    only those that cost as much as the choice, within the indifference zone;
+ * 3. before the other mixes near the choice: the best mixes of the changed environments ("What if");
+ * 4. if it is a condition of the spot market: the best mix without spot capacity that a search finds from mix 1, and
+ *    the choice with half of the additional on-demand capacity;
+ * 5. the other finalists.
  *
  * A commitment is tested under falling demand and falling prices: the choice is compared with the same mix with 75, 50,
  * 25 and 0 % of this capacity.
  *
- * The number of runs is limited to half the runs that were needed to choose, or MIN_RUNS. The choice and the
- * commitments are always tested.
+ * The number of runs is limited to the runs that were needed to choose, or 2 * MIN_RUNS. The choice and the commitments
+ * are always tested.
  *
  * Invariant: the first mix is the choice; the others are sorted by their objective. All mixes have at least the same
  * number of replications under all conditions, with the same random events. Replications that other parts of the plan
@@ -192,6 +197,65 @@ static enum hr_status try_mix(struct hr_plan *plan, uint32_t candidate, struct h
   return status == HR_OK && self->n_mixes > before ? test_mixes(plan, before, error) : status;
 }
 
+/* A list of mixes to be tested, sorted by their objective as planned. */
+struct mix_list {
+  uint32_t candidates[HR__MAX_SENSITIVITY_CASES + HR_MAX_PLAN_VARIABLES + HR__MAX_FINALISTS];
+  uint32_t count;
+};
+
+static void list_mix(const struct hr_plan *plan, struct mix_list *mixes, uint32_t candidate) {
+  bool known = candidate == plan->choice.candidate;
+  for (uint32_t i = 0; i < mixes->count; i++) known = known || mixes->candidates[i] == candidate;
+  if (!known && mixes->count < sizeof mixes->candidates / sizeof *mixes->candidates)
+    mixes->candidates[mixes->count++] = candidate;
+}
+
+static double planned_objective(const struct hr_plan *plan, uint32_t candidate) {
+  return hr__evaluator_evaluate(&plan->evaluator, candidate, plan->robustness.replications).objective;
+}
+
+/* Tests the listed mixes that meet the goals as planned with an objective of at most `max`, the cheapest first. */
+static enum hr_status try_mixes(struct hr_plan *plan, struct mix_list *mixes, double max, struct hr_error *error) {
+  uint32_t *list = mixes->candidates, replications = plan->robustness.replications;
+  enum hr_status status = hr__evaluator_run(&plan->evaluator, list, mixes->count, replications, error);
+  if (status != HR_OK) return status;
+  for (uint32_t i = 1; i < mixes->count; i++)
+    for (uint32_t k = i; k > 0 && planned_objective(plan, list[k]) < planned_objective(plan, list[k - 1]); k--) {
+      uint32_t candidate = list[k];
+      list[k] = list[k - 1];
+      list[k - 1] = candidate;
+    }
+  for (uint32_t i = 0; i < mixes->count && status == HR_OK; i++)
+    if (hr__evaluator_evaluate(&plan->evaluator, list[i], replications).violation == 0 &&
+        planned_objective(plan, list[i]) <= max)
+      status = try_mix(plan, list[i], error);
+  return status;
+}
+
+/* Tests the best mixes of the changed environments. */
+static enum hr_status try_best_then(struct hr_plan *plan, struct hr_error *error) {
+  struct mix_list mixes = {.count = 0};
+  for (size_t i = 0; i < plan->n_cases; i++)
+    if (plan->cases[i].best_meets) list_mix(plan, &mixes, plan->cases[i].best.candidate);
+  return try_mixes(plan, &mixes, (double)INFINITY, error);
+}
+
+/* Tests mixes near the choice with an objective of at most `max`: with one more level of each capacity, and those of
+   the frontier. */
+static enum hr_status try_near(struct hr_plan *plan, double max, struct hr_error *error) {
+  struct mix_list mixes = {.count = 0};
+  for (uint32_t i = 0; i < plan->space.n_capacity; i++) {
+    uint32_t axis = plan->space.capacity[i];
+    struct hr__point point = hr__space_point(&plan->space, plan->choice.candidate);
+    if (++point.level[axis] < hr__space_levels(&plan->space, axis))
+      list_mix(plan, &mixes, hr__space_candidate(&plan->space, &point));
+  }
+  for (size_t i = 0; i < plan->n_pareto; i++)
+    if (hr__evaluator_evaluate(&plan->evaluator, plan->pareto[i], plan->depth).violation == 0)
+      list_mix(plan, &mixes, plan->pareto[i]);
+  return try_mixes(plan, &mixes, max, error);
+}
+
 static enum hr_status try_finalists(struct hr_plan *plan, struct hr_error *error) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < plan->n_finalists && status == HR_OK; i++)
@@ -258,15 +322,18 @@ static enum hr_status try_without_spot(struct hr_plan *plan, const struct hr__co
   return status;
 }
 
-/* If the choice depends on the spot market, tests mixes that depend less on it. */
-static enum hr_status try_safer(struct hr_plan *plan, struct hr_error *error) {
-  struct hr__robustness *self = &plan->robustness;
+/* Whether the choice misses a goal under a condition of the spot market. */
+static bool depends_on_spot(const struct hr__robustness *self) {
   bool depends = false;
-  enum hr_status status = HR_OK;
   for (uint32_t k = 0; k < self->n_conditions; k++)
     depends = depends || (hr__condition_is_of_spot(&self->conditions[k]) && self->mixes[0].held[k].violation > 0);
-  if (!depends) return status;
-  status = try_mix(plan, with_on_demand(plan, 1, 1, true), error);
+  return depends;
+}
+
+/* Tests a mix without spot capacity, and one with more on-demand capacity. */
+static enum hr_status try_less_spot(struct hr_plan *plan, struct hr_error *error) {
+  struct hr__robustness *self = &plan->robustness;
+  enum hr_status status = HR_OK;
   for (uint32_t k = 0; k < self->n_conditions && status == HR_OK; k++)
     if (self->conditions[k].environment.stress.spot_outage >= 1)
       status = try_without_spot(plan, &self->conditions[k], error);
@@ -356,9 +423,23 @@ enum hr_status hr__plan_robustness(struct hr_plan *plan, struct hr_error *error)
   bool goes_on = status == HR_OK && hr__plan_goes_on(plan, test_mixes(plan, 0, error), &status);
   for (uint32_t i = 0; i < plan->space.n_capacity && goes_on; i++)
     goes_on = hr__plan_goes_on(plan, test_commitment(plan, i, error), &status);
-  if (status == HR_OK) status = try_safer(plan, error);
-  if (status == HR_OK) status = try_finalists(plan, error);
   plan->robustness_runs = hr__runner_runs(plan->runner) - before;
+  return status;
+}
+
+enum hr_status hr__plan_other_mixes(struct hr_plan *plan, struct hr_error *error) {
+  struct hr__robustness *self = &plan->robustness;
+  uint64_t before = hr__runner_runs(plan->runner);
+  bool by_spot = depends_on_spot(self), misses = self->mixes[0].n_met < self->n_conditions;
+  self->until_runs = before + (self->max_runs > plan->robustness_runs ? self->max_runs - plan->robustness_runs : 0);
+  enum hr_status status = by_spot ? try_mix(plan, with_on_demand(plan, 1, 1, true), error) : HR_OK;
+  const double same_cost = self->mixes[0].planned.objective + plan->selection.zone;
+  if (status == HR_OK && misses) status = try_near(plan, same_cost, error);
+  if (status == HR_OK && misses) status = try_best_then(plan, error);
+  if (status == HR_OK && misses) status = try_near(plan, (double)INFINITY, error);
+  if (status == HR_OK && by_spot) status = try_less_spot(plan, error);
+  if (status == HR_OK) status = try_finalists(plan, error);
+  plan->robustness_runs += hr__runner_runs(plan->runner) - before;
   return status;
 }
 

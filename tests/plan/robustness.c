@@ -364,21 +364,26 @@ static void unpriced_cost_is_unknown(void) {
 
 /* A queue of random jobs, reserved capacity as a variable, and expensive on-demand capacity. Additional demand is drawn
    at random. */
-static struct hr_plan *drawn_at(double usd_per_gpu_hour, struct hr_scenario **scenario, struct hr_trace **trace) {
+static struct hr_plan *drawn_with(double usd_per_gpu_hour, uint32_t on_demand, uint32_t step,
+                                  struct hr_scenario **scenario, struct hr_trace **trace) {
   char text[1500];
   snprintf(text, sizeof text,
            "{\"cluster\":{\"pools\":["
            "{\"name\":\"r\",\"gpu\":\"V100\",\"nodes\":1,\"gpus_per_node\":1,\"market\":\"reserved\","
            "\"usd_per_gpu_hour\":%.0f,\"on_demand_usd_per_gpu_hour\":%.0f},"
-           "{\"name\":\"o\",\"gpu\":\"V100\",\"nodes\":6,\"gpus_per_node\":1,\"market\":\"on-demand\","
+           "{\"name\":\"o\",\"gpu\":\"V100\",\"nodes\":%u,\"gpus_per_node\":1,\"market\":\"on-demand\","
            "\"usd_per_gpu_hour\":%.0f,\"boot_s\":0}]},"
            "\"policy\":{\"name\":\"queue\",\"market\":\"on-demand-only\"},"
-           "\"plan\":{\"variables\":[{\"pool\":\"r\",\"from\":0,\"to\":12,\"step\":1}],"
+           "\"plan\":{\"variables\":[{\"pool\":\"r\",\"from\":0,\"to\":%u,\"step\":%u}],"
            "\"constraints\":[\"wait_s.p95 <= 40 min\",\"completed >= 100 %%\"]}}",
-           usd_per_gpu_hour, 2 * usd_per_gpu_hour, 2 * usd_per_gpu_hour);
+           usd_per_gpu_hour, 2 * usd_per_gpu_hour, on_demand, 2 * usd_per_gpu_hour, 12 * step, step);
   *trace = planned_queue(5, 200, 6, 3600);
   *scenario = planned_scenario(text);
   return tested(*scenario, *trace);
+}
+
+static struct hr_plan *drawn_at(double usd_per_gpu_hour, struct hr_scenario **scenario, struct hr_trace **trace) {
+  return drawn_with(usd_per_gpu_hour, 6, 1, scenario, trace);
 }
 
 static struct hr_plan *drawn(struct hr_scenario **scenario, struct hr_trace **trace) {
@@ -475,6 +480,80 @@ static void tables_agree(void) {
   hr_trace_destroy(trace);
 }
 
+static bool is_tested(const struct hr_plan *plan, uint32_t candidate) {
+  for (uint32_t i = 0; i < plan->robustness.n_mixes; i++)
+    if (plan->robustness.mixes[i].candidate == candidate) return true;
+  return false;
+}
+
+/* The mixes that 'What if' recommends, and the choice with one more level, are tested under all conditions. */
+static void recommended_mixes_are_tested(void) {
+  struct hr_scenario *scenario;
+  struct hr_trace *trace;
+  struct hr_plan *plan = drawn_with(1, 1, 4, &scenario, &trace);
+  uint32_t n_best = 0;
+  for (size_t i = 0; i < plan->n_cases; i++) {
+    uint32_t candidate = plan->cases[i].best.candidate;
+    if (!plan->cases[i].best_meets || candidate == plan->choice.candidate) continue;
+    n_best++;
+    CU_ASSERT_TRUE(is_tested(plan, candidate));
+  }
+  CU_ASSERT(n_best > 0);
+  CU_ASSERT_TRUE(is_tested(plan, plan->choice.candidate + 1)); /* the only variable has one more level */
+  hr_plan_destroy(plan);
+  hr_scenario_destroy(scenario);
+  hr_trace_destroy(trace);
+}
+
+/* Whether a candidate has as many runs as the choice, so that its figures are final. */
+static bool is_final(const struct hr_plan *plan, uint32_t candidate) {
+  uint32_t id = plan->evaluator.runner_ids[candidate];
+  uint32_t last = id == HR_NONE || !hr__runner_is_random(plan->runner, id) ? 0 : plan->depth - 1;
+  return id != HR_NONE && hr__runner_values(plan->runner, id, last);
+}
+
+/* No mix in the output meets a tightened goal at a lower cost than the table of tighter goals states. */
+static void tighter_goals_use_all_mixes(void) {
+  uint32_t compared = 0;
+  for (uint64_t seed = 1; seed <= 6; seed++) {
+    char text[2000];
+    snprintf(text, sizeof text,
+             "{\"seed\":%u,\"cluster\":{\"pools\":["
+             "{\"name\":\"r\",\"gpu\":\"V100\",\"nodes\":1,\"gpus_per_node\":1,\"market\":\"reserved\","
+             "\"usd_per_gpu_hour\":1,\"on_demand_usd_per_gpu_hour\":3},"
+             "{\"name\":\"s\",\"gpu\":\"V100\",\"nodes\":2,\"gpus_per_node\":1,\"market\":\"spot\","
+             "\"provider\":\"aws\",\"usd_per_gpu_hour\":1,\"on_demand_usd_per_gpu_hour\":3,\"boot_s\":60,"
+             "\"spot\":{\"model\":\"exponential\",\"rate_per_h\":0.1}},"
+             "{\"name\":\"o\",\"gpu\":\"V100\",\"nodes\":6,\"gpus_per_node\":1,\"market\":\"on-demand\","
+             "\"usd_per_gpu_hour\":3,\"boot_s\":60}]},\"policy\":{\"name\":\"queue\",\"market\":\"spot-first\"},"
+             "\"plan\":{\"max_replications\":8,\"variables\":[{\"pool\":\"r\",\"from\":0,\"to\":10,\"step\":2},"
+             "{\"pool\":\"s\",\"from\":0,\"to\":8,\"step\":2},{\"pool\":\"o\",\"from\":0,\"to\":8,\"step\":2}],"
+             "\"constraints\":[\"wait_s.p95 <= 60 min\",\"wait_s.mean <= 20 min\"]}}",
+             (unsigned)seed);
+    struct hr_trace *trace = planned_queue(seed, 120, 6, 3600);
+    struct hr_scenario *scenario = planned_scenario(text);
+    struct hr_plan *plan = tested(scenario, trace);
+    for (size_t i = 0; i < plan->n_tightenings; i++) {
+      const struct hr__tightening *tightening = &plan->tightenings[i];
+      struct hr__goal *goal = &plan->goals.goals[tightening->goal];
+      double bound = goal->bound;
+      goal->bound = tightening->bound;
+      for (uint32_t candidate = 0; candidate < plan->space.n_candidates; candidate++) {
+        if (!is_final(plan, candidate)) continue;
+        struct hr__evaluation evaluation = hr__evaluator_evaluate(&plan->evaluator, candidate, plan->depth);
+        if (evaluation.violation > 0) continue;
+        compared++;
+        CU_ASSERT(tightening->candidate != HR_NONE && tightening->objective <= evaluation.objective);
+      }
+      goal->bound = bound;
+    }
+    hr_plan_destroy(plan);
+    hr_scenario_destroy(scenario);
+    hr_trace_destroy(trace);
+  }
+  CU_ASSERT(compared > 0);
+}
+
 /* 'What if' names another mix only if the choice misses a goal, or the paired differences of the runs are significant:
    Student's interval excludes zero. */
 static void best_mix_is_beyond_noise(void) {
@@ -542,4 +621,5 @@ TEST_MAIN("plan: robustness", TEST(plan_that_needs_spot), TEST(dollars_count_as_
           TEST(split_cells_are_not_met), TEST(plausible_presets), TEST(commitments_at_risk),
           TEST(smallest_commitment_is_not_tested), TEST(one_run_has_no_probability), TEST(owned_gpus_stay),
           TEST(unpriced_cost_is_unknown), TEST(split_runs_are_stated), TEST(wide_cells_are_aligned), TEST(tables_agree),
-          TEST(best_mix_is_beyond_noise), TEST(only_goals_at_their_bound_bind))
+          TEST(recommended_mixes_are_tested), TEST(tighter_goals_use_all_mixes), TEST(best_mix_is_beyond_noise),
+          TEST(only_goals_at_their_bound_bind))
