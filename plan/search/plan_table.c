@@ -397,10 +397,8 @@ static void put_confidence(struct hr__plan_page *page) {
   else if (!plan->evaluator.random)
     hr__put_field(&page->console, "certainty", "deterministic: the best of the candidates that were run");
   else if (plan->choice.replications == 1)
-    hr__put_field(&page->console, "certainty", "the best of the finalists; one run of this plan%s",
-                  hr__runner_is_random(plan->runner, plan->choice.runner_id)
-                      ? ", so no probability is known"
-                      : ", as nothing in it is random, so no probability is estimated");
+    hr__put_field(&page->console, "certainty",
+                  "the best of the candidates that were run; a single run has no probability");
   else
     hr__put_field(&page->console, "certainty",
                   "the best of the finalists, or within %s of it, with probability %.3f over %s (%" PRIu32

@@ -24,6 +24,9 @@ export const perMonth = (plan) => (plan.objective === 'monthly_usd' ? ' a month'
 const objectiveText = (plan, value) => orDash(metricWriter(plan.objective))(value);
 
 const GROUPS = { demand: 'demand', prices: 'prices', 'gpu supply': 'the supply of GPUs' };
+// Whether a mix meets all goals, and no run misses one that is not in dollars.
+const meets = ({ feasible, missed_runs: missed }) => feasible && missed === 0;
+
 const groupOf = ({ kind }) => GROUPS[kind] ?? 'spot availability';
 
 // For each group of conditions: under how many of them the recommended mix misses a goal.
@@ -32,7 +35,7 @@ const dependence = ({ conditions, mixes }) => {
   conditions.forEach((condition, i) => {
     const group = groupOf(condition);
     const { size, missed } = groups.get(group) ?? { size: 0, missed: [] };
-    groups.set(group, { size: size + 1, missed: mixes[0].results[i].feasible ? missed : [...missed, condition.condition] });
+    groups.set(group, { size: size + 1, missed: meets(mixes[0].results[i]) ? missed : [...missed, condition.condition] });
   });
   return [...groups]
     .filter(([, { missed }]) => missed.length)
