@@ -261,15 +261,18 @@ static enum hr_status make_draft(const struct init_args *init, const char *path,
 }
 
 /* Warns of the jobs that the drafted cluster rejects, as a run does, and names the options that help. */
-static enum hr_status warn_rejected(const char *path, struct hr_trace *trace, struct hr_error *error) {
+static enum hr_status warn_rejected(const struct init_args *init, const char *path, struct hr_trace *trace,
+                                    struct hr_error *error) {
+  const char *remedy = init->own.count == 0 ? "add --own NODESxGPUSxTYPE for each type"
+                       : init->cloud        ? "repeat --own NODESxGPUSxTYPE for each type"
+                                            : "repeat --own NODESxGPUSxTYPE for each type, or leave it out";
   struct input input = {.trace = trace};
   struct hr_rejections rejections;
   enum hr_status status = hr_scenario_load(path, NULL, 0, &input.scenario, error);
   if (status == HR_OK) status = input_predict_rejected(&input, input.scenario, &rejections, error);
   if (status == HR_OK) input_warn_rejected(&input, &input.scenario->cluster, &rejections);
   if (status == HR_OK && hr_rejections_are_many(&rejections) && rejections.by_reason[HR_REASON_NO_GPU_TYPE])
-    fputs("warning: to draft nodes for these jobs, repeat --own NODESxGPUSxTYPE for each type, or leave it out\n",
-          stderr);
+    fprintf(stderr, "warning: to draft nodes for these jobs, %s\n", remedy);
   hr_scenario_destroy(input.scenario);
   return status;
 }
@@ -298,7 +301,7 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
     status = wants_draft(init) ? make_draft(init, path, &text, &trace, error)
                                : hr_scenario_template(init->trace, init->all, &text, error);
   if (status == HR_OK) status = write_file(path, text, init->force, error);
-  if (status == HR_OK && trace && !is_stdout(path)) status = warn_rejected(path, trace, error);
+  if (status == HR_OK && trace && !is_stdout(path)) status = warn_rejected(init, path, trace, error);
   hr_trace_destroy(trace);
   free(text);
   if (status != HR_OK || is_stdout(path)) return status;

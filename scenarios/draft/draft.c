@@ -159,10 +159,9 @@ static void put_cluster(struct hr__draft *draft, cJSON *scenario) {
           facts->mean_gpus, facts->p95_gpus, facts->p99_gpus);
   say_gpu_types(&note, draft);
   hr__draft_say_mig(&note, draft);
-  if (facts->n_shares && !draft->mig_fallback)
+  if (facts->n_shares)
     hr__say(&note,
-            " %u job%s request%s shares of GPUs; here each gets whole GPUs. To share them, give a pool \"sharing\": "
-            "\"fraction\" (docs/reference/sharing.md).",
+            " %u job%s request%s shares of GPUs: pools have \"sharing\": \"fraction\" (docs/reference/sharing.md).",
             facts->n_shares, hr__plural(facts->n_shares), hr__counted(facts->n_shares, "s", ""));
   hr__draft_put_text(draft, scenario, "//cluster", note.text);
   hr__draft_put_pools(draft, hr__draft_put(draft, scenario, "cluster", cJSON_CreateObject()));
@@ -233,7 +232,7 @@ static enum hr_status prepare(struct hr__draft *draft) {
   if (status == HR_OK) status = hr__draft_read_cloud(draft);
   if (status == HR_OK && hr__draft_facts_make(draft->config->trace, &draft->facts) != HR_OK)
     status = hr_fail(draft->error, HR_NO_MEMORY, "out of memory");
-  if (status == HR_OK && !draft->config->cloud && draft->n_own == 0) hr__draft_guess_own(draft);
+  if (status == HR_OK && !draft->config->cloud && draft->n_own == 0) status = hr__draft_guess_own(draft);
   if (status == HR_OK) status = hr__draft_put_mig(draft);
   if (status == HR_OK && draft->config->cloud) status = hr__draft_find_offers(draft);
   return status;

@@ -38,10 +38,15 @@ struct hr__draft_facts {
    hr__draft_facts_finish, also after an error. */
 enum hr_status hr__draft_facts_make(const struct hr_trace *trace, struct hr__draft_facts *facts);
 void hr__draft_facts_finish(struct hr__draft_facts *facts);
+/* Adds the demand, the GPU hours and the largest job of the jobs of one pool to facts that are zero. `pool_of`: the
+   pool of each list of GPU types, then of jobs without a type; NULL: all jobs. Returns HR_OK or HR_NO_MEMORY. */
+enum hr_status hr__draft_demand(const struct hr_trace *trace, const uint32_t *pool_of, uint32_t pool,
+                                struct hr__draft_facts *facts);
 
 /* ---- The draft ---------------------------------------------------------------------------------- */
 
-enum { HR__DRAFT_NAME_BYTES = 200, HR__DRAFT_NOTE_BYTES = 2000, HR__DRAFT_TYPES = 3, HR__DRAFT_VARIABLES = 8 };
+enum { HR__DRAFT_NODE_GPUS = 8 }; /* of a usual node */
+enum { HR__DRAFT_NAME_BYTES = 200, HR__DRAFT_NOTE_BYTES = 2000, HR__DRAFT_TYPES = 8, HR__DRAFT_VARIABLES = 8 };
 
 /* Nodes that exist. */
 struct hr__draft_owned {
@@ -70,7 +75,7 @@ struct hr__draft {
   struct hr_error *error;
   struct hr__draft_facts facts;
   struct hr_catalog *catalog;
-  struct hr__draft_owned *own; /* [config->n_own], or one guessed pool; then the pools that are divided off for MIG */
+  struct hr__draft_owned *own; /* [config->n_own], or guessed pools; then the pools that are divided off for MIG */
   size_t n_own;
   char provider[HR__DRAFT_NAME_BYTES], region[HR__DRAFT_NAME_BYTES];
   struct hr__draft_offer offers[HR__DRAFT_TYPES]; /* the first one is that of the type with the most demand */
@@ -108,8 +113,12 @@ static inline void hr__draft_put_number(struct hr__draft *draft, cJSON *object, 
 enum hr_status hr__draft_read_own(struct hr__draft *draft);
 enum hr_status hr__draft_read_cloud(struct hr__draft *draft);
 enum hr_status hr__draft_find_offers(struct hr__draft *draft);
-/* Guesses the nodes from the demand, if neither owned nodes nor a provider are known. */
-void hr__draft_guess_own(struct hr__draft *draft);
+/* Names an owned pool, of `n_own` pools: "own" or "own-TYPE". */
+void hr__draft_name_own(struct hr__draft *draft, size_t index, size_t n_own);
+/* Returns the nodes that hold `gpus` GPUs, at least `min` nodes. */
+uint32_t hr__draft_nodes_for(double gpus, double gpus_per_node, uint32_t min);
+/* Guesses the nodes from the demand, if neither owned nodes nor a provider are known: guess.c. */
+enum hr_status hr__draft_guess_own(struct hr__draft *draft);
 
 /* Whether owned nodes, or nodes that can be bought, have a GPU type of a list such as "A100-80|H100". */
 bool hr__draft_own_has(const struct hr__draft *draft, const char *list);

@@ -58,18 +58,27 @@ static size_t list_levels(const struct change *changes, size_t count, int64_t en
   return n;
 }
 
-static enum hr_status find_demand(const struct hr_trace *trace, struct hr__draft_facts *facts) {
-  size_t count = 2 * (size_t)trace->n_jobs;
-  struct change *changes = malloc((count + 1) * sizeof *changes);
-  struct level *levels = malloc((count + 1) * sizeof *levels);
+/* Returns the list of GPU types that a job requests; the number of lists if it requests no type. */
+static uint32_t list_of(const struct hr_trace *trace, uint32_t job) {
+  bool is_typed = trace->gpu_types && trace->gpu_types[job] != HR_NONE;
+  return is_typed ? trace->gpu_types[job] : trace->gpu_type_lists.count;
+}
+
+enum hr_status hr__draft_demand(const struct hr_trace *trace, const uint32_t *pool_of, uint32_t pool,
+                                struct hr__draft_facts *facts) {
+  size_t count = 0, most = 2 * (size_t)trace->n_jobs;
+  struct change *changes = malloc((most + 1) * sizeof *changes);
+  struct level *levels = malloc((most + 1) * sizeof *levels);
   int64_t end_us = trace->submit_us[trace->n_jobs - 1];
-  if (changes && levels) {
-    for (uint32_t i = 0; i < trace->n_jobs; i++) {
-      int64_t milli = (int64_t)hr_trace_gpus_milli(trace, (hr_job){i});
-      changes[2 * (size_t)i] = (struct change){trace->submit_us[i], milli};
-      changes[2 * (size_t)i + 1] = (struct change){trace->submit_us[i] + trace->work_us[i], -milli};
-      facts->gpu_hours += (double)milli / 1000 * (double)trace->work_us[i] / (double)HR__HOUR_US;
-    }
+  for (uint32_t i = 0; changes && levels && i < trace->n_jobs; i++) {
+    int64_t milli = (int64_t)hr_trace_gpus_milli(trace, (hr_job){i});
+    if (pool_of && pool_of[list_of(trace, i)] != pool) continue;
+    changes[count++] = (struct change){trace->submit_us[i], milli};
+    changes[count++] = (struct change){trace->submit_us[i] + trace->work_us[i], -milli};
+    facts->gpu_hours += (double)milli / 1000 * (double)trace->work_us[i] / (double)HR__HOUR_US;
+    if (trace->gpus[i] > facts->largest_gpus) facts->largest_gpus = trace->gpus[i];
+  }
+  if (count) {
     qsort(changes, count, sizeof *changes, by_time);
     /* if all jobs are submitted at once, until the last one could be done */
     if (end_us <= changes[0].at_us) end_us = changes[count - 1].at_us;
@@ -91,7 +100,6 @@ static void find_largest(const struct hr_trace *trace, struct hr__draft_facts *f
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
     uint32_t tasks = trace->tasks ? trace->tasks[i] : 1, gpus = trace->gpus[i];
     uint32_t of_task = tasks ? (gpus + tasks - 1) / tasks : gpus;
-    if (gpus > facts->largest_gpus) facts->largest_gpus = gpus;
     if (of_task > facts->largest_node_gpus) facts->largest_node_gpus = of_task;
     if (trace->gpu_milli && trace->gpu_milli[i] < 1000) facts->n_shares++;
     if (trace->mig_profile && trace->mig_profile[i] != HR_NONE) facts->n_mig++;
@@ -189,7 +197,7 @@ static enum hr_status find_classes(const struct hr_trace *trace, struct hr__draf
 enum hr_status hr__draft_facts_make(const struct hr_trace *trace, struct hr__draft_facts *facts) {
   *facts = (struct hr__draft_facts){0};
   find_largest(trace, facts);
-  enum hr_status status = find_demand(trace, facts);
+  enum hr_status status = hr__draft_demand(trace, NULL, 0, facts);
   if (status == HR_OK) status = find_classes(trace, facts);
   if (status == HR_OK)
     status = group_by_name(trace, &trace->tenants, trace->tenant, &facts->tenants, &facts->n_tenants);

@@ -21,8 +21,6 @@
 #include <string.h>
 #include <strings.h>
 
-enum { NODE_GPUS = 8 };
-
 /* ---- Options ---------------------------------------------------------------------------------------- */
 
 /* Reads a number that is followed by 'x'; HR_MAX_GPUS + 1 if it is larger. Returns the text after it; NULL if the text
@@ -58,10 +56,10 @@ static enum hr_status check_own(const struct hr__draft *draft, const char *optio
   return hr_fail(draft->error, status, "--own %.100s: %.400s", option, inner.text);
 }
 
-static void name_own(struct hr__draft *draft, size_t index) {
+void hr__draft_name_own(struct hr__draft *draft, size_t index, size_t n_own) {
   struct hr__draft_owned *own = &draft->own[index];
   size_t same = 0;
-  if (draft->config->n_own < 2) {
+  if (n_own < 2) {
     strcpy(own->pool, "own");
     return;
   }
@@ -93,7 +91,7 @@ enum hr_status hr__draft_read_own(struct hr__draft *draft) {
     if (status != HR_OK) return status;
     snprintf(own->gpu, sizeof own->gpu, "%s", spelling(draft, at));
     draft->n_own = i + 1;
-    name_own(draft, i);
+    hr__draft_name_own(draft, i, config->n_own);
   }
   return HR_OK;
 }
@@ -155,7 +153,8 @@ static bool find_price(const struct hr__draft *draft, const struct hr_instance_t
    less per GPU, or as much in smaller nodes. */
 static bool is_better(const struct hr__draft *draft, const struct hr__draft_offer *offer,
                       const struct hr__draft_offer *other) {
-  uint32_t largest = draft->facts.largest_node_gpus < NODE_GPUS ? draft->facts.largest_node_gpus : NODE_GPUS;
+  uint32_t largest =
+      draft->facts.largest_node_gpus < HR__DRAFT_NODE_GPUS ? draft->facts.largest_node_gpus : HR__DRAFT_NODE_GPUS;
   bool holds = offer->instance->gpus >= largest, other_holds = other->instance->gpus >= largest;
   if (holds != other_holds) return holds;
   double price = (double)offer->uusd_h / offer->instance->gpus, than = (double)other->uusd_h / other->instance->gpus;
@@ -226,8 +225,7 @@ static double own_gpus(const struct hr__draft *draft) {
   return gpus;
 }
 
-/* Returns the nodes that hold `gpus` GPUs, at least `min` nodes. */
-static uint32_t nodes_for(double gpus, double gpus_per_node, uint32_t min) {
+uint32_t hr__draft_nodes_for(double gpus, double gpus_per_node, uint32_t min) {
   double nodes = ceil(gpus / gpus_per_node);
   if (nodes > HR_MAX_NODES) nodes = HR_MAX_NODES;
   return nodes > min ? (uint32_t)nodes : min;
@@ -237,11 +235,19 @@ static uint32_t nodes_for(double gpus, double gpus_per_node, uint32_t min) {
    job must fit if it does not fit on owned nodes. */
 static uint32_t nodes_to_buy(const struct hr__draft *draft, double gpus) {
   double owned = own_gpus(draft), per_node = draft->offers[0].instance->gpus;
-  uint32_t least = owned >= draft->facts.largest_gpus ? 1 : nodes_for(draft->facts.largest_gpus, per_node, 1);
-  return nodes_for(gpus - owned, per_node, least);
+  uint32_t least = owned >= draft->facts.largest_gpus ? 1 : hr__draft_nodes_for(draft->facts.largest_gpus, per_node, 1);
+  return hr__draft_nodes_for(gpus - owned, per_node, least);
 }
 
 /* ---- Pools ------------------------------------------------------------------------------------------ */
+
+/* Lets jobs share the GPUs of a pool, as the trace has jobs that request shares of GPUs. */
+static void put_fractions(struct hr__draft *draft, cJSON *pool) {
+  hr__draft_put_text(draft, pool, "//sharing",
+                     "Jobs that request shares of GPUs share them. If your GPUs cannot be shared, remove \"sharing\": "
+                     "each such job then gets whole GPUs.");
+  hr__draft_put_text(draft, pool, "sharing", "fraction");
+}
 
 static void put_own(struct hr__draft *draft, cJSON *pools, const struct hr__draft_owned *own) {
   const struct hr_draft_config *config = draft->config;
@@ -274,8 +280,12 @@ static void put_own(struct hr__draft *draft, cJSON *pools, const struct hr__draf
   hr__draft_put_text(draft, pool, "gpu", own->gpu);
   hr__draft_put_number(draft, pool, "nodes", own->nodes);
   hr__draft_put_number(draft, pool, "gpus_per_node", own->gpus);
-  if (own->is_mig) hr__draft_put_sharing(draft, pool);
-  if (own->is_shared) hr__draft_put_text(draft, pool, "sharing", "fraction");
+  if (own->is_mig)
+    hr__draft_put_sharing(draft, pool);
+  else if (draft->facts.n_shares)
+    put_fractions(draft, pool);
+  else if (own->is_shared)
+    hr__draft_put_text(draft, pool, "sharing", "fraction");
   if (!is_counted) return;
   hr__draft_put_text(draft, pool, "market", "owned");
   hr__draft_put_number(draft, pool, "usd_per_gpu_hour", 1);
@@ -329,7 +339,7 @@ static void put_spot(struct hr__draft *draft, cJSON *pool, const struct hr__draf
 
 /* Adds a pool that can be bought, if it has a price. Returns whether it has. */
 static bool put_offer(struct hr__draft *draft, cJSON *pools, const struct hr__draft_offer *offer, const char *name,
-                      enum hr_market market, const char *term, uint32_t nodes) {
+                      enum hr_market market, const char *term, uint32_t nodes, bool is_mig) {
   static const char *const titles[HR_N_MARKETS] = {
       [HR_MARKET_RESERVED] = "Reserved", [HR_MARKET_ON_DEMAND] = "On demand", [HR_MARKET_SPOT] = "Spot"};
   struct hr_price_quote quote;
@@ -350,6 +360,10 @@ static bool put_offer(struct hr__draft *draft, cJSON *pools, const struct hr__dr
     hr__draft_put_number(draft, pool, "boot_s", 240);
   }
   if (market == HR_MARKET_SPOT) put_spot(draft, pool, offer);
+  if (is_mig)
+    hr__draft_put_sharing(draft, pool);
+  else if (draft->facts.n_shares)
+    put_fractions(draft, pool);
   return true;
 }
 
@@ -372,7 +386,7 @@ static bool put_choice(struct hr__draft *draft, cJSON *pools, const char *name, 
   bool all_today = market == HR_MARKET_ON_DEMAND && !hr__draft_own_has(draft, offer->instance->gpu);
   uint32_t today =
       note_variable(draft, name, nodes_to_buy(draft, gpus), (uint32_t)offer->instance->gpus, steps, all_today);
-  if (put_offer(draft, pools, offer, name, market, term, today)) return true;
+  if (put_offer(draft, pools, offer, name, market, term, today, false)) return true;
   draft->n_variables--;
   return false;
 }
@@ -385,12 +399,12 @@ static void put_other(struct hr__draft *draft, cJSON *pools, const struct hr__dr
     if (draft->facts.types[i].name[0] && hr__draft_list_has(draft, draft->facts.types[i].name, offer->instance->gpu))
       demand += draft->facts.types[i].gpu_hours / draft->facts.gpu_hours;
   double gpus = fmax(demand * draft->facts.p99_gpus, draft->facts.largest_gpus);
-  uint32_t nodes = nodes_for(gpus, offer->instance->gpus, 1);
+  uint32_t nodes = hr__draft_nodes_for(gpus, offer->instance->gpus, 1);
   snprintf(name, sizeof name, "on-demand-%.100s", offer->instance->gpu);
   for (char *at = name; *at; at++)
     if (*at >= 'A' && *at <= 'Z') *at = (char)(*at - 'A' + 'a');
   put_offer(draft, pools, offer, name, HR_MARKET_ON_DEMAND, NULL,
-            hr__draft_own_has(draft, offer->instance->gpu) ? 0 : nodes);
+            hr__draft_own_has(draft, offer->instance->gpu) ? 0 : nodes, false);
 }
 
 /* Adds an on-demand pool of partitioned GPUs for the jobs whose MIG instances no owned pool has. */
@@ -403,9 +417,8 @@ static void put_mig_offer(struct hr__draft *draft, cJSON *pools) {
     if (n_jobs && (!best || n_jobs > hr__draft_mig_jobs(draft, best->instance->gpu))) best = offer;
   }
   if (!draft->n_mig_left || !best) return;
-  uint32_t nodes = nodes_for(fmax(facts->p99_gpus, 1), best->instance->gpus, 1);
-  if (put_offer(draft, pools, best, "on-demand-mig", HR_MARKET_ON_DEMAND, NULL, nodes))
-    hr__draft_put_sharing(draft, cJSON_GetArrayItem(pools, cJSON_GetArraySize(pools) - 1));
+  uint32_t nodes = hr__draft_nodes_for(fmax(facts->p99_gpus, 1), best->instance->gpus, 1);
+  put_offer(draft, pools, best, "on-demand-mig", HR_MARKET_ON_DEMAND, NULL, nodes, true);
 }
 
 void hr__draft_put_pools(struct hr__draft *draft, cJSON *cluster) {
@@ -416,7 +429,8 @@ void hr__draft_put_pools(struct hr__draft *draft, cJSON *cluster) {
   if (draft->n_offers == 0) {
     for (size_t i = 0; i < draft->n_own && i < HR__DRAFT_VARIABLES; i++) {
       const struct hr__draft_owned *own = &draft->own[i];
-      note_variable(draft, own->pool, nodes_for(2.0 * own->nodes * own->gpus, own->gpus, 1), own->gpus, 16, false);
+      note_variable(draft, own->pool, hr__draft_nodes_for(2.0 * own->nodes * own->gpus, own->gpus, 1), own->gpus, 16,
+                    false);
       draft->variables[i].today = own->nodes;
     }
     return;
@@ -428,34 +442,6 @@ void hr__draft_put_pools(struct hr__draft *draft, cJSON *cluster) {
   for (size_t i = 1; i < draft->n_offers; i++)
     if (!draft->offers[i].only_mig) put_other(draft, pools, &draft->offers[i]);
   put_mig_offer(draft, pools);
-}
-
-/* Returns the type of the guessed nodes: the type with the most demand, as the catalogue spells it if it knows it. If
-   jobs request MIG instances, prefers the acceptable type that has the instances of most jobs. */
-static const char *guess_type(const struct hr__draft *draft) {
-  const char *list = "", *best = NULL;
-  uint32_t most = 0;
-  for (uint32_t i = draft->facts.n_types; i-- > 0;)
-    if (draft->facts.types[i].name[0]) list = draft->facts.types[i].name;
-  for (size_t i = 0; draft->facts.n_mig && i < draft->catalog->n_gpus; i++) {
-    const char *gpu = draft->catalog->gpus[i].name;
-    uint32_t n_jobs = hr__draft_list_has(draft, list, gpu) ? hr__draft_mig_jobs(draft, gpu) : 0;
-    if (n_jobs > most || (n_jobs == most && n_jobs && strcmp(gpu, "A100-80") == 0)) best = gpu;
-    if (n_jobs > most) most = n_jobs;
-  }
-  if (best) return best;
-  for (size_t i = draft->catalog->n_gpus; list[0] && i-- > 0;)
-    if (hr__draft_list_has(draft, list, draft->catalog->gpus[i].name)) return draft->catalog->gpus[i].name;
-  return list[0] ? list : "A100-80";
-}
-
-void hr__draft_guess_own(struct hr__draft *draft) {
-  struct hr__draft_owned *own = &draft->own[0];
-  const char *gpu = guess_type(draft);
-  *own = (struct hr__draft_owned){.pool = "own", .gpus = NODE_GPUS};
-  snprintf(own->gpu, sizeof own->gpu, "%.*s", (int)(strcspn(gpu, "|") < 100 ? strcspn(gpu, "|") : 100), gpu);
-  own->nodes = nodes_for(fmax(draft->facts.p95_gpus, draft->facts.largest_gpus), NODE_GPUS, 1);
-  draft->n_own = 1;
 }
 
 /* ---- The plan --------------------------------------------------------------------------------------- */

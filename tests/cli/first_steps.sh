@@ -278,6 +278,53 @@ case_draft_warns_of_rejected_jobs() {
   is_empty stderr
 }
 
+# Without --own, each requested GPU type has a pool that is large enough for its jobs, also a type that the catalogue
+# does not have. A list of types needs one pool.
+case_draft_has_each_type() {
+  printf 'submit_s,duration_s,gpus,gpu_type,tasks\n0,9000,1,T4,\n0,9000,2,A10,\n10,9000,8,V100-SXM2-32GB,\n20,9000,15,A100,3\n%b' \
+    '30,9000,1,,\n40,9000,1,H100|T4,\n50,9000,9,T4,\n60,9000,1,V100M16,\n' >jobs.csv
+  try 0 init --from jobs.csv -o mine.json
+  is_empty stderr
+  [ "$(pools mine.json name gpu nodes gpus_per_node)" = '["own-a100-80","A100-80",3,8] ["own-t4","T4",2,8] ["own-v100-32","V100-32",1,8] ["own-a10","A10",1,8] ["own-v100","V100",1,8]' ] || fail "other pools: $(pools mine.json name gpu nodes gpus_per_node)"
+  says mine.json "GPU type 'A10' is unknown"
+  try 0 run mine.json
+  says stdout '8 submitted, 8 completed, 0 rejected'
+  # types of nodes that exist are not guessed; a provider adds those that it has
+  try 0 init --from jobs.csv --own 1x8xA100-80 -o mine.json --force
+  says stderr 'repeat --own NODESxGPUSxTYPE for each type, or leave it out'
+  [ "$(pools mine.json gpu)" = '["A100-80"]' ] || fail 'other types than the owned one'
+  try 0 init --from jobs.csv --own 2x8xA100-80 --cloud aws -o mine.json --force
+  says stderr "requested: 'A10' (1 job"
+  says stderr 'repeat --own NODESxGPUSxTYPE for each type'
+  ! grep -q 'or leave it out' stderr || fail 'without --own, the provider still lacks the type'
+  try 0 init --from jobs.csv --cloud aws -o mine.json --force
+  says stderr 'to draft nodes for these jobs, add --own NODESxGPUSxTYPE for each type'
+}
+
+# Four types at a provider: each has a pool.
+case_draft_buys_each_type() {
+  printf 'submit_s,duration_s,gpus,gpu_type\n0,60,1,%s\n' T4 >jobs.csv
+  printf '0,60,1,%s\n' V100 A100-80 H100 A10G L4 >>jobs.csv
+  try 0 init --from jobs.csv --own 1x8xT4 --cloud aws -o mine.json
+  is_empty stderr
+  try 0 run mine.json
+  says stdout '6 completed, 0 rejected'
+}
+
+# Jobs that request fractions share GPUs, as the sizes of the pools assume.
+case_draft_shares_gpus() {
+  { echo 'submit_s,duration_s,gpus,gpu_milli'
+    for _ in $(seq 32); do echo 0,600,1,250; done; } >jobs.csv
+  try 0 init --from jobs.csv -o mine.json
+  [ "$(pools mine.json nodes gpus_per_node sharing)" = '[1,8,"fraction"]' ] || fail 'other pools'
+  says mine.json 'Jobs that request shares of GPUs share them.'
+  try 0 run mine.json
+  matches stdout '^wait +0 s +0 s'
+  try 0 init --from jobs.csv --own 1x1xT4 --cloud aws -o mine.json --force
+  [ "$(pools mine.json sharing | tr ' ' '\n' | sort -u)" = '["fraction"]' ] || fail 'pools that do not share'
+  try 0 run mine.json
+}
+
 # The last submit ends the window of 100 s. 4 GPUs are in use all the time, 8 more for the last S seconds.
 case_draft_knows_the_demand() {
   while read -r seconds mean p95 p99; do
@@ -474,7 +521,7 @@ case_draft_tells_of_parts_of_gpus() {
   printf 'submit_s,duration_s,gpus,mig_profile,gpu_milli\n0,60,1,1g.10gb,\n1,60,1,,500\n2,60,1,,\n' >jobs.csv
   try 0 init --from jobs.csv --own 1x8xA100-80 -o mine.json
   says mine.json '1 job requests MIG instances.'
-  says mine.json '1 job requests shares of GPUs; here each gets whole GPUs.'
+  says mine.json '1 job requests shares of GPUs: pools have '
   try 0 run mine.json
   says stdout '3 completed, 0 rejected'
 }
