@@ -61,10 +61,11 @@ bool hr_rejections_are_many(const struct hr_rejections *rejections) {
 
 /* What is known about a list of GPU types that no pool has. */
 enum verdict {
-  NO_MATCH,    /* nothing is similar */
-  IS_A_TYPE,   /* the catalogue has the type */
-  IS_MISSPELT, /* `nearest` is probably meant */
-  IS_NEAR,     /* `nearest` is similar, but may be another product */
+  NO_MATCH,     /* nothing is similar */
+  IS_A_TYPE,    /* the catalogue has the type */
+  IS_OF_FAMILY, /* the catalogue has the type, and the type of a pool, `family`, is a family of types with this one */
+  IS_MISSPELT,  /* `nearest` is probably meant */
+  IS_NEAR,      /* `nearest` is similar, but may be another product */
 };
 
 struct unknown_types {
@@ -72,6 +73,7 @@ struct unknown_types {
   uint64_t n_jobs;
   enum verdict verdict;
   char nearest[MEANT_BYTES]; /* the most similar name; if the catalogue has the type: its name */
+  const char *family;
 };
 
 /* The names of GPU types that may be meant: those of the pools, then those of the catalogue. */
@@ -176,6 +178,16 @@ static bool find_meant(const struct vocabulary *words, const char *name, size_t 
   return used > 0;
 }
 
+/* Returns the type of a pool that means several types, such as "a100", and among them `meant`; NULL: none. */
+static const char *find_family(const struct vocabulary *words, const char *meant) {
+  char types[MEANT_BYTES];
+  for (size_t i = 0; words->pools[i]; i++)
+    if (find_meant(words, words->pools[i], strlen(words->pools[i]), types) && strstr(types, " or ") &&
+        strstr(types, meant))
+      return words->pools[i];
+  return NULL;
+}
+
 /* Judges a list of names, separated by '|': it is known if one of its names is, else it is the first similar name. */
 static void judge(const struct vocabulary *words, struct unknown_types *unknown) {
   bool same_model;
@@ -183,7 +195,8 @@ static void judge(const struct vocabulary *words, struct unknown_types *unknown)
   for (const char *name = unknown->list;; name++) {
     size_t length = strcspn(name, "|");
     if (find_meant(words, name, length, unknown->nearest)) {
-      unknown->verdict = IS_A_TYPE;
+      unknown->family = find_family(words, unknown->nearest);
+      unknown->verdict = unknown->family ? IS_OF_FAMILY : IS_A_TYPE;
       return;
     }
     name += length;
@@ -241,6 +254,9 @@ static void describe(const struct vocabulary *words, const struct unknown_types 
   text[0] = '\0';
   if (unknown->verdict == IS_A_TYPE && strcasecmp(list, nearest) != 0)
     snprintf(text, NAMES_BYTES, "%sthis is %s", before, nearest);
+  else if (unknown->verdict == IS_OF_FAMILY)
+    snprintf(text, NAMES_BYTES, "%sthis is %s; a pool has '%.40s', which means several types: write %s", before,
+             nearest, unknown->family, nearest);
   else if (unknown->verdict == IS_MISSPELT)
     snprintf(text, NAMES_BYTES, "%sdid you mean '%s'?", before, nearest);
   else if (unknown->verdict == IS_NEAR)

@@ -214,11 +214,23 @@ char *hr_catalog_gpu_vocabulary(const struct hr_catalog *catalog) {
   return text;
 }
 
+/* Writes the types that a name means, such as "A100-40 or A100-80" for A100. Returns their number. */
+static size_t list_meant(const struct hr_catalog *catalog, const char *name, char *text, size_t size) {
+  size_t count = 0, used = 0;
+  for (size_t i = 0; i < catalog->n_gpus; i++)
+    if (hr_catalog_gpu_means(catalog, name, catalog->gpus[i].name) && used < size)
+      used += (size_t)snprintf(text + used, size - used, "%s%.60s", count++ ? " or " : "", catalog->gpus[i].name);
+  return count;
+}
+
 enum hr_status hr__catalog_check_spelling_gpu(const struct hr_catalog *catalog, const char *name,
                                               struct hr_error *error) {
   const struct hr_gpu_type *type;
   const char *nearest = NULL;
+  char meant[MAX_NAMES * 62 + 40];
   if (find_gpu(catalog, name)) return HR_OK;
+  if (list_meant(catalog, name, meant, sizeof meant) > 1)
+    return hr_fail(error, HR_BAD_INPUT, "GPU type '%.60s' is a family; write %s", name, meant);
   const char **known = gpu_names(catalog);
   char names[1];
   bool is_abbreviated = known && strlen(name) >= MIN_ABBREVIATION && list_names(name, known, names, sizeof names) > 0;

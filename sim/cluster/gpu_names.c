@@ -170,7 +170,7 @@ static bool extends(const struct spelling *name, const struct spelling *known) {
   return known->bytes >= 2 && strncmp(name->key, known->key, known->bytes) == 0 && is_same_model(name, known);
 }
 
-const char *hr__gpu_name_nearest(const char *name, size_t length, const char *const *known, bool *same_model) {
+static const char *nearest_of(const char *name, size_t length, const char *const *known, bool *same_model) {
   const struct spelling wanted = spell(name, length);
   const char *nearest = NULL, *longest = NULL;
   size_t smallest = SIZE_MAX, most = 0;
@@ -191,4 +191,18 @@ const char *hr__gpu_name_nearest(const char *name, size_t length, const char *co
   if (!longest || smallest <= 1) return nearest;
   *same_model = true;
   return longest;
+}
+
+/* Returns whether a key is that of a Grace superchip, such as GB200: the name of its GPU follows the G. */
+static bool is_superchip(const char *key) {
+  return key[0] == 'g' && (key[1] == 'b' || key[1] == 'h') && key[2] >= '0' && key[2] <= '9';
+}
+
+const char *hr__gpu_name_nearest(const char *name, size_t length, const char *const *known, bool *same_model) {
+  char key[HR__GPU_KEY_BYTES];
+  const char *nearest = nearest_of(name, length, known, same_model);
+  if (nearest || !hr__gpu_name_key(name, length, key) || !is_superchip(key)) return nearest;
+  nearest = nearest_of(key + 1, strlen(key + 1), known, same_model);
+  if (nearest) *same_model = false;
+  return nearest;
 }

@@ -161,7 +161,7 @@ case_scenario_misspelt_gpu() {
   try 0 run s.json --trace t.csv --set cluster.pools.0.gpu=H10
   says stderr "note: pool 'p': warning: GPU type 'H10' is unknown; did you mean 'H100'?"
   try 0 run s.json --trace t.csv --set cluster.pools.0.gpu=A100
-  says stderr "note: pool 'p': warning: GPU type 'A100' is unknown; similar: A100-40, A100-80"
+  says stderr "note: pool 'p': warning: GPU type 'A100' is a family; write A100-40 or A100-80"
   try 0 run s.json --trace t.csv --set cluster.pools.0.gpu=abacus
   is_empty stderr
 }

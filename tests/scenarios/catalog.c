@@ -101,6 +101,11 @@ static void names_mean_types(void) {
                {"nvidia-h200-141gb", "H200"},
                {"nvidia-l4", "L4"},
                {"tesla_t4", "T4"},
+               {"V100M16", "V100"},
+               {"V100M32", "V100-32"},
+               {"V100-16", "V100"},
+               {"NVIDIA H100 NVL", ""},
+               {"V100S-PCIE-32GB", ""},
                {"a100", ""},
                {"nvidia", ""},
                {"gpu", ""},
@@ -135,15 +140,11 @@ static void own_names_come_first(void) {
 static void misspelt_names(void) {
   static const struct {
     const char *name, *message;
-  } cases[] = {{"A10O", "; similar: A100-40, A100-80"},
-               {"A1OO-8O", "; did you mean 'A100-80'?"},
-               {"A100-88", "; did you mean 'A100-80'?"},
-               {"Tesla V1O0-SXM2-32GB", "; did you mean 'V100-32'?"},
-               {"H10", "; did you mean 'H100'?"},
-               {"H2OO", "; did you mean 'H200'?"},
-               {"NVIDIA LA0S", "; did you mean 'L40S'?"},
-               {"rtx-4090", "; known: P100, "},
-               {"K80", "; known: P100, "}};
+  } cases[] = {{"A10O", "; similar: A100-40, A100-80"},   {"A1OO-8O", "; did you mean 'A100-80'?"},
+               {"A100-88", "; did you mean 'A100-80'?"},  {"Tesla V1O0-SXM2-32GB", "; did you mean 'V100-32'?"},
+               {"H10", "; did you mean 'H100'?"},         {"H2OO", "; did you mean 'H200'?"},
+               {"NVIDIA LA0S", "; did you mean 'L40S'?"}, {"GB200", "; did you mean 'B200'?"},
+               {"rtx-4090", "; known: P100, "},           {"K80", "; known: P100, "}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const struct hr_gpu_type *type;
     struct hr_error error = {0};
