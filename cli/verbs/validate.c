@@ -234,8 +234,9 @@ static void print_cluster(const struct hr_scenario *scenario) {
   const struct hr_cluster_spec *cluster = &scenario->cluster;
   uint64_t nodes = 0;
   for (uint32_t i = 0; i < cluster->n_pools; i++) nodes += cluster->pools[i].nodes;
-  printf("cluster   %" PRIu64 " GPUs on %" PRIu64 " nodes in %" PRIu32 " pool%s\n", hr_cluster_spec_gpus(cluster),
-         nodes, cluster->n_pools, cluster->n_pools == 1 ? "" : "s");
+  uint64_t gpus = hr_cluster_spec_gpus(cluster);
+  printf("cluster   %" PRIu64 " GPU%s on %" PRIu64 " node%s in %" PRIu32 " pool%s\n", gpus, gpus == 1 ? "" : "s", nodes,
+         nodes == 1 ? "" : "s", cluster->n_pools, cluster->n_pools == 1 ? "" : "s");
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr_pool_spec *pool = &cluster->pools[i];
     print_pool(pool);
@@ -425,8 +426,8 @@ static enum hr_status note_rejected(const struct hr_rejections *rejections, stru
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
-/* Prints the notes and warnings of a run that are known before it. */
-static enum hr_status print_run_notes(const struct input *input, struct hr_error *error) {
+/* Prints the notes and warnings of a run that are known before it. `*can_run`: whether it does not reject all jobs. */
+static enum hr_status print_run_notes(const struct input *input, bool *can_run, struct hr_error *error) {
   const struct hr_scenario *scenario = input->scenario;
   struct hr_rejections rejections;
   struct hr_notes notes = {0};
@@ -439,6 +440,7 @@ static enum hr_status print_run_notes(const struct input *input, struct hr_error
   if (status == HR_OK) input_print_notes(stderr, input);
   if (status == HR_OK) notes_print(stderr, &notes);
   hr_notes_finish(&notes);
+  *can_run = status != HR_OK || rejections.n_rejected < rejections.n_jobs || rejections.n_jobs == 0;
   return status;
 }
 
@@ -451,7 +453,7 @@ static enum hr_status validate(struct input *input, const char *path, const stru
                                struct hr_error *error) {
   enum hr_status status = input_open(input, path, args, error);
   if (status != HR_OK) return status;
-  bool missing = input->trace_path && trace_is_missing(input, args);
+  bool can_run = true, missing = input->trace_path && trace_is_missing(input, args);
   const bool only_services = has_services(input->scenario) && !input->trace_path;
   if ((input->trace_path && !missing) || only_services) status = input_read_trace(input, args, error);
   if (status == HR_OK && input->trace) status = check_run(input, error);
@@ -461,7 +463,7 @@ static enum hr_status validate(struct input *input, const char *path, const stru
   if (status != HR_OK) return status;
   print_scenario(input->scenario);
   if (has_services(input->scenario)) status = validate_services(input->scenario, error);
-  if (status == HR_OK && only_services) status = print_run_notes(input, error);
+  if (status == HR_OK && only_services) status = print_run_notes(input, &can_run, error);
   if (status != HR_OK || only_services) return status;
   printf("trace     ");
   if (input->trace)
@@ -471,12 +473,12 @@ static enum hr_status validate(struct input *input, const char *path, const stru
   else
     printf("none; set one with --trace\n");
   if (input->trace)
-    status = print_run_notes(input, error);
+    status = print_run_notes(input, &can_run, error);
   else
     input_print_notes(stderr, input);
   struct input_args next = *args;
   if (!input->trace_path) next.trace = "FILE";
-  next_step_print(stdout, &(struct next_step){.verb = "validate", .path = path, .input = &next});
+  if (can_run) next_step_print(stdout, &(struct next_step){.verb = "validate", .path = path, .input = &next});
   return status;
 }
 

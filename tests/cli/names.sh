@@ -93,6 +93,55 @@ case_names_and_remedies() {
   try 1 run v.json --trace t.csv
 }
 
+# A pool whose type is the name of a family: the type of its nodes must be written.
+case_family_as_type() {
+  scenario '' '{ "name": "p", "gpu": "a100", "nodes": 1, "gpus_per_node": 8 }' >s.json
+  printf 'submit_s,duration_s,gpus,gpu_type\n0,10,1,NVIDIA-A100-SXM4-80GB\n0,10,1,a100\n' >t.csv
+  try 0 run s.json --trace t.csv
+  says stderr "GPU type 'a100' is a family; write A100-40 or A100-80"
+  says stderr "this is A100-80; a pool has 'a100', which means several types: write A100-80"
+  says stderr "remedy: set the pool's 'gpu' to the requested type"
+  ! grep -q 'add a pool of this type' stderr || fail 'a pool of another type does not help'
+}
+
+# A superchip is named after its GPU. H100 NVL has 94 GB, so it is not the H100 of 80 GB.
+case_types_that_are_others() {
+  printf 'submit_s,duration_s,gpus\n0,10,1\n' >t.csv
+  while read -r name nearest; do
+    scenario '' "{ \"name\": \"p\", \"gpu\": \"$name\", \"nodes\": 1, \"gpus_per_node\": 8 }" >s.json
+    try 0 validate s.json --trace t.csv
+    says stderr "warning: GPU type '$name' is unknown; did you mean '$nearest'?"
+  done <<'END'
+GB200 B200
+gh200 H200
+nvidia-gb200 B200
+h100_nvl H100
+V100S V100
+END
+  for name in G2 GX100 GBX; do
+    scenario '' "{ \"name\": \"p\", \"gpu\": \"$name\", \"nodes\": 1, \"gpus_per_node\": 8 }" >s.json
+    try 0 validate s.json --trace t.csv
+    is_empty stderr
+  done
+  scenario '' '{ "name": "p", "gpu": "h100_nvl", "nodes": 1, "gpus_per_node": 8 }' >s.json
+  printf 'submit_s,duration_s,gpus,gpu_mem_gb\n0,10,1,90\n' >t.csv
+  try 0 run s.json --trace t.csv
+}
+
+# A run that rejects all jobs fails, so validate does not suggest it.
+case_validate_suggests_no_run_of_nothing() {
+  scenario '' "$whole" >s.json
+  printf 'submit_s,duration_s,gpus,gpu_type\n0,10,1,T4\n' >t.csv
+  try 0 validate s.json --trace t.csv
+  says stderr 'there are no results'
+  ! grep -q 'headroom run' stdout || fail 'a next step that fails'
+  try 1 run s.json --trace t.csv
+  printf '0,10,1,A100-80\n' >>t.csv
+  try 0 validate s.json --trace t.csv
+  says stdout 'headroom run s.json --trace t.csv'
+  says stdout '8 GPUs on 1 node in 1 pool'
+}
+
 # validate prints the notes of run that are known before the run.
 case_validate_has_notes_of_run() {
   more='"quotas": { "tenants": [ { "tenant": "team-a", "guaranteed_gpus": 4 } ] },
