@@ -429,7 +429,7 @@ static enum hr_status note(struct hr_check *check, struct hr_error *error) {
   for (size_t i = 0; i < check->n_traces && status == HR_OK; i++) {
     const struct hr_trace *trace = check->traces[i].trace;
     if (trace->n_skipped)
-      status = hr_notes_add(&check->notes, "%s: %" PRIu64 " row%s skipped (lenient)", trace->source, trace->n_skipped,
+      status = hr_notes_add(&check->notes, "%s: %" PRIu64 " row%s skipped", trace->source, trace->n_skipped,
                             trace->n_skipped == 1 ? "" : "s");
   }
   for (size_t i = 0; i < check->n_cases && status == HR_OK; i++)

@@ -356,6 +356,15 @@ void hr__json_interval(struct hr__json *json, cJSON *object, const struct hr__in
   hr__json_text(json, object, "interval", interval->of_median ? "order-statistics" : "student");
 }
 
+void hr__json_metric_interval(struct hr__json *json, cJSON *object, enum hr__metric metric,
+                              const struct hr__interval *interval) {
+  const enum hr_unit unit = hr__metric_rows[metric].unit;
+  struct hr__interval bounded = *interval;
+  bool is_positive = metric != HR__M_COST_SAVING && (unit == HR_UNIT_COUNT || unit == HR_UNIT_SHARE);
+  if (is_positive && bounded.low < 0) bounded.low = 0;
+  hr__json_interval(json, object, &bounded);
+}
+
 /* ---- Pairs ------------------------------------------------------------------------------------------ */
 
 static double mean_of(const double *values, uint32_t count) {

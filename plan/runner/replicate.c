@@ -237,8 +237,8 @@ static size_t put_group(struct replicates_json *writer, cJSON *object, size_t fr
     if (hr__replicates_interval(replicates, i, &interval) != HR_OK)
       writer->json.failed = true;
     else if (interval.count)
-      hr__json_interval(&writer->json, hr__json_object(&writer->json, object, hr__metric_rows[metric->id].path),
-                        &interval);
+      hr__json_metric_interval(&writer->json, hr__json_object(&writer->json, object, hr__metric_rows[metric->id].path),
+                               metric->id, &interval);
   }
   return i;
 }

@@ -44,7 +44,8 @@ static void put_metrics(struct plan_json_writer *writer, cJSON *object, const st
     char name[HR__SCOPED_METRIC_BYTES];
     if (option->metrics[i].count == 0) continue;
     hr__scoped_metric_name(&writer->plan->goals.metrics[i], name);
-    hr__json_interval(&writer->json, hr__json_object(&writer->json, metrics, name), &option->metrics[i]);
+    hr__json_metric_interval(&writer->json, hr__json_object(&writer->json, metrics, name),
+                             writer->plan->goals.metrics[i].id, &option->metrics[i]);
   }
 }
 

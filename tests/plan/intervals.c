@@ -6,10 +6,13 @@
 
 #include "base/random.h"
 #include "harness.h"
+#include "report/tables/json_tree.h"
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_sort.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 static void expect(double value, double expected) {
   if (!(fabs(value - expected) <= 1e-9 * fmax(1, fabs(expected)))) printf("\n  %.17g, not %.17g\n", value, expected);
@@ -56,6 +59,29 @@ static void mean_interval_is_corrected_for_skewness(void) {
   expect(student.high, 2 + 3.1824463052837078);
   expect(interval.low, student.low);
   CU_ASSERT(interval.high > student.high);
+}
+
+/* In JSON, the lower end of a count or share is at least 0. That of a saving may be negative. */
+static void lower_ends_of_counts(void) {
+  static const struct {
+    enum hr__metric metric;
+    double low;
+  } cases[] = {{HR__M_SUBMITTED, 0}, {HR__M_DEADLINE_MISS, 0}, {HR__M_COST_SAVING, -1.182446}};
+  static const double values[] = {1, 1, 1, 5};
+  struct hr__interval interval;
+  CU_ASSERT_EQUAL_FATAL(hr__interval_uncorrected(values, 4, HR_METRIC_MEAN, 0.95, false, &interval), HR_OK);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct hr__json json = {0};
+    cJSON *object = cJSON_CreateObject();
+    hr__json_metric_interval(&json, object, cases[i].metric, &interval);
+    char *text = cJSON_PrintUnformatted(object);
+    const char *low = text ? strstr(text, "\"low\":") : NULL, *high = text ? strstr(text, "\"high\":") : NULL;
+    CU_ASSERT_FATAL(!json.failed && low && high);
+    expect(strtod(low + strlen("\"low\":"), NULL), cases[i].low);
+    expect(strtod(high + strlen("\"high\":"), NULL), 5.182446);
+    cJSON_free(text);
+    cJSON_Delete(object);
+  }
 }
 
 static void unknown_values_are_omitted(void) {
@@ -182,6 +208,6 @@ static void coverage_of_both_intervals(void) {
 }
 
 TEST_MAIN("plan: intervals", TEST(student_interval_equals_tables), TEST(mean_interval_is_corrected_for_skewness),
-          TEST(unknown_values_are_omitted), TEST(intervals_of_few_values), TEST(median_interval_computed_by_hand),
-          TEST(too_few_values_for_a_median_interval), TEST(median_interval_equals_enumeration),
-          TEST(coverage_of_both_intervals))
+          TEST(lower_ends_of_counts), TEST(unknown_values_are_omitted), TEST(intervals_of_few_values),
+          TEST(median_interval_computed_by_hand), TEST(too_few_values_for_a_median_interval),
+          TEST(median_interval_equals_enumeration), TEST(coverage_of_both_intervals))
