@@ -391,6 +391,7 @@ case_options_of_scenarios() {
   printf 'when;x,submit_s,long,gpus\n0,1,100,2\n0,10,x,2\n' >jobs.csv
   try 0 check s.json --trace jobs.csv --map duration=long --lenient --baseline b.json --update
   says stderr 'note: jobs.csv: 1 row skipped'
+  ! grep -q '(lenient)' stderr || fail 'the option is not the only reason for skipped rows'
   try 0 check s.json --trace jobs.csv --map duration=long --lenient --format csv --policy fifo --seed 1 --baseline b.json
 }
 
