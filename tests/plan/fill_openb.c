@@ -4,6 +4,7 @@
 
 #include "harness.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/catalog.h"
 #include "headroom/unstable/planning.h"
 
 #include <math.h>
@@ -96,21 +97,25 @@ static void other_pod_lists(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* The shipped scenario has the nodes of the node list, in the same order. */
+/* The shipped scenario has the nodes of the node list, in the same order. Its types are those of the catalogue. */
 static void scenario_equals_node_list(void) {
   if (real_trace_missing(OPENB "openb_node_list_gpu_node.csv")) return;
   struct hr_scenario *scenario = load();
   struct hr_cluster_spec listed = {0};
   struct hr_notes notes = {0};
+  struct hr_catalog *catalog = NULL;
+  CU_ASSERT_EQUAL_FATAL(hr_catalog_load(NULL, &catalog, NULL), HR_OK);
   CU_ASSERT_EQUAL_FATAL(hr_nodes_read(OPENB "openb_node_list_gpu_node.csv", &listed, &notes, NULL), HR_OK);
   CU_ASSERT_EQUAL_FATAL(listed.n_pools, scenario->cluster.n_pools);
   for (uint32_t i = 0; i < listed.n_pools; i++) {
     const struct hr_pool_spec *a = &listed.pools[i], *b = &scenario->cluster.pools[i];
-    CU_ASSERT_STRING_EQUAL(a->gpu, b->gpu);
+    const struct hr_gpu_type *type = hr_catalog_gpu_named(catalog, a->gpu);
+    CU_ASSERT_STRING_EQUAL(type ? type->name : a->gpu, b->gpu);
     CU_ASSERT_TRUE(a->nodes == b->nodes && a->gpus_per_node == b->gpus_per_node);
     CU_ASSERT_TRUE(a->cpu_milli_per_node == b->cpu_milli_per_node && a->mem_mib_per_node == b->mem_mib_per_node);
   }
   CU_ASSERT_TRUE(memcmp(listed.node_order, scenario->cluster.node_order, 1213 * sizeof *listed.node_order) == 0);
+  hr_catalog_destroy(catalog);
   hr_cluster_spec_finish(&listed);
   hr_notes_finish(&notes);
   hr_scenario_destroy(scenario);
