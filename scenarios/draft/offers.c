@@ -112,7 +112,7 @@ enum hr_status hr__draft_read_cloud(struct hr__draft *draft) {
 /* ---- GPU types -------------------------------------------------------------------------------------- */
 
 bool hr__draft_list_has(const struct hr__draft *draft, const char *list, const char *gpu) {
-  if (!list[0]) return true;
+  if (!list[0] || !gpu) return !list[0];
   const struct hr_gpu_type *named = hr_catalog_gpu_named(draft->catalog, gpu);
   if (named) gpu = named->name;
   char *type = strdup(gpu), *names = hr_catalog_gpu_names(draft->catalog, gpu);

@@ -26,7 +26,8 @@ const smallDigest = digestOf(join(folder, 'small.json'));
 test('a scenario is saved with paths that the command line finds, and that the page finds again', () =>
   onPlanner({}, async (page) => {
     mkdirSync(join(folder, 'sub'), { recursive: true });
-    writeFileSync(join(folder, 'sub', 'far.json'), JSON.stringify({ ...small, name: 'far', trace: { file: './../small.csv' } }));
+    const two = { pools: [{ ...small.cluster.pools[0], nodes: 2 }] }; // another digest, so that the page must have opened it
+    writeFileSync(join(folder, 'sub', 'far.json'), JSON.stringify({ ...small, name: 'far', cluster: two, trace: { file: './../small.csv' } }));
     mkdirSync(join(HEADROOM_WORK, 'elsewhere'), { recursive: true });
     await page.reload();
     await page.waitForSelector('#files option[value="sub/far.json"]', { state: 'attached' });
@@ -34,7 +35,7 @@ test('a scenario is saved with paths that the command line finds, and that the p
       ['#shipped', 'demo', digestOf(scenario('demo'))],
       ['#shipped', 'agency', digestOf(scenario('agency'))],
       ['#files', 'small.json', smallDigest],
-      ['#files', 'sub/far.json', smallDigest],
+      ['#files', 'sub/far.json', digestOf(join(folder, 'sub', 'far.json'))],
     ]) {
       await page.selectOption(list, name);
       await untilDigest(page, digest);
