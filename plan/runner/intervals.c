@@ -356,12 +356,16 @@ void hr__json_interval(struct hr__json *json, cJSON *object, const struct hr__in
   hr__json_text(json, object, "interval", interval->of_median ? "order-statistics" : "student");
 }
 
+double hr__interval_low(enum hr__metric metric, const struct hr__interval *interval) {
+  const enum hr_unit unit = hr__metric_rows[metric].unit;
+  bool is_positive = metric != HR__M_COST_SAVING && (unit == HR_UNIT_COUNT || unit == HR_UNIT_SHARE);
+  return is_positive && interval->low < 0 ? 0 : interval->low;
+}
+
 void hr__json_metric_interval(struct hr__json *json, cJSON *object, enum hr__metric metric,
                               const struct hr__interval *interval) {
-  const enum hr_unit unit = hr__metric_rows[metric].unit;
   struct hr__interval bounded = *interval;
-  bool is_positive = metric != HR__M_COST_SAVING && (unit == HR_UNIT_COUNT || unit == HR_UNIT_SHARE);
-  if (is_positive && bounded.low < 0) bounded.low = 0;
+  bounded.low = hr__interval_low(metric, interval);
   hr__json_interval(json, object, &bounded);
 }
 

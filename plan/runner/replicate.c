@@ -347,7 +347,8 @@ static void put_row(struct replicates_terminal *page, size_t metric) {
   if (!fitted) return;
   fprintf(page->console.out, "  %-*s%*s%*s%*s\n", NAME_WIDTH, fitted, CELL_WIDTH,
           hr__metric_text(unit, hr__interval_centre(&interval), text[0]), CELL_WIDTH,
-          hr__metric_text(unit, interval.low, text[1]), CELL_WIDTH, hr__metric_text(unit, interval.high, text[2]));
+          hr__metric_text(unit, hr__interval_low(self->id, &interval), text[1]), CELL_WIDTH,
+          hr__metric_text(unit, interval.high, text[2]));
   free(fitted);
 }
 

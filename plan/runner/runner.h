@@ -111,8 +111,10 @@ static inline double hr__interval_relative(const struct hr__interval *interval) 
 
 /* Adds mean, low, high, median, sd and interval to `object`; unknown values are null. */
 void hr__json_interval(struct hr__json *json, cJSON *object, const struct hr__interval *interval);
-/* The same for the interval of a metric. The lower end of a count or share is at least 0, except that
-   of savings, which may be negative. */
+/* Returns the lower end of the interval of a metric; that of a count or share is at least 0, except that of savings,
+   which may be negative. */
+double hr__interval_low(enum hr__metric metric, const struct hr__interval *interval);
+/* The same as hr__json_interval for the interval of a metric, with this lower end. */
 void hr__json_metric_interval(struct hr__json *json, cJSON *object, enum hr__metric metric,
                               const struct hr__interval *interval);
 

@@ -45,7 +45,8 @@ static const char *interval_text(const struct hr__plan_page *page, const struct 
   if (isnan(interval->low) || interval->low == interval->high)
     snprintf(text, size, "%s", number[0]);
   else
-    snprintf(text, size, "%s (%s to %s)", number[0], hr__metric_text(unit, interval->low, number[1]),
+    snprintf(text, size, "%s (%s to %s)", number[0],
+             hr__metric_text(unit, hr__interval_low(page->plan->goals.metrics[metric].id, interval), number[1]),
              hr__metric_text(unit, interval->high, number[2]));
   return text;
 }
