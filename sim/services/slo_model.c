@@ -162,10 +162,10 @@ static double slots_of(const struct hr_service *spec, struct hr__slo_demand dema
 
 /* The wait for one of many places that only the share `missed` of all requests exceeds, as wait_s(), with Sakasegawa's
    approximation of Erlang's probability (1977), which needs no loop, and Allen and Cunneen's factor for the variance of
-   arrivals and of service times, which is that of the outputs. INFINITY: the places do not suffice. */
+   arrivals and of service times, which is that of the outputs. HUGE_VAL: the places do not suffice. */
 static double place_wait_s(double places, struct hr__slo_demand demand, double service_s, double missed) {
   const double load = demand.rate * service_s;
-  if (load >= places) return INFINITY;
+  if (load >= places) return HUGE_VAL;
   const double p = pow(load / places, sqrt(2 * (places + 1)) - 1);
   const double factor = (demand.dispersion + demand.output_cv * demand.output_cv) / 2;
   return p > missed ? log(p / fmax(missed, 1e-9)) * service_s / (places - load) * factor : 0;

@@ -375,7 +375,7 @@ case_numbers_of_decisions() {
   pools='{"name": "p", "gpu": "L4", "nodes": 2, "gpus_per_node": 1}'
   # put_steps NUMBER...: a schedule with these numbers of replicas, 100 s apart
   put_steps() {
-    local steps= at=0
+    local steps='' at=0
     for n; do steps+="${steps:+, }{\"at_s\": $at, \"replicas\": $n}" at=$((at + 100)); done
     put_service "\"policy\": \"schedule\", \"max\": 2, \"period_s\": 86400, \"steps\": [$steps]"
     try 0 run s.json --json out.json
