@@ -168,10 +168,10 @@ struct next_step {
   const char *path;                      /* scenario, grid or trace, as the user wrote it */
   const struct input_args *input;        /* options that the next command repeats; NULL: none */
   const char *trace;                     /* path of the trace; NULL: unknown */
-  const struct hr_cluster_spec *cluster; /* whose nodes the next command repeats; NULL: none */
+  const struct hr_cluster_spec *cluster; /* the next command has its nodes; NULL: none */
   bool apart;                            /* print an empty line first, since the output ends with a table */
   const char *other;                     /* a file or a list of names, which depends on the verb; may be NULL */
-  uint64_t replications;                 /* which the next command repeats; 0: not set */
+  uint64_t replications;                 /* of the next command; 0: not set */
 };
 
 /* Prints the line "next": the command of the first rule that applies. */

@@ -217,7 +217,7 @@ static bool put_condition(struct hr__plan_page *page, uint32_t width, const char
   return starred;
 }
 
-/* The printed cells: how many runs they have, and the cell whose runs differ most. */
+/* The printed cells: how many runs they have, and the cell with the largest difference between its runs. */
 struct cells {
   uint32_t min_runs, max_runs; /* of the random cells; max_runs is 0 if there are none */
   bool split;

@@ -569,7 +569,7 @@ static void on_instant(void *self, const struct hr_view *view) {
                                       .total_milli = view->total_milli};
   if (timeline->usage && timeline->usage->fragments) add_fragments(&timeline->pending, timeline->usage);
   if (timeline->has.power) hr_view_power(view, &timeline->pending.power);
-  if (!timeline->has.carbon) timeline->pending.power.carbon_mg_h = 0; /* a change of it alone is no row */
+  if (!timeline->has.carbon) timeline->pending.power.carbon_mg_h = 0; /* it has no column, so its changes need no row */
   if (timeline->has.battery) hr_view_battery(view, &timeline->pending.battery);
   timeline->any_pending = true;
 }
