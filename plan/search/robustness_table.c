@@ -10,7 +10,12 @@
 #include <string.h>
 
 enum { HOLDS_WIDTH = 28, CONDITION_WIDTH = 13, FORECAST_DAYS = 42, HELD_BYTES = HR__METRIC_BYTES + 45 };
-static const char *const letters[HR__MAX_PRINTED_MIXES] = {"this plan", "B", "C"};
+
+/* The heading of the column of a printed mix. */
+static const char *column_name(uint32_t shown) {
+  static const char *const names[HR__MAX_PRINTED_MIXES] = {"this plan", "B", "C"};
+  return shown < HR__MAX_PRINTED_MIXES ? names[shown] : "";
+}
 
 /* Writes the objective, or a difference of objectives, to a buffer of HR__METRIC_BYTES bytes. */
 static const char *objective_text(const struct hr__plan_page *page, double value, bool difference, char *buffer) {
@@ -245,9 +250,9 @@ static void put_cells(struct hr__plan_page *page) {
   char number[HR__NUMBER_BYTES], to[30] = "";
   for (uint32_t i = 0; i < count; i++) {
     const struct hr__tested_mix *mix = &robustness->mixes[shown[i]];
-    count_cell(&mix->planned, letters[i], "as planned", &cells);
+    count_cell(&mix->planned, column_name(i), "as planned", &cells);
     for (uint32_t k = 0; k < robustness->n_conditions; k++)
-      count_cell(&mix->held[k], letters[i], robustness->conditions[k].name, &cells);
+      count_cell(&mix->held[k], column_name(i), robustness->conditions[k].name, &cells);
   }
   if (cells.max_runs == 0) return;
   if (cells.max_runs > cells.min_runs) snprintf(to, sizeof to, " to %" PRIu32, cells.max_runs);
@@ -265,14 +270,14 @@ void hr__plan_page_put_conditions(struct hr__plan_page *page) {
   if (robustness->n_conditions == 0) return;
   const uint32_t width = cell_width(page);
   fprintf(page->console.out, "\n%s%-*s", hr__bold(&page->console), name_width(count, width), "Holds under");
-  for (uint32_t i = 0; i < count; i++) hr__plan_page_put_right(page, letters[i], width);
+  for (uint32_t i = 0; i < count; i++) hr__plan_page_put_right(page, column_name(i), width);
   fprintf(page->console.out, "%s\n", hr__plain(&page->console));
   bool starred = put_condition(page, width, "as planned", NULL);
   for (uint32_t k = 0; k < robustness->n_conditions; k++)
     starred = put_condition(page, width, robustness->conditions[k].name, &k) || starred;
   for (uint32_t i = 1; i < count; i++) {
     char *words = mix_text(page, robustness->mixes[shown[i]].candidate);
-    if (words) hr__put_field(&page->console, letters[i], "%s", words);
+    if (words) hr__put_field(&page->console, column_name(i), "%s", words);
     free(words);
   }
   put_cells(page);

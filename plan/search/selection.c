@@ -226,7 +226,8 @@ static enum hr_status estimate_probability(const struct contest *contest, uint32
 static enum hr_status run_rounds(struct contest *contest, double *zone) {
   const struct hr__selection_config *config = contest->config;
   bool settled = false;
-  enum hr_status status = run(contest, contest->evaluator->random ? config->first : 1);
+  enum hr_status status = run(contest, 1); /* shows which finalists depend on random numbers */
+  if (status == HR_OK && contest->evaluator->random && config->first > 1) status = run(contest, config->first);
   while (status == HR_OK) {
     uint32_t best = leader(contest);
     if (!contest->evaluator->random) {

@@ -281,6 +281,7 @@ static void selection_of_a_clear_winner(void) {
   CU_ASSERT_EQUAL(selection.choice, finalists[1]);
   CU_ASSERT_EQUAL(selection.nearest, finalists[1]);
   CU_ASSERT_EQUAL(selection.probability, 1);
+  CU_ASSERT_EQUAL(selection.replications, 5);
   CU_ASSERT_EQUAL(count_runs(&setup.evaluator, finalists[0]), 5);
   CU_ASSERT_EQUAL(hr__runner_runs(setup.runner_setup.runner), 15);
   selection_setup_finish(&setup);
