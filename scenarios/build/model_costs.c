@@ -200,10 +200,12 @@ static enum hr_status find_device(struct hr__builder *builder, const cJSON *entr
   if (pool == HR_NONE) pool = 0; /* a later check reports that no pool can hold a replica */
   const struct hr_gpu_type *gpu =
       cluster->n_pools ? hr_catalog_gpu_named(builder->catalog, cluster->pools[pool].gpu) : NULL;
-  if (!gpu)
-    return hr__build_fail(builder, hr__get(entry, "replica"),
-                          "the GPU type '%.60s' is not in the catalogue; add 'cost' and 'kv_tokens'",
-                          cluster->n_pools ? cluster->pools[pool].gpu : "");
+  if (!gpu) {
+    hr__build_fail(builder, hr__get(entry, "replica"),
+                   "the GPU type '%.60s' is not in the catalogue; add 'cost' and 'kv_tokens'",
+                   cluster->n_pools ? cluster->pools[pool].gpu : "");
+    return HR_BAD_INPUT;
+  }
   *device = (struct device){.gpu = gpu, .compute = 1, .bandwidth = 1, .mem_bytes = gpu->mem_gb * 1e9};
   snprintf(device->name, sizeof device->name, "%s", gpu->name);
   use_part(&cluster->pools[pool], service, device);
