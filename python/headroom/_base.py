@@ -16,7 +16,7 @@ class HeadroomError(Exception):
 
     def __init__(self, message):
         super().__init__(message)
-        place = re.match(r"([^\s:]+):(\d+)(?::(\d+))?: ", message)
+        place = re.match(r"((?:(?!: ).)+?):(\d+)(?::(\d+))?: ", message)
         self.file = place.group(1) if place else None
         self.line = int(place.group(2)) if place else None
         self.column = int(place.group(3)) if place and place.group(3) else None

@@ -31,7 +31,7 @@ struct hr_trace { const char *source; const char *format; uint32_t n_jobs; int64
   struct hr_notes notes; uint64_t n_skipped; uint32_t n_added; struct hr_skipped_rows *skipped;
   uint32_t n_skipped_reasons; ...; };
 struct hr_column_map { size_t count; ...; };
-struct hr_trace_options { const char *format; const struct hr_column_map *map; bool lenient; ...; };
+struct hr_trace_options { const char *format; const struct hr_column_map *map; bool lenient; bool drop_failed; ...; };
 int hr_trace_read(const char *, const struct hr_trace_options *, struct hr_trace **, struct hr_error *);
 int hr_trace_empty(const char *, struct hr_trace **, struct hr_error *);
 int64_t hr_trace_clock_us(const struct hr_trace *);
@@ -55,7 +55,7 @@ struct hr_cluster_spec { ...; };
 struct hr_replication_spec { uint32_t count; ...; };
 struct hr_plan_spec;
 struct hr_scenario { char *path; char *name; char *trace_file; char *trace_format; struct hr_column_map columns;
-  bool lenient; struct hr_cluster_spec cluster; struct hr_policy_choice policy; uint64_t seed; struct hr_notes notes;
+  bool lenient; bool drop_failed; struct hr_cluster_spec cluster; struct hr_policy_choice policy; uint64_t seed; struct hr_notes notes;
   struct hr_replication_spec replications; struct hr_plan_spec *plan; struct hr_services *services; ...; };
 struct hr_catalog;
 struct hr_catalog_files;

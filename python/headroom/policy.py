@@ -209,8 +209,14 @@ class BoundPolicy:
         self.owners = []  # now only views of the policy keep the owners
 
     def raise_pending(self):
-        if self.pending is not None:
-            raise self.pending
+        """Raises the exception of the run, and forgets it: its frames hold the run, and the run holds this object by
+        memory of C, where the garbage collector sees no cycle."""
+        exception, self.pending = self.pending, None
+        try:
+            if exception is not None:
+                raise exception
+        finally:
+            del exception
 
     def __del__(self):
         if getattr(self, "ops", ffi.NULL) != ffi.NULL:

@@ -144,13 +144,16 @@ class Scenario:
     def read_trace(self, trace: TraceLike, format: Optional[str] = None) -> Trace:
         """The trace of the argument, or else the one that the scenario names."""
         if isinstance(trace, Trace):
+            if self._scenario.drop_failed and trace._has_failed():
+                raise InputError("%s: the scenario leaves out failed jobs (trace.failed), but they are in the trace; read "
+                                 "it with Trace.read(..., failed=\"drop\")" % text(self._scenario.path))
             return trace
         if trace is None and self._scenario.trace_file == ffi.NULL:
             return self._no_jobs()
         path = arguments.path("trace", trace) if trace is not None else ffi.string(self._scenario.trace_file)
         name = format or (text(self._scenario.trace_format))
         columns = ffi.addressof(self._scenario, "columns")
-        return Trace._read(path, name, columns, self._scenario.lenient)
+        return Trace._read(path, name, columns, self._scenario.lenient, self._scenario.drop_failed)
 
     def _no_jobs(self):
         if self._scenario.services == ffi.NULL:

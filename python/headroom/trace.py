@@ -41,21 +41,25 @@ class Trace:
 
     @classmethod
     def read(cls, path: str, format: Optional[str] = None, *, map: Optional[str] = None,
-             lenient: bool = False) -> "Trace":
+             lenient: bool = False, failed: str = "keep") -> "Trace":
         """Reads a trace file. `format`: one of `headroom list formats`; None: recognised by content. `map`: columns, such
-        as "submit=arrival_s,gpus=gpu_count". `lenient`: leave out invalid rows."""
+        as "submit=arrival_s,gpus=gpu_count". `lenient`: leave out invalid rows. `failed`: "drop" leaves out jobs that had
+        failed when the trace was recorded."""
         error = new_error()
         columns = ffi.gc(ffi.new("struct hr_column_map *"), lib.hr_column_map_finish)
         lenient = arguments.flag("lenient", lenient)
+        if failed not in ("keep", "drop"):
+            raise InputError("failed: \"keep\" or \"drop\" is expected, %s" % arguments.found(failed))
         if map is not None:
             check(lib.hr_column_map_parse(columns, arguments.encoded("map", map), error), error)
-        return cls._read(path, format, columns, lenient)
+        return cls._read(path, format, columns, lenient, failed == "drop")
 
     @classmethod
-    def _read(cls, path, format, columns, lenient):
+    def _read(cls, path, format, columns, lenient, drop_failed):
         error = new_error()
         name = ffi.new("char[]", arguments.encoded("format", format)) if format is not None else ffi.NULL
-        options = ffi.new("struct hr_trace_options *", {"format": name, "map": columns, "lenient": lenient})
+        options = ffi.new("struct hr_trace_options *", {"format": name, "map": columns, "lenient": lenient,
+                                                        "drop_failed": drop_failed})
         out = ffi.new("struct hr_trace **")
         check(lib.hr_trace_read(arguments.path("path", path), options, out, error), error)
         return cls(out[0])
@@ -115,6 +119,10 @@ class Trace:
             self._columns = {text(c.name): view(c.at, len(self), c.width, c.is_signed, self._trace)
                              for c in found[0:count]}
         return self._columns
+
+    def _has_failed(self) -> bool:
+        """Whether a job had failed when the trace was recorded."""
+        return OUTCOMES.index("failed") in self.columns.get("outcome", ())
 
     def names(self, column: str) -> List[str]:
         """The texts that the numbers of a column such as tenant or model stand for."""

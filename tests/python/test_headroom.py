@@ -56,6 +56,23 @@ def test_run_equals_the_command_line(scenario, settings):
     assert ours == theirs
 
 
+def test_failed_jobs_are_left_out(tmp_path):
+    trace = tmp_path / "jobs.csv"
+    trace.write_text("submit_s,duration_s,gpus,status\n0,10,8,completed\n1,20,8,failed\n3,5,8,completed\n")
+    scenario = tmp_path / "small.json"
+    scenario.write_text(json.dumps({**SMALL, "trace": {"file": "jobs.csv", "failed": "drop"}}))
+    theirs = command_line("run", str(scenario), "--quiet", "--json", "-")
+    assert theirs["jobs"]["submitted"] == 2
+    assert headroom.run(scenario).digest == theirs["digest"]
+    assert headroom.run(SMALL, trace, trace__failed="drop").digest == theirs["digest"]
+    dropped = headroom.Trace.read(trace, failed="drop")
+    assert headroom.run(scenario, dropped).digest == headroom.run(SMALL, dropped).digest == theirs["digest"]
+    with pytest.raises(headroom.InputError, match="trace.failed"):
+        headroom.run(scenario, headroom.Trace.read(trace))
+    with pytest.raises(headroom.InputError, match='"keep" or "drop"'):
+        headroom.Trace.read(trace, failed="leave")
+
+
 def test_arguments_are_overrides():
     assert headroom.run(DEMO, policy__order="sjf").digest == headroom.run(DEMO, policy="queue:order=sjf").digest
 
@@ -127,6 +144,14 @@ def test_errors_have_a_place(tmp_path):
         headroom.run(str(path))
     assert (wrong.value.file, wrong.value.line) == (str(path), 2)
     assert wrong.value.column
+
+
+def test_places_in_files_with_spaces(tmp_path):
+    path = tmp_path / "my plan.json"
+    path.write_text('{\n  "seed": }\n')
+    with pytest.raises(headroom.InputError) as raised:
+        headroom.run(path)
+    assert (raised.value.file, raised.value.line, raised.value.column) == (str(path), 2, 11)
 
 
 def test_errors_of_a_trace_have_a_place(tmp_path):
@@ -211,6 +236,22 @@ def test_an_exception_of_a_policy_is_raised():
 
     with pytest.raises(KeyError, match="broken"):
         headroom.run(DEMO, policy=Broken())
+
+
+def test_a_run_that_failed_is_freed():
+    class Fails(headroom.Policy):
+        def decide(self, view, moves):
+            raise KeyError("no plan")
+
+    def fail(call):
+        with pytest.raises(KeyError):
+            call()
+
+    for _ in range(3):
+        fail(lambda: headroom.run(SMALL, three_jobs(), policy=Fails()))
+        fail(lambda: headroom.compare(SMALL, [Fails()], three_jobs()))
+    gc.collect()
+    assert not [found for found in gc.get_objects() if isinstance(found, Fails)]
 
 
 def test_a_move_against_the_rules():
