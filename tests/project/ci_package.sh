@@ -74,7 +74,7 @@ grep -q "install.*$area/temp/headroom_${version}_amd64.deb" called || fail "the 
 PACKAGE=own.deb sh -eu install >out 2>errors || fail "the action does not install a given package"
 if grep -q curl called || ! grep -q "install.*$area/own.deb" called; then fail "a given package: $(cat called)"; fi
 
-export CI_API_V4_URL=https://x/api/v4
+export CI_API_V4_URL=https://x/api/v4 CI_JOB_TOKEN=secret
 : >called
 set -a
 # shellcheck source=/dev/null
@@ -83,6 +83,12 @@ set +a
 sh -eu before >out 2>errors || fail "the template does not install"
 grep -q "https://x/api/v4/projects/OWNER%2Fheadroom/packages/generic/headroom/$version/headroom_${version}_amd64.deb" called ||
   fail "the template downloads something else: $(cat called)"
+
+grep -q 'JOB-TOKEN: secret' called || fail "the template does not name its job: $(cat called)"
+: >called
+HEADROOM_PACKAGE=https://elsewhere.example/headroom.deb sh -eu before >out 2>errors || fail "the template does not install from elsewhere"
+grep -q 'https://elsewhere.example/headroom.deb' called || fail "the template downloads something else: $(cat called)"
+! grep 'JOB-TOKEN' called || fail "the template sends the token of the job elsewhere"
 
 # expect CODE: both checks must exit with CODE and write their files.
 expect() {
