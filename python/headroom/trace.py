@@ -110,6 +110,12 @@ class Trace:
         return notes_of(self._trace.notes)
 
     @property
+    def clock_us(self) -> int:
+        """The time of the first submit on the clock of the trace, in microseconds; 0 if the trace has dates. Columns count
+        from the first submit, the timeline and the summary of a run from the begin of this clock."""
+        return lib.hr_trace_clock_us(self._trace)
+
+    @property
     def columns(self) -> Dict[str, Any]:
         """Views on the columns that the trace has, by their names in C, such as submit_us, work_us and gpus. A column of
         names has numbers; `names` has the texts."""

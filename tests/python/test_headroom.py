@@ -85,6 +85,14 @@ def test_columns_by_hand():
     assert list(run.columns["tenant"]) == [0, 1, 0]
 
 
+def test_columns_and_the_timeline_have_one_clock():
+    pytest.importorskip("pandas")
+    run = headroom.run(DEMO, timeline=True)
+    assert run.trace.clock_us == 571303000
+    first = min(start for start in run.columns["start_us"])
+    assert round(run.timeline["time_s"][0] * 1e6) == first + run.trace.clock_us
+
+
 def test_views_outlive_the_run():
     start = headroom.run(SMALL, three_jobs()).columns["start_us"]
     gc.collect()
