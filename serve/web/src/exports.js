@@ -16,18 +16,25 @@ const FILES = [
   ['Policies compared (HTML)', { of: 'compare', as: 'page', policies: 'fifo,sjf,conservative' }],
 ];
 
+// A word for a shell.
+const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+
 // Options of the command line for the trace; null if there are none with which the saved scenario reads it. The trace of
 // a shipped scenario is in the saved file.
 const traceWords = () => {
   if (!state.trace) return '';
   const scaled = state.load === 1 ? [] : [`(after headroom trace scale --by compress --load ${state.load})`];
-  if (!state.trace.query) return scaled.length ? ` --trace ${savedScenario().trace?.file} ${scaled[0]}` : '';
-  const [read, named] = [state.trace.query ?? traceQuery(), traceQuery()];
+  if (!state.trace.query) {
+    const file = savedScenario()?.trace?.file;
+    if (!file) return null;
+    return scaled.length ? ` --trace ${quoted(file)} ${scaled[0]}` : '';
+  }
+  const [read, named] = [state.trace.query, traceQuery()];
   if (named.map && !read.map) return null;
   const words = [
-    `--trace ${state.trace.name}`,
-    ...(read.format === named.format ? [] : [`--format ${read.format ?? 'auto'}`]),
-    ...(read.map === named.map ? [] : [`--map ${read.map}`]),
+    `--trace ${quoted(state.trace.file.name)}`,
+    ...(read.format === named.format ? [] : [`--format ${quoted(read.format ?? 'auto')}`]),
+    ...(read.map === named.map ? [] : [`--map ${quoted(read.map)}`]),
     ...(read.lenient ? ['--lenient'] : []),
     ...scaled,
   ];

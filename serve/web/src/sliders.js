@@ -16,9 +16,11 @@ const nodeSliders = () =>
     write: plain,
   }));
 
+// The policy `queue`, also by the names of its orders and backfills, limits the share of spot. Others lack the key.
+const LIMITS_SPOT = /^(queue|fifo|sjf|smallest|largest|priority|srtf|las|gittins|edf|f1|wfp3|qssf|fair-share|drf|multifactor|easy|conservative)$/;
 const hasMarket = (market) => allPools().some(({ pool }) => pool.market === market);
 const spotSliders = () =>
-  hasMarket('spot') ? [{ label: 'Largest share of spot', path: ['policy', 'max_spot_share'], min: 0, max: 1, step: 0.05, fallback: 1, write: share }] : [];
+  hasMarket('spot') && LIMITS_SPOT.test(state.scenario.policy?.name) ? [{ label: 'Largest share of spot', path: ['policy', 'max_spot_share'], min: 0, max: 1, step: 0.05, fallback: 1, write: share }] : [];
 
 const quotaSliders = () =>
   (state.scenario.quotas?.tenants ?? []).flatMap((tenant, i) =>

@@ -2,7 +2,7 @@
 // The start: a trace, and a scenario that is drafted for it, ships with Headroom, or was saved before.
 
 import { el, select } from '../../../report/web/src/dom.js';
-import { count } from '../../../report/web/src/format.js';
+import { count, things } from '../../../report/web/src/format.js';
 import { getJson, getText, post, upload } from './api.js';
 import { namesNoTrace, openScenario, setTrace, state, traceQuery } from './state.js';
 
@@ -57,15 +57,16 @@ export const startSection = (said) => {
     const isChosen = choice();
     said('Drafting a scenario ...');
     const nodes = Number(own.nodes);
+    const { trace } = state;
     try {
       const scenario = await post('/api/draft', {
-        trace: state.trace.trace,
+        trace: trace.trace,
         ...(nodes > 0 ? { own: [`${nodes}x${Number(own.gpus)}x${own.gpu}`] } : {}),
         ...(own.cloud ? { cloud: own.cloud } : {}),
         goals: [own.goal],
       });
       if (!isChosen()) return;
-      await openScenario(scenario, { name: 'scenario.json' });
+      if (trace === state.trace) await openScenario(scenario, { name: 'scenario.json' });
       if (isChosen()) said('');
     } catch (error) {
       if (isChosen()) said(error.message, true);
@@ -100,19 +101,27 @@ export const startSection = (said) => {
   let dropped = null;
   const showTrace = (trace) => {
     setTrace(trace);
-    place.replaceChildren(trace && trace === dropped ? `${trace.name}: ${count(trace.check.trace.jobs)} jobs.` : '');
+    place.replaceChildren(trace && trace === dropped ? `${trace.name}: ${things(trace.check.trace.jobs, 'job')}.` : '');
     if (trace && trace === dropped) offerDraft();
     else draftPlace.replaceChildren();
   };
 
+  const read = async (file, query) => ({ ...(await upload(file, query)), file, query });
+
+  // The file that was dropped last; the answers for an earlier one, which arrive later, are not shown.
+  let taken = 0;
   const takeTrace = async (file, query = traceQuery()) => {
+    const mine = ++taken;
     place.replaceChildren(`Reading ${file.name} (${count(Math.ceil(file.size / 1024))} KiB) ...`);
     draftPlace.replaceChildren();
     try {
-      dropped = { ...(await upload(file, query)), query };
+      const trace = await read(file, query);
+      if (mine !== taken) return;
+      dropped = trace;
       showTrace(dropped);
       if (state.scenario) await openScenario(state.scenario, state.place);
     } catch (error) {
+      if (mine !== taken) return;
       const columns = columnsOf(error.message);
       const words = columns.length ? error.message.replace(/; (name|choose) .*/, '') : error.message; // the form does this
       place.replaceChildren(el('p', { class: 'bad', role: 'alert' }, words));
@@ -129,7 +138,17 @@ export const startSection = (said) => {
 
   // The dropped trace stays for scenarios without a trace of their own, and for saved ones that were run on it.
   const keepsDropped = (scenario, isSaved) =>
-    dropped && (namesNoTrace(scenario) || (isSaved && (state.trace === dropped || nameOf(scenario.trace?.file) === dropped.name)));
+    dropped && (namesNoTrace(scenario) || (isSaved && (state.trace === dropped || [dropped.name, dropped.file.name].includes(nameOf(scenario.trace?.file)))));
+
+  // A scenario that names columns reads the dropped trace by them, as on the command line.
+  const withColumns = async (scenario) => {
+    const query = traceQuery(scenario);
+    const before = dropped;
+    if (!query.map || before.query.map) return before;
+    const again = await read(before.file, { ...before.query, ...query });
+    if (dropped === before) dropped = again;
+    return dropped;
+  };
 
   // The choice that was made last; the answers for an earlier one, which arrive later, are not opened.
   let choices = 0;
@@ -142,7 +161,9 @@ export const startSection = (said) => {
     try {
       const scenario = await parse(text, where);
       if (!isChosen()) return;
-      showTrace(trace ?? (keepsDropped(scenario, Boolean(where.name)) ? dropped : null));
+      const shown = trace ?? (keepsDropped(scenario, Boolean(where.name)) ? await withColumns(scenario) : null);
+      if (!isChosen()) return;
+      showTrace(shown);
       await openScenario(scenario, where);
       if (isChosen()) said('');
     } catch (error) {
