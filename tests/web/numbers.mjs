@@ -2,9 +2,17 @@
 // Numbers on the page equal those of the JSON output and have the format of the terminal output.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { duration, fixed, usd } from '../../report/web/src/format.js';
 import { documentOf, json, on, read, seeAll, words } from './browser.mjs';
 
 const at = (run, key) => key.split('.').reduce((part, name) => part?.[name], run);
+
+// Values whose binary number is a little less than half a unit: the terminal shows them rounded up.
+test('half a unit is rounded as in the terminal', () => {
+  assert.deepEqual([1.005, 8.545, -1.005, 9999.494999].map(usd), ['$1.01', '$8.55', '-$1.01', '$9,999.49']);
+  assert.deepEqual([1.115, 35.75].map(duration), ['1.12\u00a0s', '35.8\u00a0s']);
+  assert.deepEqual([fixed(1.115, 2), fixed(2.5, 0), fixed(-0.004, 2), fixed(1234.5678, 1)], ['1.12', '3', '0.00', '1,234.6']);
+});
 
 for (const name of ['agency', 'demo'])
   test(`the headline of ${name} has the values of its JSON output`, () =>

@@ -6,8 +6,10 @@ const GAP = '\u00a0';
 
 const grouped = (text) => text.replace(/\B(?=(\d{3})+(?!\d))/g, ',');
 
+// Rounds as C does, after the multiplication: 1.115 is 1.12, although the binary number is a little less.
 export const fixed = (value, decimals) => {
-  const [whole, part] = Math.abs(value).toFixed(decimals).split('.');
+  const unit = 10 ** decimals;
+  const [whole, part] = (Math.round(Math.abs(value) * unit) / unit).toFixed(decimals).split('.');
   const text = part ? `${grouped(whole)}.${part}` : grouped(whole);
   return value < 0 && /[1-9]/.test(text) ? `-${text}` : text;
 };
@@ -26,15 +28,18 @@ export const amount = (value) => {
 
 export const share = (value) => `${fixed(value * 100, 1)}${GAP}%`;
 
+// Amounts are whole micro-dollars.
+const centsOf = (value) => Math.floor((Math.round(Math.abs(value) * 1e6) + 5000) / 10000);
+
 export const usd = (value) => {
-  const cents = Math.round(Math.abs(value) * 100);
+  const cents = centsOf(value);
   const text = cents >= 999950 ? count(Math.round(cents / 100)) : fixed(cents / 100, 2);
   return `${value < 0 && cents ? '-' : ''}$${text}`;
 };
 
 // The format of a column of dollars: whole dollars if any value is large, so that a column does not mix the two.
 export const usdColumn = (values) => {
-  const large = values.some((value) => Math.round(Math.abs(value ?? 0) * 100) >= 999950);
+  const large = values.some((value) => centsOf(value ?? 0) >= 999950);
   return large ? (value) => `${value < 0 && Math.round(value) ? '-' : ''}$${count(Math.abs(value))}` : usd;
 };
 
