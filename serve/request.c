@@ -74,6 +74,7 @@ struct request {
   const char *scenario; /* name of the scenario for the command */
   const char *trace;    /* name of an uploaded trace; NULL: not named */
   char *plain_name;     /* what `scenario` may refer to, owned */
+  char *trace_name;     /* what `trace` may refer to, owned */
   struct hr_error *error;
 };
 
@@ -281,6 +282,18 @@ static enum hr_status name_trace_file(struct request *request, const char *file)
   return HR_OK;
 }
 
+/* Scenario and trace may be files with the same name, from different folders of the user. */
+static enum hr_status name_upload(struct request *request, const struct hr__upload *upload) {
+  static const char other[] = " (trace)";
+  request->trace = upload->name;
+  if (!request->scenario || strcmp(upload->name, request->scenario) != 0) return HR_OK;
+  request->trace_name = malloc(strlen(upload->name) + sizeof other);
+  if (!request->trace_name) return hr_fail(request->error, HR_NO_MEMORY, "out of memory");
+  stpcpy(stpcpy(request->trace_name, upload->name), other);
+  request->trace = request->trace_name;
+  return HR_OK;
+}
+
 static enum hr_status find_trace(struct request *request) {
   const char *id, *file;
   enum hr_status status = text_of(request, HR__BODY_TRACE, &id);
@@ -292,9 +305,9 @@ static enum hr_status find_trace(struct request *request) {
   if (file) return hr_fail(request->error, HR_BAD_INPUT, "the body has both 'trace' and 'trace_file'");
   const struct hr__upload *upload = hr__upload_find(request->world->uploads, id);
   if (!upload) return hr_fail(request->error, HR_BAD_INPUT, "'trace' in the body: no trace '%.60s' was uploaded", id);
-  request->trace = upload->name;
-  hr__job_alias(request->job, upload->name, upload->file);
-  return HR_OK;
+  status = name_upload(request, upload);
+  if (status == HR_OK) hr__job_alias(request->job, request->trace, upload->file);
+  return status;
 }
 
 /* Adds a command on the scenario and the trace. The name of the scenario must be added as its last word. */
@@ -304,14 +317,13 @@ static struct hr__step *begin_command(struct request *request, const char *verb)
   return step;
 }
 
-/* The trace with another load, which a command before this one writes; `step` is the last step. */
+/* The trace with another load, which a command before this one writes; `step` is the last step. That command does not
+   know how the scenario reads a file, so the trace must be an upload, which has been read. */
 static enum hr_status add_scaled_trace(struct request *request, struct hr__step *step, double load) {
   struct hr__job *job = request->job;
-  const char *file, *source = request->trace;
-  enum hr_status status = text_of(request, HR__BODY_TRACE_FILE, &file);
-  if (status != HR_OK) return status;
-  if (!source) source = file;
-  if (!source) return hr_fail(request->error, HR_BAD_INPUT, "'load' in the body needs 'trace' or 'trace_file'");
+  const char *source = request->trace;
+  if (!source)
+    return hr_fail(request->error, HR_BAD_INPUT, "'load' in the body needs 'trace', an upload of /api/trace");
   const char *scaled = hr__job_path(job, "scaled.hrt");
   struct hr__step *first = hr__job_step(job, HR__STEP_COMMAND, NULL);
   char text[40], name[300];
@@ -615,5 +627,6 @@ enum hr_status hr__request_job(const struct hr__request_world *world, const stru
   if (status == HR_OK && job->out_of_memory) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
   hr__json_file_finish(&request.file);
   free(request.plain_name);
+  free(request.trace_name);
   return status;
 }

@@ -223,6 +223,7 @@ enum hr_status hr__worker_start(struct hr__worker *worker, const struct hr__job 
   *worker = (struct hr__worker){.events = -1,
                                 .result = nameless_file(rules->scratch),
                                 .errors = nameless_file(rules->scratch),
+                                .planned = job->planned,
                                 .end_s = hr__serve_clock_s() + (job->planned ? rules->plan_s : rules->run_s)};
   bool ready = worker->result >= 0 && worker->errors >= 0 && pipe(ends) == 0;
   fflush(NULL);
@@ -299,8 +300,8 @@ unsigned hr__worker_answer(const struct hr__worker *worker, char *message, size_
   }
   if (worker->timed || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)) {
     snprintf(message, size,
-             "the time limit of a request is over; use a smaller trace or fewer runs, or start the "
-             "server with a larger --max-seconds");
+             "the time limit of a %s is over; use a smaller trace or fewer runs, or start the server with a larger %s",
+             worker->planned ? "plan" : "request", worker->planned ? "--max-plan-seconds" : "--max-seconds");
     return OVERLOADED;
   }
   if (WIFSIGNALED(status)) {

@@ -38,6 +38,7 @@ struct hr__worker {
   int events; /* reading end of the pipe; -1: closed */
   int result, errors;
   double end_s;        /* of the clock of hr__serve_clock_s, when it is ended */
+  bool planned;        /* its time is that of a plan */
   bool timed, stopped; /* it was ended: because of its time, or by the user */
   int status;          /* of waitpid; set when pid is 0 again */
 };

@@ -85,6 +85,9 @@ static void loads_and_drafts(void) {
   expect(HR__ROUTE_RUN, "{\"file\":\"a\",\"trace\":\"7\",\"load\":1.5,\"seed\":2}",
          "headroom|trace|scale|--quiet|--by=compress|--load=1.5|--output=SCALED|--|jobs.csv\n"
          "headroom|run|--quiet|--json=-|--seed=2|--trace=jobs.csv, load x 1.5|--format=auto|--|a");
+  /* A scenario and a trace with the same name are different files. */
+  expect(HR__ROUTE_RUN, "{\"scenario\":{},\"name\":\"jobs.csv\",\"trace\":\"7\"}",
+         "headroom|run|--quiet|--json=-|--trace=jobs.csv (trace)|--format=auto|--|jobs.csv");
   expect(HR__ROUTE_RUN, "{\"file\":\"a\",\"trace_file\":\"b.csv\",\"load\":1}",
          "headroom|run|--quiet|--json=-|--trace=b.csv|--|a");
   expect(HR__ROUTE_DRAFT,
@@ -147,7 +150,10 @@ static void refusals(void) {
   refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"seed\":1.5}", "'seed' in the body: expected a whole number");
   refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"seed\":-1}", "'seed' in the body: expected a whole number");
   refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"series\":2001}", "'series' in the body: expected a whole number from 0 to");
-  refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"load\":2}", "'load' in the body needs 'trace' or 'trace_file'");
+  refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"load\":2}", "'load' in the body needs 'trace', an upload");
+  /* The scaled file would be read without the columns and the format that the scenario names. */
+  refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"load\":2,\"trace_file\":\"b.csv\"}",
+         "'load' in the body needs 'trace', an upload");
   refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"trace\":\"7\",\"load\":0}",
          "'load' in the body: expected a number from 0.01");
   refuse(HR__ROUTE_DRAFT, "{}", "names no trace");

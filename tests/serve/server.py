@@ -495,8 +495,8 @@ def case_answers_name_no_folders():
         s.bad('/api/run', shipped | {'set': {'policy.order': name}}, 422, f"'set' policy.order=\"{name}\": ")
         # The user's files are found beside those of a shipped scenario.
         shutil.copy(PROJECT / 'traces/reference/demo.csv', 'plans/sub/mine.csv')
-        for load in (1, 1.5):
-            same(s.good('/api/run', shipped | {'trace_file': 'sub/mine.csv', 'load': load})['trace']['file'].split(',')[0], 'sub/mine.csv')
+        same(s.good('/api/run', shipped | {'trace_file': 'sub/mine.csv', 'load': 1})['trace']['file'], 'sub/mine.csv')
+        s.bad('/api/run', shipped | {'trace_file': 'sub/mine.csv', 'load': 1.5}, 400, "'load' in the body needs 'trace'")
         # A draft is for later runs: it names the trace as the user did.
         trace = os.path.realpath('plans/traces/reference/demo.csv')
         same(s.good('/api/draft', {'trace_file': trace})['trace']['file'], trace)
@@ -757,6 +757,10 @@ def case_workers_have_limits():
         endless = {'shipped': 'demo', 'replications': 10000, 'set': {'replications.workload': {'resample': 'days'}}}
         s.bad('/api/run', endless, 503, 'the time limit of a request is over')
         s.good('/api/run', {'shipped': 'demo'})
+    with server('--max-plan-seconds', '1', '--workers', '1') as s:
+        plan = {'shipped': 'plan-chatbot', 'of': 'plan', 'as': 'json'}
+        error = s.bad('/api/export', plan, 503, 'the time limit of a plan is over')
+        check('a larger --max-plan-seconds' in error['message'], error)
 
 
 def case_many_requests_at_once():
