@@ -1427,6 +1427,7 @@ case_completion() {
   [ -z "$(complete_words "$headroom" trace anonymise t.csv --drop subm)" ] || fail "a field that cannot be dropped"
   touch here.csv
   [ "$(complete_words "$headroom" trace check her)" = here.csv ] || fail "the file of an action"
+  [ "$(complete_words "$headroom" serve --token-file her)" = here.csv ] || fail "the file of an option"
   for verb in $verbs; do
     complete_words "$headroom" "$verb" -- | grep -- '^--' | sort >completed
     { options_of "$verb"; echo --help; } | sort | diff - completed >stderr || fail "options of $verb"

@@ -92,7 +92,7 @@ _headroom() {
     --like) found=$(compgen -W "philly helios pai acme-seren acme-kalos" -- "$word"; compgen -f -- "$word") ;;
     --to | --by | --what | --align | --allow | --drop) found=$(_headroom_words "$action$previous" "$word") ;;
     --format) found=$(compgen -W "$(_headroom_names "$program" formats)" -- "$word") ;;
-    --trace | --cluster | --jobs | --requests | --timeline | --averages | --priorities | --shares | --costs | --json | --perfetto | --openmetrics | --csv | --md | --junit | --db | --report | --baseline | --output | -o | --key-file | --model-out) found=$(compgen -f -- "$word") ;;
+    --trace | --cluster | --jobs | --requests | --timeline | --averages | --priorities | --shares | --costs | --json | --perfetto | --openmetrics | --csv | --md | --junit | --db | --report | --baseline | --output | -o | --key-file | --model-out | --token-file) found=$(compgen -f -- "$word") ;;
     *)
       case $word in
       -*) found=$(compgen -W "$(_headroom_options "$program" "$verb $action")" -- "$word") ;;
