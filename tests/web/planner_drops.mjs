@@ -109,6 +109,23 @@ test('a trace with the name of the scenario', () =>
     assert.equal(await page.textContent('#results .status'), '');
   }));
 
+test('after a change that is an error, the figures are said to be those before it', () =>
+  onPlanner({ allowed: /status of 422/ }, async (page) => {
+    const slider = 'input[data-path="cluster.pools.0.nodes"]';
+    await page.selectOption('#shipped', 'chatbot');
+    await untilPainted(page, 0);
+    const command = page.locator('#exports p:has(code)');
+    assert.equal(await command.isVisible(), true);
+    const nodes = await page.inputValue(slider);
+    await page.fill(slider, '0'); // replicas of a service need GPUs
+    await page.waitForSelector('#results .status.bad');
+    assert.match(await page.textContent('#results .status'), /the cluster has none.*\nThe figures below are those before this change\.$/s);
+    assert.equal(await command.isVisible(), false); // the saved scenario has no digest
+    await page.fill(slider, nodes);
+    await page.waitForFunction(() => document.querySelector('#results .status').textContent === '');
+    assert.equal(await command.isVisible(), true);
+  }));
+
 test('only policies that limit the share of spot have a slider for it', () =>
   onPlanner({}, async (page) => {
     const slider = page.locator('input[data-path="policy.max_spot_share"]');

@@ -90,7 +90,7 @@ export const exportsSection = () => {
     if (costs.disabled) costs.setAttribute('aria-describedby', why.id);
     else costs.removeAttribute('aria-describedby');
     why.hidden = !why.textContent;
-    const trace = empty ? null : traceWords();
+    const trace = empty || state.error ? null : traceWords();
     command.hidden = trace === null;
     command.replaceChildren('On the command line, the saved scenario gives the same digest: ', el('code', {}, `headroom run scenario.json${trace}`));
   };

@@ -26,6 +26,8 @@ const METRICS = [
   ['GPU hours lost', (r) => r.goodput?.lost_gpu_hours, amount],
 ];
 
+const OLD_FIGURES = 'The figures below are those before this change.';
+
 const differs = (now, before) => typeof now === 'number' && typeof before === 'number' && Math.abs(now - before) > 1e-9 * Math.abs(before);
 // Nothing for a change that is 0 as it is written.
 const changeOf = (now, before, write) => {
@@ -95,7 +97,7 @@ export const resultsSection = () => {
     section.hidden = !state.scenario;
     const { error, result: now, present } = state;
     status.className = error ? 'status bad' : 'status';
-    status.textContent = error ? error.message : lacksTrace() ? NO_TRACE : '';
+    status.textContent = error ? `${error.message}${now ? `\n${OLD_FIGURES}` : ''}` : lacksTrace() ? NO_TRACE : '';
     // Figures of the scenario before this one are not shown; their space remains while this one is run.
     body.hidden = !now && Boolean(error || lacksTrace());
     body.classList.toggle('pending', !now);
