@@ -67,15 +67,24 @@ enum hr_status hr_sweep_write_csv(const char *path, const char *file, struct hr_
 
 /* ---- Terminal --------------------------------------------------------------------------------------- */
 
-/* The metrics of the table, and whether higher or lower is better. */
+/* The metrics of the table, whether higher or lower is better, and whether they are those of jobs. */
 static const struct {
   enum hr__metric metric;
   const char *title;
-  bool higher_is_better;
-} shown[] = {{HR__M_WAIT_MEAN, "mean wait", false},   {HR__M_WAIT_P95, "p95 wait", false},
-             {HR__M_JCT_MEAN, "mean jct", false},     {HR__M_UTILIZATION_MAKESPAN, "GPUs in use", true},
-             {HR__M_UNFINISHED, "unfinished", false}, {HR__M_ATTAINMENT, "within goals", true},
-             {HR__M_TTFT_P95, "p95 TTFT", false},     {HR__M_COST, "cost", false}};
+  bool higher_is_better, of_jobs;
+} shown[] = {{HR__M_WAIT_MEAN, "mean wait", false, true},
+             {HR__M_WAIT_P95, "p95 wait", false, true},
+             {HR__M_JCT_MEAN, "mean jct", false, true},
+             {HR__M_UTILIZATION_MAKESPAN, "GPUs in use", true, false},
+             {HR__M_UNFINISHED, "unfinished", false, true},
+             {HR__M_ATTAINMENT, "within goals", true, false},
+             {HR__M_TTFT_P95, "p95 TTFT", false, false},
+             {HR__M_COST, "cost", false, false}};
+
+/* Whether any run replays a trace of jobs. Otherwise the metrics of jobs are those of the replicas of services. */
+static bool has_jobs(struct hr__store *store) {
+  return hr__store_number(store, "SELECT count(*) FROM meta WHERE key = 'trace' AND value <> ''") > 0;
+}
 
 /* Returns the settings in a row of the view `points` as text, such as "nodes=4, policy=sjf". The caller frees it. NULL
    when out of memory. */
@@ -190,7 +199,9 @@ enum hr_status hr_sweep_print(FILE *out, const char *file, const struct hr_sweep
     if (axes) status = put_infeasible(&store, &console, axes, error);
     fprintf(out, "\n%s%-13s%-7s%14s%7s  %s%s\n", hr__bold(&console), "by point", "", "mean", "point", "where",
             hr__plain(&console));
-    for (size_t i = 0; axes && i < sizeof shown / sizeof *shown; i++) put_metric(&store, &console, axes, i);
+    const bool with_jobs = has_jobs(&store);
+    for (size_t i = 0; axes && i < sizeof shown / sizeof *shown; i++)
+      if (with_jobs || !shown[i].of_jobs) put_metric(&store, &console, axes, i);
     sqlite3_free(axes);
     if (status == HR_OK && (console.out_of_memory || !axes)) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
   }
