@@ -402,29 +402,35 @@ static enum hr_status note_small(const struct subject *of, const struct hr_pool_
   return status == HR_OK ? HR_OK : hr__build_no_memory(of->builder);
 }
 
-/* Notes replicas that never start because the pools hold fewer. */
+/* Replicas that never start because the pools hold fewer: a note. A candidate of a plan, or a point of a sweep, that
+   requests such a fixed number is infeasible. */
 static enum hr_status note_waiting(const struct subject *of, const struct hr_scenario *scenario) {
+  const struct hr__builder *builder = of->builder;
   const struct hr_service *service = of->service;
   const uint32_t wanted = service->autoscale.min;
+  const bool is_fixed = service->autoscale.policy == HR_AUTOSCALE_FIXED;
   struct replica_room room;
-  enum hr_status status = find_room(of->builder, scenario, service, &room);
+  enum hr_status status = find_room(builder, scenario, service, &room);
   if (status == HR_OK) status = note_small(of, room.small);
   if (status != HR_OK || !room.replicas) return status;
   if (service->engine == HR_SERVICE_DISAGGREGATED && room.replicas == 1) return refuse_half(of);
   if (room.replicas >= wanted) return HR_OK;
-  const struct hr_scenario_clusters *clusters = of->builder->scenario->clusters;
-  char where[200];
-  size_t used = (size_t)snprintf(where, sizeof where, "the pool%s%.60s%s", room.pool ? " '" : "s",
-                                 room.pool ? room.pool : "", room.pool ? "'" : "");
+  const struct hr_scenario_clusters *clusters = builder->scenario->clusters;
+  char words[400];
+  size_t used =
+      (size_t)snprintf(words, sizeof words, "%" PRIu64 " of %" PRIu32 " replicas never start: the pool%s%.60s%s",
+                       wanted - room.replicas, wanted, room.pool ? " '" : "s", room.pool ? room.pool : "",
+                       room.pool ? "'" : "");
   if (clusters)
-    snprintf(where + used, sizeof where - used, " of the cluster '%.60s'", clusters->at[service->cluster].name);
-  if (hr_notes_add(&of->builder->scenario->notes,
-                   "service '%.60s': %" PRIu64 " of %" PRIu32 " replicas never start: %s hold%s at most %" PRIu64
-                   "; add nodes, or lower '%s'",
-                   service->name, wanted - room.replicas, wanted, where, room.pool ? "s" : "", room.replicas,
-                   service->autoscale.policy == HR_AUTOSCALE_FIXED ? "replicas" : "min") != HR_OK)
-    return hr__build_no_memory(of->builder);
-  return HR_OK;
+    used += (size_t)snprintf(words + used, sizeof words - used, " of the cluster '%.60s'",
+                             clusters->at[service->cluster].name);
+  snprintf(words + used, sizeof words - used, " hold%s at most %" PRIu64 "; add nodes, or lower '%s'",
+           room.pool ? "s" : "", room.replicas, is_fixed ? "replicas" : "min");
+  if (is_fixed && builder->is_candidate)
+    return hr__build_fail_at(builder, hr__get(of->entry, "autoscale"), "replicas", "service '%.60s': %s",
+                          service->name, words);
+  status = hr_notes_add(&builder->scenario->notes, "service '%.60s': %s", service->name, words);
+  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
 /* ---- Services --------------------------------------------------------------------------------------- */

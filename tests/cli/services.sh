@@ -193,6 +193,42 @@ case_infeasible_points_of_a_sweep() {
   [[ $(sed -n 1p g.csv) != *infeasible* ]] || fail 'a column without values'
 }
 
+# More fixed replicas than the pools hold: a run has a note, a candidate or a point is infeasible.
+case_more_replicas_than_fit() {
+  pools='{"name": "p", "gpu": "L4", "nodes": 2, "gpus_per_node": 1, "market": "owned", "usd_per_gpu_hour": 1}'
+  put_service '"policy": "fixed"'
+  local reason="service 's': 1 of 3 replicas never start: the pool 'p' holds at most 2; add nodes, or lower 'replicas'"
+  local set='--set services.0.autoscale.replicas=3'
+  for verb in validate run; do
+    # shellcheck disable=SC2086 # an option and its value
+    try 0 $verb s.json $set
+    says stderr "note: $reason"
+  done
+  printf '%s' '{"scenario": "s.json", "axes": [{"path": "services.0.autoscale.replicas", "values": [1, 3]}]}' >g.json
+  try 0 sweep g.json --csv g.csv
+  says stderr "note: 1 point is infeasible: $set: $reason"
+  local plan='plan={"variables":[{"name":"n","path":"services.0.autoscale.replicas","values":[3,2]}],'
+  try 0 plan s.json --brief --set "$plan\"constraints\":[\"s.ttft_ms.p95 <= 500\"],\"objective\":\"s.serving_usd\"}"
+  says stderr "note: 1 candidate is infeasible: $set: $reason"
+  matches stdout '^  n +2$'
+  try 1 plan s.json --brief --set "${plan/3,2/3}\"constraints\":[\"s.ttft_ms.p95 <= 500\"],\"objective\":\"s.serving_usd\"}"
+}
+
+# The table of a sweep without jobs has no waits and completion times, which would be those of replicas.
+case_sweep_without_jobs() {
+  pools='{"name": "p", "gpu": "L4", "nodes": 2, "gpus_per_node": 1}'
+  put_service '"policy": "fixed"'
+  printf '%s' '{"scenario": "s.json", "axes": [{"path": "services.0.autoscale.replicas", "values": [1, 2]}]}' >g.json
+  try 0 sweep g.json
+  matches stdout '^p95 TTFT +best '
+  ! grep -E '^(mean wait|p95 wait|mean jct|unfinished) ' stdout || fail 'metrics of jobs'
+  printf '%s\n' job_id,submit_s,duration_s,gpus a,0,9,1 >one.csv
+  sed -i '1s/{/{"trace": {"file": "one.csv"}, /' s.json
+  try 0 sweep g.json --db jobs.sqlite
+  matches stdout '^p95 TTFT +best '
+  [ "$(grep -cE '^(mean wait|p95 wait|mean jct|unfinished) ' stdout)" -eq 4 ] || fail 'no metrics of jobs'
+}
+
 # put_disaggregated AUTOSCALE: a service with a replica for prompts and one that decodes.
 put_disaggregated() {
   put_service "$1" '"engine": {"name": "disaggregated"},
