@@ -417,18 +417,17 @@ static enum hr_status note_waiting(const struct subject *of, const struct hr_sce
   if (room.replicas >= wanted) return HR_OK;
   const struct hr_scenario_clusters *clusters = builder->scenario->clusters;
   char words[400];
-  size_t used =
-      (size_t)snprintf(words, sizeof words, "%" PRIu64 " of %" PRIu32 " replicas never start: the pool%s%.60s%s",
-                       wanted - room.replicas, wanted, room.pool ? " '" : "s", room.pool ? room.pool : "",
-                       room.pool ? "'" : "");
+  size_t used = (size_t)snprintf(
+      words, sizeof words, "%" PRIu64 " of %" PRIu32 " replicas never start: the pool%s%.60s%s", wanted - room.replicas,
+      wanted, room.pool ? " '" : "s", room.pool ? room.pool : "", room.pool ? "'" : "");
   if (clusters)
     used += (size_t)snprintf(words + used, sizeof words - used, " of the cluster '%.60s'",
                              clusters->at[service->cluster].name);
   snprintf(words + used, sizeof words - used, " hold%s at most %" PRIu64 "; add nodes, or lower '%s'",
            room.pool ? "s" : "", room.replicas, is_fixed ? "replicas" : "min");
   if (is_fixed && builder->is_candidate)
-    return hr__build_fail_at(builder, hr__get(of->entry, "autoscale"), "replicas", "service '%.60s': %s",
-                          service->name, words);
+    return hr__build_fail_at(builder, hr__get(of->entry, "autoscale"), "replicas", "service '%.60s': %s", service->name,
+                             words);
   status = hr_notes_add(&builder->scenario->notes, "service '%.60s': %s", service->name, words);
   return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
