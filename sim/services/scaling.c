@@ -50,6 +50,7 @@ static void take_sample(struct hr__scaler *scaler, const struct hr__service_run 
   scaler->samples[scaler->count++ % scaler->n_samples] =
       (struct hr__load_sample){.outstanding_s = (double)(run->outstanding_ticks + open_ticks) / SECOND_TICKS,
                                .busy_s = busy_s(run),
+                               .ready_s = (double)hr__service_ready_ticks(run) / SECOND_TICKS,
                                .prompts = scaler->prompts,
                                .outputs = scaler->outputs,
                                .output_squares = scaler->output_squares,
@@ -88,11 +89,14 @@ static double mean_rate(const struct hr__scaler *scaler, int64_t now_us, int64_t
   return (double)sum / observed_s(scaler, now_us, window_us);
 }
 
-/* Percent of the time in which the ready replicas were busy, over the last step between samples. */
-static double utilization(const struct hr__scaler *scaler) {
-  const struct hr__load_sample last = sample_at(scaler, 0), before = sample_at(scaler, scaler->sample_us);
-  const double ready_s = (double)last.ready * (double)scaler->sample_us / (double)HR_SECOND_US;
-  return ready_s > 0 ? fmin(100 * (last.busy_s - before.busy_s) / ready_s, 100) : 0;
+/* Percent of the time in which replicas were ready that they were busy, over the step between samples that ended
+   `back_us` before the newest one; negative: no replica was ready. A replica counts from the time at which it became
+   ready. Replicas that drain are busy without being ready, so the value is limited. */
+static double utilization(const struct hr__scaler *scaler, int64_t back_us) {
+  const struct hr__load_sample last = sample_at(scaler, back_us),
+                               before = sample_at(scaler, back_us + scaler->sample_us);
+  const double ready_s = last.ready_s - before.ready_s;
+  return last.ready && ready_s > 0 ? fmin(100 * (last.busy_s - before.busy_s) / ready_s, 100) : -1;
 }
 
 /* ---- Policies --------------------------------------------------------------------------------------- */
@@ -159,7 +163,7 @@ static struct hr__scale_choice by_hpa(struct hr__scaler *scaler, int64_t now_us,
   const bool is_utilization = scale->metric == HR_SCALE_UTILIZATION;
   double value = sample.outstanding;
   if (scale->metric == HR_SCALE_RPS) value = mean_rate(scaler, now_us, scaler->interval_us);
-  const int64_t level = is_utilization ? to_milli(utilization(scaler) / 100)
+  const int64_t level = is_utilization ? to_milli(fmax(utilization(scaler, 0), 0) / 100)
                         : sample.ready ? to_milli(value / (double)sample.ready)
                                        : 0;
   for (uint32_t i = 0; i < state.present; i++)
@@ -227,11 +231,8 @@ static struct hr__scale_choice by_nvcf(struct hr__scaler *scaler, int64_t now_us
   /* samples of the last ten minutes, the oldest first; those without a ready replica are missing */
   const uint32_t most = (uint32_t)(600 * HR_SECOND_US / scaler->sample_us);
   for (uint32_t back = most; back-- > 0;) {
-    const struct hr__load_sample last = sample_at(scaler, back * scaler->sample_us);
-    const struct hr__load_sample before = sample_at(scaler, (back + 1) * scaler->sample_us);
-    if (!last.ready) continue;
-    const double ready_s = (double)last.ready * (double)scaler->sample_us / (double)HR_SECOND_US;
-    scaler->percent[n++] = fmin(100 * (last.busy_s - before.busy_s) / ready_s, 100);
+    const double percent = utilization(scaler, back * scaler->sample_us);
+    if (percent >= 0) scaler->percent[n++] = percent;
   }
   const bool is_recent = scaler->active_us != HR_UNKNOWN_US && now_us - scaler->active_us < scale->idle_to_zero_us;
   int64_t wanted = state.wanted;

@@ -14,6 +14,7 @@
 struct hr__load_sample {
   double outstanding_s;    /* sum of outstanding requests over time */
   double busy_s;           /* time in which replicas ran iterations, summed over replicas */
+  double ready_s;          /* time in which replicas were ready, summed over replicas */
   double prompts, outputs; /* tokens of the requests that arrived */
   double output_squares;   /* sum of the squares of their output tokens */
   double memory;           /* as prompts + outputs, with tokens in the prefix cache */

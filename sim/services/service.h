@@ -96,6 +96,9 @@ struct hr__service_run {
   uint32_t n_outstanding;      /* requests that have arrived and are not complete */
   hr_amount outstanding_ticks; /* sum of n_outstanding over time, up to counted_ticks */
   int64_t counted_ticks;
+  hr_amount ready_ticks; /* sum of n_marked over time, up to ready_from_ticks */
+  int64_t ready_from_ticks;
+  uint32_t n_marked;  /* replicas that are ready, of both kinds */
   int64_t idle_ticks; /* when n_outstanding last became 0 */
   /* Time in which no replica is ready and one is starting, up to `cold_from_ticks`; `is_cold`: it continues */
   int64_t cold_ticks, cold_from_ticks;
@@ -177,6 +180,8 @@ void hr__service_note_cold(struct hr__service_run *service, int64_t at_ticks);
 void hr__service_count_cold(struct hr__service_run *service, uint32_t id, int sign);
 /* Sets whether a replica is ready, and begins or ends its idle time. */
 void hr__service_set_ready(struct hr__service_run *service, uint32_t number, bool is_ready);
+/* The time so far in which replicas were ready, summed over replicas. */
+hr_amount hr__service_ready_ticks(const struct hr__service_run *service);
 
 /* For service_memory.c: room for `capacity` sequences, a power of two; replicas with phases; and the end of the time
    without iterations of a replica, because it runs one, gets no more requests, or the run ends. */

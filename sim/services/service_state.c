@@ -80,7 +80,19 @@ void hr__service_set_ready(struct hr__service_run *service, uint32_t number, boo
   struct hr__replica *replica = &service->replicas[number];
   if (!is_ready) hr__service_end_idle(service, number);
   if (is_ready && !replica->is_ready) replica->idle_from_ticks = service->now_ticks;
+  if (is_ready != replica->is_ready) {
+    service->ready_ticks = hr__service_ready_ticks(service);
+    service->ready_from_ticks = service->now_ticks;
+    if (is_ready)
+      service->n_marked++;
+    else
+      service->n_marked--;
+  }
   replica->is_ready = is_ready;
+}
+
+hr_amount hr__service_ready_ticks(const struct hr__service_run *service) {
+  return service->ready_ticks + (hr_amount)service->n_marked * (service->now_ticks - service->ready_from_ticks);
 }
 
 /* ---- Replicas and events ---------------------------------------------------------------------------- */
