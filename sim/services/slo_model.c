@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Predicts the latency of a service with c replicas, each of which gets 1/c of the requests.
+ * Predicts the latency of a service with c replicas, each of which gets 1/c of the requests. They share a queue, or
+ * each has its own, depending on the router.
  *
  * Continuous batching: with n sequences that decode, an iteration takes t = cost(prompt tokens that arrive during t, n
  * decodes, their context), and Little's law gives the mean n = rate x outputs x t. The goals are for a share of the
@@ -9,8 +10,8 @@
  * M/M/c queue with the service time of a prompt, which has exponential quantiles, and the wait for a slot.
  *
  * A replica has slots: the number of sequences that `max_sequences` and its memory allow. Its capacity is slots / time
- * of a request if all slots are taken. The wait for a slot is that of a queue with slots x c servers. It is nearly zero
- * if slots are many, and infinite if the capacity is below the rate.
+ * of a request if all slots are taken. The wait for a slot is that of a queue with the slots of its replicas as
+ * servers. It is nearly zero if slots are many, and infinite if the capacity is below the rate.
  */
 
 #include "sim/services/slo_model.h"
@@ -160,15 +161,48 @@ static double slots_of(const struct hr_service *spec, struct hr__slo_demand dema
   return fmax(floor(slots), 1);
 }
 
+/* Arrivals that are more regular than those of a Poisson process find all places taken less often: Kraemer and
+   Langenbach-Belz's approximation (1976) for one server, as a multiple of the probability with Poisson arrivals. */
+static double regular_share(struct hr__slo_demand demand, double utilization) {
+  const double arrivals = demand.dispersion, services = demand.output_cv * demand.output_cv;
+  if (arrivals >= 1) return 1;
+  const double less = (1 - arrivals) * (1 - utilization) * (1 + arrivals + utilization * services) /
+                      (1 + utilization * (services - 1) + utilization * utilization * (4 * arrivals + services));
+  return fmax(1 - less, 0.01);
+}
+
 /* The wait for one of many places that only the share `missed` of all requests exceeds, as wait_s(), with Sakasegawa's
    approximation of Erlang's probability (1977), which needs no loop, and Allen and Cunneen's factor for the variance of
    arrivals and of service times, which is that of the outputs. HUGE_VAL: the places do not suffice. */
 static double place_wait_s(double places, struct hr__slo_demand demand, double service_s, double missed) {
   const double load = demand.rate * service_s;
   if (load >= places) return HUGE_VAL;
-  const double p = pow(load / places, sqrt(2 * (places + 1)) - 1);
-  const double factor = (demand.dispersion + demand.output_cv * demand.output_cv) / 2;
+  const double share = regular_share(demand, load / places);
+  const double p = pow(load / places, sqrt(2 * (places + 1)) - 1) * share;
+  const double factor = (demand.dispersion + demand.output_cv * demand.output_cv) / 2 / share;
   return p > missed ? log(p / fmax(missed, 1e-9)) * service_s / (places - load) * factor : 0;
+}
+
+/* The replicas behind one queue, and its part of the requests. A router that does not regard the load of replicas gives
+   each its own queue: in turn, whose arrivals are more regular, or at random, whose arrivals are thinned out. Power of
+   two is between these and a shared queue: it is at least as good as a queue for each pair. */
+struct queue {
+  uint32_t replicas;
+  struct hr__slo_demand demand;
+};
+
+static struct queue queue_of(const struct hr_service *spec, struct hr__slo_demand all, uint32_t c) {
+  uint32_t replicas = c;
+  const enum hr_service_router router = spec->router;
+  if (router == HR_SERVICE_ROUND_ROBIN || router == HR_SERVICE_RANDOM || router == HR_SERVICE_WEIGHTED) replicas = 1;
+  if (router == HR_SERVICE_POWER_OF_TWO && c > 2) replicas = 2;
+  const double share = (double)replicas / c;
+  all.rate *= share;
+  if (router == HR_SERVICE_ROUND_ROBIN || router == HR_SERVICE_WEIGHTED)
+    all.dispersion *= share;
+  else
+    all.dispersion = 1 + (all.dispersion - 1) * share;
+  return (struct queue){replicas, all};
 }
 
 /* Engines that add requests to a running batch. A request stays for one iteration for each output token. If all slots
@@ -185,9 +219,10 @@ static bool batches_meet(const struct hr_service *spec, struct hr__slo_demand al
   if (load >= c) return false;
   const double full_s =
       iteration_s(&spec->cost, all.prompt * slots / all.output, slots, slots * (all.prompt + all.output / 2));
-  const double stay_s = all.output * full_s;
-  const double slot_s = place_wait_s(c * slots, all, stay_s, missed);
-  const double ttft_s = t + prompt_s + wait_s(c, load, prompt_s, missed) + slot_s;
+  const struct queue queue = queue_of(spec, all, c);
+  const double slot_s = place_wait_s(queue.replicas * slots, queue.demand, all.output * full_s, missed);
+  const double turn_s = wait_s(queue.replicas, queue.demand.rate * prompt_s, prompt_s, missed);
+  const double ttft_s = t + prompt_s + turn_s + slot_s;
   return is_within(&spec->slo, (struct latency){ttft_s, t}, all.output);
 }
 
@@ -208,6 +243,14 @@ static double longest_of(struct hr__slo_demand demand, double size) {
   return demand.output * (1 + demand.output_cv * (harmonic - 1));
 }
 
+/* The rest of the time of a batch that only the share `missed` of those who wait for it exceeds. It is uniform if all
+   batches take the same time, and exponential if their times vary as much as exponential outputs. */
+static double rest_of_batch_s(struct hr__slo_demand demand, double size, double batch_s, double missed) {
+  if (missed >= 1) return 0;
+  const double variance = fmin(demand.output_cv * demand.output_cv, 1) / size;
+  return batch_s * ((1 - variance) * (1 - missed) - variance * log(fmax(missed, 1e-9)));
+}
+
 /* Engines with replicas that run one batch after another. A batch has the requests that arrived during the previous
    one; a request that finds all replicas busy waits for the end of a batch, at most its whole time. */
 static bool whole_batches_meet(const struct hr_service *spec, struct hr__slo_demand all, uint32_t c) {
@@ -223,12 +266,14 @@ static bool whole_batches_meet(const struct hr_service *spec, struct hr__slo_dem
     if (next <= size * (1 + 1e-9)) break;
     size = next;
   }
+  const struct queue queue = queue_of(spec, all, c);
   const struct latency full = batch_of(spec, all, slots);
   const double full_s = full.ttft_s + (longest_of(all, slots) - 1) * full.tpot_s;
-  const double p = pow(fmin(rate * alone_s, 1), sqrt(2 * (c + 1.0)) - 1);
-  const double rest_s = p > missed ? batch_s * (1 - missed / p) : 0;
-  const double one_s = place_wait_s(c, all, alone_s, missed);
-  const double full_wait_s = place_wait_s(c * slots, all, full_s, missed);
+  const double busy = fmin(rate * alone_s, 1);
+  const double p = pow(busy, sqrt(2 * (queue.replicas + 1.0)) - 1) * regular_share(queue.demand, busy);
+  const double rest_s = rest_of_batch_s(queue.demand, size, batch_s, missed / p);
+  const double one_s = place_wait_s(queue.replicas, queue.demand, alone_s, missed);
+  const double full_wait_s = place_wait_s(queue.replicas * slots, queue.demand, full_s, missed);
   latency.ttft_s += fmax(fmin(rest_s, one_s), full_wait_s) + spec->dynamic.max_queue_delay_us / (double)HR_SECOND_US;
   if (all.output > 1) latency.tpot_s *= fmax(longest_of(all, size) - 1, 0) / (all.output - 1);
   return is_within(&spec->slo, latency, all.output);
@@ -241,14 +286,14 @@ static bool servers_meet(const struct hr_service *spec, struct hr__slo_demand al
   struct latency latency = {iteration_s(&spec->cost, all.prompt, 0, 0),
                             iteration_s(&spec->cost, 0, 1, all.prompt + all.output / 2)};
   const double service_s = latency.ttft_s + (all.output - 1) * latency.tpot_s;
+  const struct queue queue = queue_of(spec, all, c);
+  const double delay_s = place_wait_s(queue.replicas * servers, queue.demand, service_s, missed);
   if (spec->single.shares) {
-    struct hr__slo_demand each = all;
-    each.rate /= c;
-    const double stretch = 1 + place_wait_s(servers, each, service_s, missed) / service_s;
+    const double stretch = 1 + delay_s / service_s;
     latency.ttft_s *= stretch;
     latency.tpot_s *= stretch;
   } else {
-    latency.ttft_s += place_wait_s(c * servers, all, service_s, missed);
+    latency.ttft_s += delay_s;
   }
   return is_within(&spec->slo, latency, all.output);
 }

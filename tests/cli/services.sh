@@ -229,6 +229,16 @@ case_sweep_without_jobs() {
   [ "$(grep -cE '^(mean wait|p95 wait|mean jct|unfinished) ' stdout)" -eq 4 ] || fail 'no metrics of jobs'
 }
 
+# A replica counts for the utilization from the time at which it is ready, 20 s after the decision: all are always busy.
+case_utilization_of_new_replicas() {
+  pools='{"name": "p", "gpu": "L4", "nodes": 8, "gpus_per_node": 1}'
+  put_service '"policy": "nvcf", "min": 1, "max": 4' "$cost" '"router": "least-outstanding", "cold_start": {"engine_s": 20}'
+  awk 'BEGIN { print "arrival_timestamp,prompt_size,token_size"; for (i = 0; i < 6000; i++) print i / 20 ",100,200" }' >r.csv
+  try 0 run s.json --set 'services.0.requests={"trace":"r.csv"}' --json out.json
+  [ "$(awk '$1 == "\"time_s\":" { time = $2 } $1 == "\"to\":" { print time + 0 ":" $2 + 0 }' out.json | paste -sd ' ')" = \
+    '0:1 30:2 60:3 90:4' ] || fail 'not one more replica every 30 s'
+}
+
 # put_disaggregated AUTOSCALE: a service with a replica for prompts and one that decodes.
 put_disaggregated() {
   put_service "$1" '"engine": {"name": "disaggregated"},
