@@ -23,7 +23,8 @@ static enum hr_status read_conf_line(void *self, const struct hr__slurm_line *li
   struct hr__slurm_import *import = self;
   const char *gres = hr__slurm_value(line, "Name");
   if (gres && strcasecmp(gres, "gpu") == 0) return HR_OK;
-  if (gres) return hr__slurm_note(import, line, error, "GRES '%.40s' is not modelled", gres);
+  if (gres) return hr__slurm_note(import, line, error, "GRES '%.40s' is not modelled: no job waits for it", gres);
+  if (hr__slurm_value(line, "NodeSet")) return hr__slurm_read_node_set(import, line, error);
   if (hr__slurm_value(line, "NodeName")) return hr__slurm_read_node(import, line, error);
   if (hr__slurm_value(line, "PartitionName")) return hr__slurm_read_partition(import, line, error);
   if (hr__slurm_value(line, "AutoDetect")) return HR_OK;
@@ -198,10 +199,12 @@ static void tidy(struct hr__slurm_import *import, cJSON *root) {
 }
 
 static enum hr_status finish(struct hr__slurm_import *import, const char *path, cJSON *root, struct hr_error *error) {
+  enum hr_status status = hr__slurm_finish_nodes(import, error);
+  if (status != HR_OK) return status;
   if (cJSON_GetArraySize(import->pools) == 0)
     return hr_fail(error, HR_BAD_INPUT, "%s: no node has GPUs; expected lines such as NodeName=n[1-8] Gres=gpu:a100:8",
                    path);
-  enum hr_status status = hr__slurm_finish_partitions(import, error);
+  status = hr__slurm_finish_partitions(import, error);
   if (status == HR_OK) status = hr__slurm_finish_accounts(import, error);
   tidy(import, root);
   return status;
@@ -221,6 +224,11 @@ enum hr_status hr__import_slurm(const char *const *files, size_t n_files, cJSON 
   for (size_t i = 0; i < n_files && status == HR_OK; i++) status = read_file(&import, files[i], error);
   if (status == HR_OK) status = finish(&import, files[0], root, error);
   cJSON_Delete(import.default_partition);
+  cJSON_Delete(import.default_node);
+  cJSON_Delete(import.node_sets);
+  cJSON_Delete(import.features);
+  for (uint32_t i = 0; i < import.n_lines; i++) free(import.lines[i].hosts);
+  free(import.lines);
   hr__names_finish(&import.names);
   free(import.nodes);
   hr_catalog_destroy(import.catalog);

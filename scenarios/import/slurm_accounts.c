@@ -170,6 +170,7 @@ enum hr_status hr__slurm_read_dump(struct hr__slurm_import *import, struct hr__s
     return hr__slurm_bad(line, "the line", head, "Cluster, Parent, Account or User", error);
   }
   if (!entry) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
+  import->lists_qos |= strncmp(rest, "QOS=", 4) == 0 || strstr(rest, ":QOS=");
   return read_options(import, line, entry, rest, error);
 }
 
@@ -294,6 +295,10 @@ enum hr_status hr__slurm_finish_accounts(struct hr__slurm_import *import, struct
   cJSON_DeleteItemFromObject(import->section, "columns of QOS");
   for (size_t i = 0; i < sizeof named / sizeof *named && status == HR_OK; i++)
     status = add_named_qos(import, named[i][0], named[i][1], error);
+  if (status == HR_OK && import->lists_qos && import->enforces_qos &&
+      hr_notes_add(import->notes, "the QOS that accounts and users may use are not modelled: jobs may use all QOS") !=
+          HR_OK)
+    status = hr_fail(error, HR_NO_MEMORY, "import: out of memory");
   if (status != HR_OK || !import->has_conf || import->enforces_limits) return status;
   cJSON_AddFalseToObject(import->section, "enforce_limits");
   if (!has_limits(import, "qos") && !has_limits(import, "associations")) return HR_OK;

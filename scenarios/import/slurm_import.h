@@ -19,19 +19,35 @@ struct hr__slurm_node {
   uint32_t pool, index;
 };
 
+/* Nodes that a line names. They are added when all files are read, because they are sorted by weight.
+ */
+struct hr__slurm_hosts {
+  char *hosts;      /* a list; owned */
+  const char *path; /* the place of the line */
+  unsigned number, order;
+  bool is_shown; /* one node of `scontrol show node` or `sinfo`, else a line of slurm.conf */
+  char type[60], state[40];
+  unsigned long gpus;
+  double weight, cpus; /* CPUs of a node; 0: not known */
+};
+
 struct hr__slurm_import {
   cJSON *pools, *policy, *section; /* `section` is the section `slurm` of the scenario */
   struct hr_notes *notes;
   struct hr_catalog *catalog;
-  char default_gres[200];         /* Gres of NodeName=DEFAULT; "": none */
+  cJSON *default_node;            /* values of NodeName=DEFAULT by key; NULL: none */
+  cJSON *node_sets, *features;    /* {NAME: {KEY: VALUE}} of NodeSet; {FEATURE: list of hosts}; NULL: none */
   cJSON *default_partition;       /* keys of PartitionName=DEFAULT; NULL: none */
   char parent[256];               /* the account above the next lines of `sacctmgr dump` */
   double cpus, gpus;              /* sums over nodes, for the CPUs per GPU */
   bool has_conf, enforces_limits; /* slurm.conf was read; AccountingStorageEnforce has `limits` */
+  bool enforces_qos, lists_qos;   /* AccountingStorageEnforce has `qos`; associations name the QOS they may use */
   struct hr__name_table names;    /* of nodes with GPUs */
   struct hr__slurm_node *nodes;   /* [names.count] */
   uint32_t capacity;              /* of `nodes` */
-  int64_t first_start_s;          /* of all reservations, since 1970; INT64_MAX: none */
+  struct hr__slurm_hosts *lines;  /* [n_lines] */
+  uint32_t n_lines, lines_capacity;
+  int64_t first_start_s; /* of all reservations, since 1970; INT64_MAX: none */
 };
 
 /* ---- Values (slurm_values.c) ---- */
@@ -97,7 +113,18 @@ enum hr_status hr__slurm_read_parameters(struct hr__slurm_import *import, const 
 enum hr_status hr__slurm_read_node(struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                    struct hr_error *error);
 
-/* Adds one node of `scontrol show node` or `sinfo`. Successive nodes that are alike become one pool. */
+/* A line with NodeSet of slurm.conf. */
+enum hr_status hr__slurm_read_node_set(struct hr__slurm_import *import, const struct hr__slurm_line *line,
+                                       struct hr_error *error);
+
+/* Returns a list of hosts in which names of node sets are replaced by their hosts; NULL: out of memory. The caller
+   frees it. */
+char *hr__slurm_expand_sets(const struct hr__slurm_import *import, const char *list);
+
+/* Adds the nodes of all lines to pools, sorted by weight. */
+enum hr_status hr__slurm_finish_nodes(struct hr__slurm_import *import, struct hr_error *error);
+
+/* One node of `scontrol show node` or `sinfo`. Successive nodes that are alike become one pool. */
 enum hr_status hr__slurm_add_node(struct hr__slurm_import *import, const struct hr__slurm_line *line, const char *name,
                                   const char *gres, const char *state, struct hr_error *error);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Slurm's nodes become pools, in the order of the file, because Slurm chooses nodes in this order. They are read from
- * slurm.conf (a line for a list of hosts), from `scontrol show node -o` and from `sinfo -N` (a line for each node).
- * Successive nodes that are alike become one pool. A node that was read before is not added again, so that several of
- * these files can be given. Invariant: `nodes[i]` is the place of the node with name number i.
+ * Slurm's nodes become pools, sorted by weight, because Slurm chooses low weights first, else in the order of the
+ * file. They are read from slurm.conf (a line for a list of hosts), from `scontrol show node -o` and from `sinfo -N` (a
+ * line for each node). Successive nodes that are alike become one pool. A node that was read before is not added again,
+ * so that several of these files can be given. Invariant: `nodes[i]` is the place of the node with name number i.
  */
 
 #include "base/array.h"
@@ -159,19 +159,42 @@ static enum hr_status add_alike(struct hr__slurm_import *import, const struct hr
 
 /* ---- Nodes of slurm.conf ---------------------------------------------------------------------------- */
 
-static void sum_cpus(struct hr__slurm_import *import, const struct hr__slurm_line *line, uint64_t n_nodes,
-                     unsigned long gpus) {
+/* The value of a key, else that of NodeName=DEFAULT; NULL: none. */
+static const char *node_value(const struct hr__slurm_import *import, const struct hr__slurm_line *line,
+                              const char *key) {
+  const char *value = hr__slurm_value(line, key);
+  return value ? value : cJSON_GetStringValue(cJSON_GetObjectItem(import->default_node, key));
+}
+
+/* The CPUs of a node; 0: not known. */
+static double count_cpus(const struct hr__slurm_import *import, const struct hr__slurm_line *line) {
   static const char *const parts[] = {"Sockets", "CoresPerSocket", "ThreadsPerCore"};
-  const char *cpus = hr__slurm_value(line, "CPUs");
-  if (!cpus) cpus = hr__slurm_value(line, "CPUTot");
-  double count = cpus ? strtod(cpus, NULL) : 1;
-  for (size_t i = 0; i < 3 && !cpus; i++) {
-    const char *part = hr__slurm_value(line, parts[i]);
+  const char *cpus = hr__slurm_value(line, "CPUTot");
+  if (!cpus) cpus = node_value(import, line, "CPUs");
+  if (cpus) return strtod(cpus, NULL);
+  double count = 1;
+  for (size_t i = 0; i < 3; i++) {
+    const char *part = node_value(import, line, parts[i]);
     if (part) count *= strtod(part, NULL);
   }
-  if (count <= 1 && !cpus) return;
-  import->cpus += count * (double)n_nodes;
-  import->gpus += (double)gpus * (double)n_nodes;
+  return count > 1 ? count : 0;
+}
+
+/* Keeps nodes until all files are read. */
+static enum hr_status keep_hosts(struct hr__slurm_import *import, const struct hr__slurm_line *line, const char *names,
+                                 const struct hr__slurm_hosts *described, struct hr_error *error) {
+  char *copy = strdup(names);
+  if (!copy || !HR__ARRAY_HAS_ROOM(import->lines, import->n_lines, import->lines_capacity)) {
+    free(copy);
+    return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
+  }
+  struct hr__slurm_hosts *hosts = &import->lines[import->n_lines];
+  *hosts = *described;
+  hosts->hosts = copy;
+  hosts->path = line->path;
+  hosts->number = line->number;
+  hosts->order = import->n_lines++;
+  return HR_OK;
 }
 
 static bool is_away(const char *state) {
@@ -188,54 +211,177 @@ static enum hr_status bad_gpus(const struct hr__slurm_line *line, unsigned long 
 /* A line of slurm.conf: all its hosts are one pool. */
 static enum hr_status read_hosts(struct hr__slurm_import *import, const struct hr__slurm_line *line, const char *hosts,
                                  struct hr_error *error) {
-  const char *gres = hr__slurm_value(line, "Gres"), *state = hr__slurm_value(line, "State");
-  const char *weight = hr__slurm_value(line, "Weight");
-  uint64_t n_nodes = hr__slurm_hosts(hosts);
-  char type[60];
-  unsigned long gpus;
-  if (n_nodes == 0) return hr__slurm_bad(line, "NodeName", hosts, "a list of hosts such as n[1-8]", error);
+  const char *gres = node_value(import, line, "Gres"), *state = node_value(import, line, "State");
+  const char *weight = node_value(import, line, "Weight");
+  struct hr__slurm_hosts kept = {.weight = weight ? strtod(weight, NULL) : 1, .cpus = count_cpus(import, line)};
+  if (hr__slurm_hosts(hosts) == 0)
+    return hr__slurm_bad(line, "NodeName", hosts, "a list of hosts such as n[1-8]", error);
   if (state && is_away(state))
     return hr__slurm_note(import, line, error, "nodes '%.60s' are left out: State=%s", hosts, state);
-  if (!read_gres(gres ? gres : import->default_gres, type, &gpus))
+  if (!read_gres(gres ? gres : "", kept.type, &kept.gpus))
     return hr__slurm_note(import, line, error, "nodes '%.60s' are left out: they have no GPUs", hosts);
-  if (gpus > MAX_GPUS_PER_NODE) return bad_gpus(line, gpus, error);
-  enum hr_status status = HR_OK;
-  if (weight && strcmp(weight, "1") != 0)
-    status = hr__slurm_note(import, line, error, "Weight is not modelled: nodes are chosen in their order");
-  if (status == HR_OK) status = add_alike(import, line, hosts, type, gpus, error);
-  sum_cpus(import, line, n_nodes, gpus);
-  return status;
+  if (kept.gpus > MAX_GPUS_PER_NODE) return bad_gpus(line, kept.gpus, error);
+  return keep_hosts(import, line, hosts, &kept, error);
 }
 
 /* ---- Nodes one by one ------------------------------------------------------------------------------- */
 
 enum hr_status hr__slurm_add_node(struct hr__slurm_import *import, const struct hr__slurm_line *line, const char *name,
                                   const char *gres, const char *state, struct hr_error *error) {
-  char type[60];
-  unsigned long gpus;
-  bool is_known = hr__names_find(&import->names, name, strlen(name)) != HR_NONE;
-  if (state && is_away(state))
-    return hr__slurm_note(import, line, error,
-                          is_known ? "node '%.60s' is %.30s; it stays in its pool"
-                                   : "node '%.60s' is left out: it is %.30s",
-                          name, state);
-  if (is_known) return HR_OK;
-  if (!read_gres(gres, type, &gpus))
-    return hr__slurm_note(import, line, error, "node '%.60s' is left out: it has no GPUs", name);
-  if (gpus > MAX_GPUS_PER_NODE) return bad_gpus(line, gpus, error);
-  enum hr_status status = add_alike(import, line, name, type, gpus, error);
-  sum_cpus(import, line, 1, gpus);
-  return status;
+  const char *weight = hr__slurm_value(line, "Weight"), *cpus = hr__slurm_value(line, "CPUTot");
+  struct hr__slurm_hosts kept = {
+      .is_shown = true, .weight = weight ? strtod(weight, NULL) : 1, .cpus = cpus ? strtod(cpus, NULL) : 0};
+  if (state) snprintf(kept.state, sizeof kept.state, "%s", state);
+  (void)read_gres(gres, kept.type, &kept.gpus);
+  return keep_hosts(import, line, name, &kept, error);
 }
+
+/* The values of NodeName=DEFAULT are those of the lines that follow. */
+static enum hr_status read_default(struct hr__slurm_import *import, const struct hr__slurm_line *line,
+                                   struct hr_error *error) {
+  if (!import->default_node) import->default_node = cJSON_CreateObject();
+  for (unsigned i = 0; i < line->n_pairs && import->default_node; i++) {
+    cJSON_DeleteItemFromObject(import->default_node, line->pairs[i].key);
+    cJSON_AddStringToObject(import->default_node, line->pairs[i].key, line->pairs[i].value);
+  }
+  return import->default_node ? HR_OK : hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
+}
+
+/* ---- Node sets -------------------------------------------------------------------------------------- */
+
+/* Appends a part to a list with commas, which is freed if memory is exhausted. */
+static char *append(char *list, const char *part, size_t length) {
+  size_t used = list ? strlen(list) : 0;
+  char *longer = realloc(list, used + length + 2);
+  if (!longer) {
+    free(list);
+    return NULL;
+  }
+  snprintf(longer + used, length + 2, "%s%.*s", used ? "," : "", (int)length, part);
+  return longer;
+}
+
+/* Appends the hosts of a line to the lists of its features. */
+static enum hr_status add_features(struct hr__slurm_import *import, const struct hr__slurm_line *line,
+                                   const char *hosts, struct hr_error *error) {
+  const char *features = node_value(import, line, "Features");
+  if (!features) features = node_value(import, line, "Feature");
+  if (!import->features) import->features = cJSON_CreateObject();
+  for (const char *at = features; at && *at; at += strcspn(at, ","), at += *at == ',') {
+    char name[100];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ","), at);
+    cJSON *known = cJSON_GetObjectItemCaseSensitive(import->features, name);
+    char *list = known ? strdup(known->valuestring) : NULL;
+    list = append(list, hosts, strlen(hosts));
+    cJSON_DeleteItemFromObjectCaseSensitive(import->features, name);
+    bool done = list && cJSON_AddStringToObject(import->features, name, list);
+    free(list);
+    if (!done) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
+  }
+  return HR_OK;
+}
+
+enum hr_status hr__slurm_read_node_set(struct hr__slurm_import *import, const struct hr__slurm_line *line,
+                                       struct hr_error *error) {
+  const char *name = hr__slurm_value(line, "NodeSet"), *nodes = hr__slurm_value(line, "Nodes");
+  const char *feature = hr__slurm_value(line, "Feature");
+  if (!nodes && !feature) return hr__slurm_bad(line, "NodeSet", name, "Nodes or Feature as well", error);
+  if (nodes && strcasecmp(nodes, "ALL") != 0 && hr__slurm_hosts(nodes) == 0)
+    return hr__slurm_bad(line, "Nodes", nodes, "a list of hosts such as n[1-8]", error);
+  if (!import->node_sets) import->node_sets = cJSON_CreateObject();
+  cJSON *set = cJSON_CreateObject();
+  if (nodes) cJSON_AddStringToObject(set, "nodes", nodes);
+  if (feature) cJSON_AddStringToObject(set, "feature", feature);
+  if (set && cJSON_AddItemToObject(import->node_sets, name, set)) return HR_OK;
+  cJSON_Delete(set);
+  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
+}
+
+char *hr__slurm_expand_sets(const struct hr__slurm_import *import, const char *list) {
+  char *expanded = strdup("");
+  for (const char *at = list; *at && expanded; at += *at == ',') {
+    const char *end = at;
+    for (bool inside = false; *end && (inside || *end != ','); end++) inside = *end == '[' || (inside && *end != ']');
+    char name[100];
+    snprintf(name, sizeof name, "%.*s", (int)(end - at), at);
+    const cJSON *set = cJSON_GetObjectItemCaseSensitive(import->node_sets, name);
+    const char *nodes = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(set, "nodes"));
+    const char *feature = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(set, "feature"));
+    const char *having =
+        feature ? cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(import->features, feature)) : NULL;
+    if (nodes) expanded = append(expanded, nodes, strlen(nodes));
+    if (having && expanded) expanded = append(expanded, having, strlen(having));
+    /* The name of an empty set stays, as that of a node that does not exist. */
+    if (!nodes && !having) expanded = append(expanded, at, (size_t)(end - at));
+    at = end;
+  }
+  return expanded;
+}
+
+/* ---- Lines ------------------------------------------------------------------------------------------ */
 
 enum hr_status hr__slurm_read_node(struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                    struct hr_error *error) {
   const char *name = hr__slurm_value(line, "NodeName"), *gres = hr__slurm_value(line, "Gres");
   if (hr__slurm_value(line, "CPUTot"))
     return hr__slurm_add_node(import, line, name, gres ? gres : "", hr__slurm_value(line, "State"), error);
-  if (strcasecmp(name, "DEFAULT") != 0) return read_hosts(import, line, name, error);
-  snprintf(import->default_gres, sizeof import->default_gres, "%s", gres ? gres : "");
+  if (strcasecmp(name, "DEFAULT") == 0) return read_default(import, line, error);
+  enum hr_status status = add_features(import, line, name, error);
+  return status == HR_OK ? read_hosts(import, line, name, error) : status;
+}
+
+/* ---- Adding all nodes ------------------------------------------------------------------------------- */
+
+/* Lines of slurm.conf come first, because a node that commands show as well belongs to the pool of its line. */
+static int compare_lines(const void *a, const void *b) {
+  const struct hr__slurm_hosts *left = a, *right = b;
+  if (left->is_shown != right->is_shown) return left->is_shown ? 1 : -1;
+  if (left->weight != right->weight) return left->weight < right->weight ? -1 : 1;
+  return left->order < right->order ? -1 : left->order > right->order;
+}
+
+/* Adds a node that a command shows, unless it is known. */
+static enum hr_status add_shown(struct hr__slurm_import *import, const struct hr__slurm_line *line,
+                                const struct hr__slurm_hosts *node, struct hr_error *error) {
+  bool is_known = hr__names_find(&import->names, node->hosts, strlen(node->hosts)) != HR_NONE;
+  if (is_away(node->state))
+    return hr__slurm_note(import, line, error,
+                          is_known ? "node '%.60s' is %.30s; it stays in its pool"
+                                   : "node '%.60s' is left out: it is %.30s",
+                          node->hosts, node->state);
+  if (is_known) return HR_OK;
+  if (!node->gpus) return hr__slurm_note(import, line, error, "node '%.60s' is left out: it has no GPUs", node->hosts);
+  if (node->gpus > MAX_GPUS_PER_NODE) return bad_gpus(line, node->gpus, error);
+  return add_alike(import, line, node->hosts, node->type, node->gpus, error);
+}
+
+/* Notes what is not modelled if weights of nodes differ, with the place of the first line that differs. */
+static enum hr_status note_weights(const struct hr__slurm_import *import, struct hr_error *error) {
+  for (uint32_t i = 1; i < import->n_lines; i++) {
+    const struct hr__slurm_hosts *hosts = &import->lines[i];
+    const struct hr__slurm_line line = {.path = hosts->path, .number = hosts->number};
+    if (hosts->is_shown == import->lines[i - 1].is_shown && hosts->weight != import->lines[i - 1].weight)
+      return hr__slurm_note(import, &line, error,
+                            "Weight only sorts the nodes: the smallest sufficient run of free nodes is taken, "
+                            "whatever its weight");
+  }
   return HR_OK;
+}
+
+enum hr_status hr__slurm_finish_nodes(struct hr__slurm_import *import, struct hr_error *error) {
+  if (import->n_lines) qsort(import->lines, import->n_lines, sizeof *import->lines, compare_lines);
+  enum hr_status status = note_weights(import, error);
+  for (uint32_t i = 0; i < import->n_lines && status == HR_OK; i++) {
+    const struct hr__slurm_hosts *hosts = &import->lines[i];
+    const struct hr__slurm_line line = {.path = hosts->path, .number = hosts->number};
+    uint32_t before = import->names.count;
+    status = hosts->is_shown ? add_shown(import, &line, hosts, error)
+                             : add_alike(import, &line, hosts->hosts, hosts->type, hosts->gpus, error);
+    if (hosts->cpus <= 0) continue;
+    import->cpus += hosts->cpus * (double)(import->names.count - before);
+    import->gpus += (double)hosts->gpus * (double)(import->names.count - before);
+  }
+  return status;
 }
 
 /* ---- Ranges of nodes -------------------------------------------------------------------------------- */

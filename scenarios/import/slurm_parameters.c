@@ -55,7 +55,25 @@ static const struct {
     {"JobSubmitPlugins", NULL, "jobs are not changed when they are submitted"},
     {"PrioritySiteFactorPlugin", NULL, "the site factor of jobs is 0"},
     {"SuspendProgram", NULL, "idle nodes are not switched off"},
-    {"ResumeTimeout", NULL, "nodes start without delay"}};
+    {"ResumeTimeout", NULL, "nodes start without delay"},
+    {"JobRequeue", "1", "preempted jobs are requeued and not cancelled"},
+    {"CompleteWait", "0", "nodes are free as soon as a job ends"},
+    {"DownNodes", NULL, "these nodes are up"}};
+
+/* Items of SchedulerParameters that change decisions and are not modelled. */
+static const struct {
+  const char *item, *effect;
+} unmodelled_items[] = {
+    {"assoc_limit_stop", "a job that waits for a limit of its association does not stop the jobs after it"},
+    {"bf_busy_nodes", "backfilled jobs do not prefer nodes in use"},
+    {"bf_licenses", "licences do not block jobs"},
+    {"bf_running_job_reserve", "running jobs that end early change no plan"},
+    {"defer", "jobs are also tried when they are submitted"},
+    {"defer_batch", "jobs are also tried when they are submitted"},
+    {"pack_serial_at_end", "jobs of one CPU get the first nodes, too"},
+    {"preempt_reorder_count", "the order of preempted jobs is not changed to preempt fewer"},
+    {"preempt_strict_order", "jobs that need not be preempted are spared"},
+    {"reduce_completing_frag", "nodes are free as soon as a job ends"}};
 
 /* Parameters of slurm.conf that do not change decisions. A name that ends with '*' stands for all that begin so. */
 static const char *const irrelevant[] = {"Accounting*",
@@ -143,7 +161,6 @@ static const char *const irrelevant[] = {"Accounting*",
                                          "X11*",
                                          "DownNodes",
                                          "FrontendName",
-                                         "NodeSet",
                                          "CompleteWait",
                                          "CheckpointType",
                                          "BackupController",
@@ -173,6 +190,11 @@ static const struct hr_param *policy_param(const char *name) {
   return NULL;
 }
 
+static void add_youngest_first(struct hr__slurm_import *import) {
+  cJSON_DeleteItemFromObject(import->section, "preempt_youngest_first");
+  cJSON_AddTrueToObject(import->section, "preempt_youngest_first");
+}
+
 /* Reads one item of SchedulerParameters, such as "bf_window=1440". */
 static enum hr_status read_item(struct hr__slurm_import *import, const struct hr__slurm_line *line, char *item,
                                 struct hr_error *error) {
@@ -192,8 +214,15 @@ static enum hr_status read_item(struct hr__slurm_import *import, const struct hr
                                        "bf_yield_interval", "bf_yield_sleep",     "bf_max_time",
                                        "max_rpc_cnt",       "max_sched_time",     NULL};
   for (size_t i = 0; timing[i]; i++)
-    if (strcasecmp(item, timing[i]) == 0) return HR_OK; // a simulated pass takes no time
-  return hr__slurm_note(import, line, error, "SchedulerParameters: '%.60s' is not modelled", item);
+    if (strcasecmp(item, timing[i]) == 0) return HR_OK;  // a simulated pass takes no time
+  if (strcasecmp(item, "preempt_youngest_first") == 0) { // the old name of PreemptParameters=youngest_first
+    add_youngest_first(import);
+    return HR_OK;
+  }
+  const char *effect = "it has no effect";
+  for (size_t i = 0; i < sizeof unmodelled_items / sizeof *unmodelled_items; i++)
+    if (strcasecmp(item, unmodelled_items[i].item) == 0) effect = unmodelled_items[i].effect;
+  return hr__slurm_note(import, line, error, "SchedulerParameters: '%.60s' is not modelled: %s", item, effect);
 }
 
 /* Calls a function for each item of a list with commas. */
@@ -268,9 +297,8 @@ static enum hr_status read_preempt_mode(struct hr__slurm_import *import, const s
 static enum hr_status read_preempt_item(struct hr__slurm_import *import, const struct hr__slurm_line *line, char *item,
                                         struct hr_error *error) {
   if (strcasecmp(item, "youngest_first") != 0)
-    return hr__slurm_note(import, line, error, "PreemptParameters: '%.60s' is not modelled", item);
-  cJSON_DeleteItemFromObject(import->section, "preempt_youngest_first");
-  cJSON_AddTrueToObject(import->section, "preempt_youngest_first");
+    return hr__slurm_note(import, line, error, "PreemptParameters: '%.60s' is not modelled: it has no effect", item);
+  add_youngest_first(import);
   return HR_OK;
 }
 
@@ -284,6 +312,7 @@ static enum hr_status read_enforcement(struct hr__slurm_import *import, const st
   (void)error;
   for (size_t i = 0; words[i]; i++)
     if (strcasecmp(item, words[i]) == 0) import->enforces_limits = true;
+  if (strcasecmp(item, "qos") == 0 || strcasecmp(item, "all") == 0) import->enforces_qos = true;
   return HR_OK;
 }
 

@@ -219,15 +219,16 @@ static enum hr_status finish_list(struct hr__slurm_import *import, const char *l
   for (cJSON *entry = list ? list->child : NULL; entry; entry = next) {
     next = entry->next;
     cJSON *nodes = cJSON_GetObjectItemCaseSensitive(entry, "nodes");
-    char *hosts = nodes ? nodes->valuestring : NULL;
-    if (!hosts) continue;
+    if (!nodes) continue;
+    char *hosts = hr__slurm_expand_sets(import, nodes->valuestring);
+    if (!hosts) return hr_fail(error, HR_NO_MEMORY, "import: out of memory");
+    enum hr_status status = HR_OK;
     if (strcasecmp(hosts, "ALL") != 0 && hr__slurm_hosts(hosts) == 0)
-      return hr_fail(error, HR_BAD_INPUT, "%s: Nodes is '%.60s', expected a list of hosts such as n[1-8]", list_name,
-                     hosts);
-    nodes->valuestring = NULL; // kept, because the member is replaced
-    uint32_t n_nodes;
-    enum hr_status status = hr__slurm_add_ranges(import, &line, entry, hosts, &n_nodes, error);
-    cJSON_free(hosts);
+      status = hr_fail(error, HR_BAD_INPUT, "%s: Nodes is '%.60s', expected a list of hosts such as n[1-8]", list_name,
+                       hosts);
+    uint32_t n_nodes = 0;
+    if (status == HR_OK) status = hr__slurm_add_ranges(import, &line, entry, hosts, &n_nodes, error);
+    free(hosts);
     if (status == HR_OK && n_nodes == 0) {
       if (hr_notes_add(import->notes, "%s: '%.60s' is left out: it has no nodes with GPUs", list_name,
                        cJSON_GetObjectItemCaseSensitive(entry, "name")->valuestring) != HR_OK)

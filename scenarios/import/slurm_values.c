@@ -147,7 +147,7 @@ static enum hr_status add_word(const struct hr__slurm_import *import, const stru
     replace(object, rule->member, cJSON_CreateString(rule->words[i]));
     return HR_OK;
   }
-  return hr__slurm_note(import, line, error, "%s=%.60s is not modelled", rule->key, value);
+  return hr__slurm_note(import, line, error, "%s=%.60s is not modelled: it has no effect", rule->key, value);
 }
 
 /* Names, or flags if the rule has words. Flags that the model does not know are reported. */
@@ -157,10 +157,12 @@ static enum hr_status add_names(const struct hr__slurm_import *import, const str
   char *rest = list;
   for (char *name; (name = strtok_r(rest, ",", &rest));) {
     const char *word = name;
+    if (rule->words && strcasecmp(name, "FAIR_TREE") == 0) continue; // what Slurm does without flags
     for (size_t i = 0; rule->words && (word = rule->words[i]) && strcasecmp(word, name) != 0;) i++;
     if (word) cJSON_AddItemToArray(names, cJSON_CreateString(word));
     enum hr_status status =
-        word ? HR_OK : hr__slurm_note(import, line, error, "%s: '%.60s' is not modelled", rule->key, name);
+        word ? HR_OK
+             : hr__slurm_note(import, line, error, "%s: '%.60s' is not modelled: it has no effect", rule->key, name);
     if (status != HR_OK) return status;
   }
   return HR_OK;
@@ -199,7 +201,8 @@ static enum hr_status add_resource(const struct hr__slurm_import *import, const 
     replace(object, resources[i].member, cJSON_CreateNumber(is_limit ? (double)(int64_t)number : number));
     return HR_OK;
   }
-  return hr__slurm_note(import, line, error, "%s: the resource '%.60s' is not modelled", rule->key, item);
+  return hr__slurm_note(import, line, error, "%s: the resource '%.60s' is not modelled: it is not counted", rule->key,
+                        item);
 }
 
 static enum hr_status add_resources(const struct hr__slurm_import *import, const struct hr__slurm_line *line,

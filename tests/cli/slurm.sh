@@ -466,6 +466,84 @@ SHOWN
   json '.slurm.enforce_limits' false
 }
 
+# Nodes are sorted by weight. Values of NodeName=DEFAULT hold for the lines after it.
+case_import_weights() {
+  cat >slurm.conf <<'CONF'
+NodeName=DEFAULT Sockets=2 CoresPerSocket=32 Gres=gpu:a100:8 Weight=5
+NodeName=a[1-2]
+NodeName=b[1-2] Gres=gpu:h100:8 Weight=9
+NodeName=c[1-2] Weight=1
+NodeName=d1 Gres=gpu:h100:8
+PartitionName=p Nodes=a1,b[1-2],c2
+CONF
+  try 0 import slurm slurm.conf -o s.json
+  says stderr "slurm.conf:2: Weight only sorts the nodes"
+  json '.cluster.pools.map(p => [p.name, p.gpu, p.nodes])' '[["c1..a2","A100-80",4],["d1..b2","H100",3]]'
+  json '.slurm.cpus_per_gpu' 8
+  json '.slurm.partitions[0].nodes' '["c1..a2:1-2","d1..b2:1-2"]'
+  printf 'NodeName=%s CPUTot=64 Gres=gpu:a100:8 State=IDLE Weight=%s\n' n1 3 n2 1 n3 2 n4 1 >nodes.txt
+  echo 'PartitionName=p Nodes=n[1,4] TotalNodes=2' >partitions.txt
+  try 0 import slurm nodes.txt partitions.txt -o s.json
+  json '.cluster.pools.map(p => [p.name, p.nodes])' '[["n2..n1",4]]'
+  json '.slurm.partitions[0].nodes' '["n2..n1:1-1","n2..n1:3-3"]'
+  try 0 import slurm nodes.txt slurm.conf -o s.json
+  json '.cluster.pools.map(p => p.nodes)' '[4,3,4]'
+  printf 'NodeName=n[1-4] Gres=gpu:a100:8\n' >slurm.conf # the same nodes, in any order of files
+  try 0 import slurm nodes.txt slurm.conf -o s.json
+  json '.cluster.pools.map(p => [p.name, p.nodes])' '[["n[1-4]",4]]'
+}
+
+# Partitions may name sets of nodes: lists, and all nodes with a feature.
+case_import_node_sets() {
+  cat >slurm.conf <<'CONF'
+PartitionName=all Nodes=every
+PartitionName=old Nodes=slow,h1
+PartitionName=none Nodes=empty,x1
+NodeSet=every Nodes=ALL
+NodeSet=slow Nodes=a[2-3] Feature=ib
+NodeSet=empty Feature=nobody
+NodeName=a[1-4] Gres=gpu:a100:8 Features=nvlink
+NodeName=h[1-2] Gres=gpu:h100:8 Features=nvlink,fast
+NodeName=h[3-4] Gres=gpu:h100:8 Features=ib,fast
+CONF
+  try 0 import slurm slurm.conf -o s.json
+  json '.slurm.partitions' '[{"name":"all"},{"name":"old","nodes":["a[1-4]:1-2","h1..h4:0-0","h1..h4:2-3"]}]'
+  says stderr "partitions: 'none' is left out: it has no nodes with GPUs"
+  sed -i 's/ Nodes=ALL//' slurm.conf
+  try 2 import slurm slurm.conf -o s.json
+  says stderr "slurm.conf:4: NodeSet is 'every', expected Nodes or Feature as well"
+}
+
+# What is not modelled is listed with its effect.
+case_import_effects() {
+  cat >slurm.conf <<'CONF'
+SchedulerParameters=preempt_youngest_first,defer,own_item=1
+PriorityFlags=FAIR_TREE,ACCRUE_ALWAYS
+JobRequeue=0
+CompleteWait=0
+DownNodes=n2 State=DOWN
+AccountingStorageEnforce=limits,qos
+NodeName=n[1-8] Gres=gpu:a100-80:8,shard:8
+CONF
+  echo 'NodeName=n[1-8] Name=shard Count=8' >gres.conf
+  printf "Cluster - 'c':QOS='normal'\nParent - 'root'\nAccount - 'x':Fairshare=1:QOS='+high'\n" >accounts.cfg
+  try 0 import slurm slurm.conf gres.conf accounts.cfg -o s.json
+  json '.slurm.preempt_youngest_first' true
+  for note in "slurm.conf:1: SchedulerParameters: 'defer' is not modelled: jobs are also tried when they are submitted" \
+    "slurm.conf:1: SchedulerParameters: 'own_item' is not modelled: it has no effect" \
+    "slurm.conf:2: PriorityFlags: 'ACCRUE_ALWAYS' is not modelled: it has no effect" \
+    "slurm.conf:3: JobRequeue is not modelled: preempted jobs are requeued and not cancelled" \
+    "slurm.conf:5: DownNodes is not modelled: these nodes are up" \
+    "gres.conf:1: GRES 'shard' is not modelled: no job waits for it" \
+    "the QOS that accounts and users may use are not modelled: jobs may use all QOS"; do
+    says stderr "$note"
+  done
+  ! grep -q "FAIR_TREE\|CompleteWait\|preempt_youngest_first\|not modelled *$" stderr || fail "a note without an effect"
+  sed -i 's/limits,qos/limits/' slurm.conf
+  try 0 import slurm slurm.conf accounts.cfg -o s.json
+  ! grep -q "the QOS that accounts" stderr || fail "QOS of associations are not enforced"
+}
+
 # Nodes that commands print, one a line.
 case_import_shown_nodes() {
   for i in 1 2 3; do
