@@ -350,15 +350,25 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
 
 /* ---- Reasons ---- */
 
+/* Whether the queue of a job has no room for its minimum. */
+static bool is_over_quota(const struct hr__volcano_policy *volcano, const struct hr__volcano_kind *kind) {
+  const struct hr__volcano_session *session = volcano->session;
+  return (session->proportion && !hr__volcano_has_room(&session->proportion[kind->queue], &kind->minimum)) ||
+         (session->capacity && !hr__volcano_has_room(&session->capacity[kind->queue], &kind->minimum));
+}
+
 static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
   struct hr__volcano_policy *volcano = self;
+  const struct hr__volcano_kind *waiting = &volcano->kinds[volcano->kind_of[job.id]];
   if (hr__pods_pool_that_fits(&volcano->pods, job, volcano->kind_of[job.id]) == HR_NONE) {
     hr_view_lack(view, job, wait);
-    const struct hr__volcano_kind *kind = &volcano->kinds[volcano->kind_of[job.id]];
-    if (kind->is_elastic) wait->asked_milli = (uint64_t)kind->minimum.amount[HR__VOLCANO_GPU];
+    if (waiting->is_elastic) wait->asked_milli = (uint64_t)waiting->minimum.amount[HR__VOLCANO_GPU];
   } else if (volcano->changed) {
     wait->reason = HR_WAIT_REASON_TURN;
     wait->until_us = volcano->wake_us;
+  } else if (is_over_quota(volcano, waiting) || hr__volcano_overused(volcano->session, waiting->queue)) {
+    wait->reason = HR_WAIT_REASON_QUOTA;
+    wait->quota = HR_QUOTA_FALLBACK;
   }
 }
 
@@ -366,14 +376,11 @@ static void describe(void *self, const struct hr_view *view, hr_job job, char *t
   struct hr__volcano_policy *volcano = self;
   const struct hr__volcano_kind *kind = &volcano->kinds[volcano->kind_of[job.id]];
   const struct hr__job_kind *of = &volcano->pods.kinds[kind->kind];
-  const struct hr__volcano_session *session = volcano->session;
   uint32_t n = 0, fewest = 0;
   (void)view;
   if (volcano->phase_of[job.id] == HR__VOLCANO_WAITS_PENDING) {
-    bool is_queue = (session->proportion && !hr__volcano_has_room(&session->proportion[kind->queue], &kind->minimum)) ||
-                    (session->capacity && !hr__volcano_has_room(&session->capacity[kind->queue], &kind->minimum));
     snprintf(text, size, "PodGroup is Pending: %s",
-             is_queue ? "queue resource quota insufficient" : "resource in cluster is overused");
+             is_over_quota(volcano, kind) ? "queue resource quota insufficient" : "resource in cluster is overused");
     return;
   }
   for (uint32_t i = 0; i < volcano->pods.n_pools && n == 0; i++) {

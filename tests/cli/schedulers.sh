@@ -59,6 +59,19 @@ words() {
   tr -s ' \n' ' ' <stdout | grep -qF "(\"$2\")" || fail "job $1: not '$2'"
 }
 
+# Jobs that the capability of their queue keeps from being enqueued wait for quota, also while GPUs are free.
+case_volcano_words() {
+  cat >s.json <<'JSON'
+{"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 1, "gpus_per_node": 8}]}, "policy": {"name": "volcano"},
+ "volcano": {"queues": [{"name": "a", "capability": [{"resource": "nvidia.com/gpu", "amount": 4}]}]}}
+JSON
+  printf 'job_id,submit_s,duration_s,gpus,queue\n1,0,1000,4,a\n2,10,100,2,a\n3,10,100,4,default\n' >t.csv
+  try 0 why s.json --trace t.csv --job 2 --json -
+  says stdout 'PodGroup is Pending: queue resource quota insufficient'
+  says stdout '"reason": "quota"'
+  ! grep -q '"reason": "policy"' stdout || fail "a wait for an unknown reason"
+}
+
 # Job 1 has the pods of both nodes from 1 s on. The queue of job 2 deserves half of them: it is admitted at 20 s, reclaims
 # 8 pods at 21 s, and has them from 22 s to 72 s. Job 1 works with 8 pods for 51 s, and then with 16 again. If it
 # needs all pods, it stops, and starts again at 72 s.
