@@ -224,6 +224,7 @@ enum hr_status hr__import_slurm(const char *const *files, size_t n_files, cJSON 
   for (size_t i = 0; i < n_files && status == HR_OK; i++) status = read_file(&import, files[i], error);
   if (status == HR_OK) status = finish(&import, files[0], root, error);
   cJSON_Delete(import.default_partition);
+  cJSON_Delete(import.default_qos);
   cJSON_Delete(import.default_node);
   cJSON_Delete(import.node_sets);
   cJSON_Delete(import.features);

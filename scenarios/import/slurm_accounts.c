@@ -135,12 +135,15 @@ static enum hr_status read_root_user(struct hr__slurm_import *import, const stru
   return status;
 }
 
-/* The options of the cluster are those of the root, which is not an association of a scenario. */
-static enum hr_status read_cluster(const struct hr__slurm_import *import, const struct hr__slurm_line *line, char *rest,
+/* The options of the cluster are those of the root, which is not an association of a scenario. Its default QOS is kept
+   for the accounts below it. */
+static enum hr_status read_cluster(struct hr__slurm_import *import, const struct hr__slurm_line *line, char *rest,
                                    struct hr_error *error) {
   cJSON *root = cJSON_CreateObject();
   enum hr_status status = read_options(import, line, root, rest, error);
   cJSON_DeleteItemFromObject(root, "fairshare");
+  cJSON_Delete(import->default_qos);
+  import->default_qos = cJSON_DetachItemFromObject(root, "default_qos");
   if (status == HR_OK && root->child)
     status = hr__slurm_note(import, line, error, "'%.40s' of the cluster is not modelled: only accounts have it",
                             root->child->string);
@@ -285,6 +288,18 @@ static bool has_limits(const struct hr__slurm_import *import, const char *list) 
   return false;
 }
 
+/* Accounts below the root inherit the default QOS of the cluster. */
+static bool inherit_qos(const struct hr__slurm_import *import) {
+  cJSON *entry;
+  if (!import->default_qos) return true;
+  cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(import->section, "associations")) {
+    bool is_below_root = !cJSON_HasObjectItem(entry, "user") && !cJSON_HasObjectItem(entry, "parent");
+    if (!is_below_root || cJSON_HasObjectItem(entry, "default_qos")) continue;
+    if (!cJSON_AddStringToObject(entry, "default_qos", import->default_qos->valuestring)) return false;
+  }
+  return true;
+}
+
 enum hr_status hr__slurm_finish_accounts(struct hr__slurm_import *import, struct hr_error *error) {
   static const char *const named[][2] = {{"partitions", "qos"},
                                          {"partitions", "allow_qos"},
@@ -293,6 +308,7 @@ enum hr_status hr__slurm_finish_accounts(struct hr__slurm_import *import, struct
                                          {"qos", "preempt"}};
   enum hr_status status = HR_OK;
   cJSON_DeleteItemFromObject(import->section, "columns of QOS");
+  if (!inherit_qos(import)) return hr_fail(error, HR_NO_MEMORY, "import: out of memory");
   for (size_t i = 0; i < sizeof named / sizeof *named && status == HR_OK; i++)
     status = add_named_qos(import, named[i][0], named[i][1], error);
   if (status == HR_OK && import->lists_qos && import->enforces_qos &&

@@ -37,6 +37,7 @@ struct hr__slurm_import {
   struct hr_catalog *catalog;
   cJSON *default_node;            /* values of NodeName=DEFAULT by key; NULL: none */
   cJSON *node_sets, *features;    /* {NAME: {KEY: VALUE}} of NodeSet; {FEATURE: list of hosts}; NULL: none */
+  cJSON *default_qos;             /* of the cluster, in `sacctmgr dump`; NULL: none */
   cJSON *default_partition;       /* keys of PartitionName=DEFAULT; NULL: none */
   char parent[256];               /* the account above the next lines of `sacctmgr dump` */
   double cpus, gpus;              /* sums over nodes, for the CPUs per GPU */

@@ -540,6 +540,11 @@ CONF
   done
   ! grep -q "FAIR_TREE\|CompleteWait\|preempt_youngest_first\|not modelled *$" stderr || fail "a note without an effect"
   sed -i 's/limits,qos/limits/' slurm.conf
+  printf "Cluster - 'c':Fairshare=1:DefaultQOS='low'\nParent - 'root'\nAccount - 'x':Fairshare=1\n" >accounts.cfg
+  printf "Account - 'y':DefaultQOS='high'\nParent - 'x'\nAccount - 'z':Fairshare=2\n" >>accounts.cfg
+  try 0 import slurm slurm.conf accounts.cfg -o s.json
+  json '.slurm.associations.map(a => [a.account, a.default_qos])' '[["x","low"],["y","high"],["z",null]]'
+  says stderr "QOS 'low' is named, but not defined"
   try 0 import slurm slurm.conf accounts.cfg -o s.json
   ! grep -q "the QOS that accounts" stderr || fail "QOS of associations are not enforced"
 }
