@@ -214,6 +214,8 @@ static enum hr_status read_hosts(struct hr__slurm_import *import, const struct h
   const char *gres = node_value(import, line, "Gres"), *state = node_value(import, line, "State");
   const char *weight = node_value(import, line, "Weight");
   struct hr__slurm_hosts kept = {.weight = weight ? strtod(weight, NULL) : 1, .cpus = count_cpus(import, line)};
+  if (weight && (!*weight || weight[strspn(weight, "0123456789")]))
+    return hr__slurm_bad(line, "Weight", weight, "a whole number of at least 0", error);
   if (hr__slurm_hosts(hosts) == 0)
     return hr__slurm_bad(line, "NodeName", hosts, "a list of hosts such as n[1-8]", error);
   if (state && is_away(state))

@@ -597,6 +597,8 @@ PriorityType=priority/fast~1: PriorityType is 'priority/fast', expected priority
 PreemptType=preempt/x~1: PreemptType is 'preempt/x', expected preempt/none,
 PriorityWeightTRES=gpu~1: PriorityWeightTRES is 'gpu', expected resources such as
 PartitionName=a MaxTime=1:2:3:4~1: MaxTime is '1:2:3:4', expected a time
+NodeName=n1 Gres=gpu:8 Weight=low~1: Weight is 'low', expected a whole number of at least 0
+NodeSet=s Nodes=n[1-~1: Nodes is 'n[1-', expected a list of hosts
 NodeName=n[1-2] Gres=gpu:8\nNodeName=n2 Gres=gpu:8~2: NodeName is 'n2', expected nodes that are not listed before
 Cluster - 'c'\nFriend - 'x'~2: the line is 'Friend', expected Cluster, Parent, Account or User
 Cluster - 'c'\nAccount - 'x':Fairshare~2: an option is 'Fairshare', expected NAME=VALUE
