@@ -137,25 +137,13 @@ char *hr__resolve(const struct hr__builder *builder, const char *file) {
 
 /* ---- The catalogue ---------------------------------------------------------------------------------- */
 
-enum { N_FILES = 10 };
-static const char *const file_keys[N_FILES] = {
-    "gpus_file",         "instances_file",    "prices_file",         "regions_file",   "discounts_file",
-    "spot_presets_file", "mig_profiles_file", "network_speeds_file", "gpu_names_file", "region_links_file"};
-
 static enum hr_status load_catalog(struct hr__builder *builder, const cJSON *names) {
-  char *path[N_FILES] = {NULL};
-  enum hr_status status = HR_OK;
-  for (size_t i = 0; i < N_FILES && status == HR_OK; i++) {
-    const char *file = hr__text_of(names, file_keys[i], NULL);
-    if (!file) continue;
-    path[i] = hr__resolve(builder, file);
-    if (!path[i]) status = hr__build_no_memory(builder);
-  }
-  const struct hr_catalog_files files = {path[0], path[1], path[2], path[3], path[4],
-                                         path[5], path[6], path[7], path[8], path[9]};
+  const struct hr__key *keys = hr__table_of(&hr__scenario_keys, "catalog");
+  struct hr_catalog_files files = {0};
+  enum hr_status status = hr__read(builder, names, keys, &files);
   if (status == HR_OK) status = hr_catalog_load(&files, &builder->own_catalog, builder->error);
   builder->catalog = builder->own_catalog;
-  for (size_t i = 0; i < N_FILES; i++) free(path[i]);
+  hr__finish_values(keys, &files);
   return status;
 }
 

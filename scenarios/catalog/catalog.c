@@ -421,19 +421,8 @@ struct catalog {
 
 /* Returns the built-in rows as CSV. Their path in messages is "catalog/NAME.csv". */
 static struct hr__table_text built_in_rows(enum hr__catalog_table table) {
-#define EMBEDDED(name)                                                                                                 \
-  { "catalog/" #name ".csv", (const char *)hr__catalog_##name, hr__catalog_##name##_size }
-  const struct hr__table_text texts[HR__N_CATALOG_TABLES] = {[HR__CATALOG_GPUS] = EMBEDDED(gpus),
-                                                             [HR__CATALOG_INSTANCES] = EMBEDDED(instances),
-                                                             [HR__CATALOG_PRICES] = EMBEDDED(prices),
-                                                             [HR__CATALOG_REGIONS] = EMBEDDED(regions),
-                                                             [HR__CATALOG_DISCOUNTS] = EMBEDDED(discounts),
-                                                             [HR__CATALOG_SPOT_PRESETS] = EMBEDDED(spot_presets),
-                                                             [HR__CATALOG_MIG_PROFILES] = EMBEDDED(mig_profiles),
-                                                             [HR__CATALOG_NETWORK_SPEEDS] = EMBEDDED(network_speeds),
-                                                             [HR__CATALOG_GPU_NAMES] = EMBEDDED(gpu_names),
-                                                             [HR__CATALOG_REGION_LINKS] = EMBEDDED(region_links),
-                                                             [HR__CATALOG_POWER_CAPS] = EMBEDDED(power_caps)};
+#define EMBEDDED(id, name, ...) {"catalog/" #name ".csv", (const char *)hr__catalog_##name, hr__catalog_##name##_size},
+  const struct hr__table_text texts[HR__N_CATALOG_TABLES] = {HR_CATALOG_TABLES(EMBEDDED)};
 #undef EMBEDDED
   return texts[table];
 }
@@ -550,47 +539,18 @@ static enum hr_status make_mig_types(struct catalog *catalog, struct hr_error *e
 
 static void show(struct catalog *catalog) {
   const struct hr__table *table = catalog->table;
-  catalog->shown = (struct hr_catalog){
-      .gpus = table[HR__CATALOG_GPUS].rows,
-      .n_gpus = table[HR__CATALOG_GPUS].count,
-      .instances = table[HR__CATALOG_INSTANCES].rows,
-      .n_instances = table[HR__CATALOG_INSTANCES].count,
-      .prices = table[HR__CATALOG_PRICES].rows,
-      .n_prices = table[HR__CATALOG_PRICES].count,
-      .regions = table[HR__CATALOG_REGIONS].rows,
-      .n_regions = table[HR__CATALOG_REGIONS].count,
-      .discounts = table[HR__CATALOG_DISCOUNTS].rows,
-      .n_discounts = table[HR__CATALOG_DISCOUNTS].count,
-      .spot_presets = table[HR__CATALOG_SPOT_PRESETS].rows,
-      .n_spot_presets = table[HR__CATALOG_SPOT_PRESETS].count,
-      .mig_profiles = table[HR__CATALOG_MIG_PROFILES].rows,
-      .n_mig_profiles = table[HR__CATALOG_MIG_PROFILES].count,
-      .network_speeds = table[HR__CATALOG_NETWORK_SPEEDS].rows,
-      .n_network_speeds = table[HR__CATALOG_NETWORK_SPEEDS].count,
-      .gpu_names = table[HR__CATALOG_GPU_NAMES].rows,
-      .n_gpu_names = table[HR__CATALOG_GPU_NAMES].count,
-      .region_links = table[HR__CATALOG_REGION_LINKS].rows,
-      .n_region_links = table[HR__CATALOG_REGION_LINKS].count,
-      .power_caps = table[HR__CATALOG_POWER_CAPS].rows,
-      .n_power_caps = table[HR__CATALOG_POWER_CAPS].count,
-  };
+#define SHOWN(id, name, ...) .name = table[HR__CATALOG_##id].rows, .n_##name = table[HR__CATALOG_##id].count,
+  catalog->shown = (struct hr_catalog){HR_CATALOG_TABLES(SHOWN)};
+#undef SHOWN
 }
 
 enum hr_status hr_catalog_load(const struct hr_catalog_files *files, struct hr_catalog **catalog,
                                struct hr_error *error) {
   static const struct hr_catalog_files none;
   if (!files) files = &none;
-  const char *const paths[HR__N_CATALOG_TABLES] = {[HR__CATALOG_GPUS] = files->gpus,
-                                                   [HR__CATALOG_INSTANCES] = files->instances,
-                                                   [HR__CATALOG_PRICES] = files->prices,
-                                                   [HR__CATALOG_REGIONS] = files->regions,
-                                                   [HR__CATALOG_DISCOUNTS] = files->discounts,
-                                                   [HR__CATALOG_SPOT_PRESETS] = files->spot_presets,
-                                                   [HR__CATALOG_MIG_PROFILES] = files->mig_profiles,
-                                                   [HR__CATALOG_NETWORK_SPEEDS] = files->network_speeds,
-                                                   [HR__CATALOG_GPU_NAMES] = files->gpu_names,
-                                                   [HR__CATALOG_REGION_LINKS] = files->region_links,
-                                                   [HR__CATALOG_POWER_CAPS] = files->power_caps};
+#define PATH(id, name, ...) files->name,
+  const char *const paths[HR__N_CATALOG_TABLES] = {HR_CATALOG_TABLES(PATH)};
+#undef PATH
   *catalog = NULL;
   struct catalog *loaded = calloc(1, sizeof *loaded);
   if (!loaded) return hr_fail(error, HR_NO_MEMORY, "out of memory");

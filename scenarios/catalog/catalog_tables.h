@@ -85,39 +85,21 @@ void hr__table_finish(struct hr__table *table);
 
 /* The tables. Each has a built-in CSV file of the same name. */
 enum hr__catalog_table {
-  HR__CATALOG_GPUS,
-  HR__CATALOG_INSTANCES,
-  HR__CATALOG_PRICES,
-  HR__CATALOG_REGIONS,
-  HR__CATALOG_DISCOUNTS,
-  HR__CATALOG_SPOT_PRESETS,
-  HR__CATALOG_MIG_PROFILES,
-  HR__CATALOG_NETWORK_SPEEDS,
-  HR__CATALOG_GPU_NAMES,
-  HR__CATALOG_REGION_LINKS,
-  HR__CATALOG_POWER_CAPS,
-  HR__N_CATALOG_TABLES
+#define HR__CATALOG_ID(id, ...) HR__CATALOG_##id,
+  HR_CATALOG_TABLES(HR__CATALOG_ID)
+#undef HR__CATALOG_ID
+      HR__N_CATALOG_TABLES
 };
 
 /* The columns of each table. */
 extern const struct hr__table_format hr__catalog_formats[HR__N_CATALOG_TABLES];
 
 /* The bytes of the CSV files. embed.cmake generates them. */
-#define HR__EMBEDDED(name)                                                                                             \
+#define HR__EMBEDDED(id, name, ...)                                                                                    \
   extern const unsigned char hr__catalog_##name[];                                                                     \
   extern const size_t hr__catalog_##name##_size;
-
-HR__EMBEDDED(gpus)
-HR__EMBEDDED(instances)
-HR__EMBEDDED(prices)
-HR__EMBEDDED(regions)
-HR__EMBEDDED(discounts)
-HR__EMBEDDED(spot_presets)
-HR__EMBEDDED(mig_profiles)
-HR__EMBEDDED(network_speeds)
-HR__EMBEDDED(gpu_names)
-HR__EMBEDDED(region_links)
-HR__EMBEDDED(power_caps)
+HR_CATALOG_TABLES(HR__EMBEDDED)
+#undef HR__EMBEDDED
 
 /* Returns true if the name is "*", which means all providers, regions or GPU types. */
 static inline bool hr__catalog_is_any(const char *name) {

@@ -6,6 +6,7 @@
  */
 
 #include "headroom/cluster.h"
+#include "headroom/unstable/catalog.h"
 #include "headroom/unstable/faults.h"
 
 #include "headroom/report.h"
@@ -55,19 +56,9 @@ static const struct hr__key trace_keys[] = {
           "drop: they are left out, so that failures of nodes are not counted twice in a run with 'faults'.")},
     END};
 
-#define TABLE_FILE(words) PATH, HELP("CSV file with " words ".")
-static const struct hr__key catalog_keys[] = {{"gpus_file", TABLE_FILE("GPU types")},
-                                              {"instances_file", TABLE_FILE("instance types")},
-                                              {"prices_file", TABLE_FILE("prices")},
-                                              {"regions_file", TABLE_FILE("regions")},
-                                              {"discounts_file", TABLE_FILE("discounts of commitments")},
-                                              {"spot_presets_file", TABLE_FILE("models of spot interruptions")},
-                                              {"mig_profiles_file", TABLE_FILE("MIG profiles")},
-                                              {"network_speeds_file", TABLE_FILE("speeds by network")},
-                                              {"gpu_names_file", TABLE_FILE("other names of GPU types")},
-                                              {"region_links_file", TABLE_FILE("links between regions")},
-                                              {"power_caps_file", TABLE_FILE("effects of power limits")},
-                                              END};
+#define TABLE_FILE(id, name, row, words)                                                                               \
+  {#name "_file", PATH, AT(FILE, struct hr_catalog_files, name), HELP("CSV file with " words ".")},
+static const struct hr__key catalog_keys[] = {HR_CATALOG_TABLES(TABLE_FILE) END};
 
 /* The keys of a cluster, which is `cluster` or an entry of `clusters`. `with_instance`: the keys that a pool without
    'gpu' needs, as a list in JSON; an entry of `clusters` may name the provider of all its pools. */

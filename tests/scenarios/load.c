@@ -106,6 +106,16 @@ static void nodes_come_from_a_file(void) {
 
 /* The first pool has nodes 0 and 1; its name looks like an entry POOL*COUNT. The second pool has nodes 2 to 5. Nodes
    that are not listed are last in the order. An entry with more nodes than its pool has ends with the pool. */
+/* Each file of 'catalog' is read: a missing one is an error. */
+static void files_of_the_catalogue_are_read(void) {
+#define FILE_KEY(id, name, ...) "catalog." #name "_file=none.csv",
+  static const char *const overrides[] = {HR_CATALOG_TABLES(FILE_KEY)};
+#undef FILE_KEY
+  write_text(minimal);
+  for (size_t i = 0; i < sizeof overrides / sizeof *overrides; i++)
+    expect_error(&overrides[i], 1, "none.csv: cannot be read: No such file or directory");
+}
+
 static void node_order_is_read(void) {
   static const struct {
     const char *runs;
@@ -497,10 +507,11 @@ static void remove_files_and_test_folder(void) {
 }
 
 TEST_MAIN("scenarios_load", TEST(create_test_folder), TEST(min_file_has_defaults), TEST(every_key_is_read),
-          TEST(trace_is_relative_to_the_scenario), TEST(nodes_come_from_a_file), TEST(node_order_is_read),
-          TEST(overrides_change_and_add), TEST(names_of_policy_settings), TEST(invalid_values_are_rejected),
-          TEST(unknown_column_fields_are_rejected), TEST(invalid_overrides_are_rejected),
-          TEST(an_override_corrects_the_file), TEST(an_override_adds_a_list_entry), TEST(parts_include_overrides),
+          TEST(trace_is_relative_to_the_scenario), TEST(nodes_come_from_a_file), TEST(files_of_the_catalogue_are_read),
+          TEST(node_order_is_read), TEST(overrides_change_and_add), TEST(names_of_policy_settings),
+          TEST(invalid_values_are_rejected), TEST(unknown_column_fields_are_rejected),
+          TEST(invalid_overrides_are_rejected), TEST(an_override_corrects_the_file),
+          TEST(an_override_adds_a_list_entry), TEST(parts_include_overrides),
           TEST(duplicate_keys_of_another_policy_are_errors), TEST(syntax_errors_have_a_position),
           TEST(nesting_10000_deep), TEST(deep_override_before_an_error), TEST(files_that_are_not_text),
           TEST(other_kinds_of_files_are_named), TEST(indices_in_brackets_are_rejected), TEST(files_that_cannot_be_read),

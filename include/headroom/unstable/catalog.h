@@ -133,33 +133,39 @@ struct hr_power_cap_entry {
   const char *status, *source;
 };
 
-/* The tables of the catalogue. */
+/* The tables of the catalogue. A scenario, the built-in CSV files and the structs below have one of each. The columns:
+   enumerator, name, struct of a row, content in words. A new table also needs its columns (catalog_tables.c) and its
+   file in scenarios/CMakeLists.txt. */
+#define HR_CATALOG_TABLES(X)                                                                                           \
+  X(GPUS, gpus, hr_gpu_type, "GPU types")                                                                              \
+  X(INSTANCES, instances, hr_instance_type, "instance types")                                                          \
+  X(PRICES, prices, hr_price, "prices")                                                                                \
+  X(REGIONS, regions, hr_region, "regions")                                                                            \
+  X(DISCOUNTS, discounts, hr_discount, "discounts of commitments")                                                     \
+  X(SPOT_PRESETS, spot_presets, hr_spot_preset, "models of spot interruptions")                                        \
+  X(MIG_PROFILES, mig_profiles, hr_mig_entry, "MIG profiles")                                                          \
+  X(NETWORK_SPEEDS, network_speeds, hr_network_entry, "speeds by network")                                             \
+  X(GPU_NAMES, gpu_names, hr_gpu_name, "other names of GPU types")                                                     \
+  X(REGION_LINKS, region_links, hr_region_link, "links between regions")                                               \
+  X(POWER_CAPS, power_caps, hr_power_cap_entry, "effects of power limits")
+
+/* The catalogue: for each table its rows, such as `gpus`, and their number, such as `n_gpus`. */
 struct hr_catalog {
-  const struct hr_gpu_type *gpus;
-  const struct hr_instance_type *instances;
-  const struct hr_price *prices;
-  const struct hr_region *regions;
-  const struct hr_discount *discounts;
-  const struct hr_spot_preset *spot_presets;
-  size_t n_gpus, n_instances, n_prices, n_regions, n_discounts, n_spot_presets;
-  const struct hr_mig_entry *mig_profiles; /* rows of the table */
-  const struct hr_mig_type *mig_types;     /* one per GPU type with MIG, derived from mig_profiles */
-  size_t n_mig_profiles, n_mig_types;
-  const struct hr_network_entry *network_speeds;
-  size_t n_network_speeds;
-  const struct hr_gpu_name *gpu_names;
-  size_t n_gpu_names;
-  const struct hr_region_link *region_links;
-  size_t n_region_links;
-  const struct hr_power_cap_entry *power_caps;
-  size_t n_power_caps;
+#define HR_CATALOG_MEMBERS(id, name, row, words)                                                                       \
+  const struct row *name;                                                                                              \
+  size_t n_##name;
+  HR_CATALOG_TABLES(HR_CATALOG_MEMBERS)
+#undef HR_CATALOG_MEMBERS
+  const struct hr_mig_type *mig_types; /* one per GPU type with MIG, derived from mig_profiles */
+  size_t n_mig_types;
 };
 
 /* CSV files that extend the built-in tables. They have the columns of the built-in table and are plain or compressed
    with gzip or zstd. NULL: the built-in table only. */
 struct hr_catalog_files {
-  const char *gpus, *instances, *prices, *regions, *discounts, *spot_presets, *mig_profiles, *network_speeds,
-      *gpu_names, *region_links, *power_caps;
+#define HR_CATALOG_FILE(id, name, ...) const char *name;
+  HR_CATALOG_TABLES(HR_CATALOG_FILE)
+#undef HR_CATALOG_FILE
 };
 
 /* Loads the built-in tables and `files`, which may be NULL. The caller frees `*catalog` with hr_catalog_destroy. On
