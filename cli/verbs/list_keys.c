@@ -18,16 +18,21 @@ static void write_facts(FILE *out, const void *what) {
   if (key->newer) fprintf(out, "; old name of %s", key->newer);
 }
 
+static void write_first_sentence(FILE *out, const void *what) {
+  const struct hr_scenario_key *key = what;
+  const char *stop = strstr(key->help, ". ");
+  fprintf(out, "%.*s", stop ? (int)(stop - key->help) + 1 : (int)strlen(key->help), key->help);
+}
+
 static void print_key(const struct hr_scenario_key *key, bool verbose) {
-  char sentence[400];
-  const char *help = key->help ? key->help : "", *stop = strstr(help, ". ");
-  size_t length = stop && !verbose ? (size_t)(stop - help) + 1 : strlen(help);
   printf("%s\n    ", key->path);
   print_wrapped_from(stdout, write_facts, key, 4, 4);
-  if (!help[0]) return;
+  if (!key->help || !key->help[0]) return;
   printf("    ");
-  snprintf(sentence, sizeof sentence, "%.*s", (int)length, help);
-  print_wrapped(stdout, sentence, 4, 4);
+  if (verbose)
+    print_wrapped(stdout, key->help, 4, 4);
+  else
+    print_wrapped_from(stdout, write_first_sentence, key, 4, 4);
 }
 
 /* ---- Markdown --------------------------------------------------------------------------------------- */
