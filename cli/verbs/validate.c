@@ -400,14 +400,24 @@ static bool trace_is_missing(const struct input *input, const struct input_args 
   return !args->trace && access(input->trace_path, F_OK) != 0;
 }
 
-/* Checks what a run checks before its first event, with the same errors. */
-static enum hr_status check_run(const struct input *input, struct hr_error *error) {
-  const struct hr_replay_config config = {
-      .scenario = input->scenario, .trace = input->trace, .seed = input->scenario->seed};
+static enum hr_status check_run_of(const struct hr_scenario *scenario, const struct hr_trace *trace,
+                                   struct hr_error *error) {
+  const struct hr_replay_config config = {.scenario = scenario, .trace = trace, .seed = scenario->seed};
   struct hr_replay replay;
   enum hr_status status = hr_replay_init(&replay, &config, error);
   if (status == HR_OK) status = hr_replay_check(&replay, error);
   hr_replay_finish(&replay);
+  return status;
+}
+
+/* Checks what a run checks before its first event, with the same errors. Without a trace: a run without jobs. */
+static enum hr_status check_run(const struct input *input, struct hr_error *error) {
+  struct hr_trace *no_jobs;
+  if (input->trace) return check_run_of(input->scenario, input->trace, error);
+  enum hr_status status = hr_trace_empty(input->scenario->path, &no_jobs, error);
+  if (status != HR_OK) return status;
+  status = check_run_of(input->scenario, no_jobs, error);
+  hr_trace_destroy(no_jobs);
   return status;
 }
 
@@ -456,7 +466,7 @@ static enum hr_status validate(struct input *input, const char *path, const stru
   bool can_run = true, missing = input->trace_path && trace_is_missing(input, args);
   const bool only_services = has_services(input->scenario) && !input->trace_path;
   if ((input->trace_path && !missing) || only_services) status = input_read_trace(input, args, error);
-  if (status == HR_OK && input->trace) status = check_run(input, error);
+  if (status == HR_OK) status = check_run(input, error);
   if (status == HR_OK)
     status =
         hr_plan_check(input->scenario, input->overrides.words.at, input->overrides.words.count, input->trace, error);

@@ -363,6 +363,9 @@ case_validate_agrees_with_run() {
     "$headroom" validate s.json --trace t.csv "${options[@]}" >validate.out 2>validate.err || validate=$?
     [ "$run" -eq "$validate" ] || fail "$setting: exit code $run of run, $validate of validate"
     [ "$run" -eq 0 ] || cmp run.err validate.err || fail "$setting: different messages"
+    validate=0
+    "$headroom" validate s.json "${options[@]}" >validate.out 2>validate.err || validate=$?
+    [ "$run" -eq "$validate" ] || fail "$setting: exit code $run of run, $validate of validate without a trace"
   done
   [ "$run" -eq 2 ] || fail "exit code $run"
 }
