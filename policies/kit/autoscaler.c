@@ -8,8 +8,20 @@
 #include "headroom/unstable/autoscaling.h"
 #include "policies/kit/pods.h"
 
-bool hr__pods_can_scale(const struct hr__pods *pods) {
-  if (hr_cluster_is_autoscaled(pods->cluster)) return false;
+enum { AUTOSCALER };
+static const char *const elastic_names[] = {[AUTOSCALER] = "autoscaler", "static", NULL};
+const struct hr_param hr__pod_params[] = {
+    {.key = "elastic_nodes",
+     .type = HR_PARAM_CHOICE,
+     .fallback = "autoscaler",
+     .choices = elastic_names,
+     .help = "nodes of elastic pools. autoscaler: requested for pods that do not fit, released when they are idle; "
+             "static: all that are available",
+     .advanced = true},
+    {0}};
+
+bool hr__pods_are_scaled(const struct hr__pods *pods, const struct hr_policy_env *env) {
+  if (env->params[0].integer != AUTOSCALER || hr_cluster_is_autoscaled(pods->cluster)) return false;
   for (uint32_t i = 0; i < pods->n_pools; i++)
     if (hr_market_is_elastic(hr_cluster_pool_spec(pods->cluster, (hr_pool){i})->market.market)) return true;
   return false;

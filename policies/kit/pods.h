@@ -156,8 +156,10 @@ void hr__pods_put_lacks(const struct hr__pods *pods, hr_job job, const struct hr
 
 /* ---- The cluster autoscaler: autoscaler.c -------------------------------------------------------------- */
 
-/* Whether any pool is elastic, so that nodes can be requested. */
-bool hr__pods_can_scale(const struct hr__pods *pods);
+/* The parameters of a policy whose only parameter is how it manages the nodes of elastic pools. */
+extern const struct hr_param hr__pod_params[];
+/* Whether the policy requests nodes: its parameter says so, and some pool is elastic. */
+bool hr__pods_are_scaled(const struct hr__pods *pods, const struct hr_policy_env *env);
 /* Calls `next` for the waiting jobs in their order until it returns HR_NONE. `fits`: whether the previous job would be
    placed after the nodes are added. If it is false, other jobs of its kind need not be tried. */
 typedef hr_job hr__pods_next(void *self, bool fits, uint32_t *kind);

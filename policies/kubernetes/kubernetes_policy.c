@@ -13,20 +13,6 @@
 
 #include <stdio.h>
 
-static const char *const elastic_names[] = {"autoscaler", "static", NULL};
-
-enum { PARAM_ELASTIC };
-
-static const struct hr_param params[] = {
-    {.key = "elastic_nodes",
-     .type = HR_PARAM_CHOICE,
-     .fallback = "autoscaler",
-     .choices = elastic_names,
-     .help = "nodes of elastic pools. autoscaler: requested for pods that do not fit, released when they are idle; "
-             "static: all that are available",
-     .advanced = true},
-    {0}};
-
 /* The configuration of a scenario without the section `kubernetes`. */
 static const struct hr_kubernetes_config defaults = {.fit_weight = 1,
                                                      .balanced_weight = 1,
@@ -50,7 +36,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   kube->started_us = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *kube->started_us);
   if (!kube->store || !kube->kind_of || !kube->entered_us || !kube->started_us) return HR_NO_MEMORY;
   if (!hr__pods_init(&kube->pods, env, kube->config->pods_per_node, kube->config->idle_release_us)) return HR_NO_MEMORY;
-  kube->scales = env->params[PARAM_ELASTIC].integer == 0 && hr__pods_can_scale(&kube->pods);
+  kube->scales = hr__pods_are_scaled(&kube->pods, env);
   return hr__kube_init_scores(kube) ? HR_OK : HR_NO_MEMORY;
 }
 
@@ -286,7 +272,7 @@ static void describe(void *self, const struct hr_view *view, hr_job job, char *t
 HR_POLICY(kubernetes) = {HR_POLICY_HEAD,
                          .name = "kubernetes",
                          .summary = "kube-scheduler: pods one at a time, by priority, with preemption and autoscaler",
-                         .params = params,
+                         .params = hr__pod_params,
                          .create = create,
                          .observe = observe,
                          .decide = decide,

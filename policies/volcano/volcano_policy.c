@@ -13,20 +13,6 @@
 
 #include <stdio.h>
 
-static const char *const elastic_names[] = {"autoscaler", "static", NULL};
-
-enum { PARAM_ELASTIC };
-
-static const struct hr_param params[] = {
-    {.key = "elastic_nodes",
-     .type = HR_PARAM_CHOICE,
-     .fallback = "autoscaler",
-     .choices = elastic_names,
-     .help = "nodes of elastic pools. autoscaler: requested for pods that do not fit, released when they are idle; "
-             "static: all that are available",
-     .advanced = true},
-    {0}};
-
 /* The configuration without a section. */
 static const struct hr_volcano_config defaults = {
     .period_us = HR_SECOND_US, .pods_per_node = 110, .idle_release_us = 600 * HR_SECOND_US};
@@ -63,7 +49,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
     return HR_NO_MEMORY;
   volcano->pods.resizes = (env->jobs->min_gpus || env->jobs->max_gpus) && !volcano->pods.requests;
   if (!hr__volcano_configure(volcano, env->jobs) || !create_session(volcano)) return HR_NO_MEMORY;
-  volcano->scales = env->params[PARAM_ELASTIC].integer == 0 && hr__pods_can_scale(&volcano->pods);
+  volcano->scales = hr__pods_are_scaled(&volcano->pods, env);
   return HR_OK;
 }
 
@@ -399,7 +385,7 @@ static void describe(void *self, const struct hr_view *view, hr_job job, char *t
 HR_POLICY(volcano) = {HR_POLICY_HEAD,
                       .name = "volcano",
                       .summary = "Volcano: sessions with gangs, queues by weight or capacity, preemption and reclaim",
-                      .params = params,
+                      .params = hr__pod_params,
                       .create = create,
                       .observe = observe,
                       .decide = decide,
