@@ -61,8 +61,8 @@ static void say_group(struct hr__note *note, const struct hr__draft *draft, cons
 }
 
 /* Writes groups in the order of their GPU hours, and how many more there are. */
-void hr__say_groups(struct hr__note *note, const struct hr__draft *draft, const struct hr__draft_group *groups,
-                    uint32_t count, const char *nameless) {
+static void say_groups(struct hr__note *note, const struct hr__draft *draft, const struct hr__draft_group *groups,
+                       uint32_t count, const char *nameless) {
   for (uint32_t i = 0; i < count && i < LISTED; i++) {
     hr__say(note, "%s%.60s (", i ? "; " : "", groups[i].name[0] ? groups[i].name : nameless);
     say_group(note, draft, &groups[i]);
@@ -141,7 +141,7 @@ static void say_gpu_types(struct hr__note *note, const struct hr__draft *draft) 
     return;
   }
   hr__say(note, " GPU types that jobs request: ");
-  hr__say_groups(note, draft, facts->types, facts->n_types, "any type");
+  say_groups(note, draft, facts->types, facts->n_types, "any type");
   hr__say(note, ".");
   for (uint32_t i = 0; i < facts->n_types; i++) {
     const char *list = facts->types[i].name;
@@ -175,7 +175,7 @@ static void put_classes(struct hr__draft *draft, cJSON *scenario) {
   struct hr__note note = {0};
   if (known) {
     hr__say(&note, "Classes of the jobs: ");
-    hr__say_groups(&note, draft, facts->classes, facts->n_classes, "without class");
+    say_groups(&note, draft, facts->classes, facts->n_classes, "without class");
     hr__say(&note, ".");
   } else {
     hr__say(&note, "No job has a class. Goals for interactive or training jobs need classes: patterns for a column of "
@@ -202,7 +202,7 @@ static void put_tenants(struct hr__draft *draft, cJSON *scenario) {
   struct hr__note note = {0};
   if (facts->n_tenants == 0 || (facts->n_tenants == 1 && !facts->tenants[0].name[0])) return;
   hr__say(&note, "Tenants: ");
-  hr__say_groups(&note, draft, facts->tenants, facts->n_tenants, "without tenant");
+  say_groups(&note, draft, facts->tenants, facts->n_tenants, "without tenant");
   hr__say(&note,
           ". They have no quotas. For guaranteed GPUs: \"quotas\": {\"tenants\": [{\"tenant\": \"%.60s\", "
           "\"guaranteed_gpus\": 8}]}.",

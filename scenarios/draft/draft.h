@@ -94,9 +94,6 @@ struct hr__note {
   size_t used;
 };
 void hr__say(struct hr__note *note, const char *format, ...) HR_PRINTF(2, 3);
-/* Writes groups in the order of the list, and how many more there are. */
-void hr__say_groups(struct hr__note *note, const struct hr__draft *draft, const struct hr__draft_group *groups,
-                    uint32_t count, const char *nameless);
 
 /* Add a member to an object, or a value to a list. If memory is exhausted, they set `no_memory` and return NULL, which
    they also accept as the object or list. */

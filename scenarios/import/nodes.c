@@ -96,7 +96,8 @@ static void split_product(const char *label, char product[100], char profile[40]
   *mig = '\0';
 }
 
-const struct hr_gpu_type *hr__gpu_of_label(const struct hr_catalog *catalog, const char *label, bool *several) {
+/* The GPU type of the catalogue that a label means; of a family, the member with the most memory. NULL: none. */
+static const struct hr_gpu_type *gpu_of_label(const struct hr_catalog *catalog, const char *label, bool *several) {
   const struct hr_gpu_type *found = NULL;
   char product[100], profile[40];
   split_product(label, product, profile);
@@ -347,7 +348,7 @@ static enum hr_status read_type(const struct pools_maker *maker, const struct hr
     return HR_OK;
   }
   split_product(label->text, product, profile);
-  const struct hr_gpu_type *gpu = hr__gpu_of_label(maker->pools->catalog, label->text, &several);
+  const struct hr_gpu_type *gpu = gpu_of_label(maker->pools->catalog, label->text, &several);
   pool->gpu = gpu ? gpu->name : label->text;
   enum hr_status status = HR_OK;
   if (several && gpu)
@@ -584,7 +585,7 @@ enum hr_status hr__node_pools_assume(struct hr__node_pools *pools, const struct 
   bool several;
   enum hr_status status = open_catalog(pools, objects->error);
   if (status != HR_OK) return status;
-  const struct hr_gpu_type *type = hr__gpu_of_label(pools->catalog, gpu, &several);
+  const struct hr_gpu_type *type = gpu_of_label(pools->catalog, gpu, &several);
   struct hr__node_pool pool = {.gpu = type ? type->name : gpu, .n_gpus = USUAL_GPUS};
   while (pool.n_gpus > 1 && gpus % pool.n_gpus) pool.n_gpus /= 2;
   pool.n_nodes = (uint32_t)(gpus / pool.n_gpus < 1000000 ? gpus / pool.n_gpus : 1000000);

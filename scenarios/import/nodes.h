@@ -65,8 +65,6 @@ bool hr__node_pool_has_labels(const struct hr__node_pool *pool, const struct hr_
 bool hr__node_pools_write(const struct hr__node_pools *pools, cJSON *root);
 void hr__node_pools_finish(struct hr__node_pools *pools);
 
-/* The GPU type of the catalogue that a label means; of a family, the member with the most memory. NULL: none. */
-const struct hr_gpu_type *hr__gpu_of_label(const struct hr_catalog *catalog, const char *label, bool *several);
 /* The label of a map that names a GPU type, such as nvidia.com/gpu.product; NULL: none. */
 const struct hr__yaml *hr__gpu_label(const struct hr__yaml *labels);
 

@@ -15,7 +15,8 @@
 
 /* ---- Idle nodes -------------------------------------------------------------------------------- */
 
-bool hr__idle_begin(struct hr__queue *queue, hr_node node, int64_t now_us) {
+/* Begins the idle time of a node. False: out of memory. */
+static bool idle_begin(struct hr__queue *queue, hr_node node, int64_t now_us) {
   struct hr__market *market = queue->market;
   market->idle_us[node.id] = now_us;
   return hr__deadline_fifo_add(&market->idle, queue->arena,
@@ -27,11 +28,12 @@ static bool is_idle(const struct hr__queue *queue, hr_pool pool, hr_node node) {
   return hr_cluster_node_state(queue->cluster, node) == HR_NODE_UP && hr_capacity_is_idle(queue->capacity, pool, node);
 }
 
-bool hr__idle_after(struct hr__queue *queue, const struct hr_placement *placement, int64_t now_us) {
+/* Begins the idle time of the nodes of a placement that became empty when its job left. False: out of memory. */
+static bool idle_after(struct hr__queue *queue, const struct hr_placement *placement, int64_t now_us) {
   if (!hr__market_is_elastic(queue, placement->pool.id)) return true;
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     hr_node node = placement->slices[i].node;
-    if (is_idle(queue, placement->pool, node) && !hr__idle_begin(queue, node, now_us)) return false;
+    if (is_idle(queue, placement->pool, node) && !idle_begin(queue, node, now_us)) return false;
   }
   return true;
 }
@@ -80,7 +82,8 @@ static enum hr_status release(struct hr__queue *queue, const struct hr_view *vie
   return status;
 }
 
-enum hr_status hr__idle_release(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+/* Releases spare nodes that have been idle for the minimum time. */
+static enum hr_status release_idle(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__market *market = queue->market;
   enum hr_status status = HR_OK;
   struct hr__deadline_entry entry;
@@ -92,7 +95,7 @@ enum hr_status hr__idle_release(struct hr__queue *queue, const struct hr_view *v
     is_counted = true;
     if (is_spare(queue, pool))
       status = release(queue, view, moves, pool, (hr_node){entry.id});
-    else if (!hr__idle_begin(queue, (hr_node){entry.id}, view->now_us)) /* check again after another idle time */
+    else if (!idle_begin(queue, (hr_node){entry.id}, view->now_us)) /* check again after another idle time */
       return HR_NO_MEMORY;
   }
   return status;
@@ -133,7 +136,7 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
 static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   hr__returning_drop(queue, event->job);
   if (queue->market->placed) hr__placed_supply_job_changes(queue, event->job, event->placement, false);
-  return hr__idle_after(queue, event->placement, view->now_us) ? HR_OK : HR_NO_MEMORY;
+  return idle_after(queue, event->placement, view->now_us) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
@@ -143,7 +146,7 @@ static enum hr_status job_moves(struct hr__queue *queue, const struct hr_view *v
     hr__placed_supply_job_changes(queue, job, from, false);
     hr__placed_supply_job_changes(queue, job, to, true);
   }
-  return hr__idle_after(queue, from, view->now_us) ? HR_OK : HR_NO_MEMORY;
+  return idle_after(queue, from, view->now_us) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
@@ -162,7 +165,7 @@ static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view
     if (market->stable_us[pool.id] != HR_NEVER_US) market->stable_us[pool.id] = event->at_us;
     return HR_OK;
   }
-  return event->kind != HR_EVENT_NODE_UP || hr__idle_begin(queue, event->node, event->at_us) ? HR_OK : HR_NO_MEMORY;
+  return event->kind != HR_EVENT_NODE_UP || idle_begin(queue, event->node, event->at_us) ? HR_OK : HR_NO_MEMORY;
 }
 
 /* ---- Pass ----------------------------------------------------------------------------------------- */
@@ -207,7 +210,7 @@ static enum hr_status keep_minimum(struct hr__queue *queue, struct hr_moves *mov
 enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__market *market = queue->market;
   if (!hr__demands_count(queue, view->now_us)) return HR_NO_MEMORY;
-  enum hr_status status = hr__idle_release(queue, view, moves);
+  enum hr_status status = release_idle(queue, view, moves);
   if (status == HR_OK) status = keep_minimum(queue, moves);
   if (status == HR_OK && view->n_waiting)
     status = hr__supply_all(queue, view, moves);

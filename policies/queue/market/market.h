@@ -163,15 +163,6 @@ bool hr__demand_change(struct hr__queue *queue, hr_job job);
 /* Sets `impatient` and `held` of each demand. False: out of memory. */
 bool hr__demands_count(struct hr__queue *queue, int64_t now_us);
 
-/* ---- Idle nodes -------------------------------------------------------------------------------- */
-
-/* Begins the idle time of a node. False: out of memory. */
-bool hr__idle_begin(struct hr__queue *queue, hr_node node, int64_t now_us);
-/* Begins the idle time of the nodes of a placement that became empty when its job left. False: out of memory. */
-bool hr__idle_after(struct hr__queue *queue, const struct hr_placement *placement, int64_t now_us);
-/* Releases spare nodes that have been idle for the minimum time. */
-enum hr_status hr__idle_release(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
-
 /* ---- Jobs that return to spot capacity: demands.c ---------------------------------------------- */
 
 /* Adds a job to the list of returning jobs. The job has just started on one on-demand node, and may use spot capacity.
@@ -223,19 +214,9 @@ double hr__offer_value(const struct hr__queue *queue, uint32_t pool, int64_t now
 bool hr__offer_accepts(const struct hr__queue *queue, uint32_t pool, const struct hr__market_demand *demand,
                        bool spot_only);
 
-/* ---- Counted supply ------------------------------------------------------------------------------- */
+/* ---- Supply of whole GPUs (counted), and of placements ---- */
 
 bool hr__counted_supply_create(struct hr__queue *queue);
-void hr__counted_supply_begin(struct hr__queue *queue);
-uint32_t hr__counted_supply_pack(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count,
-                                 bool spot_only);
-enum hr_status hr__counted_supply_acquire(struct hr__queue *queue, const struct hr__market_demand *demand,
-                                          uint32_t count, bool spot_only, const struct hr_view *view,
-                                          struct hr_moves *moves, uint32_t *found);
-bool hr__counted_supply_could_acquire(const struct hr__queue *queue, const struct hr__market_demand *demand);
-
-/* ---- Placed supply -------------------------------------------------------------------------------- */
-
 bool hr__placed_supply_create(struct hr__queue *queue);
 bool hr__placed_supply_begin(struct hr__queue *queue);
 bool hr__placed_supply_end(struct hr__queue *queue);

@@ -40,7 +40,7 @@ static uint32_t next_level(const struct hr__node_levels *levels, uint32_t from) 
   return hr__bitset_next(&levels->shape, levels->used, from);
 }
 
-void hr__counted_supply_begin(struct hr__queue *queue) {
+static void counted_begin(struct hr__queue *queue) {
   struct hr__market *market = queue->market;
   for (uint32_t i = 0; i < market->n_pools; i++) {
     const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, (hr_pool){i});
@@ -77,8 +77,8 @@ static uint32_t pack_in_pool(struct hr__node_levels *levels, uint32_t size, cons
   return packed;
 }
 
-uint32_t hr__counted_supply_pack(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count,
-                                 bool spot_only) {
+static uint32_t counted_pack(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count,
+                             bool spot_only) {
   uint32_t packed = 0;
   for (uint32_t i = 0; i < queue->market->n_pools && packed < count; i++)
     if ((!spot_only || hr__market_is_spot(queue, i)) &&
@@ -110,9 +110,9 @@ static uint32_t choose_pool(const struct hr__queue *queue, const struct hr__mark
   return best;
 }
 
-enum hr_status hr__counted_supply_acquire(struct hr__queue *queue, const struct hr__market_demand *demand,
-                                          uint32_t count, bool spot_only, const struct hr_view *view,
-                                          struct hr_moves *moves, uint32_t *found) {
+static enum hr_status counted_acquire(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count,
+                                      bool spot_only, const struct hr_view *view, struct hr_moves *moves,
+                                      uint32_t *found) {
   struct hr__market *market = queue->market;
   enum hr_status status = HR_OK;
   for (*found = 0; status == HR_OK && *found < count;) {
@@ -134,7 +134,7 @@ enum hr_status hr__counted_supply_acquire(struct hr__queue *queue, const struct 
   return status;
 }
 
-bool hr__counted_supply_could_acquire(const struct hr__queue *queue, const struct hr__market_demand *demand) {
+static bool counted_could_acquire(const struct hr__queue *queue, const struct hr__market_demand *demand) {
   const struct hr__market *market = queue->market;
   for (uint32_t i = 0; i < market->n_pools; i++) {
     uint32_t size = market->gpus_per_node[i], offer = hr_cluster_offer(queue->cluster, (hr_pool){i});
@@ -202,7 +202,7 @@ bool hr__offer_accepts(const struct hr__queue *queue, uint32_t pool, const struc
 
 bool hr__supply_begin(struct hr__queue *queue) {
   if (queue->market->placed) return hr__placed_supply_begin(queue);
-  hr__counted_supply_begin(queue);
+  counted_begin(queue);
   return true;
 }
 
@@ -213,13 +213,13 @@ bool hr__supply_end(struct hr__queue *queue) {
 uint32_t hr__supply_pack(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count,
                          bool spot_only) {
   return queue->market->placed ? hr__placed_supply_pack(queue, demand, count, spot_only)
-                               : hr__counted_supply_pack(queue, demand, count, spot_only);
+                               : counted_pack(queue, demand, count, spot_only);
 }
 
 enum hr_status hr__supply_acquire(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count,
                                   bool spot_only, const struct hr_view *view, struct hr_moves *moves, uint32_t *found) {
   return queue->market->placed ? hr__placed_supply_acquire(queue, demand, count, spot_only, view, moves, found)
-                               : hr__counted_supply_acquire(queue, demand, count, spot_only, view, moves, found);
+                               : counted_acquire(queue, demand, count, spot_only, view, moves, found);
 }
 
 uint32_t hr__supply_empty_nodes(const struct hr__queue *queue, uint32_t pool) {
@@ -236,8 +236,7 @@ enum hr_status hr__supply_request(struct hr__queue *queue, struct hr_moves *move
 bool hr__market_could_ask(struct hr__queue *queue, hr_job job) {
   const struct hr__market_demand *demand = hr__market_demand_of(queue, job);
   if (!demand) return false;
-  return queue->market->placed ? hr__placed_supply_could_acquire(queue, demand)
-                               : hr__counted_supply_could_acquire(queue, demand);
+  return queue->market->placed ? hr__placed_supply_could_acquire(queue, demand) : counted_could_acquire(queue, demand);
 }
 
 /* ---- Demands -------------------------------------------------------------------------------------- */
