@@ -9,10 +9,15 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* For a table of enum values and their names: a case that returns the name. */
-#define HR__NAME_CASE(value, name)                                                                                     \
-  case value:                                                                                                          \
-    return name;
+/* Defines a function that returns the text of an enumerator, or "" for other values. The table has rows X(enumerator,
+   text, ...), and its enumerators count from 0 without gaps. */
+#define HR__NAME_FUNCTION(function, type, table)                                                                       \
+  const char *function(type value) {                                                                                   \
+    static const char *const names[] = {table(HR__NAME_ELEMENT)};                                                      \
+    return (size_t)value < sizeof names / sizeof *names ? names[value] : "";                                           \
+  }
+#define HR__NAME_ELEMENT(value, ...) [value] = HR__FIRST_OF(__VA_ARGS__, ),
+#define HR__FIRST_OF(first, ...) first
 
 /* The size of a buffer for the text of any of the functions below, including the terminating NUL. */
 #define HR__NUMBER_BYTES 32

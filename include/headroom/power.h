@@ -168,9 +168,6 @@ struct hr_power_peaks {
 #define HR_ATTOGRAMS_PER_KG 1e21
 #define HR_CARBON_UNITS_PER_KG (HR_KWH_UNITS * 1e6)
 
-/* Returns the names in scenarios. */
-HR_API const char *hr_power_model_name(enum hr_power_model model);
-HR_API const char *hr_energy_use_name(enum hr_energy_use use);
 /* Returns the watts of a GPU in use by a job that states no power of its own, with the power limit of the pool. */
 HR_API double hr_power_gpu_watts(const struct hr_power_spec *spec);
 /* Frees the power of a pool. NULL is accepted. */

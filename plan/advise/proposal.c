@@ -23,12 +23,7 @@ static enum hr_status no_memory(struct hr_error *error) {
 
 /* ---- Names ----------------------------------------------------------------------------------------- */
 
-const char *hr_advice_kind_name(enum hr_advice_kind kind) {
-#define WORD(name, text) text,
-  static const char *const names[] = {HR_ADVICE_TABLE(WORD)};
-#undef WORD
-  return names[kind];
-}
+HR__NAME_FUNCTION(hr_advice_kind_name, enum hr_advice_kind, HR_ADVICE_TABLE)
 
 /* ---- Overrides ------------------------------------------------------------------------------------- */
 

@@ -465,10 +465,6 @@ void hr_diff_destroy(struct hr_diff *diff) {
   free(diff);
 }
 
-const struct hr_summary *hr_diff_summary(const struct hr_diff *diff, unsigned side) {
-  return diff->runs[side].run.summary;
-}
-
 const struct hr_notes *hr_diff_notes(const struct hr_diff *diff) {
   return &diff->notes;
 }

@@ -3,13 +3,13 @@
 
 #include "policies/queue/params.h"
 
+#include "base/text.h"
 #include "policies/queue/order/order.h"
 
 #define TEXT(text, object) text,
 #define NAME(text) text,
 #define ORDER_NAME(text, ...) text,
-#define ORDER_HELP(text, name, ...) " " text " (" FIRST_OF(__VA_ARGS__, ) "),"
-#define FIRST_OF(first, ...) first
+#define ORDER_HELP(text, name, ...) " " text " (" HR__FIRST_OF(__VA_ARGS__, ) "),"
 static const char *const order_names[] = {HR__ORDERS(ORDER_NAME) NULL};
 static const char *const backfill_names[] = {HR__BACKFILLS(TEXT) NULL};
 const char *const hr__placement_names[] = {HR__PLACEMENTS(TEXT) HR__PACKINGS(NAME) NULL};

@@ -487,12 +487,7 @@ struct hr_alerts {
   char **places; /* [log.count] owned texts of `where`, if the alerts were read from a parcel; NULL: borrowed */
 };
 
-const char *hr_alert_name(enum hr_alert_rule rule) {
-#define ALERT_TEXT(name, text, key) text,
-  static const char *const names[] = {HR_ALERT_TABLE(ALERT_TEXT)};
-#undef ALERT_TEXT
-  return names[rule];
-}
+HR__NAME_FUNCTION(hr_alert_name, enum hr_alert_rule, HR_ALERT_TABLE)
 
 void hr_alert_rules_init(struct hr_alert_rules *rules) {
   const int64_t minute_us = 60 * HR_SECOND_US, hour_us = 60 * minute_us;

@@ -14,6 +14,7 @@
 
 #include "headroom/unstable/ownership.h"
 
+#include "base/text.h"
 #include "headroom/trace_files.h"
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/series.h"
@@ -28,16 +29,8 @@ enum { MONTHS = 12 };
 
 /* ---- Arithmetic -------------------------------------------------------------------------------------- */
 
-const char *hr_amortization_name(enum hr_amortization method) {
-#define TEXT_OF(name, text) text,
-  static const char *const names[] = {HR_AMORTIZATION_TABLE(TEXT_OF)};
-  return names[method];
-}
-
-const char *hr_cost_part_name(enum hr_cost_part part) {
-  static const char *const names[] = {HR_COST_PART_TABLE(TEXT_OF)};
-  return names[part];
-}
+HR__NAME_FUNCTION(hr_amortization_name, enum hr_amortization, HR_AMORTIZATION_TABLE)
+HR__NAME_FUNCTION(hr_cost_part_name, enum hr_cost_part, HR_COST_PART_TABLE)
 
 double hr_compound(double rate, double periods) {
   double value = 1;

@@ -3,6 +3,7 @@
    speeds by network, MIG settings, quotas. */
 
 #include "base/array.h"
+#include "base/text.h"
 #include "headroom/cluster.h"
 #include "headroom/unstable/autoscaling.h"
 #include "headroom/unstable/faults.h"
@@ -106,23 +107,8 @@ bool hr_cluster_spec_by_gpu(const struct hr_cluster_spec *spec) {
 
 /* ---- Tiers, networks and speeds by network ---- */
 
-const char *hr_tier_name(enum hr_tier tier) {
-  static const char *const names[] = {
-#define TIER_TEXT(name, text) text,
-      HR_TIER_TABLE(TIER_TEXT)
-#undef TIER_TEXT
-  };
-  return names[tier];
-}
-
-const char *hr_network_name(enum hr_network network) {
-  static const char *const names[] = {
-#define NETWORK_TEXT(name, text) text,
-      HR_NETWORK_TABLE(NETWORK_TEXT)
-#undef NETWORK_TEXT
-  };
-  return names[network];
-}
+HR__NAME_FUNCTION(hr_tier_name, enum hr_tier, HR_TIER_TABLE)
+HR__NAME_FUNCTION(hr_network_name, enum hr_network, HR_NETWORK_TABLE)
 
 void hr_network_speeds_destroy(struct hr_network_speeds *speeds) {
   if (!speeds) return;
@@ -158,34 +144,12 @@ struct hr_network_span hr_network_span_of(const struct hr_network_speeds *speeds
 
 /* ---- Sharing ---- */
 
-const char *hr_sharing_name(enum hr_sharing sharing) {
-  static const char *const names[] = {
-#define SHARING_TEXT(name, text) text,
-      HR_SHARING_TABLE(SHARING_TEXT)
-#undef SHARING_TEXT
-  };
-  return names[sharing];
-}
-
-const char *hr_gpu_memory_name(enum hr_gpu_memory memory) {
-  static const char *const names[] = {
-#define MEMORY_TEXT(name, text) text,
-      HR_GPU_MEMORY_TABLE(MEMORY_TEXT)
-#undef MEMORY_TEXT
-  };
-  return names[memory];
-}
+HR__NAME_FUNCTION(hr_sharing_name, enum hr_sharing, HR_SHARING_TABLE)
+HR__NAME_FUNCTION(hr_gpu_memory_name, enum hr_gpu_memory, HR_GPU_MEMORY_TABLE)
 
 /* ---- MIG settings of a pool ---- */
 
-const char *hr_mig_mode_name(enum hr_mig_mode mode) {
-  static const char *const names[] = {
-#define MODE_TEXT(name, text) text,
-      HR_MIG_MODE_TABLE(MODE_TEXT)
-#undef MODE_TEXT
-  };
-  return names[mode];
-}
+HR__NAME_FUNCTION(hr_mig_mode_name, enum hr_mig_mode, HR_MIG_MODE_TABLE)
 
 /* Copies profiles and their names into one block of memory. Returns NULL if memory is exhausted. */
 static struct hr_mig_profile *copy_profiles(const struct hr_mig_type *type) {

@@ -4,6 +4,7 @@
 #include "sim/clusters/job_router.h"
 
 #include "base/array.h"
+#include "base/text.h"
 
 #include <string.h>
 
@@ -168,11 +169,4 @@ uint32_t hr__job_router_prefer(const struct hr_job_router_spec *router, const st
   return first != HR_NONE ? first : best_within(router->spill, loads, n_clusters, HR_NONE, HR_NEVER_US);
 }
 
-const char *hr_job_router_name(enum hr_job_router_kind kind) {
-  static const char *const names[] = {
-#define ROUTER_TEXT(name, text) [name] = text,
-      HR_JOB_ROUTER_TABLE(ROUTER_TEXT)
-#undef ROUTER_TEXT
-  };
-  return (unsigned)kind < HR_N_JOB_ROUTERS ? names[kind] : "";
-}
+HR__NAME_FUNCTION(hr_job_router_name, enum hr_job_router_kind, HR_JOB_ROUTER_TABLE)

@@ -375,11 +375,4 @@ enum hr_status hr__series_begin(struct hr__engine *engine, hr_job job, int64_t l
 
 /* ---- Names ---- */
 
-const char *hr_checkpoint_name(enum hr_checkpoint checkpoint) {
-  switch (checkpoint) {
-    HR_CHECKPOINT_TABLE(HR__NAME_CASE)
-  case HR_N_CHECKPOINTS:
-    break;
-  }
-  return "";
-}
+HR__NAME_FUNCTION(hr_checkpoint_name, enum hr_checkpoint, HR_CHECKPOINT_TABLE)

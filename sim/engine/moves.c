@@ -10,6 +10,7 @@
  */
 
 #include "base/array.h"
+#include "base/text.h"
 #include "headroom/policy.h"
 #include "headroom/unstable/faults.h"
 #include "sim/engine/engine.h"
@@ -352,14 +353,7 @@ void hr_moves_rollback(struct hr_moves *moves, uint32_t mark) {
 
 /* ---- Reasons for waiting ---- */
 
-const char *hr_wait_reason_name(enum hr_wait_reason_kind reason) {
-  static const char *const names[] = {
-#define REASON_NAME(name, text, words) text,
-      HR_WAIT_REASON_TABLE(REASON_NAME)
-#undef REASON_NAME
-  };
-  return (unsigned)reason < HR_N_WAIT_REASONS ? names[reason] : "";
-}
+HR__NAME_FUNCTION(hr_wait_reason_name, enum hr_wait_reason_kind, HR_WAIT_REASON_TABLE)
 
 const char *hr_wait_reason_words(enum hr_wait_reason_kind reason) {
   static const char *const all[] = {

@@ -12,6 +12,7 @@
  */
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "headroom/sim.h"
 #include "headroom/trace.h"
 #include "headroom/unstable/clusters.h"
@@ -713,27 +714,8 @@ const char *hr_result_state_name(const struct hr_result *result, hr_job job) {
   return "";
 }
 
-const char *hr_event_name(enum hr_event_kind kind) {
-  switch (kind) {
-#define EVENT_CASE(name, text, code)                                                                                   \
-  case name:                                                                                                           \
-    return text;
-    HR_EVENT_TABLE(EVENT_CASE)
-#undef EVENT_CASE
-  }
-  return "";
-}
-
-const char *hr_reason_name(enum hr_reason reason) {
-  switch (reason) {
-#define REASON_CASE(name, text)                                                                                        \
-  case name:                                                                                                           \
-    return text;
-    HR_REASON_TABLE(REASON_CASE)
-#undef REASON_CASE
-  }
-  return "";
-}
+HR__NAME_FUNCTION(hr_event_name, enum hr_event_kind, HR_EVENT_TABLE)
+HR__NAME_FUNCTION(hr_reason_name, enum hr_reason, HR_REASON_TABLE)
 
 const char *hr_rejection_words(enum hr_reason reason) {
   if (reason == HR_REASON_TOO_LARGE) return "more GPUs requested than any acceptable pool has";
@@ -754,23 +736,8 @@ const char *hr_rejection_words(enum hr_reason reason) {
   return "rejected by the policy";
 }
 
-const char *hr_job_class_name(enum hr_job_class class_) {
-  static const char *const names[] = {
-#define CLASS_TEXT(name, text) [name] = text,
-      HR_JOB_CLASS_TABLE(CLASS_TEXT)
-#undef CLASS_TEXT
-  };
-  return (unsigned)class_ < HR_N_CLASSES ? names[class_] : "";
-}
-
-const char *hr_outcome_name(enum hr_outcome outcome) {
-  static const char *const names[] = {
-#define OUTCOME_TEXT(name, text) [name] = text,
-      HR_OUTCOME_TABLE(OUTCOME_TEXT)
-#undef OUTCOME_TEXT
-  };
-  return (unsigned)outcome < HR_N_OUTCOMES ? names[outcome] : "";
-}
+HR__NAME_FUNCTION(hr_job_class_name, enum hr_job_class, HR_JOB_CLASS_TABLE)
+HR__NAME_FUNCTION(hr_outcome_name, enum hr_outcome, HR_OUTCOME_TABLE)
 
 const char *hr_trace_job_id(const struct hr_trace *trace, hr_job job, char *buffer) {
   if (trace->id_text) return trace->id_text[job.id];

@@ -522,15 +522,6 @@ const struct hr__component hr__component_faults = {
     .check = hr__faults_check,
 };
 
-const char *hr_fault_clock_name(enum hr_fault_clock clock) {
-  static const char *const names[] = {
-#define CLOCK_TEXT(name, text) [name] = text,
-      HR_FAULT_CLOCK_TABLE(CLOCK_TEXT)
-#undef CLOCK_TEXT
-  };
-  return (unsigned)clock < HR_N_FAULT_CLOCKS ? names[clock] : "";
-}
-
 void hr_view_count_exclusion(const struct hr_view *view, hr_node node, bool begins, int64_t time_us) {
   const struct hr__engine *engine = hr__engine_of(view);
   struct hr_pool_accounting *accounting = &engine->pool_accounting[hr__cluster_pool_of(&engine->cluster, node).id];

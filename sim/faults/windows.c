@@ -101,12 +101,3 @@ void hr_maintenance_destroy(struct hr_maintenance *windows, uint32_t n_windows) 
   for (uint32_t i = 0; windows && i < n_windows; i++) free(windows[i].name);
   free(windows);
 }
-
-const char *hr_drain_name(enum hr_drain drain) {
-  static const char *const names[] = {
-#define DRAIN_TEXT(name, text) [name] = text,
-      HR_DRAIN_TABLE(DRAIN_TEXT)
-#undef DRAIN_TEXT
-  };
-  return (unsigned)drain < HR_N_DRAINS ? names[drain] : "";
-}

@@ -572,20 +572,5 @@ const struct hr__component hr__component_markets = {
 
 /* ---- Names of markets and spot models ---- */
 
-const char *hr_market_name(enum hr_market market) {
-  switch (market) {
-    HR_MARKET_TABLE(HR__NAME_CASE)
-  case HR_N_MARKETS:
-    break;
-  }
-  return "";
-}
-
-const char *hr_spot_model_name(enum hr_spot_model model) {
-  switch (model) {
-    HR_SPOT_MODEL_TABLE(HR__NAME_CASE)
-  case HR_N_SPOT_MODELS:
-    break;
-  }
-  return "";
-}
+HR__NAME_FUNCTION(hr_market_name, enum hr_market, HR_MARKET_TABLE)
+HR__NAME_FUNCTION(hr_spot_model_name, enum hr_spot_model, HR_SPOT_MODEL_TABLE)

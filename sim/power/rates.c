@@ -8,7 +8,6 @@
  * Curves: OpenDC, PowerModels. Losses: RAPS, node (P + 13) / 0.98, then rectifier (P + 17) / 0.96.
  */
 
-#include "base/text.h"
 #include "sim/power/power.h"
 
 #include <math.h>
@@ -160,24 +159,6 @@ struct hr__watts hr__other_rate(const struct hr_power_spec *spec) {
 }
 
 /* ---- Names ----------------------------------------------------------------------------------------------- */
-
-const char *hr_power_model_name(enum hr_power_model model) {
-  switch (model) {
-    HR_POWER_MODEL_TABLE(HR__NAME_CASE)
-  case HR_N_POWER_MODELS:
-    break;
-  }
-  return "";
-}
-
-const char *hr_energy_use_name(enum hr_energy_use use) {
-  switch (use) {
-    HR_ENERGY_USE_TABLE(HR__NAME_CASE)
-  case HR_N_ENERGY_USES:
-    break;
-  }
-  return "";
-}
 
 void hr_power_spec_destroy(struct hr_power_spec *spec) {
   if (!spec) return;

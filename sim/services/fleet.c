@@ -13,6 +13,8 @@
 
 #include "sim/services/fleet.h"
 
+#include "base/text.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,19 +28,8 @@ enum { MAX_ROWS = 1 << 18, MAX_OWNED = 64, SPARE_LIVES = 100 };
 /* Requests must span less than this, because the time of a service has 16 bits for fractions of microseconds. */
 #define MAX_SPAN_US (INT64_C(1) << 46)
 
-const char *hr_autoscaler_name(enum hr_autoscaler policy) {
-#define NAME_OF(name, text, words) [name] = (text),
-  static const char *const names[] = {HR_AUTOSCALER_TABLE(NAME_OF)};
-#undef NAME_OF
-  return names[policy];
-}
-
-const char *hr_scale_reason_words(enum hr_scale_reason reason) {
-#define WORDS_OF(name, text) [name] = (text),
-  static const char *const words[] = {HR_SCALE_REASON_TABLE(WORDS_OF)};
-#undef WORDS_OF
-  return words[reason];
-}
+HR__NAME_FUNCTION(hr_autoscaler_name, enum hr_autoscaler, HR_AUTOSCALER_TABLE)
+HR__NAME_FUNCTION(hr_scale_reason_words, enum hr_scale_reason, HR_SCALE_REASON_TABLE)
 
 /* ---- Columns ---------------------------------------------------------------------------------------- */
 

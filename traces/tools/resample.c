@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "base/random.h"
 #include "base/sort.h"
+#include "base/text.h"
 #include "headroom/trace_files.h"
 #include "traces/core/builder.h"
 
@@ -27,14 +28,7 @@
 /* A block is whole if at most this much time is missing at its beginning or end. */
 #define SLACK_US HOUR_US
 
-const char *hr_blocks_name(enum hr_blocks blocks) {
-  static const char *const names[] = {
-#define BLOCKS_TEXT(name, text) [name] = text,
-      HR_BLOCKS_TABLE(BLOCKS_TEXT)
-#undef BLOCKS_TEXT
-  };
-  return (unsigned)blocks < HR_N_BLOCKS ? names[blocks] : "";
-}
+HR__NAME_FUNCTION(hr_blocks_name, enum hr_blocks, HR_BLOCKS_TABLE)
 
 void hr_workload_spec_init(struct hr_workload_spec *spec) {
   *spec = (struct hr_workload_spec){.blocks = HR_BLOCKS_NONE, .growth = 1};

@@ -16,6 +16,7 @@
 #include "base/array.h"
 #include "base/random.h"
 #include "base/sort.h"
+#include "base/text.h"
 #include "headroom/unstable/trace_tools.h"
 #include "traces/core/builder.h"
 
@@ -196,14 +197,7 @@ static enum hr_status build_moved(const struct hr_trace *trace, const struct hr_
 
 /* ---- Scaling ----------------------------------------------------------------------------------------- */
 
-const char *hr_scaling_name(enum hr_scaling scaling) {
-  static const char *const names[] = {
-#define SCALING_TEXT(name, text) [name] = text,
-      HR_SCALING_TABLE(SCALING_TEXT)
-#undef SCALING_TEXT
-  };
-  return (unsigned)scaling < HR_N_SCALINGS ? names[scaling] : "";
-}
+HR__NAME_FUNCTION(hr_scaling_name, enum hr_scaling, HR_SCALING_TABLE)
 
 /* A job of a layer, at its new submit time. */
 struct scaled_job {

@@ -3,6 +3,7 @@
    Determines which fields of a record are known, and makes fields unknown. */
 
 #include "traces/write/write.h"
+#include "base/text.h"
 #include "traces/core/builder.h"
 
 #include <inttypes.h>
@@ -201,14 +202,7 @@ enum hr_status hr_trace_write(const struct hr_trace *trace, const char *path, co
 
 /* ---- Losses ------------------------------------------------------------------------------------------ */
 
-const char *hr_loss_name(enum hr_loss_kind kind) {
-  static const char *const names[] = {
-#define LOSS_TEXT(name, text) [name] = text,
-      HR_LOSS_TABLE(LOSS_TEXT)
-#undef LOSS_TEXT
-  };
-  return (unsigned)kind < HR_N_LOSSES ? names[kind] : "";
-}
+HR__NAME_FUNCTION(hr_loss_name, enum hr_loss_kind, HR_LOSS_TABLE)
 
 static enum hr_status note_loss(const char *format, const struct hr_trace_loss *loss, struct hr_notes *notes) {
   uint64_t n = loss->n_jobs;

@@ -142,8 +142,6 @@ struct hr_diff_config {
 struct hr_diff;
 HR_API enum hr_status hr_diff(const struct hr_diff_config *config, struct hr_diff **diff, struct hr_error *error);
 HR_API void hr_diff_destroy(struct hr_diff *diff);
-/* Returns the summary of the run of a side: 0 for A, 1 for B. It belongs to `diff`. */
-HR_API const struct hr_summary *hr_diff_summary(const struct hr_diff *diff, unsigned side);
 /* Returns notes on the runs. */
 HR_API const struct hr_notes *hr_diff_notes(const struct hr_diff *diff);
 /* Prints the differences, 80 columns wide. */

@@ -141,8 +141,6 @@ HR_API uint32_t hr_outages_count(const struct hr_pool_spec *pools, uint32_t n_po
 /* The maximum number of processes of a pool. */
 #define HR_FAULT_PROCESSES 16u
 
-/* Returns the name in scenarios. */
-HR_API const char *hr_fault_clock_name(enum hr_fault_clock clock);
 /* Sorts the replays of a process, joins those that overlap, and drops those of nodes >= `nodes`. */
 HR_API void hr_fault_replays_sort(struct hr_fault_process *process, uint32_t nodes);
 /* Frees the members of a process, not the process itself. */
@@ -194,8 +192,6 @@ struct hr_maintenance_time {
   uint32_t window;          /* index in hr_pool_spec.maintenance */
 };
 
-/* Returns the name in scenarios. */
-HR_API const char *hr_drain_name(enum hr_drain drain);
 /* Returns the first planned time of work on a node of a pool that ends after `after_us`. Nodes of a pool are numbered
    from 0. The work may begin later than planned: with HR_DRAIN_WAIT, or because too many nodes are down. */
 HR_API struct hr_maintenance_time hr_maintenance_next(const struct hr_pool_spec *pool, uint32_t node, int64_t after_us);
