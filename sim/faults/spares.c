@@ -4,6 +4,8 @@
  * of its spares. If fewer nodes are present, spares come up after their activation. If enough nodes are present or
  * being activated, a node that is repaired becomes a spare, so jobs are not moved back. Spares do not fail.
  *
+ * A group may fail and be repaired while one of its nodes is being activated. Then the activation goes on.
+ *
  * Invariant: a node that is kept as a spare is off, and not more than `target` nodes are present or being activated.
  *
  * Source: hot spares and standby machines of training clusters (ByteRobust, SOSP 2025).
@@ -21,6 +23,7 @@ struct pool_spares {
 struct hr__spares {
   struct pool_spares *pools; /* by pool; target 0: no spares */
   uint8_t *kept;             /* by node */
+  uint8_t *comes;            /* by node: it is being activated */
 };
 
 bool hr__spares_keep(const struct hr__engine *engine, hr_node node) {
@@ -54,6 +57,7 @@ static bool is_short(const struct hr__engine *engine, hr_pool pool) {
 }
 
 bool hr__spares_take(struct hr__engine *engine, hr_pool pool, hr_node node) {
+  if (engine->spares->comes[node.id]) return true;
   bool becomes_spare = engine->spares->pools[pool.id].target > 0 && !is_short(engine, pool);
   set_kept(engine, pool, node.id, becomes_spare);
   return becomes_spare;
@@ -76,6 +80,7 @@ enum hr_status hr__spares_activate(struct hr__engine *engine, hr_pool pool) {
     uint32_t node = find_spare(engine, pool);
     if (node == HR_NONE) return HR_OK;
     set_kept(engine, pool, node, false);
+    engine->spares->comes[node] = true;
     spares->n_pending++;
     int64_t delay_us = engine->view.now_us > 0 ? engine->cluster.pools[pool.id].spec->faults->activation_us : 0;
     status = hr__schedule(engine, engine->view.now_us + delay_us, HR__PENDING_SPARE, node);
@@ -86,6 +91,7 @@ enum hr_status hr__spares_activate(struct hr__engine *engine, hr_pool pool) {
 static enum hr_status advance(struct hr__engine *engine, struct hr__pending pending) {
   hr_node node = {hr__pending_entity(pending)};
   hr_pool pool = hr__cluster_pool_of(&engine->cluster, node);
+  engine->spares->comes[node.id] = false;
   engine->spares->pools[pool.id].n_pending--;
   engine->pool_accounting[pool.id].spare_activations++;
   enum hr_status status = hr__market_return(engine, pool, node, HR_REASON_NONE);
@@ -97,7 +103,8 @@ static enum hr_status allocate(struct hr__engine *engine) {
   if (!engine->spares) return hr__out_of_memory(engine);
   engine->spares->pools = hr_arena_alloc(&engine->arena, engine->cluster.n_pools * sizeof *engine->spares->pools);
   engine->spares->kept = hr_arena_alloc(&engine->arena, engine->cluster.n_nodes * sizeof *engine->spares->kept);
-  return engine->spares->pools && engine->spares->kept ? HR_OK : hr__out_of_memory(engine);
+  engine->spares->comes = hr_arena_alloc(&engine->arena, engine->cluster.n_nodes * sizeof *engine->spares->comes);
+  return engine->spares->pools && engine->spares->kept && engine->spares->comes ? HR_OK : hr__out_of_memory(engine);
 }
 
 static enum hr_status init(struct hr__engine *engine) {
@@ -140,7 +147,7 @@ static enum hr_status check(const struct hr__engine *engine, const struct hr__ru
     uint32_t n_kept = 0;
     for (uint32_t n = pool->first_node.id; n < pool->first_node.id + pool->spec->nodes; n++) {
       n_kept += engine->spares->kept[n];
-      if (engine->spares->kept[n] && engine->cluster.nodes[n].state != HR_NODE_OFF)
+      if ((engine->spares->kept[n] || engine->spares->comes[n]) && engine->cluster.nodes[n].state != HR_NODE_OFF)
         return hr__broken(engine, "node %" PRIu32 " is present although it is a spare", n);
     }
     if (n_kept != spares->n_kept)
