@@ -266,14 +266,32 @@ static bool is_timer_next(const struct hr__engine *engine) {
   return engine->heap.count && hr__pending_kind(engine->heap.entries[0]) == HR__PENDING_TIMER;
 }
 
-/* Returns whether the run is over. A run that always has further events is over when its last job has ended, unless the
-   policy holds the run until a later time. A run with services, which pay for their GPUs until its end, is also over
-   then if the policy alone wakes up later: it had planned for a job that has ended in the meantime. */
+/* Returns whether the policy still has to release nodes. */
+static bool rents_nodes(const struct hr__engine *engine) {
+  if (!(engine->abilities & HR_POLICY_MANAGES_CAPACITY)) return false;
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    const struct hr__pool *pool = &engine->cluster.pools[i];
+    if (!hr_market_is_elastic(pool->spec->market.market)) continue;
+    if (pool->n_in[HR_NODE_UP] + pool->n_in[HR_NODE_CLOSING] + pool->n_in[HR_NODE_BOOTING] > 0) return true;
+  }
+  return false;
+}
+
+/* Returns whether the policy alone wakes up later: it had planned for a job that has ended in the meantime. */
+static bool is_outdated(const struct hr__engine *engine) {
+  if (!is_timer_next(engine)) return false;
+  if (engine->trace->n_added > 0) return !engine->whole;
+  return !rents_nodes(engine) && !(engine->data && hr__data_is_active(engine));
+}
+
+/* Returns whether the run is over. A run that always has further events, or in which only the policy wakes up later, is
+   over when its last job has ended, unless the policy holds the run until a later time. Nodes are paid for until the
+   end of the run. */
 bool hr__engine_is_over(const struct hr__engine *engine, int64_t at_us) {
   if (at_us == HR_NEVER_US) return true;
   if (at_us <= engine->hold_until_us || engine->n_open > 0) return false;
   if (!all_submitted(engine) || engine->view.n_waiting + engine->view.n_running > 0) return false;
-  return engine->is_endless || (engine->trace->n_added > 0 && !engine->whole && is_timer_next(engine));
+  return engine->is_endless || is_outdated(engine);
 }
 
 enum hr_status hr__engine_poll(struct hr__engine *engine) {

@@ -141,6 +141,22 @@ EOF
   matches summary.json '"sent_gb": 200' # the second job is on the same node as the first
 }
 
+# Job b is planned for 2:00, when electricity has less carbon, but starts at 600 s on capacity that has become free. The
+# run, and the price of the nodes, end with it at 1,200 s.
+case_billing_ends_with_the_last_job() {
+  printf 'time,g\n2024-01-01T00:00Z,300\n2024-01-01T01:00Z,200\n2024-01-01T02:00Z,100\n' >carbon.csv
+  printf 'job_id,submit_s,duration_s,gpus\na,0,600,2\nb,10,600,2\n' >t.csv
+  local head='{"trace":{"file":"t.csv"},"policy":{"name":"queue","carbon":"reserved-first","carbon_short_wait_s":10000}'
+  local cluster='"carbon":{"file":"carbon.csv"},"pools":[{"name":"p","gpu":"A100-80","nodes":1,"gpus_per_node":2,
+    "market":"owned","usd_per_gpu_hour":1}]'
+  echo "$head,\"cluster\":{$cluster}}" >one.json
+  echo "$head,\"clusters\":[{\"name\":\"a\",$cluster},{\"name\":\"b\",$cluster}]}" >two.json
+  try 0 run one.json -q --json -
+  matches stdout '"total_usd": 0\.666667,'
+  try 0 run two.json -q --json -
+  matches stdout '"total_usd": 1\.333333,'
+}
+
 case_page() {
   "$headroom" run "$project/scenarios/data-far.json" --quiet --report page.html 2>stderr || {
     grep -q 'no HTML report' stderr && exit 77
