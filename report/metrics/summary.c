@@ -100,13 +100,23 @@ static struct fault_sums sum_faults(const struct hr_cluster_spec *cluster, const
   return sums;
 }
 
+/* Returns the quantile of a chi-squared distribution with `freedom` degrees of freedom, at 0.025 or 0.975. GSL fails
+   for some large numbers. For these, the approximation of Wilson and Hilferty (1931) has an error below 1e-7. */
+static double chi_squared(bool is_upper, double freedom) {
+  enum { MANY = 20000 };
+  if (freedom <= MANY) return gsl_cdf_chisq_Pinv(is_upper ? 0.975 : 0.025, freedom);
+  const double normal = 1.959963984540054, variance = 2 / (9 * freedom);
+  const double root = 1 - variance + (is_upper ? normal : -normal) * sqrt(variance);
+  return freedom * root * root * root;
+}
+
 /* Returns the exact 95 % interval of the mean time between the events of a Poisson process. */
 static void add_interval(struct hr_fault_metrics *figures, double time_s) {
   double n = (double)figures->jobs_stopped;
   if (n == 0 || time_s <= 0) return;
   figures->mtti_s = time_s / n;
-  figures->mtti_low_s = 2 * time_s / gsl_cdf_chisq_Pinv(0.975, 2 * n + 2);
-  figures->mtti_high_s = 2 * time_s / gsl_cdf_chisq_Pinv(0.025, 2 * n);
+  figures->mtti_low_s = 2 * time_s / chi_squared(true, 2 * n + 2);
+  figures->mtti_high_s = 2 * time_s / chi_squared(false, 2 * n);
 }
 
 /* Returns the effective training time ratio of all jobs; -1 if it is unknown. */

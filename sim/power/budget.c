@@ -151,16 +151,16 @@ static bool hold_one(struct hr__engine *engine, uint32_t pool, enum hr_status *s
   return false;
 }
 
-/* Opens the first held node of a pool. Nodes in maintenance remain closed. */
-static bool open_one(struct hr__engine *engine, uint32_t pool, enum hr_status *status) {
+/* Returns the first held node of a pool that can be opened; HR_NONE: there is none. Nodes in maintenance remain closed.
+ */
+static uint32_t find_held(const struct hr__engine *engine, uint32_t pool) {
   const struct hr__pool *self = &engine->cluster.pools[pool];
-  for (uint32_t i = self->first_node.id; i < self->first_node.id + self->spec->nodes; i++) {
-    if (engine->standby->nodes[i].mode != STANDBY_HELD) continue;
-    if (engine->maintenance && hr__maintenance_holds(engine, (hr_node){i})) continue;
-    *status = open_node(engine, pool, i);
-    return true;
-  }
-  return false;
+  if (engine->standby->pools[pool].n_in[STANDBY_HELD] == 0) return HR_NONE;
+  for (uint32_t i = self->first_node.id; i < self->first_node.id + self->spec->nodes; i++)
+    if (engine->standby->nodes[i].mode == STANDBY_HELD &&
+        !(engine->maintenance && hr__maintenance_holds(engine, (hr_node){i})))
+      return i;
+  return HR_NONE;
 }
 
 /* ---- Before and after a pass ---- */
@@ -198,9 +198,12 @@ static enum hr_status open_pool(struct hr__engine *engine, uint32_t pool, bool d
   const struct standby_pool *self = &engine->standby->pools[pool];
   int64_t need_nw = self->busy_nw * node_milli(engine, pool);
   enum hr_status status = HR_OK;
-  while (self->n_in[STANDBY_HELD] > 0 && status == HR_OK) {
+  while (status == HR_OK) {
+    const uint32_t node = find_held(engine, pool);
+    if (node == HR_NONE) break;
     if (demand && headroom_nw(engine) < need_nw) status = make_headroom(engine, need_nw, leads, pool);
-    if (status != HR_OK || headroom_nw(engine) < need_nw || !open_one(engine, pool, &status)) break;
+    if (status != HR_OK || headroom_nw(engine) < need_nw) break;
+    status = open_node(engine, pool, node);
   }
   return status;
 }
@@ -290,7 +293,7 @@ enum hr_status hr__budget_after(struct hr__engine *engine) {
   int64_t left_nw = headroom_nw(engine);
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
     const struct standby_pool *pool = &all->pools[i];
-    if (pool->has_demand && pool->n_in[STANDBY_HELD] > 0 && left_nw >= pool->busy_nw * node_milli(engine, i))
+    if (pool->has_demand && left_nw >= pool->busy_nw * node_milli(engine, i) && find_held(engine, i) != HR_NONE)
       return hr__standby_ask_for_pass(engine);
   }
   return HR_OK;

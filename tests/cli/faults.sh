@@ -151,6 +151,33 @@ case_a_group_fails_while_a_spare_is_activated() {
   is stdout makespan_s 250
 }
 
+# GSL has no quantile for 100,002 degrees of freedom.
+case_interval_of_many_interruptions() {
+  jobs a,0,9000000,8
+  scenario 1 '{"between":{"distribution":"fixed","mean_s":10},"repair_s":0,"start":"fresh"}'
+  try 0 run s.json -q --json - --set horizon_s=500005
+  is stdout faults/jobs_stopped 50000
+  is stdout faults/mtti_s 10.0001
+  is stdout faults/mtti_low_s 9.912825
+  is stdout faults/mtti_high_s 10.088335
+}
+
+# The budget closes idle nodes until maintenance closes all nodes. Job b starts when that has ended.
+case_maintenance_of_nodes_that_a_budget_closes() {
+  jobs a,4905,9000,2 b,6308,9000,8
+  cat >s.json <<'END'
+{ "trace": { "file": "t.csv" }, "policy": { "name": "kueue" }, "cluster": { "power_budget_w": 8700, "pools": [
+    { "name": "p", "gpu": "A100-80", "nodes": 3, "gpus_per_node": 8,
+      "maintenance": [ { "start_s": 95, "duration_s": 60 } ],
+      "power": { "gpu_idle_w": 72, "gpu_max_w": 400, "host_idle_w": 928, "host_max_w": 1376 } } ] } }
+END
+  for policy in kueue kubernetes volcano; do
+    try 0 run s.json -q --check --json - --policy $policy
+    is stdout makespan_s 18060
+    is stdout maintenance/groups 1
+  done
+}
+
 # Nodes of elastic pools are replaced, so their availability is unknown.
 case_availability_of_elastic_pools() {
   jobs a,0,9000,8
