@@ -242,7 +242,8 @@ enum hr_status hr__standby_after_pass(struct hr__engine *engine) {
   }
   for (uint32_t i = 0; i < all->n_waiting && must_search(engine) && all->status == HR_OK; i++)
     serve_job(engine, all->waiting[i]);
-  return all->status == HR_OK ? hr__budget_after(engine) : all->status;
+  if (all->status == HR_OK) all->status = hr__budget_after(engine);
+  return all->status == HR_OK ? hr__budget_limit(engine) : all->status; /* a node that was woken draws more power */
 }
 
 /* ---- Nodes that fall asleep ---- */

@@ -178,6 +178,22 @@ END
   done
 }
 
+# Job a draws 3.2 kW of a budget of 3.3 kW. Job b wakes the other node, which draws 0.4 kW for its boot of 600 s. So the
+# GPUs of a get a limit at once.
+case_a_budget_limits_power_while_a_node_boots() {
+  jobs a,0,3000,8 b,1000,3000,8
+  cat >s.json <<'END'
+{ "trace": { "file": "t.csv" }, "policy": { "name": "queue" }, "cluster": { "power_budget_w": 3300,
+    "power_budget_mode": "cap", "pools": [ { "name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 8, "power": {
+      "gpu_idle_w": 50, "gpu_max_w": 400, "host_idle_w": 0, "host_max_w": 0, "sleep": { "idle_s": 1, "boot_s": 600 },
+      "caps": [ { "limit_w": 200, "time_ratio": 2, "power_ratio": 0.5 } ] } } ] } }
+END
+  try 0 run s.json -q --check --json -
+  is stdout energy/sleeps 2
+  is stdout energy/peak_kw 3.2
+  is stdout energy/capped_s 4003
+}
+
 # Nodes of elastic pools are replaced, so their availability is unknown.
 case_availability_of_elastic_pools() {
   jobs a,0,9000,8
