@@ -148,9 +148,9 @@ static enum hr_status advise_power_cap(struct hr_advice *advice, uint32_t pool, 
   path_of(advice, pool, "power", "gpu_cap_w", path, sizeof path);
   enum hr_status status = hr__proposal_set(&proposal, error, "%s=%.10g", path, best.limit_w);
   if (status == HR_OK)
-    status = hr__proposal_assume(&proposal, error,
-                                 "at this limit, work takes %.4g times as long with at most %.4g of the power of the GPUs",
-                                 best.time_ratio, best.power_ratio);
+    status = hr__proposal_assume(
+        &proposal, error, "at this limit, work takes %.4g times as long with at most %.4g of the power of the GPUs",
+        best.time_ratio, best.power_ratio);
   return keep(advice, &proposal, status, error);
 }
 
