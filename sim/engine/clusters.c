@@ -331,12 +331,18 @@ static enum hr_status submit_jobs(struct hr__clusters *all, int64_t now_us) {
   return status;
 }
 
-/* Records the digest if the last job of the cluster has just ended: a run of the cluster alone would end now. */
+/* Records the digest if a run of the cluster alone would end now: its last job has just ended, or has ended before, and
+   now only the policy would wake up. */
 static void note_idle(struct hr__part *cluster) {
   const struct hr__engine *engine = &cluster->engine;
   const uint64_t n_ended = engine->n_completed + engine->n_rejected;
-  if (n_ended != cluster->n_ended && n_ended + engine->n_left == engine->n_submitted)
+  const bool is_idle = n_ended + engine->n_left == engine->n_submitted;
+  if (!is_idle || n_ended != cluster->n_ended) cluster->is_outdated = false;
+  if (is_idle && n_ended != cluster->n_ended) cluster->idle_digest = engine->digest;
+  if (is_idle && !cluster->is_outdated && !engine->is_endless && hr__engine_is_outdated(engine)) {
+    cluster->is_outdated = true;
     cluster->idle_digest = engine->digest;
+  }
   cluster->n_ended = n_ended;
 }
 
@@ -548,7 +554,8 @@ static void add_figures(struct hr__engine *whole, struct hr__part *cluster) {
   cluster->result.n_completed = engine->n_completed;
   cluster->result.n_rejected = engine->n_rejected;
   cluster->result.n_passes = engine->n_passes;
-  const bool ends_early = engine->is_endless && cluster->n_ended + engine->n_left == engine->n_submitted;
+  const bool ends_early =
+      (engine->is_endless || cluster->is_outdated) && cluster->n_ended + engine->n_left == engine->n_submitted;
   cluster->result.digest = ends_early ? cluster->idle_digest : engine->digest;
 }
 

@@ -25,6 +25,7 @@ struct hr__part {
   uint64_t n_events, n_others; /* before the instant: all events; those that are not wake-ups of the policy */
   uint64_t n_ended;            /* jobs that had completed or were rejected */
   uint64_t idle_digest;        /* the digest at the last time at which all jobs so far had ended */
+  bool is_outdated;            /* since then, only the policy would have woken up */
   uint32_t n_home, n_replicas; /* for numbers of replicas of services: jobs of the input; replicas so far */
   hr_job *going;               /* from malloc: jobs that its policy must reject in its next pass (dispatch.c) */
   uint32_t n_going, going_capacity;

@@ -583,6 +583,9 @@ int64_t hr__engine_next_us(const struct hr__engine *engine);
 /* hr__engine_is_over returns whether the run is over, hr__engine_is_stalled whether it makes no progress. `at_us`: time
    of the next event. */
 bool hr__engine_is_over(const struct hr__engine *engine, int64_t at_us);
+/* Returns whether, after the last job, the policy alone wakes up next: it had planned for a job that has ended in the
+   meantime. */
+bool hr__engine_is_outdated(const struct hr__engine *engine);
 /* Returns HR_STOPPED if the caller wants the run to end, otherwise HR_OK. Called before each instant. */
 enum hr_status hr__engine_poll(struct hr__engine *engine);
 bool hr__engine_is_stalled(const struct hr__engine *engine, int64_t at_us);

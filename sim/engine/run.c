@@ -277,9 +277,8 @@ static bool rents_nodes(const struct hr__engine *engine) {
   return false;
 }
 
-/* Returns whether the policy alone wakes up later: it had planned for a job that has ended in the meantime. */
-static bool is_outdated(const struct hr__engine *engine) {
-  if (!is_timer_next(engine)) return false;
+bool hr__engine_is_outdated(const struct hr__engine *engine) {
+  if (!is_timer_next(engine) || hr__engine_next_us(engine) <= engine->hold_until_us || engine->n_open > 0) return false;
   if (engine->trace->n_added > 0) return !engine->whole;
   return !rents_nodes(engine) && !(engine->data && hr__data_is_active(engine));
 }
@@ -291,7 +290,7 @@ bool hr__engine_is_over(const struct hr__engine *engine, int64_t at_us) {
   if (at_us == HR_NEVER_US) return true;
   if (at_us <= engine->hold_until_us || engine->n_open > 0) return false;
   if (!all_submitted(engine) || engine->view.n_waiting + engine->view.n_running > 0) return false;
-  return engine->is_endless || is_outdated(engine);
+  return engine->is_endless || hr__engine_is_outdated(engine);
 }
 
 enum hr_status hr__engine_poll(struct hr__engine *engine) {
