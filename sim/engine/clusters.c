@@ -507,6 +507,7 @@ enum hr_status hr__clusters_begin(struct hr__engine *whole) {
   struct hr__clusters *all = whole->clusters;
   for (uint32_t i = 0; i < all->spec->count && status == HR_OK; i++)
     status = begin_cluster(all, i, &first_pool, &first_node);
+  for (uint32_t i = 0; i < all->spec->count && status == HR_OK; i++) whole->abilities |= all->at[i].engine.abilities;
   if (status == HR_OK) status = refuse_mixed(all);
   if (status == HR_OK) status = hr__routing_begin(all);
   if (status == HR_OK) status = count_homes(all);
@@ -516,7 +517,6 @@ enum hr_status hr__clusters_begin(struct hr__engine *whole) {
   for (uint32_t i = 0; i < all->spec->count && status == HR_OK; i++) {
     struct hr__engine *engine = &all->at[i].engine;
     status = hr__engine_activate(engine);
-    whole->abilities |= engine->abilities;
     for (uint32_t node = 0; node < engine->cluster.n_nodes && engine->cluster.nodes; node++)
       copy_node(&all->at[i], (hr_node){node});
     for (uint32_t pool = 0; pool < engine->cluster.n_pools; pool++)

@@ -189,8 +189,10 @@ static bool is_elastic(const struct hr__engine *engine) {
   return false;
 }
 
+/* Clusters of one run share the columns. So if one of them resizes jobs, the others fill them, too. */
 static bool is_needed(const struct hr__engine *engine) {
-  return engine->abilities & HR_POLICY_RESIZES && is_elastic(engine);
+  const uint32_t abilities = engine->abilities | (engine->whole ? engine->whole->abilities : 0);
+  return abilities & HR_POLICY_RESIZES && is_elastic(engine);
 }
 
 static enum hr_status begin(struct hr__engine *engine) {

@@ -157,6 +157,18 @@ case_billing_ends_with_the_last_job() {
   matches stdout '"total_usd": 1\.333333,'
 }
 
+# Cluster a resizes jobs, cluster b does not: the GPU hours of an elastic job in b are counted, too.
+case_only_one_cluster_resizes() {
+  printf 'job_id,submit_s,duration_s,gpus,min_gpus,max_gpus,tenant\na,0,3600,2,1,4,x\nb,0,3600,2,1,4,y\n' >t.csv
+  local pools='"pools":[{"name":"p","gpu":"A100-80","nodes":1,"gpus_per_node":4,"power":{"gpu_max_w":400}}]'
+  echo '{"trace":{"file":"t.csv"},"policy":{"name":"queue"},"clusters":[{"name":"b","tenants":["y"],'"$pools"'},
+    {"name":"a","tenants":["x"],"policy":{"name":"queue","elastic":"grow"},'"$pools"'}]}' >s.json
+  try 0 run s.json -q --check --json - --jobs jobs.csv
+  matches stdout '"gpu_hours": 4,'
+  matches jobs.csv '^a,.*,0,7200$'
+  matches jobs.csv '^b,.*,0,7200$'
+}
+
 case_page() {
   "$headroom" run "$project/scenarios/data-far.json" --quiet --report page.html 2>stderr || {
     grep -q 'no HTML report' stderr && exit 77
