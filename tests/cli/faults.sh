@@ -138,13 +138,13 @@ case_spares_are_no_capacity() {
   done
 }
 
-# Node 0 is the spare from 1 s on, as the log begins with a failure of it. Node 1 fails at 100 s, so node 0 is up at 200 s.
-# The failure of the group from 150 s to 160 s does not change this.
+# Node 0 is the spare from 1 s on, as the log begins with a failure of it. Node 1 fails at 100 s, so node 0 is up at
+# 200 s. The failure of the group from 150 s to 160 s does not change this.
 case_a_group_fails_while_a_spare_is_activated() {
   jobs a,0,1,8 b,120,50,16
   printf 'node,start,end\nn0,0,1\nn1,100,2000\n' >log.csv
-  scenario 3 '{"log":{"file":"log.csv"},"spares":1,"activation_s":100,"groups":[{"nodes":3,"start":"fresh","repair_s":10,
-    "between":{"distribution":"fixed","mean_s":150}}]}'
+  scenario 3 '{"log":{"file":"log.csv"},"spares":1,"activation_s":100,"groups":[{"nodes":3,"start":"fresh",
+    "repair_s":10,"between":{"distribution":"fixed","mean_s":150}}]}'
   try 0 run s.json -q --json - --check
   is stdout faults/failures 3
   is stdout faults/spare_swaps 2
