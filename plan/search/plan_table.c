@@ -47,7 +47,7 @@ static const char *interval_text(const struct hr__plan_page *page, const struct 
   else
     snprintf(text, size, "%s (%s to %s)", number[0],
              hr__metric_text(unit, hr__interval_low(page->plan->goals.metrics[metric].id, interval), number[1]),
-             hr__metric_text(unit, interval->high, number[2]));
+             hr__metric_text(unit, hr__interval_high(page->plan->goals.metrics[metric].id, interval), number[2]));
   return text;
 }
 

@@ -242,6 +242,39 @@ static void count_cell(const struct hr__held *held, const char *mix, const char 
   cells->condition = condition;
 }
 
+/* Writes " (8, 4, 4)": the runs of the cells of a row, if random cells differ; otherwise nothing. Returns `text`. */
+static const char *uneven_row(const struct hr__robustness *robustness, const uint32_t *shown, uint32_t count,
+                              uint32_t condition, char *text, size_t size) {
+  uint32_t min = UINT32_MAX, max = 0;
+  size_t used = 0;
+  text[0] = '\0';
+  for (uint32_t i = 0; i < count; i++) {
+    const uint32_t runs = robustness->mixes[shown[i]].held[condition].runs;
+    if (runs < 2) continue;
+    if (runs < min) min = runs;
+    if (runs > max) max = runs;
+  }
+  for (uint32_t i = 0; i < count && max > min && used < size; i++)
+    used += (size_t)snprintf(text + used, size - used, "%s%" PRIu32 "%s", i ? ", " : " (",
+                             robustness->mixes[shown[i]].held[condition].runs, i + 1 < count ? "" : ")");
+  return text;
+}
+
+/* Lists the rows in which cells have different numbers of runs: 'What if' makes more runs of some mixes. */
+static void put_uneven_rows(struct hr__plan_page *page, const uint32_t *shown, uint32_t count) {
+  const struct hr__robustness *robustness = &page->plan->robustness;
+  char text[100], *rows = NULL;
+  size_t bytes;
+  FILE *out = open_memstream(&rows, &bytes);
+  if (!out) return;
+  for (uint32_t k = 0, n = 0; k < robustness->n_conditions; k++)
+    if (uneven_row(robustness, shown, count, k, text, sizeof text)[0])
+      fprintf(out, "%s%s%s", n++ ? ", " : "", robustness->conditions[k].name, text);
+  if (fclose(out) == 0 && rows[0])
+    hr__put_field(&page->console, "", "cells of a row have different numbers of runs in: %s", rows);
+  free(rows);
+}
+
 /* Prints on how many runs the cells are based, and how much these runs differ. */
 static void put_cells(struct hr__plan_page *page) {
   const struct hr__robustness *robustness = &page->plan->robustness;
@@ -257,6 +290,7 @@ static void put_cells(struct hr__plan_page *page) {
   if (cells.max_runs == 0) return;
   if (cells.max_runs > cells.min_runs) snprintf(to, sizeof to, " to %" PRIu32, cells.max_runs);
   hr__put_field(&page->console, "runs", "%" PRIu32 "%s for each random cell", cells.min_runs, to);
+  if (cells.max_runs > cells.min_runs) put_uneven_rows(page, shown, count);
   if (cells.spread >= 0.0005)
     hr__put_field(&page->console, "", "the lowest and the highest of them differ by up to %s %% (%s, %s)",
                   hr__fixed_text(100 * cells.spread, 1, number), cells.condition, cells.mix);
