@@ -358,14 +358,23 @@ void hr__json_interval(struct hr__json *json, cJSON *object, const struct hr__in
 
 double hr__interval_low(enum hr__metric metric, const struct hr__interval *interval) {
   const enum hr_unit unit = hr__metric_rows[metric].unit;
-  bool is_positive = metric != HR__M_COST_SAVING && (unit == HR_UNIT_COUNT || unit == HR_UNIT_SHARE);
-  return is_positive && interval->low < 0 ? 0 : interval->low;
+  bool is_positive = unit == HR_UNIT_COUNT || unit == HR_UNIT_SHARE || unit == HR_UNIT_SECONDS ||
+                     unit == HR_UNIT_MILLISECONDS || unit == HR_UNIT_FACTOR || unit == HR_UNIT_RATE;
+  if (metric == HR__M_COST_SAVING || !is_positive) return interval->low;
+  const double least = metric == HR__M_SLOWDOWN_MEAN ? 1 : 0;
+  return interval->low < least ? least : interval->low;
+}
+
+double hr__interval_high(enum hr__metric metric, const struct hr__interval *interval) {
+  bool is_part = hr__metric_rows[metric].unit == HR_UNIT_SHARE || metric == HR__M_JAIN;
+  return is_part && interval->high > 1 ? 1 : interval->high;
 }
 
 void hr__json_metric_interval(struct hr__json *json, cJSON *object, enum hr__metric metric,
                               const struct hr__interval *interval) {
   struct hr__interval bounded = *interval;
   bounded.low = hr__interval_low(metric, interval);
+  bounded.high = hr__interval_high(metric, interval);
   hr__json_interval(json, object, &bounded);
 }
 

@@ -331,6 +331,7 @@ static bool is_shown(const struct hr__scoped_metric *metric) {
 struct replicates_terminal {
   struct hr__console console;
   const struct hr_replicates *replicates;
+  bool has_gaps; /* a metric has no interval */
 };
 
 static void put_row(struct replicates_terminal *page, size_t metric) {
@@ -345,10 +346,13 @@ static void put_row(struct replicates_terminal *page, size_t metric) {
   enum hr_unit unit = hr__metric_rows[self->id].unit;
   char *fitted = hr__fitted(&page->console, hr__scoped_metric_name(self, name), NAME_WIDTH, false);
   if (!fitted) return;
+  bool varies = interval.low < interval.high; /* equal values are no estimate of the variance */
+  double low = varies ? hr__interval_low(self->id, &interval) : (double)NAN;
+  double high = varies ? hr__interval_high(self->id, &interval) : (double)NAN;
+  page->has_gaps = page->has_gaps || !varies;
   fprintf(page->console.out, "  %-*s%*s%*s%*s\n", NAME_WIDTH, fitted, CELL_WIDTH,
           hr__metric_text(unit, hr__interval_centre(&interval), text[0]), CELL_WIDTH,
-          hr__metric_text(unit, hr__interval_low(self->id, &interval), text[1]), CELL_WIDTH,
-          hr__metric_text(unit, interval.high, text[2]));
+          hr__metric_text(unit, low, text[1]), CELL_WIDTH, hr__metric_text(unit, high, text[2]));
   free(fitted);
 }
 
@@ -383,6 +387,7 @@ enum hr_status hr_replicates_print(FILE *out, const struct hr_replicates *replic
                 "means have Student's intervals, corrected for skewness; quantiles are medians over replications with "
                 "intervals from order statistics; confidence %.6g",
                 replicates->config.spec->confidence);
+  if (page.has_gaps) hr__put_field(&page.console, "-", "no interval: all runs have the same value, or too few runs");
   if (perf) hr__put_speed(&page.console, replicates->count, replicates->config.n_threads, perf->sim_s, 0);
   if (page.console.out_of_memory) return HR_NO_MEMORY;
   return ferror(out) ? HR_IO_ERROR : HR_OK;

@@ -111,10 +111,11 @@ static inline double hr__interval_relative(const struct hr__interval *interval) 
 
 /* Adds mean, low, high, median, sd and interval to `object`; unknown values are null. */
 void hr__json_interval(struct hr__json *json, cJSON *object, const struct hr__interval *interval);
-/* Returns the lower end of the interval of a metric; that of a count or share is at least 0, except that of savings,
-   which may be negative. */
+/* Return the ends of the interval of a metric, within the values that it can have: counts, shares, times, factors and
+   rates are at least 0, slowdowns at least 1, shares and Jain's index at most 1. Savings may be negative. */
 double hr__interval_low(enum hr__metric metric, const struct hr__interval *interval);
-/* The same as hr__json_interval for the interval of a metric, with this lower end. */
+double hr__interval_high(enum hr__metric metric, const struct hr__interval *interval);
+/* The same as hr__json_interval for the interval of a metric, with these ends. */
 void hr__json_metric_interval(struct hr__json *json, cJSON *object, enum hr__metric metric,
                               const struct hr__interval *interval);
 

@@ -61,12 +61,18 @@ static void mean_interval_is_corrected_for_skewness(void) {
   CU_ASSERT(interval.high > student.high);
 }
 
-/* In JSON, the lower end of a count or share is at least 0. That of a saving may be negative. */
-static void lower_ends_of_counts(void) {
+/* In JSON, the ends are values that the metric can have. A saving and an amount of money may be negative. */
+static void ends_within_the_metric(void) {
   static const struct {
     enum hr__metric metric;
-    double low;
-  } cases[] = {{HR__M_SUBMITTED, 0}, {HR__M_DEADLINE_MISS, 0}, {HR__M_COST_SAVING, -1.182446}};
+    double low, high;
+  } cases[] = {{HR__M_SUBMITTED, 0, 5.182446},
+               {HR__M_WAIT_MEAN, 0, 5.182446},
+               {HR__M_SLOWDOWN_MEAN, 1, 5.182446},
+               {HR__M_DEADLINE_MISS, 0, 1},
+               {HR__M_JAIN, -1.182446, 1},
+               {HR__M_COST_SAVING, -1.182446, 1},
+               {HR__M_COST_SHARED, -1.182446, 5.182446}};
   static const double values[] = {1, 1, 1, 5};
   struct hr__interval interval;
   CU_ASSERT_EQUAL_FATAL(hr__interval_uncorrected(values, 4, HR_METRIC_MEAN, 0.95, false, &interval), HR_OK);
@@ -78,7 +84,7 @@ static void lower_ends_of_counts(void) {
     const char *low = text ? strstr(text, "\"low\":") : NULL, *high = text ? strstr(text, "\"high\":") : NULL;
     CU_ASSERT_FATAL(!json.failed && low && high);
     expect(strtod(low + strlen("\"low\":"), NULL), cases[i].low);
-    expect(strtod(high + strlen("\"high\":"), NULL), 5.182446);
+    expect(strtod(high + strlen("\"high\":"), NULL), cases[i].high);
     cJSON_free(text);
     cJSON_Delete(object);
   }
@@ -208,6 +214,6 @@ static void coverage_of_both_intervals(void) {
 }
 
 TEST_MAIN("plan: intervals", TEST(student_interval_equals_tables), TEST(mean_interval_is_corrected_for_skewness),
-          TEST(lower_ends_of_counts), TEST(unknown_values_are_omitted), TEST(intervals_of_few_values),
+          TEST(ends_within_the_metric), TEST(unknown_values_are_omitted), TEST(intervals_of_few_values),
           TEST(median_interval_computed_by_hand), TEST(too_few_values_for_a_median_interval),
           TEST(median_interval_equals_enumeration), TEST(coverage_of_both_intervals))
