@@ -478,14 +478,25 @@ static enum hr_status make_results(struct hr_tco *tco, struct hr_error *error) {
 
 /* ---- Notes ------------------------------------------------------------------------------------------- */
 
+double hr__tco_missing(const struct hr__tco_option *option) {
+  double missing = option->mean.unserved_gpu_hours, held = hr__tco_held_gpu_hours(&option->mean);
+  return missing > 0 ? missing / (missing + held) : 0;
+}
+
+bool hr__tco_serves(const struct hr_tco *tco, const struct hr__tco_option *option) {
+  uint64_t most = 0;
+  for (uint32_t k = 0; k < tco->n_options; k++)
+    if (tco->options[k].runs[0].completed > most) most = tco->options[k].runs[0].completed;
+  return hr__tco_missing(option) < 0.01 && (double)option->runs[0].completed >= 0.99 * (double)most;
+}
+
 static enum hr_status note_option(struct hr_tco *tco, const struct hr__tco_option *option) {
   const struct hr__tco_run *run = &option->runs[0];
   enum hr_status status = HR_OK;
-  double missing = option->mean.unserved_gpu_hours, held = hr__tco_held_gpu_hours(&option->mean);
-  if (missing > 0)
+  if (hr__tco_missing(option) > 0)
     status = hr_notes_add(&tco->notes,
                           "option '%.60s' has too few nodes: of the GPU hours that its jobs need, %.3g %% are missing",
-                          option->name, 100 * missing / (missing + held));
+                          option->name, 100 * hr__tco_missing(option));
   if (status == HR_OK && run->completed < run->submitted)
     status = hr_notes_add(&tco->notes,
                           "option '%.60s' completes %" PRIu64 " of %" PRIu64 " jobs; its work is that of fewer jobs",

@@ -124,6 +124,12 @@ struct hr_tco {
   struct hr_notes notes;
 };
 
+/* Returns the share of the GPU hours that the jobs need, but the option does not have. */
+double hr__tco_missing(const struct hr__tco_option *option);
+/* Whether an option serves the demand: less than 1 % of the GPU hours is missing, and at most 1 % of the jobs fewer are
+   completed than in the option that completes most. */
+bool hr__tco_serves(const struct hr_tco *tco, const struct hr__tco_option *option);
+
 /* Returns the run of a year in a replication. */
 static inline const struct hr__tco_run *hr__tco_run_of(const struct hr_tco *tco, const struct hr__tco_option *option,
                                                        uint32_t year, uint32_t replication) {

@@ -94,6 +94,7 @@ static void put_option(struct hr__json *json, cJSON *array, const struct hr_tco 
     hr__json_append(json, pools, cJSON_CreateString(hr__tco_pool(tco, option, i)->name));
   hr__json_bool(json, object, "random", option->random);
   hr__json_bool(json, object, "knows_failures", option->knows_failures);
+  hr__json_bool(json, object, "serves", hr__tco_serves(tco, option));
   put_figures(json, object, option);
   cJSON *capital = hr__json_array(json, object, "capital");
   for (uint32_t i = 0; i < option->n_pools; i++) {

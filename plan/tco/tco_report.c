@@ -60,10 +60,12 @@ static double figure_of(const struct hr__tco_option *option, enum hr__tco_figure
 
 /* ---- The answer -------------------------------------------------------------------------------------- */
 
-static const struct hr__tco_option *cheapest(const struct hr_tco *tco) {
+/* The cheapest option; with `serving`, of those that serve the demand. NULL: none. */
+static const struct hr__tco_option *cheapest(const struct hr_tco *tco, bool serving) {
   const struct hr__tco_option *best = NULL;
   for (uint32_t k = 0; k < tco->n_options; k++) {
     double usd = figure_of(&tco->options[k], HR__TCO_USEFUL_GPU_HOUR);
+    if (serving && !hr__tco_serves(tco, &tco->options[k])) continue;
     if (!isnan(usd) && (!best || usd < figure_of(best, HR__TCO_USEFUL_GPU_HOUR))) best = &tco->options[k];
   }
   return best;
@@ -73,12 +75,13 @@ static bool is_on_demand(const struct hr__tco_option *option) {
   return option->kind == HR__TCO_ON_DEMAND;
 }
 
-/* The option with which the cheapest one is compared: on demand if there is one, else the cheapest other one. */
+/* The option with which the cheapest one is compared, of those that serve the demand: on demand if there is one, else
+   the cheapest other one. */
 static const struct hr__tco_option *reference(const struct hr_tco *tco, const struct hr__tco_option *best) {
   const struct hr__tco_option *other = NULL;
   for (uint32_t k = 0; k < tco->n_options; k++) {
     const struct hr__tco_option *option = &tco->options[k];
-    if (option == best || isnan(figure_of(option, HR__TCO_USEFUL_GPU_HOUR))) continue;
+    if (option == best || !hr__tco_serves(tco, option) || isnan(figure_of(option, HR__TCO_USEFUL_GPU_HOUR))) continue;
     bool better = !other || (is_on_demand(option) && !is_on_demand(other)) ||
                   (is_on_demand(option) == is_on_demand(other) &&
                    figure_of(option, HR__TCO_USEFUL_GPU_HOUR) < figure_of(other, HR__TCO_USEFUL_GPU_HOUR));
@@ -117,14 +120,30 @@ static void put_waits(struct tco_page *page, const struct hr__tco_option *best, 
                 hr__metric_text(HR_UNIT_SECONDS, other_wait_s, wait[1]), other->name);
 }
 
+/* Says that an option, which costs less than the answer, is too small. */
+static void put_too_small(struct tco_page *page, const struct hr__tco_option *option, const char *label) {
+  char usd[HR__NUMBER_BYTES], share[HR__METRIC_BYTES], why[100] = "it completes fewer jobs";
+  if (!option) return;
+  if (hr__tco_missing(option) > 0)
+    snprintf(why, sizeof why, "%s of the GPU hours that its jobs need are missing",
+             hr__metric_text(HR_UNIT_SHARE, hr__tco_missing(option), share));
+  hr__put_field(&page->console, label, "Option %s, at %s, does not serve the demand: %s.", option->name,
+                usd_text(figure_of(option, HR__TCO_USEFUL_GPU_HOUR), usd), why);
+}
+
 static void put_answer(struct tco_page *page) {
-  const struct hr__tco_option *best = cheapest(page->tco), *other = best ? reference(page->tco, best) : NULL;
+  const struct hr__tco_option *best = cheapest(page->tco, true), *least = cheapest(page->tco, false);
+  const struct hr__tco_option *other = best ? reference(page->tco, best) : NULL;
   char usd[2][HR__NUMBER_BYTES], share[HR__METRIC_BYTES], more[300];
-  if (!best) return;
+  if (!best) {
+    put_too_small(page, least, "answer");
+    return;
+  }
   double usd_h = figure_of(best, HR__TCO_USEFUL_GPU_HOUR);
   if (!other) {
-    hr__put_field(&page->console, "answer", "a useful GPU hour costs %s in option %s", usd_text(usd_h, usd[0]),
+    hr__put_field(&page->console, "answer", "a useful GPU hour costs %s in option %s.", usd_text(usd_h, usd[0]),
                   best->name);
+    put_too_small(page, least == best ? NULL : least, "");
     return;
   }
   double other_usd_h = figure_of(other, HR__TCO_USEFUL_GPU_HOUR);
@@ -134,6 +153,7 @@ static void put_answer(struct tco_page *page) {
                 best->name, hr__metric_text(HR_UNIT_SHARE, 1 - usd_h / other_usd_h, share),
                 usd_text(other_usd_h, usd[1]), other->name, more);
   put_waits(page, best, other);
+  put_too_small(page, least == best ? NULL : least, "");
 }
 
 /* ---- The head ---------------------------------------------------------------------------------------- */

@@ -47,6 +47,28 @@ JSON
   says stdout "availability 1, as no pool has 'faults': od"
 }
 
+# An option that is too small is not the answer, however cheap its GPU hours are.
+case_the_answer_serves_the_demand() {
+  cat >s.json <<'JSON'
+{ "cluster": { "pools": [
+  { "name": "own", "gpu": "H100", "nodes": 1, "gpus_per_node": 8, "market": "owned",
+    "owned": { "capex_usd_per_node": 1000, "lifetime_years": 5, "usd_per_kwh": 0.1 } },
+  { "name": "od", "gpu": "H100", "nodes": 4, "gpus_per_node": 8, "market": "on-demand", "usd_per_gpu_hour": 3 }] },
+  "policy": { "name": "queue" }, "trace": { "file": "t.csv" }, "tco": { "years": 3 } }
+JSON
+  printf 'job_id,submit_s,duration_s,gpus\na,0,7200,8\nb,0,7200,8\nc,0,7200,8\nd,7200,7200,8\n' >t.csv
+  try 0 tco s.json --json t.json
+  matches stdout 'answer +a useful GPU hour costs \$[0-9.]+ in option od\.'
+  says stdout 'Option own, at $'
+  says stdout 'does not serve the demand'
+  [ "$(node -p "JSON.parse(fs.readFileSync('t.json')).options.map(o => o.serves).join()")" = false,true ] ||
+    fail "the JSON says otherwise"
+  try 0 tco s.json --set 'tco.options=[{"name":"own","pools":["own"]}]'
+  matches stdout 'answer +Option own, at .* does not serve'
+  try 0 tco s.json --set cluster.pools.0.nodes=4
+  matches stdout 'answer +a useful GPU hour costs .* in option own, '
+}
+
 # `validate` finds a demand that `tco` cannot draw; a demand at the bound is possible.
 case_growth_is_validated() {
   try 2 validate "$example" --set tco.growth_per_year=10 --set tco.years=30

@@ -23,6 +23,7 @@ const card = (option, first) =>
     el('dd', { class: 'value' }, orDash(usd)(option.usd_per_useful_gpu_hour.mean)),
     el('dd', { class: 'note' }, `a useful GPU hour; ${orDash(usd)(option.usd_per_gpu_hour.mean)} a GPU hour`),
     el('dd', { class: 'note muted' }, `${orDash(usdShort)(option.npv_usd.mean)} net present value`),
+    option.serves === false ? el('dd', { class: 'note' }, 'does not serve the demand') : null,
   );
 
 const optionTable = (tco) => {
@@ -150,10 +151,11 @@ const breakEven = (tco) =>
     ]),
   );
 
+// The cheapest of the options that serve the demand.
 const cheapest = (tco) =>
   tco.options.reduce((best, option) => {
     const value = option.usd_per_useful_gpu_hour.mean;
-    return value !== null && (!best || value < best.usd_per_useful_gpu_hour.mean) ? option : best;
+    return option.serves !== false && value !== null && (!best || value < best.usd_per_useful_gpu_hour.mean) ? option : best;
   }, null);
 
 export const tco = {
