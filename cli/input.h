@@ -151,7 +151,7 @@ void input_print_trace_notes(FILE *out, const struct hr_trace *trace);
 
 /* Facts about the result. A rule applies if all of its facts are true. */
 enum {
-  NEXT_REJECTS = 1 << 0,  /* more than 1 % of the jobs were rejected */
+  NEXT_REJECTS = 1 << 0,  /* more than 1 % of the jobs were rejected; of `init`: all jobs */
   NEXT_WAITS = 1 << 1,    /* more than 5 % of the jobs wait for more than 10 minutes */
   NEXT_IDLE = 1 << 2,     /* idle capacity is more than a fifth of the cost */
   NEXT_PLANNED = 1 << 3,  /* the scenario has a plan */

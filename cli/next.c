@@ -48,6 +48,7 @@ static const struct next_rule {
              {"fill", 0, "fill %p --policies %o --csv fill.csv", "for plots"},
              {"forecast", 0, "plan SCENARIO --trace %t --forecast 3", "finds what to buy for it"},
              {"validate", 0, "run %p", "replays the trace"},
+             {"init", NEXT_REJECTS, "trace check %t --cluster %p", "finds the jobs that no pool can run"},
              {"init", 0, "run %p", "replays the trace"},
              {"trace check", 0, "init --from %t -o mine.json", "drafts a scenario"},
              {"trace stats", 0, "init --from %t -o mine.json", "drafts a scenario"}};

@@ -260,8 +260,9 @@ static enum hr_status make_draft(const struct init_args *init, const char *path,
   return status;
 }
 
-/* Warns of the jobs that the drafted cluster rejects, as a run does, and names the options that help. */
-static enum hr_status warn_rejected(const struct init_args *init, const char *path, struct hr_trace *trace,
+/* Warns of the jobs that the drafted cluster rejects, as a run does, and names the options that help. Sets `all` if it
+   rejects all jobs. */
+static enum hr_status warn_rejected(const struct init_args *init, const char *path, struct hr_trace *trace, bool *all,
                                     struct hr_error *error) {
   const char *remedy = init->own.count == 0 ? "add --own NODESxGPUSxTYPE for each type"
                        : init->cloud        ? "repeat --own NODESxGPUSxTYPE for each type"
@@ -271,6 +272,7 @@ static enum hr_status warn_rejected(const struct init_args *init, const char *pa
   enum hr_status status = hr_scenario_load(path, NULL, 0, &input.scenario, error);
   if (status == HR_OK) status = input_predict_rejected(&input, input.scenario, &rejections, error);
   if (status == HR_OK) input_warn_rejected(&input, &input.scenario->cluster, &rejections);
+  if (status == HR_OK) *all = rejections.n_rejected > 0 && rejections.n_rejected == rejections.n_jobs;
   if (status == HR_OK && hr_rejections_are_many(&rejections) && rejections.by_reason[HR_REASON_NO_GPU_TYPE])
     fprintf(stderr, "warning: to draft nodes for these jobs, %s\n", remedy);
   hr_scenario_destroy(input.scenario);
@@ -301,7 +303,8 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
     status = wants_draft(init) ? make_draft(init, path, &text, &trace, error)
                                : hr_scenario_template(init->trace, init->all, &text, error);
   if (status == HR_OK) status = write_file(path, text, init->force, error);
-  if (status == HR_OK && trace && !is_stdout(path)) status = warn_rejected(init, path, trace, error);
+  bool all_rejected = false;
+  if (status == HR_OK && trace && !is_stdout(path)) status = warn_rejected(init, path, trace, &all_rejected, error);
   hr_trace_destroy(trace);
   free(text);
   if (status != HR_OK || is_stdout(path)) return status;
@@ -310,7 +313,11 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
     return HR_OK;
   }
   printf("wrote %s\n", path);
-  next_step_print(stdout, &(struct next_step){.verb = "init", .path = path});
+  next_step_print(stdout, &(struct next_step){.verb = "init",
+                                              .facts = all_rejected && init->from ? NEXT_REJECTS : 0,
+                                              .path = path,
+                                              .trace = init->from,
+                                              .input = all_rejected ? &init->input : NULL});
   return status;
 }
 

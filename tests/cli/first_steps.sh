@@ -276,6 +276,10 @@ case_draft_warns_of_rejected_jobs() {
   says stderr 'repeat --own NODESxGPUSxTYPE for each type'
   try 0 init --from jobs.csv --own 1x8xA100-80 --own 1x4xT4 --own 1x1xH100 -o mine.json --force
   is_empty stderr
+  # If all are rejected, a run has no results, so it is not the next step.
+  try 0 init --from jobs.csv --own 1x8xA100-80 -o mine.json --force
+  says stdout 'next       headroom trace check jobs.csv --cluster mine.json'
+  try 1 trace check jobs.csv --cluster mine.json
 }
 
 # Without --own, each requested GPU type has a pool that is large enough for its jobs, also a type that the catalogue
