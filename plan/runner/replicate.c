@@ -346,7 +346,8 @@ static void put_row(struct replicates_terminal *page, size_t metric) {
   enum hr_unit unit = hr__metric_rows[self->id].unit;
   char *fitted = hr__fitted(&page->console, hr__scoped_metric_name(self, name), NAME_WIDTH, false);
   if (!fitted) return;
-  bool varies = interval.low < interval.high; /* equal values are no estimate of the variance */
+  /* Equal values are no estimate of a variance. The standard deviation may then have a rounding error. */
+  bool varies = !isnan(interval.low) && interval.sd > 1e-12 * fabs(interval.mean);
   double low = varies ? hr__interval_low(self->id, &interval) : (double)NAN;
   double high = varies ? hr__interval_high(self->id, &interval) : (double)NAN;
   page->has_gaps = page->has_gaps || !varies;
