@@ -372,10 +372,11 @@ static void put_row(struct hr__console *console, const struct hr__alert_group *g
   char *where = hr__fitted(console, longest->where[0] ? longest->where : "-", WHERE_WIDTH - 1, false);
   if (!where) return;
   put_value(longest, value);
-  fprintf(console->out, "%-*s%s%*s%5s%12s%12s%12s%8s\n", RULE_WIDTH, hr_alert_name(longest->rule), where,
+  const int value_width = strlen(value) < 8 ? 8 : (int)strlen(value) + 1; /* at least one blank before it */
+  fprintf(console->out, "%-*s%s%*s%5s%12s%12s%12s%*s\n", RULE_WIDTH, hr_alert_name(longest->rule), where,
           (int)(WHERE_WIDTH - hr__width_of(where, strlen(where))), "", hr__count_text(group->count, text[0]),
           hr__duration_text(seconds(group->sum_us), text[1]), hr__duration_text(seconds(length_us(longest)), text[2]),
-          hr__duration_text(seconds(longest->begin_us + clock_us), text[3]), value);
+          hr__duration_text(seconds(longest->begin_us + clock_us), text[3]), value_width, value);
   free(where);
 }
 

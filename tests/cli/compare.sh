@@ -272,6 +272,7 @@ case_bad_lists() {
   says stderr '--policies A,B,... is missing'
   refuses "--policies fifo,,sjf: empty policy name" "$demo" --policies fifo,,sjf
   refuses "--policies fifo,: empty policy name" "$demo" --policies fifo,
+  refuses '--policies is given twice; write all policies in one list' "$demo" --policies fifo --policies sjf
   refuses "empty policy name" "$demo" --policies ''
   refuses "'order=sjf' has no policy before it" "$demo" --policies order=sjf,fifo
   refuses "--policies fifo,sjf,fifo: fifo is listed twice" "$demo" --policies fifo,sjf,fifo

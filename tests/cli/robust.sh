@@ -324,4 +324,10 @@ case_policy_does_not_return() {
   [ ! -e a.json ] || fail 'a file appeared'
 }
 
+# A wide cell of the table of alerts is apart from the cell before it.
+case_alerts_with_wide_values() {
+  try 0 run "$project/scenarios/demo.json" --set cluster.pools.0.nodes=2
+  matches stdout '^queue-time .* [0-9]+ (s|min|h|d) [0-9,]{3,} jobs$'
+}
+
 run_case
