@@ -92,4 +92,15 @@ case_what_is_refused() {
   try 2 advise odd.json --json jobs.csv
 }
 
+# The note is a sentence for all classes, also for jobs without one.
+case_spot_nodes_that_are_not_tried() {
+  cat >s.json <<JSON
+{ "trace": { "file": "$project/traces/reference/demo.csv" },
+  "cluster": { "pools": [{ "name": "od", "nodes": 8, "market": "on-demand", "provider": "aws", "instance": "p4de.24xlarge" }] },
+  "policy": { "name": "queue", "backfill": "easy" } }
+JSON
+  try 0 advise s.json
+  says stderr 'note: spot nodes were not tried for jobs without a class: jobs of more than an hour have no checkpoints'
+}
+
 run_case
