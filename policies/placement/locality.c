@@ -320,12 +320,20 @@ static bool create_gpu_calendar(struct hr__queue *queue, const struct hr_policy_
 }
 
 /* Expected ends for the node release calendar. A job that was never stopped is expected to end when its limit has
-   passed since its start. If the policy may stop jobs, expected ends are stored, because an expected end cannot be
-   computed again after the kept work of the job has changed. */
+   passed since its start. Expected ends are stored if they cannot be computed again later: in runs that count kept work,
+   because jobs can be stopped or can wait for data, and in runs that add jobs, as replicas of services, with a work that
+   changes. */
+static bool stores_expected(struct hr__queue *queue, const struct hr_view *view) {
+  const bool is_stored = view->kept_us || queue->stops || queue->trace->n_added > 0;
+  if (is_stored && !queue->expected_us)
+    queue->expected_us = hr_arena_alloc_by_job(queue->arena, queue->trace->n_jobs, sizeof *queue->expected_us);
+  return !is_stored || queue->expected_us;
+}
 
 static enum hr_status calendar_job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                           const struct hr_placement *placement) {
   int64_t end_us = hr__expected_end_us(queue, view, job);
+  if (!stores_expected(queue, view)) return HR_NO_MEMORY;
   if (queue->expected_us) queue->expected_us[job.id] = end_us;
   return hr_release_calendar_add(queue->calendar, job, hr__gpus(queue, job), placement, end_us) ? HR_OK : HR_NO_MEMORY;
 }
@@ -362,13 +370,8 @@ static const struct hr__listener calendar_listener = {.job_starts = calendar_job
                                                       .node_changes = calendar_node_changes};
 
 static bool create_node_calendar(struct hr__queue *queue) {
-  uint32_t n_jobs = queue->trace->n_jobs;
-  queue->calendar = hr_release_calendar_create(queue->arena, queue->cluster, queue->rule, n_jobs);
+  queue->calendar = hr_release_calendar_create(queue->arena, queue->cluster, queue->rule, queue->trace->n_jobs);
   if (!queue->calendar) return false;
-  /* jobs that are added in the run, as replicas of services, have a work that changes, and can be interrupted */
-  const bool is_stored = queue->stops || queue->trace->n_added > 0;
-  if (is_stored) queue->expected_us = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *queue->expected_us);
-  if (is_stored && !queue->expected_us) return false;
   hr__queue_add_listener(queue, &calendar_listener);
   return true;
 }

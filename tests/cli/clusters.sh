@@ -169,6 +169,19 @@ case_only_one_cluster_resizes() {
   matches jobs.csv '^b,.*,0,7200$'
 }
 
+# With the backfill `easy`, a job that waited for its data leaves the plan at the end that was expected when it started.
+case_backfill_of_jobs_that_wait_for_data() {
+  cat >s.json <<'EOF'
+{"policy": {"name": "fifo", "backfill": "easy"},
+ "cluster": {"pools": [{"name": "p", "gpu": "A100-80", "nodes": 2, "gpus_per_node": 8}]},
+ "data": {"storage": [{"name": "nas", "location": "p", "gb_s": 0.1}], "sets": [{"name": "d", "gb": 100, "storage": ["nas"]}],
+  "reads": [{"set": "d", "gb_s_per_gpu": 0.1}]}}
+EOF
+  printf 'job_id,submit_s,duration_s,gpus,limit_s\na,0,159,1,159\nb,10,495,16,600\nc,20,72,1,72\nd,70,184,16,184\n' >t.csv
+  try 0 run s.json --trace t.csv --check --json summary.json
+  matches summary.json '"completed": 4'
+}
+
 case_page() {
   "$headroom" run "$project/scenarios/data-far.json" --quiet --report page.html 2>stderr || {
     grep -q 'no HTML report' stderr && exit 77
