@@ -182,6 +182,56 @@ EOF
   matches summary.json '"completed": 4'
 }
 
+# docs/validation/data.md: published figures of elastic capacity, of sizes of data sets, and of two downloads.
+case_published_figures() {
+  local scaler pool='"name": "p", "gpu": "A100-80", "nodes": 2, "gpus_per_node": 8' row
+  scaled() {
+    printf '{"policy": {"name": "fifo"}, "cluster": {"autoscaler": {"name": "%s"}, "pools": [{%s, "market": "on-demand",
+      "usd_per_gpu_hour": 1, "boot_s": %s}]}}' "$1" "$pool" "$2" >s.json
+  }
+  printf 'job_id,submit_s,duration_s,gpus\na,0,100,8\n' >t.csv
+  for scaler in cluster-autoscaler,330 karpenter,301; do
+    scaled "${scaler%,*}" 300
+    try 0 run s.json --trace t.csv --check --jobs jobs.csv
+    matches jobs.csv "^a,0,${scaler#*,},"
+  done
+  scaled cluster-autoscaler 2000 # longer than the autoscaler waits for a node
+  for row in '939 1 0' '941 1 1' '1249 1 1' '1251 2 1'; do
+    # shellcheck disable=SC2086 # three words
+    set -- $row
+    "$headroom" run s.json --trace t.csv --check --quiet --set horizon_s="$1" --json late.json 2>/dev/null || true
+    tr -d ' \n' <late.json | grep -q "\"nodes_added\":$2,\"nodes_removed\":0,\"failures\":$3," || fail "not as in row $row"
+  done
+  sizes() {
+    printf '%s{"id": "%s", "kind": "mlperf-files", "input": {"accelerators": %s, "clients": %s, "client_memory_GiB": 251,
+      "batch": %s, "sample_bytes": %s, "samples_per_file": %s, "min_steps": 500, "memory_factor": 5},
+      "expect": {"files": %s, "size_GiB": %s}}\n' "$@"
+  }
+  {
+    sizes '[' a 36 1 7 146600628 1 126000 17203
+    sizes , b 48 1 7 146600628 1 168000 22937
+    sizes , c 66 3 7 146600628 1 231000 31539
+    sizes , d 256 1 400 114660.07 1251 40927 5467
+    sizes , e 600 3 400 114660.07 1251 95923 12814
+    sizes , f 60 1 1 2828486 1 476419 1254
+    sizes , g 180 3 1 2828486 1 1429258 3764
+    echo ', {"id": "h", "kind": "ca-binpacking", "input": {"node": {"cpu_m": 1000, "mem_MiB": 5000, "max_pods": 100},
+      "groups": [{"cpu_m": 50, "count": 50000}, {"cpu_m": 95, "count": 1000}], "max_new_nodes": 3000},
+      "expect": {"nodes": 2595, "pods_placed": 51000}}]'
+  } >cases.json
+  try 0 conform clusters cases.json
+  says stdout '8 passed'
+  for row in '10000 0.0325 307692' '220000 0.3754266212 586000'; do
+    # shellcheck disable=SC2086 # three words
+    set -- $row
+    printf '{"policy": {"name": "fifo"}, "cluster": {"pools": [{%s}]}, "data": {"reads": [{"set": "d", "epochs": 1}],
+      "storage": [{"name": "n", "location": "p", "gb_s": %s}], "sets": [{"name": "d", "gb": %s, "storage": ["n"]}]}}' \
+      "$pool" "$2" "$1" >s.json
+    try 0 run s.json --trace t.csv --check --jobs jobs.csv
+    matches jobs.csv "^a,0,0,$3\b"
+  done
+}
+
 case_page() {
   "$headroom" run "$project/scenarios/data-far.json" --quiet --report page.html 2>stderr || {
     grep -q 'no HTML report' stderr && exit 77
