@@ -359,7 +359,8 @@ static enum hr_status advise_use(struct hr_advice *advice, uint32_t class_, uint
       why = "neither a pool nor a catalogue preset describes the spot interruptions of its provider";
   }
   if (!why) return propose_spot(advice, class_, pool, &spot_model, error);
-  return hr_notes_add(&advice->notes, "spot nodes were not tried for %s: %s", hr__advice_class_text(class_), why) == HR_OK
+  return hr_notes_add(&advice->notes, "spot nodes were not tried for %s: %s", hr__advice_class_text(class_), why) ==
+                 HR_OK
              ? HR_OK
              : no_memory(error);
 }
