@@ -190,14 +190,18 @@ static const struct hr_region_link *catalogued(const struct hr_catalog *catalog,
   return NULL;
 }
 
-/* Completes a link from the catalogue. */
-static enum hr_status build_link(struct hr__builder *builder, const cJSON *entry, struct hr_data_link *link) {
+/* Completes a link from the catalogue. `first`: the first link of the list. */
+static enum hr_status build_link(struct hr__builder *builder, const cJSON *entry, const struct hr_data_link *first,
+                                 struct hr_data_link *link) {
   enum hr_status status = check_location(builder, entry, "from");
   if (status == HR_OK) status = check_location(builder, entry, "to");
   if (status == HR_OK) status = hr__open_catalog(builder);
   if (status != HR_OK) return status;
   if (strcmp(link->from, link->to) == 0)
     return hr__build_fail_at(builder, entry, "to", "the link leads from '%.60s' to itself", link->from);
+  for (const struct hr_data_link *other = first; other < link; other++)
+    if (strcmp(other->from, link->from) == 0 && strcmp(other->to, link->to) == 0)
+      return hr__build_fail(builder, entry, "two links lead from '%.60s' to '%.60s'", link->from, link->to);
   for (uint32_t i = 1; i < link->n_tiers; i++)
     if (link->tiers[i].above_bytes <= link->tiers[i - 1].above_bytes)
       return hr__build_fail_at(builder, cJSON_GetArrayItem(hr__get(entry, "tiers"), (int)i), "above_gb",
@@ -224,7 +228,7 @@ static enum hr_status build_links(struct hr__builder *builder, const cJSON *data
   enum hr_status status = HR_OK;
   const cJSON *list = hr__get(data, "links");
   for (const cJSON *entry = list ? list->child : NULL; entry && status == HR_OK; entry = entry->next)
-    status = build_link(builder, entry, &spec->links[at++]);
+    status = build_link(builder, entry, spec->links, &spec->links[at++]);
   return status;
 }
 
