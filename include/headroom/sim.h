@@ -135,6 +135,8 @@ struct hr_pool_accounting {
   /* jobs that the policy preempted so that a job that a failure had stopped could start again (sim/faults/restarts.c)
    */
   uint64_t restart_preemptions;
+  /* the nodes are on-demand or spot nodes, and are launched whenever they can be, whether or not jobs use them */
+  bool is_kept;
 };
 
 /* Totals over the jobs that were not finished at the end of a streamed run. */

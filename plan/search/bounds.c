@@ -202,10 +202,17 @@ static bool runs_through(const struct hr_scenario *scenario) {
   return is_known && !preempts && !scenario->prices_drawn && !scenario->services;
 }
 
+/* Whether elastic capacity is, or may be, paid while no job uses it. */
+static bool keeps_elastic(const struct hr_scenario *scenario) {
+  return scenario->clusters ||
+         (!scenario->cluster.autoscaler && hr_policy_choice_elastic_use(&scenario->policy) != HR_ELASTIC_WHILE_USED);
+}
+
 static void price_slice(const struct hr__space *space, const struct hr_scenario *scenario,
                         struct hr__slice_prices *prices) {
   double min_elastic = (double)INFINITY, min_on_demand = (double)INFINITY;
-  prices->runs_through = runs_through(scenario);
+  prices->keeps_elastic = keeps_elastic(scenario);
+  prices->runs_through = runs_through(scenario) && !prices->keeps_elastic;
   for (uint32_t i = 0; i < space->n_capacity; i++) {
     const struct hr_plan_variable *variable = &space->spec->variables[space->capacity[i]];
     price_axis(scenario, variable, &prices->fixed[i], &prices->elastic[i]);
@@ -413,9 +420,12 @@ double hr__bounds_min_objective(const struct hr__bounds *bounds, uint32_t candid
     if (isinf(prices->elastic[i])) fixed_gpus += hr__space_gpus_at(space, &point, i);
   double window_h = bounds->demand->window_h;
   /* GPUs that must be bought elsewhere. Fixed capacity may continue to work after the last submit, to finish waiting
-     jobs. With a goal on waits a run is assumed to last at most twice the submit window, hence the factor of 2. */
+     jobs. With a goal on waits a run is assumed to last at most twice the submit window, hence the factor of 2. The
+     cost of elastic capacity that is always paid is divided by the length of the run, that of other elastic capacity by
+     the window. */
   double elsewhere =
       bounds->work_counts && window_h > 0 ? fmax(0, bounds->demand->min_gpu_hours / window_h - 2 * fixed_gpus) : 0;
+  if (prices->keeps_elastic) elsewhere /= 2;
   return bounds->weight * MONTH_H * (fixed_usd_h(bounds, candidate) + elsewhere * prices->min_elastic);
 }
 

@@ -348,6 +348,7 @@ struct hr__slice_prices {
   bool spot[HR_MAX_PLAN_VARIABLES];
   double min_on_demand;
   bool runs_through;
+  bool keeps_elastic; /* elastic capacity is, or may be, paid while it is not used */
 };
 
 /* The least work, in GPU-hours, that must be done in the first `until_h` hours so that a goal on waits is met. */

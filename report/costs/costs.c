@@ -517,23 +517,26 @@ static int64_t per(int64_t uusd, hr_amount unit, hr_amount count) {
   return each < HR__MAX_UUSD && each > -HR__MAX_UUSD ? (int64_t)each : HR_UNKNOWN_UUSD;
 }
 
-/* Returns the monthly cost in steady state; HR_UNKNOWN_UUSD if unknown. The cost of fixed capacity and services is
-   divided by the duration of the run. The cost of elastic capacity is divided by the time until the last submit,
-   because in steady state jobs never stop arriving. */
+/* Whether the nodes of a pool are paid only while they are used. */
+static bool is_by_use(const struct hr__costing *costing, uint32_t pool) {
+  return pool != HR_NONE && hr_market_is_elastic(costing->cluster->pools[pool].market.market) &&
+         !costing->result->pools[pool].is_kept;
+}
+
+/* Returns the monthly cost in steady state; HR_UNKNOWN_UUSD if unknown. The cost of capacity that is paid while it is
+   used is divided by the time until the last submit, because in steady state jobs never stop arriving. All other costs
+   are divided by the duration of the run. */
 static int64_t monthly_uusd(const struct hr__costing *costing) {
   const struct hr_result *result = costing->result;
   int64_t last_us = result->n_submitted ? costing->trace->submit_us[result->n_submitted - 1] : 0;
   int64_t window_us = last_us > 0 && last_us < result->end_us ? last_us : result->end_us;
-  hr_amount elastic = 0, fixed = 0;
-  for (size_t i = 0; i < costing->n_items; i++) {
-    uint32_t pool = costing->items[i].pool;
-    bool is_elastic = pool != HR_NONE && hr_market_is_elastic(costing->cluster->pools[pool].market.market);
-    *(is_elastic ? &elastic : &fixed) += costing->items[i].uusd;
-  }
-  int64_t of_elastic = per((int64_t)elastic, HR_MONTH_US, window_us);
+  hr_amount used = 0, fixed = 0;
+  for (size_t i = 0; i < costing->n_items; i++)
+    *(is_by_use(costing, costing->items[i].pool) ? &used : &fixed) += costing->items[i].uusd;
+  int64_t of_used = per((int64_t)used, HR_MONTH_US, window_us);
   int64_t of_fixed = per((int64_t)fixed, HR_MONTH_US, result->end_us);
-  if (of_elastic == HR_UNKNOWN_UUSD || of_fixed == HR_UNKNOWN_UUSD) return HR_UNKNOWN_UUSD;
-  return of_elastic + of_fixed;
+  if (of_used == HR_UNKNOWN_UUSD || of_fixed == HR_UNKNOWN_UUSD) return HR_UNKNOWN_UUSD;
+  return of_used + of_fixed;
 }
 
 static void fill_ratios(const struct hr__costing *costing, hr_amount useful_milli_us, struct hr_cost_summary *costs) {

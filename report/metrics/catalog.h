@@ -427,9 +427,11 @@
   X(HR__M_PER_MONTH, "cost.usd_per_month", "usd_per_month", DOLLARS, RATIO, LOWER, NULLABLE,                           \
     "Cost a month (old name)", "another name of `monthly_usd`", usd(COST_OF(s, monthly_uusd)), UNKNOWN)                \
   X(HR__M_MONTHLY, "monthly_usd", "monthly_usd", DOLLARS, RATIO, LOWER, NULLABLE | LISTED, "Cost a month",             \
-    "cost of a month of 730 hours if the demand continues. Costs of on-demand and spot pools x 730 h / the submit "    \
-    "window (if all jobs are submitted at once: the run), plus all other costs x 730 h / the length of the run. The "  \
-    "two lengths differ because, after the last submit, the run only waits for its last jobs",                         \
+    "cost of a month of 730 hours if the demand continues. Costs of on-demand and spot pools that are paid while "     \
+    "they are used x 730 h / the submit window (if all jobs are submitted at once: the run), plus all other costs x "  \
+    "730 h / the length of the run. The two lengths differ because, after the last submit, the run only waits for "    \
+    "its "                                                                                                             \
+    "last jobs",                                                                                                       \
     usd(COST_OF(s, monthly_uusd)), UNKNOWN)
 
 /* Metrics of services: `v` is a service, or all services together. */

@@ -529,7 +529,10 @@ static enum hr_status begin(struct hr__engine *engine) {
 }
 
 void hr__engine_settle(struct hr__engine *engine) {
+  const bool keeps = !(engine->abilities & HR_POLICY_MANAGES_CAPACITY) && !engine->autoscaler;
   engine->view.now_us = engine->last_us;
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
+    engine->pool_accounting[i].is_kept = keeps && hr_market_is_elastic(engine->cluster.pools[i].spec->market.market);
   HR__EACH_ACTIVE(engine, settle, at)(*at)->settle(engine);
 }
 

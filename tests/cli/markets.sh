@@ -65,6 +65,21 @@ case_on_demand_is_paid_while_used_by_default() {
   ! grep -q 'keeps all on-demand' stderr || fail "a note on nodes that the policy releases"
 }
 
+# Under `static`, on-demand nodes are paid from the start to the end of the run, which is twice the submit window here. A
+# month costs the price of 8 GPUs for 730 hours. Nodes that are paid while they are used cost what the demand requires.
+case_a_month_of_kept_nodes() {
+  printf 'job_id,submit_s,duration_s,gpus\na,0,3600,8\nb,3600,3600,8\n' >t.csv
+  cat >s.json <<'EOF'
+{"cluster": {"pools": [{"name": "od", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 8, "market": "on-demand",
+  "usd_per_gpu_hour": 1}]}, "trace": {"file": "t.csv"}, "policy": {"name": "queue", "market": "static"}}
+EOF
+  try 0 run s.json -q --json -
+  matches stdout '"total_usd": 16,'
+  matches stdout '"monthly_usd": 5840,'
+  try 0 run s.json -q --json - --set policy.market=on-demand-only
+  matches stdout '"monthly_usd": 11680,'
+}
+
 # A spot pool is used first by default, and released when it is idle.
 case_spot_is_paid_while_used_by_default() {
   scenario '"order": "fifo"' "$continuous" "\"name\": \"s\", \"nodes\": 2, $spot, \"spot\": { \"model\": \"none\" }" \
