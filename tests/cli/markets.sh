@@ -71,13 +71,13 @@ case_a_month_of_kept_nodes() {
   printf 'job_id,submit_s,duration_s,gpus\na,0,3600,8\nb,3600,3600,8\n' >t.csv
   cat >s.json <<'EOF'
 {"cluster": {"pools": [{"name": "od", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 8, "market": "on-demand",
-  "usd_per_gpu_hour": 1}]}, "trace": {"file": "t.csv"}, "policy": {"name": "queue", "market": "static"}}
+  "usd_per_gpu_hour": 1, "boot_s": 0}]}, "trace": {"file": "t.csv"}, "policy": {"name": "queue", "market": "static"}}
 EOF
   try 0 run s.json -q --json -
-  matches stdout '"total_usd": 16,'
-  matches stdout '"monthly_usd": 5840,'
+  matches stdout '"total_usd": 16\.000000,'
+  matches stdout '"monthly_usd": 5840\.000000,'
   try 0 run s.json -q --json - --set policy.market=on-demand-only
-  matches stdout '"monthly_usd": 11680,'
+  matches stdout '"monthly_usd": 11680\.000000,'
 }
 
 # A spot pool is used first by default, and released when it is idle.

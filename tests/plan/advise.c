@@ -174,9 +174,9 @@ static void test_always_on(void) {
   CU_ASSERT(item.advised);
   CU_ASSERT_EQUAL_FATAL(item.n_set, 1);
   CU_ASSERT_STRING_EQUAL(item.set[0], "policy.market=on-demand-only");
-  /* Two of four GPUs are idle, except that one of these two is allocated in the last second. The submit window is
+  /* All four GPUs cost $2 an hour. Paid only while they are used, they cost 720,001 GPU seconds in the submit window of
      359,999 s. */
-  CU_ASSERT_DOUBLE_EQUAL(item.monthly_usd.mean, -2 * MONTH_H * (2 * 360000 - 1) / 359999.0, CENT);
+  CU_ASSERT_DOUBLE_EQUAL(item.monthly_usd.mean, 2 * MONTH_H * ((2 * 360000 + 1) / 359999.0 - 4), CENT);
   check_dollars(&item, 1);
   end();
 }

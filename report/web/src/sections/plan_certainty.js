@@ -135,8 +135,15 @@ const cell = (plan, held) => {
   );
 };
 
+// The rows in which random cells have different numbers of runs, each with the runs of all its cells.
+const unevenRows = (conditions) =>
+  conditions
+    .filter(({ held }) => new Set(held.map(({ runs }) => runs).filter((runs) => runs > 1)).size > 1)
+    .map(({ name, held }) => `${name} (${held.map(({ runs }) => runs).join(', ')})`)
+    .join(', ');
+
 // On how many runs the cells are based, and how much these runs differ.
-const runNotes = (cells) => {
+const runNotes = (cells, conditions) => {
   const random = cells.filter(({ held }) => held.runs > 1);
   if (!random.length) return [];
   const runs = random.map(({ held }) => held.runs);
@@ -146,8 +153,10 @@ const runNotes = (cells) => {
     .map((at) => ({ ...at, spread: (at.held.objective_high - at.held.objective_low) / Math.abs(at.held.objective_low) }))
     .filter(({ spread }) => Number.isFinite(spread));
   const widest = spreads.reduce((a, b) => (b.spread > (a?.spread ?? 0) ? b : a), null);
+  const uneven = unevenRows(conditions);
   return [
     ['runs', `${least}${most > least ? ` to ${most}` : ''} for each random cell`],
+    uneven ? ['', `cells of a row have different numbers of runs in: ${uneven}`] : null,
     widest?.spread >= 0.0005
       ? ['', `the lowest and the highest of them differ by up to ${share(widest.spread)} (${widest.condition}, ${widest.mix})`]
       : null,
@@ -165,10 +174,8 @@ export const holdsTable = (plan) => {
   const holds = plan.holds_under;
   if (!holds) return null;
   const mixes = shownMixes(holds);
-  const rows = [
-    { name: 'as planned', held: mixes.map(planned) },
-    ...holds.conditions.map(({ condition }, i) => ({ name: condition, held: mixes.map(({ results }) => results[i]) })),
-  ];
+  const conditions = holds.conditions.map(({ condition }, i) => ({ name: condition, held: mixes.map(({ results }) => results[i]) }));
+  const rows = [{ name: 'as planned', held: mixes.map(planned) }, ...conditions];
   const cells = mixes.flatMap((_, i) => rows.map(({ name, held }) => ({ held: held[i], condition: name, mix: LETTERS[i] })));
   const starred = cells.some(({ held }) => held.serves && !held.feasible);
   return el(
@@ -183,7 +190,7 @@ export const holdsTable = (plan) => {
     ),
     facts([
       ...mixes.slice(1).map(({ choice }, i) => [LETTERS[i + 1], shortChoice(choice)]),
-      ...runNotes(cells),
+      ...runNotes(cells, conditions),
       ...(starred ? [['*', 'over the goal in dollars; all other goals are met']] : []),
       ...(minimizesMoney(plan) && !perMonth(plan) ? [['in dollars', `${plan.objective} of the run, not of a month`]] : []),
       ...forecastNote(plan),
