@@ -72,14 +72,10 @@ static const struct {
   enum hr__metric metric;
   const char *title;
   bool higher_is_better, of_jobs;
-} shown[] = {{HR__M_WAIT_MEAN, "mean wait", false, true},
-             {HR__M_WAIT_P95, "p95 wait", false, true},
-             {HR__M_JCT_MEAN, "mean jct", false, true},
-             {HR__M_UTILIZATION_MAKESPAN, "GPUs in use", true, false},
-             {HR__M_UNFINISHED, "unfinished", false, true},
-             {HR__M_ATTAINMENT, "within goals", true, false},
-             {HR__M_TTFT_P95, "p95 TTFT", false, false},
-             {HR__M_COST, "cost", false, false}};
+} shown[] = {{HR__M_WAIT_MEAN, "mean wait", false, true},   {HR__M_WAIT_P95, "p95 wait", false, true},
+             {HR__M_JCT_MEAN, "mean jct", false, true},     {HR__M_UTILIZATION_MAKESPAN, "GPUs in use", true, false},
+             {HR__M_UNFINISHED, "unfinished", false, true}, {HR__M_ATTAINMENT, "within goals", true, false},
+             {HR__M_TTFT_P95, "p95 TTFT", false, false},    {HR__M_COST, "cost", false, false}};
 
 /* Whether any run replays a trace of jobs. Otherwise the metrics of jobs are those of the replicas of services. */
 static bool has_jobs(struct hr__store *store) {
