@@ -184,8 +184,9 @@ static double place_wait_s(double places, struct hr__slo_demand demand, double s
 }
 
 /* The replicas behind one queue, and its part of the requests. A router that does not regard the load of replicas gives
-   each its own queue: in turn, whose arrivals are more regular, or at random, whose arrivals are thinned out. Power of
-   two is between these and a shared queue: it is at least as good as a queue for each pair. */
+   each its own queue: in turn, whose arrivals are more regular, or at random, whose arrivals are thinned out. But if
+   all requests take the same time, replicas become free in turn, so queues that are filled in turn are one queue. Power
+   of two is between these and a shared queue: it is at least as good as a queue for each pair. */
 struct queue {
   uint32_t replicas;
   struct hr__slo_demand demand;
@@ -194,6 +195,7 @@ struct queue {
 static struct queue queue_of(const struct hr_service *spec, struct hr__slo_demand all, uint32_t c) {
   uint32_t replicas = c;
   const enum hr_service_router router = spec->router;
+  if (router == HR_SERVICE_ROUND_ROBIN && all.output_cv == 0) return (struct queue){c, all};
   if (router == HR_SERVICE_ROUND_ROBIN || router == HR_SERVICE_RANDOM || router == HR_SERVICE_WEIGHTED) replicas = 1;
   if (router == HR_SERVICE_POWER_OF_TWO && c > 2) replicas = 2;
   const double share = (double)replicas / c;
@@ -243,8 +245,8 @@ static double longest_of(struct hr__slo_demand demand, double size) {
   return demand.output * (1 + demand.output_cv * (harmonic - 1));
 }
 
-/* The rest of the time of a batch that only the share `missed` of those who wait for it exceeds. It is uniform if all
-   batches take the same time, and exponential if their times vary as much as exponential outputs. */
+/* How long a request waits for the end of a batch; only the share `missed` of them waits longer. The wait is uniform if
+   all batches take the same time, and exponential if their times vary as much as exponential outputs. */
 static double rest_of_batch_s(struct hr__slo_demand demand, double size, double batch_s, double missed) {
   if (missed >= 1) return 0;
   const double variance = fmin(demand.output_cv * demand.output_cv, 1) / size;
