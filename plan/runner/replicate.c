@@ -346,7 +346,7 @@ static void put_row(struct replicates_terminal *page, size_t metric) {
   enum hr_unit unit = hr__metric_rows[self->id].unit;
   char *fitted = hr__fitted(&page->console, hr__scoped_metric_name(self, name), NAME_WIDTH, false);
   if (!fitted) return;
-  /* Equal values are no estimate of a variance. The standard deviation may then have a rounding error. */
+  /* Equal values give no interval. Rounding can make their standard deviation slightly positive. */
   bool varies = !isnan(interval.low) && interval.sd > 1e-12 * fabs(interval.mean);
   double low = varies ? hr__interval_low(self->id, &interval) : (double)NAN;
   double high = varies ? hr__interval_high(self->id, &interval) : (double)NAN;

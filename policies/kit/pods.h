@@ -156,7 +156,7 @@ void hr__pods_put_lacks(const struct hr__pods *pods, hr_job job, const struct hr
 
 /* ---- The cluster autoscaler: autoscaler.c -------------------------------------------------------------- */
 
-/* The parameters of a policy whose only parameter is how it manages the nodes of elastic pools. */
+/* The parameter `elastic_nodes`, for a policy that has no other one. */
 extern const struct hr_param hr__pod_params[];
 /* Whether the policy requests nodes: its parameter says so, and some pool is elastic. */
 bool hr__pods_are_scaled(const struct hr__pods *pods, const struct hr_policy_env *env);

@@ -357,7 +357,7 @@ static enum hr_status add_shown(struct hr__slurm_import *import, const struct hr
   return add_alike(import, line, node->hosts, node->type, node->gpus, error);
 }
 
-/* Notes what is not modelled if weights of nodes differ, with the place of the first line that differs. */
+/* If nodes have different weights, notes what is not modelled, and the first line with another weight. */
 static enum hr_status note_weights(const struct hr__slurm_import *import, struct hr_error *error) {
   for (uint32_t i = 1; i < import->n_lines; i++) {
     const struct hr__slurm_hosts *hosts = &import->lines[i];

@@ -4,7 +4,7 @@
  * of its spares. If fewer nodes are present, spares come up after their activation. If enough nodes are present or
  * being activated, a node that is repaired becomes a spare, so jobs are not moved back. Spares do not fail.
  *
- * A group may fail and be repaired while one of its nodes is being activated. Then the activation goes on.
+ * If a group fails and is repaired while one of its nodes is being activated, the activation goes on.
  *
  * Invariant: a node that is kept as a spare is off, and not more than `target` nodes are present or being activated.
  *
