@@ -83,27 +83,30 @@ HR_API void hr_discard_unfinished(void);
 
 /* ---- Output files that appear together ---- */
 
-/* From now on, output files of all threads that are complete are held back. hr_outputs_publish gives all of them their
-   names. It first syncs and prepares all files, so that no file appears if a disk is full, and then renames them one
-   after the other, while signals are blocked. Only if the machine stops or a rename fails between two renames, some of
-   the files have appeared and others have not. It returns HR_IO_ERROR, HR_BAD_INPUT or HR_NO_MEMORY on failure. */
+/* hr_outputs_hold: from now on, the complete output files of all threads get no name until hr_outputs_publish gives all
+   of them their names. hr_outputs_publish first syncs and prepares all files, so that no file appears if a disk is
+   full. Then it renames them one after the other, while signals are blocked. Some files can appear without the others
+   only if the machine stops or a rename fails between two renames. It returns HR_IO_ERROR, HR_BAD_INPUT or HR_NO_MEMORY
+   on failure. */
 HR_API void hr_outputs_hold(void);
 HR_API enum hr_status hr_outputs_publish(struct hr_error *error);
-/* Removes the files that are held back. */
+/* Removes the complete files that have no name yet. */
 HR_API void hr_outputs_discard(void);
 
 /* Returns the path of the file that an output to `path` creates or replaces: symbolic links at its end are followed,
    also to a file that does not exist. The caller frees it. Returns NULL with errno set on failure. */
 HR_API char *hr_output_target(const char *path);
-/* Returns whether two outputs write to the same file, however it is spelled, and even if it does not exist yet. */
+/* Returns whether two outputs write to the same file, however their paths are spelled, and even if the file does not
+   exist yet. */
 HR_API bool hr_output_same(const char *a, const char *b);
 
 /* Prints at most `max` bytes of a name from the input, SIZE_MAX: all. Control characters are escaped as in errors, so
    the name cannot change how a terminal shows other text. */
 HR_API void hr_print_safe(FILE *out, const char *text, size_t max);
 
-/* Installs handlers that name the plug-in policy that crashes, and end the program with SIGXCPU if a plug-in does not
-   return from a function within `limit_s` seconds of CPU time. For programs, not for libraries; call it once. */
+/* Installs signal handlers. If a plug-in policy crashes, they print its name. If a plug-in does not return from a
+   function within `limit_s` seconds of CPU time, they end the program with SIGXCPU. For programs, not for libraries;
+   call this function once. */
 HR_API void hr_policy_guard_install(unsigned limit_s);
 
 /* A list of messages for the user, such as assumptions and unknown columns. A list with all members 0 is empty. */

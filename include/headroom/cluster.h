@@ -318,7 +318,8 @@ struct hr_pool_spec {
   struct hr_maintenance *maintenance; /* [n_maintenance]: planned work on nodes (same header), from malloc; or NULL */
   uint32_t n_maintenance;
   struct hr_power_spec *power; /* from malloc; NULL: unknown */
-  /* with an autoscaler: the least number of nodes, and its number for the expander `priority`; 0: none */
+  /* with an autoscaler: the minimum number of nodes, and the priority of the pool for the expander `priority`; 0:
+     none */
   uint32_t min_nodes;
   int64_t scale_priority;
 };
@@ -428,9 +429,10 @@ struct hr_scaling_table {
   uint32_t n_rows;
 };
 
-/* Returns the speed of a model on `gpus` GPUs, at least 1, in the unit of its rows: interpolated linearly between two
-   rows, and rounded to thousandths; below the first row proportional to it; above the last row equal to it. Without
-   rows, the result is `gpus`. `model` may be NULL, and `table` too. */
+/* Returns the speed of a model on `gpus` GPUs, at least 1, in the unit of its rows. Between two rows, the speed is
+   interpolated linearly and rounded to thousandths. Below the first row, it is proportional to the number of GPUs.
+   Above the last row, it is the speed of the last row. Without rows, the result is `gpus`. `model` and `table` may be
+   NULL. */
 HR_API uint32_t hr_scaling_speed(const struct hr_scaling_table *table, const char *model, uint32_t gpus);
 /* Frees the table with its rows and strings, which are from malloc. NULL is accepted. */
 HR_API void hr_scaling_destroy(struct hr_scaling_table *table);

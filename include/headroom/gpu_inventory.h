@@ -60,7 +60,8 @@ struct hr_request {
      NULL and `mig_need` is 0. */
   const uint16_t *mig_profiles;
   uint32_t mig_need;
-  /* the job names a MIG profile but may also run elsewhere (mig_fallback): pools with suitable profiles come first */
+  /* the job names a MIG profile but may also run on GPUs without MIG (mig_fallback): pools with suitable profiles are
+     tried first */
   bool prefers_mig;
 };
 

@@ -134,25 +134,26 @@ struct hr_market_spec {
   int64_t on_demand_uusd_h;
   /* begin and end of a reservation, or the delivery of owned nodes; 0 and HR_NEVER_US if not limited */
   int64_t from_us, to_us;
-  /* Of a reservation with an end: how long before the end its nodes are stopped, and how long before that they get
+  /* Of a reservation with an end: how long before the end its nodes are stopped, and how long before this stop they get
      notice. */
   int64_t stop_before_us, stop_notice_us;
   struct hr_billing billing;
   struct hr_duration boot; /* time from the request for a node until jobs may start on the node */
-  /* Queued provisioning: the time from a request until the provider gives its nodes, which then boot and are billed;
-     {0} if nodes are given at once. `max_run_us`: how long after that they are stopped; 0 if never. */
+  /* Queued provisioning: the time from a request until the provider delivers the nodes, which then boot and are billed;
+     {0} if nodes are delivered at once. `max_run_us`: the nodes are stopped this long after their delivery; 0: they are
+     not stopped. */
   struct hr_duration queue;
   int64_t max_run_us;
   struct hr_spot_spec spot;
 };
 
-/* Whether nodes that do not come and go with demand are there for a limited time only. */
+/* Whether the nodes of an owned or reserved pool exist for a limited time only. */
 static inline bool hr_market_is_bounded(const struct hr_market_spec *market) {
   if (market->market != HR_MARKET_RESERVED && market->market != HR_MARKET_OWNED) return false;
   return market->from_us > 0 || (market->to_us > 0 && market->to_us != HR_NEVER_US);
 }
 
-/* Whether requests for nodes wait until the provider gives their nodes. */
+/* Whether a request for nodes waits until the provider delivers the nodes. */
 static inline bool hr_market_is_queued(const struct hr_market_spec *market) {
   return market->queue.kind != HR_DURATION_FIXED || market->queue.a > 0;
 }

@@ -92,8 +92,8 @@ struct hr_view;
    does not wait. Only observers may call this, and only in on_instant, that is after a pass. The call does not affect
    the run. */
 HR_API void hr_view_wait_reason(const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
-/* Writes the reason in the words of the scheduler that the policy models; "" if it models none. The same rules apply.
- */
+/* Writes the reason in the words of the scheduler that the policy models; "" if it models none. Only observers may call
+   this, and only in on_instant. */
 enum { HR_WAIT_DESCRIPTION_BYTES = 400 };
 HR_API void hr_view_wait_description(const struct hr_view *view, hr_job job, char text[HR_WAIT_DESCRIPTION_BYTES]);
 /* Returns the abilities that the policy declared: HR_POLICY_PREEMPTS and others. Only observers may call this. */
@@ -101,8 +101,8 @@ HR_API uint32_t hr_view_abilities(const struct hr_view *view);
 
 /* For use in the `explain` functions of policies, if it is known that the job has no placement now. Sets the reason in
    `*wait`: HR_WAIT_REASON_BOOTING if nodes that would suffice are booting, HR_WAIT_REASON_PROVIDER if the provider has
-   not given them yet; otherwise HR_WAIT_REASON_CAPACITY if no acceptable pool has enough free GPUs; otherwise
-   HR_WAIT_REASON_FRAGMENTS. The function does not check whether the job fits on the nodes. */
+   not delivered these nodes yet; otherwise HR_WAIT_REASON_CAPACITY if no acceptable pool has enough free GPUs;
+   otherwise HR_WAIT_REASON_FRAGMENTS. The function does not check whether the job fits on the nodes. */
 HR_API void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
 
 /* The version of this interface. Headroom refuses policies that were compiled for another version. */
@@ -216,8 +216,9 @@ struct hr_event {
   enum hr_event_kind kind;
   enum hr_reason reason; /* reason of a move, an interruption or the loss of a node */
   hr_job job;            /* HR_NONE for events of nodes and pools */
-  /* set for START, END, INTERRUPT, PREEMPT, SAVED and RESIZE (the placement before); otherwise NULL. Observers learn of
-     a resize by two events of one instant, PREEMPT and START, both with the reason HR_REASON_RESIZED */
+  /* set for START, END, INTERRUPT, PREEMPT, SAVED and RESIZE; otherwise NULL. For RESIZE it is the placement before the
+     resize. Observers learn of a resize by two events of one instant, PREEMPT and START, both with the reason
+     HR_REASON_RESIZED */
   const struct hr_placement *placement;
   hr_pool pool; /* set for OFFER and for events of nodes; otherwise HR_NONE */
   hr_node node; /* set for events of nodes; otherwise HR_NONE */
@@ -369,7 +370,8 @@ HR_API struct hr_job_accounting hr_view_accounting(const struct hr_view *view, h
 /* Returns the energy of a job in all past attempts. Must not be called if `energy` is NULL. */
 HR_API struct hr_energy hr_view_energy(const struct hr_view *view, hr_job job);
 
-/* Returns whether a node of an owned or reserved pool is out of order, whether this is detected or not. */
+/* Returns whether a node of an owned or reserved pool has failed and is not repaired. Failures that are not detected
+   yet are included. */
 HR_API bool hr_view_node_failed(const struct hr_view *view, hr_node node);
 
 /* Data with a location. hr_view_data_set returns the data set that a job of the input reads; HR_NONE: none.
@@ -382,7 +384,8 @@ HR_API bool hr_view_has_data(const struct hr_view *view, uint32_t set, uint32_t 
 HR_API uint64_t hr_view_data_changes(const struct hr_view *view);
 
 /* The present power of all pools, in nanowatts, without and with the facility; and the carbon that the pools with known
-   carbon intensity emit, in milligrams per hour. Only the carbon is that of the power from the grid. */
+   carbon intensity emit, in milligrams per hour. Batteries affect only the carbon: it is that of the power from the
+   grid. */
 struct hr_power_now {
   int64_t it_nw, site_nw, carbon_mg_h;
 };
@@ -445,10 +448,10 @@ HR_API enum hr_status hr_moves_requeue(struct hr_moves *moves, hr_job job, enum 
 HR_API enum hr_status hr_moves_notice(struct hr_moves *moves, hr_job job, int64_t at_us, bool keeps);
 /* Changes the GPUs of a running job to `placement`, which replaces its present one and may overlap it. hr_moves_start
    and hr_moves_resize accept all sizes of the job (hr_cluster_sizes) if the policy has the ability HR_POLICY_RESIZES;
-   sizes other than the requested one need a placement with slices. All work of the job is kept. After the resize it
-   needs the restart time of its class before it works again. The speed of the job is proportional to its GPUs, or
-   follows from the table of scaling. A job that was started or resized in this pass begins at
-   once with the last of its placements. The slices must not be those that hr_view_placement returned. */
+   sizes other than the requested one need a placement with slices. All work of the job is kept. After the resize, the
+   job needs the restart time of its class before it works again. The speed of the job is proportional to its GPUs, or
+   follows from the table of scaling. A job that was started or resized in this pass begins at once with the last of its
+   placements. The slices must not be those that hr_view_placement returned. */
 HR_API enum hr_status hr_moves_resize(struct hr_moves *moves, hr_job job, const struct hr_placement *placement);
 /* Requests `nodes` additional nodes of an elastic pool, at most hr_cluster_offer. Nodes of pools without a boot time
    are up immediately. */

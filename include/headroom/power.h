@@ -54,7 +54,7 @@ struct hr_power_cap {
 struct hr_power_sleep {
   int64_t idle_us;           /* how long a node is idle before it is suspended; 0: nodes do not sleep */
   int64_t suspend_us;        /* duration of the suspension, during which the node cannot be woken */
-  double suspend_w, sleep_w; /* of a node that is suspended, and of one that sleeps */
+  double suspend_w, sleep_w; /* power of a node while it is being suspended, and while it sleeps */
   struct hr_duration boot;   /* from the request for a node until jobs may start on it */
   uint32_t min_awake;        /* a node is suspended only if more than this number of nodes are awake */
 };
@@ -81,11 +81,13 @@ struct hr_power_battery {
 /* The power of a pool. */
 struct hr_power_spec {
   enum hr_power_model model;
-  double gpu_idle_w, gpu_max_w;   /* of each GPU */
-  double host_idle_w, host_max_w; /* of the rest of a node; linear in the utilization with a table, else as the GPUs */
-  double asymptote;               /* a of HR_POWER_ASYMPTOTIC */
-  double utilization;             /* of GPUs in use by jobs without `gpu_power_fraction` */
-  struct hr_power_point *table;   /* HR_POWER_TABLE; at least two points */
+  double gpu_idle_w, gpu_max_w; /* of each GPU */
+  /* of the rest of a node. With HR_POWER_TABLE, it is linear in the utilization; otherwise, it has the curve of the
+     GPUs */
+  double host_idle_w, host_max_w;
+  double asymptote;             /* a of HR_POWER_ASYMPTOTIC */
+  double utilization;           /* of GPUs in use by jobs without `gpu_power_fraction` */
+  struct hr_power_point *table; /* HR_POWER_TABLE; at least two points */
   uint32_t n_table;
   double down_w, boot_w; /* of a node that is off or in repair, and of a node that boots */
   double other_w;        /* constant: switches, pumps */
@@ -98,8 +100,8 @@ struct hr_power_spec {
   uint32_t n_caps;
   struct hr_power_sleep sleep;
   struct hr_power_heat heat;
-  double budget_w;  /* of the cluster, without the facility: for all pools together in which it is set; 0: none */
-  bool budget_caps; /* GPUs become slower when the budget binds; otherwise jobs wait */
+  double budget_w;  /* of all pools of the cluster that have this budget, together and without the facility; 0: none */
+  bool budget_caps; /* if the budget does not suffice, GPUs become slower; otherwise jobs wait */
   struct hr_power_battery battery;
 };
 

@@ -175,7 +175,7 @@ struct hr_cost_row {
 /* What the GPUs of the replicas of an inference service cost, by market. The amounts are parts of the total. */
 struct hr_service_cost_lines {
   int64_t uusd[HR_N_MARKETS];
-  bool is_partial; /* it also used GPUs without a price */
+  bool is_partial; /* the service also used GPUs without a price */
 };
 
 /* The costs of a run. Amounts are micro-dollars. Amounts that cannot be computed are HR_UNKNOWN_UUSD. */
@@ -459,8 +459,9 @@ struct hr_elastic_metrics {
 struct hr_outage_line {
   char *name; /* of the class, of the group, or of both */
   uint64_t failures, jobs_stopped;
-  double lost_gpu_hours;  /* work that the stopped jobs lost */
-  double down_node_hours; /* outages x their nodes; a node that is down for two reasons counts for both */
+  double lost_gpu_hours; /* work that the stopped jobs lost */
+  /* sum over outages of duration x nodes; a node that is down for two reasons counts for both */
+  double down_node_hours;
 };
 
 /* Failures of nodes (headroom/unstable/faults.h). */
@@ -468,7 +469,8 @@ struct hr_fault_metrics {
   bool known; /* false: no pool has failures; the other members are then 0 */
   uint64_t failures, jobs_stopped;
   double availability; /* of the nodes of owned and reserved pools; -1: there are none */
-  /* 0: unknown. Mean node time between failures; mean time of jobs between interruptions, with a 95 % interval */
+  /* mean node time between failures; mean job time between interruptions, with its 95 % confidence interval. 0:
+     unknown */
   double mtbf_s, mtti_s, mtti_low_s, mtti_high_s;
   /* useful GPU time / (GPU time held + requested GPUs x waits after interruptions); -1: unknown */
   double ettr;
@@ -498,11 +500,11 @@ struct hr_maintenance_metrics {
 struct hr_scaling_metrics {
   bool known;              /* false: no cluster has an autoscaler; the other members are then 0 */
   uint64_t added, removed; /* nodes */
-  uint64_t failures;       /* scale-ups: the provider had too few nodes, or nodes did not boot in time */
-  uint64_t booted;         /* nodes */
-  double provision_s;      /* mean time from a request until the node is up; 0 if no node has booted */
-  double gpu_hours;        /* from the request for a node until it is gone */
-  double empty_gpu_hours;  /* in which nodes were up without a job */
+  uint64_t failures;  /* scale-ups that failed because the provider had too few nodes, or nodes did not boot in time */
+  uint64_t booted;    /* nodes */
+  double provision_s; /* mean time from a request until the node is up; 0 if no node has booted */
+  double gpu_hours;   /* from the request for a node until it is gone */
+  double empty_gpu_hours; /* in which nodes were up without a job */
 };
 
 /* The energy of a pool or a tenant. */
@@ -554,7 +556,7 @@ struct hr_carbon_metrics {
   bool any_energy;                                      /* the energy is not 0, so the mean price is known */
   struct hr_carbon_line all, jobs;
   double g_per_kwh, usd_per_kwh;    /* means over the energy; 0: unknown */
-  double of_no_wait;                /* carbon of completed jobs / their carbon if none had waited; 0: unknown */
+  double of_no_wait;                /* carbon of completed jobs / carbon of the same jobs without waits; 0: unknown */
   struct hr_carbon_line *by_pool;   /* in the order of the cluster */
   struct hr_carbon_line *by_tenant; /* in the order of the trace; empty in streamed runs */
   size_t n_pools, n_tenants;
@@ -703,8 +705,8 @@ HR_API enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr
                                    const struct hr_result *result, const struct hr_usage *usage,
                                    const struct hr_cost_basis *basis, struct hr_summary **summary,
                                    struct hr_error *error);
-/* Does the same, but leaves the metrics of fairness 0. They take half of the time of a summary; many runs in a row,
-   such as those of a plan, do not need them. */
+/* Computes the same summary as hr_summarize, except that the fairness metrics are 0. Their computation takes half of
+   the time of a summary, and they are not needed if there are many runs, such as those of a plan. */
 HR_API enum hr_status hr_summarize_without_fairness(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                                     const struct hr_result *result, const struct hr_usage *usage,
                                                     const struct hr_cost_basis *basis, struct hr_summary **summary,
@@ -717,8 +719,8 @@ HR_API void hr_summary_destroy(struct hr_summary *summary);
 HR_API enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_spec *costs,
                                    const struct hr_quota_spec *quotas, const struct hr_result *result,
                                    struct hr_notes *notes, struct hr_error *error);
-/* Adds only those of these notes that are known before a run: a budget or a quota is for a tenant that the trace does
-   not have. */
+/* Adds the note of hr_run_notes that is known before a run: a budget or a quota is for a tenant that the trace does not
+   have. */
 HR_API enum hr_status hr_tenant_notes(const struct hr_trace *trace, const struct hr_cost_spec *costs,
                                       const struct hr_quota_spec *quotas, struct hr_notes *notes,
                                       struct hr_error *error);

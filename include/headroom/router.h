@@ -6,8 +6,8 @@
  * The interface of a job router in a shared object. The router sends each job that is submitted to one of several
  * clusters. With `router.reroute_s` of the scenario, it is asked again for jobs that wait.
  *
- * A router is called for one job at a time, in the order of events. It must decide only by what it is given and by its
- * own state, so that equal runs have equal results.
+ * A router is called for one job at a time, in the order of events. Its decisions must depend only on its arguments and
+ * on its own state, so that equal runs have equal results.
  */
 
 #include "headroom/policy.h"
@@ -40,7 +40,7 @@ struct hr_router_job {
   int64_t now_us;   /* time of the run */
   int64_t run_us;   /* expected run time: its estimate, otherwise its limit, otherwise its run time */
   int64_t slack_us; /* from now to its deadline; HR_NEVER_US: it has none */
-  uint32_t home;    /* index of the cluster in which it is at home */
+  uint32_t home;    /* index of its home cluster, see docs/glossary.md */
   uint32_t present; /* index of the cluster in which it waits now; HR_NONE: it was just submitted */
 };
 

@@ -69,8 +69,8 @@ struct hr_run_config {
   /* several clusters (headroom/unstable/clusters.h) with their own quotas and systems; `policy` and `params` are those
      of clusters without their own, and `cluster` has the pools of all of them. NULL: one cluster */
   const struct hr_clusters *clusters;
-  const struct hr_data_spec
-      *data; /* data with a location (headroom/unstable/data.h); NULL: it is free and everywhere */
+  /* data with a location (headroom/unstable/data.h); NULL: data is free and available in all locations */
+  const struct hr_data_spec *data;
 };
 
 /* GPU time by use, in milli-GPU x microseconds. `kept`: for work that was not lost. `lost`: for work that had to be
@@ -167,8 +167,9 @@ struct hr_result {
   /* the engine ended the run although jobs were left, because the run made no progress for at least a year, or because
      jobs only preempted each other (n_futile): no job was submitted, no job ended, and no work was saved */
   bool stalled;
-  /* 0, or the number of preemptions since the last such progress, if jobs only preempted each other until the end: at
-     least for a day longer than the longest job runs, and more than ten times for each job that is left */
+  /* if jobs only preempted each other until the end: the number of preemptions since the last progress; otherwise 0.
+     This is assumed if there was no progress for a day longer than the longest job runs, and more than ten preemptions
+     for each job that is left */
   uint64_t n_futile;
   uint64_t digest; /* hash of the event log: time, kind, job and placement of each event, in order */
   /* by job: time of completion; HR_NEVER_US: not completed. NULL if it can be computed from the start and the work */
@@ -200,8 +201,9 @@ HR_API enum hr_status hr_sim_check(const struct hr_run_config *config, struct hr
 /* Frees a result. NULL is accepted. */
 HR_API void hr_result_destroy(struct hr_result *result);
 
-/* Returns what a job has used. `account` must not be NULL: jobs could be interrupted. If a job ran once and worked all
-   the time, its milli_us is 0: the GPU time is kept_us x the GPUs of the job. Otherwise milli_us is set. */
+/* Returns what a job has used. The column `account` of the result must not be NULL; it is NULL if no job could be
+   interrupted. If a job ran once and worked all the time, its milli_us is 0, because its GPU time is kept_us x the GPUs
+   of the job. Otherwise milli_us is set. */
 HR_API struct hr_job_accounting hr_result_accounting(const struct hr_result *result, hr_job job);
 /* Returns the energy of a job in all attempts. `energy` must not be NULL. */
 HR_API struct hr_energy hr_result_energy(const struct hr_result *result, hr_job job);
@@ -266,8 +268,8 @@ struct hr_ledger;
    cost of each job. Returns NULL if memory is exhausted. */
 HR_API struct hr_ledger *hr_ledger_create(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                           bool by_job);
-/* Charges replicas of inference services to separate accounts. `fleet`, which must outlive the run, has the services of
-   the run; NULL: none. Call it before the run. */
+/* Makes the ledger charge the replicas of inference services to separate accounts. `fleet`, which must outlive the run,
+   has the services of the run; NULL: none. Call it before the run. */
 HR_API void hr_ledger_set_fleet(struct hr_ledger *ledger, const struct hr_fleet *fleet);
 /* Frees a ledger. NULL is accepted. */
 HR_API void hr_ledger_destroy(struct hr_ledger *ledger);
