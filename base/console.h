@@ -42,11 +42,11 @@ static inline size_t hr__width_of(const char *text, size_t bytes) {
   return width;
 }
 
-/* Returns a copy of a text from the input that is safe to print: the copy is valid UTF-8, and control characters,
-   also those of bidirectional text, are replaced by '?'. A text of more than `width` columns is cut to `width` columns.
-   The removed part is replaced by
-   "...". It is the end of the text, or the beginning if `keep_end` is set. `width` must be at least 3. The caller frees
-   the copy. If memory is exhausted, the function returns NULL and sets console->out_of_memory. */
+/* Returns a copy of a text from the input that is safe to print: the copy is valid UTF-8, and control characters, also
+   those of bidirectional text, are replaced by '?'. A text of more than `width` columns is cut to `width` columns, and
+   the removed part is replaced by "...". It is the end of the text, or the beginning if `keep_end` is set. `width` must
+   be at least 3. The caller frees the copy. If memory is exhausted, the function returns NULL and sets
+   console->out_of_memory. */
 char *hr__fitted(struct hr__console *console, const char *text, size_t width, bool keep_end);
 /* Returns a copy as hr__fitted does, but of the whole text. */
 static inline char *hr__presentable(struct hr__console *console, const char *text) {

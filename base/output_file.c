@@ -21,11 +21,10 @@
 /* ---- Unfinished files ---- */
 
 /*
- * The lists of this file are the only global state of the library. A signal handler has no other way to find unfinished
- * files. The list is an array of pointers. Each entry is added or removed by one atomic operation, so
- * threads and the signal handler need no lock. Either a thread or the signal handler removes a path from the list,
- * never both. A thread that removes a path then frees it. The signal handler only deletes the file, so its path is
- * never freed.
+ * The lists of this file are global, because a signal handler has no other way to find unfinished files. The list of
+ * unfinished files is an array of pointers. Each entry is added or removed by one atomic operation, so threads and the
+ * signal handler need no lock. Either a thread or the signal handler removes a path from the list, never both. A thread
+ * that removes a path then frees it. The signal handler only deletes the file, so its path is never freed.
  */
 
 enum { MAX_FILES = 64, LINK_BYTES = 32, MAX_NAMES = 1000 };
@@ -224,7 +223,7 @@ static const char *split(char *path, struct stat *folder) {
   const char *name = slash ? slash + 1 : path;
   if (!slash) return stat(".", folder) == 0 ? name : NULL;
   char first = *name;
-  slash[1] = '\0'; /* the name is moved aside for the call only */
+  slash[1] = '\0'; /* removes the name from the path, for the call of stat only */
   bool found = stat(path, folder) == 0;
   slash[1] = first;
   return found ? name : NULL;
@@ -325,7 +324,8 @@ enum hr_status hr__output_open(struct hr__output_file *file, const char *path, s
   if (descriptor < 0 && !is_special(path)) return open_new(file, path, error);
   file->path = strdup(path);
   if (!file->path) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
-  int copy = descriptor < 0 ? -1 : dup(descriptor); /* shares its position, so that all output is in order */
+  /* the copy shares the file position, so that all output is in order */
+  int copy = descriptor < 0 ? -1 : dup(descriptor);
   file->stream = descriptor < 0 ? fopen(path, "w") : copy < 0 ? NULL : fdopen(copy, "w");
   if (file->stream) return HR_OK;
   int number = errno;
@@ -383,9 +383,10 @@ static enum hr_status close_file(struct hr__output_file *file, bool failed, int 
 /* ---- Files that appear together ---- */
 
 /*
- * Complete files that are held back are a list, the oldest first. A file without a name stays open, so that it vanishes
- * if the process ends; a file with a temporary name is also in the list of unfinished files. The list is global because
- * the files of a verb are written by functions that do not know of each other, and some by several threads.
+ * The complete files that wait for their names (hr_outputs_hold) are in a list, the oldest first. A file without a name
+ * stays open, so that it vanishes if the process ends; a file with a temporary name is also in the list of unfinished
+ * files. This list is global, too, because the files of a command are written by independent functions, and some of
+ * them by several threads.
  */
 struct held_file {
   struct hr__output_file file;
@@ -412,7 +413,7 @@ static enum hr_status hold(struct hr__output_file *file, struct hr_error *error)
   return HR_OK;
 }
 
-/* Removes all files from the list and returns them. Later files are not held back. */
+/* Removes all files from the list and returns them. Later files get their names at once. */
 static struct held_file *take_held(void) {
   atomic_store(&holds, false);
   pthread_mutex_lock(&held_lock);
@@ -436,7 +437,7 @@ void hr_outputs_discard(void) {
   free_held(take_held());
 }
 
-/* Gives a file without a name a temporary one, so that a rename is all that is left to do. */
+/* Links a file without a name to a temporary name, so that only the rename remains to be done. */
 static enum hr_status prepare(struct hr__output_file *file, struct hr_error *error) {
   errno = file->begun == count_discards() ? 0 : ECANCELED;
   bool failed = errno != 0;

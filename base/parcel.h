@@ -57,8 +57,8 @@ static inline void hr__parcel_bytes(struct hr__parcel *parcel, void *at, size_t 
   parcel->used += count;
 }
 
-/* Copies an array of `*count` elements of `bytes` bytes. Reading allocates the array, unless it is empty. If this
- *fails, count becomes 0. Returns the array; NULL if it is empty. */
+/* Copies an array of `*count` elements of `bytes` bytes. Reading allocates the array, unless it is empty. On failure,
+   `*count` becomes 0. Returns the array; NULL if it is empty. */
 static inline void *hr__parcel_array(struct hr__parcel *parcel, void *array, size_t *count, size_t bytes) {
   if (*count == 0) return NULL;
   if (parcel->reading) {

@@ -2,11 +2,11 @@
 /*
  * Names the plug-in policy that crashes, or that does not return from a function.
  *
- * Each run of a plug-in has a slot of a fixed table, in which it notes the function that it calls: a plain store before
- * and one after the call. The handler of fatal signals and that of the clock read the table. The clock is the CPU time
- * of the process: it ticks once a second, and a call that spans more ticks than the limit, for each running call, is
- * too long. Signal handlers have no other way to find the calls, so the table is global, like the files of
- * output_file.c.
+ * Each run of a plug-in has a slot of a fixed table. The name of the called function is stored in the slot before each
+ * call and removed after it. The handler of fatal signals and the handler of clock ticks read the table. A tick is a
+ * signal that the process receives after each second of its CPU time. All running calls share this CPU time, so a call
+ * is too long if it lasts for more ticks than the limit x the number of running calls. Signal handlers have no other
+ * way to find the calls, so the table is global, like the lists of output_file.c.
  */
 
 #include "base/policy_guard.h"
@@ -25,7 +25,7 @@ enum { SLOTS = 256, PLUG_INS = 64, STACK_BYTES = 65536 };
 static struct hr__policy_call calls[SLOTS];
 static struct {
   unsigned count, ticks;
-} seen[SLOTS]; /* of the clock: the call at the last tick, and the ticks since it began */
+} seen[SLOTS]; /* data of the tick handler: number of the call at the last tick, and ticks since this call began */
 static _Atomic(const char *) plug_ins[PLUG_INS];
 static atomic_uint n_plug_ins;
 static unsigned limit_s; /* 0: guards are not installed */
@@ -73,8 +73,8 @@ static void put_call(const struct hr__policy_call *call, const char *before, con
   put(after);
 }
 
-/* A fatal signal: the action is the default again, so the program ends with the signal. If several threads run
-   plug-ins, all are named. */
+/* Handles a fatal signal. The system has already restored the default action of the signal, so raising the signal again
+   ends the program. If several threads run plug-ins, all of these are named. */
 static void on_crash(int number) {
   for (unsigned i = 0; i < SLOTS; i++)
     if (atomic_load(&calls[i].policy) && atomic_load(&calls[i].function))

@@ -12,7 +12,7 @@
 /* What a thread does at present. */
 struct hr__policy_call {
   _Atomic(const char *) policy;   /* name of the policy; NULL: the slot is free */
-  _Atomic(const char *) function; /* that runs at present; NULL: none */
+  _Atomic(const char *) function; /* name of the function that runs at present; NULL: none */
   atomic_uint count;              /* number of calls */
 };
 

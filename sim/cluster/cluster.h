@@ -55,7 +55,8 @@ struct hr__speed_table {
   /* power limits of GPUs (headroom/power.h): the trace and the classes that determine the power of a job, and by pool
      the power; NULL: no pool has a limit */
   const struct hr_power_spec **limited;
-  uint32_t level; /* of the power limits; above 0: the power budget of the cluster binds (sim/power/power.h) */
+  /* level of the power limits (sim/power/power.h); above 0: the power budget of the cluster sets lower limits */
+  uint32_t level;
   const struct hr_trace *trace;
   const struct hr_class_spec *classes;
 };
@@ -94,8 +95,8 @@ static inline uint32_t hr__speed_ppm(const struct hr__speed_table *speeds, hr_jo
   return speeds->limited ? hr__speed_limited_ppm(speeds, job, pool, ppm) : ppm;
 }
 
-/* The speed of a job: ppm of the reference speed, times num / den for an elastic job that has not the number of GPUs
-   that it requests. */
+/* The speed of a job: ppm of the reference speed, times num / den for an elastic job with another number of GPUs than
+   it requests. */
 struct hr__rate {
   uint32_t ppm, num, den;
 };
@@ -192,7 +193,8 @@ struct hr__accepts {
      [2][by_class.count][by_region.count][by_gpu.count][by_speed.count][by_part.count][by_memory.count]; the second half
      is for jobs that must not use spot capacity */
   uint32_t *class_of;
-  uint32_t plain[2]; /* the classes of jobs without GPUs and with GPUs if the trace has no columns that matter here */
+  /* the classes of jobs without GPUs and with GPUs, if the trace has no column that affects accept classes */
+  uint32_t plain[2];
 };
 
 /* Initializes the accept classes, with memory from the arena. `job_classes` may be NULL. `trace`, `job_classes` and
@@ -219,13 +221,13 @@ enum { HR__NODE_STATES = HR_NODE_CLOSING + 1 };
 
 /* The state of a node, in clusters in which nodes come and go (are requested, boot, and go down again). */
 struct hr__node {
-  int64_t since_us;  /* when the node was requested; with queued provisioning when the provider gives it */
+  int64_t since_us;  /* when the node was requested; with queued provisioning, when the provider delivers the node */
   int64_t queued_us; /* how long the provider let the request wait before that */
   int64_t down_us;   /* when the node will go down; HR_NEVER_US if unknown */
   int64_t dies_us;   /* when the node will be reclaimed because of its age; HR_NEVER_US if never */
   uint32_t launches;
   uint8_t state;  /* enum hr_node_state */
-  bool is_queued; /* the node is booting for its cluster, but the provider has not given it yet */
+  bool is_queued; /* the cluster counts the node as booting, but the provider has not delivered it yet */
 };
 
 struct hr__pool {
@@ -242,7 +244,7 @@ struct hr__pool {
   double reclaims_per_h;          /* mean number of reclaims per hour of a node that is up */
   uint32_t n_in[HR__NODE_STATES]; /* for each state, how many nodes are in it */
   uint32_t obtainable;            /* nodes 0 .. obtainable - 1 are available or in use */
-  uint32_t n_queued;              /* how many of the booting nodes the provider has not given yet */
+  uint32_t n_queued;              /* how many of the booting nodes the provider has not delivered yet */
   uint32_t n_offered;             /* how many of the nodes 0 .. obtainable - 1 are off and so can be requested */
   struct hr__bitset_shape shape;
   uint64_t *off; /* the set of nodes that are off */
@@ -264,7 +266,8 @@ struct hr_cluster {
   struct hr_requests *requests;       /* NULL in counted allocation */
   uint32_t tiers_within;              /* a set of bits 1 << enum hr_tier: the tiers that jobs require */
   bool resizes;                       /* elastic jobs may have fewer or more GPUs than they request */
-  bool is_copy;                       /* follows other clusters; in counted allocation it has no valid free index */
+  /* this is a copy of the state of other clusters; in counted allocation it has no valid free index */
+  bool is_copy;
 };
 
 /* Returns how many whole GPUs of a node are free. */

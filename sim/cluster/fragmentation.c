@@ -28,9 +28,9 @@ static uint64_t mig_fragment(struct mig_fragments *fragments, hr_node node, cons
  * remainder. F is a sum over the GPUs of a node: the remainder of each GPU times the number of typical pods that cannot
  * use it. A pod cannot use a remainder in two cases:
  *  1. The pod requests more milli-GPUs of each GPU than the remainder, or it does not fit on the node for reasons other
- *     than GPUs. This depends on the remainder and on the free CPU of the node only.
- * 2. The remainder suffices for the pod, but the pod requests several GPUs, and too few GPUs of the node have a
- * sufficient remainder. This depends on how many GPUs of the node have one.
+ *     than GPUs. This depends only on the remainder and on the free CPU of the node.
+ *  2. The remainder suffices for the pod, but the pod requests several GPUs, and too few GPUs of the node have a
+ *     sufficient remainder. This depends on the number of GPUs of the node with a sufficient remainder.
  *
  * Of the free CPU of a node, only its level matters: how many of the distinct CPU requests of typical pods do not
  * exceed it. For each level a table states how many pods are in case 1 and in case 2. The table is computed when it is

@@ -2,10 +2,11 @@
 /*
  * Matches the names of GPU types that jobs request with the types of pools, and finds names that were misspelt.
  *
- * A name is compared by its key: letters and digits in lower case. Before, words that do not distinguish types are
- * removed: at the beginning the vendor, the product line and Slurm's resource name, at the end "-SHARED" (the GPU
- * operator adds it to the label nvidia.com/gpu.product of shared GPUs) and a count (":2"). A type that some pool has
- * exactly never selects other pools, so names that need no translation are not translated.
+ * Names are compared by their keys. A key consists of the letters and digits of the name in lower case, without words
+ * that do not distinguish types. At the beginning, these are the vendor, the product line and Slurm's resource name. At
+ * the end, these are "-SHARED", which the GPU operator adds to the label nvidia.com/gpu.product of shared GPUs, and a
+ * count (":2"). If some pool has exactly the requested type, only pools of this type are selected. So names that need
+ * no translation are not translated.
  */
 
 #include "base/text.h"
@@ -118,8 +119,8 @@ void hr__gpu_names_select(const struct hr_cluster_spec *cluster, const char *lis
 
 /* ---- Misspelt names --------------------------------------------------------------------------------------- */
 
-/* A misspelling keeps the letters of the model: "A100" and "H100" are one letter apart and different products. Digits
-   and the letters that resemble them are equal in comparisons ("A10O"). */
+/* A misspelt name is assumed to have the right letters of the model, because "A100" and "H100" differ by one letter but
+   are different products. Digits and the letters that resemble them are equal in comparisons ("A10O"). */
 
 static void fold_digits(char *key) {
   for (; *key; key++)

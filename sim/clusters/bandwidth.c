@@ -2,14 +2,16 @@
 /*
  * Max-min fair sharing of bandwidth.
  *
- * Progressive filling: the level of all paths rises together until a resource is full. The paths through it keep this
- * level, what they use is taken from their other resources, and the others rise on. So in each round, the resource that
- * is full at the lowest level decides the level of its paths.
+ * Progressive filling: the level of all paths is increased together until a resource is full. The level of the paths
+ * through this resource is then final, and their use is subtracted from the capacity of their other resources. The
+ * level of the remaining paths is increased further. So in each round, the resource that is full at the lowest level
+ * determines the level of its paths.
  *
- * The use of a path at a level is a sum over its classes: the caps of those below the level, and the level for the
- * others. As a function of the level it is concave. From a level at which the use is within the capacity, Newton's
- * method therefore rises to the solution without passing it; from a level above, the first step goes below it. The
- * search begins at the last solution, which is close to the next one.
+ * The use of a path at a level is a sum over its classes: the cap of each class with a cap below the level, and the
+ * level for each other class. As a function of the level, the use is concave. Therefore, if Newton's method starts at a
+ * level at which the use is within the capacity, it approaches the solution from below and never exceeds it. If it
+ * starts above the solution, its first step leads to a level below the solution. The search begins at the last
+ * solution, which is close to the next one.
  */
 
 #include "sim/clusters/bandwidth.h"
@@ -110,7 +112,7 @@ uint32_t hr__shares_find(const struct hr__bandwidth *shares, const struct hr__sh
 
 /* ---- Levels ----------------------------------------------------------------------------------------------- */
 
-/* What flows use at a level: the sum of the caps up to it, and the weight of those above. */
+/* The use of flows at a level: the sum of the caps up to the level, and the weight of the flows with higher caps. */
 struct level_use {
   hr__wide caps;
   uint64_t rising;
@@ -136,7 +138,7 @@ static bool crosses(const struct hr__share_path *path, uint32_t resource) {
   return false;
 }
 
-/* What the paths through a resource that are not set use at a level. */
+/* Returns the use, at a level, of those paths through a resource whose level is not set yet. */
 static struct level_use use_of(const struct hr__bandwidth *shares, uint32_t resource, hr__wide level) {
   struct level_use use = {0, 0};
   for (uint32_t i = 0; i < shares->n_paths; i++) {
@@ -178,7 +180,7 @@ static bool is_used(const struct hr__bandwidth *shares, uint32_t resource) {
   return false;
 }
 
-/* Fixes the level of the paths through a resource, and takes their use from the other resources. */
+/* Sets the level of the paths through a resource, and subtracts their use from the capacity of the other resources. */
 static void set_paths(struct hr__bandwidth *shares, uint32_t resource, hr__wide level) {
   for (uint32_t i = 0; i < shares->n_paths; i++) {
     struct hr__share_path *path = &shares->paths[i];
@@ -219,7 +221,8 @@ void hr__shares_solve(struct hr__bandwidth *shares) {
 
 /* ---- Sharing among given flows ------------------------------------------------------------------------- */
 
-/* Units of a weight of 1, and of the largest rate: so that sums do not overflow and weights are exact. */
+/* Units of a weight of 1, and of the largest rate. They are chosen such that sums do not overflow and weights are
+   exact. */
 #define WEIGHT_UNITS 0x1p20
 #define LARGEST_RATE 0x1p90
 

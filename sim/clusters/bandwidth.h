@@ -4,15 +4,16 @@
 
 /*
  * Max-min fair sharing of bandwidth. Flows cross resources: storage systems and links. A sharing is max-min fair if no
- * rate can grow without a smaller one (per weight) falling. Each flow has a cap, its own limit. Flows over the same
- * resources have the same path. All flows of a path that are not held back by their cap have the same rate per weight,
- * the level of the path. So the result of sharing is one number per path.
+ * rate can be increased without decreasing a smaller rate (per weight). Each flow has a cap, its own limit. Flows over
+ * the same resources have the same path. All flows of a path that are not limited by their cap have the same rate per
+ * weight: the level of the path. So the result of sharing is one number per path.
  *
  * Layout: flows with the same path and cap are one share class. The classes of a path are a treap ordered by cap. Each
  * node has the sums of its subtree, so the use of a path at any level takes O(log classes).
  *
- * Rates are integers in units of the caller; sums have 128 bits. The rates of a full resource add up to at most its
- * capacity, and less than one unit per weight is unused. The result depends only on the flows, not on their history.
+ * Rates are integers in units of the caller; sums have 128 bits. The sum of the rates of a full resource is at most its
+ * capacity, and less than one unit per weight of the capacity is unused. The result depends only on the flows, not on
+ * their history.
  *
  * Source: progressive filling, Bertsekas and Gallager, Data Networks, section 6.5; Keshav, max-min weighted fair share.
  * Level of a resource: Newton's method on the use as a function of the level, which is piecewise linear and concave.
@@ -58,8 +59,8 @@ void hr__shares_remove(struct hr__bandwidth *shares, uint32_t class_);
 void hr__shares_add(struct hr__bandwidth *shares, uint32_t class_, int64_t weight);
 /* Returns the class of a path with exactly this cap; HR_NONE: none. */
 uint32_t hr__shares_find(const struct hr__bandwidth *shares, const struct hr__share_path *path, hr__wide cap);
-/* Sets the level of all paths. Time: O(resources^2 x paths of a resource x log classes); the square is one if the paths
-   have no common resources. */
+/* Sets the level of all paths. Time: O(resources^2 x paths of a resource x log classes). If the paths have no common
+   resources, the factor resources^2 is only resources. */
 void hr__shares_solve(struct hr__bandwidth *shares);
 
 /* Returns the rate per weight of a flow with this cap. */

@@ -4,8 +4,8 @@
 
 /*
  * The rules of the Kubernetes cluster autoscaler, as pure functions: which node group grows, by how many nodes, and
- * which nodes go. Node groups and pods are dense indices; all arrays belong to the caller. Nothing is random: where the
- * original draws, all candidates are returned.
+ * which nodes are removed. Node groups and pods are dense indices; all arrays belong to the caller. The functions draw
+ * no random numbers: if the original chooses among candidates at random, all candidates are returned.
  *
  * Source: kubernetes/autoscaler, cluster-autoscaler/ (core, estimator, expander, processors/nodegroupset, simulator,
  * utils/backoff) at f7bb0c36.
@@ -13,20 +13,20 @@
 
 #include "sim/clusters/amounts.h"
 
-/* ---- Expanders (scale_up.c): which of the options is taken --------------------------------------------- */
+/* ---- Expanders (scale_up.c): which of the options is chosen -------------------------------------------- */
 
-/* Growing one node group. */
+/* An option: the growth of one node group. */
 struct hr__ca_option {
   int64_t nodes;                /* nodes to add */
-  int64_t n_pods;               /* pods that they take */
+  int64_t n_pods;               /* pods that fit on these nodes */
   struct hr__node_amounts node; /* capacity of one node */
   struct hr__node_amounts pods; /* requests of all these pods */
   double node_usd_h;            /* price of a node, $ an hour; NAN: unknown */
-  double pods_usd_h;            /* the same of the pods together */
+  double pods_usd_h;            /* price of the requests of all these pods, $ an hour */
   bool has_gpus;                /* the nodes have GPUs */
   bool is_new_group;            /* the group does not exist yet */
   bool has_priority;            /* a pattern of the priority expander matches the group */
-  int64_t priority;             /* the highest number with a pattern that matches */
+  int64_t priority;             /* the highest priority that has a matching pattern */
 };
 
 enum hr__ca_expander {
@@ -43,28 +43,30 @@ struct hr__ca_price_settings {
   double stabilization_usd_h; /* price of a pod of half a core and 500 MiB */
 };
 
-/* Writes the score of each option: the lowest is the best, NAN drops the option. `price` may be NULL for expanders
-   other than HR__CA_PRICE. */
+/* Writes the score of each option. The option with the lowest score is the best; NAN excludes the option. `price` may
+   be NULL for expanders other than HR__CA_PRICE. */
 void hr__ca_score_options(enum hr__ca_expander expander, const struct hr__ca_option *options, uint32_t n_options,
                           const struct hr__ca_price_settings *price, double *scores);
-/* Keeps the options with the lowest score, all ties, and not NAN. `kept` has indices of options. Returns their number.
+/* Removes from `kept` (indices of options) all options except those with the lowest score. Ties are kept, scores NAN
+ * are removed. Returns the number of kept options.
  */
 uint32_t hr__ca_keep_lowest(const double *scores, uint32_t *kept, uint32_t n_kept);
-/* Keeps the best options of an expander, as above. The priority expander keeps all if no pattern matches. */
+/* Removes from `kept` all options except the best ones by an expander, as hr__ca_keep_lowest does. The priority
+   expander keeps all options if no pattern matches. */
 uint32_t hr__ca_expand(enum hr__ca_expander expander, const struct hr__ca_option *options,
                        const struct hr__ca_price_settings *price, double *scores, uint32_t *kept, uint32_t n_kept);
 
-/* A filter of a chain. `keep` removes options from `kept` and returns their number. */
+/* A filter of a chain. `keep` removes options from `kept` and returns the number of remaining options. */
 struct hr__ca_filter {
   uint32_t (*keep)(const void *self, uint32_t *kept, uint32_t n_kept);
   const void *self;
 };
-/* Runs filters in turn, until one option is left. */
+/* Runs the filters one after the other, until one option is left. Returns the number of remaining options. */
 uint32_t hr__ca_chain(const struct hr__ca_filter *filters, uint32_t n_filters, uint32_t *kept, uint32_t n_kept);
 
-/* Cores of the node that the price expander prefers in a cluster of this size. */
+/* Returns the number of cores of the node that the price expander prefers in a cluster of this size. */
 int64_t hr__ca_preferred_cores(int64_t cluster_nodes);
-/* How far a node is from the preferred one; 1: equal. */
+/* Returns the ratio by which a node differs from the preferred one in cores; 1: equal. */
 double hr__ca_unfitness(int64_t preferred_cpu_m, int64_t node_cpu_m);
 
 /* ---- Limits of one scale-up (packing.c); 0: no limit, negative: nothing may be added --------------------- */
@@ -99,15 +101,15 @@ struct hr__ca_node {
   struct hr__node_amounts free;
   int64_t pods_left; /* pods that the node may still have */
   uint32_t zone;     /* below HR__CA_MAX_ZONES */
-  uint64_t ports;    /* used host ports, bit port - 1 */
+  uint64_t ports;    /* the set of used host ports: bit p - 1 is port p */
   uint32_t own;      /* pods of the owner that is placed at present */
-  bool has_pods;     /* has got a pod */
+  bool has_pods;     /* a pod was placed on the node */
 };
 
 struct hr__ca_packing {
   struct hr__ca_node fresh; /* an empty node of the group */
-  /* The nodes that are there, then new ones. There must be room for one new node per pod and one more, or for
-     n_present + max_new. */
+  /* The existing nodes, followed by the new ones. The array must have room for n_present nodes, and for one new node
+     per pod and one more, or for max_new new nodes. */
   struct hr__ca_node *nodes;
   uint32_t n_present, n_nodes;
   int64_t max_new; /* as the limits above */
@@ -118,8 +120,8 @@ struct hr__ca_packing {
 };
 
 /* Packs groups of pods, the largest first by share of CPU plus share of memory, on new nodes. Sets `placed` of each
-   group. Only pods that are spread over hosts may also go to nodes that are there, which then count as used, as in the
-   original. */
+   group. Only pods that are spread over hosts can also be placed on existing nodes. As in the original, these nodes
+   then count as used. */
 void hr__ca_pack(struct hr__ca_packing *packing, struct hr__ca_pods *groups, uint32_t n_groups);
 
 /* ---- A scale-up (scale_up.c) ----------------------------------------------------------------------------- */
@@ -167,7 +169,7 @@ struct hr__ca_scale_up {
   const struct hr__ca_quota *quotas;
   uint32_t n_quotas;
   int64_t max_nodes;         /* of the cluster; 0: no limit */
-  bool balances;             /* nodes are shared among similar groups */
+  bool balances;             /* new nodes are divided among similar groups */
   struct hr__ca_node *nodes; /* scratch: one per pending pod and one more */
   uint32_t *order;           /* [max(n_pods, n_groups)], scratch */
 };
@@ -193,7 +195,7 @@ struct hr__ca_backoff {
   int64_t length_us, until_us, last_us; /* last_us: last failure */
 };
 void hr__ca_fail(const struct hr__ca_backoff_spec *spec, struct hr__ca_backoff *self, int64_t now_us);
-/* Forgets a failure that is long past. */
+/* Resets the back-off if the last failure is longer ago than forget_us. */
 void hr__ca_forget(const struct hr__ca_backoff_spec *spec, struct hr__ca_backoff *self, int64_t now_us);
 static inline bool hr__ca_is_backed_off(const struct hr__ca_backoff *self, int64_t now_us) {
   return self->has_failed && self->until_us >= now_us;
@@ -202,10 +204,10 @@ static inline bool hr__ca_is_backed_off(const struct hr__ca_backoff *self, int64
 /* ---- Scale-down (scale_down.c) --------------------------------------------------------------------------- */
 
 struct hr__ca_use {
-  struct hr__node_amounts containers; /* and init containers that continue */
+  struct hr__node_amounts containers; /* requests of the containers, and of init containers that continue to run */
   struct hr__node_amounts init;       /* largest init container that ends */
   bool is_daemon, is_mirror;
-  bool is_overdue; /* is being deleted and should long have ended */
+  bool is_overdue; /* the pod is being deleted, and its grace period has been over for some time */
 };
 
 /* Devices that are claimed from a pool of a node. */
@@ -226,7 +228,7 @@ struct hr__ca_used_node {
 enum hr__ca_measure { HR__CA_BY_CPU, HR__CA_BY_MEMORY, HR__CA_BY_GPU, HR__CA_BY_DEVICES };
 
 struct hr__ca_utilization {
-  double share, cpu, memory; /* cpu and memory only if they were looked at */
+  double share, cpu, memory; /* `cpu` and `memory` are set only if they were examined */
   enum hr__ca_measure by;
   uint32_t pool; /* HR__CA_BY_DEVICES: the pool */
 };
@@ -248,7 +250,7 @@ enum hr__ca_reason {
   HR__CA_MIN_RESOURCES,
   HR__CA_N_REASONS
 };
-/* The words of Kubernetes. */
+/* The reasons in the words of Kubernetes. */
 extern const char *const hr__ca_reasons[HR__CA_N_REASONS];
 
 struct hr__ca_candidate {
@@ -257,21 +259,23 @@ struct hr__ca_candidate {
   bool keeps_unready; /* nodes that are not ready are never removed */
   double threshold;   /* of the utilization */
   /* of hr__ca_removable */
-  int64_t since_us;                     /* unneeded since */
-  int64_t unneeded_us, unready_us;      /* must be unneeded for longer */
-  int64_t group_size, group_min;        /* group_size: target size less deletions under way */
-  struct hr__node_amounts cluster_left; /* what may still go before a minimum of the cluster; INT64_MAX: no minimum */
-  int64_t cluster_nodes_left;           /* the same as a number of nodes */
+  int64_t since_us;                /* unneeded since */
+  int64_t unneeded_us, unready_us; /* must be unneeded for longer */
+  int64_t group_size, group_min;   /* group_size: target size less deletions under way */
+  /* amounts that can still be removed until a minimum of the cluster is reached; INT64_MAX: no minimum */
+  struct hr__node_amounts cluster_left;
+  int64_t cluster_nodes_left; /* number of nodes that can still be removed until this minimum is reached */
 };
 
-/* Returns why a node may not be looked at for removal. */
+/* Returns why a node is not considered for removal. */
 enum hr__ca_reason hr__ca_eligible(const struct hr__ca_candidate *candidate, const struct hr__ca_used_node *node);
-/* Returns why an unneeded node may not go now. */
+/* Returns why an unneeded node must not be removed now. */
 enum hr__ca_reason hr__ca_removable(const struct hr__ca_candidate *candidate, const struct hr__node_amounts *node,
                                     int64_t now_us);
-/* Notes which nodes are unneeded in this loop. `since_us` is -1 for a node that is needed. */
+/* Records which nodes are unneeded in this loop. `since_us` is -1 for a node that is needed. */
 void hr__ca_note_unneeded(int64_t *since_us, const bool *is_unneeded, uint32_t n_nodes, int64_t now_us);
-/* How many of `wanted` nodes may go from a group; `left`: target size less deletions under way and nodes taken. */
+/* Returns how many of `wanted` nodes of a group may be removed. `left`: target size minus the nodes that are being
+   deleted or were chosen for removal. */
 static inline int64_t hr__ca_above_minimum(int64_t wanted, int64_t left, int64_t minimum) {
   const int64_t room = hr__ca_room(left, minimum);
   return wanted < room ? wanted : room;
@@ -279,8 +283,8 @@ static inline int64_t hr__ca_above_minimum(int64_t wanted, int64_t left, int64_t
 
 /* Nodes of a group that may be deleted. */
 struct hr__ca_deletion {
-  bool is_atomic;                 /* goes as a whole */
-  int64_t target, registered;     /* size of the group, and nodes of it that are there; atomic groups only */
+  bool is_atomic;                 /* the group is removed as a whole or not at all */
+  int64_t target, registered;     /* size of the group, and number of its existing nodes; atomic groups only */
   int64_t empty, drain;           /* candidates */
   int64_t take_empty, take_drain; /* results */
 };
@@ -296,7 +300,8 @@ struct hr__ca_deletions {
   uint32_t n_empty, n_drain;
 };
 
-/* Takes nodes within the budget. Atomic groups are first, and the first of them may exceed it. */
+/* Chooses nodes for removal within the budget: sets take_empty and take_drain. Atomic groups are first, and the first
+   of them may exceed the budget. */
 void hr__ca_take(struct hr__ca_deletions *self, struct hr__ca_budget budget);
 
 #endif

@@ -3,10 +3,12 @@
  * Speeds of jobs that read data, and hits of caches.
  *
  * LRU: each epoch reads every item once, in a new random order. An item is hit if fewer than c different items were
- * read since its last use. If it was at place u of one epoch and is at place v of the next (shares of the epoch,
- * uniform), a share (1 - u) + u v of the items was read in between, so with x = c / d the hits are P(u (1 - v) > 1 - x)
- * = x + (1 - x) ln(1 - x). With few items the same count is exact: of the j - 1 items read before it in the new epoch,
- * those that were after it in the old one are counted already, and the others are hypergeometric.
+ * read since its last use. Let u be the place of an item in one epoch and v its place in the next one, as uniform
+ * shares of the epoch. Then a share (1 - u) + u v of the items was read in between. So with x = c / d, where d is the
+ * number of items, the share of hits is P(u (1 - v) > 1 - x) = x + (1 - x) ln(1 - x). With few items, the number of
+ * different items in between is computed exactly. Consider the j - 1 items that were read before the item in the new
+ * epoch. Those of them that were after it in the old epoch are counted already; the number of the others is
+ * hypergeometric.
  */
 
 #include "sim/clusters/data_loading.h"
@@ -57,7 +59,8 @@ static double log_choose(int64_t n, int64_t k) {
   return lgamma((double)n + 1) - lgamma((double)k + 1) - lgamma((double)(n - k) + 1);
 }
 
-/* P(at most `most` of `drawn` items, drawn from n, are among `marked` ones). */
+/* Returns the probability that at most `most` of `drawn` items are marked, if `marked` of the n items are marked and
+   `drawn` items are drawn without replacement. */
 static double at_most(int64_t n, int64_t marked, int64_t drawn, int64_t most) {
   double sum = 0;
   const int64_t first = drawn + marked > n ? drawn + marked - n : 0;
@@ -68,7 +71,7 @@ static double at_most(int64_t n, int64_t marked, int64_t drawn, int64_t most) {
   return sum;
 }
 
-/* Expected hits of an epoch under LRU, by the place of an item in the old and in the new epoch. */
+/* Returns the expected hits of an epoch under LRU: a sum over the places of an item in the old and in the new epoch. */
 static double expected_hits(int64_t n_items, int64_t n_cached) {
   double hits = 0;
   for (int64_t was = n_items - n_cached + 1; was <= n_items; was++)
@@ -83,7 +86,7 @@ struct hr__cache_misses hr__cache_misses(enum hr__cache_policy policy, int64_t n
   const int64_t kept = n_items - n_cached;
   if (policy == HR__CACHE_UNIFORM) return (struct hr__cache_misses){(double)kept, kept, kept};
   if (same_order || n_cached <= 0) return (struct hr__cache_misses){(double)n_items, n_items, n_items};
-  /* the fewest misses: all cached items come first; the most: each item comes just after it was evicted */
+  /* fewest misses: all cached items are read first; most misses: each item is read just after it was evicted */
   return (struct hr__cache_misses){(double)n_items - expected_hits(n_items, n_cached), kept, n_items};
 }
 

@@ -27,12 +27,14 @@ struct hr__io_job {
   bool is_first_epoch; /* nothing is in the cache yet */
 };
 
-/* The speed with a cache that keeps what it has (uniform caching): min(full speed, remote / (1 - cached / dataset)). */
+/* Returns the speed with a cache that never evicts an item (uniform caching): min(full speed, remote / (1 - cached /
+   dataset)). */
 double hr__io_speed(const struct hr__io_job *job);
-/* The bandwidth that the job needs from remote storage at full speed. */
+/* Returns the bandwidth that the job needs from remote storage at full speed. */
 double hr__io_remote_need(const struct hr__io_job *job);
 
-/* Seconds of `epochs` epochs, the first without hits unless the cache is warm. INFINITY: it cannot make progress. */
+/* Returns the duration of `epochs` epochs in seconds. The first epoch has no hits unless the cache is warm. INFINITY:
+   the job cannot make progress. */
 double hr__io_epochs_s(const struct hr__io_job *job, double epochs, bool is_warm);
 
 /* ---- Caches ---------------------------------------------------------------------------------------------- */

@@ -59,7 +59,7 @@ int64_t hr__predicted_wait_us(const struct hr__cluster_load *load, const struct 
     if (at_us - now_us >= limit_us) return at_us - now_us;
   }
   if (!is_enough) at_us += (int64_t)(waiting_work / (hr_amount)load->size_milli);
-  return at_us > now_us ? at_us - now_us : 1; /* a job that has exceeded its expected run time may end at any time */
+  return at_us > now_us ? at_us - now_us : 1; /* late jobs are assumed to end in a microsecond */
 }
 
 /* ---- Choice ------------------------------------------------------------------------------------------- */

@@ -5,11 +5,12 @@
 /*
  * The choice of a cluster for a job: pure functions of the loads of the clusters.
  *
- * The predicted wait of a job takes the GPUs of a cluster as one pool and the waiting jobs as a queue without backfill.
- * A job that fits into the GPUs that are neither allocated nor waited for starts at once. Otherwise it starts when
- * running jobs have released enough GPUs for it and for the jobs that wait already, at their expected ends. If all
- * running jobs together do not have enough, it waits for the last of them, and then until the work of the waiting jobs,
- * spread over all GPUs, is done. Fragmentation, priorities and quotas are not considered.
+ * The predicted wait of a job is computed as if the GPUs of a cluster were one pool, and the waiting jobs a queue
+ * without backfill. A job starts at once if it fits into the GPUs that are neither allocated nor requested by waiting
+ * jobs. Otherwise it starts when running jobs have released enough GPUs, at their expected ends, for this job and for
+ * the jobs that already wait. If all running jobs together do not have enough GPUs, the job waits for the end of the
+ * last of them. It then waits until the work of the waiting jobs, spread over all GPUs, is done. Fragmentation,
+ * priorities and quotas are not considered.
  */
 
 #include "headroom/unstable/clusters.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * MultiKueue's dispatch. A workload is nominated in rounds; a cluster that is nominated once stays so until the
- * workload is admitted or queued again. Invariant: no cluster is nominated twice. Source: kubernetes-sigs/kueue,
- * pkg/controller/workloaddispatcher (incremental dispatcher), keps/693-multikueue.
+ * MultiKueue's dispatch. In each round, further clusters are nominated for a workload. A nominated cluster remains
+ * nominated until the workload is admitted or queued again. Invariant: no cluster is nominated twice. Source:
+ * kubernetes-sigs/kueue, pkg/controller/workloaddispatcher (incremental dispatcher), keps/693-multikueue.
  */
 
 #include "sim/clusters/multikueue.h"

@@ -65,7 +65,7 @@ static bool keeps_skew(const struct hr__ca_packing *packing, const struct hr__ca
   return true;
 }
 
-/* Places one pod on a node if it fits and keeps the skew. Returns whether it was placed. */
+/* Places one pod on a node if it fits and does not exceed the maximum skew. Returns whether it was placed. */
 static bool put(struct hr__ca_packing *packing, struct hr__ca_pods *pods, uint32_t at) {
   struct hr__ca_node *node = &packing->nodes[at];
   if (!has_room(node, pods) || !keeps_skew(packing, pods, at)) return false;

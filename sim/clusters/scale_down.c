@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which nodes the cluster autoscaler removes, and how long a node group rests after a failure. Times are microseconds
- * of one clock. Invariant: no group falls below its minimum, and an atomic group goes as a whole. Source:
- * kubernetes/autoscaler, cluster-autoscaler/core/scaledown, simulator/utilization and utils/backoff.
+ * Which nodes the cluster autoscaler removes, and how long a node group does not grow after a failure (back-off). Times
+ * are microseconds of one clock. Invariant: no group falls below its minimum, and an atomic group is removed as a
+ * whole. Source: kubernetes/autoscaler, cluster-autoscaler/core/scaledown, simulator/utilization and utils/backoff.
  */
 
 #include "sim/clusters/cluster_autoscaler.h"
@@ -127,7 +127,7 @@ static int64_t smaller(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-/* Returns whether all nodes of an atomic group are candidates: all of its target size, or all that are there. */
+/* Returns whether all nodes of an atomic group are candidates: as many as its target size, or all existing nodes. */
 static bool is_whole(const struct hr__ca_deletion *group) {
   const int64_t candidates = group->empty + group->drain;
   return candidates == group->target || candidates == group->registered;
@@ -141,8 +141,8 @@ static void take_whole(struct hr__ca_deletion *group, struct hr__ca_budget *budg
   *may_exceed = false;
 }
 
-/* Atomic groups with empty nodes, then those with pods on all nodes. As in the original, only a budget of exactly 0
-   stops the first group; a negative one does not. */
+/* Chooses atomic groups for removal: first those with empty nodes, then those with pods on all nodes. As in the
+   original, only a budget of exactly 0 stops the first group; a negative one does not. */
 static void take_atomic(struct hr__ca_deletions *self, struct hr__ca_budget *budget) {
   bool may_exceed = true;
   for (uint32_t i = 0; i < self->n_empty; i++) {

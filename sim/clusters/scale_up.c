@@ -32,7 +32,7 @@ static int64_t quota_use(const struct hr__ca_scale_up *self, const struct hr__ca
   return used;
 }
 
-/* Returns how many nodes of a group the quotas allow, at most `wanted`; sets what holds it back. */
+/* Returns how many nodes of a group the quotas allow, at most `wanted`, and sets the reason if these are fewer. */
 static int64_t within_quotas(const struct hr__ca_scale_up *self, uint32_t at, int64_t wanted,
                              enum hr__ca_refusal *refusal) {
   static const enum hr__ca_refusal refusals[HR__N_AMOUNTS] = {HR__CA_CPU_QUOTA, HR__CA_MEMORY_QUOTA, HR__CA_GPU_QUOTA};
@@ -81,7 +81,8 @@ static bool may_balance(const struct hr__ca_scale_up *self, uint32_t chosen, uin
          is_similar(&self->groups[chosen], group);
 }
 
-/* The limit of one estimate: room of the group and of its similar ones, and of the cluster. */
+/* Returns the maximum number of nodes of one estimate: the room of the group and of similar groups, and the room of the
+   cluster. */
 static int64_t estimate_limit(const struct hr__ca_scale_up *self, uint32_t at) {
   const struct hr__ca_group *group = &self->groups[at];
   int64_t room = 0;
@@ -143,7 +144,7 @@ int64_t hr__ca_balance(struct hr__ca_size *groups, uint32_t n_groups, int64_t ad
   return added;
 }
 
-/* Returns the smallest group below its maximum among the chosen one and those it is balanced with. */
+/* Returns the smallest group below its maximum, among the chosen group and the groups with which it is balanced. */
 static struct hr__ca_group *smallest_group(struct hr__ca_scale_up *self, uint32_t chosen) {
   struct hr__ca_group *smallest = NULL;
   for (uint32_t i = 0; i < self->n_groups; i++) {
@@ -202,7 +203,7 @@ static double price_score(const struct hr__ca_option *option, const struct hr__c
   const double stabilization = price->stabilization_usd_h, nodes = (double)option->nodes;
   const double per_pods = (nodes * option->node_usd_h + stabilization) / (option->pods_usd_h + stabilization);
   const double unfitness = hr__ca_unfitness(price->preferred_cpu_m, option->node.of[HR__CPU_M]);
-  /* with many new nodes the shape matters less; a group with GPUs is taken only if nothing else fits */
+  /* the more new nodes, the less the size of a node counts; a group with GPUs is chosen only if no other group fits */
   const double faded = (unfitness - 1) * (1 - tanh((nodes - 1) / 15)) + 1;
   return (option->has_gpus ? 1000 : faded) * per_pods * (option->is_new_group ? 2 : 1);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Slots and accounts of attempts (accounts.h). A slot holds the present attempt of a running job. An account holds the
- * times of a job in all its attempts; it exists if the job was stopped or did something else than work. Both are
- * elements of arrays that grow with the number of running jobs, and both are reused through a linked list of unused
- * elements.
+ * times of a job in all its attempts; it exists only if the job was stopped, or was also in another phase than working.
+ * Both are elements of arrays that grow with the number of running jobs, and both are reused through a linked list of
+ * unused elements.
  *
  * The times of an account add up to the time for which the job held its GPUs, in time and in GPU time. The end of each
  * phase adds the time of that phase to one member; hr__account_check verifies the sum.
@@ -145,7 +145,7 @@ bool hr__accounts_make(struct hr__engine *engine) {
   return true;
 }
 
-/* Begins an attempt. A job without an account needs none yet, but room for one. */
+/* Begins an attempt. A job without an account gets none yet, but room for its account is reserved. */
 bool hr__account_begin(struct hr__engine *engine, hr_job job) {
   struct hr__accounts *accounts = engine->accounts;
   if (engine->account[job.id]) {
@@ -158,7 +158,8 @@ bool hr__account_begin(struct hr__engine *engine, hr_job job) {
   return true;
 }
 
-/* Returns the account of a running job. The job gets one if it has none: it is in its first attempt then. */
+/* Returns the account of a running job. A job without an account is in its first attempt; an account is created for
+   it. */
 struct hr_job_accounting *hr__account_open(struct hr__engine *engine, hr_job job) {
   struct hr__accounts *accounts = engine->accounts;
   if (engine->account[job.id]) return hr__account(engine, job);
@@ -184,7 +185,7 @@ void hr__account_free(struct hr__engine *engine, hr_job job) {
   engine->account[job.id] = 0;
 }
 
-/* Completes the account of a job that ends. The account is freed if it follows from the start and the end. */
+/* Completes the account of a job that ends. The account is freed if it can be computed from the start and the end. */
 void hr__account_close(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
   struct hr_job_accounting *account = hr__account(engine, job);
   int64_t held_us = engine->view.now_us - engine->start_us[job.id];
@@ -271,7 +272,8 @@ void hr__account_segment(struct hr__engine *engine, hr_job job, bool saves) {
   attempt->resizes = true;
 }
 
-/* Marks the kept work of a running job as the last that is not corrupted, or as that to which it will return. */
+/* Stores the kept work of a running job as its last work that is not corrupted. With `found`, records instead that the
+   job will return to the stored work. */
 enum hr_status hr__account_corrupt(struct hr__engine *engine, hr_job job, bool found) {
   struct hr__clean_work *clean = &engine->clean[job.id];
   const struct hr_job_accounting *accounting = hr__account(engine, job);
@@ -282,7 +284,7 @@ enum hr_status hr__account_corrupt(struct hr__engine *engine, hr_job job, bool f
   return HR_OK;
 }
 
-/* Takes the corrupted work from a job that was stopped. */
+/* Removes corrupted work from the kept work of a job that was stopped. */
 void hr__account_roll_back(struct hr__engine *engine, hr_job job) {
   struct hr__clean_work *clean = &engine->clean[job.id];
   struct hr_job_accounting *accounting = hr__account(engine, job);

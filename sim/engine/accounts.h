@@ -41,7 +41,7 @@ int64_t hr__attempt_progress_us(const struct hr__engine *engine, hr_job job, uin
 /* ---- Accounts ---- */
 /* Creates the accounts of the run, with account 0. */
 bool hr__accounts_make(struct hr__engine *engine);
-/* Begins an attempt. A job without an account needs none yet, but room for one. */
+/* Begins an attempt. A job without an account gets none yet, but room for its account is reserved. */
 bool hr__account_begin(struct hr__engine *engine, hr_job job);
 /* Completes a job that was not disturbed. Returns false, and changes nothing, if the job needs an account. */
 bool hr__account_end_undisturbed(struct hr__engine *engine, hr_job job);
@@ -52,7 +52,7 @@ void hr__account_keep(struct hr__engine *engine, hr_job job);
 /* Counts the GPU time that the job lost in a time of work because of a slow node. */
 void hr__account_slow(struct hr__engine *engine, hr_job job, const struct hr__engine_attempt *attempt, int64_t time_us);
 /* Ends the present phase of the job: adds the time since the beginning of the phase to the job's account.
-   hr__account_passed: if time has passed, or the job reads data. */
+   hr__account_passed does this; hr__account_phase calls it only if time has passed or the job reads data. */
 void hr__account_passed(struct hr__engine *engine, hr_job job);
 static inline void hr__account_phase(struct hr__engine *engine, hr_job job) {
   const bool passed = engine->view.now_us != hr__attempt(engine, job)->phase_us;
@@ -62,8 +62,9 @@ static inline void hr__account_phase(struct hr__engine *engine, hr_job job) {
 void hr__account_end(struct hr__engine *engine, hr_job job, bool all_kept);
 /* Ends a segment of a job that continues at another placement at this instant. */
 void hr__account_segment(struct hr__engine *engine, hr_job job, bool saves);
-/* hr__account_corrupt marks the kept work of a running job as the last that is not corrupted, or, `found`, as that to
-   which it will return. hr__account_roll_back takes the corrupted work from a job that was stopped. */
+/* hr__account_corrupt stores the kept work of a running job as its last work that is not corrupted; with `found`, it
+   records instead that the job will return to the stored work. hr__account_roll_back removes corrupted work from the
+   kept work of a job that was stopped. */
 enum hr_status hr__account_corrupt(struct hr__engine *engine, hr_job job, bool found);
 void hr__account_roll_back(struct hr__engine *engine, hr_job job);
 /* Checks that the time for which a job held its GPUs is the sum of its parts. */
@@ -78,8 +79,9 @@ static inline void hr__attempt_enter(struct hr__engine *engine, hr_job job, enum
 /* Begins a series if the job, which has just begun to work after a checkpoint or at the start of an attempt, has very
    many checkpoints left. `*until_us`: the time until the next entry; it is increased by the length of the series. */
 enum hr_status hr__series_begin(struct hr__engine *engine, hr_job job, int64_t left_us, int64_t *until_us);
-/* hr__series_end ends the series of a job, which must be up to date: the present phase becomes one with an entry in the
-   heap. hr__series_drop only forgets the series. Neither does anything if the job has none. */
+/* hr__series_end ends the series of a job. The series must be up to date (hr__series_catch_up). The end of the present
+   phase is then entered into the event heap. hr__series_drop removes the series without such an entry. Both functions
+   have no effect if the job has no series. */
 enum hr_status hr__series_end(struct hr__engine *engine, hr_job job);
 void hr__series_drop(struct hr__engine *engine, hr_job job);
 /* Brings all jobs with a series to the state that they have at `now_us`. */

@@ -57,7 +57,7 @@ static enum hr_status work_while_writing(struct hr__engine *engine, hr_job job, 
     const enum hr_status status = hr__data_work(engine, job, time_us, HR__PENDING_END);
     if (status != HR_OK) return status;
     hr__event_heap_remove_job(&engine->heap, job.id);
-    if (hr__data_flows(engine, job)) end_us = INT64_MAX; /* the end comes with the flow */
+    if (hr__data_flows(engine, job)) end_us = INT64_MAX; /* the end of the flow ends the job */
   }
   if (end_us <= durable_us) return hr__schedule(engine, end_us, HR__PENDING_END, job.id);
   return hr__schedule(engine, durable_us > now_us ? durable_us : now_us, HR__PENDING_PHASE, job.id);
@@ -273,7 +273,7 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
   return status == HR_OK ? hr__sharing_update_speeds(engine, placement) : status;
 }
 
-/* A job that is resized returns to its kept work. */
+/* Sets a job that is resized back to its kept work. */
 static void begin_again(struct hr__engine *engine, hr_job job) {
   struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   attempt->progress_us = engine->kept_us[job.id];
@@ -296,7 +296,7 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
   enum hr_status status = saves ? hr__checkpoint_cancel(engine, job, placement->pool) : HR_OK;
   bool keeps_all = how != HR__STOP_KEEP_SAVED && phase != HR__PHASE_HANGING;
   bool resizes = how == HR__STOP_RESIZE || how == HR__STOP_SHRINK;
-  bool returns = engine->clean && engine->clean[job.id].is_found; /* to work that is not corrupted */
+  bool returns = engine->clean && engine->clean[job.id].is_found; /* the job returns to work that is not corrupted */
   if (resizes && !returns)
     hr__account_segment(engine, job, how == HR__STOP_RESIZE);
   else
@@ -341,7 +341,7 @@ static enum hr_status warn(struct hr__engine *engine, hr_job job, int64_t down_u
   enum hr_status status = hr__series_end(engine, job);
   if (status != HR_OK) return status;
   if (async_save(engine, job)) {
-    /* a complete checkpoint is better than the one that is being written */
+    /* the checkpoint that is being written is cancelled, because a later one contains more work */
     hr__event_heap_remove_job(&engine->heap, job.id);
     drop_async(engine, job);
     hr__attempt_enter(engine, job, HR__PHASE_WORKING);
@@ -365,7 +365,7 @@ static enum hr_status warn(struct hr__engine *engine, hr_job job, int64_t down_u
 }
 
 /* A node of the job has failed: the job makes no progress until it is stopped. Every running job has an entry in the
-   heap; the one of a hanging job has no time. */
+   heap; the time of the entry of a hanging job is HR_NEVER_US. */
 static enum hr_status hang(struct hr__engine *engine, hr_job job) {
   struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   if (attempt->phase == HR__PHASE_HANGING) return HR_OK;

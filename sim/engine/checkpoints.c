@@ -262,9 +262,9 @@ enum hr_status hr__storage_advance(struct hr__engine *engine, hr_pool pool, hr_j
 
 /* ---- Series of checkpoints ---- */
 
-/* If an attempt has more checkpoints left, every n-th emits an event, where n is their number divided by
-   MAX_SAVED_EVENTS. Observers learn of the progress of a job from events, so a series is not longer than SERIES_US,
-   unless the attempt would then have more than MAX_SERIES series. */
+/* If an attempt has more than MAX_SAVED_EVENTS checkpoints left, only every n-th checkpoint emits an event, where n is
+   their number divided by MAX_SAVED_EVENTS. Observers learn of the progress of a job from events, so a series is not
+   longer than SERIES_US, unless the attempt would then have more than MAX_SERIES series. */
 enum { MAX_SAVED_EVENTS = 10000, MAX_SERIES = 1000000 };
 #define SERIES_US (3600 * HR_SECOND_US)
 
@@ -339,7 +339,8 @@ void hr__series_catch_up(struct hr__engine *engine, int64_t now_us) {
   }
 }
 
-/* Ends the series of a job, which must be up to date. The present phase becomes one with an entry in the heap. */
+/* Ends the series of a job. The series must be up to date. The end of the present phase is entered into the event
+   heap. */
 enum hr_status hr__series_end(struct hr__engine *engine, hr_job job) {
   const struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   if (attempt->series == 0) return HR_OK;

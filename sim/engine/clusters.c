@@ -129,7 +129,8 @@ void hr__clusters_count(struct hr__part *part) {
   load->used_milli = view->allocated_milli + part->waiting_milli;
 }
 
-/* For jobs with copies: records an event of one copy. Returns true if the event does not concern the job as a whole. */
+/* For jobs with copies: records an event of one copy. Returns true if the event is only about this copy, not about the
+   job. */
 static bool is_hidden(struct hr__part *part, const struct hr_event *event) {
   if (event->kind == HR_EVENT_SUBMIT) return part->all->is_copy;
   if (event->kind == HR_EVENT_REJECT) return hr__dispatch_rejected(part, event->job);
@@ -331,8 +332,8 @@ static enum hr_status submit_jobs(struct hr__clusters *all, int64_t now_us) {
   return status;
 }
 
-/* Records the digest if a run of the cluster alone would end now: its last job has just ended, or has ended before, and
-   now only the policy would wake up. */
+/* Records the digest of the cluster if a run of this cluster alone would end now. This is the case if its last job has
+   just ended, or has ended before and only a wake-up of the policy is left. */
 static void note_idle(struct hr__part *cluster) {
   const struct hr__engine *engine = &cluster->engine;
   const uint64_t n_ended = engine->n_completed + engine->n_rejected;
@@ -487,8 +488,8 @@ static enum hr_status begin_cluster(struct hr__clusters *all, uint32_t index, ui
   return HR_OK;
 }
 
-/* Clusters with per-GPU allocation and clusters with counted allocation cannot be mixed, because the copy of their
-   state has one kind. */
+/* Clusters with per-GPU allocation and clusters with counted allocation cannot be mixed, because the copy of the state
+   of all pools uses one kind of allocation. */
 static enum hr_status refuse_mixed(const struct hr__clusters *all) {
   for (uint32_t i = 1; i < all->spec->count; i++)
     if (!all->at[i].engine.cluster.inventory != !all->at[0].engine.cluster.inventory)
@@ -513,7 +514,7 @@ enum hr_status hr__clusters_begin(struct hr__engine *whole) {
   if (status == HR_OK) status = count_homes(all);
   if (status == HR_OK) status = hr__dispatch_begin(all);
   whole->cluster.is_copy = true;
-  whole->view.total_milli = 0; /* added by `count` */
+  whole->view.total_milli = 0; /* hr__clusters_count adds those of each cluster */
   for (uint32_t i = 0; i < all->spec->count && status == HR_OK; i++) {
     struct hr__engine *engine = &all->at[i].engine;
     status = hr__engine_activate(engine);
@@ -559,7 +560,7 @@ static void add_figures(struct hr__engine *whole, struct hr__part *cluster) {
   cluster->result.digest = ends_early ? cluster->idle_digest : engine->digest;
 }
 
-/* Counts the jobs of each cluster, and where they come from. Replicas of services stay in their cluster. */
+/* Counts the jobs of each cluster by their home cluster. Replicas of services stay in their cluster. */
 static void count_flows(struct hr__clusters *all) {
   const struct hr__engine *whole = all->whole;
   for (uint32_t i = 0; i < whole->n_added; i++) all->at[all->of_job[whole->n_input + i]].result.n_submitted++;

@@ -58,7 +58,9 @@ struct hr__offers {
   uint32_t *slot;            /* [HR__OFFER_SLOTS]: hash table of rows + 1; 0: free */
   uint32_t *plain;           /* [HR__PLAIN_GPUS]: row + 1 by GPUs, if jobs differ in nothing else */
   uint32_t n_rows;
-  uint32_t asked; /* the loads have the prices of this row, which is the first one with them; HR_NONE: none */
+  /* the row with the prices of the loads; of rows with equal prices, the first. HR_NONE: the loads do not have the
+     prices of a row */
+  uint32_t asked;
   bool is_plain, by_model;
 };
 
@@ -100,10 +102,10 @@ struct hr__clusters {
   /* the router of a shared object */
   struct {
     void *self;
-    struct hr_router_cluster *clusters; /* [count]: what it is given */
+    struct hr_router_cluster *clusters; /* [count]: the input of the router */
     struct hr__policy_call *call;
     bool created;
-    enum hr_status failed; /* HR_OK, or its answer was wrong */
+    enum hr_status failed; /* HR_OK, unless an answer of the router was wrong */
   } plugin;
   /* the following only if jobs may have copies (dispatch.c) */
   struct hr__sending *sending; /* by job; NULL: each job stays where it is sent */
@@ -111,7 +113,7 @@ struct hr__clusters {
   uint32_t n_todo, todo_capacity;
   uint64_t n_extra;  /* copies in addition to the first copy or the running job */
   uint32_t stays;    /* if a waiting job is routed again: its present cluster; HR_NONE: a new job is routed */
-  int64_t waited_us; /* how long it has waited there */
+  int64_t waited_us; /* how long the job has waited in its present cluster */
   bool is_copy;      /* the job that is being submitted was submitted before */
 };
 

@@ -82,11 +82,12 @@ struct hr__component {
   void (*forget)(struct hr__engine *engine, hr_job job);
   /* The data that the job of a replica loads before it is ready have arrived. */
   enum hr_status (*loaded)(struct hr__engine *engine, hr_job job);
-  /* A waiting job, or its copy, leaves this cluster of several; no event of it follows unless it is submitted again. */
+  /* In a run with several clusters, a waiting job or its copy leaves this cluster. No event of the job follows in this
+     cluster unless the job is submitted to it again. */
   void (*leave)(struct hr__engine *engine, hr_job job);
 
   /* ---- Nodes that come and go ---- */
-  /* A node has come up, or has gone down for whatever reason. */
+  /* A node has come up, or has gone down for any reason. */
   enum hr_status (*node_up)(struct hr__engine *engine, hr_pool pool, hr_node node);
   void (*node_down)(struct hr__engine *engine, hr_pool pool, hr_node node);
 

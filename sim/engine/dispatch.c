@@ -66,7 +66,7 @@ static enum hr_status withdraw(struct hr__part *part, hr_job job, int64_t now_us
   if (!HR__ARRAY_HAS_ROOM(part->going, part->n_going, part->going_capacity)) return hr__out_of_memory(part->all->whole);
   part->going[part->n_going++] = job;
   sending->leaving |= bit_of(part->index);
-  part->n_events = UINT64_MAX; /* its policy makes a pass */
+  part->n_events = UINT64_MAX; /* the policy of the cluster makes a pass */
   const struct hr_event event = {now_us, HR_EVENT_WITHDRAW, HR_REASON_WITHDRAWN, job, NULL, {HR_NONE}, {HR_NONE}};
   return hr__notify_policy(&part->engine, &event);
 }
@@ -268,7 +268,7 @@ enum hr_status hr__dispatch_submit(struct hr__clusters *all, hr_job job, int64_t
   int64_t again_us;
   const uint32_t home = hr__routing_home(all, job);
   uint64_t clusters = home == HR_NONE ? 0 : choose(all, job, now_us, &again_us);
-  if (!clusters) { /* it is rejected, because its home is too small for it or may not run it */
+  if (!clusters) { /* the job is rejected there, because its home is too small for it or may not run it */
     clusters = bit_of(home == HR_NONE ? 0 : home);
     again_us = HR_NEVER_US;
     if (home == HR_NONE || all->rule) all->whole->barred = job;
@@ -280,7 +280,7 @@ enum hr_status hr__dispatch_submit(struct hr__clusters *all, hr_job job, int64_t
   return status == HR_OK && again_us != HR_NEVER_US ? set_timer(all, job, again_us) : status;
 }
 
-/* ---- Waiting jobs that are looked at again ---- */
+/* ---- Waiting jobs that are routed again ---- */
 
 static bool waits(const struct hr__engine *whole, uint32_t job) {
   return whole->state[job] == HR_JOB_WAITING && whole->start_us[job] == HR_NEVER_US;

@@ -139,7 +139,7 @@ struct hr__slow {
   uint32_t *changes; /* by node: how many times its speed has changed */
 };
 
-/* Nodes that sleep or are held by the power budget (sim/power/standby.c). */
+/* Nodes that sleep, or that the power budget keeps closed: held nodes (sim/power/standby.c). */
 struct hr__standby;
 
 /* The autoscaler of the cluster (sim/market/autoscaler.c). */
@@ -196,7 +196,7 @@ struct hr__engine {
   hr_job barred;   /* of the whole run: the job that is being submitted and may run in no cluster */
   hr_job fitting;  /* of the whole run: the job that is being submitted and is known to fit into its cluster */
   const uint32_t *job_number; /* by job: its number among the jobs of a cluster, for the digest; NULL: its id */
-  /* used at each event, so near each other */
+  /* the following members are used at each event, so they are close to each other in memory */
   uint64_t digest;
   uint64_t n_submitted, n_completed, n_rejected, n_backfilled, n_events, n_passes;
   uint64_t n_timers;        /* how many of n_events are wake-ups of the policy */
@@ -210,13 +210,15 @@ struct hr__engine {
   struct hr_cluster cluster;
   struct hr__event_heap heap; /* all pending events */
   uint32_t cursor;            /* the next job of the input to be submitted */
-  uint32_t n_input;           /* jobs of the input; those behind them are added by components during the run */
-  uint32_t n_added;           /* how many of these were submitted; they are the first ones behind the input */
-  uint32_t n_open;            /* services with requests that are not complete: the run does not end before them */
+  /* number of jobs of the input; jobs with higher ids are added by components during the run */
+  uint32_t n_input;
+  /* number of added jobs that were submitted; their ids directly follow those of the input */
+  uint32_t n_added;
+  uint32_t n_open; /* number of services with incomplete requests; the run does not end before it is 0 */
   struct hr_view view;
   struct hr_moves moves;
   void *policy;
-  struct hr__policy_call *call; /* of a plug-in: the function that runs (base/policy_guard.h); else NULL */
+  struct hr__policy_call *call; /* of a plug-in: record of its running function (base/policy_guard.h); otherwise NULL */
   uint32_t abilities;           /* of the policy: flags such as HR_POLICY_PREEMPTS */
   struct hr_error *error;
 
@@ -245,16 +247,18 @@ struct hr__engine {
   /* by job; attempt_us: when the present attempt began; kept_us: how much work is kept */
   int64_t *attempt_us, *kept_us;
   uint32_t *attempt_slot; /* by job: the index of its attempt in `attempts`; 0: it does not run */
-  /* the attempts of running jobs, in slots. Slot 0 belongs to no job: it reads as an attempt that has not begun */
+  /* the attempts of running jobs, in slots. Slot 0 belongs to no job: its values are those of an attempt that has not
+     begun */
   struct hr__engine_attempt *attempts;
   uint32_t n_attempts, attempts_capacity, unused_attempt; /* unused_attempt: the first unused slot; 0: none */
   uint32_t *account;                  /* by job: the index of its account in `accounts`; 0: it has none */
   struct hr__accounts *accounts;      /* of all clusters */
   struct hr__clean_work *clean;       /* by job; NULL: nothing corrupts results */
   struct hr__async_save *async_saves; /* by job; NULL: checkpoints are synchronous */
-  uint32_t *node_speed_ppm;           /* by node: its present speed (sim/faults/slow.c); NULL: all are full speed */
-  struct hr__resized *resized;        /* by job; NULL unless jobs are resized */
-  struct hr_slice *shrink_slices;     /* scratch of hr__job_shrink: [2 * shrink_capacity] */
+  /* by node: its present speed (sim/faults/slow.c); NULL: all nodes have full speed */
+  uint32_t *node_speed_ppm;
+  struct hr__resized *resized;    /* by job; NULL unless jobs are resized */
+  struct hr_slice *shrink_slices; /* scratch of hr__job_shrink: [2 * shrink_capacity] */
   uint32_t shrink_capacity;
   struct hr__storage *storage; /* by pool */
 
@@ -262,10 +266,11 @@ struct hr__engine {
   struct hr_pool_accounting *pool_accounting; /* by pool */
   struct hr__faults *faults;                  /* sim/faults/faults.c; NULL unless nodes fail */
   struct hr_outage_accounting *outages;       /* by class of failure (unstable/faults.h); NULL unless nodes fail */
-  struct hr_outage_accounting *outage;        /* of the failure that stops jobs now; NULL: none does */
-  bool corrupts;                              /* some failures corrupt results until they are detected */
-  struct hr__spares *spares;                  /* sim/faults/spares.c; NULL without spare nodes */
-  struct hr__slow *slow;                      /* NULL unless nodes are slow at times */
+  /* accounts of the failure that stops jobs now; NULL: no failure stops jobs */
+  struct hr_outage_accounting *outage;
+  bool corrupts;                        /* some failures corrupt results until they are detected */
+  struct hr__spares *spares;            /* sim/faults/spares.c; NULL without spare nodes */
+  struct hr__slow *slow;                /* NULL unless nodes are slow at times */
   struct hr__node_victim *node_victims; /* by node (sim/faults/restarts.c); NULL unless nodes fail and jobs preempt */
   uint8_t *restart_marks;               /* by job */
   struct hr__data *data;                /* shared by all clusters of a run; NULL without data */
@@ -300,7 +305,7 @@ struct hr__engine {
   int64_t longest_lead_us;   /* the longest MIG reconfiguration */
   uint32_t interference_ppm; /* the minimum speed factor that a job can have because it shares its GPUs */
   bool stalled;
-  uint32_t n_until_poll; /* instants until hr__engine_poll asks whether the run is stopped */
+  uint32_t n_until_poll; /* number of instants until hr__engine_poll asks the caller again whether to stop the run */
 };
 
 /* ---- allocations.c ---- */
@@ -424,13 +429,13 @@ enum hr_status hr__attempt_resume(struct hr__engine *engine, hr_job job);
 uint32_t hr__job_gpus_at(const struct hr__engine *engine, hr_job job, uint64_t gpu_milli);
 /* Returns the rate at which a job works with this number of milli-GPUs at a speed. */
 struct hr__rate hr__job_rate(const struct hr__engine *engine, hr_job job, uint64_t gpu_milli, uint32_t ppm);
-/* Returns how long work takes at the least size of a job that takes `time_us` at the requested size. */
+/* Returns how long work takes at the minimum size of a job if it takes `time_us` at the requested size. */
 int64_t hr__job_longest_us(const struct hr__engine *engine, hr_job job, int64_t time_us);
 /* Completes a resize, which is a move of the policy. */
 enum hr_status hr__job_resize(struct hr__engine *engine, const struct hr__move *move);
-/* hr__job_may_shrink returns whether a running job is elastic and the policy lets it shrink. hr__job_shrink takes from
-   such a job the nodes that are not up or have failed. `*shrinks`: false if its other GPUs do not suffice; then nothing
-   has changed. */
+/* hr__job_may_shrink returns whether a running job is elastic and the policy lets it shrink. hr__job_shrink removes the
+   nodes that are not up or have failed from the placement of such a job. `*shrinks`: false if its other GPUs do not
+   suffice; nothing has changed in this case. */
 bool hr__job_may_shrink(const struct hr__engine *engine, hr_job job);
 enum hr_status hr__job_shrink(struct hr__engine *engine, hr_job job, bool *shrinks);
 
@@ -484,17 +489,18 @@ uint32_t hr__faults_nodes_down(const struct hr__engine *engine, hr_pool pool);
 /* ---- sim/faults/maintenance.c: planned work on nodes. Only if `maintenance` is not NULL ---- */
 /* Returns whether no job may start on the node because of its maintenance. */
 bool hr__maintenance_holds(const struct hr__engine *engine, hr_node node);
-/* Returns how many nodes of the pool are held, and by which entry of hr_pool_spec.maintenance. */
+/* Returns how many nodes of the pool are closed for maintenance, and sets `*window` to the index of the entry of
+   hr_pool_spec.maintenance for which they are closed. */
 uint32_t hr__maintenance_nodes(const struct hr__engine *engine, hr_pool pool, uint32_t *window);
-/* Records that a node has failed or was repaired: the time in between is not planned downtime. */
+/* Records that a node has failed (`begins`) or was repaired. The time between the two is not planned downtime. */
 void hr__maintenance_node_fails(struct hr__engine *engine, hr_node node, bool begins);
 
 /* ---- sim/faults/spares.c: spare nodes. Only if `spares` is not NULL ---- */
 /* Returns whether the node is a spare that is not in use. */
 bool hr__spares_keep(const struct hr__engine *engine, hr_node node);
-/* If no node is needed, turns a node that could come up into a spare and returns true. */
+/* If the pool needs no further node, makes a node that could come up a spare, and returns true. */
 bool hr__spares_take(struct hr__engine *engine, hr_pool pool, hr_node node);
-/* Activates as many spares as nodes are missing; they come up after their activation time. */
+/* Activates one spare for each missing node; the spares come up after their activation time. */
 enum hr_status hr__spares_activate(struct hr__engine *engine, hr_pool pool);
 
 /* ---- sim/faults/slow.c: nodes that are slow for a while ---- */
@@ -508,17 +514,18 @@ uint32_t hr__standby_count(const struct hr__engine *engine, hr_pool pool, bool a
    the pool the power budget keeps closed or asleep. */
 bool hr__standby_keeps(const struct hr__engine *engine, hr_node node);
 uint32_t hr__standby_held(const struct hr__engine *engine, hr_pool pool);
-/* A held node has failed: it remains closed. */
+/* Must be called when a held node has failed. The node remains closed. */
 void hr__standby_node_fails(struct hr__engine *engine, hr_node node);
 /* Requests another pass of the policy at this instant. */
 enum hr_status hr__standby_ask_for_pass(struct hr__engine *engine);
-/* Called before and after each pass; hr__budget_limit after its moves, before it is observed (budget.c). */
+/* hr__standby_before_pass and hr__standby_after_pass are called before and after each pass. hr__budget_limit (budget.c)
+   is called after the moves of the pass, before observers are notified of the pass. */
 enum hr_status hr__budget_limit(struct hr__engine *engine);
 enum hr_status hr__standby_before_pass(struct hr__engine *engine);
 enum hr_status hr__standby_after_pass(struct hr__engine *engine);
 
 /* ---- sim/market/autoscaler.c: nodes that an autoscaler requests and removes. Only if `autoscaler` is not NULL ---- */
-/* Called after each pass, and at the end of instants without one: makes a scan that is due. */
+/* Makes a scan of the autoscaler if one is due. Called after each pass, and at the end of instants without a pass. */
 enum hr_status hr__autoscaler_after_pass(struct hr__engine *engine);
 /* Returns whether a pool that the job accepts has fewer nodes than its maximum. */
 bool hr__autoscaler_may_grow(const struct hr__engine *engine, hr_job job);
@@ -528,24 +535,25 @@ bool hr__autoscaler_may_grow(const struct hr__engine *engine, hr_job job);
 void hr__power_before_node(struct hr__engine *engine, hr_pool pool);
 void hr__power_after_node(struct hr__engine *engine, hr_pool pool);
 
-/* hr__power_note stores that the observers are notified of the present power; hr__power_is_noted returns whether they
-   know it. */
+/* hr__power_note records that the observers were notified of the present power. hr__power_is_noted returns whether the
+   observers were notified since the power changed last. */
 void hr__power_note(struct hr__engine *engine);
 bool hr__power_is_noted(const struct hr__engine *engine);
 
-/* The carbon that is emitted now, in milligrams per hour. */
+/* Returns the carbon that is emitted now, in milligrams per hour. */
 int64_t hr__power_carbon_mg_h(const struct hr__engine *engine);
-/* Adds the power from the grid and the energy in batteries. Returns whether there is a battery. */
+/* Adds the power from the grid and the energy in batteries to `*now`. Returns whether any pool has a battery. */
 bool hr__power_batteries(const struct hr__engine *engine, struct hr_battery_now *now);
-/* The same of all clusters (clusters.c). */
+/* Both functions compute the same for all clusters together (clusters.c). */
 int64_t hr__clusters_carbon_mg_h(const struct hr__engine *whole);
 bool hr__clusters_batteries(const struct hr__engine *whole, struct hr_battery_now *now);
-/* Sets the highest power of the run. */
+/* Stores the maximum power of the run. */
 void hr__power_peaks(struct hr__engine *engine);
 
 /* ---- sharing.c: jobs on one GPU ---- */
 /* Claims GPU memory for all tasks of a job. Returns true on success, or if the pool has no GPU memory to claim. Returns
-   false and claims nothing if some GPU has too little memory. hr__claims_take_memory: in runs with claims. */
+   false and claims nothing if some GPU has too little memory. hr__claims_take_memory may be called only in runs with
+   claims. */
 bool hr__claims_take_memory(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 static inline bool hr__claims_take(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
   return !engine->claims.of_gpu || hr__claims_take_memory(engine, job, placement);
@@ -578,22 +586,25 @@ uint32_t hr__column_reclaim_skip(const struct hr__column_reclaim *reclaim, uint3
 /* Creates the columns, the pools and the policy. hr__engine_activate then begins the components that the run needs. */
 enum hr_status hr__engine_create(struct hr__engine *engine);
 enum hr_status hr__engine_activate(struct hr__engine *engine);
-/* Returns the time of the next event; HR_NEVER_US: none. In a run of several clusters without submissions. */
+/* Returns the time of the next event; HR_NEVER_US: none. In a run of several clusters, submissions are not
+   considered. */
 int64_t hr__engine_next_us(const struct hr__engine *engine);
 /* hr__engine_is_over returns whether the run is over, hr__engine_is_stalled whether it makes no progress. `at_us`: time
    of the next event. */
 bool hr__engine_is_over(const struct hr__engine *engine, int64_t at_us);
-/* Returns whether, after the last job, the policy alone wakes up next: it had planned for a job that has ended in the
-   meantime. */
+/* Returns whether the next event is only an outdated wake-up of the policy. Called after the last job: the policy
+   requested the wake-up for a job that has ended in the meantime. */
 bool hr__engine_is_outdated(const struct hr__engine *engine);
 /* Returns HR_STOPPED if the caller wants the run to end, otherwise HR_OK. Called before each instant. */
 enum hr_status hr__engine_poll(struct hr__engine *engine);
 bool hr__engine_is_stalled(const struct hr__engine *engine, int64_t at_us);
-/* Returns the number of preemptions since the last progress if jobs only preempt each other since then, else 0. */
+/* Returns the number of preemptions since the last progress if jobs have only preempted each other since then;
+   otherwise 0. */
 uint64_t hr__engine_livelock(const struct hr__engine *engine, int64_t at_us);
-/* An instant: hr__engine_enter sets the clock. hr__engine_free_capacity handles the events before submissions.
-   hr__engine_decide handles those after them and makes a pass, unless nothing has happened. `n_events`, `n_others`: the
-   number of events, and of those that are not timers, before the instant. */
+/* The steps of an instant: hr__engine_enter sets the clock. hr__engine_free_capacity handles the events before
+   submissions. hr__engine_decide handles the events after submissions and makes a pass, unless nothing has happened at
+   this instant. `n_events`, `n_others`: the number of all events, and of events that are not timers, before the
+   instant. */
 void hr__engine_enter(struct hr__engine *engine, int64_t now_us);
 enum hr_status hr__engine_free_capacity(struct hr__engine *engine);
 enum hr_status hr__engine_decide(struct hr__engine *engine, uint64_t n_events, uint64_t n_others);
@@ -626,13 +637,13 @@ enum hr_status hr__clusters_enter(struct hr__engine *whole, uint32_t cluster, in
                                   struct hr__engine **engine);
 /* Returns the engine of a cluster in which the present instant has begun and has not ended; otherwise NULL. */
 struct hr__engine *hr__clusters_entered(const struct hr__engine *whole, uint32_t cluster);
-/* An event was scheduled in the engine of a cluster, possibly while another cluster is active. */
+/* Must be called when an event was scheduled in the engine of a cluster, because another cluster may be active. */
 void hr__clusters_wake_at(struct hr__engine *engine, int64_t at_us);
 enum hr_status hr__clusters_check(const struct hr__engine *whole);
 
 /* ---- dispatch.c: copies of a waiting job in a cluster's engine ---- */
-/* hr__dispatch_must_leave returns whether the copy of a job must leave the cluster; hr__dispatch_mark records that it
-   leaves in this pass, or undoes this. hr__dispatch_left completes the move. */
+/* hr__dispatch_must_leave returns whether the copy of a job must leave the cluster. hr__dispatch_mark records that the
+   copy leaves in this pass, or removes this record. hr__dispatch_left completes the move. */
 bool hr__dispatch_must_leave(const struct hr__engine *engine, hr_job job);
 void hr__dispatch_mark(const struct hr__engine *engine, hr_job job, bool leaves);
 enum hr_status hr__dispatch_left(struct hr__engine *engine, hr_job job);

@@ -34,7 +34,7 @@ enum hr__pending_kind {
   HR__PENDING_STANDBY,      /* a node has been idle for long, is suspended, or has woken */
   HR__PENDING_NODE_UP,      /* a node has booted */
   HR__PENDING_SERVICE,      /* the next event of an inference service */
-  HR__PENDING_SCAN,         /* the autoscaler looks at the cluster after the pass of this instant */
+  HR__PENDING_SCAN,         /* the autoscaler makes a scan after the pass of this instant */
   HR__PENDING_TIMER
 };
 

@@ -411,8 +411,8 @@ static void count_room(const struct hr_cluster *cluster, hr_job job, struct hr_w
   }
 }
 
-/* Returns whether the job would fit into the pool if the nodes that are booting were already up; without those that the
-   provider has not given yet, unless `with_queued`. */
+/* Returns whether the job would fit into the pool if the nodes that are booting were already up. With `with_queued`,
+   nodes that the provider has not delivered yet count as booting, too. */
 static bool is_booting(const struct hr_cluster *cluster, hr_job job, hr_pool number, uint64_t asked_milli, bool single,
                        bool with_queued) {
   const struct hr__pool *pool = &cluster->pools[number.id];
@@ -427,8 +427,8 @@ static bool is_booting(const struct hr_cluster *cluster, hr_job job, hr_pool num
   return hr_cluster_accepts(cluster, hr_cluster_accept_class(cluster, job), number);
 }
 
-/* Sets the reason to repair or maintenance if the job would fit into a pool with the nodes that are out of order, or
-   with those that are in maintenance. */
+/* Sets the reason to repair or maintenance if the job would fit into a pool whose failed nodes, or whose nodes in
+   maintenance, were up. */
 static void find_absence(const struct hr__engine *engine, hr_job job, struct hr_wait_reason *hold, bool single) {
   const struct hr_cluster *cluster = &engine->cluster;
   uint32_t accept_class = hr_cluster_accept_class(cluster, job);

@@ -17,13 +17,14 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The price of pools without a known price: they come after all others. */
+/* The price of pools without a known price. It is higher than all known prices, so these pools are last in the
+   order. */
 #define UNKNOWN_PRICE (HR_NEVER_US - 1)
 
 /* ---- Offers ---- */
 
-/* Returns the lowest additional price of a GPU hour for a job in a cluster now. Owned and reserved nodes are paid for
-   in any case. */
+/* Returns the lowest additional price of a GPU hour for a job in a cluster now. Owned and reserved nodes have no
+   additional price, because they are paid for even if they are idle. */
 static int64_t price_of(const struct hr_cluster *cluster, hr_job job, int64_t now_us) {
   const uint32_t accept_class = hr_cluster_accept_class(cluster, job);
   int64_t lowest = HR_NEVER_US;
@@ -189,7 +190,7 @@ static bool has_local_data(const struct hr__engine *engine, hr_job job) {
   return false;
 }
 
-/* If the job can start soon enough where its data is, the other clusters are not considered. */
+/* If the job can start soon enough in a cluster that has its data, clusters without its data are not considered. */
 static void prefer_local_data(struct hr__clusters *all, hr_job job) {
   const uint32_t n = all->spec->count;
   const int64_t most_us = all->spec->router.local_wait_us;
@@ -198,7 +199,7 @@ static void prefer_local_data(struct hr__clusters *all, hr_job job) {
     any = all->loads[i].eligible && all->loads[i].wait_us <= most_us && has_local_data(&all->at[i].engine, job);
   for (uint32_t i = 0; i < n && any; i++)
     if (!has_local_data(&all->at[i].engine, job)) all->loads[i].eligible = false;
-  if (any) all->offers.asked = HR_NONE; /* the loads differ from the offers */
+  if (any) all->offers.asked = HR_NONE; /* the loads are no longer those of a row of offers */
 }
 
 /* Returns the cluster by the rule of `affinity` for the job. */

@@ -69,9 +69,10 @@ _Static_assert((int)N_COMPONENTS <= (int)HR__MAX_COMPONENTS, "more components th
    is always reclaimed before the jobs can write a checkpoint. */
 #define STALL_US (INT64_C(365) * 86400 * HR_SECOND_US)
 
-/* Jobs only preempt each other if there are this many preemptions for each job that is left, and this many more, since
-   the last progress, and if any job that was not preempted would have ended. A day more, because priorities may change
-   with time; a month more if capacity may come back. */
+/* A run is stopped if jobs only preempt each other. Two conditions must be true. First, since the last progress there
+   were at least MIN_FUTILE preemptions, plus FUTILE_PER_JOB for each job that is left. Second, so much time has passed
+   since then that any job that was not preempted would have ended. A day is added to this time, because priorities may
+   change with time, or a month if capacity may become available again. */
 enum { FUTILE_PER_JOB = 10, MIN_FUTILE = 10000 };
 #define LIVELOCK_US (INT64_C(86400) * HR_SECOND_US)
 #define LIVELOCK_WITH_EVENTS_US (30 * LIVELOCK_US)
@@ -83,7 +84,7 @@ enum { JOBS_CHECK_PASSES = 1 << 12 };
    end in any reasonable time. */
 enum { MAX_IDLE_PASSES = 1000000 };
 
-/* Instants between two questions whether the run is stopped. */
+/* The caller is asked whether to stop the run after this number of instants. */
 enum { POLL_INSTANTS = 63 };
 #define IDLE_US (100 * HR_SECOND_US)
 
@@ -312,7 +313,8 @@ uint64_t hr__engine_livelock(const struct hr__engine *engine, int64_t at_us) {
    then. */
 bool hr__engine_is_stalled(const struct hr__engine *engine, int64_t at_us) {
   if (!engine->attempt_slot || !all_submitted(engine) || engine->config->horizon_us != HR_NEVER_US) return false;
-  if (engine->data && hr__data_is_active(engine)) return false; /* however slow, data arrives */
+  /* jobs that wait for data are not stalled, because their data arrives at some time */
+  if (engine->data && hr__data_is_active(engine)) return false;
   if (engine->view.n_waiting + engine->view.n_running == 0 || engine->n_series > 0) return false;
   return at_us - engine->last_progress_us - engine->longest_us > STALL_US || hr__engine_livelock(engine, at_us) > 0;
 }
@@ -334,7 +336,7 @@ bool hr__engine_serve(struct hr__engine *engine, enum hr_status *status) {
 static enum hr_status decide(struct hr__engine *engine, uint64_t n_events, uint64_t n_others) {
   enum hr_status status = run_pending(engine, HR__PENDING_TIMER);
   if (status != HR_OK) return status;
-  if (engine->n_events == n_events) /* all pending entries were outdated, or a scan */
+  if (engine->n_events == n_events) /* all pending entries were outdated, or the only one was a scan */
     return engine->autoscaler ? hr__autoscaler_after_pass(engine) : HR_OK;
   engine->last_us = engine->view.now_us;
   if (engine->standby) status = hr__standby_before_pass(engine);
