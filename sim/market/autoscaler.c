@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * An autoscaler that requests and removes the nodes of elastic pools, as a component of the engine: its state, requests
- * for nodes, quotas. Each kind of autoscaler has rules (struct hr__scaling_rules), which decide when it looks at the
+ * for nodes, quotas. Each kind of autoscaler has rules (struct hr__scaling_rules), which decide when it examines the
  * cluster and what it does then: node_scans.c, karpenter_loop.c.
  *
- * Invariant: a pool never has more nodes than its maximum and than the quotas allow.
+ * Invariant: a pool never has more nodes than its maximum and the quotas allow.
  */
 
 #include "sim/market/autoscaler.h"
@@ -85,7 +85,7 @@ static enum hr_status node_up(struct hr__engine *engine, hr_pool pool, hr_node n
   return HR_OK;
 }
 
-/* The node was up if its boot is over. */
+/* Handles a node that has gone down. The node was up before if its boot was complete. */
 static void node_down(struct hr__engine *engine, hr_pool pool, hr_node node) {
   struct hr__autoscaler *self = engine->autoscaler;
   if (!self->pools[pool.id].is_scaled) return;
@@ -115,7 +115,7 @@ int64_t hr__nodes_allowed(const struct hr__engine *engine, uint32_t pool) {
   return allowed;
 }
 
-/* Draws whether the provider has no capacity for the next node of a pool. */
+/* Draws at random whether the provider has no capacity for the next node of a pool. */
 static bool draw_failure(struct hr__engine *engine, uint32_t pool) {
   struct hr__autoscaler *self = engine->autoscaler;
   const uint32_t number = self->pools[pool].n_requests++;

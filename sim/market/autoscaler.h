@@ -3,9 +3,9 @@
 #define HR_SIM_MARKET_AUTOSCALER_H
 
 /*
- * The autoscaler of a cluster in a run: its state, what waiting jobs need (node_demand.c), and the rules of each kind
- * of autoscaler. Those of Kubernetes' cluster autoscaler are in node_scans.c, node_growth.c and node_removal.c; its
- * decisions are those of sim/clusters/cluster_autoscaler.h.
+ * The autoscaler of a cluster in a run: its state, the demand of waiting jobs (node_demand.c), and the rules of each
+ * kind of autoscaler. The rules of Kubernetes' cluster autoscaler are in node_scans.c, node_growth.c and
+ * node_removal.c; they use the decisions of sim/clusters/cluster_autoscaler.h.
  */
 
 #include "base/hash.h"
@@ -19,15 +19,16 @@ struct hr__pod_kind {
   uint32_t request; /* HR_NONE in counted allocation */
   bool fits_node;   /* in counted allocation: some accepted pool has nodes that are large enough */
   /* of the present scan */
-  uint32_t n_jobs, n_left; /* jobs that wait and that no rule holds; those of them that no node can take */
-  uint32_t n_seen;         /* scratch */
-  uint32_t next;           /* the next kind; HR_NONE: the last one */
-  bool is_blocked;         /* a job waits although nodes seem to have room */
+  /* n_jobs: waiting jobs that are not held by a rule (is_held); n_left: those of them that fit on no node */
+  uint32_t n_jobs, n_left;
+  uint32_t n_seen; /* scratch */
+  uint32_t next;   /* the next kind; HR_NONE: the last one */
+  bool is_blocked; /* a job of the kind waits although nodes seem to have room for it */
   bool is_linked;
-  int32_t priority;      /* the highest one of its jobs */
-  int64_t cpu_m, memory; /* the largest request of a pod, over the pools that suit */
-  /* the oldest job of those left has some of its pods on nodes of this pool, and lacks part_left pods of each row;
-     HR_NONE: none has */
+  int32_t priority;      /* the highest priority of its jobs */
+  int64_t cpu_m, memory; /* the largest request of a pod over all suitable pools */
+  /* the oldest of the n_left jobs has room for some of its pods on nodes of this pool, and lacks room for part_left[i]
+     pods of row i; HR_NONE: no such pool */
   uint32_t part_pool, part_left[2];
 };
 
@@ -41,12 +42,12 @@ struct hr__pod_rows {
   uint32_t n_rows;
 };
 
-/* A waiting job, as an element of the list of all of them, in the order in which they began to wait. */
+/* A waiting job: an element of the list of all waiting jobs, in the order in which they began to wait. */
 struct hr__waiting_job {
   int64_t since_us;
   uint32_t kind;
   uint32_t before, after; /* job id + 1; 0: none */
-  bool is_held;           /* in the present scan */
+  bool is_held;           /* in the present scan: a rule such as a quota holds the job, so more nodes would not help */
 };
 
 /* The room of a node for pods. */
@@ -60,28 +61,28 @@ struct hr__scaled_pool {
   bool is_scaled;
   struct hr__node_amounts node; /* of one node */
   struct hr__ca_backoff backoff;
-  uint32_t n_requests; /* of nodes, with those that failed */
+  uint32_t n_requests; /* number of requested nodes, including failed requests */
 };
 
-/* Up to this number of rows of pods for a scale-up belong to a kind: two of the job that lacks some of its nodes, and
-   two of the others. */
+/* The maximum number of rows of pods that a kind has in a scale-up: two rows of the job that has room for some of its
+   pods, and two rows of the other jobs. */
 enum { HR__KIND_ROWS = 4 };
 struct hr__pods_of {
   uint32_t kind, per_job; /* per_job: pods of one job in this row */
-  uint32_t n_rows;        /* in the first row: how many rows the pods of these jobs have; otherwise 0 */
+  uint32_t n_rows;        /* in the first row of these jobs: the number of their rows; in the other rows: 0 */
 };
 
 /* Changes of jobs and nodes that are reported to the rules of an autoscaler. */
 enum hr__change_kind {
   HR__CHANGE_JOB_WAITS,  /* a job begins to wait */
-  HR__CHANGE_JOB_LEAVES, /* a job is over */
+  HR__CHANGE_JOB_LEAVES, /* a job has ended or was rejected */
   HR__CHANGE_NODE_JOBS,  /* a job has started or stopped on a node */
   HR__CHANGE_NODE_UP,
   HR__CHANGE_NODE_DOWN
 };
 struct hr__scaling_change {
   enum hr__change_kind kind;
-  uint32_t job, node; /* one of both; the other one is HR_NONE */
+  uint32_t job, node; /* one of the two, depending on the kind; the other one is HR_NONE */
 };
 
 /* The rules of a kind of autoscaler. */
@@ -94,7 +95,7 @@ struct hr__scaling_rules {
   enum hr_status (*after_pass)(struct hr__engine *engine);
   /* Returns whether a pool must not grow now because of failures. */
   bool (*backs_off)(struct hr__engine *engine, uint32_t pool);
-  /* Returns whether jobs of a kind are placed before those of another one, which has an older job. */
+  /* Returns whether jobs of a kind are placed before those of another kind that has an older job. */
   bool (*precedes)(const struct hr__pod_kind *kind, const struct hr__pod_kind *other);
   void (*close)(struct hr__engine *engine); /* frees memory that the arena does not own; may be NULL */
 };
@@ -115,8 +116,9 @@ struct hr__autoscaler {
   struct hr__node_room *room;
   uint32_t *log; /* nodes on which pods of a job were placed */
   uint32_t n_log, log_capacity;
-  uint32_t *n_tasks;       /* by node: slices of running jobs */
-  int64_t *empty_since_us; /* by node: valid while it is up without a job; otherwise -1, or any time */
+  uint32_t *n_tasks; /* by node: slices of running jobs */
+  /* by node: the time since which it has no job; valid only while the node is up without a job */
+  int64_t *empty_since_us;
   bool has_acted, lacks_memory;
 
   struct hr__karpenter_loop *karpenter; /* karpenter_nodes.h; otherwise NULL */
@@ -128,7 +130,7 @@ struct hr__autoscaler {
   enum hr__ca_pending *states;       /* by row */
   uint32_t *order;                   /* [HR__KIND_ROWS * capacity + n_pools] */
   struct hr__ca_node *packed;        /* [n_nodes + 2] */
-  struct hr__ca_option *options;     /* by pool; the options are the first ones */
+  struct hr__ca_option *options;     /* by pool; only the first elements are used: the options */
   uint32_t *option_pool, *kept;      /* by pool */
   double *scores;                    /* by pool */
   struct hr__ca_deletion *deletions; /* by pool */
@@ -148,45 +150,51 @@ struct hr__autoscaler {
 static inline int64_t hr__scaled_size(const struct hr__pool *pool) {
   return (int64_t)pool->spec->nodes - pool->n_in[HR_NODE_OFF];
 }
-/* Something may change in a scan at this time or later. */
+/* Records that a scan at this time or later may decide differently. */
 static inline void hr__scan_is_due(struct hr__autoscaler *self, int64_t at_us) {
   if (at_us < self->due_us) self->due_us = at_us;
 }
 
 /* ---- autoscaler.c ---- */
 
-/* Requests a node of a pool. Sets `node`, to HR_NONE if the provider has no capacity. */
+/* Requests a node of a pool. Sets `*node` to the node, or to HR_NONE if the provider has no capacity. */
 enum hr_status hr__node_request(struct hr__engine *engine, uint32_t pool, hr_node *node);
 /* Returns by how many nodes a pool may grow within its maximum, that of the cluster, and the quotas. */
 int64_t hr__nodes_allowed(const struct hr__engine *engine, uint32_t pool);
 
 /* ---- node_scans.c, node_growth.c, node_removal.c: the cluster autoscaler ---- */
 
-/* Requests up to `count` nodes of a pool. If the provider has fewer, the pool backs off. Sets the number of nodes. */
+/* Requests up to `count` nodes of a pool. If the provider has fewer nodes, the pool backs off. Sets `*n_requested` to
+   the number of requested nodes. */
 enum hr_status hr__nodes_request(struct hr__engine *engine, uint32_t pool, int64_t count, int64_t *n_requested);
 
-/* Grows one pool, and those similar to it, for the jobs that no node can take. */
+/* Grows one pool, and pools similar to it, for the jobs that fit on no node. */
 enum hr_status hr__nodes_grow(struct hr__engine *engine, bool *grew);
-/* Removes nodes that were unneeded for long. `is_off`: notes which are unneeded, but removes none. */
+/* Removes nodes that were unneeded for long enough. With `is_off`, only records which nodes are unneeded. */
 enum hr_status hr__nodes_remove(struct hr__engine *engine, bool is_off);
 
 /* ---- node_demand.c ---- */
 
-/* hr__node_demand_add adds a job that begins to wait, hr__node_demand_remove removes a job that waits no more. */
+/* hr__node_demand_add adds a job that begins to wait, hr__node_demand_remove removes a job that does not wait any
+   more. */
 void hr__node_demand_add(struct hr__engine *engine, hr_job job);
 void hr__node_demand_remove(struct hr__engine *engine, hr_job job);
-/* Returns whether jobs of the kind may be placed in the pool, and the pods of such a job there. */
+/* hr__pod_kind_suits returns whether jobs of the kind may be placed in the pool. hr__pod_kind_rows returns the pods
+   that such a job has there. */
 bool hr__pod_kind_suits(const struct hr__engine *engine, const struct hr__pod_kind *kind, uint32_t pool);
 struct hr__pod_rows hr__pod_kind_rows(const struct hr__engine *engine, const struct hr__pod_kind *kind, uint32_t pool);
-/* Returns what a node of the pool has. */
+/* Returns the capacity of a node of the pool. */
 struct hr__node_amounts hr__node_capacity(const struct hr__engine *engine, uint32_t pool);
-/* Places the waiting jobs on nodes that are up or boot, and sets n_left of all kinds. Returns whether a job is left. */
+/* Places the waiting jobs on nodes that are up or booting, and sets n_left of all kinds. Returns whether any job fits
+   on no node. */
 bool hr__node_demand_find(struct hr__engine *engine);
-/* Returns when the oldest job that is left began to wait. `with_gpus`: of those with GPUs. HR_NEVER_US: none. */
+/* Returns when the oldest job that fits on no node began to wait; HR_NEVER_US: no such job. With `with_gpus`, only jobs
+   with GPUs count. */
 int64_t hr__node_demand_oldest_us(struct hr__engine *engine, bool with_gpus);
-/* Places the pods of one job on nodes of a pool other than `except`; false: they do not fit, and nothing changes. */
+/* Places the pods of one job on nodes of a pool, except the node `except`. Returns false, and changes nothing, if they
+   do not fit. */
 bool hr__node_demand_place(struct hr__engine *engine, const struct hr__pod_kind *kind, uint32_t pool, uint32_t except);
-/* The kind of a running or waiting job. */
+/* Returns the kind of a running or waiting job. */
 const struct hr__pod_kind *hr__node_demand_kind(const struct hr__engine *engine, hr_job job);
 
 #endif

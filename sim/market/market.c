@@ -8,9 +8,10 @@
  * drop of the level will take a node within this period, the node cannot be requested any more. A change of the level
  * therefore never gives notice to a node at its launch.
  *
- * A notice period can have any number of changes of the level, so they are looked ahead only as far as they matter. The
- * number of available nodes is the minimum of the present level and of the levels in the window. If the window contains
- * the lowest level that the market can have, later steps cannot change the minimum until this step becomes present.
+ * A notice period can contain any number of changes of the level. Therefore, only those changes are computed in advance
+ * that can affect the number of available nodes; they are in the window. The number of available nodes is the minimum
+ * of the present level and of the levels in the window. If the window contains the lowest level that the market can
+ * have, later steps cannot change the minimum until this step becomes present.
  */
 
 #include "headroom/market.h"
@@ -36,7 +37,8 @@ struct hr__engine_market {
   int64_t interruption_us;
   uint32_t *hit, n_hit; /* [n_hit]: the nodes that the next group interruption reclaims, as indices within the pool */
   int64_t touched_us;
-  int64_t request_us; /* queued provisioning: when nodes were requested last, and the number of such times */
+  /* queued provisioning: the time of the last request for nodes, and the number of requests so far */
+  int64_t request_us;
   uint32_t n_requests;
   bool is_closed; /* the reservation of the pool is not open */
 };
@@ -87,7 +89,7 @@ void hr__market_set_state(struct hr__engine *engine, hr_node node, enum hr_node_
   engine->view.total_milli = engine->cluster.total_milli;
 }
 
-/* Notes whether the provider still has to give a node that was requested. */
+/* Records whether the provider still has to deliver a requested node. */
 static void set_queued(struct hr__engine *engine, hr_pool pool, hr_node node, bool is_queued) {
   settle_accounts(engine, pool);
   if (engine->power) hr__power_before_node(engine, pool);
@@ -116,7 +118,7 @@ static enum hr_status interrupt_residents(struct hr__engine *engine, hr_node nod
   return HR_OK;
 }
 
-/* Withdraws the request for a node that the provider has not given. Observers do not know of this node yet. */
+/* Withdraws the request for a node that the provider has not delivered. Observers were not notified of this node. */
 static enum hr_status withdraw_request(struct hr__engine *engine, hr_pool pool, hr_node node) {
   set_queued(engine, pool, node, false);
   hr__market_set_state(engine, node, HR_NODE_OFF);
@@ -287,7 +289,8 @@ static enum hr_status handle_interruption(struct hr__engine *engine, hr_pool poo
 }
 
 /* Begins the interruptions of a pool. At time 0 all its nodes are off, so interruptions within the first notice period
-   reclaim no node. If there are very many, they are not drawn: the process has no memory, so it may begin later. */
+   reclaim no node. If there would be very many of them, they are not drawn, and the process begins after this period.
+   This is correct because a Poisson process has no memory. */
 static enum hr_status begin_interruptions(struct hr__engine *engine, hr_pool pool, uint32_t n_nodes) {
   const double max_drawn = 1e6, hour_us = 3600 * (double)HR_SECOND_US;
   struct hr__interruption_source *source = &engine->markets[pool.id].interruptions;
@@ -338,7 +341,7 @@ void hr__market_cancel(struct hr__engine *engine, hr_node node) {
   hr__market_set_state(engine, node, HR_NODE_OFF);
 }
 
-/* How long the node may be up, from now on; HR_NEVER_US: for any time. */
+/* Draws for how long the node may be up, from now on; HR_NEVER_US: there is no limit. */
 static int64_t draw_life_us(const struct hr__engine *engine, hr_pool pool, hr_node node) {
   const int64_t max_run_us = engine->cluster.pools[pool.id].spec->market.max_run_us;
   int64_t life_us =
@@ -346,7 +349,7 @@ static int64_t draw_life_us(const struct hr__engine *engine, hr_pool pool, hr_no
   return max_run_us > 0 && max_run_us < life_us ? max_run_us : life_us;
 }
 
-/* The provider gives a node, which begins to boot and is billed from now on. */
+/* The provider delivers a node, which begins to boot and is billed from now on. */
 static enum hr_status give_node(struct hr__engine *engine, hr_pool pool, hr_node node) {
   struct hr__node *self = &engine->cluster.nodes[node.id];
   const int64_t now_us = engine->view.now_us;
@@ -360,8 +363,8 @@ static enum hr_status give_node(struct hr__engine *engine, hr_pool pool, hr_node
   return hr__schedule(engine, notice_at_us, HR__PENDING_NODE_NOTICE, node.id);
 }
 
-/* Draws how long the provider lets a request wait. The nodes that are requested at the same time are one request, and
-   are given together. */
+/* Draws how long a request waits for the provider. The nodes that are requested at the same time are one request, and
+   are delivered together. */
 static int64_t draw_queue_us(struct hr__engine *engine, hr_pool pool) {
   struct hr__engine_market *market = &engine->markets[pool.id];
   struct hr__stream stream;
@@ -397,9 +400,9 @@ static enum hr_status acquire_all(struct hr__engine *engine, bool *any) {
   return HR_OK;
 }
 
-/* Gives a node that waited for the provider, or sets a node up at the end of its boot. The event is ignored if the node
-   was released meanwhile. If the node was then requested again, only the event that belongs to the new request
-   counts. */
+/* Delivers a node for which the provider let the request wait, or sets a node up at the end of its boot. The event is
+   ignored if the node was released meanwhile. If the node was then requested again, only the event that belongs to the
+   new request counts. */
 static enum hr_status boot_node(struct hr__engine *engine, hr_node node) {
   hr_pool pool = hr__cluster_pool_of(&engine->cluster, node);
   const struct hr__node *self = &engine->cluster.nodes[node.id];
@@ -424,7 +427,7 @@ static enum hr_status open_window(struct hr__engine *engine, hr_pool pool) {
   return status;
 }
 
-/* When the nodes of a reservation with an end are stopped. */
+/* Returns the time at which the nodes of a reservation with an end are stopped. */
 static int64_t stop_us(const struct hr_market_spec *market) {
   return market->to_us - market->stop_before_us;
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What waiting jobs need, for an autoscaler. Waiting jobs are a list in the order in which they began to wait, and
- * equal ones have one kind. A job is a group of pods, one for each task or, in counted allocation, one for each node;
- * all its pods are in one pool. In a scan the jobs of each kind are placed on the room of the nodes that are up or
- * boot, with all their pods or none; the kinds follow each other by the priority of their jobs, then by their oldest
- * job. The first job of a kind that finds only a part of its nodes keeps them in mind, if the pool can grow by the
- * others.
+ * The demand of waiting jobs, for an autoscaler. Waiting jobs are a list in the order in which they began to wait. Jobs
+ * with equal requests have one kind. A job is a group of pods, one for each task or, in counted allocation, one for
+ * each node; all its pods are in one pool. In a scan, the jobs of each kind are placed on the nodes that are up or
+ * booting, each with all its pods or none. Kinds are ordered by the highest priority of their jobs, then by their
+ * oldest job. The first job of a kind that finds room for only some of its pods reserves this room, if the pool can
+ * grow by the nodes for the others.
  *
- * In counted allocation a pod takes the CPUs and the memory of its node in proportion to its GPUs. If they are unknown,
- * each GPU counts as one core and one GiB.
+ * In counted allocation a pod takes the CPUs and the memory of its node in proportion to its GPUs. If CPUs or memory of
+ * nodes are unknown, each GPU counts as one core and one GiB.
  *
- * Invariants: the list has the jobs that wait, and the room of a node is never negative.
+ * Invariants: the list has exactly the waiting jobs, and the free amounts of a node are never negative.
  */
 
 #include "base/array.h"
@@ -135,7 +135,7 @@ bool hr__pod_kind_suits(const struct hr__engine *engine, const struct hr__pod_ki
   return kind->gpus > 0 && gpus > 0 && (gpus >= kind->gpus || !kind->fits_node);
 }
 
-/* The pod with this many milli-GPUs and its part of the node. */
+/* Returns the request of a pod with this number of milli-GPUs: a part of the node in proportion. */
 static struct hr__node_amounts proportional(const struct hr__node_amounts *node, int64_t milli) {
   struct hr__node_amounts pod;
   for (int i = 0; i < HR__N_AMOUNTS; i++) {
@@ -207,11 +207,11 @@ static bool fits(const struct hr__node_room *room, const struct hr__node_amounts
 /* Pods of one job on nodes of a pool: those of row i are the entries from `from[i]` of the log. */
 struct placed_pods {
   struct hr__pod_rows rows;
-  uint32_t from[2], left[2]; /* left: pods of the row that did not fit */
+  uint32_t from[2], left[2]; /* left: number of pods of the row that did not fit */
 };
 
 /* Places pods of one job in a pool by first fit, as many as fit. `start`: for jobs with one row of pods, the node at
-   which the search begins. Returns the number of pods. */
+   which the search begins. Returns the number of placed pods. */
 static uint32_t place_pods(struct hr__engine *engine, const struct hr__pod_kind *kind, uint32_t pool, uint32_t except,
                            uint32_t start, struct placed_pods *placed) {
   struct hr__autoscaler *self = engine->autoscaler;
@@ -252,7 +252,7 @@ static void keep(struct hr__autoscaler *self) {
 }
 
 /* Places all pods of one job in a pool, or none. `*start`: the node at which the search begins if the job has one row
-   of pods; those before it refused an equal pod. */
+   of pods; earlier nodes have no room for an equal pod. */
 static bool place(struct hr__engine *engine, const struct hr__pod_kind *kind, uint32_t pool, uint32_t except,
                   uint32_t *start) {
   struct hr__autoscaler *self = engine->autoscaler;
@@ -274,7 +274,7 @@ bool hr__node_demand_place(struct hr__engine *engine, const struct hr__pod_kind 
 
 /* ---- Jobs that have some nodes and lack others ------------------------------------------------------------ */
 
-/* Returns how many new nodes the pods that are left need at most. */
+/* Returns the maximum number of new nodes that the remaining pods need. */
 static int64_t new_nodes_for(const struct hr__engine *engine, const struct placed_pods *placed, uint32_t pool) {
   const struct hr__node_amounts *node = &engine->autoscaler->pools[pool].node;
   int64_t nodes = 0;
@@ -295,8 +295,8 @@ static int64_t room_to_grow(struct hr__engine *engine, uint32_t pool) {
   return hr__nodes_allowed(engine, pool);
 }
 
-/* Reserves the room that there is for a job with several pods in the pool with the most room, if the pool can grow by
-   what it lacks. The other pods must then be on new nodes of this pool. */
+/* For a job with several pods: reserves the room for some of them in the pool with the most room, if this pool can grow
+   by the nodes for the other pods. The other pods must then be placed on new nodes of this pool. */
 static void reserve_part(struct hr__engine *engine, struct hr__pod_kind *kind) {
   struct hr__autoscaler *self = engine->autoscaler;
   struct placed_pods placed;
@@ -320,7 +320,8 @@ static void reserve_part(struct hr__engine *engine, struct hr__pod_kind *kind) {
 
 /* ---- The jobs that no node can take ----------------------------------------------------------------------- */
 
-/* Returns whether a rule holds the job, so that more nodes would not help; or sets that its kind is blocked. */
+/* Returns whether a rule such as a quota holds the job, so that more nodes would not help. Otherwise may set that the
+   kind of the job is blocked. */
 static bool is_held(struct hr__engine *engine, hr_job job, struct hr__pod_kind *kind) {
   struct hr_wait_reason wait = {.behind = {HR_NONE}, .quota = HR_NONE, .until_us = HR_NEVER_US};
   if (engine->cluster.inventory)
@@ -401,7 +402,7 @@ int64_t hr__node_demand_oldest_us(struct hr__engine *engine, bool with_gpus) {
   for (uint32_t at = self->first; at; at = self->waiting[at - 1].after) {
     struct hr__pod_kind *kind = &self->kinds[self->waiting[at - 1].kind];
     if (self->waiting[at - 1].is_held || kind->n_left == 0 || (with_gpus && kind->gpus == 0)) continue;
-    /* the oldest jobs of a kind are those that were placed */
+    /* of the jobs of a kind, the oldest ones were placed */
     if (kind->n_seen++ >= kind->n_jobs - kind->n_left) return self->waiting[at - 1].since_us;
   }
   return HR_NEVER_US;

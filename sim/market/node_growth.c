@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which pool an autoscaler grows, and by how many nodes. For each pool, the jobs that no node can take are packed on
- * new nodes (hr__ca_find_options). A job that would get some of its pods only is left out, and the others are packed
- * again. The expanders choose one of the pools, which grows together with similar ones (hr__ca_grow).
+ * Which pool an autoscaler grows, and by how many nodes. For each pool, the jobs that fit on no node are packed on new
+ * nodes (hr__ca_find_options). If a job would get only some of its pods, this job is left out, and the other jobs are
+ * packed again. The expanders choose one of the pools, which grows together with similar ones (hr__ca_grow).
  *
- * Layout: one row of pods, or two, for each kind of jobs; the groups are the pools. Invariant: a pool grows by no more
- * than the nodes that it lacks to its maximum. Source: kubernetes/autoscaler, cluster-autoscaler/core/scaleup.
+ * Layout: one or two rows of pods for each kind of jobs; the groups are the pools. Invariant: no pool grows beyond its
+ * maximum. Source: kubernetes/autoscaler, cluster-autoscaler/core/scaleup.
  */
 
 #include "base/random.h"
@@ -31,7 +31,8 @@ static uint32_t add_pods(struct hr__autoscaler *self, uint32_t n, uint32_t kind,
   return n;
 }
 
-/* Fills the rows of pods that jobs left over would have on new nodes of a pool. Returns their number. */
+/* Fills the rows of pods that the jobs that fit on no node would have on new nodes of a pool. Returns the number of
+   rows. */
 static uint32_t fill_pods(struct hr__engine *engine, uint32_t pool) {
   struct hr__autoscaler *self = engine->autoscaler;
   uint32_t n = 0;
@@ -50,9 +51,9 @@ static uint32_t fill_pods(struct hr__engine *engine, uint32_t pool) {
 /* Equal jobs. Their pods are the rows `first` to `end` - 1. */
 struct packed_jobs {
   uint32_t first, end; /* rows */
-  uint32_t complete;   /* jobs of which all pods were placed */
-  uint32_t most;       /* the most jobs of which all pods of some row were placed */
-  bool has_part;       /* a job has some of its pods only */
+  uint32_t complete;   /* number of jobs with all pods placed */
+  uint32_t most;       /* maximum over the rows: number of jobs with all pods of this row placed */
+  bool has_part;       /* only some pods of a job were placed */
 };
 
 static struct packed_jobs jobs_at(const struct hr__autoscaler *self, uint32_t row) {
@@ -67,9 +68,9 @@ static struct packed_jobs jobs_at(const struct hr__autoscaler *self, uint32_t ro
   return jobs;
 }
 
-/* If a job would get some of its pods only, drops the pods of others: those of the last kind that got any, if it
-   follows the one of this job, or else those of a job of its own kind. Returns false if each job gets all of its pods
-   or none. */
+/* If a job would get only some of its pods, drops pods of other jobs: those of the last kind that got any pods, if this
+   kind follows the kind of the job; otherwise those of one job of its own kind. Returns false if each job gets all of
+   its pods or none. */
 static bool drop_parts(struct hr__autoscaler *self, uint32_t n_pods) {
   struct packed_jobs part = {0}, last = {0};
   for (uint32_t i = 0; i < n_pods; i += self->pods_of[i].n_rows) {
@@ -88,8 +89,8 @@ static bool drop_parts(struct hr__autoscaler *self, uint32_t n_pods) {
   return true;
 }
 
-/* Whether the jobs left over that suit one pool suit the other one, too, and have one pod each: the pods of a job are
-   in one pool. */
+/* Considers the jobs that fit on no node. Returns whether the two pools suit the same of these jobs, and each of them
+   has one pod. Jobs with several pods cannot be divided among pools, because all pods of a job are in one pool. */
 static bool suits_as(struct hr__engine *engine, uint32_t pool, uint32_t other) {
   const struct hr__autoscaler *self = engine->autoscaler;
   for (uint32_t i = self->first_kind; i != HR_NONE; i = self->kinds[i].next) {
@@ -119,7 +120,7 @@ static void set_groups(struct hr__engine *engine, uint32_t pool) {
   }
 }
 
-/* Packs the jobs left over on new nodes of a pool. */
+/* Packs the jobs that fit on no node on new nodes of a pool. */
 static void estimate(struct hr__engine *engine, uint32_t pool, struct hr__ca_scale_up *scale_up) {
   struct hr__autoscaler *self = engine->autoscaler;
   set_groups(engine, pool);
@@ -144,7 +145,7 @@ static double usd_h(const struct hr__engine *engine, uint32_t pool, int64_t mill
   return (double)uusd_h * 1e-6 * (double)milli * 1e-3;
 }
 
-/* The lowest price of the GPUs of a kind of jobs. */
+/* Returns the lowest price of the GPUs of a kind of jobs. */
 static double lowest_usd_h(const struct hr__engine *engine, const struct hr__pod_kind *kind, int64_t milli) {
   double lowest = (double)INFINITY;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
@@ -206,7 +207,7 @@ static uint32_t keep_best(const void *state, uint32_t *kept, uint32_t n_kept) {
   return hr__ca_expand(expander->kind, self->options, &price, self->scores, kept, n_kept);
 }
 
-/* Draws one of the best options. */
+/* Chooses one of the best options at random. */
 static uint32_t choose(struct hr__engine *engine, uint32_t n_options) {
   static const enum hr__ca_expander kinds[HR_N_EXPANDERS] = {[HR_EXPANDER_RANDOM] = HR__CA_RANDOM,
                                                              [HR_EXPANDER_MOST_PODS] = HR__CA_MOST_PODS,
@@ -231,7 +232,7 @@ static uint32_t choose(struct hr__engine *engine, uint32_t n_options) {
   return self->option_pool[self->kept[(uint32_t)(draw * n_kept)]];
 }
 
-/* Grows one pool for the jobs left over, and those similar to it. */
+/* Grows one pool, and pools similar to it, for the jobs that fit on no node. */
 enum hr_status hr__nodes_grow(struct hr__engine *engine, bool *grew) {
   struct hr__autoscaler *self = engine->autoscaler;
   const uint32_t pool = choose(engine, find_options(engine));

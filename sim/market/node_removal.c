@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Which nodes an autoscaler removes. In each scan, a node is unneeded if it has no job and no waiting job would use it,
- * or if it is little used and all its jobs fit on other nodes. A node that was unneeded in all scans for long enough
- * goes, unless a delay after another change runs, its pool is at its minimum, or enough others go in this scan.
+ * or if its utilization is low and all its jobs fit on other nodes. A node that was unneeded in all scans for long
+ * enough is removed, with three exceptions: a delay after another change has not ended; the pool is at its minimum;
+ * enough other nodes are removed in this scan.
  *
  * Layout: the time since which each node is unneeded, by node. Invariant: no pool falls below its minimum. Source:
  * kubernetes/autoscaler, cluster-autoscaler/core/scaledown.
@@ -10,7 +11,7 @@
 
 #include "sim/market/autoscaler.h"
 
-/* Returns whether all jobs of a node fit on other nodes that are up. Their room is then reserved. */
+/* Returns whether all jobs of a node fit on other nodes that are up. If they do, the room for them is reserved. */
 static bool may_drain(struct hr__engine *engine, uint32_t node) {
   const struct hr__residents *residents = &engine->residents;
   for (uint32_t link = residents->first[node]; link; link = residents->links[link - 1].next) {
@@ -44,11 +45,11 @@ static bool is_unneeded(struct hr__engine *engine, uint32_t pool, uint32_t node)
   if (hr__ca_eligible(&candidate, &used) != HR__CA_NO_REASON) return false;
   self->room[node].is_usable = false;
   const bool may = may_drain(engine, node);
-  self->room[node].is_usable = !may; /* jobs of other nodes do not move there */
+  self->room[node].is_usable = !may; /* jobs of other nodes do not move to this node */
   return may;
 }
 
-/* Notes which nodes are unneeded: first those without jobs, then those with jobs that could move. */
+/* Records which nodes are unneeded: first nodes without jobs, then nodes with jobs that could move. */
 static void note_unneeded(struct hr__engine *engine) {
   struct hr__autoscaler *self = engine->autoscaler;
   memset(self->is_unneeded, 0, engine->cluster.n_nodes * sizeof *self->is_unneeded);
@@ -59,7 +60,7 @@ static void note_unneeded(struct hr__engine *engine) {
       for (uint32_t k = 0; k < pool->spec->nodes && self->pools[i].is_scaled; k++) {
         if ((self->n_tasks[first + k] > 0) != (with_jobs == 1)) continue;
         self->is_unneeded[first + k] = is_unneeded(engine, i, first + k);
-        /* an empty node that is unneeded takes no jobs of others */
+        /* jobs of other nodes are not moved to an empty unneeded node */
         if (self->is_unneeded[first + k]) self->room[first + k].is_usable = false;
       }
     }
@@ -97,7 +98,7 @@ static bool may_go(const struct hr__engine *engine, uint32_t pool, uint32_t node
          hr__ca_removable(&candidate, &self->pools[pool].node, engine->view.now_us) == HR__CA_NO_REASON;
 }
 
-/* Counts the nodes of a pool that may go: empty ones first. Notes when others may. */
+/* Counts the nodes of a pool that may be removed, empty nodes first. Records when other nodes may be removed. */
 static struct hr__ca_deletion count_candidates(struct hr__engine *engine, uint32_t number, int64_t delayed_us) {
   struct hr__autoscaler *self = engine->autoscaler;
   const struct hr__pool *pool = &engine->cluster.pools[number];

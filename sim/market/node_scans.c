@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * When Kubernetes' cluster autoscaler looks at the cluster, and what it does then. Its decisions are those of
+ * When Kubernetes' cluster autoscaler scans the cluster, and what it does then. It uses the decisions of
  * sim/clusters/cluster_autoscaler.h.
  *
- * It scans the cluster at multiples of its scan interval, after the pass of that instant. A scan without changes since
- * the last one decides the same unless some time has passed: an age, a delay, a back-off. So scans are made only after
- * changes and at these times. A scan first gives up nodes that did not boot in time, then keeps the minimum of each
- * pool, then grows one pool (and similar ones) for jobs that no node can take, or else removes nodes.
+ * It scans the cluster at multiples of its scan interval, after the pass of that instant. If nothing has changed since
+ * the last scan, a scan decides the same, unless an age, a delay or a back-off has ended. So scans are made only after
+ * changes and at these times. A scan has four steps. It gives up nodes that did not boot in time. It requests nodes for
+ * pools below their minimum. It grows one pool, and similar pools, for jobs that fit on no node. If it grows no pool,
+ * it removes nodes.
  *
  * Invariant: a pool is not below its minimum after a scan unless the provider lacks nodes. Source:
  * kubernetes/autoscaler, cluster-autoscaler/core (static_autoscaler.go, scaleup, scaledown) and clusterstate at
@@ -118,7 +119,7 @@ static enum hr_status keep_minimum(struct hr__engine *engine, uint32_t number) {
   return hr__nodes_request(engine, number, lacks, &n_requested);
 }
 
-/* Whether waiting jobs matter to a scan: a pool may grow, or a node without a job may be removed. */
+/* Returns whether waiting jobs can affect a scan: a pool may grow, or a node without a job may be removed. */
 static bool must_place_jobs(struct hr__engine *engine) {
   struct hr__autoscaler *self = engine->autoscaler;
   if (!self->first) return self->spec->drains;
@@ -131,7 +132,7 @@ static bool must_place_jobs(struct hr__engine *engine) {
 
 /* ---- A scan ----------------------------------------------------------------------------------------------- */
 
-/* Returns whether all jobs that need nodes are too young. */
+/* Returns whether all jobs that need nodes have waited for too short a time. */
 static bool are_young(struct hr__engine *engine) {
   struct hr__autoscaler *self = engine->autoscaler;
   const int64_t oldest_us = hr__node_demand_oldest_us(engine, false);
@@ -211,7 +212,7 @@ static enum hr_status begin(struct hr__engine *engine) {
   return scan_from(engine, 0);
 }
 
-/* Jobs of the highest priority come first, then the kind of the oldest job. */
+/* Kinds with a higher priority come first; among equal priorities, the kind with the oldest job. */
 static bool precedes(const struct hr__pod_kind *kind, const struct hr__pod_kind *other) {
   return kind->priority > other->priority;
 }

@@ -2,7 +2,7 @@
 /*
  * Supply and prices of a market as functions of time.
  *
- * Three kinds of spot supply.
+ * There are three kinds of spot supply: group interruptions, levels and lifetimes.
  *
  * Group interruptions are a Poisson process. Each interruption reclaims one or several nodes. The size of an
  * interruption is the number of nodes that it reclaims: one plus a geometric random variable, limited to the number n
@@ -146,7 +146,7 @@ static struct hr_level_step next_recorded(struct hr__level_source *source) {
 
 /* ---- On and off ---- */
 
-/* Draws the length of the period that contains a random time. */
+/* Draws the length of the period that contains a given random time. */
 static double draw_observed_s(const struct hr_duration *duration, struct hr__stream *stream) {
   gsl_rng rng = hr__stream_rng(stream);
   switch (duration->kind) {
