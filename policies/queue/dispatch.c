@@ -97,7 +97,8 @@ bool hr__shape_try(const struct hr__queue *queue, struct hr__shape *shape, struc
 
 /* ---- Events --------------------------------------------------------------------------------------- */
 
-/* The key of a job, if the place at which stopped jobs wait is not that of the order. Keys of `fifo` are submit times.
+/* Returns the key of a job if stopped jobs wait at another place than that of the order (parameter `requeue`). Keys of
+ * `fifo` are submit times.
  */
 static int64_t key_of(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   if (queue->requeue_key && queue->requeue_key[job.id]) return queue->requeue_key[job.id];
@@ -218,7 +219,7 @@ static enum hr_status reject(struct hr__queue *queue, const struct hr_view *view
   return reject_entry(queue, view, moves, shape, entry, reason);
 }
 
-/* A job may be marked for several reasons. It is rejected for the first one. */
+/* A job may be marked several times, with different reasons. The first reason is used. */
 enum hr_status hr__queue_reject_marked(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < queue->n_rejections && status == HR_OK; i++)

@@ -70,7 +70,7 @@ struct hr__queue_rejection {
 struct hr__gains {
   uint64_t count;  /* number of gains, plus 1 */
   uint64_t *last;  /* by number of free GPUs: `count` after the last gain that left a node with at least that many */
-  uint32_t n_last; /* a node with this number of free GPUs, or more, is counted for the last element */
+  uint32_t n_last; /* index of the last element; it also counts nodes with more free GPUs than its index */
 };
 
 /*
@@ -282,17 +282,18 @@ struct hr__hold_terms {
   /* A job does not start on the last `exclude_nodes` nodes that failed while it ran on them, for `exclude_us` each. */
   uint32_t exclude_nodes;
   int64_t exclude_us;
-  /* A job starts on nodes near its data; on others, if none of these exists or `data_wait_us` after its submission. */
+  /* A job starts on nodes near its data. It may start on other nodes if no such nodes exist, or when `data_wait_us`
+     have passed since its submission. */
   bool near_data;
   int64_t data_wait_us;
 };
 /* Creates queue->holds if nodes have maintenance, or if the terms hold jobs. False: out of memory. */
 bool hr__holds_create(struct hr__queue *queue, const struct hr__hold_terms *terms);
-/* Excludes the nodes that have failed under a job, which was stopped. */
+/* Excludes, for a job that a failure has stopped, the nodes that failed while the job ran on them. */
 enum hr_status hr__holds_job_failed(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
-/* Checks the placement of a job that is to start. If the job would reach a maintenance there, if a node is excluded or
-   is not near the data of the job, replaces the placement.
-   HR__HOLD_HELD: no other placement exists; the caller removes the job from the queue. */
+/* Checks the placement of a job that is to start. Searches another placement if the job would still run at the next
+   maintenance of one of the nodes, if a node is excluded, or if a node is not near the data of the job. HR__HOLD_HELD:
+   no other placement exists; the caller removes the job from the queue. */
 enum hr__hold { HR__HOLD_NONE, HR__HOLD_HELD, HR__HOLD_NO_MEMORY };
 enum hr__hold hr__holds_try(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                             struct hr_placement *placement);

@@ -10,8 +10,8 @@
  *           job that started last. They return the GPUs above their request or, if these do not suffice, those above
  *           `min_gpus`. The last of these jobs returns as few GPUs as necessary.
  *
- * With recovery by shrinking, the engine takes failed nodes from a running job. Such a job gets free GPUs before
- * waiting jobs, until it again has as many as it requests.
+ * With recovery by shrinking, the engine removes failed nodes from the placement of a running job. Such a job gets free
+ * GPUs before waiting jobs do, until it has again as many GPUs as it requests.
  *
  * Data: the running elastic jobs, in the order in which they started. Jobs are tried with fewer GPUs by moves that are
  * rolled back, so the engine checks every state that is considered.
@@ -25,10 +25,10 @@ enum { MILLI = 1000 };
 
 struct elastic_job {
   hr_job job;
-  bool lost_nodes; /* the engine took nodes from the job, and it does not have again what it requests */
+  bool lost_nodes; /* the engine removed failed nodes from the job, and the job still has fewer GPUs than it requests */
 };
 
-/* GPUs that a running job gives back. */
+/* GPUs that a running job returns. */
 struct elastic_gift {
   hr_job job;
   uint32_t gpus;
@@ -120,7 +120,8 @@ enum hr_status hr__elastic_job_shrank(struct hr__queue *queue, const struct hr_v
 
 /* ---- Resizes ---- */
 
-/* Whether the present GPUs of a job can be part of another placement: its nodes are up. */
+/* Returns whether the present GPUs of a job can be part of another placement. This is the case if all its nodes are
+   up. */
 static bool may_resize(const struct hr__queue *queue, const struct hr_placement *placement) {
   for (uint32_t i = 0; i < placement->n_slices; i++)
     if (hr_cluster_node_state(queue->cluster, placement->slices[i].node) != HR_NODE_UP) return false;
@@ -191,7 +192,7 @@ static uint32_t add_nodes(const struct hr__queue *queue, struct hr_placement *pl
   }
   uint32_t most = hr_free_index_highest(index), rest = more < size ? more : size;
   if (rest > most) rest = most;
-  bool is_taken = rest == size && idle == 0; /* the nodes with that many free GPUs are those just added */
+  bool is_taken = rest == size && idle == 0; /* the nodes with that many free GPUs were just added */
   if (rest == 0 || is_taken || gpus + rest <= size) return more;
   struct hr_slice slice = slice_on(queue, placement->pool, rest, 0);
   for (uint32_t i = 0; i < placement->n_slices; i++)
@@ -212,7 +213,7 @@ static void drop(struct hr_placement *placement, struct hr_slice *slices, uint32
   }
 }
 
-/* Lets a running job grow to at most `most` GPUs. */
+/* Increases the GPUs of a running job to at most `most`. */
 static enum hr_status grow_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, hr_job job,
                                uint32_t most) {
   struct hr__elastic *elastic = queue->elastic;
@@ -318,7 +319,7 @@ static enum hr_status take_until_fits(struct hr__queue *queue, const struct hr_v
   return HR_OK;
 }
 
-/* Lets running jobs shrink until `first` fits. If it does not, nothing changes. */
+/* Reduces the GPUs of running jobs until `first` fits. If `first` cannot fit, nothing changes. */
 static enum hr_status make_room(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                 hr_job first, bool to_min, bool *fits) {
   struct hr__elastic *elastic = queue->elastic;

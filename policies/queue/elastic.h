@@ -14,9 +14,10 @@ enum hr__recovery { HR__RECOVERY_REQUEUE, HR__RECOVERY_SHRINK };
 struct hr__elastic;
 /* Creates the module (queue->elastic) if the parameters require it. Returns HR_NO_MEMORY if memory is exhausted. */
 enum hr_status hr__elastic_create(struct hr__queue *queue, enum hr__elastic_level level, enum hr__recovery recovery);
-/* The abilities that the module needs. */
+/* Returns the abilities that the module needs. */
 uint32_t hr__elastic_abilities(const struct hr__queue *queue);
-/* The engine has taken failed nodes from a running job; `from` is its placement before. */
+/* Must be called when the engine has removed failed nodes from a running job. `from`: the previous placement of the
+   job. */
 enum hr_status hr__elastic_job_shrank(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                       const struct hr_placement *from);
 /* Jobs that lost nodes get free GPUs until they have as many as they request. Called before jobs start. */

@@ -4,13 +4,15 @@
  * limit reaches the next maintenance of the node (hr_maintenance_ahead), or if the node is excluded: the job was
  * stopped by a failure of the node within the last `exclude_s`, and the node is one of the last `exclude_nodes` of this
  * kind. Replicas of services have no limit and no end of their own: no maintenance holds them (HR__NO_LIMIT_US). If the
- * placement rule finds such nodes, the job gets others, or it is held: it leaves the queue, and later jobs may start,
- * as with reservations of Slurm. It returns to the queue when it fits on other nodes, or when the time has passed.
+ * placement rule finds such nodes, the job gets other nodes. If no other nodes have room, the job is held: it leaves
+ * the queue, and later jobs may start, as with reservations of Slurm. It returns to the queue when it fits on other
+ * nodes, or when the maintenance or the exclusion has ended.
  *
- * Held jobs with equal requests that ignore the same windows, because their limits are longer than the time between two
- * works (hr_maintenance_ahead), are a kind. Of these, only the shortest is tried when capacity becomes free, as longer
- * jobs have fewer nodes to choose from. Each job with excluded nodes has its own kind. Invariants: a held job waits and
- * is not in the queue; `place` of a held job is its index in `jobs` plus 1.
+ * Jobs with limits longer than the time between two maintenance periods ignore this maintenance (hr_maintenance_ahead).
+ * Held jobs with equal requests that ignore the same windows of maintenance are a kind. Of a kind, only the job with
+ * the shortest limit is tried when capacity becomes free, because longer jobs have fewer nodes to choose from. Each job
+ * with excluded nodes has its own kind. Invariants: a held job waits and is not in the queue; `place` of a held job is
+ * its index in `jobs` plus 1.
  */
 
 #include "policies/queue/dispatch.h"
@@ -28,7 +30,7 @@ struct held_kind {
   int64_t least_us;   /* the shortest limit of its held jobs */
   int64_t failed_us;  /* since gain number `gain`, no job with a limit of at least this length fits on other nodes */
   uint64_t gain;
-  bool returns; /* during hr__holds_release: all its held jobs return */
+  bool returns; /* during hr__holds_release: all held jobs of the kind return to the queue */
 };
 
 struct held_job {
@@ -43,7 +45,7 @@ struct held_job {
 struct excluded_node {
   hr_node node;
   int64_t until_us;
-  uint32_t older; /* the index of the next older one of the job + 1; 0: none */
+  uint32_t older; /* the index of the next older excluded node of the job + 1; 0: none */
 };
 
 struct hr__holds {
@@ -54,9 +56,9 @@ struct hr__holds {
   int64_t exclude_us;
   bool near_data;
   int64_t data_wait_us;
-  uint64_t data_changes;      /* hr_view_data_changes, when it was last read */
+  uint64_t data_changes;      /* the value of hr_view_data_changes when it was last read */
   const struct hr_view *view; /* of the run; NULL before the first job was tried */
-  struct hr_slice *slices;    /* of a placement, while another one is searched */
+  struct hr_slice *slices;    /* copy of the slices of a placement, while another placement is searched */
   uint32_t slices_capacity;
   struct held_job *jobs;
   uint32_t n_jobs, jobs_capacity;
@@ -199,7 +201,8 @@ static bool has_near_nodes(const struct hr__queue *queue, uint32_t set, uint32_t
   return false;
 }
 
-/* Counts changes of where data is as a gain of capacity: jobs that wait for it are tried again. */
+/* Counts a change of the places of data as a gain of capacity, so that jobs that wait for nodes near their data are
+   tried again. */
 static void note_data(struct hr__holds *holds, const struct hr_view *view) {
   holds->view = view;
   if (!holds->near_data) return;
@@ -344,7 +347,8 @@ static int64_t near_until_us(const struct hr__queue *queue, hr_job job, uint32_t
 /* Finds other nodes, on which the job may start now. */
 static bool find_start(struct hr__queue *queue, uint32_t number, int64_t now_us, int64_t limit_us,
                        struct hr_placement *placement) {
-  /* A conservative plan has reserved the nodes of the placement, and others for other jobs. */
+  /* With a conservative plan, no other nodes are searched: the plan has reserved the nodes of the placement for this
+     job, and other nodes for other jobs. */
   return !queue->frozen && find_other(queue, number, now_us, limit_us, placement) &&
          (!queue->easy_plan || hr__easy_plan_permits(queue, now_us + limit_us, placement));
 }
@@ -451,8 +455,8 @@ enum hr_status hr__holds_drop(struct hr__queue *queue, const struct hr_view *vie
   return queue->holds->place[job.id] ? release(queue, view, job) : HR_OK;
 }
 
-/* Returns whether some held job of a kind fits now, or has no nodes near its data any more. Jobs are not preempted for
- * a held job: it could still not start. */
+/* Returns whether some held job of a kind fits now, or has no nodes near its data any more. Running jobs are not
+   preempted for a held job, because it could still not start on their nodes. */
 static bool may_return(struct hr__queue *queue, uint32_t number, int64_t now_us) {
   struct held_kind *kind = &queue->holds->kinds[number];
   struct hr_placement unused;

@@ -62,8 +62,8 @@ struct hr__eased {
   uint64_t nodes;
 };
 
-/* The knowledge of preemption by rank about the jobs of a shape (policies/queue/preemption/ranked.c). Jobs with a bound
-   of `bound` or more were refused, and would be refused again, except those with a bound in `last` or `earlier`. */
+/* What preemption by rank knows about the jobs of a shape (policies/queue/preemption/ranked.c). Jobs with a bound of
+   `bound` or more were refused, and would be refused again, except those with a bound in `last` or `earlier`. */
 struct hr__refusals {
   int64_t bound;
   struct hr__eased last, earlier; /* nodes with easier victims since the last pass, and since the refusals before */
@@ -71,7 +71,7 @@ struct hr__refusals {
   uint32_t pass;                  /* number of the last pass in which the other members were updated */
 };
 
-/* The place of a shape in the walk of a pass by rank: jobs of the shape that precede it need not be tried. */
+/* The place of a shape in the walk of a pass by rank: jobs of the shape that precede this place need not be tried. */
 struct hr__ranked_place {
   struct hr_job_entry entry;
   int64_t bound; /* of the job, if has_bound */
@@ -145,7 +145,7 @@ struct hr__waiting {
   int64_t *key_of;       /* by job: key with which it was added; NULL without subqueues */
   uint32_t n_walks;
   bool keys_grow; /* keys change with time, and never decrease */
-  bool failed;    /* memory ran out during a search */
+  bool failed;    /* memory was exhausted during a search */
   /* if not NULL, subqueues are in tournaments; walks and admission limits are then not supported */
   hr__line_of *line_of;
   int64_t now_us; /* time of the last hr__waiting_advance; for tournaments only */

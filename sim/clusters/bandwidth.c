@@ -138,7 +138,7 @@ static bool crosses(const struct hr__share_path *path, uint32_t resource) {
   return false;
 }
 
-/* Returns the use, at a level, of those paths through a resource whose level is not set yet. */
+/* Returns the use, at a level, of those paths through a resource that have no final level yet. */
 static struct level_use use_of(const struct hr__bandwidth *shares, uint32_t resource, hr__wide level) {
   struct level_use use = {0, 0};
   for (uint32_t i = 0; i < shares->n_paths; i++) {

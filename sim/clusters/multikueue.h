@@ -42,9 +42,9 @@ enum hr__multikueue_fate {
   HR__MULTIKUEUE_STAYS,
   HR__MULTIKUEUE_RETRIES /* it is offered again from the start */
 };
-/* Returns what happens to a workload whose worker may be lost. `lost_us`: the time since which its worker is not
-   reachable; -1: the worker is reachable. `has_copy`: the copy of the workload in the worker exists; this is known only
-   if the worker is reachable. */
+/* Returns what happens to a workload after its worker may have been lost. `lost_us`: the time since which its worker is
+   not reachable; -1: the worker is reachable. `has_copy`: the copy of the workload in the worker exists; this is known
+   only if the worker is reachable. */
 enum hr__multikueue_fate hr__multikueue_after_loss(const struct hr__multikueue_spec *spec, int64_t lost_us,
                                                    bool has_copy, int64_t now_us);
 /* The wait before attempt number `attempt` (from 0) to connect again: 5 s, doubled up to 320 s. */

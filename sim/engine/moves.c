@@ -427,8 +427,8 @@ static bool is_booting(const struct hr_cluster *cluster, hr_job job, hr_pool num
   return hr_cluster_accepts(cluster, hr_cluster_accept_class(cluster, job), number);
 }
 
-/* Sets the reason to repair or maintenance if the job would fit into a pool whose failed nodes, or whose nodes in
-   maintenance, were up. */
+/* Sets the reason to repair or maintenance if the job would fit into a pool after the repair of its failed nodes, or
+   after the maintenance of its nodes. */
 static void find_absence(const struct hr__engine *engine, hr_job job, struct hr_wait_reason *hold, bool single) {
   const struct hr_cluster *cluster = &engine->cluster;
   uint32_t accept_class = hr_cluster_accept_class(cluster, job);

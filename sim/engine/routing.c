@@ -199,7 +199,7 @@ static void prefer_local_data(struct hr__clusters *all, hr_job job) {
     any = all->loads[i].eligible && all->loads[i].wait_us <= most_us && has_local_data(&all->at[i].engine, job);
   for (uint32_t i = 0; i < n && any; i++)
     if (!has_local_data(&all->at[i].engine, job)) all->loads[i].eligible = false;
-  if (any) all->offers.asked = HR_NONE; /* the loads are no longer those of a row of offers */
+  if (any) all->offers.asked = HR_NONE; /* the loads differ from all rows of offers */
 }
 
 /* Returns the cluster by the rule of `affinity` for the job. */

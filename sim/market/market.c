@@ -341,7 +341,7 @@ void hr__market_cancel(struct hr__engine *engine, hr_node node) {
   hr__market_set_state(engine, node, HR_NODE_OFF);
 }
 
-/* Draws for how long the node may be up, from now on; HR_NEVER_US: there is no limit. */
+/* Draws the maximum time for which the node can be up, from now on; HR_NEVER_US: no limit. */
 static int64_t draw_life_us(const struct hr__engine *engine, hr_pool pool, hr_node node) {
   const int64_t max_run_us = engine->cluster.pools[pool.id].spec->market.max_run_us;
   int64_t life_us =

@@ -62,9 +62,9 @@ const struct hr__backfill hr__backfill_skip = {.by_shape = true, .passes_over = 
  * otherwise it is the first job of the shape with a limit that ends by T. A candidate must come after the previous
  * candidate in order, so each job is considered once, as in a simple walk over the queue.
  *
- * With planned maintenance (easy_plan.c), the head is the first job that does not fit or that maintenance holds, and T
- * is the earliest time at which it fits until its limit beside the maintenance of nodes. A later job that would reach
- * maintenance gets other nodes if the head would still fit at T; otherwise it is held (holds.c).
+ * With planned maintenance (easy_plan.c), the head is the first job that does not fit or that maintenance holds. T is
+ * then the earliest time at which the head fits until its limit on nodes without maintenance in that time. A later job
+ * that would reach maintenance gets other nodes if the head would still fit at T; otherwise it is held (holds.c).
  */
 
 struct backfill_candidate {
@@ -85,8 +85,9 @@ static bool next_in_shape(struct hr__queue *queue, struct hr__shape *shape, cons
   struct hr_job_entry first;
   struct hr_placement placement;
   int64_t window_us = reserved_us - now_us;
-  /* Whether counted GPUs suffice is decided faster than which job is next. The order of these two checks matters if the
-     placement rule draws random numbers, or if the search parks subqueues. */
+  /* With counted GPUs and without quotas, this check is made first, because it is faster than the search for the next
+     job. In other cases the order of these two checks must not change, because the placement rule may draw random
+     numbers, and the search may park subqueues. */
   bool counted = !queue->by_gpu && !queue->quota;
   if (counted && !hr__shape_fits(queue, shape, &placement)) return false;
   if (!hr__waiting_next(&queue->waiting, shape, last, INT64_MAX, &first)) return false;
@@ -195,7 +196,7 @@ static enum hr_status easy_pass(struct hr__queue *queue, const struct hr_view *v
   enum hr_status status = hr__queue_start_in_order(queue, view, moves, &head);
   if (status != HR_OK || !head || queue->waiting.n_active == 1) return status;
   if (may_settle(queue) && !others_fit(queue, head)) {
-    /* no job can start, whatever T is */
+    /* no job fits, so no job can start for any T */
     queue->head = head->head.job;
     queue->settled = (struct hr__settled_pass){queue->head, HR_NEVER_US};
     return HR_OK;

@@ -95,7 +95,7 @@ struct hr__reservation {
 struct hr__reservations {
   struct hr_arena *arena;
   struct hr__reservation *reservation;
-  uint32_t *heap; /* heap of indices of reservations, by (start, order of the jobs) */
+  uint32_t *heap; /* heap of indices of reservations, sorted by (start, order of the jobs) */
   /* indices of the reservations that start now, which were removed from the heap; in the order of their jobs */
   uint32_t *due;
   struct hr_slice *slices;
@@ -190,7 +190,8 @@ enum hr_status hr__easy_plan_begin(struct hr__queue *queue, const struct hr_view
 void hr__easy_plan_end(struct hr__queue *queue);
 /* Returns whether the head could still start at the reserved time if a job ran at the placement beyond that time. */
 bool hr__easy_plan_allows(const struct hr__queue *queue, const struct hr_placement *placement);
-/* Returns whether a job with the expected end `end_us` may start at the placement. Without a reservation, all may. */
+/* Returns whether a job with the expected end `end_us` may start at the placement. Without a reservation, all jobs
+   may start. */
 bool hr__easy_plan_permits(const struct hr__queue *queue, int64_t end_us, const struct hr_placement *placement);
 
 /* ---- Partial plans (partial_plan.c) -------------------------------------------------------------------- */
@@ -214,7 +215,8 @@ bool hr__partial_plan_continues(struct hr__partial_plan *plan, const struct hr_v
 enum hr_status hr__partial_plan_start_jobs(struct hr__partial_plan *plan, const struct hr_view *view,
                                            struct hr_moves *moves);
 
-/* Report events: a job begins to wait with this key; a job stops; anything else happens that is not planned. */
+/* These functions report events to the plan: a job begins to wait with this key; a job stops; any other event that was
+   not planned. */
 void hr__partial_plan_job_waits(struct hr__partial_plan *plan, struct hr_job_entry job);
 void hr__partial_plan_job_stops(struct hr__partial_plan *plan, const struct hr_view *view,
                                 const struct hr_event *event);

@@ -240,12 +240,13 @@ static bool begin_bin(struct hr__cluster_profile *cluster_profile, uint32_t bin,
          hr_job_tree_each(hr_release_calendar_bin_ends(cluster_profile->calendar, bin), NULL, add_end, &filling);
 }
 
-/* Maximum number of future maintenance works on a node that a plan considers. The check at the start of a job (holds.c)
-   considers all. */
+/* Maximum number of future maintenance periods of a node that a plan considers. The check at the start of a job
+   (holds.c) considers all. */
 enum { MAX_WORKS = 16 };
 
-/* Returns whether plans avoid a maintenance. Jobs that are longer than the time between two works on a node, and
-   replicas of services, may start at any time (holds.c), so a plan without that time could never start them. */
+/* Returns whether plans avoid a maintenance. Jobs that are longer than the time between two maintenance periods of a
+   node, and replicas of services, may start at any time (holds.c). A plan that avoided this maintenance could never
+   start them. */
 static bool is_avoidable(const struct hr__cluster_profile *cluster_profile, const struct hr_maintenance *window) {
   if (cluster_profile->longest_us == HR__NO_LIMIT_US) return false;
   return !window->repeat_us || cluster_profile->longest_us <= window->repeat_us - window->duration_us;

@@ -11,7 +11,7 @@
 
 struct hr__easy_plan {
   struct hr__cluster_profile profile;
-  int64_t reserved_us;         /* T; HR_NEVER_US: the pass has no such reservation */
+  int64_t reserved_us;         /* T; HR_NEVER_US: in this pass, the head has no reservation */
   uint32_t gpus, accept_class; /* of the head */
 };
 
@@ -60,7 +60,7 @@ enum hr_status hr__easy_plan_create(struct hr__queue *queue, const struct hr_pol
   if (!any || queue->by_gpu || queue->locality || queue->rule == HR_PLACE_POOL) return HR_OK;
   struct hr__easy_plan *plan = hr_arena_alloc(env->arena, sizeof *plan);
   if (!plan) return HR_NO_MEMORY;
-  /* An own placer: placements of the one of the queue must remain valid. */
+  /* A placer for this module only, because placements of the queue's placer must remain valid. */
   *plan = (struct hr__easy_plan){.profile = {.arena = env->arena,
                                              .cluster = queue->cluster,
                                              .placer = hr_placer_create(env->arena, queue->cluster, queue->rule),
@@ -78,7 +78,7 @@ enum hr_status hr__easy_plan_begin(struct hr__queue *queue, const struct hr_view
   int64_t left_us = hr__holds_left_us(queue, view, head);
   struct hr__profile_demand demand = {hr__gpus(queue, head), hr__kind(queue, head), left_us > 0 ? left_us : 1};
   struct hr_placement unused;
-  plan->profile.longest_us = left_us; /* the works that the head avoids, if it is the only job of the plan */
+  plan->profile.longest_us = left_us; /* the maintenance that the head avoids, if it is the only job of the plan */
   if (hr__cluster_profile_begin(&plan->profile, view->now_us) != HR_OK) return HR_NO_MEMORY;
   plan->gpus = demand.gpus;
   plan->accept_class = demand.accept_class;

@@ -190,7 +190,7 @@ static enum hr_status find_earliest(struct hr__future *future, const struct hr__
   return hr__cluster_profile_place(&future->profile, &of_profile, *start_us, placement) ? HR_OK : HR_INTERNAL;
 }
 
-/* Whether a job with a need cannot start before a job with an equal need that precedes it and is not longer. */
+/* Returns whether a job cannot start before an earlier job in order that has an equal need and is not longer. */
 static bool is_monotone(const struct hr__future *future, const struct hr_need *need) {
   return !future->windows || hr_capacity_is_monotone(future->queue->capacities, need);
 }
@@ -230,8 +230,8 @@ int64_t hr__future_longest(struct hr__future *future, const struct hr_need *need
                          : hr__cluster_profile_window(&future->profile, need->gpus, need->accept_class);
 }
 
-/* With MIG, the layout of a GPU depends on the reservations before a window, and the rule `random` depends on the
-   number of searches. */
+/* The future is not regular in two cases. With MIG, the layout of a GPU depends on the reservations before a window.
+   The rule `random` depends on the number of searches. */
 bool hr__future_is_regular(const struct hr__future *future, const struct hr_policy_env *env) {
   const struct hr_cluster_spec *cluster = hr_cluster_spec_of(env->cluster);
   const struct hr_requests *requests = hr_cluster_requests(env->cluster);

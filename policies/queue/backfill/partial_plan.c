@@ -35,8 +35,8 @@
 
 #include <string.h>
 
-/* No job in order before the job `before`, without a reservation, starts before `until_us`. As a goal: this is to be
-   achieved. */
+/* No job in order before the job `before`, without a reservation, starts before `until_us`. If the level is a goal,
+   this must still be achieved. */
 struct plan_level {
   struct hr_job_entry before;
   int64_t until_us;
@@ -61,8 +61,7 @@ struct hr__partial_plan {
   struct plan_level *goals;  /* a stack */
   /* by number of the shape: the next jobs of the walk for the goal on top, and the candidates */
   struct plan_cursor *walks, *candidates;
-  /* no job between the level at which the walk began and its next job, without a reservation, and none before that
-     level, starts before this time */
+  /* no job without a reservation that precedes the next job of the walk starts before this time */
   int64_t walked_until_us;
   uint32_t n_levels, n_goals, levels_capacity, goals_capacity, walks_capacity, candidates_capacity;
   bool can_keep;
@@ -200,7 +199,8 @@ static enum hr_status reserve(struct hr__partial_plan *plan, const struct hr__fu
 }
 
 /* Examines the next job of the walk for a goal. Makes a reservation if the job starts before the goal, and if that
-   reservation is final. `*achieved`: cleared if it is not; a goal that has to be achieved before is then on the stack.
+ * reservation is final. If the reservation is not final, `*achieved` is set to false, and a goal that must be achieved
+ * first is on the stack.
  */
 static enum hr_status examine(struct hr__partial_plan *plan, const struct plan_level *goal, struct hr__shape *shape,
                               const struct hr_view *view, struct hr_moves *moves, bool *achieved) {
@@ -265,7 +265,7 @@ static void find_candidate(struct hr__partial_plan *plan, struct hr__shape *shap
 }
 
 /* Returns the shape of the first job in order that may start now; NULL: none. Since the candidates were found, other
-   reservations may have been made, so that some of them can no longer start now. */
+   reservations may have been made, so some of the candidates may not be able to start now any more. */
 static struct hr__shape *first_candidate(struct hr__partial_plan *plan) {
   struct hr__shape *shape;
   while ((shape = first_of(plan, plan->candidates))) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs that wait for electricity with less carbon; under the rule all-wait, as long as they may for reserved capacity.
- * Replicas of services, which have no end of their own and serve requests at all times, never wait for it.
- * A job that begins to wait is held until its planned start; only then is it added to the queue, where the order and
- * the backfill treat it like any other job. Jobs that can be interrupted are stopped when the intensity rises, keep
- * their work, and are held again.
+ * Jobs that wait for electricity with less carbon or, under the rule all-wait, for reserved capacity. Replicas of
+ * services never wait for it, because they have no end of their own and serve requests at all times. A job that begins
+ * to wait is held until its planned start; only then is it added to the queue, where the order and the backfill treat
+ * it like any other job. Jobs that can be interrupted are stopped when the intensity rises, keep their work, and are
+ * held again.
  *
  * Layout: columns by job; a heap of (time, job) for the next change of each held or running job; a list of held jobs
  * in the order in which they were held. An entry of the heap is valid if its time is that of the column `due_us`.
@@ -56,7 +56,7 @@ struct hr__carbon {
   struct due *heap;
   uint32_t n_heap, heap_capacity;
   int64_t wake_us;
-  /* capacity that became free lately in pools that are paid for anyway; held jobs do not see it yet */
+  /* capacity that became free within the lag, in pools that are paid for anyway; held jobs cannot use it yet */
   struct freed *freed;
   uint32_t first_freed, n_freed, freed_capacity;
   int64_t lag_us;
@@ -352,7 +352,7 @@ static bool is_paid(const struct hr__queue *queue, hr_pool pool) {
   return spec->nodes > 0 && !hr_market_is_elastic(spec->market.market);
 }
 
-/* Returns the free GPUs of a pool that a held job sees. */
+/* Returns how many free GPUs of a pool a held job can use now. */
 static uint64_t seen_gpus(const struct hr__queue *queue, hr_pool pool) {
   const struct hr__carbon *carbon = queue->carbon;
   uint64_t free = hr_cluster_free_milli(queue->cluster, pool) / HR_WHOLE_GPU_MILLI, unseen = 0;
@@ -362,7 +362,7 @@ static uint64_t seen_gpus(const struct hr__queue *queue, hr_pool pool) {
 }
 
 /* Finds a placement in a pool that is paid for whether it is used or not. `sees_all`: capacity that became free lately
-   counts. */
+   counts, too. */
 static bool find_paid(struct hr__queue *queue, hr_job job, bool sees_all, struct hr_placement *placement) {
   uint32_t class_ = hr_cluster_accept_class(queue->cluster, job), gpus = hr__gpus(queue, job);
   bool by_place = queue->by_gpu || queue->locality || queue->rule == HR_PLACE_POOL;
@@ -400,7 +400,7 @@ static enum hr_status walk(struct hr__queue *queue, const struct hr_view *view, 
   return status;
 }
 
-/* Removes entries of freed capacity after the delay for which held jobs do not see it. */
+/* Removes entries of freed capacity for which the lag is over, so that held jobs can use this capacity. */
 static void forget_freed(struct hr__carbon *carbon, int64_t now_us) {
   while (carbon->first_freed < carbon->n_freed && carbon->freed[carbon->first_freed].at_us + carbon->lag_us <= now_us)
     carbon->first_freed++;

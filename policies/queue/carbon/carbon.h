@@ -29,7 +29,7 @@ enum hr__carbon_deadline {
   HR__CARBON_SEMI_WEEKLY   /* Monday or Thursday at 9 h, whichever is next */
 };
 
-/* The freedom of a job. Times are in UTC. */
+/* How much later a job may start or end. Times are in UTC. */
 struct hr__carbon_job {
   const struct hr_series *series;
   int64_t from_us;    /* now */
@@ -73,8 +73,8 @@ int64_t hr__carbon_lowest_window(const struct hr__carbon_job *given);
 int64_t hr__carbon_best_rate(const struct hr__carbon_job *given);
 /* Finds when a job with interruptions runs within `length_us` plus `slack_us`. Without a restart time: in the parts of
    steps with the lowest intensity, of `length_us` together; of equal intensities the earliest. With a restart time:
-   in such parts that the job also has the time to restart, or without interruptions if this has at most as much carbon.
-   False: out of memory. */
+   also in the parts of steps with the lowest intensity, but enough of them for the work and the restarts. If a run
+   without interruptions has at most as much carbon, the job is not interrupted. False: out of memory. */
 bool hr__carbon_best_slots(const struct hr__carbon_job *job, struct hr__carbon_parts *parts,
                            struct hr__carbon_slots *slots);
 /* Sets `*value` to the smallest intensity such that the given share of the time between now and `to_us` has at most
@@ -84,14 +84,15 @@ bool hr__carbon_quantile(const struct hr_series *series, int64_t from_us, int64_
 /* Lists the parts of the series between two times, the lowest first. False: out of memory. */
 bool hr__carbon_list_parts(const struct hr_series *series, int64_t from_us, int64_t to_us,
                            struct hr__carbon_parts *parts);
-/* Returns whether a job should pause from `from_us` until `to_us`, although it then needs `restart_us`: the carbon of
-   this time exceeds that of the restart, and that of the same time at the intensity up to which the job runs. */
+/* Returns whether a job should pause from `from_us` until `to_us`, although it then needs `restart_us` to restart. It
+   should pause if the carbon of this time exceeds the carbon of the restart, and also the carbon of an equally long
+   time at the intensity up to which the job runs. */
 bool hr__carbon_pause_saves(const struct hr_series *series, const struct hr__carbon_slots *slots, int64_t restart_us,
                             int64_t from_us, int64_t to_us);
 /* Returns an upper bound of the time that a job needs for the rest of its work if it is not interrupted any more.
    `again`: it starts after a stop. */
 int64_t hr__carbon_time_us(const struct hr__carbon_needs *needs, int64_t work_us, bool again);
-/* Returns what a job needs in the worst of the pools that it accepts. */
+/* Returns the needs of a job: the maximum over the pools that it accepts. */
 struct hr__carbon_needs hr__carbon_needs_of(const struct hr__queue *queue, const struct hr_view *view, hr_job job);
 /* Creates a copy of a series with noise: each value plus a draw from N(0, error x mean). NULL: out of memory. */
 struct hr_series *hr__carbon_add_noise(const struct hr_series *series, double error, struct hr__stream *stream);

@@ -4,8 +4,9 @@
  * Optimizing the Cost of Reducing Cloud Carbon Emissions", ASPLOS 2024), of Let's Wait Awhile (Wiesner et al.,
  * Middleware 2021), and the threshold of Ecovisor (Souza et al., ASPLOS 2023).
  *
- * The carbon of a window is piecewise linear in its start, with kinks where its begin or its end is at a stamp. So if
- * any start is allowed, the best one is now, the latest, or at a kink. With GAIA's step, starts are multiples of it.
+ * The carbon of a window is a piecewise linear function of its start. Its slope changes only at starts for which the
+ * begin or the end of the window is at a time stamp of the series. So if any start is allowed, the best start is now,
+ * the latest start, or one of these. With GAIA's step, starts are multiples of it.
  *
  * A window must end before the end of a series that is not repeated; starting now is always possible.
  */
@@ -126,7 +127,8 @@ int64_t hr__carbon_calendar_slack(enum hr__carbon_deadline rule, int64_t end_us)
   case HR__CARBON_NEXT_WORKDAY:
     if (weekday == 5) return to_nine_us + 2 * DAY_US;
     if (weekday == 6) return to_nine_us + DAY_US;
-    if (time_us > 17 * HOUR_US) return to_nine_us + DAY_US; /* as published, also on Friday */
+    /* also on Friday, as in the published code: the job must end on Saturday */
+    if (time_us > 17 * HOUR_US) return to_nine_us + DAY_US;
     return time_us < 9 * HOUR_US ? to_nine_us : 0;
   case HR__CARBON_NEXT_MONDAY:
     return weekday == 0 && by_nine ? to_nine_us : to_nine_us + (7 - weekday) * DAY_US;

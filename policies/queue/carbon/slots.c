@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * When a job with interruptions runs (Wiesner et al., "Let's Wait Awhile", Middleware 2021): in the steps with the
- * lowest intensity. In the paper interruptions cost nothing. Here each one may add a restart. The steps are then chosen
- * for a longer run, until a simulation of the run, with its restarts, completes in time. In it, and in the run itself,
- * a job pauses only if this saves carbon. If a run without interruptions has at most as much carbon, it is preferred.
+ * lowest intensity. In the paper, interruptions take no time. Here, each interruption may add the time of a restart.
+ * Then steps are chosen for longer and longer runs, until a simulation of the run, with its restarts, completes in
+ * time. In the simulation, and in the run itself, a job pauses only if this saves carbon. If a run without
+ * interruptions has at most as much carbon, it is preferred.
  */
 
 #include "policies/queue/carbon/carbon.h"

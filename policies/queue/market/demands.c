@@ -4,8 +4,8 @@
  * of jobs that quotas block, so that the supply of a demand does not examine its jobs. Demands are found in a hash
  * table by need.
  *
- * Return to spot capacity: the list of returning jobs is in no order, but it is the same in each run: a job is added at
- * the end, and the last job takes the place of a job that is removed.
+ * Return to spot capacity: the list of returning jobs is not sorted, but its order is the same in each run: a job is
+ * added at the end, and the last job takes the place of a job that is removed.
  */
 
 #include "policies/queue/market/market.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The running jobs of each node, for passes by rank (ranked.c). They answer how many GPUs of a node a waiting job could
- * have, and which jobs of one node it must preempt, without a search among all running jobs.
+ * The running jobs of each node, for passes by rank (ranked.c). From these lists, the module determines how many GPUs
+ * of a node a waiting job could have, and which jobs of one node it must preempt, without a search among all running
+ * jobs.
  *
  * The jobs of a node that may be preempted are an array, sorted in the order in which a search preempts them: the last
  * job in order first. A node has few GPUs, and a job has at least one of them, so the arrays are short. Nodes with more
@@ -10,8 +11,8 @@
  * Sets of nodes are masks of 64 bits. A node is in the set if the bit (id mod 64) is 1, so a set may contain more nodes
  * than were added to it.
  *
- * Jobs that have started at this instant cannot be preempted, but are in the arrays. The module does not answer if
- * there are such jobs among those that a waiting job may preempt.
+ * Jobs that have started at this instant cannot be preempted, but are in the arrays. If the jobs that a waiting job may
+ * preempt include such jobs, the module cannot be used for this waiting job (hr__node_jobs_answer).
  */
 
 #include "policies/queue/preemption/preemption.h"
@@ -159,7 +160,7 @@ uint32_t hr__node_jobs_room(const struct hr__queue *queue, int64_t bound, uint64
   uint32_t most = 0, count;
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
     struct node_walk walk = begin_walk(queue->cluster, (hr_pool){i}, nodes);
-    if (walk.n > SET_BITS && nodes == HR__ALL_NODES) return UINT32_MAX; /* a search is faster */
+    if (walk.n > SET_BITS && nodes == HR__ALL_NODES) return UINT32_MAX; /* a search is faster than these lists */
     while (next_node(&walk)) {
       const struct node_job *jobs = jobs_at(all, &walk, &count);
       uint32_t room = hr_free_index_get(walk.index, walk.at);

@@ -78,10 +78,10 @@ struct hr__preemptor {
   int64_t *key_of;                         /* by job: its key in `running`; NOT_LISTED: not in `running` */
   struct hr__deadline_fifo protected_jobs; /* running jobs before the end of their minimum run time */
   uint32_t n_passes;
-  bool nothing_fits; /* the last pass has left no waiting job that fits */
+  bool nothing_fits; /* after the last pass, no waiting job fits */
   /* Running jobs whose keys became larger since the last pass, or that stopped, and their nodes: see ranked.c. */
   struct hr__eased eased;
-  uint64_t n_eased; /* number of times that this was applied to all shapes, or that a job started */
+  uint64_t n_eased; /* number of times that eased bounds were applied to all shapes, or that a job started */
   struct hr__refused_head refused_head;
   /* request a wake-up one microsecond from now, because the next pass can do more: it may preempt jobs that have
      started at this instant, or start jobs in other pools */
@@ -92,7 +92,7 @@ struct hr__preemptor {
   struct hr__preemption_walk *in_order; /* state of the walk in preemption.c; NULL until needed */
   struct hr__residual *residual;        /* NULL without per-GPU allocation */
   struct hr__node_jobs *node_jobs;      /* NULL: not used */
-  uint64_t searched_nodes;              /* a search finds no room on other nodes */
+  uint64_t searched_nodes;              /* the present search for victims needs to consider only these nodes */
   /* Buffers of one search for victims. */
   struct hr__victim *victims;
   struct hr_slice *slices;

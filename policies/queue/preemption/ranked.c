@@ -3,7 +3,7 @@
  * Passes that try waiting jobs one by one, if preemption is by an order that ranks running jobs (las, gittins, srtf),
  * and GPUs are counted by node.
  *
- * Purpose: no job is tried if it must be refused. A job is refused if it does not fit although all running jobs with
+ * Purpose: no job is tried if it would be refused. A job is refused if it would not fit even if all running jobs with
  * keys above its bound were stopped. Jobs that come later in order have larger bounds, so they may preempt the same or
  * fewer jobs. Therefore all later jobs with the same or a larger request are refused, too. This remains true until a
  * job stops, or gets a larger key.
@@ -65,9 +65,10 @@ static uint32_t needed_by(const struct hr__queue *queue, struct hr__shape *shape
   return shape->refusals.needed;
 }
 
-/* Adds the nodes that have become easier to the refusals of all shapes with waiting jobs, unless no such node has room.
-   The refusals of a shape that had no waiting jobs in the last pass are forgotten. `last_pass`: number of the pass in
-   which refusals were last updated. */
+/* A node has become easier for a range of bounds if waiting jobs with these bounds may now have more room on it. Adds
+   such nodes to the refusals of all shapes with waiting jobs, unless no such node has enough room. The refusals of a
+   shape that had no waiting jobs in the last pass are forgotten. `last_pass`: number of the pass in which refusals were
+   last updated. */
 static void apply_eased(struct hr__queue *queue, uint32_t last_pass) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr__eased *eased = &preemptor->eased;
@@ -96,8 +97,8 @@ static void refuse(struct hr__refusals *refusals, int64_t bound) {
   if (bound < refusals->earlier.to) refusals->earlier.to = bound;
 }
 
-/* Returns whether the jobs of shape `b` fit nowhere where those of shape `a` do not fit. A gang of several nodes may
-   fit on smaller nodes than those that a job on one node needs. */
+/* Returns whether the jobs of shape `b` do not fit if the jobs of shape `a` do not fit. A gang of several nodes may fit
+   on smaller nodes than those that a job on one node needs. */
 static bool needs_as_much(const struct hr__queue *queue, const struct hr__shape *a, const struct hr__shape *b) {
   if (a->kind != b->kind || a->gpus > b->gpus) return false;
   if (a->gpus == b->gpus || hr_cluster_pools(queue->cluster) == 1) return true;

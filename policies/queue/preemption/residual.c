@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Residual capacity, with per-GPU allocation: whether a waiting job could fit if all running jobs that it may preempt
- * were stopped. If not, no search for victims is made, which would stop them one by one. In a crowded cluster this is
- * decided for many waiting jobs in each pass.
+ * were stopped. If it could not, the slow search for victims, which stops jobs one by one, is omitted. In a cluster
+ * with many waiting jobs, this saves many searches in each pass.
  *
  * A residual state is a planned capacity that contains the running jobs with keys up to its bound; unlisted jobs have
  * the least key. Each start, stop and change of a key updates the states, so a check examines only nodes that have

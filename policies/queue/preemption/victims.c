@@ -327,7 +327,7 @@ static void count_node(struct pool_search *search, uint32_t room, uint32_t sign)
     search->n_for_rest += sign;
 }
 
-/* Adds the GPUs of a victim to the room of its nodes, or takes them away again. */
+/* Adds the GPUs of a victim to the room of its nodes, or subtracts them again. */
 static void count_room(struct pool_search *search, struct hr__victim *victim, bool stops) {
   const struct hr__preemptor *preemptor = search->queue->preemptor;
   victim->needed = stops;
@@ -376,7 +376,7 @@ static bool count_group(struct pool_search *search) {
   return count_listed(search);
 }
 
-/* Takes each victim off the list of needed ones if the job still fits. The last victim is tried first. */
+/* Marks each victim as not needed if the job still fits without its preemption. The last victim is tried first. */
 static void keep_unneeded(struct pool_search *search) {
   for (uint32_t i = search->n_counted; i-- > 0;) {
     struct hr__victim *victim = &search->queue->preemptor->victims[i];
