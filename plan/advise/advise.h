@@ -42,9 +42,9 @@ struct hr__pool_profile {
      allocated; NULL if the pool is elastic */
   int64_t *at_level;
   double reclaims_per_h;  /* spot interruptions and failures per hour of a node */
-  double down_share;      /* of the time of its nodes: they are out of order */
-  uint32_t failed_jobs;   /* how many jobs failures have stopped */
-  uint32_t most_failures; /* the same of the node that has stopped the most */
+  double down_share;      /* share of the time of its nodes in which they were down */
+  uint32_t failed_jobs;   /* number of jobs that failures have stopped */
+  uint32_t most_failures; /* the maximum over its nodes: number of jobs that failures of the node have stopped */
 };
 
 /* The current allocation of a job or, if the job does not run, its last allocation. */
@@ -256,10 +256,10 @@ static inline struct hr_advice_metric hr__advice_goal(const struct hr_advice *ad
                                                       uint32_t replications) {
   return hr__advice_metric(advice, candidate, advice->goals_at + advice->goals.goals[goal].metric, replications);
 }
-/* Whether the candidate serves as well as the unchanged scenario. If the scenario has goals: no goal is missed by more
-   than in the unchanged scenario. Otherwise: no class waits much longer (see HR_ADVISE_WAIT_SHARE). In both cases, no
-   class completes a smaller share of its jobs, unless goals bound completion. If not, `reason` names the goal, or the
-   class and metric that get worse. */
+/* Whether the candidate serves jobs as well as the unchanged scenario does. If the scenario has goals: no goal is
+   missed by more than in the unchanged scenario. Otherwise: no class waits much longer (see HR_ADVISE_WAIT_SHARE). In
+   both cases, no class completes a smaller share of its jobs, unless goals bound completion. If one of these conditions
+   is not met, `reason` names the goal, or the class and metric that get worse. */
 bool hr__advice_serves(const struct hr_advice *advice, uint32_t candidate, uint32_t replications, char *reason,
                        size_t size);
 

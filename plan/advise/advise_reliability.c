@@ -2,15 +2,15 @@
 /*
  * Advice on reliability and power: spare nodes, bad nodes and power limits.
  *
- * Spares. Of n nodes, each of which is out of order with probability p, the number that are out of order at a time has
- * a binomial distribution. As many spares as its quantile at 99 % suffice at nearly all times. (ByteRobust: 1,024
- * nodes, p = 0.001, 4 spares.) More spares raise ETTR, because stopped jobs need not wait for repairs; fewer spares
- * leave more nodes for jobs.
+ * Spares. If each of n nodes is down with probability p, the number of nodes that are down at the same time has a
+ * binomial distribution. If the number of spares is the 99 % quantile of this distribution, the spares suffice at
+ * nearly all times. (ByteRobust: 1,024 nodes, p = 0.001, 4 spares.) More spares raise ETTR, because stopped jobs need
+ * not wait for repairs; fewer spares leave more nodes for jobs.
  *
  * Bad nodes. If one node stops many more jobs than others, its jobs should not return to it.
  *
- * Power limits. A job at a limit takes time_ratio as long, with power_ratio of the power, so its GPUs use time_ratio x
- * power_ratio of the energy.
+ * Power limits. With a power limit, a job takes time_ratio times as long, at power_ratio times the power. So its GPUs
+ * use time_ratio x power_ratio times the energy.
  */
 
 #include "plan/advise/advise.h"

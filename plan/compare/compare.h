@@ -50,7 +50,7 @@ struct hr__compare_curves {
   double wait_s[HR__CURVE_POINTS], jct_s[HR__CURVE_POINTS];
 };
 
-/* The CSV file of the jobs of a policy's first run. While it is open, it has no name yet. */
+/* The CSV file of the jobs of a policy's first run. The file has no name until it is closed. */
 struct hr__compare_job_file {
   struct hr__csv_out csv;
   bool open;
@@ -59,7 +59,7 @@ struct hr__compare_job_file {
 struct hr_comparison {
   struct hr_compare_config config;
   uint32_t n_replications; /* number of replications */
-  bool exact;              /* everything is deterministic, so each policy was run once */
+  bool exact;              /* the runs of all policies are deterministic, so each policy was run once */
   uint64_t *seeds;         /* [n_replications] */
   /* whether each replication has a workload of its own, for all policies; otherwise all runs have the trace of the
    * config
@@ -72,7 +72,7 @@ struct hr_comparison {
   uint64_t *digests;                 /* [contender][replication] */
   char **titles;                     /* [n_contenders] labels for tables: what distinguishes the policies; distinct */
   struct hr__compare_curves *curves; /* [n_contenders] */
-  struct hr__compare_job_file *job_files; /* [n_contenders]; NULL: none are written */
+  struct hr__compare_job_file *job_files; /* [n_contenders]; NULL: no files of jobs are written */
   /* [n_replications] if prices are random; NULL: the scenario of the config applies to all */
   struct hr_scenario **scenarios;
   struct hr__one_run *first_runs; /* [n_contenders], of replication 0 */
@@ -179,8 +179,8 @@ static inline void hr__compare_titles_free(char **titles, uint32_t count) {
 /* Titles for the rows of a table. */
 struct hr__short_titles {
   char **cells;  /* distinct, and not wider than asked */
-  char **heads;  /* what `cells` are before they are cut, for the heading */
-  bool numbered; /* each cell begins with the number of the policy, because cutting alone did not keep them distinct */
+  char **heads;  /* the texts of `cells` before they are shortened, for the heading */
+  bool numbered; /* each cell begins with the number of the policy, because the shortened titles were not distinct */
 };
 /* Shortens the titles `whole` of hr__compare_titles to `width` columns. False: out of memory. In any case the caller
    calls hr__compare_short_titles_finish. */

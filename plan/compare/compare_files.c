@@ -3,7 +3,7 @@
  * Writes a comparison as CSV, JSON and Markdown. The CSV has one row for each policy, group and metric, and unknown
  * values are empty. The JSON follows docs/reference/schemas/compare.schema.json.
  *
- * The first part makes what the files contain of each policy's first run: distributions and jobs.
+ * The first part computes the distributions and the jobs of each policy's first run, which the files contain.
  */
 
 #include "base/console.h"

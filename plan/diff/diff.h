@@ -42,9 +42,9 @@ struct hr__diff_log {
 
 /* The decisions of one side at the first instant at which decisions differ. */
 struct hr__diff_decisions {
-  struct hr__diff_event shown[HR__DIFF_SHOWN_DECISIONS]; /* decisions that the other side does not make at this time */
+  struct hr__diff_event shown[HR__DIFF_SHOWN_DECISIONS]; /* the decisions that only this side makes at this time */
   uint64_t count; /* number of these decisions; may be larger than the number that is shown */
-  /* If this side starts a job: when the other side starts it; HR_NEVER_US: never. Otherwise 0. */
+  /* If this side starts a job: the time at which the other side starts this job; HR_NEVER_US: never. Otherwise 0. */
   int64_t other_start_us;
   bool other_rejects; /* the other side rejects this job */
   char *wait; /* what the job waits for on the other side: a sentence; NULL: unknown, or it does not wait longer */
@@ -70,7 +70,7 @@ struct hr__diff_first {
 struct hr__diff_run {
   struct hr__one_run run;
   struct hr__diff_log log;
-  struct hr__diff_queue *queues; /* [n_queues]: of this run only; `jobs` and `wait_s` of the own side are set */
+  struct hr__diff_queue *queues; /* [n_queues]: queues of this run; only `jobs` and `wait_s` of this side are set */
   size_t n_queues;
 };
 
@@ -78,9 +78,9 @@ struct hr_diff {
   struct hr_diff_config config;
   struct hr__diff_key *keys;
   size_t n_keys;
-  bool out_of_memory; /* a key was lost */
+  bool out_of_memory; /* a key could not be stored */
   struct hr__diff_run runs[HR__DIFF_SIDES];
-  struct hr__diff_queue *queues; /* the largest change of the sum of waits first */
+  struct hr__diff_queue *queues; /* sorted by the change of the sum of waits, the largest first */
   size_t n_queues;
   bool by_queue; /* the trace has the field `queue`; otherwise queues are tenants */
   struct hr__diff_first first;

@@ -4,8 +4,8 @@
 
 /*
  * The keys in which two scenarios differ. Both scenarios are JSON trees after overrides and are compared key by key.
- * Entries of lists that have names, such as pools, are matched by name, so that an entry that was inserted is one
- * difference. Other lists of different lengths are one difference each.
+ * Entries of lists that have names, such as pools, are matched by name, so that an inserted entry is one difference. If
+ * other lists have different lengths, each list as a whole is one difference.
  */
 
 #include "report/tables/json_tree.h"

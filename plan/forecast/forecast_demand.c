@@ -10,7 +10,8 @@
  *
  * Demand by week counts work in the week in which it is submitted. Demand by hour counts work in the hours in which it
  * would run if no job waited. A job is stored as an increment and a decrement in a list of differences between hours,
- * in exact thousandths of a GPU, thus long jobs cost no more time than short ones. Partial hours are added as doubles.
+ * in exact thousandths of a GPU. So long jobs take no more computing time than short ones. Partial hours are added as
+ * doubles.
  */
 
 #include "plan/forecast/forecasting.h"

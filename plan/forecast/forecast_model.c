@@ -15,9 +15,9 @@
  *   B(w+1) = (1 - alpha) B(w) + 1.
  *
  * Given alpha, the posteriors of l, b and sigma are therefore those of a linear regression with conjugate priors: l(0)
- * is flat, b ~ N(0, (sigma drift_prior)^2), and sigma^2 is a scaled inverse chi^2 worth one week. The regression also
- * gives the posterior of alpha. The values of alpha are on a grid and have equal prior weights. The fit needs no
- * numerical search and no start values, so it succeeds for every series.
+ * has a flat prior, b ~ N(0, (sigma drift_prior)^2), and sigma^2 has a scaled inverse chi^2 prior with the weight of
+ * one week of data. The regression also gives the posterior of alpha. The values of alpha are on a grid and have equal
+ * prior weights. The fit needs no numerical search and no start values, so it succeeds for every series.
  *
  * Paths are drawn from the full posterior: alpha, then sigma, then the last level and the drift, then the weekly
  * errors. Each path has its own random streams, so it does not depend on which other paths are drawn.
@@ -27,10 +27,10 @@
  * subtracted, as in a martingale. The mean of all paths then equals hr__forecast_fit_mean, while their median
  * decreases.
  *
- * Total. The total has its own fit, since the sum of the forecasts of parts is less accurate: events that are rare in
- * each part are frequent in the sum. Paths of series are drawn in the same way and scaled to the path of the total
- * (top-down by forecast proportions: Athanasopoulos, Ahmed and Hyndman, International Journal of Forecasting 25, 2009).
- * If the user sets a growth, it applies to the total, and the series have no drift.
+ * Total. The total has its own fit, because the sum of the forecasts of the series is less accurate: events that are
+ * rare in each series are frequent in the sum. Paths of series are drawn in the same way and scaled to the path of the
+ * total (top-down by forecast proportions: Athanasopoulos, Ahmed and Hyndman, International Journal of Forecasting 25,
+ * 2009). If the user sets a growth, it applies to the total, and the series have no drift.
  */
 
 #include "base/random.h"

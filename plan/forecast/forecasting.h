@@ -75,7 +75,7 @@ struct hr__forecast_posterior {
 struct hr__forecast_fit {
   double scale;   /* mean weekly demand in GPU hours; the weeks were divided by it */
   double freedom; /* degrees of freedom of sigma^2 */
-  double damping; /* factor of the drift from one future week to the next; 0: the fit has no drift */
+  double damping; /* factor by which the drift changes from one future week to the next; 0: the fit has no drift */
   uint32_t n_weeks;
   uint32_t best; /* index of the alpha with the largest weight */
   struct hr__forecast_posterior at[HR__ALPHAS];

@@ -4,13 +4,14 @@
  *
  * Each rank reads all input, so only numbers of items are sent to a rank, and only results are returned. A rank
  * requests items and sends the results of those it has finished. Rank 0 answers with a few consecutive numbers (a
- * share), or with none at the end. Each rank has two requests open, so that it has the next share when it has computed
- * one. Near the end rank 0 answers a request only when the rank has nothing to compute, to balance the load. It
- * computes items too: its main thread answers requests while other threads compute. The main thread sleeps between
- * polls, and so does every rank that waits, since a blocking receive would occupy a processor.
+ * share), or with none at the end. Each rank has two open requests, so that the next share has arrived when it has
+ * computed one. To balance the load near the end, rank 0 answers a request only when the rank has nothing to compute.
+ * Rank 0 computes items, too: its main thread answers requests while other threads compute. The main thread of rank 0,
+ * and every rank that waits, sleeps between polls, because a blocking receive would occupy a processor.
  *
- * Only the thread that joined sends and receives. A rank that fails outside a batch reports it at its next agreement,
- * at the latest when it leaves. Every batch begins with an agreement, so that the other ranks notice the failure.
+ * Only the thread that has called hr_ranks_join sends and receives. A rank that fails outside a batch reports it at its
+ * next agreement, at the latest when it leaves. Every batch begins with an agreement, so that the other ranks notice
+ * the failure.
  */
 
 #include "plan/runner/runner.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Runs one scenario from its input files to its summary (hr_replay). It also stores the small part of the results that
- * comparisons, replications, checks and plans need. Observers of the engine collect usage, costs, network load and
- * alerts. Observers of usage and costs are always attached, other observers only if the scenario needs them.
+ * Runs one scenario from its input files to its summary (hr_replay). It also keeps the few results that comparisons,
+ * replications, checks and plans need. Observers of the engine collect usage, costs, network load and alerts. Observers
+ * of usage and costs are always attached, other observers only if the scenario needs them.
  */
 
 #include "plan/runner/runner.h"

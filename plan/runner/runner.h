@@ -195,7 +195,7 @@ enum hr_status hr__input_same(struct hr_ranks *ranks, const struct hr_scenario *
 
 /* ---- The run ---------------------------------------------------------------------------------------- */
 
-/* Callbacks for a caller that needs the results of single jobs, which a summary lacks. */
+/* Callbacks for a caller that needs the results of single jobs, because a summary does not have them. */
 struct hr__one_run_details {
   void *self;
   bool costs_by_job; /* the ledger also records the cost of each job */
@@ -321,8 +321,8 @@ struct hr__run_batch {
   size_t count;
   /* Computes an item and keeps its result. Called on any thread of any rank. */
   enum hr_status (*run)(void *self, size_t item, struct hr_error *error);
-  /* Copies the result of an item into a parcel or out of it. Unless the batch is shared, other ranks than 0 do not use
-     a result again after they have packed it. */
+  /* Copies the result of an item into a parcel or out of it. Unless the batch is shared, ranks other than rank 0 do not
+     use a result after they have packed it. */
   void (*exchange)(void *self, size_t item, struct hr__parcel *parcel);
   /* Uses a result on rank 0, in the order in which items end; only one thread at a time calls this function. NULL: the
      result remains where `run` or `exchange` has put it. */
@@ -459,8 +459,8 @@ struct hr__runner_config {
 /* One run of a candidate. */
 struct hr__runner_replication {
   double *metrics;   /* [config.n_metrics]; NULL: not run */
-  bool listed, made; /* the run will be made with others; it was made */
-  uint32_t counted;  /* the number of the look-ahead in which n_runs last included the run */
+  bool listed, made; /* listed: the run will be made together with others; made: the run was made */
+  uint32_t counted;  /* number of the last look-ahead in which n_runs counted this run */
   /* scenario of this replication if prices are random; NULL: the scenario of the candidate */
   struct hr_scenario *scenario;
 };
@@ -492,7 +492,7 @@ struct hr__trial_list {
   uint32_t count, capacity;
 };
 
-/* Ordinary operation of a runner, as a number of a look-ahead. */
+/* The number of a look-ahead that stands for operation without a look-ahead. */
 #define HR__NO_LOOK_AHEAD UINT32_MAX
 
 struct hr__runner {
@@ -503,8 +503,8 @@ struct hr__runner {
   struct hr__runner_environment *environments;
   uint32_t n_candidates, candidate_capacity, n_environments, environment_capacity;
   uint64_t n_runs;
-  uint32_t look_ahead;         /* number of the current look-ahead; HR__NO_LOOK_AHEAD: ordinary operation */
-  uint32_t n_look_aheads;      /* their number so far */
+  uint32_t look_ahead;         /* number of the current look-ahead; HR__NO_LOOK_AHEAD: none */
+  uint32_t n_look_aheads;      /* number of look-aheads so far */
   uint64_t n_runs_before;      /* n_runs at the begin of the look-ahead */
   struct hr__trial_list ahead; /* runs that are missing in the look-ahead */
   struct hr__progress_sum progress;
@@ -533,14 +533,14 @@ static inline bool hr__runner_is_random(const struct hr__runner *runner, uint32_
   return runner->candidates[candidate].random;
 }
 
-/* Why a service of the candidate can never run; NULL: all can. */
+/* Returns why a service of the candidate can never run; NULL: all services can run. */
 static inline const char *hr__runner_unfit(const struct hr__runner *runner, uint32_t candidate) {
   const struct hr_services *services = runner->candidates[candidate].scenario->services;
   return services ? services->unfit : NULL;
 }
 
-/* Adds a note for each distinct reason, with the number of candidates or points (`noun`) that have it. Sorts `reasons`.
-   HR_NO_MEMORY is the only failure. */
+/* Adds a note for each distinct reason, with the number of candidates or points (`noun`) that have this reason. Sorts
+   `reasons`. HR_NO_MEMORY is the only failure. */
 enum hr_status hr__runner_note_unfit(struct hr_notes *notes, const char *noun, const char **reasons, size_t count);
 
 /* The index of the entry of a replication. It is 0 if all replications are equal. */
@@ -554,8 +554,8 @@ enum hr_status hr__runner_run(struct hr__runner *runner, const struct hr__trial 
                               struct hr_error *error);
 
 /* The metrics of a run, in the order of the config; NULL if the run was not requested. In and after a look-ahead, runs
-   that were requested only in earlier look-aheads do not count, since computations depend on which runs there are. The
-   runner owns the metrics. */
+   that were requested only in earlier look-aheads count as not requested, because the results of computations depend on
+   which runs were requested. The runner owns the metrics. */
 static inline const double *hr__runner_values(const struct hr__runner *runner, uint32_t candidate,
                                               uint32_t replication) {
   const struct hr__runner_candidate *self = &runner->candidates[candidate];

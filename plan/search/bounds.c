@@ -7,16 +7,17 @@
  * steps, sorted by height, give the share of time at each level.
  *
  * Lower bound. The cost of a month is at least the price of the candidate's fixed capacity. Let e be the work that
- * remains even if the fixed capacity is always busy. If all work must be done at its recorded speed, the bound also
- * includes e at the minimum price of elastic capacity. There are two bounds: the search assumes that fixed capacity can
- * work for twice the submit window; the proven bound computes, from the goals on waits, how much work is due at each
- * time.
+ * cannot be done by the fixed capacity, even if this capacity is always busy. If all work must be done at its recorded
+ * speed, the bound also includes e at the minimum price of elastic capacity. There are two bounds: the search assumes
+ * that fixed capacity can work for twice the submit window; the proven bound computes, from the goals on waits, how
+ * much work is due at each time.
  *
  * Due work. If no job is ever interrupted, a job that waits at most b starts until submit + b. So of its work w on g
  * GPUs, g min(w, h - submit - b) is due until the time h. A goal on a quantile of the waits allows a number of jobs to
- * wait longer; they are those with the most due work. A goal on the mean limits the sum of all waits; a wait of h -
- * submit defers all due work of a job. The work that can be deferred is at most the solution of a knapsack problem in
- * which jobs can be divided. The fixed capacity c does at most c h of the due work, whatever h is.
+ * wait longer. For a lower bound, these are assumed to be the jobs with the most due work. A goal on the mean limits
+ * the sum of all waits. If a job waits for h - submit, all its due work is deferred. The work that can be deferred is
+ * at most the solution of a knapsack problem in which jobs can be divided. The fixed capacity c does at most c h of the
+ * due work until any time h.
  */
 
 #include "base/array.h"

@@ -4,7 +4,8 @@
  *
  * Starting points, pattern steps and the halving of the number of climbs are described in search_state.h, items 1 to 3.
  *
- * Invariant: `at` of a climb is the best candidate of those that it proposed, if any was run.
+ * Invariant: `at` of a climb is the best candidate that was run of those that the climb proposed, if any of these was
+ * run.
  */
 
 #include "plan/search/search_state.h"

@@ -2,10 +2,10 @@
 /*
  * The conditions under which mixes are tested (robustness.c):
  *
- * - the spot market is as in another preset of the catalogue, or without capacity for a part of the time;
+ * - the spot market behaves as in another preset of the catalogue, or has no capacity for a part of the time;
  * - demand is 25 % lower, or 10, 25 or 50 % higher;
  * - prices of on-demand and spot capacity are 30 % lower;
- * - no more GPUs of a type can be bought; existing ones stay.
+ * - no more GPUs of a type can be bought; existing GPUs remain.
  *
  * The number of runs is limited to half the runs that were needed to choose, or MIN_RUNS.
  */

@@ -21,9 +21,10 @@ struct hr__goal {
   double bound; /* in the metric's unit */
   char *text;   /* the goal as written in the scenario; owned */
   bool assumed; /* added by default; false: written by the user */
-  /* the metric describes the service of jobs, so more capacity never moves it away from the bound */
+  /* the metric describes how well jobs are served, so with more capacity it is never farther from meeting the bound */
   bool wants_capacity;
-  /* an unknown value violates the goal fully, since it means that no job reached the state that is measured */
+  /* an unknown value violates the goal fully, because it means that no job reached the state that the metric
+     measures */
   bool unknown_misses;
 };
 
@@ -69,8 +70,8 @@ static inline void hr__goals_finish(struct hr__goals *goals) {
 
 /* The distance of `value` (NaN: unknown) from the goal, between 0 and 1. 0: the goal is met. v / (1 + v): `value`
    misses the bound by v times the bound. 1: the value is unknown because no job reached the state that is measured. The
-   excess v is unlimited; mapping it to [0, 1) prevents one goal that is far off from outweighing another goal that is
-   missed entirely. */
+   excess v is unlimited. It is mapped to [0, 1) so that a goal that is missed by much does not count more than a goal
+   with an unknown value. */
 static inline double hr__goal_violation(const struct hr__goal *goal, double value) {
   if (isnan(value)) return goal->unknown_misses ? 1 : 0;
   double beyond = goal->at_most ? value - goal->bound : goal->bound - value;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Ways out of local optima, in which climbs end: each fixed capacity alone, long steps, other settings, points of a
- * Sobol sequence, and candidates for which the results of others predict a good objective.
+ * Climbs can end in local optima. To leave them, the search tries each fixed capacity alone, long steps, other
+ * settings, points of a Sobol sequence, and candidates for which the results of other candidates predict a good
+ * objective.
  *
- * They are described in search_state.h, item 4. Each of them climbs from a candidate that it finds to be the best.
+ * They are described in search_state.h, item 4. If one of these methods finds a new best candidate, it climbs from this
+ * candidate.
  */
 
 #include "plan/search/search_state.h"

@@ -3,8 +3,9 @@
  * Computes a plan: reads the question, searches the candidates, selects the best of the finalists (the choice),
  * examines alternatives (plan_alternatives.c), and adds notes.
  *
- * The search uses few replications (`screening`) of each candidate that it runs. The finalists, at most a dozen, get as
- * many replications as the selection needs (`depth`). All reported results have this number of replications.
+ * The search uses few replications (`screening`) of each candidate that it runs. The finalists, which are a few of
+ * these candidates, get as many replications as the selection needs (`depth`). All reported results have this number of
+ * replications.
  */
 
 #include "plan/search/plan.h"

@@ -20,8 +20,8 @@ struct hr_plan;
 enum hr__condition_kind {
   HR__CONDITION_SPOT_MODEL,        /* spot capacity as in a preset of the catalogue */
   HR__CONDITION_SPOT_AVAILABILITY, /* `factor`: the share of time in which spot capacity is available */
-  HR__CONDITION_DEMAND,            /* `factor`: on the demand */
-  HR__CONDITION_PRICES,            /* `factor`: on the prices of on-demand and spot capacity */
+  HR__CONDITION_DEMAND,            /* `factor`: multiplies the demand */
+  HR__CONDITION_PRICES,            /* `factor`: multiplies the prices of on-demand and spot capacity */
   HR__CONDITION_GPU_SUPPLY         /* no more GPUs of a type can be bought */
 };
 
@@ -31,7 +31,7 @@ struct hr__condition {
   double factor;            /* 0: the condition is not a factor */
   struct hr_spot_spec spot; /* of HR__CONDITION_SPOT_MODEL */
   struct hr__environment environment;
-  struct hr__evaluator *within; /* in this environment; owned by the plan (hr__plan_world) */
+  struct hr__evaluator *within; /* evaluator of this environment; owned by the plan (hr__plan_world) */
 };
 
 /* The evaluation of a mix under one condition. */
@@ -49,7 +49,7 @@ struct hr__tested_mix {
   uint32_t candidate;
   struct hr__held planned; /* in the environment of the scenario */
   struct hr__held *held;   /* [n_conditions] */
-  uint32_t n_held;         /* number of conditions under which all goals are met by the mean or median of the runs */
+  uint32_t n_held;         /* number of conditions under which the mean or median of the runs meets all goals */
   uint32_t n_served;       /* the same without the goals in dollars */
   uint32_t n_met;          /* number of conditions with hr__held_meets */
   uint32_t n_over_dollars; /* number of conditions with hr__held_is_over_dollars */
@@ -65,13 +65,13 @@ static inline bool hr__held_is_over_dollars(const struct hr__held *held) {
   return held->serves && held->missed == 0 && held->violation > 0;
 }
 
-/* A pool or a group of pools that is paid for whether it is used or not, and how much of its cost is wasted if less is
-   needed. The cost is compared with that of the same mix with less of this capacity. */
+/* A pool or a group of pools that is paid for whether it is used or not, and the part of its cost that is wasted if
+   less capacity is needed. This part is found by comparing the mix with the same mix with less of this capacity. */
 struct hr__commitment {
   uint32_t axis;
   double gpus, monthly_usd;
   uint32_t months;  /* of the commitment; 0: unknown */
-  bool is_smallest; /* the variable has no smaller value, so nothing can be compared */
+  bool is_smallest; /* the variable has no smaller value, so there is no mix to compare with */
   struct hr__regret {
     bool known;
     double gpus; /* the capacity that would be best */
@@ -86,7 +86,7 @@ struct hr__robustness {
   uint32_t n_conditions;                       /* 0: nothing was tested */
   struct hr__tested_mix mixes[HR__MAX_TESTED]; /* the first one is the choice; the others are sorted by objective */
   uint32_t n_mixes;
-  uint32_t replications; /* of each mix under each condition, at least */
+  uint32_t replications; /* minimum number of replications of each mix under each condition */
   uint64_t max_runs;     /* of the whole test */
   uint64_t until_runs;   /* no further mix is tested if the runner has made this number of runs */
   bool *keeps_nodes;     /* [number of pools] the nodes exist already, so they remain if their type is sold out */
@@ -98,18 +98,19 @@ struct hr__robustness {
 enum hr_status hr__plan_conditions(struct hr_plan *plan, struct hr_error *error);
 /* Tests the choice and its commitments. The plan must have a choice that meets the goals. Can be called repeatedly. */
 enum hr_status hr__plan_robustness(struct hr_plan *plan, struct hr_error *error);
-/* After it, and after the changed environments of the plan are computed: tests other mixes. */
+/* Tests other mixes. Must be called after hr__plan_robustness, and after the changed environments of the plan were
+   computed. */
 enum hr_status hr__plan_other_mixes(struct hr_plan *plan, struct hr_error *error);
-/* Evaluates the tested mixes over all runs that were made, also those of other parts of the plan, and sorts the mixes.
-   So all parts have the same figure for a mix under a condition. */
+/* Evaluates the tested mixes over all runs that were made, including runs of other parts of the plan, and sorts the
+   mixes. So all parts of the plan report the same figures for a mix under a condition. */
 void hr__robustness_conclude(struct hr_plan *plan);
 void hr__robustness_finish(struct hr__robustness *robustness); /* accepts a zeroed structure */
 
-/* Lists the mixes that are printed: the choice, the cheapest mix that meets all goals under more conditions, and the
-   mix that does so under the most. Of mixes whose objective is within `zone` of that of the choice, the one that meets
-   them under the most conditions counts as the cheapest. If no mix meets all goals under more conditions, the mix that
-   meets the goals that are not in dollars under the most is listed, if it is better than the choice. Returns the number
-   of listed mixes. */
+/* Lists the mixes that are printed: the choice, the cheapest mix that meets all goals under more conditions than the
+   choice, and the mix that meets all goals under the most conditions. Of all mixes with an objective within `zone` of
+   the objective of the choice, the mix that meets the goals under the most conditions counts as the cheapest. If no mix
+   meets all goals under more conditions than the choice, goals in dollars are ignored: the mix that meets the other
+   goals under the most conditions is listed, if it is better than the choice. Returns the number of listed mixes. */
 uint32_t hr__robustness_shown(const struct hr__robustness *robustness, double zone,
                               uint32_t shown[HR__MAX_PRINTED_MIXES]);
 
@@ -246,15 +247,16 @@ static inline void hr__plan_environment(const struct hr_plan *plan, struct hr__e
 enum hr_status hr__plan_world(struct hr_plan *plan, const struct hr__environment *environment,
                               struct hr__evaluator **evaluator, struct hr_error *error);
 
-/* Sets *status to that of the parts of a computation so far, `part` being that of the last one. Returns whether the
-   next part can follow: in a look-ahead, a part that lacks runs does not keep independent parts from listing theirs. */
+/* Combines `*status`, the status of the earlier parts of a computation, with `part`, the status of the last part.
+   Returns whether the next part can follow. In a look-ahead it can follow even if runs of this part are missing, so
+   that independent parts can list their missing runs, too. */
 static inline bool hr__plan_goes_on(const struct hr_plan *plan, enum hr_status part, enum hr_status *status) {
   bool lacks_runs = *status == HR_CHECK_FAILED && hr__runner_looks_ahead(plan->runner);
   if (*status == HR_OK || (lacks_runs && part != HR_OK)) *status = part;
   return *status == HR_OK || (*status == HR_CHECK_FAILED && hr__runner_looks_ahead(plan->runner));
 }
 
-/* Whether a goal is on the cost of the choice, and this is unknown (hr__space_unpriced_pool). */
+/* Whether a goal is on the cost of the choice, and this cost is unknown (hr__space_unpriced_pool). */
 static inline bool hr__plan_cost_is_unknown(const struct hr_plan *plan, size_t goal) {
   const struct hr_scenario *scenario = hr__runner_scenario(plan->runner, plan->choice.runner_id);
   return hr__goal_is_of_cost(&plan->goals, &plan->goals.goals[goal]) &&
@@ -269,7 +271,8 @@ static inline bool hr__plan_is_at_bound(const struct hr_plan *plan, size_t goal)
   return distance <= 0.01 * fabs(of->bound) || (interval->low <= of->bound && of->bound <= interval->high);
 }
 
-/* What the probability of the choice covers: the random events that differ between replications. */
+/* Returns the random events that the probability of the choice takes into account: those that differ between
+   replications. */
 static inline const char *hr__plan_randomness(const struct hr_plan *plan) {
   const struct hr_workload_spec *workload = &plan->config.scenario->replications.workload;
   bool redrawn = workload->blocks != HR_BLOCKS_NONE || workload->growth != 1 || plan->forecast;
@@ -282,8 +285,8 @@ static inline const char *hr__plan_randomness(const struct hr_plan *plan) {
   return redrawn ? "random events and workloads" : "random spot events only";
 }
 
-/* By which share of the objective of the choice a candidate that was not evaluated may be better, at most; 0: by
-   nothing. NaN if no bound is known. */
+/* Returns an upper bound of the improvement by a candidate that was not evaluated, as a share of the objective of the
+   choice; 0: no such candidate is better. NaN if no bound is known. */
 static inline double hr__plan_improvable(const struct hr_plan *plan) {
   double own = plan->choice.objective, bound = plan->search.min_left;
   if (plan->search.counts.not_evaluated == 0) return 0;

@@ -23,14 +23,15 @@ static inline bool hr__plan_page_minimizes_money(const struct hr__plan_page *pag
   return page->plan->goals.n_terms == 1 && hr__plan_page_unit(page, page->plan->goals.terms[0]) == HR_UNIT_DOLLARS;
 }
 
-/* What follows a difference of the objective: the cost of a month, or nothing, if it is that of the run. */
+/* Returns the text that is printed after a difference of the objective: that it is a cost per month, or "" if it is a
+   cost of the run. */
 static inline const char *hr__plan_page_per_month(const struct hr__plan_page *page) {
   const struct hr__goals *goals = &page->plan->goals;
   bool is_monthly = hr__plan_page_minimizes_money(page) && goals->metrics[goals->terms[0]].id == HR__M_MONTHLY;
   return is_monthly ? " a month" : "";
 }
 
-/* Whether the scenario has services and no jobs, so that figures of jobs say nothing. */
+/* Whether the scenario has services and no jobs, so that figures of jobs have no meaning. */
 static inline bool hr__plan_has_services_only(const struct hr_plan *plan) {
   return plan->config.trace->n_jobs == 0 && plan->config.scenario->services &&
          plan->config.scenario->services->count > 0;
@@ -42,7 +43,7 @@ static inline void hr__plan_page_put_right(struct hr__plan_page *page, const cha
   fprintf(page->console.out, "%*s%s", (int)(taken < width ? width - taken : 0), "", text);
 }
 
-/* Prints what the choice depends on, safer mixes, and commitments at risk (robustness_table.c). */
+/* Prints the conditions on which the choice depends, safer mixes, and commitments at risk (robustness_table.c). */
 void hr__plan_page_put_certainty(struct hr__plan_page *page);
 /* Prints the table of the tested mixes under all conditions. */
 void hr__plan_page_put_conditions(struct hr__plan_page *page);

@@ -2,13 +2,13 @@
 /*
  * Tests the choice of a plan and other mixes under changed conditions (conditions.c).
  *
- * If the choice misses the goals under some condition, these mixes are tested, too, as far as they are affordable:
- * 1. if it is a condition of the spot market: the choice with the maximum of on-demand capacity, which is paid for only
- *    while it is used;
+ * If the choice misses the goals under some condition, these mixes are tested, too, as far as the limit on runs allows:
+ * 1. if the condition concerns the spot market: the choice with the maximum of on-demand capacity, which is paid for
+ *    only while it is used;
  * 2. mixes near the choice: with one more level of each capacity, and those of the frontier that meet the goals; first
  *    only those that cost as much as the choice, within the indifference zone;
  * 3. before the other mixes near the choice: the best mixes of the changed environments ("What if");
- * 4. if it is a condition of the spot market: the best mix without spot capacity that a search finds from mix 1, and
+ * 4. if the condition concerns the spot market: the best mix without spot capacity that a search finds from mix 1, and
  *    the choice with half of the additional on-demand capacity;
  * 5. the other finalists.
  *

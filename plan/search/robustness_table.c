@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Prints what a plan depends on, and the tested mixes under other conditions. */
+/* Prints the conditions on which the choice of a plan depends, and the results of the tested mixes under other
+   conditions. */
 
 #include "base/text.h"
 #include "plan/search/plan_page.h"

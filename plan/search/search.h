@@ -29,7 +29,7 @@ struct hr__space {
   uint32_t capacity[HR_MAX_PLAN_VARIABLES]; /* [n_capacity] the capacity axes */
   uint32_t n_capacity;
   uint32_t n_slices;
-  bool non_monotone[HR_MAX_PLAN_VARIABLES]; /* by axis: with more of this capacity jobs may be served worse */
+  bool non_monotone[HR_MAX_PLAN_VARIABLES]; /* by axis: jobs may be served worse with more of this capacity */
 };
 
 /* Whether the size of a pool is a variable of the plan. */
@@ -188,12 +188,12 @@ static inline void hr__evaluator_objectives(const struct hr__evaluator *evaluato
 /* Whether a goal is a maximum of the cost of capacity, in dollars. */
 bool hr__goal_is_of_cost(const struct hr__goals *goals, const struct hr__goal *goal);
 
-/* Returns the first pool with nodes without a price although the plan varies their number, or the first pool if none
-   has a price; the cost of this scenario is then unknown. HR_NONE: there is no such pool. Nodes that exist under all
-   candidates do not change the choice, so their price may be missing. */
+/* If the cost of the scenario is unknown, returns a pool that causes this: the first pool with nodes but no price in
+   which the plan varies the number of nodes, or the first pool if no pool has a price. Otherwise returns HR_NONE. Nodes
+   that exist under all candidates do not affect the choice, so their price may be missing. */
 uint32_t hr__space_unpriced_pool(const struct hr__space *space, const struct hr_scenario *scenario);
 
-/* The number of goals that a candidate cannot meet, as it is unknown what it costs. */
+/* The number of goals that a candidate cannot meet because its cost is unknown. */
 static inline uint32_t hr__evaluator_unknown_costs(const struct hr__evaluator *evaluator, uint32_t candidate) {
   uint32_t count = 0;
   for (size_t i = 0; i < evaluator->goals->n_goals; i++)
@@ -234,8 +234,8 @@ static inline double hr__evaluator_centre(const struct hr__evaluator *evaluator,
   return hr__metric_centre(values, count, hr__metric_rows[evaluator->goals->metrics[metric].id].kind);
 }
 
-/* Whether the candidate misses a goal that more capacity would bring nearer. If so, every candidate that it covers
-   misses this goal too. */
+/* Whether the candidate misses a goal for which more capacity helps (see hr__goal). If so, every candidate that it
+   covers misses this goal, too. */
 static inline bool hr__evaluator_is_short(const struct hr__evaluator *evaluator, uint32_t candidate,
                                           uint32_t replications) {
   for (size_t i = 0; i < evaluator->goals->n_goals; i++) {
@@ -282,8 +282,7 @@ static inline bool hr__evaluation_is_better(const struct hr__space *space, uint3
  * The parts of the search for the best candidate: bounds on the objective that need no run (bounds.c), the search of
  * the grid with few replications (search.c), and the selection among finalists with many replications (selection.c).
  * Capacity is fixed if it is paid for whether it is used or not (owned, reserved). It is elastic if it is paid for only
- * while it is used (on-demand, spot). A candidate serves its jobs if it misses no goal that more capacity would bring
- * nearer.
+ * while it is used (on-demand, spot). A candidate serves its jobs if it misses no goal for which more capacity helps.
  */
 
 /* ---- Demand ----------------------------------------------------------------------------------------- */
@@ -361,7 +360,9 @@ struct hr__bounds {
   const struct hr__demand_curve *demand; /* borrowed */
   /* weight of the monthly cost in the objective; 0: no bound of the objective is known */
   double weight;
-  bool work_counts; /* all work is done at its recorded speed, so work that exceeds the fixed capacity must be bought */
+  /* all work is done at its recorded speed, so elastic capacity must be bought for the work that exceeds the fixed
+     capacity */
+  bool work_counts;
   struct hr__slice_prices *slices; /* [n_slices] */
   struct hr__due_work *due;        /* [n_due] for the goals on waits of all jobs; for the proven bound */
   size_t n_due;
@@ -390,7 +391,8 @@ static inline bool hr__bounds_exact(const struct hr__bounds *bounds, uint32_t sl
 /* The lower bound of the candidate's objective with which the search works. It assumes that a run with a goal on waits
    ends within twice the submit window. */
 double hr__bounds_min_objective(const struct hr__bounds *bounds, uint32_t candidate);
-/* A lower bound of the candidate's objective if it meets the goals. It rests on no assumption, and is lower. */
+/* A lower bound of the candidate's objective if it meets the goals. This bound needs no assumption, and is lower than
+   hr__bounds_min_objective. */
 double hr__bounds_proven(const struct hr__bounds *bounds, uint32_t candidate);
 
 /* A starting point of the search: the maximum of elastic capacity, and the newsvendor solution for fixed capacity. The
@@ -401,13 +403,14 @@ void hr__bounds_bracket(const struct hr__bounds *bounds, uint32_t slice, double 
 
 /* ---- Search ----------------------------------------------------------------------------------------- */
 
-/* Whether searches are races. The more jobs a run has, the less replications differ, and the more a run costs. */
+/* Whether searches are races. A race makes fewer runs. It is used for traces with many jobs, because then a run takes
+   long, and replications differ little. */
 static inline bool hr__search_should_race(const struct hr_trace *trace) {
   enum { MANY_JOBS = 20000 };
   return trace->n_jobs >= MANY_JOBS;
 }
 
-/* Receives each candidate that was run for the first time, with that many replications. */
+/* Receives each candidate after its first run, with the number of its replications. */
 struct hr__search_watch {
   void *self;
   void (*ran)(void *self, uint32_t candidate, uint32_t replications);
@@ -421,7 +424,8 @@ struct hr__search_config {
   uint64_t max_runs;               /* maximum number of runs of the runner in total; at this number the search ends */
   bool exhaustive;                 /* run every candidate; the members below then have no effect */
   bool thorough;                   /* also try points that are spread over the grid */
-  bool races; /* candidates that are clearly worse than the best one in their first replication get no others */
+  /* candidates that are clearly worse than the best one in their first replication get no further replications */
+  bool races;
   /* For a search that repeats an earlier search with harder goals or in a harder environment: */
   uint32_t begin;            /* begin with this candidate alone, in small steps; HR_NONE: a full search */
   bool one_slice;            /* search only the slice of `begin` */
@@ -471,7 +475,7 @@ struct hr__selection {
   uint32_t choice;       /* HR_NONE: no finalist meets the goals */
   uint32_t nearest;      /* the finalist with the smallest violation; equal to `choice` if that is set */
   uint32_t replications; /* number of replications of `nearest` */
-  /* probability that the choice is the best finalist, or worse by at most the indifference zone */
+  /* probability that the choice is the best finalist, or is worse than the best one by at most the indifference zone */
   double probability;
   double zone; /* width of the indifference zone, in units of the objective */
 };

@@ -15,14 +15,14 @@
  *    the maximum capacity (hr__search_trisect). In the best slices, it also begins at the minimum of elastic capacity
  *    that meets the goals.
  * 2. From each start a pattern search changes one capacity, or exchanges two capacities: a step on one axis for a step
- *    on another, or some GPUs of one axis for equally many of another. Its steps are halved when no neighbour is better
- *    (Hooke and Jeeves, J. ACM 8, 1961).
+ *    on another axis, or some GPUs of one axis for the same number of GPUs of another axis. Its steps are halved when
+ *    no neighbour is better (Hooke and Jeeves, J. ACM 8, 1961).
  * 3. Slices are compared over the same random events after each halving, and the better half continues (successive
  *    halving: Karnin, Koren and Somekh, ICML 2013). Three slices continue to the end.
  * 4. To leave local optima, the search tries each fixed capacity alone, points of a Sobol sequence, long steps from the
- *    best candidate, and other settings. Then it tries candidates for which the nearest candidate that was run predicts
- *    a good objective. If GPU types differ and all capacity is fixed, it also tries the candidates that would be
- *    cheaper.
+ *    best candidate, and other settings. Then it tries candidates with a good predicted objective; the prediction uses
+ *    the nearest candidate that was run. If GPU types differ and all capacity is fixed, it also tries the candidates
+ *    that would be cheaper.
  *
  * If the search is a race (hr__search_config.races), steps 1 to 4 make only one replication of each candidate. Then the
  * candidates that are not clearly worse than the best one get the other replications. If another candidate is the best
@@ -94,7 +94,7 @@ uint32_t hr__search_best_of_slice(const struct hr__search *search, const struct 
 enum hr_status hr__search_begin_slices(struct hr__search *search);
 /* Begins second climbs in the best slices. hr__search_rank_climbs() must have been called before. */
 enum hr_status hr__search_begin_lean_slices(struct hr__search *search);
-/* Enqueues steps of increasing length on each capacity axis, since neighbours may differ only by chance. */
+/* Enqueues steps of increasing length on each capacity axis, because neighbours may differ only by random effects. */
 void hr__search_enqueue_long_steps(struct hr__search *search, uint32_t from);
 /* Sorts the climbs by their current candidates. There are few climbs, so insertion sort is fast enough. */
 void hr__search_rank_climbs(struct hr__search *search);

@@ -5,8 +5,8 @@
  * The procedure is that of Kim and Nelson (ACM TOMACS 11, 2001) on common random numbers. All finalists are run side by
  * side. A finalist is dropped when another finalist, which meets the goals, is better by more than the procedure
  * allows. Both are compared over the replications that both have. Differences within the indifference zone are not
- * resolved. If metrics are normally distributed, the choice is the best finalist, or within the zone of it, with the
- * requested probability.
+ * resolved. If metrics are normally distributed, the choice is, with the requested probability, the best finalist or
+ * differs from it by at most the indifference zone.
  *
  * The reported probability is computed differently, by a paired bootstrap. Replications are resampled, the same ones
  * for all finalists. The probability is the share of resamples in which the choice meets the goals, and no other

@@ -47,7 +47,7 @@ struct hr__sweep_point {
   uint64_t first_run; /* number of the point's first run; its replications have consecutive numbers */
   uint32_t trace;     /* index in hr__sweep.traces */
   bool random;        /* the replications of the point differ */
-  char *unfit;        /* why a service can never run, so that the point is not simulated; NULL: all can */
+  char *unfit;        /* why a service can never run, so that the point is not simulated; NULL: all services can run */
 };
 
 /* A trace that several points may replay. */
@@ -169,7 +169,8 @@ enum hr__sweep_fact {
 
 struct hr__sweep_fact_info {
   const char *key;
-  const char *differs; /* end of the error message if the fact differs; NULL: the fact has its own message */
+  /* end of the error message if the fact differs; NULL: the message of this fact is written elsewhere */
+  const char *differs;
   char *(*value)(const struct hr__sweep *sweep); /* free it with sqlite3_free; NULL when out of memory */
 };
 extern const struct hr__sweep_fact_info hr__sweep_facts[HR__SWEEP_N_FACTS];

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The comparison of options: which pools they have, their runs, and what follows from them.
+ * The comparison of options: the pools of each option, the runs, and the results that are computed from the runs.
  *
- * Each option is the scenario with nodes in its own pools only, and is run with the same jobs and the same random
- * events as the others. If the demand grows or falls, each year is run with its jobs and its nodes: jobs of the trace
- * are repeated or left out at random, as in replications with a `growth`. Its replications give the intervals of
- * availability, ETTR, utilization and of all that depends on them. An option without random events is run once.
+ * Each option is the scenario with nodes only in the pools of the option. All options are run with the same jobs and
+ * the same random events. If the demand grows or falls, each year is run with its jobs and its nodes: jobs of the trace
+ * are repeated or left out at random, as in replications with a `growth`. The replications of an option give the
+ * intervals of its availability, ETTR and utilization, and of all figures that depend on these. An option without
+ * random events is run once.
  */
 
 #include "plan/tco/tco.h"

@@ -23,7 +23,7 @@
 /* A pool with nodes in a run. */
 struct hr__tco_pool_use {
   double billed_gpu_hours, used_gpu_hours;
-  double down_share; /* of its node time; 0 if its nodes are replaced when they fail */
+  double down_share; /* share of its node time; 0 if its nodes are replaced when they fail */
   double usd;        /* its cost in the run */
 };
 
@@ -76,8 +76,9 @@ struct hr__tco_path {
   double held_gpu_hours[HR_MAX_TCO_YEARS], useful_gpu_hours[HR_MAX_TCO_YEARS];
   double load_usd[HR_MAX_TCO_YEARS]; /* the part of the energy that is proportional to the use */
   double gpus[HR_MAX_TCO_YEARS];     /* owned and reserved GPUs */
-  double unserved_gpu_hours;         /* of all years: what the jobs need, but the option does not have */
-  bool too_large;                    /* an amount exceeds 10^12 dollars */
+  /* sum over all years of the GPU hours that the jobs need, but the option does not have */
+  double unserved_gpu_hours;
+  bool too_large; /* an amount exceeds 10^12 dollars */
   double figures[HR__TCO_N_FIGURES];
 };
 
@@ -111,7 +112,7 @@ struct hr__tco_pair {
 
 struct hr_tco {
   struct hr_tco_config config;
-  struct hr_tco_spec spec; /* its options are not used */
+  struct hr_tco_spec spec; /* the options of this scenario are not used */
   const struct hr_scenario *scenario;
   struct hr__runner *runner;
   struct hr__tco_option *options; /* [n_options] */
@@ -126,8 +127,8 @@ struct hr_tco {
 
 /* Returns the share of the GPU hours that the jobs need, but the option does not have. */
 double hr__tco_missing(const struct hr__tco_option *option);
-/* Whether an option serves the demand: less than 1 % of the GPU hours is missing, and at most 1 % of the jobs fewer are
-   completed than in the option that completes most. */
+/* Whether an option serves the demand: less than 1 % of the GPU hours is missing, and the number of completed jobs is
+   at most 1 % of the jobs below that of the option that completes most. */
 bool hr__tco_serves(const struct hr_tco *tco, const struct hr__tco_option *option);
 
 /* Returns the run of a year in a replication. */
@@ -143,8 +144,8 @@ void hr__tco_path_make(const struct hr_tco *tco, const struct hr__tco_option *op
                        struct hr__tco_path *path);
 /* The utilization at which a useful GPU hour of the option costs as much as one of the other. NaN: none. */
 double hr__tco_break_even_utilization(const struct hr__tco_path *option, const struct hr__tco_path *other);
-/* The hours of operation after which the option has cost as much as the same useful work in the other. NaN: it never
-   has within the years. */
+/* The hours of operation after which the cost of the option equals the cost of the same useful work in the other
+   option. NaN: this time is not within the years. */
 double hr__tco_break_even_hours(const struct hr__tco_path *option, const struct hr__tco_path *other);
 
 static inline const struct hr_pool_spec *hr__tco_pool(const struct hr_tco *tco, const struct hr__tco_option *option,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Writes the cost of ownership as JSON (docs/reference/schemas/tco.schema.json). Amounts are exact micro-dollars; of
-   several replications they are means, rounded once, so that parts, years and totals add up. */
+/* Writes the cost of ownership as JSON (docs/reference/schemas/tco.schema.json). Amounts are exact micro-dollars. If
+   there are several replications, amounts are means, rounded once, so that parts, years and totals add up. */
 
 #include "plan/tco/tco.h"
 #include "report/tables/json_tree.h"

@@ -6,8 +6,8 @@
  * A year has 8,760 hours. The demand of the first year is that of the trace; each year it is multiplied by the growth.
  * The nodes of all pools grow in the same proportion, in whole nodes. A purchase is made at the begin of a year,
  * replaced at the begin of the first year in which it is older than its life, and sold for its residual value. At the
- * end of the last year everything is sold for its value in between, which falls linearly. All other costs are paid at
- * the end of their year:
+ * end of the last year, everything is sold at its value at that time; values fall linearly from the price to the
+ * residual value. All other costs are paid at the end of their year:
  *
  *   NPV = sum over years y = 0, 1, ... of bought(y) / (1 + i)^y + (running(y) - sold(y)) / (1 + i)^(y + 1)
  *
