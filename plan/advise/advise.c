@@ -185,7 +185,7 @@ static void note_failures(struct hr__run_profile *profile, uint32_t number, cons
   const struct hr_pool_spec *spec = &profile->cluster->pools[number];
   const struct hr_pool_accounting *accounting = &result->pools[number];
   if (!spec->faults) return;
-  /* spares that wait do not fail */
+  /* idle spares do not fail */
   double node_us = hr_market_is_elastic(spec->market.market)
                        ? (double)accounting->up_us
                        : (double)(spec->nodes - spec->faults->spares) * (double)profile->end_us;
@@ -211,7 +211,8 @@ static void close_all(struct hr__run_profile *profile, const struct hr_result *r
   }
 }
 
-/* Runs replication 0 of the scenario with the recorded trace. The caller must call profile_finish, even after an error.
+/* Makes the profile: runs replication 0 of the scenario with the recorded trace. The caller must call profile_finish,
+ * even after an error.
  */
 static enum hr_status profile_run(const struct hr_scenario *scenario, const struct hr_trace *trace,
                                   struct hr__run_profile *profile, struct hr_error *error) {
@@ -408,7 +409,7 @@ static enum hr_status evaluate_figure(struct hr_advice *advice, struct hr__propo
       hr__advice_difference(advice, proposal->candidate, proposal->figure, count, &proposal->change, error);
   if (status != HR_OK) return status;
   const struct hr_metric *row = &hr__metric_rows[advice->metrics[proposal->figure].id];
-  double sign = proposal->figure == HR__A_ETTR ? -1 : 1; /* the others are better if they are lower */
+  double sign = proposal->figure == HR__A_ETTR ? -1 : 1; /* the other metrics are better if they are lower */
   double worst = sign < 0 ? -change->low : change->high;
   if (change->count == 0 || isnan(change->mean))
     snprintf(proposal->reason, sizeof proposal->reason, "%s is unknown", row->path);

@@ -37,7 +37,7 @@ static const double assumed_write_s = 60;
 
 /* The use of pools with interruptions: of spot pools, and of pools with failures. */
 struct spot_use {
-  uint32_t pool; /* the one that the class used most; HR_NONE: the class used none */
+  uint32_t pool; /* the spot pool that the class used most; HR_NONE: the class used no such pool */
   double life_s; /* mean time between losses of a job of the class, in seconds */
   double write_s;
   double lost_h; /* GPU hours of lost work in all spot pools */
@@ -129,7 +129,7 @@ static enum hr_status propose_checkpoints(struct hr_advice *advice, uint32_t cla
   char path[60], text[HR__NUMBER_BYTES];
   hr__proposal_init(&proposal, HR_ADVICE_CHECKPOINT, class_ == HR_CLASS_UNKNOWN ? HR_N_CLASSES : class_, spot->pool);
   bool is_fixed = !hr_market_is_elastic(hr__advice_pool(advice, spot->pool)->market.market);
-  proposal.figure = is_fixed ? HR__A_ETTR : HR__A_MONTHLY; /* the nodes of fixed pools cost the same anyway */
+  proposal.figure = is_fixed ? HR__A_ETTR : HR__A_MONTHLY; /* the cost of nodes of fixed pools does not change */
   snprintf(proposal.from, sizeof proposal.from, "%s", from);
   snprintf(proposal.to, sizeof proposal.to, "every %s (young-daly)",
            hr__duration_text(daly_s(write_s > 0 ? write_s : spot->write_s, spot->life_s), text));

@@ -39,7 +39,7 @@ struct gpu_options {
 
 /* The jobs for which another GPU type is sought, and their requirements. */
 struct gpu_question {
-  uint32_t pool, class_; /* class_: HR_N_CLASSES for all jobs of the pool */
+  uint32_t pool, class_; /* class_: the class of these jobs; HR_N_CLASSES: all jobs of the pool */
   bool larger;
   uint64_t need_mib; /* maximum requested memory of one GPU; 0: no job states its memory */
   bool unknown;      /* some job does not state its memory */

@@ -340,7 +340,8 @@ static const struct hr_baseline_input *find_input(const struct hr_baseline_run *
   return NULL;
 }
 
-/* Notes the files that differ. `scenario`: name of the scenario if its keys were compared; NULL: they were not. */
+/* Adds the files that differ to the causes. `scenario`: name of the scenario if its keys were compared; NULL: its keys
+   were not compared. */
 static enum hr_status note_inputs(struct hr__check_case *item, const char *scenario, bool keys_differ) {
   enum hr_status status = HR_OK;
   for (size_t i = 0; i < item->now.n_inputs && status == HR_OK; i++) {
@@ -362,7 +363,7 @@ static enum hr_status note_trace(struct hr__check_case *item) {
                       item->wants_digest ? "" : "; jobs are not compared");
 }
 
-/* Without a changed input, the program or a shared object differs. */
+/* If no input has changed, the difference must come from the program or from a shared object. */
 static enum hr_status note_program(struct hr__check_case *item, const char *version) {
   if (item->causes.count || (!item->n_changes && !item->other_digest)) return HR_OK;
   if (strcmp(version, hr_version()) == 0)

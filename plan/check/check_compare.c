@@ -20,8 +20,8 @@
 /* ---- Tolerances ---------------------------------------------------------------------------------------- */
 
 /* Tolerances of a suite and its runs. The most specific tolerance for a metric applies. A metric with its class or
-   tenant is most specific, then a metric alone, then "*". Of equally specific tolerances, that of the run precedes
-   that of the suite. To metrics without a tolerance the profile applies. */
+   tenant is most specific, then a metric alone, then "*". Of equally specific tolerances, the tolerance of the run
+   precedes that of the suite. For metrics without a tolerance, the profile applies. */
 
 /* ---- Names ------------------------------------------------------------------------------------------ */
 
@@ -143,7 +143,8 @@ static bool is_of_jobs(const struct hr_baseline_metric *metric) {
   return false;
 }
 
-/* Without jobs, the times of replicas are not rated, except in the profile exact or by a tolerance that names them. */
+/* If the run has no jobs, changes of the times of replicas do not fail the check, except in the profile exact or if a
+   tolerance names these metrics. */
 static bool is_unrated(const struct hr__allowance *allowance, const struct hr_baseline_metric *metric) {
   if (!allowance->without_jobs || hr__tolerance_profile(allowance) == HR_PROFILE_EXACT || !is_of_jobs(metric))
     return false;

@@ -556,8 +556,8 @@ static bool is_random(const struct hr_compare_config *config) {
 }
 
 /* Determines the number of replications. A policy from a shared object may use random numbers without declaring it, so
-   replications of such a policy are run if they are requested. Without any randomness, replications are refused,
-   because a user requests them to get intervals. */
+   replications of such a policy are run if they are requested. If nothing is random, a request for replications is an
+   error, because users request replications to get intervals. */
 static enum hr_status choose_replications(struct hr_comparison *comparison, struct hr_error *error) {
   struct hr_compare_config *config = &comparison->config;
   bool random = is_random(config), plugin = false;

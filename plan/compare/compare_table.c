@@ -20,9 +20,9 @@
  * Titles of policies in tables: what distinguishes each policy from the others.
  *
  * A label is NAME or NAME:KEY=VALUE,... as the user wrote it. Parameters that all policies of the same name have are
- * omitted. So is the name, if all policies have the same one, and the key, if all policies differ in the value of one
- * key only. Of a path to a shared object, the folder and the suffix are omitted. A label that the user chose is used as
- * it is. If two titles were equal, all policies have their labels as titles.
+ * omitted. The name is omitted if all policies have the same name. The key is omitted if all policies differ only in
+ * the value of one key. Of a path to a shared object, the folder and the suffix are omitted. A label that the user
+ * chose is used as it is. If two titles were equal, all policies have their labels as titles.
  *
  * In a table, titles have a width. If they do not fit, they are shortened: first the name of a policy with parameters
  * is omitted, then keys whose values are words, and at last the text is cut. The heading explains shortened titles.
@@ -282,8 +282,8 @@ static char *copy_at(const void *self, uint32_t index) {
   return strdup(texts[index]);
 }
 
-/* Cuts the titles in the first way after which they are distinct; if there is none and `numbers` is set, they get
-   numbers. Sets `cells` if it succeeds. False: out of memory. */
+/* Tries several ways to cut the titles, and uses the first one after which they are distinct. If none is found and
+   `numbers` is set, the titles get numbers. Sets `cells` on success. False: out of memory. */
 static bool cut_titles(struct hr__short_titles *titles, uint32_t count, size_t width, bool numbers) {
   struct short_titles all = {titles->heads, width, CUT_END};
   for (; all.cut <= (numbers ? CUT_NUMBERED : CUT_MIDDLE); all.cut++) {

@@ -370,7 +370,7 @@ static enum hr_status explain(const struct hr_diff *diff, unsigned side, hr_job 
   return status;
 }
 
-/* For the first job that each side starts and the other side does not: when the other side starts it, and why not
+/* For the first job that only one side starts: finds when the other side starts it, and why it does not start there
    now. */
 static enum hr_status explain_starts(struct hr_diff *diff, struct hr_error *error) {
   enum hr_status status = HR_OK;

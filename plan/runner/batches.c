@@ -174,14 +174,15 @@ struct leader {
   long pause_us;             /* time between two polls */
   pthread_mutex_t lock;      /* protects what follows, and the calls of batch->store */
   size_t next;               /* the next item for any rank */
-  struct item_share own;     /* items that the own threads have not begun */
-  bool computing;            /* the own threads have not ended yet */
+  struct item_share own;     /* items that the threads of this rank have not begun */
+  bool computing;            /* the threads of this rank have not ended yet */
   struct item_failure failure;
 };
 
-/* Chooses the next items for a rank with `threads` threads, which needs `item_s` seconds for each; 0: unknown. It gets
-   one for each thread, or more if items are so short that the exchange of messages would take a considerable share of
-   the time. It gets the rest of a group if many groups are left. Near the end it gets fewer, to balance the load. */
+/* Chooses the next items for a rank with `threads` threads, which needs `item_s` seconds for each; 0: unknown. The rank
+   gets one item for each thread, or more if items are so short that the exchange of messages would take a considerable
+   share of the time. It gets the rest of a group if many groups are left. Near the end it gets fewer items, to balance
+   the load. */
 static struct item_share next_share(struct leader *leader, size_t threads, double item_s) {
   const double share_s = 0.02;
   size_t left = leader->failure.item == UINT64_MAX ? leader->batch->count - leader->next : 0;
@@ -233,7 +234,7 @@ static enum hr_status compute_items(void *self, size_t thread, struct hr_error *
   return HR_OK;
 }
 
-/* The own threads compute items until none is left. */
+/* The threads of this rank compute items until no item is left. */
 static void *compute(void *self) {
   struct leader *leader = self;
   const struct hr__tasks tasks = {.self = leader, .run = compute_items, .count = leader->n_threads};
@@ -329,7 +330,7 @@ static struct item_failure lead(const struct hr__run_batch *batch, const struct 
   if (!leader.others) hr__ranks_abort(HR_NO_MEMORY);
   pthread_mutex_init(&leader.lock, NULL);
   bool threaded = pthread_create(&thread, NULL, compute, &leader) == 0;
-  if (!threaded) compute(&leader); /* the other ranks wait, but everything is computed */
+  if (!threaded) compute(&leader); /* the other ranks wait meanwhile, but all items get computed */
   while (leader.n_open > 0 || is_computing(&leader)) {
     int from = 0;
     bool available = hr__ranks_poll(HR__TAG_REPORT, &from);

@@ -282,8 +282,9 @@ static enum hr_status serve(struct hr_replay *replay, struct hr_error *error) {
   return status;
 }
 
-/* Requests that arrive after the horizon are not part of the results, as jobs that are submitted later. The run itself
-   knows them: a service that expects requests continues to the horizon. With a horizon, replicas are always jobs. */
+/* Requests that arrive after the horizon are not part of the results, as jobs that are submitted later. But the run
+   itself must have these requests: a service that expects further requests continues to the horizon. With a horizon,
+   replicas are always jobs. */
 static void leave_out_later(struct hr_replay *replay) {
   const int64_t horizon_us = replay->config.scenario->horizon_us;
   if (!replay->fleet || horizon_us == HR_NEVER_US) return;
@@ -422,7 +423,7 @@ static bool has_several_pods(const struct hr_scenario *scenario, const struct hr
   return (trace->tasks && trace->tasks[job] > 1) || trace->gpus[job] > largest;
 }
 
-/* Notes elastic jobs that the model of a scheduler runs with all their GPUs. */
+/* Adds a note on elastic jobs that the model of a scheduler runs with all their GPUs. */
 static enum hr_status note_elastic(const struct hr_scenario *scenario, const struct hr_policy_choice *policy,
                                    const struct hr_trace *trace, struct hr_notes *notes, struct hr_error *error) {
   const char *name = policy->ops->name;
@@ -470,7 +471,7 @@ enum hr_status hr_replay_input_notes(const struct hr_scenario *scenario, const s
   return status == HR_OK ? hr_gpu_type_notes(trace, &scenario->cluster, notes, error) : status;
 }
 
-/* Notes what the speed of elastic jobs follows from, if the policy may have resized them. */
+/* If the policy may have resized elastic jobs, adds a note that states how their speed was computed. */
 static enum hr_status note_resizes(const struct hr_scenario *scenario, const struct hr_result *result,
                                    struct hr_notes *notes, struct hr_error *error) {
   uint64_t n = 0;
@@ -499,8 +500,8 @@ static enum hr_status note_checkpoints(const struct hr_scenario *scenario, const
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
-/* Notes replicas that are wanted from the begin of the run, but need a cold start, because Volcano admits a job in one
-   session and binds its pods in the next one. */
+/* Adds a note on replicas that are wanted from the begin of the run, but need a cold start, because Volcano admits a
+   job in one session and binds its pods in the next one. */
 static enum hr_status note_sessions(struct hr_replay *replay, struct hr_error *error) {
   enum hr_status status = HR_OK;
   if (!replay->fleet || strcmp(replay->config.policy->ops->name, "volcano") != 0) return HR_OK;

@@ -35,7 +35,7 @@ static uint32_t between(const struct hr__space *space, const struct hr__point *f
   return hr__space_candidate(space, &point);
 }
 
-/* Whether the candidate was run, and meets every goal that more capacity would bring nearer. */
+/* Whether the candidate was run, and meets every goal for which more capacity helps. */
 static bool meets_service(const struct hr__search *search, uint32_t candidate) {
   return search->state[candidate] == HR__SEARCH_RUN &&
          !hr__evaluator_is_short(search->evaluator, candidate, search->config->replications);

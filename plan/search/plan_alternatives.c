@@ -303,8 +303,8 @@ static enum hr_status plan_excluding(struct hr_plan *plan, struct hr_error *erro
 
 enum { RECHECKED = 4 }; /* number of best candidates of a search that are run again with full depth */
 
-/* Whether a candidate of a ranking, over the replications of the search, is as good as the first one or slightly
-   worse, so that it may be the best over more replications. */
+/* Whether a candidate of a ranking, over the replications of the search, is as good as the first one or slightly worse,
+   so it may be the best one over more replications. */
 static bool is_near_first(const struct hr__evaluator *evaluator, const struct hr__search_result *result, uint32_t rank,
                           uint32_t replications) {
   static const double near_violation = 0.1, near_objective = 0.1;
@@ -580,7 +580,7 @@ static enum hr_status plan_sensitivity(struct hr_plan *plan, struct hr_error *er
 
 /* ---- All alternatives ------------------------------------------------------------------------------ */
 
-/* The parts that do not depend on the results of each other. */
+/* The parts of the alternatives that do not depend on each other's results. */
 static enum hr_status vary(struct hr_plan *plan, struct hr_error *error) {
   enum hr_status status = hr__plan_robustness(plan, error);
   if (hr__plan_goes_on(plan, HR_OK, &status) && hr__plan_goes_on(plan, plan_tighten(plan, error), &status))

@@ -297,8 +297,9 @@ static void lift_dollars(struct hr__goals *goals, double *bounds, bool lift) {
   }
 }
 
-/* Searches for the best mix without spot capacity, at any cost. Spot nodes then cost nothing, and of equal mixes the
-   one with the fewest GPUs is best: it has none. */
+/* Searches for the best mix without spot capacity, at any cost. Under the condition, spot nodes cost nothing, so mixes
+   that differ only in spot nodes are equal. Of equal mixes, the one with the fewest GPUs is the best: it has no spot
+   nodes. */
 static enum hr_status try_without_spot(struct hr_plan *plan, const struct hr__condition *condition,
                                        struct hr_error *error) {
   uint64_t until = hr__runner_runs(plan->runner) + runs_left(plan) / 2, most = plan->space.spec->max_runs;
@@ -449,8 +450,8 @@ void hr__robustness_conclude(struct hr_plan *plan) {
   sort_mixes(self);
 }
 
-/* Whether a mix meets all goals under more conditions than another one or, if under equally many, is over a goal in
-   dollars only under more conditions. */
+/* Whether a mix meets all goals under more conditions than another mix. If the numbers are equal: whether it has more
+   conditions under which it misses only goals in dollars. */
 static bool holds_more(const struct hr__tested_mix *a, const struct hr__tested_mix *b) {
   return a->n_met != b->n_met ? a->n_met > b->n_met : a->n_over_dollars > b->n_over_dollars;
 }

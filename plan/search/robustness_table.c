@@ -88,7 +88,7 @@ static bool costs_the_same(const struct hr__plan_page *page, const struct hr__te
   return fabs(difference) <= page->plan->selection.zone;
 }
 
-/* Writes what a mix costs more than the choice. `text` has 2 * HR__METRIC_BYTES bytes. */
+/* Writes the additional cost of a mix, compared with the choice. `text` has 2 * HR__METRIC_BYTES bytes. */
 static void write_more(const struct hr__plan_page *page, const struct hr__tested_mix *mix, char *text) {
   const struct hr__tested_mix *own = &page->plan->robustness.mixes[0];
   double difference = mix->planned.objective - own->planned.objective;
@@ -172,8 +172,8 @@ static bool is_split(const struct hr__held *held) {
   return held->missed > 0 && held->missed < held->runs;
 }
 
-/* Writes the objective, with a star if a goal in dollars is missed, or that another goal is missed; and the number of
-   runs that miss one, if it is not that of all runs. `buffer` has HELD_BYTES bytes. */
+/* Writes the objective, with a star if a goal in dollars is missed. If another goal is missed, writes "misses" instead.
+   If only some runs miss such a goal, adds their number. `buffer` has HELD_BYTES bytes. */
 static const char *held_text(const struct hr__plan_page *page, const struct hr__held *held, char *buffer) {
   char objective[HR__METRIC_BYTES] = "no price", split[40] = "";
   if (held->priced) objective_text(page, held->objective, false, objective);

@@ -264,7 +264,7 @@ static void set_figures(const struct hr_tco *tco, struct hr__tco_path *path) {
   path->figures[HR__TCO_AFTER_TAX_NPV] = present_usd(path, rate, tco->spec.tax_rate);
 }
 
-/* Sets the work of a year. Jobs hold at most the GPU hours that there are. */
+/* Sets the work of a year. Jobs hold at most the available GPU hours. */
 static void set_work(const struct hr__tco_run *run, double growth, uint32_t year, struct hr__tco_path *path) {
   double needed = run->held_gpu_hours * run->scale * growth, available = path->available_gpu_hours[year];
   double served = needed > available * (1 + 1e-9) ? available / needed : 1;
@@ -299,8 +299,8 @@ void hr__tco_path_make(const struct hr_tco *tco, const struct hr__tco_option *op
 
 /* ---- Break-even points ------------------------------------------------------------------------------- */
 
-/* At x times the use, the option costs F + V x and makes x times the useful work, which costs C x in the other. They
-   are equal at x = F / (C - V). */
+/* If the use is multiplied by x, the option costs F + V x and does x times the useful work. This work costs C x in the
+   other option. Both costs are equal at x = F / (C - V). */
 double hr__tco_break_even_utilization(const struct hr__tco_path *option, const struct hr__tco_path *other) {
   double load_usd = sum_of(option->load_usd, option->years);
   double other_usd = other->figures[HR__TCO_USEFUL_GPU_HOUR] * sum_of(option->useful_gpu_hours, option->years);
@@ -309,7 +309,7 @@ double hr__tco_break_even_utilization(const struct hr__tco_path *option, const s
 }
 
 double hr__tco_break_even_hours(const struct hr__tco_path *option, const struct hr__tco_path *other) {
-  double ahead_usd = 0; /* what the option has cost more so far */
+  double ahead_usd = 0; /* additional cost of the option so far */
   if (option->bought_uusd[0] == 0) return (double)NAN;
   for (uint32_t year = 0; year < option->years; year++) {
     double useful = other->useful_gpu_hours[year];

@@ -109,7 +109,7 @@ static void describe_pair(const struct hr__tco_pair *pair, char *text, size_t si
            pays ? hr__fixed_text(pair->hours.mean, 0, number[1]) : "", pays ? " hours" : "");
 }
 
-/* Options that cost less often let jobs wait longer. */
+/* Prints the waits, because options with a lower cost often have longer waits. */
 static void put_waits(struct tco_page *page, const struct hr__tco_option *best, const struct hr__tco_option *other) {
   char wait[2][HR__METRIC_BYTES];
   double wait_s = hr__interval_centre(&best->figures[HR__TCO_WAIT]);
@@ -120,7 +120,7 @@ static void put_waits(struct tco_page *page, const struct hr__tco_option *best, 
                 hr__metric_text(HR_UNIT_SECONDS, other_wait_s, wait[1]), other->name);
 }
 
-/* Says that an option, which costs less than the answer, is too small. */
+/* Prints that an option with a lower cost than the answer is too small for the demand. */
 static void put_too_small(struct tco_page *page, const struct hr__tco_option *option, const char *label) {
   char usd[HR__NUMBER_BYTES], share[HR__METRIC_BYTES], why[100] = "it completes fewer jobs";
   if (!option) return;
