@@ -34,7 +34,7 @@ struct hr_expander {
   enum hr_expander_kind kind;
 };
 
-/* A quota of the provider: the most GPUs of a type in a region. */
+/* A quota of the provider: the maximum number of GPUs of a type in a region. */
 struct hr_scaling_quota {
   char *gpu, *region; /* NULL: any */
   uint32_t max_gpus;
@@ -71,8 +71,9 @@ enum hr_disruption { HR_DISRUPTION_EMPTY, HR_DISRUPTION_UNDERUTILIZED, HR_DISRUP
 
 /* How many nodes of a node pool may be removed at once: a number, or a percentage of its nodes. */
 struct hr_disruption_budget {
-  uint32_t nodes, percent; /* percent: of the nodes that have booted, rounded up; UINT32_MAX: `nodes` */
-  uint32_t reasons;        /* bits 1 << enum hr_disruption; 0: all */
+  /* `percent`: share of the nodes that have booted, rounded up; UINT32_MAX: the number is `nodes` */
+  uint32_t nodes, percent;
+  uint32_t reasons; /* bits 1 << enum hr_disruption; 0: all */
   /* the budget applies for duration_us, at least a second, from each instant of a cron schedule in UTC; NULL: always */
   char *schedule;
   int64_t duration_us;
@@ -106,15 +107,15 @@ struct hr_node_pool {
 /* An autoscaler. The members up to failure_share are those of Kubernetes' cluster autoscaler; Karpenter uses
    provision_us, quotas and failure_share, too. Times are in microseconds; their defaults are in the table of keys. */
 struct hr_autoscaler_spec {
-  int64_t scan_us; /* it looks at the cluster at multiples of this time */
+  int64_t scan_us; /* the autoscaler scans the cluster at multiples of this time */
   /* [n_expanders], a chain, from malloc; the last draw is random. NULL: least-waste */
   struct hr_expander *expanders;
   uint32_t n_expanders;
-  bool balances;      /* nodes are shared among similar pools */
+  bool balances;      /* new nodes are divided among similar pools */
   uint32_t max_nodes; /* of the cluster; 0: no limit */
   /* no scale-up while all jobs that need nodes are younger than new_job_us, or those with GPUs than new_gpu_job_us */
   int64_t new_job_us, new_gpu_job_us;
-  int64_t provision_us; /* a node that has not booted by then is given up, and its pool backs off */
+  int64_t provision_us; /* a node that has not booted within provision_us is given up, and its pool backs off */
   int64_t backoff_us, max_backoff_us, backoff_reset_us;
   /* a node is removed if it was unneeded for longer than unneeded_us: without jobs or, with `drains`, used at most to
      utilization_threshold with jobs that fit on other nodes */
@@ -132,9 +133,10 @@ struct hr_autoscaler_spec {
   /* ---- Karpenter ---- */
   struct hr_node_pool *node_pools; /* [n_node_pools], from malloc */
   uint32_t n_node_pools;
-  int64_t batch_idle_us, batch_max_us; /* nodes are requested when no job began to wait for this time; at the latest */
-  int64_t unavailable_us;              /* a pool without capacity is not tried again for this time */
-  bool spot_to_spot;                   /* spot nodes may be replaced by cheaper spot nodes */
+  /* nodes are requested when no job has begun to wait for batch_idle_us, at the latest after batch_max_us */
+  int64_t batch_idle_us, batch_max_us;
+  int64_t unavailable_us; /* a pool without capacity is not tried again for this time */
+  bool spot_to_spot;      /* spot nodes may be replaced by cheaper spot nodes */
 };
 
 /* Frees what a specification owns, and the specification. NULL is accepted. */

@@ -47,7 +47,7 @@ struct hr_packing {
   const uint32_t *tasks_of_kind; /* [n_nodes][n_kinds]: number of tasks of each kind */
   const struct hr_typical_pods *typical;
   struct hr_fragmentation *fragmentation; /* NULL unless the rule has `wants_fragmentation` */
-  /* finds: number of searches so far, which is the index of the next random draw */
+  /* `finds`: number of searches so far, which is the index of the next random draw */
   uint64_t seed, *finds;
 };
 

@@ -257,8 +257,8 @@ struct hr_price_quote {
 /*
  * Finds or derives the price of an instance. The row of the table is used if it is up to date. Otherwise the price is
  * derived:
- *   on-demand  The price of the region. If the price of the base region has changed since, it is scaled by that change.
- *              If the region has no price: the price of the base region x the multiplier of the region.
+ *   on-demand  The price of the region. If the price of the base region has changed since then, the price of the region
+ * is scaled by that change. If the region has no price: the price of the base region x the multiplier of the region.
  *   reserved   The price of the term. For terms 1y and 3y, it is scaled by the change of the on-demand price since.
  *              If the terms 1y and 3y have no price: the on-demand price less the discount.
  *   spot       The price of the region, independent of its age. If the region has no price: the on-demand price less

@@ -40,7 +40,7 @@ enum hr_job_router_kind {
       HR_N_JOB_ROUTERS
 };
 
-/* A rule of `affinity`. The first rule that applies to a job decides. */
+/* A rule of `affinity`. For each job, the first rule that applies is used. */
 struct hr_job_router_rule {
   char **tenants; /* [n_tenants]; n_tenants 0: any */
   uint32_t n_tenants;
@@ -92,7 +92,7 @@ struct hr_cluster_part {
   const struct hr_speeds *speeds;
   const struct hr_network_speeds *network_speeds;
   const struct hr_scaling_table *scaling;
-  char *const *tenants; /* [n_tenants]: names of the tenants that are at home in it */
+  char *const *tenants; /* [n_tenants]: names of the tenants that have this cluster as their home */
   uint32_t n_tenants;
   char *const *only; /* [n_only]: the cluster serves only these tenants; n_only 0: all */
   uint32_t n_only;
@@ -111,9 +111,9 @@ struct hr_cluster_result {
   uint64_t n_submitted, n_completed, n_rejected; /* jobs */
   uint64_t n_spilled_in, n_spilled_out;          /* jobs that came from another home; jobs that left this home */
   uint64_t *n_from; /* [number of clusters] its jobs by their home, from malloc; jobs without a home are not counted */
-  uint64_t n_rerouted; /* how many times a waiting job left it for another cluster */
+  uint64_t n_rerouted; /* how many times a waiting job left this cluster for another one */
   uint64_t n_passes;
-  /* digest of the events of the cluster, equal to that of a separate run of this cluster with the jobs that it got */
+  /* digest of the events of the cluster, equal to that of a separate run of this cluster with the same jobs */
   uint64_t digest;
 };
 

@@ -39,7 +39,7 @@ struct hr_contender {
   const char *name;  /* name as the user wrote it */
   const char *label; /* name with parameters, or a label of the user; labels are distinct */
   const struct hr_policy_choice *policy;
-  bool labelled; /* the user chose the label, so it is never shortened to what distinguishes the policies */
+  bool labelled; /* the user chose the label, so parts of it that all policies have are not removed */
 };
 
 /* The input. Everything is borrowed and must outlive the comparison. */

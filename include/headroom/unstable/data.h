@@ -38,7 +38,7 @@ struct hr_data_link {
   int64_t client_bytes_s;     /* 0: no limit */
   int64_t latency_us;         /* until the first byte of a copy arrives */
   int64_t uusd_per_gb;        /* price of transferred data, up to the first tier */
-  struct hr_data_tier *tiers; /* [n_tiers], by rising amount */
+  struct hr_data_tier *tiers; /* [n_tiers], by increasing amount */
   uint32_t n_tiers;
 };
 
@@ -76,7 +76,7 @@ struct hr_data_read {
   int64_t gpu_bytes_s; /* read per GPU at full speed */
 };
 
-/* How a pool, or a storage system, reads from a storage system. */
+/* The route by which a pool, or a storage system, reads from a storage system. */
 struct hr_data_route {
   bool exists;
   uint32_t link; /* HR_NONE: it is local */

@@ -28,7 +28,7 @@ enum { HR_MAX_TCO_YEARS = 30, HR_MAX_TCO_OPTIONS = 16 };
  *
  *   straight-line  (P - S) / L
  *   crf-annual     (P - S / (1 + i)^L) x CRF(i, L): equal payments at the end of each year
- *   pmt-monthly    the same with i / 12 and 12 L: equal payments at the end of each month
+ *   pmt-monthly    as crf-annual, with i / 12 and 12 L, x 12: equal payments at the end of each month
  *
  * CRF(i, n) = i (1 + i)^n / ((1 + i)^n - 1), and 1 / n if i is 0.
  */
@@ -96,7 +96,7 @@ struct hr_tco_option {
   char *name;
   char **pools; /* [n_pools] the pools that have nodes; all other pools of the scenario have none */
   uint32_t n_pools;
-  double staff_usd_per_year; /* that does not depend on the number of nodes */
+  double staff_usd_per_year; /* the part that does not depend on the number of nodes */
   uint32_t contract_years;   /* of reserved pools without a known term */
 };
 

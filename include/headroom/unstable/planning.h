@@ -25,9 +25,9 @@ extern "C" {
 /*
  * Forecasts of demand, fitted to a trace: GPU hours of submitted work per week, by tenant and class.
  *
- * A series is the set of jobs of a tenant and a class. Small series are pooled. The forecast of a series is computed by
- * exponential smoothing of the logarithm of its weekly demand, with a damped drift. Prediction intervals include the
- * uncertainty of level, drift, smoothing and spread. Within a week, demand follows an hourly profile.
+ * A series is the set of jobs of a tenant and a class. Small series are merged with others. The forecast of a series is
+ * computed by exponential smoothing of the logarithm of its weekly demand, with a damped drift. Prediction intervals
+ * include the uncertainty of level, drift, smoothing and spread. Within a week, demand follows an hourly profile.
  * docs/planner/forecast.md defines the model, its sources and its accuracy on held-out weeks.
  *
  * Weeks of the trace are counted from its first submit. Future weeks, and months of 730 hours, are counted from the end
@@ -221,7 +221,7 @@ HR_API enum hr_status hr_goals_of_run(const struct hr_scenario *scenario, const 
 HR_API void hr_goal_results_free(struct hr_goal_result *results, size_t count);
 
 struct hr_plan;
-/* Computes a plan. The caller frees `*plan` with hr_plan_destroy. If no candidate meets the goals, also returns HR_OK;
+/* Computes a plan. The caller frees `*plan` with hr_plan_destroy. Also returns HR_OK if no candidate meets the goals;
    see hr_plan_feasible. On HR_BAD_INPUT, `error` names file, line and column. */
 HR_API enum hr_status hr_plan(const struct hr_plan_config *config, struct hr_plan **plan, struct hr_error *error);
 HR_API void hr_plan_destroy(struct hr_plan *plan);
@@ -230,9 +230,9 @@ HR_API void hr_plan_destroy(struct hr_plan *plan);
    "--goal: ". */
 HR_API enum hr_status hr_plan_goal_check(const char *goal, const struct hr_trace *trace, struct hr_error *error);
 /* Checks the names in the section `plan` of a scenario, without a run: goals, objective, and the keys and values that
-   the variables set. `overrides`: those with which the scenario was loaded. `trace` NULL: unknown; the goals and the
-   objective are then not checked; nor are the variables if the scenario is a pipe. No plan: HR_OK. On HR_BAD_INPUT,
-   `error` names file, line and column. */
+   the variables set. `overrides`: those with which the scenario was loaded. If `trace` is NULL, the goals and the
+   objective are not checked. If the scenario is a pipe, the variables are not checked. Returns HR_OK if the scenario
+   has no plan. On HR_BAD_INPUT, `error` names file, line and column. */
 HR_API enum hr_status hr_plan_check(const struct hr_scenario *scenario, const char *const *overrides,
                                     size_t n_overrides, const struct hr_trace *trace, struct hr_error *error);
 /* Whether a candidate meets the goals. */
@@ -273,8 +273,8 @@ HR_API enum hr_status hr_plan_choice_case(const struct hr_plan *plan, struct hr_
   X(HR_ADVICE_SPOT, "spot")                         /* a job class on spot nodes, if the scenario has spot nodes */    \
   X(HR_ADVICE_CHECKPOINT, "checkpoint")             /* another checkpoint interval */                                  \
   X(HR_ADVICE_SPARES, "spares")                     /* another number of spare nodes */                                \
-  X(HR_ADVICE_BAD_NODES, "bad-nodes")               /* nodes that failed under a job are excluded for it */            \
-  X(HR_ADVICE_POWER_CAP, "power-cap")               /* a power limit of the GPUs */
+  X(HR_ADVICE_BAD_NODES, "bad-nodes") /* nodes that failed while a job ran on them are excluded for this job */        \
+  X(HR_ADVICE_POWER_CAP, "power-cap") /* a power limit of the GPUs */
 
 enum hr_advice_kind {
 #define HR_ADVICE_NAME(name, text) name,
@@ -328,8 +328,8 @@ struct hr_advice_item {
   struct hr_replicated monthly_usd;
   /* metrics of the affected class, or of all jobs if `class_` is NULL. completed: share of the jobs that completed */
   struct hr_advice_metric wait_p95_s, completed;
-  /* the metric that decides, such as "faults.ettr"; NULL: the cost decides. Its values, and the change with its
-     interval over the replications */
+  /* the metric that decides whether the change is advised, such as "faults.ettr"; NULL: the cost decides. Also the
+     values of this metric, and its change with the interval over the replications */
   const char *figure;
   struct hr_advice_metric figure_value;
   struct hr_replicated figure_change;

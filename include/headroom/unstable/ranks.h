@@ -33,15 +33,16 @@ struct hr_ranks {
 HR_API bool hr_ranks_lead(void);
 /* Whether a launcher has started this process, even as the only rank. May be called before hr_ranks_join. */
 HR_API bool hr_ranks_launched(void);
-/* Begins to initialize MPI if this process is one of several ranks. Meanwhile the caller can read its input; the first
-   of the functions below waits. `command` identifies the command: the first agreement returns HR_BAD_INPUT if it is not
-   equal on all ranks. The caller must call hr_ranks_leave, even after an error. */
+/* Begins to initialize MPI if this process is one of several ranks. The caller can read its input meanwhile, because
+   only the next call of a function below waits until MPI is initialized. `command` identifies the command: the first
+   agreement returns HR_BAD_INPUT if it is not equal on all ranks. The caller must call hr_ranks_leave, even after an
+   error. */
 HR_API enum hr_status hr_ranks_join(struct hr_ranks *ranks, uint64_t command, struct hr_error *error);
 /* Every rank passes its own `status` and `error`. Returns the same value on all ranks: the status of the first rank
    that failed. Rank 0 also gets the message of that rank. After a failure, the ranks do not communicate any more. */
 HR_API enum hr_status hr_ranks_agree(struct hr_ranks *ranks, enum hr_status status, struct hr_error *error);
-/* Returns HR_BAD_INPUT on all ranks if `number` is not equal on all ranks; `what` names it: "rank 1 has other WHAT than
-   rank 0". */
+/* Returns HR_BAD_INPUT on all ranks if `number` is not equal on all ranks. `what` is the name of the number in the
+   message: "rank 1 has other WHAT than rank 0". */
 HR_API enum hr_status hr_ranks_same(struct hr_ranks *ranks, uint64_t number, const char *what, struct hr_error *error);
 /* Waits for all ranks and ends MPI; it cannot be joined again. Returns on rank 0 the status of the first rank that
    failed, with its message, or `status`. Returns HR_OK on the other ranks, which have nothing to report. */

@@ -15,7 +15,7 @@ extern "C" {
 /* A cluster of a scenario. */
 struct hr_scenario_cluster {
   char *name;
-  char **tenants; /* [n_tenants]: tenants that are at home in it */
+  char **tenants; /* [n_tenants]: tenants that have this cluster as their home */
   uint32_t n_tenants;
   char **only; /* [n_only]: it serves only these tenants; n_only 0: all */
   uint32_t n_only;
@@ -28,7 +28,7 @@ struct hr_scenario_clusters {
   struct hr_scenario_cluster *at; /* [count] */
   uint32_t count;
   struct hr_job_router_spec router;
-  struct hr_router_choice router_plugin; /* with a router in a shared object: what `router` borrows */
+  struct hr_router_choice router_plugin; /* with a router in a shared object: the data that `router` borrows */
   struct hr_cluster_part *parts;         /* [count]: the same for hr_sim_run; borrows from `at` */
 };
 

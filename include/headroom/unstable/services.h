@@ -74,7 +74,7 @@ struct hr_service_phases {
 
 /* The time of an iteration: fixed_us + per_prompt_token_us for each token of a prompt + per_sequence_us for each
    decoding sequence + per_context_ktoken_us for each 1000 tokens that the sequences have processed before. `integer`:
-   whole microseconds; the last term is rounded down. Knots or phases take the place of these terms. */
+   whole microseconds; the last term is rounded down. If there are knots or phases, they replace these terms. */
 struct hr_service_cost {
   double fixed_us, per_prompt_token_us, per_sequence_us, per_context_ktoken_us;
   bool integer;
@@ -122,13 +122,13 @@ struct hr_service_single_rules {
   uint8_t shares; /* processor sharing; otherwise first come, first served */
 };
 
-/* What happens to a request that finds the queue full. */
+/* What happens to a request if the queue is full when it arrives. */
 enum hr_queue_when_full { HR_QUEUE_REFUSE, HR_QUEUE_SPILL };
 
 /* The queue of a service: requests that have arrived, before their first iteration. */
 struct hr_service_queue {
-  uint32_t limit;     /* more requests do not wait; 0: no limit */
-  int64_t timeout_us; /* a request leaves after this wait; 0: never */
+  uint32_t limit;     /* maximum number of waiting requests; 0: no limit */
+  int64_t timeout_us; /* a request that has waited for this time leaves; 0: never */
   uint8_t when_full;  /* enum hr_queue_when_full */
 };
 
@@ -138,7 +138,7 @@ struct hr_router_weight {
   double weight;
 };
 
-/* Where requests go if the predicted wait is too long, or if the queue is full. */
+/* The destination of requests if the predicted wait is too long, or if the queue is full. */
 struct hr_service_spill {
   char *to;                  /* a service, a pool or a market; NULL: nowhere */
   int64_t predicted_wait_us; /* bound; HR_NEVER_US: none */
@@ -195,7 +195,7 @@ struct hr_token_law {
   char *trace;       /* path; only HR_TOKENS_EMPIRICAL */
 };
 
-/* Requests that are drawn. Time 0 is midnight of a Monday. */
+/* Requests that are drawn. Time 0 is 0:00 on a Monday. */
 struct hr_request_draw {
   enum hr_request_arrivals arrivals;
   double rate_per_s; /* mean of a week at time 0; 0: the requests are a trace */
@@ -314,7 +314,7 @@ struct hr_cold_start {
 /* A cluster in which a service has replicas. */
 struct hr_service_place {
   char *name;
-  double share;      /* of the requests that arrive there, relative to those of the others */
+  double share;      /* relative number of the requests that arrive in this cluster, compared with the other clusters */
   int32_t offset_h;  /* of `hourly` and `weekly`: local time minus the time of the run */
   char *spill_to;    /* the cluster to which requests go with the spill-over to "clusters"; NULL: the next one */
   uint32_t min, max; /* of the autoscaler; `fixed`: max replicas. HR_NONE: those of the service */
@@ -367,7 +367,8 @@ struct hr_services {
   uint32_t count;
   struct hr_service *stated; /* [n_stated]: as the scenario has them; NULL: not from a scenario */
   uint32_t n_stated;
-  char *unfit; /* why a service can never run, if hr_scenario_load_candidate loaded the scenario; NULL: all can */
+  /* why a service can never run, if hr_scenario_load_candidate loaded the scenario; NULL: all services can run */
+  char *unfit;
 };
 
 /* Requests in order of arrival. */
