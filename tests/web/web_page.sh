@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Creates report pages and tests them in Chromium.
 #
-#   web_page.sh HEADROOM NODE_MODULES
+#   web_page.sh HEADROOM NODE_MODULES [PART]
+#
+# PART: looks (how the pages look, and how they are operated); otherwise what they say.
 what='the report page'
 # shellcheck source=tests/web/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
@@ -48,4 +50,4 @@ plan certain scenarios/plan-spot-share.json --set policy.name=deadline --set pla
 "$headroom" report scenarios/hybrid.json --quiet -o "$work/hybrid.html"
 "$headroom" sweep scenarios/sweeps/demo.json --quiet --db "$work/sweep.sqlite" --report "$work/sweep.html"
 
-run_in_chromium web_page.mjs
+run_in_chromium "web_page${3:+_$3}.mjs"
