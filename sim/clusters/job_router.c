@@ -78,33 +78,50 @@ static bool is_better(enum hr_job_router_kind kind, const struct hr__cluster_loa
   return a->wait_us < b->wait_us;
 }
 
-/* Sets `*found` to the first cluster with the least GPUs in use (`by_use`), or else with the least wait, among those of
-   best_within. Has no branches that depend on the loads, as these cannot be predicted. Returns false if the numbers of
-   GPUs in use cannot be compared, because the clusters have different sizes. */
-static bool find_least(bool by_use, const struct hr__cluster_load *loads, uint32_t n_clusters, uint32_t without,
-                       int64_t max_wait_us, uint32_t *found) {
-  uint64_t least = UINT64_MAX, other_sizes = 0;
+/* Returns whether all clusters have the same size, which is not 0. Then the numbers of GPUs in use can be compared. */
+static bool have_one_size(const struct hr__cluster_load *loads, uint32_t n_clusters) {
+  uint64_t other_sizes = 0;
+  for (uint32_t i = 1; i < n_clusters; i++) other_sizes |= loads[i].size_milli ^ loads[0].size_milli;
+  return other_sizes == 0 && loads[0].size_milli > 0;
+}
+
+/* Returns the first eligible cluster with the least GPUs in use; HR_NONE if there is none. The loop has no branches that
+   depend on the loads, as these cannot be predicted. */
+static uint32_t find_least_used(const struct hr__cluster_load *loads, uint32_t n_clusters) {
+  uint64_t least = UINT64_MAX;
+  uint32_t at = HR_NONE;
+  for (uint32_t i = 0; i < n_clusters; i++) {
+    const uint64_t used = loads[i].eligible ? loads[i].used_milli : UINT64_MAX;
+    at = used < least ? i : at;
+    least = used < least ? used : least;
+  }
+  return at;
+}
+
+/* Returns the first cluster with the least wait among those of best_within; HR_NONE if there is none. */
+static uint32_t find_least_wait(const struct hr__cluster_load *loads, uint32_t n_clusters, uint32_t without,
+                                int64_t max_wait_us) {
+  uint64_t least = UINT64_MAX;
   uint32_t at = HR_NONE;
   for (uint32_t i = 0; i < n_clusters; i++) {
     const bool is_out = (i == without) | !loads[i].eligible | (loads[i].wait_us > max_wait_us);
-    const uint64_t value = (by_use ? loads[i].used_milli : (uint64_t)loads[i].wait_us) | (0 - (uint64_t)is_out);
-    other_sizes |= loads[i].size_milli ^ loads[0].size_milli;
+    const uint64_t value = (uint64_t)loads[i].wait_us | (0 - (uint64_t)is_out);
     at = value < least ? i : at;
     least = value < least ? value : least;
   }
-  *found = at;
-  return !by_use || (other_sizes == 0 && loads[0].size_milli > 0);
+  return at;
 }
 
 /* Returns the best eligible cluster in which the predicted wait is at most `max_wait_us`, except `without`; HR_NONE if
    no such cluster exists. */
 static uint32_t best_within(enum hr_job_router_kind kind, const struct hr__cluster_load *loads, uint32_t n_clusters,
                             uint32_t without, int64_t max_wait_us) {
+  const bool is_unbounded = without == HR_NONE && max_wait_us == HR_NEVER_US;
   uint32_t found = HR_NONE;
-  const bool by_use = kind == HR_JOB_ROUTER_LEAST_LOADED;
-  if (kind != HR_JOB_ROUTER_CHEAPEST && find_least(by_use, loads, n_clusters, without, max_wait_us, &found))
-    return found;
-  found = HR_NONE;
+  if (kind != HR_JOB_ROUTER_CHEAPEST && kind != HR_JOB_ROUTER_LEAST_LOADED)
+    return find_least_wait(loads, n_clusters, without, max_wait_us);
+  if (kind == HR_JOB_ROUTER_LEAST_LOADED && is_unbounded && have_one_size(loads, n_clusters))
+    return find_least_used(loads, n_clusters);
   for (uint32_t i = 0; i < n_clusters; i++) {
     if (i == without || !loads[i].eligible || loads[i].wait_us > max_wait_us) continue;
     if (found == HR_NONE || is_better(kind, &loads[i], &loads[found])) found = i;
