@@ -85,8 +85,8 @@ static bool have_one_size(const struct hr__cluster_load *loads, uint32_t n_clust
   return other_sizes == 0 && loads[0].size_milli > 0;
 }
 
-/* Returns the first eligible cluster with the least GPUs in use; HR_NONE if there is none. The loop has no branches that
-   depend on the loads, as these cannot be predicted. */
+/* Returns the first eligible cluster with the least GPUs in use; HR_NONE if there is none. The loop has no branches
+   that depend on the loads, as these cannot be predicted. */
 static uint32_t find_least_used(const struct hr__cluster_load *loads, uint32_t n_clusters) {
   uint64_t least = UINT64_MAX;
   uint32_t at = HR_NONE;
