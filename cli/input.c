@@ -193,8 +193,12 @@ enum hr_status input_require_accepted(const struct input *input, const struct hr
 
 enum hr_status input_predict_rejected(const struct input *input, const struct hr_scenario *scenario,
                                       struct hr_rejections *rejections, struct hr_error *error) {
-  return hr_rejections_predict(input->trace, &scenario->cluster, scenario->classes, scenario->speeds, rejections,
-                               error);
+  uint32_t *usable_nodes = hr_scenario_usable_nodes(scenario);
+  if (!usable_nodes) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  enum hr_status status = hr_rejections_predict(input->trace, &scenario->cluster, usable_nodes, scenario->classes,
+                                                scenario->speeds, rejections, error);
+  free(usable_nodes);
+  return status;
 }
 
 void notes_print(FILE *out, const struct hr_notes *notes) {

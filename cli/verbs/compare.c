@@ -334,11 +334,23 @@ static enum hr_status write_files(struct compare *compare, struct hr_error *erro
   return status == HR_OK ? hr_comparison_commit_jobs(compare->comparison, error) : status;
 }
 
+/* Counts the jobs that can never run under the policy under which they are fewest. */
+static enum hr_status predict_rejected(const struct compare *compare, struct hr_rejections *rejections,
+                                       struct hr_error *error) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < compare->n_items && status == HR_OK; i++) {
+    struct hr_rejections predicted;
+    status = input_predict_rejected(&compare->input, compare->items[i].scenario, &predicted, error);
+    if (status == HR_OK && (i == 0 || predicted.n_rejected < rejections->n_rejected)) *rejections = predicted;
+  }
+  return status;
+}
+
 /* Counts the rejected jobs of the policy that rejects the fewest. Those that could run on the cluster were rejected for
    their tenant's quota or by the policy. */
 static enum hr_status count_rejected(const struct compare *compare, struct hr_rejections *rejections,
                                      struct hr_error *error) {
-  enum hr_status status = input_predict_rejected(&compare->input, compare->input.scenario, rejections, error);
+  enum hr_status status = predict_rejected(compare, rejections, error);
   uint64_t fewest = UINT64_MAX;
   /* The prediction is for the recorded trace, so it is not compared with runs of other workloads. */
   if (hr_comparison_trace(compare->comparison) != compare->input.trace) return status;

@@ -126,6 +126,10 @@ HR_API bool hr_scenario_has_prices(const struct hr_scenario *scenario);
    decisions of the policy are not considered (see hr_policy_choice_draws). */
 HR_API bool hr_scenario_is_random(const struct hr_scenario *scenario);
 
+/* Returns, by pool of scenario->cluster, how many nodes the policy of the scenario or of the pool's cluster lets jobs
+   use at the same time (hr_policy_ops.usable_nodes). The caller frees the array with free(). NULL: out of memory. */
+HR_API uint32_t *hr_scenario_usable_nodes(const struct hr_scenario *scenario);
+
 /* Reads one value of a scenario after overrides. `key` is the path of the value, such as "cluster.pools.0". Sets
    `*json` to the value as JSON on one line, or to NULL if the scenario has no such value. The caller frees `*json` with
    free(). The scenario is not validated. */

@@ -36,6 +36,24 @@ static bool has_elastic_nodes(const struct hr_cluster *cluster) {
   return false;
 }
 
+/* Returns the bound on the nodes of a spot pool that `max_spot_share` and the nodes of the on-demand pools imply. */
+static uint32_t max_spot_nodes(const struct hr_cluster_spec *cluster, hr_pool pool, double max_share) {
+  uint64_t others = 0;
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (cluster->pools[i].market.market == HR_MARKET_ON_DEMAND) others += cluster->pools[i].nodes;
+  double bound = hr__market_max_spot(max_share, (double)others);
+  return bound < cluster->pools[pool.id].nodes ? (uint32_t)bound : cluster->pools[pool.id].nodes;
+}
+
+static uint32_t usable_nodes(const struct hr_param_value *params, const struct hr_cluster_spec *cluster, hr_pool pool) {
+  const struct hr_policy_env env = {.params = params};
+  enum hr__market_rule rule = markets[hr__queue_param(&env, "market")->integer];
+  bool is_spot = cluster->pools[pool.id].market.market == HR_MARKET_SPOT;
+  if (!is_spot || cluster->autoscaler || rule == HR__MARKET_STATIC) return cluster->pools[pool.id].nodes;
+  if (rule == HR__MARKET_ON_DEMAND_ONLY) return 0;
+  return max_spot_nodes(cluster, pool, hr__queue_param(&env, "max_spot_share")->real);
+}
+
 static enum hr_status create_market(struct hr__queue *queue, const struct hr_policy_env *env) {
   struct hr__market_limits limits = {.rule = markets[hr__queue_param(env, "market")->integer],
                                      .spot_wait_us = hr__queue_param_us(env, "spot_wait_s"),
@@ -593,4 +611,5 @@ HR_POLICY(queue) = {HR_POLICY_HEAD,
                     .observe = observe,
                     .decide = decide,
                     .abilities = abilities,
-                    .explain = explain};
+                    .explain = explain,
+                    .usable_nodes = usable_nodes};

@@ -37,14 +37,17 @@ void hr_rejections_of(const struct hr_result *result, struct hr_rejections *reje
 }
 
 enum hr_status hr_rejections_predict(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
-                                     const struct hr_class_spec *classes, const struct hr_speeds *speeds,
-                                     struct hr_rejections *rejections, struct hr_error *error) {
+                                     const uint32_t *usable_nodes, const struct hr_class_spec *classes,
+                                     const struct hr_speeds *speeds, struct hr_rejections *rejections,
+                                     struct hr_error *error) {
   struct hr_arena arena = {0};
   struct hr__speed_table table;
   struct hr_cluster state;
   *rejections = (struct hr_rejections){.n_jobs = trace->n_jobs};
   enum hr_status status = hr__speeds_init(&table, &arena, speeds, cluster, trace);
   if (status == HR_OK) status = hr__cluster_init(&state, &arena, cluster, trace, classes, &table);
+  for (uint32_t i = 0; usable_nodes && i < cluster->n_pools && status == HR_OK; i++)
+    state.pools[i].usable_nodes = usable_nodes[i];
   for (uint32_t job = 0; job < trace->n_jobs && status == HR_OK; job++) {
     enum hr_reason reason = hr__cluster_never_fits(&state, (hr_job){job});
     if (reason != HR_REASON_NONE) count(rejections, reason);
@@ -301,7 +304,8 @@ static const char *remedy(enum hr_reason reason) {
   case HR_REASON_NO_GPU_TYPE:
     return "set the pool's 'gpu' to the requested type, or add the name to a 'catalog.gpu_names_file'";
   case HR_REASON_SPOT_ONLY:
-    return "add a pool that is not spot, or set 'spot' of the class to true";
+    return "add a pool that is not spot, set 'spot' of the class to true, or let the policy use spot nodes ('market', "
+           "'max_spot_share')";
   case HR_REASON_NO_REGION:
     return "set the pool's 'region' to a requested one";
   case HR_REASON_NO_CLASS_POOL:

@@ -88,9 +88,11 @@ enum hr_status hr__build_autoscale(struct hr__builder *builder, const cJSON *ent
 enum hr_status hr__build_unfit(struct hr__builder *builder, enum hr_status status);
 /* Checks that some pool of the cluster of a service can hold a replica. */
 enum hr_status hr__check_replica(struct hr__builder *builder, const cJSON *entry, const struct hr_service *service);
-/* Finds why no pool of a cluster can hold a replica; HR_REASON_NONE: one can. */
+/* Finds why no pool of a cluster can hold a replica; HR_REASON_NONE: one can. `usable_nodes`: by pool, how many nodes
+   the policy lets jobs use; NULL: all. */
 enum hr_status hr__replica_reason(const struct hr_scenario *scenario, const struct hr_cluster_spec *cluster,
-                                  const struct hr_service *service, enum hr_reason *reason, struct hr_error *error);
+                                  const uint32_t *usable_nodes, const struct hr_service *service,
+                                  enum hr_reason *reason, struct hr_error *error);
 /* Returns the first pool that can hold a replica, of those with nodes if any can; HR_NONE: none. */
 uint32_t hr__service_pool(const struct hr_scenario *scenario, const struct hr_service *service);
 /* Notes if replicas can run on GPUs of several types. */

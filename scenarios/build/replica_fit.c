@@ -100,7 +100,7 @@ static enum hr_status accepts(struct replica_fit *fit, const struct hr_service *
   *accepted = false;
   if (!nodes) return HR_OK;
   fit->alone.pools[pool].nodes = nodes < service->gpus ? nodes : service->gpus;
-  const enum hr_status status = hr__replica_reason(fit->scenario, &fit->alone, service, &reason, error);
+  const enum hr_status status = hr__replica_reason(fit->scenario, &fit->alone, NULL, service, &reason, error);
   fit->alone.pools[pool].nodes = 0;
   *accepted = status == HR_OK && reason == HR_REASON_NONE;
   return status;
@@ -178,5 +178,10 @@ enum hr_status hr_replica_refusal(const struct hr_scenario *scenario, const stru
   const struct hr_scenario_clusters *clusters = scenario->clusters;
   const struct hr_scenario *home = clusters ? clusters->at[service->cluster].scenario : scenario;
   *reason = HR_REASON_NONE;
-  return service->autoscale.max ? hr__replica_reason(home, &home->cluster, service, reason, error) : HR_OK;
+  if (!service->autoscale.max) return HR_OK;
+  uint32_t *usable_nodes = hr_scenario_usable_nodes(home);
+  if (!usable_nodes) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  enum hr_status status = hr__replica_reason(home, &home->cluster, usable_nodes, service, reason, error);
+  free(usable_nodes);
+  return status;
 }

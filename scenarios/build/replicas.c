@@ -77,13 +77,14 @@ static struct hr_trace trace_of(const struct replica_row *row) {
 }
 
 enum hr_status hr__replica_reason(const struct hr_scenario *scenario, const struct hr_cluster_spec *cluster,
-                                  const struct hr_service *service, enum hr_reason *reason, struct hr_error *error) {
+                                  const uint32_t *usable_nodes, const struct hr_service *service,
+                                  enum hr_reason *reason, struct hr_error *error) {
   const struct replica_row row = row_of(service);
   const struct hr_trace trace = trace_of(&row);
   struct hr_rejections rejections;
   *reason = HR_REASON_NONE;
   const enum hr_status status =
-      hr_rejections_predict(&trace, cluster, scenario->classes, scenario->speeds, &rejections, error);
+      hr_rejections_predict(&trace, cluster, usable_nodes, scenario->classes, scenario->speeds, &rejections, error);
   for (unsigned i = 0; i < HR_MAX_REASONS && status == HR_OK; i++)
     if (rejections.by_reason[i]) *reason = (enum hr_reason)i;
   return status;
@@ -102,7 +103,7 @@ static enum hr_status find_reason(const struct hr__builder *builder, const struc
     if (is_planned || pool->nodes > service->gpus) pool->nodes = service->gpus;
     if (!pool->nodes) pool->nodes = 1;
   }
-  const enum hr_status status = hr__replica_reason(scenario, &cluster, service, reason, builder->error);
+  const enum hr_status status = hr__replica_reason(scenario, &cluster, NULL, service, reason, builder->error);
   free(cluster.pools);
   return status;
 }
@@ -227,7 +228,7 @@ static enum hr_status accepts(const struct subject *of, uint32_t pool, bool *acc
   small.gpus = 1;
   small.cpu_milli = 0;
   small.mem_mib = small.gpu_mem_mib = 0;
-  const enum hr_status status = hr__replica_reason(&alone, &alone.cluster, &small, &reason, of->builder->error);
+  const enum hr_status status = hr__replica_reason(&alone, &alone.cluster, NULL, &small, &reason, of->builder->error);
   free(pools);
   *accepted = status == HR_OK && reason == HR_REASON_NONE;
   return status;

@@ -32,8 +32,8 @@ static bool can_hold(const struct hr_scenario *scenario, const struct hr_service
   copy.nodes = service->gpus ? service->gpus : 1;
   one.pools = &copy;
   one.n_pools = 1;
-  return is_placed(scenario, service, pool) && hr__replica_reason(scenario, &one, service, &reason, &error) == HR_OK &&
-         reason == HR_REASON_NONE;
+  return is_placed(scenario, service, pool) &&
+         hr__replica_reason(scenario, &one, NULL, service, &reason, &error) == HR_OK && reason == HR_REASON_NONE;
 }
 
 uint32_t hr__service_pool(const struct hr_scenario *scenario, const struct hr_service *service) {

@@ -58,6 +58,7 @@ static enum hr_status init_pool(struct hr_cluster *cluster, struct hr_arena *are
   struct hr__pool *pool = &cluster->pools[cluster->n_pools++];
   pool->spec = spec;
   pool->first_node = (hr_node){cluster->n_nodes};
+  pool->usable_nodes = spec->nodes;
   pool->size_milli = pool->total_milli = pool->free_milli = (uint64_t)spec->nodes * spec->gpus_per_node * MILLI;
   pool->n_in[HR_NODE_UP] = spec->nodes;
   pool->index = hr_free_index_create(arena, spec->nodes, spec->gpus_per_node);
@@ -527,13 +528,13 @@ static uint32_t working_nodes(const struct hr_pool_spec *spec) {
   return spec->nodes - spares;
 }
 
+/* Returns the reason why `nodes` nodes of the pool have no room for the job, or HR_REASON_NONE. */
 static enum hr_reason refuse_room(const struct hr_cluster *cluster, hr_pool number, hr_job job,
-                                  const struct hr_request *request) {
+                                  const struct hr_request *request, uint32_t nodes) {
   const struct hr__pool *pool = &cluster->pools[number.id];
   struct hr_sizes sizes = {0, 0, 1};
   if (cluster->resizes) sizes = hr_cluster_sizes(cluster, job);
   uint64_t least_milli = cluster->resizes ? (uint64_t)sizes.min * MILLI : requested_milli(cluster, job);
-  const uint32_t nodes = working_nodes(pool->spec);
   if (!request) {
     uint64_t spare_milli = (uint64_t)(pool->spec->nodes - nodes) * pool->spec->gpus_per_node * MILLI;
     return pool->size_milli >= least_milli + spare_milli ? HR_REASON_NONE : HR_REASON_TOO_LARGE;
@@ -550,9 +551,18 @@ static enum hr_reason refuse_room(const struct hr_cluster *cluster, hr_pool numb
    HR_REASON_NONE. */
 static enum hr_reason refuse_empty(const struct hr_cluster *cluster, hr_pool number, hr_job job,
                                    const struct hr_request *request) {
-  enum hr_reason reason = refuse_room(cluster, number, job, request);
+  enum hr_reason reason = refuse_room(cluster, number, job, request, working_nodes(cluster->pools[number.id].spec));
   bool never = reason == HR_REASON_NONE && hr__locality_never_fits(cluster, number, job, request);
   return never ? HR_REASON_NO_GROUP : reason;
+}
+
+/* Returns the reason why a job that fits into the empty pool cannot use it under the policy, or HR_REASON_NONE. */
+static enum hr_reason refuse_use(const struct hr_cluster *cluster, hr_pool number, hr_job job,
+                                 const struct hr_request *request) {
+  const struct hr__pool *pool = &cluster->pools[number.id];
+  if (pool->usable_nodes >= working_nodes(pool->spec)) return HR_REASON_NONE;
+  if (refuse_room(cluster, number, job, request, pool->usable_nodes) == HR_REASON_NONE) return HR_REASON_NONE;
+  return pool->spec->market.market == HR_MARKET_SPOT ? HR_REASON_SPOT_ONLY : HR_REASON_POLICY;
 }
 
 /* Returns whether a job could be placed in the pool. Pools without nodes are ignored, unless no pool has nodes. */
@@ -569,6 +579,7 @@ enum hr_reason hr__cluster_never_fits(const struct hr_cluster *cluster, hr_job j
     if (!is_relevant(cluster, i)) continue;
     enum hr_reason reason = hr__accepts_refusal(&cluster->accepts, job, accept_class, i);
     enum hr_reason refusal = refuse_empty(cluster, (hr_pool){i}, job, request);
+    if (reason == HR_REASON_NONE && refusal == HR_REASON_NONE) reason = refuse_use(cluster, (hr_pool){i}, job, request);
     if (reason == HR_REASON_NONE && refusal == HR_REASON_NONE) return HR_REASON_NONE;
     if (nearness(reason) > nearness(HR_REASON_TOO_LARGE) && refusal != HR_REASON_NONE) reason = refusal;
     if (nearness(reason) > nearness(nearest)) nearest = reason;

@@ -233,7 +233,8 @@ struct hr__node {
 struct hr__pool {
   const struct hr_pool_spec *spec;
   hr_node first_node;
-  uint64_t size_milli; /* the capacity of all nodes of the pool, in whatever state they are */
+  uint32_t usable_nodes; /* how many nodes the policy lets jobs use at the same time */
+  uint64_t size_milli;   /* the capacity of all nodes of the pool, in whatever state they are */
   /* total_milli: the capacity of the nodes that are present; free_milli: the free capacity of the nodes on which jobs
      may start */
   uint64_t total_milli, free_milli;

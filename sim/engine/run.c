@@ -412,6 +412,9 @@ static enum hr_status create_policy(struct hr__engine *engine) {
                               .systems = config->systems,
                               .values = config->values};
   engine->call = hr__policy_guard_claim(ops->name);
+  hr__policy_enter(engine->call, "usable_nodes");
+  for (uint32_t i = 0; ops->usable_nodes && i < engine->cluster.n_pools; i++)
+    engine->cluster.pools[i].usable_nodes = ops->usable_nodes(config->params, config->cluster, (hr_pool){i});
   hr__policy_enter(engine->call, "create");
   enum hr_status status = ops->create(&env, &engine->policy, engine->error);
   hr__policy_enter(engine->call, "abilities");
@@ -751,7 +754,7 @@ const char *hr_rejection_words(enum hr_reason reason) {
   if (reason == HR_REASON_NO_GROUP) return "no acceptable group of the required tier is large enough";
   if (reason == HR_REASON_OVER_QUOTA) return "more GPUs requested than their tenant may ever use";
   if (reason == HR_REASON_NO_QUEUE) return "their queue does not exist or admits no jobs";
-  if (reason == HR_REASON_SPOT_ONLY) return "only spot capacity would suffice, which they must not use";
+  if (reason == HR_REASON_SPOT_ONLY) return "only spot capacity would suffice, which they or the policy do not use";
   if (reason == HR_REASON_KILLED) return "stopped permanently for another job";
   if (reason == HR_REASON_REQUEUES) return "stopped by failures, and must not run again";
   if (reason == HR_REASON_WITHDRAWN) return "not wanted any more while they waited";

@@ -80,6 +80,44 @@ EOF
   matches stdout '"monthly_usd": 11680\.000000,'
 }
 
+# The second job needs spot nodes, which the market rule does not use, or not that many of. `validate` reports it, and a
+# run rejects it: it would wait forever.
+case_jobs_that_only_unused_spot_nodes_can_hold() {
+  local rule
+  # the second job is rejected, the first one runs
+  never_runs() {
+    try 0 validate s.json --trace t.csv
+    matches stderr '^warning: only-spot, 1 job: only spot capacity would suffice, which they or the policy do not use; remedy'
+    replay
+    matches jobs.csv '^2,.*,rejected,.*only-spot'
+    matches summary.json '"completed": 1,$'
+    try 0 compare s.json --trace t.csv --policies fifo,sjf
+    matches stderr '^warning: only-spot, 1 job: '
+  }
+  local month='"horizon_s": 2592000' a100="$spot, \"spot\": { \"model\": \"none\" }"
+  local h100=${a100/A100-40/H100}
+  scenario '"market": "on-demand-only"' "$month" "\"name\": \"s\", \"nodes\": 2, $h100" "\"name\": \"o\", $on_demand"
+  trace submit_s,duration_s,gpus,gpu_type 0,60,1,A100-40 60,60,1,H100
+  never_runs
+  scenario '"market": "on-demand-only"' "$month" "\"name\": \"s\", \"nodes\": 8, $a100" "\"name\": \"o\", $on_demand"
+  trace submit_s,duration_s,gpus 0,60,4 60,60,5
+  never_runs
+  scenario '"market": "on-demand-only"' "$month" "\"name\": \"o\", $on_demand" \
+    "\"name\": \"s\", \"nodes\": 2, \"sharing\": \"mig\", \"mig\": { \"layout\": \"7x1g.5gb\" }, $a100"
+  trace submit_s,duration_s,gpus,mig_profile 0,60,1, 60,60,1,1g.5gb
+  never_runs
+  for rule in spot-first price-capacity; do
+    scenario "\"market\": \"$rule\", \"max_spot_share\": 0.5" "$month" "\"name\": \"s\", \"nodes\": 8, $h100" \
+      "\"name\": \"o\", $on_demand"
+    trace submit_s,duration_s,gpus,gpu_type 0,60,1,A100-40 60,60,5,H100
+    never_runs
+    try 0 run s.json --trace t.csv --set policy.max_spot_share=1 --json summary.json
+    matches summary.json '"completed": 2,$'
+    try 0 run s.json --trace t.csv --set policy.market=static --json summary.json
+    matches summary.json '"completed": 2,$'
+  done
+}
+
 # A spot pool is used first by default, and released when it is idle.
 case_spot_is_paid_while_used_by_default() {
   scenario '"order": "fifo"' "$continuous" "\"name\": \"s\", \"nodes\": 2, $spot, \"spot\": { \"model\": \"none\" }" \

@@ -38,11 +38,13 @@ struct hr_rejections {
 /* Counts the jobs that a run rejected. In a streamed run, the result has no rejected jobs; see
    hr_streamed_rejections. */
 HR_API void hr_rejections_of(const struct hr_result *result, struct hr_rejections *rejections);
-/* Counts the jobs that can never run on a cluster, whatever the policy and the quotas are. `classes` and `speeds` are
-   as in struct hr_run_config. */
+/* Counts the jobs that can never run on a cluster, whatever the quotas are. `classes` and `speeds` are as in struct
+   hr_run_config. `usable_nodes`: by pool, how many nodes the policy lets jobs use (hr_scenario_usable_nodes); NULL:
+   all. */
 HR_API enum hr_status hr_rejections_predict(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
-                                            const struct hr_class_spec *classes, const struct hr_speeds *speeds,
-                                            struct hr_rejections *rejections, struct hr_error *error);
+                                            const uint32_t *usable_nodes, const struct hr_class_spec *classes,
+                                            const struct hr_speeds *speeds, struct hr_rejections *rejections,
+                                            struct hr_error *error);
 /* Whether more than 1 % of the jobs were rejected. Users must then be warned. */
 HR_API bool hr_rejections_are_many(const struct hr_rejections *rejections);
 /* Writes a warning if many jobs were rejected: one line with their number, and one line with the remedy for each

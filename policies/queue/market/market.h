@@ -9,6 +9,8 @@
 #include "policies/kit/place.h"
 #include "policies/queue/dispatch.h"
 
+#include <math.h>
+
 /* The market rules. Their names in scenarios are in policies/queue/params.h. */
 enum hr__market_rule {
   HR__MARKET_STATIC, /* the engine acquires all available nodes */
@@ -132,6 +134,11 @@ static inline uint32_t hr__market_n_active_in(const struct hr__queue *queue, boo
     if (hr__market_is_elastic(queue, i) && (hr__market_is_spot(queue, i) ? spot : on_demand))
       sum += hr__market_n_active(queue, i);
   return sum;
+}
+
+/* Returns the maximum number of spot nodes with a number of on-demand nodes. */
+static inline double hr__market_max_spot(double max_share, double others) {
+  return max_share >= 1 ? INFINITY : floor(max_share * others / (1 - max_share) + 1e-9);
 }
 
 /* Returns whether the share of spot nodes remains within its maximum if `more_spot` spot nodes are added and

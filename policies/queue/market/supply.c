@@ -11,8 +11,6 @@
 
 #include "policies/queue/market/market.h"
 
-#include <math.h>
-
 /* ---- Counted supply ------------------------------------------------------------------------------------ */
 
 static uint32_t min_u32(uint32_t a, uint32_t b) {
@@ -185,7 +183,7 @@ uint32_t hr__offer_room(const struct hr__queue *queue, uint32_t pool, int64_t no
   if (market->limits.rule == HR__MARKET_SPOT_FIRST && !hr__market_is_stable(market, pool, now_us)) return 0;
   if (market->limits.max_spot_share >= 1) return offer;
   double spot = hr__market_n_active_in(queue, true, false), others = hr__market_n_active_in(queue, false, true);
-  double maximum = floor(market->limits.max_spot_share * others / (1 - market->limits.max_spot_share) + 1e-9) - spot;
+  double maximum = hr__market_max_spot(market->limits.max_spot_share, others) - spot;
   return maximum <= 0 ? 0 : maximum < offer ? (uint32_t)maximum : offer;
 }
 
