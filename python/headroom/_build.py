@@ -137,6 +137,13 @@ int hr_sweep_write_csv(const char *, const char *, struct hr_error *);
 
 struct hrpy_column { const char *name; const void *at; uint32_t width; bool is_signed; const struct hr_names *names; };
 uint32_t hrpy_columns(const struct hr_trace *, struct hrpy_column *);
+#define HRPY_MAX_COLUMNS ...
+struct hrpy_field { const char *column, *member, *kind; uint32_t flag; };
+uint32_t hrpy_fields(struct hrpy_field *);
+enum { HR_N_CLASSES = ..., HR_N_OUTCOMES = ..., HR_TIER_POOL = ..., ... };
+const char *hr_job_class_name(int);
+const char *hr_outcome_name(int);
+const char *hr_tier_name(int);
 bool hrpy_set_number(struct hr_job_record *, const char *, int64_t);
 bool hrpy_set_text(struct hr_job_record *, const char *, const char *);
 

@@ -66,6 +66,20 @@ uint32_t hrpy_columns(const struct hr_trace *trace, struct hrpy_column columns[H
 
 /* ---- Jobs of a new trace ---------------------------------------------------------------------------- */
 
+uint32_t hrpy_fields(struct hrpy_field fields[HRPY_MAX_COLUMNS]) {
+#define ID(key, column, ...) {column, "id", "TEXT", 0},
+#define VALUE(id, member, type, record_type, kind, key, column, ...) {column, #member, #kind, 0},
+#define NAME(id, member, kind, key, column, ...) {column, #member, #kind, 0},
+#define FLAG(kind, key, column, bit, ...) {column, "flags", #kind, bit},
+  static const struct hrpy_field all[] = {HR_JOB_CSV_TABLE(ID, VALUE, NAME, FLAG)};
+#undef ID
+#undef VALUE
+#undef NAME
+#undef FLAG
+  memcpy(fields, all, sizeof all);
+  return sizeof all / sizeof *all;
+}
+
 bool hrpy_set_number(struct hr_job_record *record, const char *name, int64_t value) {
 #define VALUE(id, member, type, record_type, ...)                                                                      \
   if (strcmp(name, #member) == 0) {                                                                                    \
@@ -79,7 +93,7 @@ bool hrpy_set_number(struct hr_job_record *record, const char *name, int64_t val
 
 bool hrpy_set_text(struct hr_job_record *record, const char *name, const char *text) {
   const struct hr_text value = {text, strlen(text)};
-  if (strcmp(name, "job_id") == 0) {
+  if (strcmp(name, "id") == 0) {
     record->id = value;
     return true;
   }

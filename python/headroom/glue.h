@@ -37,9 +37,18 @@ uint32_t hrpy_columns(const struct hr_trace *trace, struct hrpy_column columns[H
 
 /* ---- Jobs of a new trace ---- */
 
+/* A column of Headroom's CSV, from the table of headroom/job_fields.h. */
+struct hrpy_field {
+  const char *column, *member; /* member: of struct hr_job_record */
+  const char *kind;            /* how the value is written, such as "DURATION" or "GIB" */
+  uint32_t flag;               /* of a column of truth values: its bit in `member`; otherwise 0 */
+};
+/* Sets `fields` to the columns, and returns their number. */
+uint32_t hrpy_fields(struct hrpy_field fields[HRPY_MAX_COLUMNS]);
+
 /* Sets a field of a record by its name in struct hr_job_record. hrpy_set_number returns false if the record has no
    number with this name, or if its type cannot hold the value; hrpy_set_text if it has no such text. The text is
-   borrowed. */
+   borrowed. The id of the job is the text "id". */
 bool hrpy_set_number(struct hr_job_record *record, const char *name, int64_t value);
 bool hrpy_set_text(struct hr_job_record *record, const char *name, const char *text);
 

@@ -6,30 +6,39 @@ from __future__ import annotations
 import decimal
 import math
 import numbers
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
 from . import _arguments as arguments
 from ._base import InputError, check, ffi, lib, new_error, notes_of, text, view
 
-_SECOND_US = 1_000_000
-
-# Columns of a frame that are not named as the members of struct hr_job_record: name, member, factor.
 _REQUIRED = ("submit_s", "duration_s", "gpus")
-_UNITS = {"submit_s": ("submit_us", _SECOND_US), "duration_s": ("work_us", _SECOND_US),
-          "limit_s": ("limit_us", _SECOND_US), "estimate_s": ("estimate_us", _SECOND_US),
-          "deadline_s": ("deadline_us", _SECOND_US), "within_wait_s": ("within_wait_us", _SECOND_US),
-          "checkpoint_interval_s": ("checkpoint_interval_us", _SECOND_US), "start_s": ("recorded_start_us", _SECOND_US),
-          "cpu": ("cpu_milli", 1000), "mem_gb": ("mem_mib", 1024), "gpu_mem_gb": ("gpu_mem_mib", 1024),
-          "checkpoint_gb": ("checkpoint_mib", 1024), "fail_at": ("fail_at_ppm", 1_000_000),
-          "gpu_power_fraction": ("gpu_power_ppm", 1_000_000)}
-_TEXTS = {"gpu_type": "gpu_types", "job_id": "job_id", "user": "user", "tenant": "tenant", "model": "model",
-          "regions": "regions", "mig_profile": "mig_profile", "queue": "queue", "qos": "qos",
-          "data_set": "data_set"}
-CLASSES = ["", "training", "fine-tune", "batch-inference", "inference", "interactive", "data-prep"]
-OUTCOMES = ["", "completed", "failed", "cancelled"]
-TIERS = ["", "island", "numa", "node", "rack", "zone"]
+# By kind of a column: the units of the member of struct hr_job_record in one unit of the column. Others: 1.
+_FACTORS = {"INSTANT": 1_000_000, "DURATION": 1_000_000, "CPUS": 1000, "GIB": 1024, "FRACTION": 1_000_000}
+CLASSES = [text(lib.hr_job_class_name(i)) for i in range(lib.HR_N_CLASSES)]
+OUTCOMES = [text(lib.hr_outcome_name(i)) for i in range(lib.HR_N_OUTCOMES)]
+TIERS = [text(lib.hr_tier_name(i)) for i in range(lib.HR_TIER_POOL)]
+_WORDS = {"CLASS": CLASSES, "STATUS": OUTCOMES, "TIER": TIERS}
 _NUMBERS = (numbers.Real, decimal.Decimal)
-_FLAGS = {"dedicated": (True, 1), "interruptible": (False, 2)}  # name: value that sets the flag, flag
+
+
+class _Field(NamedTuple):
+    """A column: the member of struct hr_job_record that it sets, how its values are written, and its bit in a set."""
+    member: str
+    kind: str = ""
+    flag: int = 0
+
+
+def _read_fields() -> Dict[str, _Field]:
+    found = ffi.new("struct hrpy_field[]", lib.HRPY_MAX_COLUMNS)
+    return {text(f.column): _Field(text(f.member), text(f.kind), f.flag) for f in found[0 : lib.hrpy_fields(found)]}
+
+
+_FIELDS = _read_fields()
+
+
+def _field(name) -> _Field:
+    """The field of a column; a name that is no column of the table is that of a member."""
+    return _FIELDS.get(name) or _Field(name)
 
 
 class Trace:
@@ -147,11 +156,6 @@ class Trace:
         return text(lib.hr_trace_job_id(self._trace, {"id": job}, buffer))
 
 
-def _member(name):
-    """The member of struct hr_job_record that a column sets."""
-    return _TEXTS.get(name) or _UNITS.get(name, (name, 1))[0]
-
-
 def _check_names(source, names) -> None:
     """Raises an exception if a required column is missing, or if two columns set the same field."""
     for name in _REQUIRED:
@@ -159,7 +163,8 @@ def _check_names(source, names) -> None:
             raise InputError("%s: column '%s' is missing" % (source, name))
     first = {}
     for name in names:
-        other = first.setdefault(_member(name), name)
+        field = _field(name)
+        other = first.setdefault(name if field.flag else field.member, name)
         if names.count(name) > 1:
             raise InputError("%s: column '%s' exists twice" % (source, name))
         if other != name:
@@ -206,8 +211,8 @@ def _text(name, value, source, row) -> bytes:
 
 
 def _number(name, value, source, row):
-    """The member of a column of numbers, and the value in its unit. Only a priority may be negative."""
-    member, factor = _UNITS.get(name, (name, 1))
+    """The value of a column of numbers in the unit of its member. Only a priority may be negative."""
+    factor = _FACTORS.get(_field(name).kind, 1)
     place = "%s:%d: column '%s'" % (source, row, name)
     if arguments.is_boolean(value) or not isinstance(value, _NUMBERS):
         raise InputError("%s: a number is expected, %s" % (place, arguments.found(value)))
@@ -216,7 +221,7 @@ def _number(name, value, source, row):
     if value < 0 and name != "priority":
         raise InputError("%s: a number of at least 0 is expected, found %r" % (place, value))
     try:
-        return member, round(value * factor)
+        return round(value * factor)
     except OverflowError:
         raise InputError("%s: a number is expected, found %r" % (place, value)) from None
 
@@ -227,26 +232,21 @@ def _set(record, name, value, source, row):
         if name in _REQUIRED:
             raise InputError("%s:%d: column '%s' is empty" % (source, row, name))
         return None
-    if name in _FLAGS:
-        value_that_sets, flag = _FLAGS[name]
-        value = _truth(name, value, source, row)
-        record.flags |= flag if bool(value) == value_that_sets else 0
+    field = _field(name)
+    if field.flag:
+        sets = _truth(name, value, source, row) == (field.kind != "INTERRUPTIBLE")
+        record.flags |= field.flag if sets else 0
         return None
-    member = _TEXTS.get(name)
-    if member:
+    if field.kind in ("TEXT", "LIST"):
         kept = ffi.new("char[]", _text(name, value, source, row))
-        lib.hrpy_set_text(record, member.encode(), kept)
+        lib.hrpy_set_text(record, field.member.encode(), kept)
         return kept
-    if name == "class":
-        member, number = "class_", _code(name, value, CLASSES, source, row)
-    elif name == "status":
-        member, number = "outcome", _code(name, value, OUTCOMES, source, row)
-    elif name == "within":
-        member, number = "within", _code(name, value, TIERS, source, row)
+    if field.kind in _WORDS:
+        number = _code(name, value, _WORDS[field.kind], source, row)
     else:
-        member, number = _number(name, value, source, row)
+        number = _number(name, value, source, row)
     try:
-        known = lib.hrpy_set_number(record, member.encode(), number)
+        known = lib.hrpy_set_number(record, field.member.encode(), number)
     except OverflowError:
         known = False
     if not known:

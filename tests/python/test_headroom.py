@@ -111,6 +111,33 @@ def test_unknown_values_of_a_column():
     assert list(trace.columns["class_"]) == [1, 0, 0]
 
 
+# By kind of a column of a trace: a valid value, in Headroom's CSV.
+VALUES = {"INSTANT": "9.5", "DURATION": "1.5", "GPUS": "4", "TASKS": "2", "PRIORITY": "-3", "CPUS": "0.5", "GIB": "2.5",
+          "GPU_SHARE": "500", "GPU_BOUND": "4", "FRACTION": "0.25", "CLASS": "fine-tune", "STATUS": "failed",
+          "TIER": "rack", "TEXT": "x", "LIST": "x|y", "DEDICATED": "true", "INTERRUPTIBLE": "false"}
+
+
+def test_each_column_is_that_of_a_file(tmp_path):
+    module = sys.modules["headroom.trace"]
+    assert len(module._FIELDS) > 20
+    for name, field in module._FIELDS.items():
+        row = {"submit_s": "1", "duration_s": "8", "gpus": "4", name: VALUES[field.kind]}
+        if name == "within_wait_s":
+            row["within"] = "rack"
+        file = tmp_path / (name + ".csv")
+        file.write_text("%s\n%s\n" % (",".join(row), ",".join(row.values())))
+        texts = field.kind in ("TEXT", "LIST", "CLASS", "STATUS", "TIER", "DEDICATED", "INTERRUPTIBLE")
+        columns = {key: [value if key == "within" or (key == name and texts) else float(value)] for key, value in row.items()}
+        ours, theirs = headroom.Trace.from_columns(columns), headroom.Trace.read(str(file))
+        assert {key: list(values) for key, values in ours.columns.items()} == {
+            key: list(values) for key, values in theirs.columns.items()}, name
+        assert ours.job_id(0) == theirs.job_id(0), name
+        if field.kind in ("TEXT", "LIST") and field.member != "id":
+            assert ours.names(field.member) == theirs.names(field.member) == [VALUES[field.kind]], name
+        elif field.member != "id":
+            assert field.member in ours.columns, name
+
+
 def test_metrics_are_numbers_of_the_summary():
     run = headroom.run(DEMO)
     assert run.metrics["wait_s.p95"] == run.summary["wait_s"]["p95"]
