@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define NAME_OF(name, id) name,
+#define NAME_OF(name, text) text,
 const char *const hr__volcano_plugin_names[] = {HR__VOLCANO_PLUGINS(NAME_OF)};
 const char *const hr__volcano_callback_names[] = {HR__VOLCANO_CALLBACKS(NAME_OF)};
 const char *const hr__volcano_action_names[] = {HR__VOLCANO_ACTIONS(NAME_OF)};

@@ -15,6 +15,7 @@
  */
 
 #include "headroom/base.h"
+#include "headroom/unstable/systems/volcano.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -305,56 +306,27 @@ struct hr__volcano_snapshot {
 
 /* ---- Configuration ---- */
 
-/* The plug-ins. The columns: name in the configuration, enum constant. */
+/* The plug-ins, callbacks and actions of the model: those that a configuration may name, with the same numbers, and
+   those that only Volcano's own tests use. */
 #define HR__VOLCANO_PLUGINS(X)                                                                                         \
-  X("gang", HR__VOLCANO_GANG)                                                                                          \
-  X("priority", HR__VOLCANO_PRIORITY)                                                                                  \
-  X("conformance", HR__VOLCANO_CONFORMANCE)                                                                            \
-  X("proportion", HR__VOLCANO_PROPORTION)                                                                              \
-  X("capacity", HR__VOLCANO_CAPACITY)                                                                                  \
-  X("drf", HR__VOLCANO_DRF)                                                                                            \
-  X("predicates", HR__VOLCANO_PREDICATES)                                                                              \
-  X("nodeorder", HR__VOLCANO_NODEORDER)                                                                                \
-  X("binpack", HR__VOLCANO_BINPACK)                                                                                    \
-  X("resource-strategy-fit", HR__VOLCANO_RESOURCE_STRATEGY_FIT)                                                        \
-  X("usage", HR__VOLCANO_USAGE)                                                                                        \
-  X("nodegroup", HR__VOLCANO_NODEGROUP)                                                                                \
-  X("tdm", HR__VOLCANO_TDM)                                                                                            \
-  X("overcommit", HR__VOLCANO_OVERCOMMIT)                                                                              \
-  X("sla", HR__VOLCANO_SLA)                                                                                            \
-  X("resourcequota", HR__VOLCANO_RESOURCEQUOTA)
-
-/* The callbacks that a plug-in can be enabled for. The columns: name, enum constant. */
+  HR_VOLCANO_PLUGIN_TABLE(X)                                                                                           \
+  X(RESOURCE_STRATEGY_FIT, "resource-strategy-fit")                                                                    \
+  X(USAGE, "usage")                                                                                                    \
+  X(NODEGROUP, "nodegroup")                                                                                            \
+  X(TDM, "tdm")                                                                                                        \
+  X(RESOURCEQUOTA, "resourcequota")
 #define HR__VOLCANO_CALLBACKS(X)                                                                                       \
-  X("jobOrder", HR__VOLCANO_JOB_ORDER)                                                                                 \
-  X("queueOrder", HR__VOLCANO_QUEUE_ORDER)                                                                             \
-  X("taskOrder", HR__VOLCANO_TASK_ORDER)                                                                               \
-  X("jobReady", HR__VOLCANO_JOB_READY)                                                                                 \
-  X("jobPipelined", HR__VOLCANO_JOB_PIPELINED)                                                                         \
-  X("jobStarving", HR__VOLCANO_JOB_STARVING)                                                                           \
-  X("jobEnqueued", HR__VOLCANO_JOB_ENQUEUED)                                                                           \
-  X("preemptable", HR__VOLCANO_PREEMPTABLE)                                                                            \
-  X("reclaimable", HR__VOLCANO_RECLAIMABLE)                                                                            \
-  X("overused", HR__VOLCANO_OVERUSED)                                                                                  \
-  X("preemptive", HR__VOLCANO_PREEMPTIVE)                                                                              \
-  X("allocatable", HR__VOLCANO_ALLOCATABLE)                                                                            \
-  X("predicate", HR__VOLCANO_PREDICATE)                                                                                \
-  X("nodeOrder", HR__VOLCANO_NODE_ORDER)                                                                               \
-  X("victim", HR__VOLCANO_VICTIM)                                                                                      \
-  X("hierarchy", HR__VOLCANO_HIERARCHY)                                                                                \
-  X("subJobReady", HR__VOLCANO_SUBJOB_READY)                                                                           \
-  X("subJobPipelined", HR__VOLCANO_SUBJOB_PIPELINED)                                                                   \
-  X("subJobOrder", HR__VOLCANO_SUBJOB_ORDER)
-
+  HR_VOLCANO_CALLBACK_TABLE(X)                                                                                         \
+  X(VICTIM, "victim")                                                                                                  \
+  X(HIERARCHY, "hierarchy")                                                                                            \
+  X(SUBJOB_READY, "subJobReady")                                                                                       \
+  X(SUBJOB_PIPELINED, "subJobPipelined")                                                                               \
+  X(SUBJOB_ORDER, "subJobOrder")
 #define HR__VOLCANO_ACTIONS(X)                                                                                         \
-  X("enqueue", HR__VOLCANO_ENQUEUE)                                                                                    \
-  X("allocate", HR__VOLCANO_ALLOCATE)                                                                                  \
-  X("backfill", HR__VOLCANO_BACKFILL)                                                                                  \
-  X("preempt", HR__VOLCANO_PREEMPT)                                                                                    \
-  X("reclaim", HR__VOLCANO_RECLAIM)                                                                                    \
-  X("shuffle", HR__VOLCANO_SHUFFLE)
+  HR_VOLCANO_ACTION_TABLE(X)                                                                                           \
+  X(SHUFFLE, "shuffle")
 
-#define HR__VOLCANO_ID(name, id) id,
+#define HR__VOLCANO_ID(name, text) HR__VOLCANO_##name,
 enum hr__volcano_plugin_id { HR__VOLCANO_PLUGINS(HR__VOLCANO_ID) HR__VOLCANO_N_PLUGINS };
 enum hr__volcano_callback { HR__VOLCANO_CALLBACKS(HR__VOLCANO_ID) HR__VOLCANO_N_CALLBACKS };
 enum hr__volcano_action { HR__VOLCANO_ACTIONS(HR__VOLCANO_ID) HR__VOLCANO_N_ACTIONS };

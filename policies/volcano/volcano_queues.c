@@ -28,27 +28,9 @@ static const struct {
                  {HR_VOLCANO_BINPACK, 1, 0}};
 enum { N_INSTALLED = sizeof installed / sizeof *installed };
 
-static const enum hr__volcano_plugin_id plugin_ids[HR_VOLCANO_N_PLUGINS] = {
-    [HR_VOLCANO_GANG] = HR__VOLCANO_GANG,
-    [HR_VOLCANO_PRIORITY] = HR__VOLCANO_PRIORITY,
-    [HR_VOLCANO_CONFORMANCE] = HR__VOLCANO_CONFORMANCE,
-    [HR_VOLCANO_PROPORTION] = HR__VOLCANO_PROPORTION,
-    [HR_VOLCANO_CAPACITY] = HR__VOLCANO_CAPACITY,
-    [HR_VOLCANO_DRF] = HR__VOLCANO_DRF,
-    [HR_VOLCANO_PREDICATES] = HR__VOLCANO_PREDICATES,
-    [HR_VOLCANO_NODEORDER] = HR__VOLCANO_NODEORDER,
-    [HR_VOLCANO_BINPACK] = HR__VOLCANO_BINPACK,
-    [HR_VOLCANO_OVERCOMMIT] = HR__VOLCANO_OVERCOMMIT,
-    [HR_VOLCANO_SLA] = HR__VOLCANO_SLA};
-
-_Static_assert((int)HR_VOLCANO_JOB_ORDER == (int)HR__VOLCANO_JOB_ORDER &&
-                   (int)HR_VOLCANO_ALLOCATABLE == (int)HR__VOLCANO_ALLOCATABLE &&
-                   (int)HR_VOLCANO_NODE_ORDER == (int)HR__VOLCANO_NODE_ORDER,
-               "callbacks have the same numbers in the configuration and in the model");
-
 static void init_plugin(struct hr__volcano_plugin *plugin, enum hr_volcano_plugin_id id, uint32_t tier,
                         uint32_t disabled) {
-  *plugin = (struct hr__volcano_plugin){.id = plugin_ids[id],
+  *plugin = (struct hr__volcano_plugin){.id = (enum hr__volcano_plugin_id)id,
                                         .tier = tier,
                                         .enabled = ALL_CALLBACKS & ~disabled & ~(UINT32_C(1) << HR__VOLCANO_HIERARCHY)};
   hr__volcano_default_arguments(plugin);

@@ -11,45 +11,45 @@
 extern "C" {
 #endif
 
-/* The plug-ins that a run models. The columns: enumerator, name in files. */
+/* The plug-ins that a run models. The columns: enumerator without its prefix, name in files. */
 #define HR_VOLCANO_PLUGIN_TABLE(X)                                                                                     \
-  X(HR_VOLCANO_GANG, "gang")                                                                                           \
-  X(HR_VOLCANO_PRIORITY, "priority")                                                                                   \
-  X(HR_VOLCANO_CONFORMANCE, "conformance")                                                                             \
-  X(HR_VOLCANO_PROPORTION, "proportion")                                                                               \
-  X(HR_VOLCANO_CAPACITY, "capacity")                                                                                   \
-  X(HR_VOLCANO_DRF, "drf")                                                                                             \
-  X(HR_VOLCANO_PREDICATES, "predicates")                                                                               \
-  X(HR_VOLCANO_NODEORDER, "nodeorder")                                                                                 \
-  X(HR_VOLCANO_BINPACK, "binpack")                                                                                     \
-  X(HR_VOLCANO_OVERCOMMIT, "overcommit")                                                                               \
-  X(HR_VOLCANO_SLA, "sla")
+  X(GANG, "gang")                                                                                                      \
+  X(PRIORITY, "priority")                                                                                              \
+  X(CONFORMANCE, "conformance")                                                                                        \
+  X(PROPORTION, "proportion")                                                                                          \
+  X(CAPACITY, "capacity")                                                                                              \
+  X(DRF, "drf")                                                                                                        \
+  X(PREDICATES, "predicates")                                                                                          \
+  X(NODEORDER, "nodeorder")                                                                                            \
+  X(BINPACK, "binpack")                                                                                                \
+  X(OVERCOMMIT, "overcommit")                                                                                          \
+  X(SLA, "sla")
 
 /* The functions of a plug-in, with the names of their options in Volcano: "jobOrder" is enableJobOrder. */
 #define HR_VOLCANO_CALLBACK_TABLE(X)                                                                                   \
-  X(HR_VOLCANO_JOB_ORDER, "jobOrder")                                                                                  \
-  X(HR_VOLCANO_QUEUE_ORDER, "queueOrder")                                                                              \
-  X(HR_VOLCANO_TASK_ORDER, "taskOrder")                                                                                \
-  X(HR_VOLCANO_JOB_READY, "jobReady")                                                                                  \
-  X(HR_VOLCANO_JOB_PIPELINED, "jobPipelined")                                                                          \
-  X(HR_VOLCANO_JOB_STARVING, "jobStarving")                                                                            \
-  X(HR_VOLCANO_JOB_ENQUEUED, "jobEnqueued")                                                                            \
-  X(HR_VOLCANO_PREEMPTABLE, "preemptable")                                                                             \
-  X(HR_VOLCANO_RECLAIMABLE, "reclaimable")                                                                             \
-  X(HR_VOLCANO_OVERUSED, "overused")                                                                                   \
-  X(HR_VOLCANO_PREEMPTIVE, "preemptive")                                                                               \
-  X(HR_VOLCANO_ALLOCATABLE, "allocatable")                                                                             \
-  X(HR_VOLCANO_PREDICATE, "predicate")                                                                                 \
-  X(HR_VOLCANO_NODE_ORDER, "nodeOrder")
+  X(JOB_ORDER, "jobOrder")                                                                                             \
+  X(QUEUE_ORDER, "queueOrder")                                                                                         \
+  X(TASK_ORDER, "taskOrder")                                                                                           \
+  X(JOB_READY, "jobReady")                                                                                             \
+  X(JOB_PIPELINED, "jobPipelined")                                                                                     \
+  X(JOB_STARVING, "jobStarving")                                                                                       \
+  X(JOB_ENQUEUED, "jobEnqueued")                                                                                       \
+  X(PREEMPTABLE, "preemptable")                                                                                        \
+  X(RECLAIMABLE, "reclaimable")                                                                                        \
+  X(OVERUSED, "overused")                                                                                              \
+  X(PREEMPTIVE, "preemptive")                                                                                          \
+  X(ALLOCATABLE, "allocatable")                                                                                        \
+  X(PREDICATE, "predicate")                                                                                            \
+  X(NODE_ORDER, "nodeOrder")
 
 #define HR_VOLCANO_ACTION_TABLE(X)                                                                                     \
-  X(HR_VOLCANO_ENQUEUE, "enqueue")                                                                                     \
-  X(HR_VOLCANO_ALLOCATE, "allocate")                                                                                   \
-  X(HR_VOLCANO_BACKFILL, "backfill")                                                                                   \
-  X(HR_VOLCANO_PREEMPT, "preempt")                                                                                     \
-  X(HR_VOLCANO_RECLAIM, "reclaim")
+  X(ENQUEUE, "enqueue")                                                                                                \
+  X(ALLOCATE, "allocate")                                                                                              \
+  X(BACKFILL, "backfill")                                                                                              \
+  X(PREEMPT, "preempt")                                                                                                \
+  X(RECLAIM, "reclaim")
 
-#define HR_VOLCANO_NAME(name, text) name,
+#define HR_VOLCANO_NAME(name, text) HR_VOLCANO_##name,
 enum hr_volcano_plugin_id { HR_VOLCANO_PLUGIN_TABLE(HR_VOLCANO_NAME) HR_VOLCANO_N_PLUGINS };
 enum hr_volcano_callback { HR_VOLCANO_CALLBACK_TABLE(HR_VOLCANO_NAME) HR_VOLCANO_N_CALLBACKS };
 enum hr_volcano_action { HR_VOLCANO_ACTION_TABLE(HR_VOLCANO_NAME) HR_VOLCANO_N_ACTIONS };
