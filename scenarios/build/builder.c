@@ -50,6 +50,14 @@ enum hr_status hr__build_check_idle(const struct hr__builder *builder, const cJS
   return HR_OK;
 }
 
+enum hr_status hr__build_check_distinct(const struct hr__builder *builder, const cJSON *list) {
+  for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next)
+    for (const cJSON *other = list->child; other != entry; other = other->next)
+      if (strcmp(entry->valuestring, other->valuestring) == 0)
+        return hr__build_fail(builder, entry, "duplicate '%.60s'; keep one", entry->valuestring);
+  return HR_OK;
+}
+
 enum hr_status hr__build_fail_at(const struct hr__builder *builder, const cJSON *object, const char *name,
                                  const char *format, ...) {
   FORMAT_MESSAGE(message, format);

@@ -204,7 +204,10 @@ static bool serves_any(const struct hr_scenario_cluster *cluster, const struct h
 
 static enum hr_status build_rule(struct hr__builder *builder, const cJSON *json, struct hr_scenario_clusters *clusters,
                                  struct hr_job_router_rule *rule) {
+  static const char *const lists[] = {"tenants", "classes", "clusters"};
   bool any = false;
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+    if (hr__build_check_distinct(builder, hr__get(json, lists[i])) != HR_OK) return HR_BAD_INPUT;
   rule->clusters = calloc(rule->n_clusters, sizeof *rule->clusters);
   if (!rule->clusters) return hr__build_no_memory(builder);
   const cJSON *name = hr__get(json, "clusters")->child;
@@ -245,7 +248,8 @@ static enum hr_status check_homes(struct hr__builder *builder, const cJSON *list
 
 /* Bounds that have no effect with the router are an error, because the user expects an effect. */
 static enum hr_status check_router(struct hr__builder *builder, const cJSON *json,
-                                   const struct hr_job_router_spec *router) {
+                                   const struct hr_scenario_clusters *clusters) {
+  const struct hr_job_router_spec *router = &clusters->router;
   const char *name = hr_job_router_name(router->kind);
   const bool by_load = BY_LOAD >> router->kind & 1;
   for (size_t i = 0; i < sizeof router_key_table / sizeof *router_key_table; i++) {
@@ -258,6 +262,9 @@ static enum hr_status check_router(struct hr__builder *builder, const cJSON *jso
     return hr__build_fail_at(builder, json, "max_wait_s", "'max_wait_s' has no effect with the router '%s'", name);
   if (!by_load && hr__has(json, "reroute_s"))
     return hr__build_fail_at(builder, json, "reroute_s", "'reroute_s' has no effect with the router '%s'", name);
+  if (router->kind == HR_JOB_ROUTER_MULTIKUEUE && clusters->count > HR_MULTIKUEUE_CLUSTERS)
+    return hr__build_fail_at(builder, json, "name", "the router '%s' can have at most %d clusters; there are %u", name,
+                             HR_MULTIKUEUE_CLUSTERS, (unsigned)clusters->count);
   if (router->kind == HR_JOB_ROUTER_AFFINITY && !router->n_rules)
     return hr__build_fail_at(builder, json, "name", "the router 'affinity' needs 'rules'");
   if (router->kind == HR_JOB_ROUTER_PLUGIN && !router->file)
@@ -298,7 +305,7 @@ static enum hr_status build_router(struct hr__builder *builder, struct hr_scenar
   if (!json) return HR_OK;
   const enum hr_status status = hr__read(builder, json, router_keys(), &clusters->router);
   clusters->router.prefers_local_data = hr__has(json, "data_local_wait_s");
-  if (status != HR_OK || check_router(builder, json, &clusters->router) != HR_OK) return HR_BAD_INPUT;
+  if (status != HR_OK || check_router(builder, json, clusters) != HR_OK) return HR_BAD_INPUT;
   if (clusters->router.kind == HR_JOB_ROUTER_PLUGIN) return load_router(builder, json, clusters);
   return build_rules(builder, json, clusters);
 }
@@ -330,6 +337,8 @@ enum hr_status hr__build_clusters(struct hr__builder *builder) {
   for (const cJSON *entry = list->child; entry && status == HR_OK; entry = entry->next) {
     struct hr_scenario_cluster *cluster = &clusters->at[clusters->count++];
     status = hr__read(builder, entry, keys, cluster);
+    if (status == HR_OK) status = hr__build_check_distinct(builder, hr__get(entry, "tenants"));
+    if (status == HR_OK) status = hr__build_check_distinct(builder, hr__get(entry, "only_tenants"));
     cluster->own_policy = hr__has(entry, "policy");
     if (status == HR_OK) status = build_entry(builder, entry, cluster);
   }

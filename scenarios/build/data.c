@@ -137,6 +137,16 @@ static enum hr_status check_locations(struct hr__builder *builder, const cJSON *
   return status;
 }
 
+/* Of two caches for one location, the second would have no effect. */
+static enum hr_status check_caches(const struct hr__builder *builder, const cJSON *list) {
+  for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next)
+    for (const cJSON *other = list->child; other != entry; other = other->next)
+      if (strcmp(hr__text_of(entry, "location", ""), hr__text_of(other, "location", "")) == 0)
+        return hr__build_fail_at(builder, entry, "location", "duplicate cache in '%.60s'; keep one",
+                                 hr__text_of(entry, "location", ""));
+  return HR_OK;
+}
+
 /* ---- Sets and reads --------------------------------------------------------------------------------------- */
 
 /* Finds the numbers of storage systems by their names. */
@@ -144,11 +154,24 @@ static enum hr_status find_storage(const struct hr__builder *builder, const cJSO
                                    uint32_t count, uint32_t **numbers) {
   *numbers = calloc((size_t)count + 1, sizeof **numbers);
   if (!*numbers) return hr__build_no_memory(builder);
+  if (hr__build_check_distinct(builder, names) != HR_OK) return HR_BAD_INPUT;
   uint32_t at = 0;
   for (const cJSON *name = names ? names->child : NULL; name; name = name->next, at++) {
     (*numbers)[at] = number_of(hr__get(data, "storage"), name->valuestring);
     if ((*numbers)[at] == HR_NONE) return fail_unknown(builder, name, hr__get(data, "storage"), "storage system");
   }
+  return HR_OK;
+}
+
+/* A data set must not be copied to a storage system that has it. */
+static enum hr_status check_copies(const struct hr__builder *builder, const cJSON *entry,
+                                   const struct hr_data_set *set) {
+  for (uint32_t i = 0; i < set->n_copies; i++)
+    for (uint32_t k = 0; k < set->n_storage; k++)
+      if (set->copies[i] == set->storage[k])
+        return hr__build_fail(builder, cJSON_GetArrayItem(hr__get(entry, "copies"), (int)i),
+                              "'%.60s' has the data set already; a storage system that is not in 'storage' is expected",
+                              set->copy_names[i]);
   return HR_OK;
 }
 
@@ -160,6 +183,7 @@ static enum hr_status build_sets(const struct hr__builder *builder, const cJSON 
     struct hr_data_set *set = &spec->sets[at];
     status = find_storage(builder, data, hr__get(entry, "storage"), set->n_storage, &set->storage);
     if (status == HR_OK) status = find_storage(builder, data, hr__get(entry, "copies"), set->n_copies, &set->copies);
+    if (status == HR_OK) status = check_copies(builder, entry, set);
     if (status == HR_OK && hr__has(entry, "copy") && set->n_copies == 0)
       status = hr__build_fail_at(builder, entry, "copy", "'copy' has no effect without 'copies'");
   }
@@ -397,6 +421,7 @@ enum hr_status hr__build_data(struct hr__builder *builder) {
   if (status == HR_OK) status = check_names(builder, hr__get(data, "storage"), "storage systems");
   if (status == HR_OK) status = check_locations(builder, hr__get(data, "storage"), "location");
   if (status == HR_OK) status = check_locations(builder, hr__get(data, "caches"), "location");
+  if (status == HR_OK) status = check_caches(builder, hr__get(data, "caches"));
   if (status == HR_OK) status = build_sets(builder, data, spec);
   if (status == HR_OK) status = build_links(builder, data, spec);
   if (status == HR_OK) status = build_reads(builder, data, spec);

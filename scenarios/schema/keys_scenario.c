@@ -522,7 +522,8 @@ static const struct hr__key router_keys[] = {
     {"name", CHOICE(routers), MUST, AT(INTEGER, ROUTER, kind),
      HELP("How jobs are sent to clusters. home: to the cluster that lists their tenant, otherwise to the first one. "
           "local-first: home, unless a bound is exceeded. cheapest: to the lowest price of a GPU hour that is not paid "
-          "for anyway. shortest-predicted-wait, least-loaded: as named. affinity: by 'rules'. multikueue, "
+          "for anyway. shortest-predicted-wait, least-loaded: as named. affinity: by 'rules'. multikueue (at most 20 "
+          "clusters), "
           "slurm-federation: copies wait in several clusters, and the first to start is the job. skypilot: the "
           "cheapest, "
           "and if the job does not start in time, the next one. plugin: the router in the shared object 'file'.")},

@@ -356,10 +356,11 @@ enum hr_status hr__dispatch_begin(struct hr__clusters *all) {
   const struct hr_job_router_spec *router = &all->spec->router;
   struct hr__engine *whole = all->whole;
   if (!is_sibling(router->kind) && router->kind != HR_JOB_ROUTER_SKYPILOT && !router->reroute_us) return HR_OK;
-  if (all->spec->count > HR__MAX_COPIES)
+  const int most = router->kind == HR_JOB_ROUTER_MULTIKUEUE ? HR_MULTIKUEUE_CLUSTERS : HR__MAX_COPIES;
+  if (all->spec->count > (uint32_t)most)
     return hr_fail(whole->error, HR_BAD_INPUT,
                    "the router '%s' with its settings can have at most %d clusters; there are %" PRIu32,
-                   hr_job_router_name(router->kind), HR__MAX_COPIES, all->spec->count);
+                   hr_job_router_name(router->kind), most, all->spec->count);
   all->sending = hr_arena_alloc_by_job(&whole->arena, whole->trace->n_jobs, sizeof *all->sending);
   return all->sending ? HR_OK : hr__out_of_memory(whole);
 }

@@ -74,6 +74,24 @@ static void clusters_inherit(void) {
   hr_scenario_destroy(scenario);
 }
 
+/* MultiKueue can have 20 clusters. */
+static void multikueue_has_a_limit(void) {
+  for (int n = 20; n <= 21; n++) {
+    char text[6000] = "{\"policy\":{\"name\":\"fifo\"},\"router\":{\"name\":\"multikueue\"},\n\"clusters\":[",
+         entry[200];
+    for (int i = 0; i < n; i++) {
+      snprintf(entry, sizeof entry, "%s{\"name\":\"c%d\",\"pools\":[" POOL("p", "") "]}", i ? "," : "", i);
+      strcat(text, entry);
+    }
+    strcat(text, "]}");
+    write_text(text);
+    if (n == 20)
+      hr_scenario_destroy(load(NULL, 0));
+    else
+      expect_error(NULL, 0, "s.json:1:44: the router 'multikueue' can have at most 20 clusters; there are 21");
+  }
+}
+
 static void errors_have_a_place(void) {
   static const char *const nodes[] = {"clusters.1.pools.0.nodes=-1"};
   static const struct {
@@ -98,6 +116,13 @@ static void errors_have_a_place(void) {
        "s.json:3:32: 'file' has no effect with the router 'home'; it needs plugin"},
       {ROUTER("\"name\":\"affinity\""), "s.json:3:18: the router 'affinity' needs 'rules'"},
       {ROUTER("\"name\":\"affinity\",\"rules\":[{\"clusters\":[\"z\"]}]"), "s.json:3:51: no cluster has the name 'z'"},
+      {ROUTER("\"name\":\"affinity\",\"rules\":[{\"clusters\":[\"a\",\"b\",\"a\"]}]"),
+       "s.json:3:59: duplicate 'a'; keep one"},
+      {ROUTER("\"name\":\"affinity\",\"rules\":[{\"tenants\":[\"x\",\"x\"],\"clusters\":[\"a\"]}]"),
+       "s.json:3:54: duplicate 'x'; keep one"},
+      {ROUTER("\"name\":\"affinity\",\"rules\":[{\"classes\":[\"training\",\"training\"],\"clusters\":[\"a\"]}]"),
+       "s.json:3:61: duplicate 'training'; keep one"},
+      {TWO(SECOND ",\"only_tenants\":[\"x\",\"y\",\"x\"]", ""), "s.json:2:223: duplicate 'x'; keep one"},
       {TWO(SECOND ",\"only_tenants\":[\"z\"]", ""),
        "s.json:2:37: tenant 'x' has its home here, but 'only_tenants' lacks it"},
       {ROUTER("\"name\":\"home\",\"max_wait_s\":3"),
@@ -115,4 +140,4 @@ static void errors_have_a_place(void) {
 }
 
 TEST_MAIN("Several clusters in scenarios", TEST(create_test_folder), TEST(keys_are_stored), TEST(rules_are_stored),
-          TEST(clusters_inherit), TEST(errors_have_a_place), TEST(remove_test_folder))
+          TEST(clusters_inherit), TEST(multikueue_has_a_limit), TEST(errors_have_a_place), TEST(remove_test_folder))

@@ -12,6 +12,8 @@
   "{\"policy\":{\"name\":\"fifo\"},\"clusters\":[{\"name\":\"a\",\"region\":\"us-east-1\",\"pools\":[" POOL(           \
       "p", "") "]},{\"name\":\"b\",\"region\":\"eu-west-1\",\"pools\":[" POOL("p", "") "]}],\n\"data\":{" members "}}"
 #define NAS "\"storage\":[{\"name\":\"nas\",\"location\":\"a\",\"gb_s\":2}]"
+#define TWO_STORES                                                                                                     \
+  "\"storage\":[{\"name\":\"nas\",\"location\":\"a\",\"gb_s\":2},{\"name\":\"s3\",\"location\":\"b\",\"gb_s\":2}]"
 #define SETS ",\"sets\":[{\"name\":\"d\",\"gb\":100,\"storage\":[\"nas\"]}]"
 
 static void keys_are_stored(void) {
@@ -100,6 +102,14 @@ static void errors_have_a_place(void) {
       {DATA(NAS ",\"sets\":[{\"name\":\"d\",\"gb\":1,\"storage\":[\"nas\"]},{\"name\":\"d\",\"gb\":1,\"storage\":"
                 "[\"nas\"]}]"),
        "s.json:2:114: two data sets have the name 'd'"},
+      {DATA(NAS ",\"caches\":[{\"location\":\"a\",\"gb_per_node\":1},{\"location\":\"a\",\"gb_per_node\":2}]"),
+       "s.json:2:115: duplicate cache in 'a'; keep one"},
+      {DATA(NAS ",\"sets\":[{\"name\":\"d\",\"gb\":1,\"storage\":[\"nas\",\"nas\"]}]"),
+       "s.json:2:104: duplicate 'nas'; keep one"},
+      {DATA(TWO_STORES ",\"sets\":[{\"name\":\"d\",\"gb\":1,\"storage\":[\"nas\"],\"copies\":[\"s3\",\"s3\"]}]"),
+       "s.json:2:158: duplicate 's3'; keep one"},
+      {DATA(TWO_STORES ",\"sets\":[{\"name\":\"d\",\"gb\":1,\"storage\":[\"nas\"],\"copies\":[\"s3\",\"nas\"]}]"),
+       "s.json:2:158: 'nas' has the data set already; a storage system that is not in 'storage' is expected"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     write_text(cases[i].text);

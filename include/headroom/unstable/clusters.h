@@ -40,6 +40,10 @@ enum hr_job_router_kind {
       HR_N_JOB_ROUTERS
 };
 
+/* Clusters that MultiKueue can have (kubernetes-sigs/kueue, apis/kueue: clusters of MultiKueueConfig, and nominated
+   clusters of a workload; 10 in early releases). */
+enum { HR_MULTIKUEUE_CLUSTERS = 20 };
+
 /* A rule of `affinity`. For each job, the first rule that applies is used. */
 struct hr_job_router_rule {
   char **tenants; /* [n_tenants]; n_tenants 0: any */
