@@ -58,6 +58,7 @@ static enum hr_status make_links(const struct hr_result *result, struct hr_data_
     figures->by_link[figures->n_links++] =
         (struct hr_data_line){.name = name,
                               .sent_gb = gb(data->links[i].bytes),
+                              .received_gb = gb(data->links[i].bytes),
                               .utilization = utilization(data->links[i].bytes, spec->bytes_s, result->end_us),
                               .uusd = hr_data_egress_uusd(data, i)};
     figures->moved_gb += gb(data->links[i].bytes);
