@@ -2,16 +2,14 @@
 /*
  * Max-min fair sharing of bandwidth.
  *
- * Progressive filling: the level of all paths is increased together until a resource is full. The level of the paths
- * through this resource is then final, and their use is subtracted from the capacity of their other resources. The
- * level of the remaining paths is increased further. So in each round, the resource that is full at the lowest level
- * determines the level of its paths.
+ * Progressive filling: the level of all paths rises together until a resource is full. The paths through it keep this
+ * level, what they use is taken from their other resources, and the others rise on. So in each round, the resource that
+ * is full at the lowest level decides the level of its paths.
  *
- * The use of a path at a level is a sum over its classes: the cap of each class with a cap below the level, and the
- * level for each other class. As a function of the level, the use is concave. Therefore, if Newton's method starts at a
- * level at which the use is within the capacity, it approaches the solution from below and never exceeds it. If it
- * starts above the solution, its first step leads to a level below the solution. The search begins at the last
- * solution, which is close to the next one.
+ * The use of a path at a level is a sum over its classes: the caps of those below the level, and the level for the
+ * others. As a function of the level it is concave. From a level at which the use is within the capacity, Newton's
+ * method therefore rises to the solution without passing it; from a level above, the first step goes below it. The
+ * search begins at the last solution, which is close to the next one.
  */
 
 #include "sim/clusters/bandwidth.h"
@@ -112,7 +110,7 @@ uint32_t hr__shares_find(const struct hr__bandwidth *shares, const struct hr__sh
 
 /* ---- Levels ----------------------------------------------------------------------------------------------- */
 
-/* The use of flows at a level: the sum of the caps up to the level, and the weight of the flows with higher caps. */
+/* What flows use at a level: the sum of the caps up to it, and the weight of those above. */
 struct level_use {
   hr__wide caps;
   uint64_t rising;
@@ -138,7 +136,7 @@ static bool crosses(const struct hr__share_path *path, uint32_t resource) {
   return false;
 }
 
-/* Returns the use, at a level, of those paths through a resource that have no final level yet. */
+/* What the paths through a resource that are not set use at a level. */
 static struct level_use use_of(const struct hr__bandwidth *shares, uint32_t resource, hr__wide level) {
   struct level_use use = {0, 0};
   for (uint32_t i = 0; i < shares->n_paths; i++) {
@@ -180,7 +178,7 @@ static bool is_used(const struct hr__bandwidth *shares, uint32_t resource) {
   return false;
 }
 
-/* Sets the level of the paths through a resource, and subtracts their use from the capacity of the other resources. */
+/* Fixes the level of the paths through a resource, and takes their use from the other resources. */
 static void set_paths(struct hr__bandwidth *shares, uint32_t resource, hr__wide level) {
   for (uint32_t i = 0; i < shares->n_paths; i++) {
     struct hr__share_path *path = &shares->paths[i];
@@ -221,38 +219,42 @@ void hr__shares_solve(struct hr__bandwidth *shares) {
 
 /* ---- Sharing among given flows ------------------------------------------------------------------------- */
 
-/* Units of a weight of 1, and of the largest rate. They are chosen such that sums do not overflow and weights are
-   exact. */
-#define WEIGHT_UNITS 0x1p20
-#define LARGEST_RATE 0x1p90
+/* Units of the largest weight and of the largest rate: sums do not overflow, and weights are exact to 2^-45 of the
+   largest one. */
+#define LARGEST_WEIGHT 0x1p44
+#define LARGEST_RATE 0x1p100
+
+struct share_units {
+  double rate, weight; /* units of a rate and of a weight of 1 */
+};
 
 static hr__wide to_units(double rate, double scale) {
   return isinf(rate) ? HR__NO_LIMIT : (hr__wide)(rate * scale);
 }
 
-/* Returns the units of a rate of 1: the largest finite rate has LARGEST_RATE. */
-static double scale_of(const struct hr__flow *flows, uint32_t n_flows, const double *capacities, uint32_t n_resources) {
-  double largest = 0;
-  for (uint32_t i = 0; i < n_flows; i++)
-    if (!isinf(flows[i].demand)) largest = fmax(largest, flows[i].demand / flows[i].weight);
+static struct share_units units_of(const struct hr__flow *flows, uint32_t n_flows, const double *capacities,
+                                   uint32_t n_resources) {
+  double rate = 0, weight = 0;
+  for (uint32_t i = 0; i < n_flows; i++) {
+    if (!isinf(flows[i].demand)) rate = fmax(rate, flows[i].demand);
+    weight = fmax(weight, flows[i].weight);
+  }
   for (uint32_t i = 0; i < n_resources; i++)
-    if (!isinf(capacities[i])) largest = fmax(largest, capacities[i]);
-  return largest > 0 ? LARGEST_RATE / largest : 1;
+    if (!isinf(capacities[i])) rate = fmax(rate, capacities[i]);
+  return (struct share_units){rate > 0 ? LARGEST_RATE / rate : 1, weight > 0 ? LARGEST_WEIGHT / weight : 1};
 }
 
 /* Each flow has a path and a class of its own. */
 static void fill(struct hr__bandwidth *shares, const struct hr__flow *flows, uint32_t n_flows, const uint32_t *crossed,
-                 const double *capacities, double scale) {
-  for (uint32_t i = 0; i < shares->n_resources; i++) shares->capacity[i] = to_units(capacities[i], scale);
+                 const double *capacities, struct share_units units) {
+  for (uint32_t i = 0; i < shares->n_resources; i++) shares->capacity[i] = to_units(capacities[i], units.rate);
   for (uint32_t i = 0; i < n_flows; i++) {
     struct hr__share_path *path = &shares->paths[i];
     path->n_resources = flows[i].n;
     for (uint32_t k = 0; k < flows[i].n; k++) path->resources[k] = crossed[flows[i].first + k];
-    shares->classes[i] =
-        (struct hr__share_class){.cap = to_units(flows[i].demand / flows[i].weight, scale / WEIGHT_UNITS),
-                                 .weight = (uint64_t)llround(flows[i].weight * WEIGHT_UNITS),
-                                 .path = i,
-                                 .priority = i};
+    const double weight = fmax(1, round(flows[i].weight * units.weight));
+    shares->classes[i] = (struct hr__share_class){
+        .cap = to_units(flows[i].demand, units.rate / weight), .weight = (uint64_t)weight, .path = i, .priority = i};
     hr__shares_insert(shares, i);
   }
 }
@@ -265,17 +267,17 @@ enum hr_status hr__share_max_min(const struct hr__flow *flows, uint32_t n_flows,
   shares.capacity = calloc(3 * ((size_t)n_resources + 1), sizeof *shares.capacity);
   const bool made = shares.paths && shares.classes && shares.capacity;
   if (made) {
-    const double scale = scale_of(flows, n_flows, capacities, n_resources);
+    const struct share_units units = units_of(flows, n_flows, capacities, n_resources);
     shares.left = shares.capacity + n_resources + 1;
     shares.level = shares.left + n_resources + 1;
-    fill(&shares, flows, n_flows, crossed, capacities, scale);
+    fill(&shares, flows, n_flows, crossed, capacities, units);
     hr__shares_solve(&shares);
     for (uint32_t i = 0; i < n_flows; i++) {
       const hr__wide rate = hr__share_rate(&shares.paths[i], shares.classes[i].cap);
       const bool is_capped = shares.classes[i].cap <= shares.paths[i].level;
       rates[i] = is_capped              ? flows[i].demand
                  : rate == HR__NO_LIMIT ? (double)INFINITY
-                                        : (double)(rate * shares.classes[i].weight) / scale;
+                                        : (double)(rate * shares.classes[i].weight) / units.rate;
     }
   }
   free(shares.paths);

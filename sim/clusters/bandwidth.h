@@ -77,7 +77,8 @@ struct hr__flow {
 };
 
 /* Writes the max-min fair rate of each flow; INFINITY if nothing limits it. A flow crosses at most HR__PATH_RESOURCES
-   resources. A capacity may be 0 or INFINITY. Rates have an error of at most 1e-12 of the largest rate. Returns
+   resources. A capacity may be 0 or INFINITY. Rates have an error of at most 1e-12 of the largest rate, if weights
+   differ by a factor of at most 1,000. Returns
    HR_NO_MEMORY if memory is exhausted. */
 enum hr_status hr__share_max_min(const struct hr__flow *flows, uint32_t n_flows, const uint32_t *crossed,
                                  const double *capacities, uint32_t n_resources, double *rates);

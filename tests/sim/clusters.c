@@ -130,6 +130,20 @@ static void sharing_is_fair(void) {
   CU_ASSERT_TRUE(n_limited > 1000); // the worlds are not trivial
 }
 
+/* Weights that are no binary fractions are exact, too: 21.2 less the demands 2.1 and 4.3 is divided by the weights. */
+static void weights_are_exact(void) {
+  static const double demands[] = {(double)INFINITY, 2.1, (double)INFINITY, 4.3, (double)INFINITY},
+                      weights[] = {1.1, 0.9, 1.2, 3.7, 0.7};
+  const uint32_t crossed[1] = {0};
+  const double capacity = 21.2;
+  double rates[5];
+  struct hr__flow flows[5];
+  for (int i = 0; i < 5; i++) flows[i] = (struct hr__flow){.demand = demands[i], .weight = weights[i], .n = 1};
+  CU_ASSERT_EQUAL(hr__share_max_min(flows, 5, crossed, &capacity, 1, rates), HR_OK);
+  for (int i = 0; i < 5; i++)
+    CU_ASSERT_DOUBLE_EQUAL(rates[i], isinf(demands[i]) ? 14.8 * weights[i] / 3 : demands[i], 1e-12);
+}
+
 /* ---- Caches ---------------------------------------------------------------------------------------------- */
 
 enum { MANY_ITEMS = 1500, N_EPOCHS = 8 };
@@ -405,6 +419,6 @@ static void dispatch(void) {
   CU_ASSERT_EQUAL(hr__multikueue_reconnect_us(9), 320 * HR_SECOND_US);
 }
 
-TEST_MAIN("rules for several clusters", TEST(sharing_is_fair), TEST(law_of_lru), TEST(few_items), TEST(hoard),
-          TEST(cache_goes_to_the_small_data_set), TEST(one_storage_two_runs), TEST(packing_is_first_fit),
-          TEST(schedules), TEST(next_instants), TEST(dispatch))
+TEST_MAIN("rules for several clusters", TEST(sharing_is_fair), TEST(weights_are_exact), TEST(law_of_lru),
+          TEST(few_items), TEST(hoard), TEST(cache_goes_to_the_small_data_set), TEST(one_storage_two_runs),
+          TEST(packing_is_first_fit), TEST(schedules), TEST(next_instants), TEST(dispatch))
