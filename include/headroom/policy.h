@@ -142,10 +142,10 @@ enum hr_event_kind {
   X(HR_REASON_BACKFILL, "backfill")            /* the job started before a job that precedes it */                     \
   X(HR_REASON_TOO_LARGE, "too-large")          /* the job requests more GPUs than any pool that it accepts has */      \
   X(HR_REASON_NO_GPU_TYPE, "no-such-gpu-type") /* no pool has a GPU type that the job accepts */                       \
-  X(HR_REASON_SPOT_ONLY, "only-spot")          /* only spot pools would do, which the job or the policy does not use */ \
-  X(HR_REASON_POLICY, "policy")                /* decided by the policy */                                             \
-  X(HR_REASON_RECLAIMED, "reclaimed")          /* the provider reclaimed the node */                                   \
-  X(HR_REASON_SAVED, "saved")                  /* the job left after a checkpoint, because its node gets reclaimed */  \
+  X(HR_REASON_SPOT_ONLY, "only-spot") /* only spot pools would do, which the job or the policy does not use */         \
+  X(HR_REASON_POLICY, "policy")       /* decided by the policy */                                                      \
+  X(HR_REASON_RECLAIMED, "reclaimed") /* the provider reclaimed the node */                                            \
+  X(HR_REASON_SAVED, "saved")         /* the job left after a checkpoint, because its node gets reclaimed */           \
   X(HR_REASON_RESERVATION_END, "reservation-end") /* the reservation of the node ended */                              \
   X(HR_REASON_NO_REGION, "no-such-region")        /* no acceptable pool is in a region that the job accepts */         \
   X(HR_REASON_PREEMPTED, "preempted")             /* stopped for another job */                                        \
@@ -560,8 +560,8 @@ struct hr_policy_ops {
      available: 8 Insufficient nvidia.com/gpu", to `text` of `size` bytes, which is "" before the call. NULL: the policy
      models no scheduler. */
   void (*describe)(void *self, const struct hr_view *view, hr_job job, char *text, size_t size);
-  /* Returns the maximum number of nodes of a pool that the policy, with these parameters, ever lets jobs use at the same
-     time. A job that only more nodes could hold is rejected when it is submitted. NULL: all nodes of each pool. */
+  /* Returns the maximum number of nodes of a pool that the policy, with these parameters, ever lets jobs use at the
+     same time. A job that only more nodes could hold is rejected when it is submitted. NULL: all nodes of each pool. */
   uint32_t (*usable_nodes)(const struct hr_param_value *params, const struct hr_cluster_spec *cluster, hr_pool pool);
 };
 

@@ -138,7 +138,7 @@ static inline uint32_t hr__market_n_active_in(const struct hr__queue *queue, boo
 
 /* Returns the maximum number of spot nodes with a number of on-demand nodes. */
 static inline double hr__market_max_spot(double max_share, double others) {
-  return max_share >= 1 ? INFINITY : floor(max_share * others / (1 - max_share) + 1e-9);
+  return max_share >= 1 ? (double)INFINITY : floor(max_share * others / (1 - max_share) + 1e-9);
 }
 
 /* Returns whether the share of spot nodes remains within its maximum if `more_spot` spot nodes are added and
