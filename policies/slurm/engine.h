@@ -30,6 +30,7 @@ enum {
   HR__SLURM_MAX_JOB_START,
   HR__SLURM_DEPTH,
   HR__SLURM_SCHED_INTERVAL,
+  HR__SLURM_BATCH_DELAY,
   HR__SLURM_MIN_AGE_RESERVE,
   HR__SLURM_MIN_PRIO_RESERVE,
   HR__SLURM_PART_COUNT_RESERVE,
@@ -205,13 +206,17 @@ struct hr__slurm_run {
   int64_t interval_us;
   /* the requested times of the next backfill pass, of the next priorities, and of the next delayed job */
   int64_t wake_us, tick_us, begin_us;
-  int64_t rested_us;    /* no backfill pass may begin before: the last one was bf_interval ago */
-  int64_t stale_us;     /* the first event after the last backfill pass, if `plan_is_stale` */
-  int64_t change_us;    /* the requested time of the next begin or end of an advance reservation */
-  int64_t exempt_us;    /* the same, of the next end of a PreemptExemptTime */
-  int64_t full_us;      /* the same, of the next pass of the main scheduler that examines all jobs */
-  bool may_do_more;     /* the main scheduler may start jobs without a change; see passes.c */
-  bool changed;         /* since the last pass of the main scheduler */
+  int64_t rested_us; /* no backfill pass may begin before: the last one was bf_interval ago */
+  int64_t stale_us;  /* the first event after the last backfill pass, if `plan_is_stale` */
+  int64_t change_us; /* the requested time of the next begin or end of an advance reservation */
+  int64_t exempt_us; /* the same, of the next end of a PreemptExemptTime */
+  int64_t full_us;   /* the same, of the next pass of the main scheduler that examines all jobs */
+  bool may_do_more;  /* the main scheduler may start jobs without a change; see passes.c */
+  bool changed;      /* the main scheduler runs at once */
+  bool is_queued;    /* it runs at `loop_us` in the background loop of slurmctld */
+  int64_t loop_us;
+  int64_t looped_us;    /* when it last ran in this loop, without the passes that examine all jobs */
+  int64_t asked_us;     /* the time that was requested for `loop_us` */
   bool plan_is_stale;   /* an event has happened since the last backfill pass */
   bool stops_over_time; /* OverTimeLimit is set: some jobs are stopped after their limits */
   bool has_gpuless;     /* a waiting job requests no GPUs */
@@ -252,11 +257,17 @@ static inline void hr__slurm_make_up(struct hr__slurm_run *run, int64_t now_us) 
   run->plan_is_stale = false;
 }
 
-/* Notes that jobs or nodes change now, so that both schedulers run again. */
-static inline void hr__slurm_note_change(struct hr__slurm_run *run, int64_t now_us) {
+/* Notes that jobs or nodes change now, so that the backfill scheduler runs again. */
+static inline void hr__slurm_note_stale(struct hr__slurm_run *run, int64_t now_us) {
   hr__slurm_make_up(run, now_us);
   if (!run->plan_is_stale) run->stale_us = now_us;
-  run->changed = run->plan_is_stale = true;
+  run->plan_is_stale = true;
+}
+
+/* The same, and the main scheduler runs at once. */
+static inline void hr__slurm_note_change(struct hr__slurm_run *run, int64_t now_us) {
+  hr__slurm_note_stale(run, now_us);
+  run->changed = true;
 }
 
 /* ---- Setup (setup.c) -------------------------------------------------------------------------------- */
@@ -438,6 +449,13 @@ void hr__slurm_run_main(struct hr__slurm_run *run);
 /* The first time from a time on at which the main scheduler examines all jobs: once in sched_interval, counted from the
    start of slurmctld or else the begin of the trace. */
 int64_t hr__slurm_full_pass(const struct hr__slurm_run *run, int64_t from_us);
+
+/* Queues a pass of the main scheduler for the background loop of slurmctld. */
+void hr__slurm_queue_main(struct hr__slurm_run *run, int64_t now_us);
+
+/* Takes a queued pass that was due until now, and returns whether it is due now. One that was due before was left out
+   because no job waited. */
+bool hr__slurm_take_queued(struct hr__slurm_run *run, int64_t now_us);
 
 /* Creates the counters for the limits of a backfill pass. Returns false if memory is exhausted. */
 bool hr__slurm_create_counters(struct hr__slurm_run *run);

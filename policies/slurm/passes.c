@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The passes of the policy `slurm`. The main scheduler starts jobs in the order of the queue until one does not fit,
- * and examines at most default_queue_depth jobs and one more, but once in sched_interval all jobs. The backfill
- * scheduler tests the first bf_max_job_test jobs (slurm.h).
+ * and examines at most default_queue_depth jobs and one more, but once in sched_interval all jobs. When a job ends, it
+ * runs at once. After a submission, it runs in the background loop of slurmctld, which looks for queued passes once in
+ * a second, but runs them only batch_sched_delay after its last pass. The backfill scheduler tests the first
+ * bf_max_job_test jobs (slurm.h).
  *
  * A backfill pass ends as soon as no job that is left can start: reservations and starts only take nodes away, so a
  * kind of which no job fits on the nodes that are free during its shortest limit does not fit later in the pass. Only
@@ -35,6 +37,26 @@ int64_t hr__slurm_full_pass(const struct hr__slurm_run *run, int64_t from_us) {
   int64_t into_us = since_us % interval_us;
   if (into_us < 0) into_us += interval_us;
   return into_us ? from_us + interval_us - into_us : from_us;
+}
+
+bool hr__slurm_take_queued(struct hr__slurm_run *run, int64_t now_us) {
+  if (!run->is_queued || run->loop_us > now_us) return false;
+  run->looped_us = run->loop_us;
+  run->is_queued = false;
+  return run->loop_us == now_us;
+}
+
+/* Source: _slurmctld_background of src/slurmctld/controller.c. A pass that examines all jobs includes a queued one. */
+void hr__slurm_queue_main(struct hr__slurm_run *run, int64_t now_us) {
+  if (run->is_queued && run->loop_us < now_us) hr__slurm_take_queued(run, now_us);
+  const int64_t full_us = hr__slurm_full_pass(run, now_us);
+  if (run->is_queued || full_us == HR_NEVER_US) return;
+  const int64_t last_full_us = full_us - run->params[HR__SLURM_SCHED_INTERVAL].integer * HR_SECOND_US;
+  const int64_t last_us = last_full_us > run->looped_us ? last_full_us : run->looped_us;
+  int64_t loop_us = last_us + run->params[HR__SLURM_BATCH_DELAY].integer * HR_SECOND_US;
+  if (loop_us < now_us) loop_us = hr__slurm_whole_second(now_us);
+  run->loop_us = loop_us < full_us ? loop_us : full_us;
+  run->is_queued = true;
 }
 
 /* Whether another pass of the main scheduler may start further jobs although nothing else has changed since this pass

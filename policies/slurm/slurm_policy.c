@@ -3,9 +3,9 @@
  * The `slurm` policy: sched/builtin or sched/backfill with select/cons_tres; partitions, priorities, QOS, limits,
  * preemption and reservations come from the section `slurm`.
  *
- * The main scheduler runs at each event: it starts jobs in the order of the queue until one does not fit, and examines
- * at most default_queue_depth jobs. The backfill scheduler runs bf_interval seconds after its last pass, or later, in
- * the next second after something has changed (backfill.h), as Slurm's does.
+ * The main scheduler runs at each event, but after a submission in slurmctld's background loop (passes.c). It starts
+ * jobs in the order of the queue until one does not fit. The backfill scheduler runs bf_interval seconds after its last
+ * pass, or later, in the next second after something has changed (backfill.h), as Slurm's does.
  *
  * Invariant: `waiting` has exactly the waiting jobs, and `nodes` the running ones. engine.h describes the other
  * modules.
@@ -44,6 +44,8 @@ static const struct hr_param params[] = {
           "maximum number of jobs that the main scheduler examines per event, besides one"),
     WHOLE("sched_interval", "60", -1, 86400,
           "seconds between passes of the main scheduler that examine all jobs; 0: all passes do; -1: only backfill"),
+    WHOLE("batch_sched_delay", "3", 0, 86400,
+          "seconds after a pass of the main scheduler before it runs again for submitted jobs"),
     WHOLE("bf_min_age_reserve", "0", 0, 2592000, "seconds that a job has waited before nodes are reserved for it"),
     WHOLE("bf_min_prio_reserve", "0", 0, 4294967295.0, "least priority of a job for which nodes are reserved"),
     WHOLE("bf_job_part_count_reserve", "0", 0, 100000,
@@ -109,6 +111,8 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
                                 .wake_us = -1,
                                 .tick_us = -1,
                                 .begin_us = -1,
+                                .looped_us = INT64_MIN / 2,
+                                .asked_us = -1,
                                 .change_us = -1,
                                 .exempt_us = -1};
   const char *fault = unsupported(env);
@@ -178,7 +182,12 @@ static enum hr_status withdraw(struct hr__slurm_run *run, uint32_t job) {
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr__slurm_run *run = self;
   if (event->kind == HR_EVENT_TIMER) return HR_OK;
-  hr__slurm_note_change(run, view->now_us);
+  if (event->kind == HR_EVENT_SUBMIT || event->kind == HR_EVENT_NODE_UP) { // slurmctld calls queue_job_scheduler
+    hr__slurm_note_stale(run, view->now_us);
+    hr__slurm_queue_main(run, view->now_us);
+  } else {
+    hr__slurm_note_change(run, view->now_us);
+  }
   if (hr__slurm_catch_up(run, view->now_us)) run->priorities_are_old = true;
   switch (event->kind) {
   case HR_EVENT_SUBMIT:
@@ -239,6 +248,7 @@ static enum hr_status wake_later(struct hr__slurm_run *run) {
     status = wake_at(run, &run->begin_us, run->jobs[run->delayed.jobs[0]].submit_us);
   int64_t full_us = hr__slurm_full_pass(run, run->view->now_us + 1);
   if (status == HR_OK && run->may_do_more && full_us != HR_NEVER_US) status = wake_at(run, &run->full_us, full_us);
+  if (status == HR_OK && run->is_queued) status = wake_at(run, &run->asked_us, run->loop_us);
   int64_t change_us = hr__slurm_next_change(run, run->view->now_us);
   if (status == HR_OK && change_us != HR_NEVER_US) status = wake_at(run, &run->change_us, change_us);
   int64_t exempt_us = hr__slurm_next_exempt_end(run, run->view->now_us);
@@ -253,7 +263,7 @@ static bool update_priorities(struct hr__slurm_run *run) {
   if (!run->priorities_are_old || !hr__slurm_is_multifactor(run)) return true;
   run->priorities_are_old = false;
   if (run->waiting.count == 0) return true;
-  hr__slurm_note_change(run, run->view->now_us);
+  if (run->accounts.last_us == run->view->now_us) hr__slurm_note_change(run, run->view->now_us);
   return hr__slurm_update_priorities(run, run->accounts.last_us);
 }
 
@@ -279,6 +289,7 @@ static void run_passes(struct hr__slurm_run *run) {
   bool is_time =
       now_us >= run->rested_us && now_us % HR_SECOND_US == 0 && run->params[HR__SLURM_SCHEDULER].integer == 0;
   if (run->has_gpuless) start_gpuless(run);
+  if (hr__slurm_take_queued(run, now_us)) run->changed = true;
   if (run->changed || (run->may_do_more && hr__slurm_full_pass(run, now_us) == now_us)) hr__slurm_run_main(run);
   run->changed = false;
   if (is_time && run->plan_is_stale && run->status == HR_OK) {

@@ -68,8 +68,7 @@ static const struct {
     {"bf_busy_nodes", "backfilled jobs do not prefer nodes in use"},
     {"bf_licenses", "licences do not block jobs"},
     {"bf_running_job_reserve", "running jobs that end early change no plan"},
-    {"defer", "jobs are also tried when they are submitted"},
-    {"defer_batch", "jobs are also tried when they are submitted"},
+    {"defer", "the end of a job starts the main scheduler at once"},
     {"pack_serial_at_end", "jobs of one CPU get the first nodes, too"},
     {"preempt_reorder_count", "the order of preempted jobs is not changed to preempt fewer"},
     {"preempt_strict_order", "jobs that need not be preempted are spared"},
@@ -210,9 +209,9 @@ static enum hr_status read_item(struct hr__slurm_import *import, const struct hr
     cJSON_AddNumberToObject(import->policy, param->key, (double)number);
     return HR_OK;
   }
-  static const char *const timing[] = {"bf_continue",       "sched_min_interval", "batch_sched_delay",
-                                       "bf_yield_interval", "bf_yield_sleep",     "bf_max_time",
-                                       "max_rpc_cnt",       "max_sched_time",     NULL};
+  static const char *const timing[] = {"bf_continue",    "sched_min_interval", "bf_yield_interval",
+                                       "bf_yield_sleep", "bf_max_time",        "max_rpc_cnt",
+                                       "max_sched_time", "defer_batch",        NULL};
   for (size_t i = 0; timing[i]; i++)
     if (strcasecmp(item, timing[i]) == 0) return HR_OK;  // a simulated pass takes no time
   if (strcasecmp(item, "preempt_youngest_first") == 0) { // the old name of PreemptParameters=youngest_first

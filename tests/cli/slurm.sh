@@ -36,7 +36,8 @@ JSON
 case_cpus_and_memory() {
   cat >s.json <<'JSON'
 {"cluster": {"by_gpu": true, "pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 8, "cpu_per_node": 16,
-                        "mem_gb_per_node": 64}]}, "policy": {"name": "slurm", "bf_interval": 10, "bf_resolution": 1}}
+                        "mem_gb_per_node": 64}]},
+ "policy": {"name": "slurm", "bf_interval": 10, "bf_resolution": 1, "batch_sched_delay": 0}}
 JSON
   cat >t.csv <<'CSV'
 job_id,submit_s,duration_s,gpus,tasks,cpu,mem_gb,limit_s
@@ -54,11 +55,28 @@ CSV
   diff expected actual || fail "other decisions"
 }
 
+# Submitted jobs are started by a loop that looks once in a second, and by default starts the main scheduler once in three
+# seconds. The end of job 1 starts it at once.
+case_background_loop() {
+  cat >s.json <<'JSON'
+{"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 1, "gpus_per_node": 2}]},
+ "policy": {"name": "slurm", "scheduler": "builtin"}}
+JSON
+  printf '%s\n' job_id,submit_s,duration_s,gpus 1,0,5.5,1 2,0.3,2,1 3,3.4,1,2 >t.csv
+  try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
+  cut -d, -f1,3 jobs.csv | tr '\n' ' ' >actual
+  echo 'job_id,start_s 1,0 2,3 3,5.5 ' | tr -d '\n' | diff - actual || fail "other starts"
+  try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv --set policy.batch_sched_delay=0
+  cut -d, -f1,3 jobs.csv | tr '\n' ' ' >actual
+  echo 'job_id,start_s 1,0 2,1 3,5.5 ' | tr -d '\n' | diff - actual || fail "other starts without a delay"
+}
+
 # Two nodes of two GPUs; shards are shares of GPUs. Jobs 1 and 2 share the first GPU, job 3 gets the second one whole. Job
 # 4 finds no room on node 0; job 5 does not fit beside it, job 6 does. Job 7 needs a whole GPU, which is free when jobs 1
 # and 2 have ended, at 100 s. Job 8 waits behind it, and is backfilled at 10 s on the other half of a GPU of node 1, since
 # job 7 will get node 0. Job 9 would need node 0 beyond 100 s, and gets the rest of the GPU of job 8 at 20 s. In the second
-# run four jobs fill each of the four GPUs, in turns, and take 40 s instead of 10 s; the last job waits for this time.
+# run four jobs fill each of the four GPUs, in turns, and take 40 s instead of 10 s; the last job waits for this time. The
+# main scheduler starts submitted jobs once in three seconds.
 case_shards() {
   cat >s.json <<'JSON'
 {"cluster": {"by_gpu": true, "pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 2,
@@ -80,7 +98,7 @@ CSV
   try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
   awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
     { print $at["job_id"], $at["start_s"], $at["seats"] }' jobs.csv >actual
-  printf '%s\n' '1 0 0.0' '2 1 0.0' '3 2 0.1' '4 3 1.0' '5 4 1.1' '6 5 1.0' '7 100 0.0' '8 10 1.1' '9 20 1.1' >expected
+  printf '%s\n' '1 0 0.0' '2 3 0.0' '3 3 0.1' '4 3 1.0' '5 6 1.1' '6 6 1.0' '7 100 0.0' '8 10 1.1' '9 20 1.1' >expected
   diff expected actual || fail "other decisions"
   sed -i 's/"fraction"/"time-slice", "replicas": 4/' s.json
   awk 'BEGIN { print "job_id,submit_s,duration_s,gpus"; for (i = 1; i <= 17; i++) print i ",0,10,1" }' >t.csv
@@ -529,7 +547,7 @@ CONF
   printf "Cluster - 'c':QOS='normal'\nParent - 'root'\nAccount - 'x':Fairshare=1:QOS='+high'\n" >accounts.cfg
   try 0 import slurm slurm.conf gres.conf accounts.cfg -o s.json
   json '.slurm.preempt_youngest_first' true
-  for note in "slurm.conf:1: SchedulerParameters: 'defer' is not modelled: jobs are also tried when they are submitted" \
+  for note in "slurm.conf:1: SchedulerParameters: 'defer' is not modelled: the end of a job starts the main scheduler at once" \
     "slurm.conf:1: SchedulerParameters: 'own_item' is not modelled: it has no effect" \
     "slurm.conf:2: PriorityFlags: 'ACCRUE_ALWAYS' is not modelled: it has no effect" \
     "slurm.conf:3: JobRequeue is not modelled: preempted jobs are requeued and not cancelled" \

@@ -91,12 +91,13 @@ struct naive_run {
   bool is_multifactor, enforces, preempts, preempts_by_qos, cancels, youngest_first;
   double weight_age, weight_fairshare, weight_size, weight_partition, weight_qos, half_life_s;
   int64_t period_s, calc_start_s, interval_s, exempt_s, min_age_s, over_s;
-  int64_t sched_interval_s;
+  int64_t sched_interval_s, batch_delay_s;
   uint32_t depth;
   uint32_t min_prio, max_job_test, part_reserves, max_tests[HR__SLURM_N_SCOPES];
   /* during a run */
   int64_t now_s, tick_s, rested_s;
-  bool has_changed, is_stale, is_old;
+  int64_t looped_s; /* when the background loop last ran the main scheduler */
+  bool has_changed, is_queued, is_stale, is_old;
   double usage[NAIVE_NAMES], factor[NAIVE_NAMES];
   uint32_t gpus[NAIVE_NODES], used[NAIVE_NODES], future[NAIVE_NODES], chosen[NAIVE_NODES];
   uint32_t memory[NAIVE_JOBS][NAIVE_NODES];

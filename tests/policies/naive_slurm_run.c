@@ -444,7 +444,7 @@ static void handle_events(struct naive_run *run) {
       job->queued_s = job->eligible_s = run->now_s;
       job->priority = 1;
       set_priority(run, job, run->now_s);
-      run->has_changed = run->is_stale = true;
+      run->is_queued = run->is_stale = true;
     } else if (job->state == NAIVE_WAITS && job->eligible_s == run->now_s) {
       run->has_changed = run->is_stale = true; // it was requeued
     }
@@ -465,7 +465,12 @@ static void decide(struct naive_run *run) {
     run->has_changed = run->is_stale = true;
   }
   run->is_old = false;
-  if (run->has_changed || is_full(run)) run_main(run);
+  bool is_looped = is_full(run) || (run->is_queued && run->now_s - run->looped_s >= run->batch_delay_s);
+  if (is_looped) {
+    run->looped_s = run->now_s;
+    run->is_queued = false;
+  }
+  if (run->has_changed || is_looped) run_main(run);
   run->has_changed = false;
   if (run->now_s >= run->rested_s && run->is_stale) {
     run->is_stale = false;
@@ -488,6 +493,8 @@ void naive_slurm_run(struct naive_run *run, int64_t until_s) {
                                     .chosen = run->chosen,
                                     .running = run->running};
   rank_all(run);
+  while (run->sched_interval_s >= 0 && !is_full(run)) run->now_s--; // when the background loop ran before the run
+  run->looped_s = run->now_s;
   for (run->now_s = 0; run->now_s <= until_s; run->now_s++) {
     handle_events(run);
     decide(run);

@@ -168,6 +168,8 @@ static void make_settings(struct slurm_world *world) {
   naive->depth = below(world, 3) ? 100 : 1 + below(world, 3);
   naive->sched_interval_s = below(world, 4) ? 60 : (int64_t)below(world, 5) * 20 - 20;
   if (naive->sched_interval_s < 0) naive->sched_interval_s = -1;
+  static const int64_t delays_s[] = {3, 7, 40, 0}; // not drawn, so that the worlds of some numbers stay
+  naive->batch_delay_s = delays_s[world->number % 4];
   naive->interval_s = below(world, 2) ? 30 : 1 + below(world, 60);
   struct hr_slurm_config *config = &world->config;
   config->priority = (struct hr_slurm_priority_config){.weight_age = naive->weight_age,
@@ -295,6 +297,7 @@ static bool run_product(struct slurm_world *world) {
                  {"bf_min_prio_reserve", naive->min_prio},
                  {"default_queue_depth", naive->depth},
                  {"sched_interval", naive->sched_interval_s},
+                 {"batch_sched_delay", naive->batch_delay_s},
                  {"bf_max_job_test", naive->max_job_test},
                  {"bf_job_part_count_reserve", naive->part_reserves},
                  {"bf_max_job_user", naive->max_tests[HR__SLURM_OF_USER]},
