@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Measures how whole runs grow with the number of waiting jobs, for policies that follow real schedulers. N jobs of 1 to
+# 16 GPUs are submitted within N milliseconds to 133 nodes of 8 GPUs, so almost all wait at first. Prints the CPU seconds
+# of the process, microseconds for each job, and for each pass of the policy. Short runs are mostly the start of the
+# process.
+#
+#   waiting.sh BUILD      BENCH_DATA=BUILD/bench-data unless set; POLICIES="kueue kai volcano slurm"
+#                         CROWDS="10 100 1000 10000 100000": numbers of jobs; LIMIT=300: seconds after which a run is stopped
+set -eu
+
+build=$1
+data=${BENCH_DATA:-$build/bench-data}
+mkdir -p "$data"
+printf '%-8s %8s %9s %11s %9s %12s  %s\n' policy jobs 'CPU s' 'us per job' passes 'us per pass' digest
+for jobs in ${CROWDS:-10 100 1000 10000 100000}; do
+  awk -v n="$jobs" 'BEGIN {
+    srand(7)
+    print "job_id,submit_s,duration_s,gpus,limit_s,user,tenant"
+    for (i = 1; i <= n; i++) {
+      gpus = 2 ^ int(rand() * 5); seconds = int(60 + rand() * 7200)
+      printf "%d,%.3f,%d,%d,%d,u%d,a%d\n", i, i / 1000, seconds, gpus, seconds * (1 + rand()), rand() * 200, rand() * 20
+    } }' >"$data/waiting-$jobs.csv"
+  for policy in ${POLICIES:-kueue kai volcano slurm}; do
+    cat >"$data/waiting.json" <<END
+{ "name": "waiting", "cluster": { "pools": [ { "name": "p", "gpu": "V100", "nodes": 133, "gpus_per_node": 8 } ] },
+  "policy": { "name": "$policy" } }
+END
+    if ! timeout "${LIMIT:-300}" "$build/bench/measure" "$build/headroom" run "$data/waiting.json" --quiet \
+      --json "$data/waiting.out" --trace "$data/waiting-$jobs.csv" 3>"$data/waiting.times" >/dev/null; then
+      printf '%-8s %8d stopped\n' "$policy" "$jobs"
+      continue
+    fi
+    passes=$(sed -n 's/^  "passes": *\([0-9]*\).*/\1/p' "$data/waiting.out")
+    digest=$(sed -n 's/.*"digest": *"\([0-9a-f]*\)".*/\1/p' "$data/waiting.out")
+    awk -v policy="$policy" -v jobs="$jobs" -v passes="$passes" -v digest="$digest" '{
+      printf "%-8s %8d %9.2f %11.1f %9d %12.1f  %s\n", policy, jobs, $2, 1e6 * $2 / jobs, passes, 1e6 * $2 / passes, digest
+    }' "$data/waiting.times"
+  done
+done
