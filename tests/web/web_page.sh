@@ -4,7 +4,8 @@
 #
 #   web_page.sh HEADROOM NODE_MODULES [PART]
 #
-# PART: looks (how the pages look, and how they are operated); otherwise what they say.
+# PART: looks (how the pages look, and how they are operated), paint (the time until a page is painted); otherwise what the
+# pages say.
 what='the report page'
 # shellcheck source=tests/web/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"

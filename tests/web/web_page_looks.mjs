@@ -4,4 +4,3 @@ import './charts.mjs';
 import './looks.mjs';
 import './keyboard.mjs';
 import './services.mjs';
-import './paint.mjs';
