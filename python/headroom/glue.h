@@ -64,8 +64,7 @@ int hrpy_python_decide(int64_t id, const struct hr_view *view, struct hr_moves *
 
 /* Creates the operations of a policy, which are freed with hrpy_policy_destroy. They call Python with `number`. The
    name is copied. NULL: out of memory. */
-const struct hr_policy_ops *hrpy_policy_create(const char *name, int64_t number, uint32_t abilities,
-                                               const char *placement);
+const struct hr_policy_ops *hrpy_policy_create(const char *name, int64_t number, uint32_t flags, const char *placement);
 void hrpy_policy_destroy(const struct hr_policy_ops *ops);
 
 /* The input of a run of a policy, valid during the run. */
