@@ -45,13 +45,7 @@ else
 fi
 
 for jobs in $crowds; do
-  awk -v n="$jobs" 'BEGIN {
-    srand(7)
-    print "job_id,submit_s,duration_s,gpus,limit_s,user,tenant"
-    for (i = 1; i <= n; i++) {
-      gpus = 2 ^ int(rand() * 5); seconds = int(60 + rand() * 7200)
-      printf "%d,%.3f,%d,%d,%d,u%d,a%d\n", i, i / 1000, seconds, gpus, seconds * (1 + rand()), rand() * 200, rand() * 20
-    } }' >"$data/slurm-$jobs.csv"
+  awk -v n="$jobs" -f "$(dirname -- "$0")/crowd.awk" >"$data/slurm-$jobs.csv"
   for priority in basic multifactor; do row "$jobs waiting jobs" "slurm-$jobs.csv" "$priority" $((5 + jobs / 1000)); done
 done
 exit "$failed"

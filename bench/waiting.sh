@@ -14,13 +14,7 @@ data=${BENCH_DATA:-$build/bench-data}
 mkdir -p "$data"
 printf '%-8s %8s %9s %11s %9s %12s  %s\n' policy jobs 'CPU s' 'us per job' passes 'us per pass' digest
 for jobs in ${CROWDS:-10 100 1000 10000 100000}; do
-  awk -v n="$jobs" 'BEGIN {
-    srand(7)
-    print "job_id,submit_s,duration_s,gpus,limit_s,user,tenant"
-    for (i = 1; i <= n; i++) {
-      gpus = 2 ^ int(rand() * 5); seconds = int(60 + rand() * 7200)
-      printf "%d,%.3f,%d,%d,%d,u%d,a%d\n", i, i / 1000, seconds, gpus, seconds * (1 + rand()), rand() * 200, rand() * 20
-    } }' >"$data/waiting-$jobs.csv"
+  awk -v n="$jobs" -f "$(dirname -- "$0")/crowd.awk" >"$data/waiting-$jobs.csv"
   for policy in ${POLICIES:-kueue kai volcano slurm}; do
     cat >"$data/waiting.json" <<END
 { "name": "waiting", "cluster": { "pools": [ { "name": "p", "gpu": "V100", "nodes": 133, "gpus_per_node": 8 } ] },

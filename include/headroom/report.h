@@ -564,10 +564,9 @@ struct hr_carbon_metrics {
 
 /* A storage system, or a link in one direction. */
 struct hr_data_line {
-  char *name;     /* of a link: "FROM to TO" */
-  double sent_gb; /* read from it, or transferred; 10^9 bytes */
-  double
-      received_gb; /* written to it: copies and checkpoints; of a link: what has arrived, which is all that was sent */
+  char *name;         /* of a link: "FROM to TO" */
+  double sent_gb;     /* read from it, or transferred; 10^9 bytes */
+  double received_gb; /* bytes of copies and checkpoints written to it, 10^9; of a link: equal to sent_gb */
   double utilization; /* bytes / maximum bytes during the run; 0: it has no limit */
   int64_t uusd;       /* price of stored or transferred data */
 };

@@ -492,7 +492,7 @@ struct hr__trial_list {
   uint32_t count, capacity;
 };
 
-/* The number of a look-ahead that stands for operation without a look-ahead. */
+/* Stands for the number of a look-ahead in a run without one. */
 #define HR__NO_LOOK_AHEAD UINT32_MAX
 
 struct hr__runner {

@@ -141,7 +141,7 @@ enum hr_status hr__build_fail(const struct hr__builder *builder, const cJSON *va
     HR_PRINTF(3, 4);
 enum hr_status hr__build_fail_key(const struct hr__builder *builder, const cJSON *value, const char *format, ...)
     HR_PRINTF(3, 4);
-/* Checks that a list of texts contains none twice. `list`: NULL: there is no list. */
+/* Checks that all texts of a list are different. `list` may be NULL. Returns HR_BAD_INPUT at a repeated text. */
 enum hr_status hr__build_check_distinct(const struct hr__builder *builder, const cJSON *list);
 /* Reports an error at the member `name` of an object, or at the object if it does not have this member. Returns
    HR_BAD_INPUT. */

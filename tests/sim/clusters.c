@@ -130,7 +130,8 @@ static void sharing_is_fair(void) {
   CU_ASSERT_TRUE(n_limited > 1000); // the worlds are not trivial
 }
 
-/* Weights that are no binary fractions are exact, too: 21.2 less the demands 2.1 and 4.3 is divided by the weights. */
+/* Weights such as 1.1, which a binary fraction cannot represent, are exact. The capacity is 21.2. Two flows get their
+   demands, 2.1 and 4.3; the others share the rest in the ratio of their weights. */
 static void weights_are_exact(void) {
   static const double demands[] = {(double)INFINITY, 2.1, (double)INFINITY, 4.3, (double)INFINITY},
                       weights[] = {1.1, 0.9, 1.2, 3.7, 0.7};

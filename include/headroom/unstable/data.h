@@ -103,8 +103,8 @@ struct hr_data_storage_result {
   hr_amount stored_byte_us;            /* data sets, over the time of the run */
 };
 
-/* Bytes arrive when they are sent, so what a link has sent is what has arrived. They are counted when the transfer ends
-   or changes its rate, and for running jobs and copies at the end of the run. */
+/* Bytes arrive when they are sent, so a link has delivered all bytes that it has sent. Bytes are counted when the
+   transfer ends or changes its rate, and for running jobs and copies at the end of the run. */
 struct hr_data_link_result {
   hr_amount bytes;
 };
