@@ -2,8 +2,9 @@
 /*
  * Slurm's nodes become pools, sorted by weight, because Slurm chooses low weights first, else in the order of the
  * file. They are read from slurm.conf (a line for a list of hosts), from `scontrol show node -o` and from `sinfo -N` (a
- * line for each node). Successive nodes that are alike become one pool. A node that was read before is not added again,
- * so that several of these files can be given. Invariant: `nodes[i]` is the place of the node with name number i.
+ * line for each node). Successive nodes that are alike become one pool. GPUs with shards, or with shares for MPS,
+ * become shared GPUs. A node that was read before is not added again, so that several of these files can be given.
+ * Invariant: `nodes[i]` is the place of the node with name number i.
  */
 
 #include "base/array.h"
@@ -14,24 +15,40 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MAX_GPUS_PER_NODE = 64 };
+enum { MAX_GPUS_PER_NODE = 64, KIND_BYTES = 160 };
 
 /* ---- GPUs ------------------------------------------------------------------------------------------- */
 
-/* The GPUs of a node: reads "gpu:a100:8", "gpu:8(S:0-1)" or a list of such items. The type may be empty. */
-static bool read_gres(const char *gres, char type[60], unsigned long *gpus) {
-  *gpus = 0;
-  type[0] = '\0';
+/* Returns whether an item of a list of GRES, such as "gpu:a100:8", is of a kind. */
+static bool is_gres(const char *item, const char *kind) {
+  const size_t length = strlen(kind);
+  return strncasecmp(item, kind, length) == 0 && (item[length] == '\0' || strchr(":,(", item[length]));
+}
+
+/* Returns the count of an item: 8 of "gpu:a100:8" and of "gpu:8(S:0-1)", 1 of "gpu". `*type`: the text between the kind
+   and the count, of `*type_length` characters; may be NULL. */
+static unsigned long count_of(const char *item, const char **type, size_t *type_length) {
+  const char *end = item + strcspn(item, ",("), *last = end;
+  const char *begin = item + strcspn(item, ":,(");
+  while (last > begin && last[-1] != ':') last--;
+  if (type) *type = begin + 1;
+  if (type) *type_length = last > begin + 1 ? (size_t)(last - begin - 2) : 0;
+  return last > begin && isdigit((unsigned char)*last) ? strtoul(last, NULL, 10) : 1;
+}
+
+/* The GPUs of a node: reads "gpu:a100:8", "gpu:8(S:0-1)" or a list of such items, with shares as "shard:32" or
+   "mps:800". The type may be empty. Returns whether there are GPUs. */
+static bool read_gres(const char *gres, struct hr__slurm_hosts *node) {
   for (const char *at = gres; *at; at += strcspn(at, ","), at += *at == ',') {
-    if (strncasecmp(at, "gpu", 3) != 0 || (at[3] != ':' && at[3] != ',' && at[3] != '(' && at[3])) continue;
-    size_t length = strcspn(at, ",(");
-    const char *last = at + length;
-    while (last > at && last[-1] != ':') last--;
-    unsigned long count = last > at && isdigit((unsigned char)*last) ? strtoul(last, NULL, 10) : 1;
-    if (last > at + 4) snprintf(type, 60, "%.*s", (int)(last - at - 5), at + 4);
-    *gpus += count;
+    const char *type;
+    size_t length;
+    if (is_gres(at, "shard")) node->shards += count_of(at, NULL, NULL);
+    if (is_gres(at, "mps")) node->mps += count_of(at, NULL, NULL);
+    if (!is_gres(at, "gpu")) continue;
+    node->gpus += count_of(at, &type, &length);
+    if (length) snprintf(node->type, sizeof node->type, "%.*s", (int)length, type);
   }
-  return *gpus > 0;
+  return node->gpus > 0;
 }
 
 /* Returns the GPU type of the catalogue that a name in Slurm means; of a family, the member with the most memory. NULL:
@@ -50,17 +67,36 @@ static const struct hr_gpu_type *find_gpu(const struct hr__slurm_import *import,
 
 /* ---- Pools ------------------------------------------------------------------------------------------ */
 
+/* Notes how the shares of the GPUs of new nodes are modelled, and how the shares of jobs are read. */
+static enum hr_status note_shares(const struct hr__slurm_import *import, const struct hr__slurm_line *line,
+                                  const struct hr__slurm_hosts *node, struct hr_error *error) {
+  const unsigned long of_node = node->shards ? node->shards : node->mps, of_gpu = of_node / node->gpus;
+  char text[80];
+  if (of_node == 0) return HR_OK;
+  snprintf(text, sizeof text, "gpu:%lu,%s:%lu", node->gpus, node->shards ? "shard" : "mps", of_node);
+  if (of_node % node->gpus) return hr__slurm_bad(line, "Gres", text, "the same number for each GPU of a node", error);
+  return hr__slurm_note(
+      import, line, error,
+      "each GPU has %lu shares, and jobs get the same speed with any of them. Read traces with --format "
+      "sacct:%s=%lu; in CSV, 'gpu_milli' has thousandths of a GPU",
+      of_gpu, node->shards ? "shards" : "mps", of_gpu);
+}
+
 static enum hr_status add_pool(const struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                               const char *name, const char *type, unsigned long gpus, struct hr_error *error) {
+                               const struct hr__slurm_hosts *node, struct hr_error *error) {
+  const char *name = node->hosts, *type = node->type;
   bool several;
   const struct hr_gpu_type *gpu = find_gpu(import, type[0] ? type : "gpu", &several);
   cJSON *pool = cJSON_CreateObject();
   cJSON_AddStringToObject(pool, "name", name);
   cJSON_AddStringToObject(pool, "gpu", gpu ? gpu->name : type[0] ? type : "gpu");
   cJSON_AddNumberToObject(pool, "nodes", 0);
-  cJSON_AddNumberToObject(pool, "gpus_per_node", (double)gpus);
+  cJSON_AddNumberToObject(pool, "gpus_per_node", (double)node->gpus);
+  if (node->shards + node->mps) cJSON_AddStringToObject(pool, "sharing", "fraction");
   if (!pool || !cJSON_AddItemToArray(import->pools, pool))
     return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
+  const enum hr_status status = note_shares(import, line, node, error);
+  if (status != HR_OK) return status;
   if (several && gpu)
     return hr__slurm_note(import, line, error, "'%s' may be several GPU types; %s is assumed, see the pool's 'gpu'",
                           type, gpu->name);
@@ -112,11 +148,17 @@ static enum hr_status add_hosts(struct hr__slurm_import *import, const struct hr
   return HR_OK;
 }
 
-/* Returns whether nodes of this type continue the last pool. */
-static bool continues_pool(const cJSON *pool, const char *type, unsigned long gpus) {
+/* The GPUs and shares of a node, to compare nodes. */
+static void describe(const struct hr__slurm_hosts *node, char text[KIND_BYTES]) {
+  snprintf(text, KIND_BYTES, "%s %lu %lu %lu", node->type, node->gpus, node->shards, node->mps);
+}
+
+/* Returns whether nodes like this one continue the last pool. */
+static bool continues_pool(const cJSON *pool, const struct hr__slurm_hosts *node) {
   const cJSON *known = pool ? cJSON_GetObjectItemCaseSensitive(pool, "type of Slurm") : NULL;
-  const cJSON *count = pool ? cJSON_GetObjectItemCaseSensitive(pool, "gpus_per_node") : NULL;
-  return known && strcmp(known->valuestring, type) == 0 && count->valuedouble == (double)gpus;
+  char kind[KIND_BYTES];
+  describe(node, kind);
+  return known && strcmp(known->valuestring, kind) == 0;
 }
 
 static bool keep_host(void *self, const char *name, size_t length) {
@@ -140,20 +182,22 @@ static void rename_pool(cJSON *pool, const char *hosts) {
 }
 
 /* Adds nodes that are alike. They join the last pool if its nodes are like them, because jobs use nodes of one pool. */
-static enum hr_status add_alike(struct hr__slurm_import *import, const struct hr__slurm_line *line, const char *hosts,
-                                const char *type, unsigned long gpus, struct hr_error *error) {
+static enum hr_status add_alike(struct hr__slurm_import *import, const struct hr__slurm_line *line,
+                                const struct hr__slurm_hosts *node, struct hr_error *error) {
   uint32_t number;
   cJSON *pool = last_pool(import, &number);
-  bool continues = continues_pool(pool, type, gpus);
-  enum hr_status status = continues ? HR_OK : add_pool(import, line, hosts, type, gpus, error);
+  bool continues = continues_pool(pool, node);
+  enum hr_status status = continues ? HR_OK : add_pool(import, line, node, error);
   if (status != HR_OK) return status;
   pool = last_pool(import, &number);
   if (!continues) {
-    cJSON_AddStringToObject(pool, "type of Slurm", type);
-    cJSON_AddStringToObject(pool, "first nodes", hosts);
+    char kind[KIND_BYTES];
+    describe(node, kind);
+    cJSON_AddStringToObject(pool, "type of Slurm", kind);
+    cJSON_AddStringToObject(pool, "first nodes", node->hosts);
   }
-  status = add_hosts(import, line, hosts, error);
-  if (status == HR_OK && continues) rename_pool(pool, hosts);
+  status = add_hosts(import, line, node->hosts, error);
+  if (status == HR_OK && continues) rename_pool(pool, node->hosts);
   return status;
 }
 
@@ -220,7 +264,7 @@ static enum hr_status read_hosts(struct hr__slurm_import *import, const struct h
     return hr__slurm_bad(line, "NodeName", hosts, "a list of hosts such as n[1-8]", error);
   if (state && is_away(state))
     return hr__slurm_note(import, line, error, "nodes '%.60s' are left out: State=%s", hosts, state);
-  if (!read_gres(gres ? gres : "", kept.type, &kept.gpus))
+  if (!read_gres(gres ? gres : "", &kept))
     return hr__slurm_note(import, line, error, "nodes '%.60s' are left out: they have no GPUs", hosts);
   if (kept.gpus > MAX_GPUS_PER_NODE) return bad_gpus(line, kept.gpus, error);
   return keep_hosts(import, line, hosts, &kept, error);
@@ -234,7 +278,7 @@ enum hr_status hr__slurm_add_node(struct hr__slurm_import *import, const struct 
   struct hr__slurm_hosts kept = {
       .is_shown = true, .weight = weight ? strtod(weight, NULL) : 1, .cpus = cpus ? strtod(cpus, NULL) : 0};
   if (state) snprintf(kept.state, sizeof kept.state, "%s", state);
-  (void)read_gres(gres, kept.type, &kept.gpus);
+  (void)read_gres(gres, &kept);
   return keep_hosts(import, line, name, &kept, error);
 }
 
@@ -354,7 +398,7 @@ static enum hr_status add_shown(struct hr__slurm_import *import, const struct hr
   if (is_known) return HR_OK;
   if (!node->gpus) return hr__slurm_note(import, line, error, "node '%.60s' is left out: it has no GPUs", node->hosts);
   if (node->gpus > MAX_GPUS_PER_NODE) return bad_gpus(line, node->gpus, error);
-  return add_alike(import, line, node->hosts, node->type, node->gpus, error);
+  return add_alike(import, line, node, error);
 }
 
 /* If nodes have different weights, notes what is not modelled, and the first line with another weight. */
@@ -377,8 +421,7 @@ enum hr_status hr__slurm_finish_nodes(struct hr__slurm_import *import, struct hr
     const struct hr__slurm_hosts *hosts = &import->lines[i];
     const struct hr__slurm_line line = {.path = hosts->path, .number = hosts->number};
     uint32_t before = import->names.count;
-    status = hosts->is_shown ? add_shown(import, &line, hosts, error)
-                             : add_alike(import, &line, hosts->hosts, hosts->type, hosts->gpus, error);
+    status = hosts->is_shown ? add_shown(import, &line, hosts, error) : add_alike(import, &line, hosts, error);
     if (hosts->cpus <= 0) continue;
     import->cpus += hosts->cpus * (double)(import->names.count - before);
     import->gpus += (double)hosts->gpus * (double)(import->names.count - before);

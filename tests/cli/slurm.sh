@@ -532,6 +532,46 @@ CONF
   says stderr "slurm.conf:4: NodeSet is 'every', expected Nodes or Feature as well"
 }
 
+# A node of two GPUs with four shards each, and one whose GPUs have 100 shares for MPS. Jobs 1 to 3 fill the first GPU, job
+# 4 gets the second one whole. Job 5 requests one shard on each of two nodes, job 6 half of a GPU under MPS.
+case_import_shards() {
+  cat >slurm.conf <<'CONF'
+NodeName=n1 Gres=gpu:a100-80:2,shard:8
+NodeName=n2 Gres=gpu:a100-80:2,mps:200
+CONF
+  printf '%s\n' 'NodeName=n1 Name=gpu File=/dev/nvidia[0-1]' 'NodeName=n1 Name=shard Count=8' 'Name=mps Count=200' >gres.conf
+  try 0 import slurm slurm.conf gres.conf -o s.json
+  json '.cluster.pools.map(p => [p.name, p.gpus_per_node, p.sharing])' '[["n1",2,"fraction"],["n2",2,"fraction"]]'
+  says stderr "slurm.conf:1: each GPU has 4 shares, and jobs get the same speed with any of them. Read traces with --format sacct:shards=4"
+  says stderr "Read traces with --format sacct:mps=100"
+  ! grep -q "is not modelled" stderr || fail "a note that shares are not modelled"
+  cat >t.txt <<'SACCT'
+JobID|State|Submit|Start|End|Timelimit|AllocTRES|NNodes
+1|COMPLETED|2026-03-01T08:00:00|2026-03-01T08:00:00|2026-03-01T09:00:00|01:00:00|cpu=1,gres/shard=2,gres/shard:a100=2|1
+2|COMPLETED|2026-03-01T08:00:00|2026-03-01T08:00:00|2026-03-01T09:00:00|01:00:00|cpu=1,gres/shard=1|1
+3|COMPLETED|2026-03-01T08:00:00|2026-03-01T08:00:00|2026-03-01T09:00:00|01:00:00|cpu=1,gres/shard=1|1
+4|COMPLETED|2026-03-01T08:00:00|2026-03-01T08:00:00|2026-03-01T09:00:00|01:00:00|cpu=1,gres/gpu=1|1
+5|COMPLETED|2026-03-01T08:00:00|2026-03-01T08:00:00|2026-03-01T09:00:00|01:00:00|cpu=2,gres/shard=2|2
+6|COMPLETED|2026-03-01T08:00:00|2026-03-01T08:00:00|2026-03-01T09:00:00|01:00:00|cpu=1,gres/mps=50|1
+SACCT
+  try 0 trace convert t.txt --format sacct:shards=4,mps=100 -o t.csv
+  awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } { print $at["job_id"], $at["gpus"], $at["gpu_milli"] }' \
+    t.csv >actual
+  printf '%s\n' '1 1 500' '2 1 250' '3 1 250' '4 1 ' '5 2 250' '6 1 500' | diff - actual || fail "other shares"
+  head -5 t.txt >one.txt
+  try 0 run s.json --trace one.txt --format sacct:shards=4 --quiet --check --jobs jobs.csv
+  awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } { print $at["job_id"], $at["seats"] }' jobs.csv >actual
+  printf '%s\n' '1 0.0' '2 0.0' '3 0.0' '4 0.1' | diff - actual || fail "other GPUs"
+  try 0 trace convert t.txt -o t.csv
+  says stderr "5 rows have shares of GPUs (gres/shard, gres/mps), which are ignored beside whole GPUs"
+  try 2 trace convert t.txt --format sacct:shards=1 -o t.csv
+  says stderr "t.txt:2: the job requests more shards of a node than one GPU has (--format sacct:shards=COUNT)"
+  try 2 trace convert t.txt --format sacct:shares=4 -o t.csv
+  sed -i 's/shard:8/shard:7/' slurm.conf
+  try 2 import slurm slurm.conf -o s.json
+  says stderr "slurm.conf:1: Gres is 'gpu:2,shard:7', expected the same number for each GPU of a node"
+}
+
 # What is not modelled is listed with its effect.
 case_import_effects() {
   cat >slurm.conf <<'CONF'
@@ -541,9 +581,9 @@ JobRequeue=0
 CompleteWait=0
 DownNodes=n2 State=DOWN
 AccountingStorageEnforce=limits,qos
-NodeName=n[1-8] Gres=gpu:a100-80:8,shard:8
+NodeName=n[1-8] Gres=gpu:a100-80:8,nic:8
 CONF
-  echo 'NodeName=n[1-8] Name=shard Count=8' >gres.conf
+  echo 'NodeName=n[1-8] Name=nic Count=8' >gres.conf
   printf "Cluster - 'c':QOS='normal'\nParent - 'root'\nAccount - 'x':Fairshare=1:QOS='+high'\n" >accounts.cfg
   try 0 import slurm slurm.conf gres.conf accounts.cfg -o s.json
   json '.slurm.preempt_youngest_first' true
@@ -552,7 +592,7 @@ CONF
     "slurm.conf:2: PriorityFlags: 'ACCRUE_ALWAYS' is not modelled: it has no effect" \
     "slurm.conf:3: JobRequeue is not modelled: preempted jobs are requeued and not cancelled" \
     "slurm.conf:5: DownNodes is not modelled: these nodes are up" \
-    "gres.conf:1: GRES 'shard' is not modelled: no job waits for it" \
+    "gres.conf:1: GRES 'nic' is not modelled: no job waits for it" \
     "the QOS that accounts and users may use are not modelled: jobs may use all QOS"; do
     says stderr "$note"
   done

@@ -4,13 +4,14 @@
 #
 #   web_page.sh HEADROOM NODE_MODULES [PART]
 #
-# PART: looks (how the pages look, and how they are operated), paint (the time until a page is painted); otherwise what the
-# pages say.
+# PART: kinds (all kinds of pages), looks (how the pages look, and how they are operated), paint (the time until a page is
+# painted); otherwise what the page of a run says.
 what='the report page'
 # shellcheck source=tests/web/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 "$headroom" help report >/dev/null 2>&1 || skip 'this program was built without report'
 
+part=${3:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$project"
@@ -29,26 +30,29 @@ for name in zoned local; do
 done
 "$headroom" trace stats traces/reference/agency.csv --json "$work/agency.stats.json" -o "$work/agency.stats.txt" 2>/dev/null
 "$node" "$here/edit.mjs" "$work/agency.html" "$work/edited.html"
-# A trace without dates: two jobs a day for 100 days.
-awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 200; i++) print i * 43200 "," 7200 + i * 400 "," 8 + i % 57 }' >"$work/long.csv"
-"$headroom" report scenarios/demo.json --trace "$work/long.csv" --quiet -o "$work/long.html"
-awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 125000; i++) print i * 130 "," 60 + i * 7919 % 9000 "," 1 + i * 31 % 8 }' >"$work/large.csv"
-"$headroom" report scenarios/demo.json --trace "$work/large.csv" --quiet -o "$work/large.html"
-"$headroom" compare scenarios/demo.json --policies fifo,sjf,conservative --quiet \
-  --report "$work/compare.html" --json "$work/compare.json"
-# plan NAME SCENARIO [OPTION]...: a plan with its page, its JSON and what the terminal shows.
-plan() {
-  "$headroom" plan "${@:2}" --report "$work/$1.html" --json "$work/$1.json" >"$work/$1.txt" 2>/dev/null
-}
-plan plan scenarios/plan-l4-or-t4.json
-plan grown scenarios/plan-reserved-share.json --set replications.workload.growth=1.25
-# Spot capacity is cheap, and a goal in dollars excludes mixes without it.
-plan certain scenarios/plan-spot-share.json --set policy.name=deadline --set plan.max_replications=2 \
-  --set 'plan.variables=[{"name":"spot","pools":["spot-a","spot-b","spot-c"],"from":0,"to":15,"step":3},{"pool":"on-demand","from":0,"to":12,"step":6}]' \
-  --set 'plan.constraints=["deadline_miss <= 2 %","monthly_usd <= 3.6 k$"]' --set 'plan.baseline={"spot":0,"on-demand":12}'
-"$headroom" tco scenarios/private-or-cloud.json --replications 2 --quiet --report "$work/tco.html" --json "$work/tco.json"
-"$headroom" report scenarios/three-regions.json --quiet -o "$work/regions.html"
-"$headroom" report scenarios/hybrid.json --quiet -o "$work/hybrid.html"
-"$headroom" sweep scenarios/sweeps/demo.json --quiet --db "$work/sweep.sqlite" --report "$work/sweep.html"
+if [ "$part" = paint ]; then
+  awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 125000; i++) print i * 130 "," 60 + i * 7919 % 9000 "," 1 + i * 31 % 8 }' >"$work/large.csv"
+  "$headroom" report scenarios/demo.json --trace "$work/large.csv" --quiet -o "$work/large.html"
+elif [ -n "$part" ]; then
+  # A trace without dates: two jobs a day for 100 days.
+  awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 200; i++) print i * 43200 "," 7200 + i * 400 "," 8 + i % 57 }' >"$work/long.csv"
+  "$headroom" report scenarios/demo.json --trace "$work/long.csv" --quiet -o "$work/long.html"
+  "$headroom" compare scenarios/demo.json --policies fifo,sjf,conservative --quiet \
+    --report "$work/compare.html" --json "$work/compare.json"
+  # plan NAME SCENARIO [OPTION]...: a plan with its page, its JSON and what the terminal shows.
+  plan() {
+    "$headroom" plan "${@:2}" --report "$work/$1.html" --json "$work/$1.json" >"$work/$1.txt" 2>/dev/null
+  }
+  plan plan scenarios/plan-l4-or-t4.json
+  plan grown scenarios/plan-reserved-share.json --set replications.workload.growth=1.25
+  # Spot capacity is cheap, and a goal in dollars excludes mixes without it.
+  plan certain scenarios/plan-spot-share.json --set policy.name=deadline --set plan.max_replications=2 \
+    --set 'plan.variables=[{"name":"spot","pools":["spot-a","spot-b","spot-c"],"from":0,"to":15,"step":3},{"pool":"on-demand","from":0,"to":12,"step":6}]' \
+    --set 'plan.constraints=["deadline_miss <= 2 %","monthly_usd <= 3.6 k$"]' --set 'plan.baseline={"spot":0,"on-demand":12}'
+  "$headroom" tco scenarios/private-or-cloud.json --replications 2 --quiet --report "$work/tco.html" --json "$work/tco.json"
+  "$headroom" report scenarios/three-regions.json --quiet -o "$work/regions.html"
+  "$headroom" report scenarios/hybrid.json --quiet -o "$work/hybrid.html"
+  "$headroom" sweep scenarios/sweeps/demo.json --quiet --db "$work/sweep.sqlite" --report "$work/sweep.html"
+fi
 
-run_in_chromium "web_page${3:+_$3}.mjs"
+run_in_chromium "web_page${part:+_$part}.mjs"

@@ -13,6 +13,10 @@
  * job, which are divided among its nodes. A TRES list has the total number of GPUs and the number of each type
  * (`gres/gpu=4,gres/gpu:a100=4`). If the total is missing, it is the sum of the types. The formats of "AllocTRES",
  * "ReqGRES", "ReqMem" and "Timelimit" are those of sacct(1).
+ *
+ * Slurm divides GPUs into shards (`gres/shard`), or into shares for MPS (`gres/mps`). sacct does not print how many of
+ * them a GPU has, so this is a parameter of the format. A job without whole GPUs has its shards of each node on one GPU
+ * (gres.conf(5)).
  */
 
 #include "base/array.h"
@@ -26,6 +30,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+/* The kinds of shares of GPUs. */
+enum { SHARDS, MPS, N_SHARES };
+static const char *const share_names[N_SHARES] = {"shard", "mps"};
 
 /* A row of the file. */
 struct sacct_row {
@@ -42,7 +50,7 @@ struct sacct_job {
   uint64_t line, mem_mib;
   int64_t submit_us, start_us, work_us, limit_us;
   int64_t attempt_us, began_us; /* submit and start of the last attempt; its properties are stored */
-  uint32_t user, tenant, model, types, queue, qos, gpus, tasks, cpu_milli, priority;
+  uint32_t user, tenant, model, types, queue, qos, gpus, gpu_milli, tasks, cpu_milli, priority;
   uint8_t outcome, class_;
 };
 
@@ -51,8 +59,9 @@ struct sacct_state {
   struct hr__name_table ids, texts;
   struct sacct_job *jobs; /* in the order of the job ids in the name table `ids` */
   uint32_t n_jobs, capacity;
-  uint32_t priority_excess; /* subtracted from all priorities, so that the highest fits into the signed field */
-  bool has_request_columns; /* the file has a column with the requested resources */
+  uint32_t priority_excess;         /* subtracted from all priorities, so that the highest fits into the signed field */
+  uint64_t shares_of_gpu[N_SHARES]; /* parameters of the format: shares that a GPU is divided into; 0: not given */
+  bool has_request_columns;         /* the file has a column with the requested resources */
   /* Counters of rows. note_all() prints each of them in a note that describes what it counts. */
   uint64_t n_steps, n_attempts, n_restarts, n_components, n_eligible_later, n_partition_limits, n_uneven, n_mixed,
       n_per_node, n_priorities, n_early, n_shares, n_instances;
@@ -66,7 +75,7 @@ enum mem_of { MEM_OF_JOB, MEM_OF_NODE, MEM_OF_CPU };
 struct tres {
   uint64_t gpus, cpu_milli, mem_mib; /* totals of the job, or of each node in GRES columns; 0: unknown */
   bool has_gpus, has_cpus, has_mem;
-  bool has_shares;              /* shares of GPUs (shards, or percentages under MPS) were requested; they are ignored */
+  uint64_t shares[N_SHARES];    /* shares of GPUs, counted as the GPUs are */
   char types[TRES_TYPES_BYTES]; /* GPU types separated by `|`; "" if not given */
   bool mixed;                   /* more than one type */
 };
@@ -170,16 +179,29 @@ static const char *parse_gpus(struct tres *tres, struct hr_text rest, uint64_t *
   return NULL;
 }
 
+/* Parses the text after "shard" or "mps": "=4", ":a100=4", ":4" or ":a100:4(2/8)". Adds the shares to `*shares`; if
+   there are both a total and a count of a type, as sacct prints them, they are the same shares. */
+static const char *parse_shares(uint64_t *shares, struct hr_text rest) {
+  const char *note = memchr(rest.at, '(', rest.length);
+  if (note) rest.length = (size_t)(note - rest.at);
+  size_t at = rest.length;
+  while (at > 0 && rest.at[at - 1] != '=' && rest.at[at - 1] != ':') at--;
+  uint64_t count = 1;
+  if (at > 0 && !whole(without(rest, at), HR_MAX_GPUS, &count))
+    return "not a list of resources with a count of shares, like gres/shard=4";
+  if (count > *shares) *shares = count;
+  return NULL;
+}
+
 static const char *next_item(struct tres *tres, struct hr_text item, uint64_t *typed) {
   enum mem_of of;
   bool generic = hr__begins_with(item, "gres/") || hr__begins_with(item, "gres:");
   struct hr_text name = generic ? without(item, 5) : item, rest = name.length >= 3 ? without(name, 3) : name;
   if (hr__begins_with(name, "gpu") && (rest.length == 0 || *rest.at == '=' || *rest.at == ':'))
     return parse_gpus(tres, rest, typed);
-  if (hr__begins_with(name, "shard") || hr__begins_with(name, "mps")) {
-    tres->has_shares = true;
-    return NULL;
-  }
+  for (size_t i = 0; i < N_SHARES; i++)
+    if (hr__begins_with(name, share_names[i]))
+      return parse_shares(&tres->shares[i], without(name, strlen(share_names[i])));
   if (hr__begins_with(item, "cpu=")) {
     const struct hr__number_rule rule = {1000, UINT64_C(1) << 40, false};
     tres->has_cpus = hr__number_parse(without(item, 4), &rule, &tres->cpu_milli) == HR__NUMBER_FINE;
@@ -352,18 +374,44 @@ static uint64_t at_most(uint64_t value, uint64_t max) {
   return value < max ? value : max;
 }
 
+static bool has_shares(const struct tres *tres) {
+  return tres->shares[SHARDS] || tres->shares[MPS];
+}
+
+/* Sets the GPUs of a job that has only shares of GPUs: one GPU of each node. Nothing is set if the number of shares of
+   a GPU is unknown. Returns false if a GPU has too few shares. */
+static bool share_gpus(const struct sacct_state *sacct, const struct tres *tres, uint64_t nodes, bool by_node,
+                       struct hr_job_record *job, struct hr__row_fault *fault) {
+  const size_t kind = tres->shares[SHARDS] ? SHARDS : MPS;
+  const uint64_t of_gpu = sacct->shares_of_gpu[kind];
+  const uint64_t on_node = by_node ? tres->shares[kind] : (tres->shares[kind] + nodes - 1) / nodes;
+  if (of_gpu == 0) return true;
+  fault->fault = kind == SHARDS
+                     ? "the job requests more shards of a node than one GPU has (--format sacct:shards=COUNT)"
+                     : "the job requests more of MPS of a node than one GPU has (--format sacct:mps=COUNT)";
+  if (on_node > of_gpu) return false;
+  job->gpus = (uint32_t)nodes;
+  job->gpu_milli = (uint32_t)(on_node * 1000 / of_gpu);
+  return true;
+}
+
 /* Computes the totals of GPUs, CPUs and memory over all nodes. If `by_node` is set, the number of GPUs is from GRES
-   columns, which count GPUs per node. Returns false if there are more than HR_MAX_GPUS GPUs. */
-static bool add_up(struct sacct_state *sacct, const struct sacct_row *row, struct request *request, bool by_node) {
+   columns, which count GPUs per node. Returns false if there are more than HR_MAX_GPUS GPUs, or the shares of a GPU do
+   not suffice. */
+static bool add_up(struct sacct_state *sacct, const struct sacct_row *row, struct request *request, bool by_node,
+                   struct hr__row_fault *fault) {
   const struct tres *gpus = request->allocated.has_gpus ? &request->allocated : &request->requested;
   const struct tres *rest = request->allocated.has_cpus ? &request->allocated : &request->requested;
   uint64_t nodes = first_known(row->alloc_nodes, row->nodes, 1), total = gpus->gpus * (by_node ? nodes : 1);
   if (total > HR_MAX_GPUS) return false;
   sacct->n_per_node += by_node && total;
-  sacct->n_shares += request->allocated.has_shares || request->requested.has_shares;
   uint64_t cpu_milli =
       rest->has_cpus ? rest->cpu_milli : first_known(row->alloc_cpu_milli, row->cpu_milli, row->req_cpu_milli);
   request->job.gpus = (uint32_t)total;
+  const struct tres *shared = has_shares(&request->allocated) ? &request->allocated : &request->requested;
+  if (total == 0 && has_shares(shared) && !share_gpus(sacct, shared, nodes, by_node, &request->job, fault))
+    return false;
+  sacct->n_shares += has_shares(shared) && request->job.gpus == total;
   request->job.cpu_milli = (uint32_t)at_most(cpu_milli, UINT32_MAX);
   request->job.mem_mib = rest->has_mem ? rest->mem_mib : mem_of_row(row, nodes, cpu_milli);
   sacct->n_uneven += !hr__request_nodes(&request->job, nodes);
@@ -377,7 +425,8 @@ static bool read_request(struct sacct_state *sacct, const struct sacct_row *row,
   bool valid = read_tres(&request->allocated, row->alloc_tres, "AllocTRES", fault) &&
                read_tres(&request->requested, row->req_tres, "ReqTRES", fault);
   if (!valid) return false;
-  bool by_node = !request->allocated.has_gpus && !request->requested.has_gpus;
+  bool by_node = !request->allocated.has_gpus && !request->requested.has_gpus && !has_shares(&request->allocated) &&
+                 !has_shares(&request->requested);
   valid = (!by_node || read_tres(&request->allocated, row->alloc_gres, "AllocGRES", fault)) &&
           (!by_node || read_tres(&request->requested, row->req_gres, "ReqGRES", fault));
   if (!valid) return false;
@@ -387,7 +436,7 @@ static bool read_request(struct sacct_state *sacct, const struct sacct_row *row,
   fault->fault = "not an amount of memory like 64G, 4Gn or 4Gc";
   if (row->req_mem.length && !parse_mem(row->req_mem, &mib, &of)) return false;
   *fault = (struct hr__row_fault){.line = fault->line, .fault = "the job requests more than 4000000 GPUs"};
-  return add_up(sacct, row, request, by_node);
+  return add_up(sacct, row, request, by_node, fault);
 }
 
 /* Makes each MIG instance of a job a task of its own, because instances cannot communicate with each other. */
@@ -502,6 +551,7 @@ static enum hr_status on_row(void *self, const void *data, uint64_t line) {
   if (job.left_out) return store_job(sacct, &job, row, "");
   const char *types = types_of(sacct, &request);
   job.gpus = request.job.gpus;
+  job.gpu_milli = request.job.gpu_milli;
   job.tasks = request.job.tasks;
   job.cpu_milli = request.job.cpu_milli;
   job.mem_mib = request.job.mem_mib;
@@ -566,6 +616,7 @@ static enum hr_status add_job(const struct sacct_state *sacct, uint32_t number) 
   record.work_us = job->work_us;
   record.limit_us = job->limit_us;
   record.gpus = job->gpus;
+  record.gpu_milli = job->gpu_milli;
   record.tasks = job->tasks;
   record.cpu_milli = job->cpu_milli;
   record.mem_mib = job->mem_mib;
@@ -618,7 +669,9 @@ static enum hr_status note_all(const struct sacct_state *sacct) {
       {sacct->n_early, "row started before it was", "rows started before they were",
        " submitted: the start is treated as unknown"},
       {sacct->n_shares, "row has", "rows have",
-       " shares of GPUs (gres/shard, gres/mps), which are ignored: rows without whole GPUs have no GPUs"},
+       " shares of GPUs (gres/shard, gres/mps), which are ignored beside whole GPUs, and without the number of shares "
+       "of a "
+       "GPU, as in --format sacct:shards=4,mps=100: rows without whole GPUs have no GPUs"},
       {sacct->n_instances, "row has", "rows have", " several MIG instances on a node: each instance is one task"},
       {sacct->n_priorities, "row has", "rows have", " a priority above 4294967295, which is ignored"},
   };
@@ -627,7 +680,10 @@ static enum hr_status note_all(const struct sacct_state *sacct) {
 
 static enum hr_status read_sacct(struct hr__reader *reader) {
   struct sacct_state sacct = {.reader = reader};
-  enum hr_status status = read_rows(&sacct);
+  const struct hr__reader_param params[N_SHARES] = {{"shards", 1, 1000, &sacct.shares_of_gpu[SHARDS], NULL},
+                                                    {"mps", 1, 1000, &sacct.shares_of_gpu[MPS], NULL}};
+  enum hr_status status = hr__reader_params(reader, "sacct", params, N_SHARES);
+  if (status == HR_OK) status = read_rows(&sacct);
   if (status == HR_OK) status = add_jobs(&sacct);
   if (status == HR_OK) status = note_all(&sacct);
   hr__names_finish(&sacct.ids);
@@ -636,4 +692,4 @@ static enum hr_status read_sacct(struct hr__reader *reader) {
   return status;
 }
 
-const struct hr__format_reader hr__sacct_reader = {.read = read_sacct, .has_columns = true};
+const struct hr__format_reader hr__sacct_reader = {.read = read_sacct, .has_params = true, .has_columns = true};
