@@ -28,7 +28,7 @@ struct hr__slurm_hosts {
   bool is_shown; /* one node of `scontrol show node` or `sinfo`, else a line of slurm.conf */
   char type[60], state[40];
   unsigned long gpus, shards, mps; /* shards, and shares for MPS, of all GPUs of a node; 0: GPUs are not shared */
-  double weight, cpus; /* CPUs of a node; 0: not known */
+  double weight, cpus;             /* CPUs of a node; 0: not known */
 };
 
 struct hr__slurm_import {
