@@ -21,9 +21,10 @@
    of GPUs and their shares are ignored: their numbers are read from slurm.conf, where Slurm requires them, too. */
 static enum hr_status read_conf_line(void *self, const struct hr__slurm_line *line, struct hr_error *error) {
   struct hr__slurm_import *import = self;
+  static const char *const of_gpus[] = {"gpu", "shard", "mps"};
   const char *gres = hr__slurm_value(line, "Name");
-  for (size_t i = 0; gres && i < 3; i++)
-    if (strcasecmp(gres, (const char *const[]){"gpu", "shard", "mps"}[i]) == 0) return HR_OK;
+  for (size_t i = 0; gres && i < sizeof of_gpus / sizeof *of_gpus; i++)
+    if (strcasecmp(gres, of_gpus[i]) == 0) return HR_OK;
   if (gres) return hr__slurm_note(import, line, error, "GRES '%.40s' is not modelled: no job waits for it", gres);
   if (hr__slurm_value(line, "NodeSet")) return hr__slurm_read_node_set(import, line, error);
   if (hr__slurm_value(line, "NodeName")) return hr__slurm_read_node(import, line, error);

@@ -75,6 +75,11 @@ static enum hr_status note_shares(const struct hr__slurm_import *import, const s
   if (of_node == 0) return HR_OK;
   snprintf(text, sizeof text, "gpu:%lu,%s:%lu", node->gpus, node->shards ? "shard" : "mps", of_node);
   if (of_node % node->gpus) return hr__slurm_bad(line, "Gres", text, "the same number for each GPU of a node", error);
+  if (node->shards && node->mps) {
+    const enum hr_status status =
+        hr__slurm_note(import, line, error, "'mps' is not modelled beside 'shard': no job waits for it");
+    if (status != HR_OK) return status;
+  }
   return hr__slurm_note(
       import, line, error,
       "each GPU has %lu shares, and jobs get the same speed with any of them. Read traces with --format "

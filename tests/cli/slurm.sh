@@ -563,10 +563,13 @@ SACCT
   awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } { print $at["job_id"], $at["seats"] }' jobs.csv >actual
   printf '%s\n' '1 0.0' '2 0.0' '3 0.0' '4 0.1' | diff - actual || fail "other GPUs"
   try 0 trace convert t.txt -o t.csv
-  says stderr "5 rows have shares of GPUs (gres/shard, gres/mps), which are ignored beside whole GPUs"
+  says stderr "5 rows have shares of GPUs (gres/shard, gres/mps), which are ignored: rows without whole GPUs have no GPUs, unless"
   try 2 trace convert t.txt --format sacct:shards=1 -o t.csv
-  says stderr "t.txt:2: the job requests more shards of a node than one GPU has (--format sacct:shards=COUNT)"
+  says stderr "t.txt:2: the job requests more shards on a node than one GPU has (--format sacct:shards=COUNT)"
   try 2 trace convert t.txt --format sacct:shares=4 -o t.csv
+  echo 'NodeName=n1 Gres=gpu:a100-80:2,shard:8,mps:200' >slurm.conf
+  try 0 import slurm slurm.conf -o s.json
+  says stderr "slurm.conf:1: 'mps' is not modelled beside 'shard': no job waits for it"
   sed -i 's/shard:8/shard:7/' slurm.conf
   try 2 import slurm slurm.conf -o s.json
   says stderr "slurm.conf:1: Gres is 'gpu:2,shard:7', expected the same number for each GPU of a node"

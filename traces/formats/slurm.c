@@ -179,8 +179,8 @@ static const char *parse_gpus(struct tres *tres, struct hr_text rest, uint64_t *
   return NULL;
 }
 
-/* Parses the text after "shard" or "mps": "=4", ":a100=4", ":4" or ":a100:4(2/8)". Adds the shares to `*shares`; if
-   there are both a total and a count of a type, as sacct prints them, they are the same shares. */
+/* Parses the text after "shard" or "mps": "=4", ":a100=4", ":4" or ":a100:4(2/8)". `*shares` becomes the largest count
+   of an item: sacct prints the total and the count of a type, which are the same shares. */
 static const char *parse_shares(uint64_t *shares, struct hr_text rest) {
   const char *note = memchr(rest.at, '(', rest.length);
   if (note) rest.length = (size_t)(note - rest.at);
@@ -387,8 +387,8 @@ static bool share_gpus(const struct sacct_state *sacct, const struct tres *tres,
   const uint64_t on_node = by_node ? tres->shares[kind] : (tres->shares[kind] + nodes - 1) / nodes;
   if (of_gpu == 0) return true;
   fault->fault = kind == SHARDS
-                     ? "the job requests more shards of a node than one GPU has (--format sacct:shards=COUNT)"
-                     : "the job requests more of MPS of a node than one GPU has (--format sacct:mps=COUNT)";
+                     ? "the job requests more shards on a node than one GPU has (--format sacct:shards=COUNT)"
+                     : "the job requests more shares for MPS on a node than one GPU has (--format sacct:mps=COUNT)";
   if (on_node > of_gpu) return false;
   job->gpus = (uint32_t)nodes;
   job->gpu_milli = (uint32_t)(on_node * 1000 / of_gpu);
@@ -669,9 +669,8 @@ static enum hr_status note_all(const struct sacct_state *sacct) {
       {sacct->n_early, "row started before it was", "rows started before they were",
        " submitted: the start is treated as unknown"},
       {sacct->n_shares, "row has", "rows have",
-       " shares of GPUs (gres/shard, gres/mps), which are ignored beside whole GPUs, and without the number of shares "
-       "of a "
-       "GPU, as in --format sacct:shards=4,mps=100: rows without whole GPUs have no GPUs"},
+       " shares of GPUs (gres/shard, gres/mps), which are ignored: rows without whole GPUs have no GPUs, unless you "
+       "state how many shares a GPU has, as in --format sacct:shards=4,mps=100"},
       {sacct->n_instances, "row has", "rows have", " several MIG instances on a node: each instance is one task"},
       {sacct->n_priorities, "row has", "rows have", " a priority above 4294967295, which is ignored"},
   };
