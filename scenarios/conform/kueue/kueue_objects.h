@@ -139,7 +139,7 @@ struct hr__kueue_cycle_run {
   uint32_t *heads;
   cJSON *actual; /* what the last cycle did; owned by whoever starts the run */
   cJSON *reasons, *events, *preempted, *skipped, *recomputed, *reserved, *admitted;
-  const cJSON *expected_events; /* NULL: none */
+  cJSON *refused_events; /* as `events`, if the API refuses the evictions; NULL: no eviction */
 };
 
 /* Reads a case and queues its waiting workloads. Returns false if memory is exhausted or the case is malformed. */
