@@ -185,17 +185,18 @@ static size_t partition_up_to(int64_t *keys, size_t count, int64_t bound) {
 }
 
 /* A range of keys, and the wanted ranks within the range in ascending order. `first` is the rank of the first key of
-   the range. */
+   the range, `least` a lower bound of its keys. */
 struct span {
   int64_t *keys;
+  int64_t least;
   size_t first, count;
   const size_t *ranks;
   size_t n_ranks;
 };
 
 /* Returns the sub-range [from, to) of a span, with the wanted ranks in it. */
-static struct span part_of(const struct span *span, size_t from, size_t to) {
-  struct span part = {.keys = span->keys + from, .first = span->first + from, .count = to - from};
+static struct span part_of(const struct span *span, size_t from, size_t to, int64_t least) {
+  struct span part = {.keys = span->keys + from, .least = least, .first = span->first + from, .count = to - from};
   size_t skipped = 0;
   while (skipped < span->n_ranks && span->ranks[skipped] < part.first) skipped++;
   part.ranks = span->ranks + skipped;
@@ -217,13 +218,13 @@ static void select_in(struct span span, unsigned depth_left) {
       return;
     }
     int64_t pivot = median_of_9(span.keys, span.count);
-    size_t split = partition_below(span.keys, span.count, pivot);
+    size_t split = pivot == span.least ? 0 : partition_below(span.keys, span.count, pivot);
     if (split == 0) {
       split = partition_up_to(span.keys, span.count, pivot);
-      span = part_of(&span, split, span.count);
+      span = part_of(&span, split, span.count, pivot);
       continue;
     }
-    struct span low = part_of(&span, 0, split), high = part_of(&span, split, span.count);
+    struct span low = part_of(&span, 0, split, span.least), high = part_of(&span, split, span.count, pivot);
     bool low_is_smaller = low.count < high.count;
     select_in(low_is_smaller ? low : high, depth_left);
     span = low_is_smaller ? high : low;
@@ -231,11 +232,12 @@ static void select_in(struct span span, unsigned depth_left) {
 }
 
 /* Reorders `keys` so that keys[ranks[i]] has the value that it has in sorted order, and copies this value to out[i].
-   Ranks must be ascending; equal ranks are allowed. */
-static void select_ranks(int64_t *keys, size_t count, const size_t *ranks, size_t n_ranks, int64_t *out) {
+   Ranks must be ascending; equal ranks are allowed. No key is below `least`. */
+static void select_ranks(int64_t *keys, size_t count, int64_t least, const size_t *ranks, size_t n_ranks,
+                         int64_t *out) {
   unsigned depth_left = 16;
   for (size_t left = count; left > 1; left /= 2) depth_left += 2;
-  select_in((struct span){keys, 0, count, ranks, n_ranks}, depth_left);
+  select_in((struct span){keys, least, 0, count, ranks, n_ranks}, depth_left);
   for (size_t i = 0; i < n_ranks; i++) out[i] = keys[ranks[i]];
 }
 
@@ -253,30 +255,35 @@ struct brackets {
 
 static struct brackets find_brackets(int64_t *keys, size_t count) {
   struct brackets brackets;
-  size_t rank[2 * N_QUANTILES + 1], sorted[2 * N_QUANTILES + 1];
-  int64_t value[2 * N_QUANTILES + 1];
+  size_t rank[2 * N_QUANTILES], sorted[2 * N_QUANTILES];
+  int64_t value[2 * N_QUANTILES], least = keys[0];
   size_t n_ranks = 0;
+  brackets.max = keys[0];
+  for (size_t i = 1; i < count; i++) {
+    least = keys[i] < least ? keys[i] : least;
+    brackets.max = keys[i] > brackets.max ? keys[i] : brackets.max;
+  }
   for (size_t q = 0; q < N_QUANTILES; q++) {
     double place = quantile_fraction[q] * (double)(count - 1);
     size_t low = (size_t)place;
     brackets.weight[q] = place - (double)low;
+    brackets.low[q] = brackets.high[q] = least;
     rank[n_ranks++] = low;
     rank[n_ranks++] = low + 1 < count ? low + 1 : low;
   }
-  rank[n_ranks++] = count - 1;
+  if (least == brackets.max) return brackets;
   for (size_t i = 0; i < n_ranks; i++) { /* insertion sort, because with few keys the ranks are not ascending */
     size_t at = i;
     for (; at > 0 && sorted[at - 1] > rank[i]; at--) sorted[at] = sorted[at - 1];
     sorted[at] = rank[i];
   }
-  select_ranks(keys, count, sorted, n_ranks, value);
+  select_ranks(keys, count, least, sorted, n_ranks, value);
   for (size_t q = 0, at; q < N_QUANTILES; q++) {
     for (at = 0; sorted[at] != rank[2 * q];) at++;
     brackets.low[q] = value[at];
     for (at = 0; sorted[at] != rank[2 * q + 1];) at++;
     brackets.high[q] = value[at];
   }
-  brackets.max = value[n_ranks - 1];
   return brackets;
 }
 
