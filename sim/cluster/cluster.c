@@ -290,7 +290,8 @@ void hr__cluster_set_state(struct hr_cluster *cluster, hr_node node, enum hr_nod
     count_off(pool, node.id - pool->first_node.id, state == HR_NODE_OFF);
   if (is_there(before) != is_there(state)) {
     add_total(cluster, pool, is_there(state));
-    cluster->node_free_milli[node.id] = is_there(state) ? pool->spec->gpus_per_node * MILLI : 0;
+    if (!cluster->is_copy || cluster->inventory)
+      cluster->node_free_milli[node.id] = is_there(state) ? pool->spec->gpus_per_node * MILLI : 0;
   }
   if (before == HR_NODE_BOOTING && state == HR_NODE_UP && cluster->inventory)
     hr_gpu_inventory_renew(cluster->inventory, node);
@@ -478,8 +479,10 @@ void hr__cluster_follow(struct hr_cluster *cluster, const struct hr_placement *p
   uint64_t gpu_milli = placement->n_slices ? 0 : requested_milli(cluster, job);
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     const struct hr_slice *slice = &placement->slices[i];
-    if (request && starts) hr_gpu_inventory_take(cluster->inventory, request, slice);
-    if (request && !starts) hr_gpu_inventory_give(cluster->inventory, request, slice);
+    if (starts)
+      hr_gpu_inventory_take(cluster->inventory, request, slice);
+    else
+      hr_gpu_inventory_give(cluster->inventory, request, slice);
     cluster->node_free_milli[slice->node.id] += starts ? -slice->gpu_milli : slice->gpu_milli;
     if (is_up(cluster, slice->node)) gpu_milli += slice->gpu_milli;
   }

@@ -267,7 +267,8 @@ struct hr_cluster {
   struct hr_requests *requests;       /* NULL in counted allocation */
   uint32_t tiers_within;              /* a set of bits 1 << enum hr_tier: the tiers that jobs require */
   bool resizes;                       /* elastic jobs may have fewer or more GPUs than they request */
-  /* this is a copy of the state of other clusters; in counted allocation it has no valid free index */
+  /* this is a copy of the state of other clusters; in counted allocation it has no valid free index, and the free
+     capacity of its nodes belongs to these clusters */
   bool is_copy;
 };
 
@@ -287,9 +288,8 @@ enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *are
 /* Allocates a placement to a job. Returns NULL on success. If the placement breaks a rule, the function allocates
    nothing and returns a description of the rule. */
 const char *hr__cluster_allocate(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job);
-/* In a copy: allocates or releases a placement that another cluster has checked. In per-GPU allocation, `request` is
-   the job's request in that cluster, because nodes of another size can split the job into other tasks; otherwise NULL.
- */
+/* In a copy with per-GPU allocation: allocates or releases a placement that another cluster has checked. `request` is
+   the job's request in that cluster, because nodes of another size can split the job into other tasks. */
 void hr__cluster_follow(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job,
                         const struct hr_request *request, bool starts);
 /* Finds the tiers that jobs require and, for each of these tiers, makes an index of its node groups (locality.c).

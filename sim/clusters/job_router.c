@@ -78,24 +78,20 @@ static bool is_better(enum hr_job_router_kind kind, const struct hr__cluster_loa
   return a->wait_us < b->wait_us;
 }
 
-/* Returns whether all clusters have the same size, which is not 0. Then the numbers of GPUs in use can be compared. */
-static bool have_one_size(const struct hr__cluster_load *loads, uint32_t n_clusters) {
-  uint64_t other_sizes = 0;
-  for (uint32_t i = 1; i < n_clusters; i++) other_sizes |= loads[i].size_milli ^ loads[0].size_milli;
-  return other_sizes == 0 && loads[0].size_milli > 0;
-}
-
-/* Returns the first eligible cluster with the least GPUs in use; HR_NONE if there is none. The loop has no branches
-   that depend on the loads, as these cannot be predicted. */
-static uint32_t find_least_used(const struct hr__cluster_load *loads, uint32_t n_clusters) {
-  uint64_t least = UINT64_MAX;
-  uint32_t at = HR_NONE;
+/* Finds the first eligible cluster with the least GPUs in use, if all clusters have the same size, which is not 0:
+   `found`, HR_NONE if there is none. Returns false if the sizes differ. The loop has no branches that depend on the
+   loads, as these cannot be predicted, and one minimum of keys that consist of GPUs in use and index. */
+static bool find_least_used(const struct hr__cluster_load *loads, uint32_t n_clusters, uint32_t *found) {
+  enum { INDEX_BITS = 16 };
+  uint64_t least = UINT64_MAX, other_sizes = 0;
+  if (n_clusters >> INDEX_BITS) return false;
   for (uint32_t i = 0; i < n_clusters; i++) {
-    const uint64_t used = loads[i].eligible ? loads[i].used_milli : UINT64_MAX;
-    at = used < least ? i : at;
-    least = used < least ? used : least;
+    const uint64_t key = (loads[i].used_milli << INDEX_BITS | i) | (0 - (uint64_t)!loads[i].eligible);
+    other_sizes |= loads[i].size_milli ^ loads[0].size_milli;
+    least = key < least ? key : least;
   }
-  return at;
+  *found = least == UINT64_MAX ? HR_NONE : (uint32_t)(least & ((UINT64_C(1) << INDEX_BITS) - 1));
+  return other_sizes == 0 && loads[0].size_milli > 0;
 }
 
 /* Returns the first cluster with the least wait among those of best_within; HR_NONE if there is none. */
@@ -117,11 +113,11 @@ static uint32_t find_least_wait(const struct hr__cluster_load *loads, uint32_t n
 static uint32_t best_within(enum hr_job_router_kind kind, const struct hr__cluster_load *loads, uint32_t n_clusters,
                             uint32_t without, int64_t max_wait_us) {
   const bool is_unbounded = without == HR_NONE && max_wait_us == HR_NEVER_US;
-  uint32_t found = HR_NONE;
+  uint32_t found;
   if (kind != HR_JOB_ROUTER_CHEAPEST && kind != HR_JOB_ROUTER_LEAST_LOADED)
     return find_least_wait(loads, n_clusters, without, max_wait_us);
-  if (kind == HR_JOB_ROUTER_LEAST_LOADED && is_unbounded && have_one_size(loads, n_clusters))
-    return find_least_used(loads, n_clusters);
+  if (kind == HR_JOB_ROUTER_LEAST_LOADED && is_unbounded && find_least_used(loads, n_clusters, &found)) return found;
+  found = HR_NONE;
   for (uint32_t i = 0; i < n_clusters; i++) {
     if (i == without || !loads[i].eligible || loads[i].wait_us > max_wait_us) continue;
     if (found == HR_NONE || is_better(kind, &loads[i], &loads[found])) found = i;

@@ -5,7 +5,8 @@
  * Each cluster has a separate engine, with its pools, its policy and its pending events. One more engine represents the
  * whole run: it has no policy and no pending events, but the observers, the per-job columns, which all clusters share,
  * and a copy of the state of all pools. The copy follows the events of the clusters; pools and nodes get the numbers
- * that they have in the whole run.
+ * that they have in the whole run. In counted allocation, the free capacity of nodes is stored only once: the array of
+ * a cluster is a part of that of the whole run.
  *
  * At each instant the clusters with events handle them up to the arrival of new capacity, in the order of the clusters.
  * Then the jobs of this instant are sent to clusters, and services handle their requests. Then each of these clusters
@@ -23,6 +24,7 @@
 #include "headroom/unstable/faults.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- The copy of the state of all pools ---- */
 
@@ -38,12 +40,23 @@ static bool translate(struct hr__part *cluster, const struct hr_placement *from,
   return true;
 }
 
+/* In counted allocation: copies the free capacity of a pool. The free capacity of its nodes is shared. */
+static inline void copy_free(const struct hr__part *cluster, hr_pool pool) {
+  struct hr_cluster *copy = &cluster->all->whole->cluster;
+  struct hr__pool *in_copy = &copy->pools[pool.id + cluster->first_pool];
+  const uint64_t free_milli = cluster->engine.cluster.pools[pool.id].free_milli;
+  copy->free_milli += free_milli - in_copy->free_milli;
+  in_copy->free_milli = free_milli;
+}
+
 /* Copies the state of a node. A node without a stored state is always up. */
 static void copy_node(const struct hr__part *cluster, hr_node node) {
+  const struct hr_cluster *own = &cluster->engine.cluster;
   struct hr_cluster *copy = &cluster->all->whole->cluster;
   const hr_node in_copy = {node.id + cluster->first_node};
-  const enum hr_node_state state = hr_cluster_node_state(&cluster->engine.cluster, node);
+  const enum hr_node_state state = hr_cluster_node_state(own, node);
   if (hr_cluster_node_state(copy, in_copy) != state) hr__cluster_set_state(copy, in_copy, state);
+  if (!own->inventory) copy_free(cluster, hr__cluster_pool_of(own, node));
 }
 
 static void copy_offer(const struct hr__part *cluster, hr_pool pool) {
@@ -51,24 +64,18 @@ static void copy_offer(const struct hr__part *cluster, hr_pool pool) {
   hr__cluster_set_obtainable(&cluster->all->whole->cluster, in_copy, cluster->engine.cluster.pools[pool.id].obtainable);
 }
 
-void hr__clusters_count_waiting(struct hr__part *part, hr_job job, bool waits) {
-  const struct hr__engine *whole = part->all->whole;
-  const uint64_t milli = hr_cluster_asked_milli(&whole->cluster, job);
-  part->waiting_milli += waits ? milli : -milli;
-  if (!part->all->predicts) return;
-  const hr_amount work = (hr_amount)milli * hr__expected_us(whole->trace, job);
-  part->waiting_work += waits ? work : -work;
-}
-
 /* Allocates or releases the placement of a job in the copy. */
-static void copy_placement(const struct hr__part *cluster, const struct hr_event *event, bool starts) {
+static inline void copy_placement(const struct hr__part *cluster, const struct hr_event *event, bool starts) {
   const struct hr_requests *requests = cluster->engine.cluster.requests;
-  const struct hr_request *request = requests ? &requests->request[requests->of_job[event->job.id]] : NULL;
-  hr__cluster_follow(&cluster->all->whole->cluster, event->placement, event->job, request, starts);
+  if (requests)
+    hr__cluster_follow(&cluster->all->whole->cluster, event->placement, event->job,
+                       &requests->request[requests->of_job[event->job.id]], starts);
+  else
+    copy_free(cluster, (hr_pool){event->placement->pool.id - cluster->first_pool});
 }
 
 /* Allocates the placement of a job that starts in the copy, and expects its end. */
-static enum hr_status copy_start(struct hr__part *cluster, const struct hr_event *event) {
+static inline enum hr_status copy_start(struct hr__part *cluster, const struct hr_event *event) {
   struct hr__clusters *all = cluster->all;
   struct hr__engine *whole = all->whole;
   const hr_job job = event->job;
@@ -80,7 +87,7 @@ static enum hr_status copy_start(struct hr__part *cluster, const struct hr_event
   return added ? HR_OK : hr__out_of_memory(whole);
 }
 
-static void copy_stop(struct hr__part *cluster, const struct hr_event *event) {
+static inline void copy_stop(struct hr__part *cluster, const struct hr_event *event) {
   const struct hr__clusters *all = cluster->all;
   copy_placement(cluster, event, false);
   if (all->predicts)
@@ -89,7 +96,7 @@ static void copy_stop(struct hr__part *cluster, const struct hr_event *event) {
 }
 
 /* Applies an event of a job to the copy, and to the sums for the router. */
-static enum hr_status copy_job(struct hr__part *cluster, const struct hr_event *event) {
+static inline enum hr_status copy_job(struct hr__part *cluster, const struct hr_event *event) {
   switch (event->kind) {
   case HR_EVENT_SUBMIT:
     hr__clusters_count_waiting(cluster, event->job, true);
@@ -142,7 +149,7 @@ static bool is_hidden(struct hr__part *part, const struct hr_event *event) {
 static void receive(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr__part *cluster = self;
   struct hr__engine *whole = cluster->all->whole;
-  struct hr_event copy = {event->at_us, event->kind, event->reason, event->job, NULL, event->pool, event->node};
+  struct hr_event copy = *event;
   struct hr_placement placement;
   (void)view;
   if (whole->moves.status != HR_OK) return;
@@ -163,7 +170,7 @@ static void receive(void *self, const struct hr_view *view, const struct hr_even
   }
   if (event->job.id != HR_NONE) whole->moves.status = copy_job(cluster, &copy);
   whole->view.now_us = event->at_us;
-  hr__clusters_count(cluster);
+  if (event->kind != HR_EVENT_SUBMIT) hr__clusters_count(cluster); /* a job is counted after it is submitted */
   if (cluster->all->sending && is_hidden(cluster, &copy)) return;
   hr__notify_observers(whole, &copy);
 }
@@ -240,33 +247,38 @@ static enum hr_status count_homes(struct hr__clusters *all) {
 
 /* ---- Times of next events ---- */
 
+/* The times are in blocks of about the square root of their number, and each block has its earliest time. A scan of
+   adjacent times is faster than a tree, whose levels depend on each other. */
 static void set_next(struct hr__clusters *all, uint32_t index, int64_t at_us) {
-  int64_t *tree = all->next_us;
-  uint32_t at = all->n_leaves + index;
-  if (tree[at] == at_us) return;
-  tree[at] = at_us;
-  while (at > 1) {
-    at /= 2;
-    const int64_t first_us = tree[2 * at] < tree[2 * at + 1] ? tree[2 * at] : tree[2 * at + 1];
-    if (tree[at] == first_us) return;
-    tree[at] = first_us;
-  }
+  const uint32_t block = index >> all->block_bits;
+  const int64_t *times = all->next_us + ((size_t)block << all->block_bits);
+  const int64_t before_us = all->next_us[index];
+  all->next_us[index] = at_us;
+  if (before_us > all->first_us[block] && at_us >= all->first_us[block]) return;
+  int64_t first_us = HR_NEVER_US;
+  for (uint32_t i = 0; i < UINT32_C(1) << all->block_bits; i++) first_us = times[i] < first_us ? times[i] : first_us;
+  all->first_us[block] = first_us;
 }
 
 void hr__clusters_wake_at(struct hr__engine *engine, int64_t at_us) {
   const struct hr__part *cluster = part_of(engine);
   struct hr__clusters *all = cluster->all;
-  if (at_us < all->next_us[all->n_leaves + cluster->index]) set_next(all, cluster->index, at_us);
+  if (at_us < all->next_us[cluster->index]) set_next(all, cluster->index, at_us);
 }
 
-static enum hr_status begin_tree(struct hr__clusters *all) {
+static enum hr_status begin_times(struct hr__clusters *all) {
+  enum { MIN_BLOCK_BITS = 4 };
   const uint32_t n = all->spec->count;
-  all->n_leaves = 1;
-  while (all->n_leaves < n) all->n_leaves *= 2;
-  all->next_us = hr_arena_alloc(&all->whole->arena, 2 * (size_t)all->n_leaves * sizeof *all->next_us);
+  all->block_bits = MIN_BLOCK_BITS;
+  while (n >> 2 * all->block_bits) all->block_bits++;
+  all->n_blocks = (n >> all->block_bits) + 1;
+  const size_t room = (size_t)all->n_blocks << all->block_bits;
+  all->next_us = hr_arena_alloc(&all->whole->arena, room * sizeof *all->next_us);
+  all->first_us = hr_arena_alloc(&all->whole->arena, all->n_blocks * sizeof *all->first_us);
   all->awake = hr_arena_alloc(&all->whole->arena, (n + 63) / 64 * sizeof *all->awake);
-  if (!all->next_us || !all->awake) return hr__out_of_memory(all->whole);
-  for (uint32_t i = 0; i < 2 * all->n_leaves; i++) all->next_us[i] = HR_NEVER_US;
+  if (!all->next_us || !all->first_us || !all->awake) return hr__out_of_memory(all->whole);
+  for (size_t i = 0; i < room; i++) all->next_us[i] = HR_NEVER_US;
+  for (uint32_t block = 0; block < all->n_blocks; block++) all->first_us[block] = HR_NEVER_US;
   return HR_OK;
 }
 
@@ -275,7 +287,9 @@ static int64_t next_us(struct hr__clusters *all) {
   int64_t at_us = whole->cursor < whole->n_input ? whole->trace->submit_us[whole->cursor] : HR_NEVER_US;
   const int64_t again_us = all->sending ? hr__dispatch_next_us(all) : HR_NEVER_US;
   if (again_us < at_us) at_us = again_us;
-  return at_us < all->next_us[1] ? at_us : all->next_us[1];
+  for (uint32_t block = 0; block < all->n_blocks; block++)
+    at_us = all->first_us[block] < at_us ? all->first_us[block] : at_us;
+  return at_us;
 }
 
 /* ---- Loop ---- */
@@ -291,16 +305,14 @@ enum hr_status hr__clusters_wake(struct hr__part *part, int64_t now_us) {
   return hr__engine_free_capacity(&part->engine);
 }
 
-/* Begins the instant in all clusters with events, in the order of the clusters. Descends to the first leaf of this
-   time, then climbs to the next subtree with this time, which is the sibling to the right of a node on the way up. */
+/* Begins the instant in all clusters with events, in the order of the clusters. */
 static enum hr_status wake_all(struct hr__clusters *all, int64_t now_us) {
-  const int64_t *tree = all->next_us;
   enum hr_status status = HR_OK;
-  for (uint32_t at = tree[1] == now_us; at > 0 && status == HR_OK;) {
-    while (at < all->n_leaves) at = 2 * at + (tree[2 * at] != now_us);
-    status = hr__clusters_wake(&all->at[at - all->n_leaves], now_us);
-    while (at > 0 && (at & 1) | (tree[at | 1] != now_us)) at /= 2;
-    at += at > 0;
+  for (uint32_t block = 0; block < all->n_blocks; block++) {
+    if (all->first_us[block] != now_us) continue;
+    const uint32_t first = block << all->block_bits, last = first + (UINT32_C(1) << all->block_bits) - 1;
+    for (uint32_t i = first; i <= last && status == HR_OK; i++)
+      if (all->next_us[i] == now_us) status = hr__clusters_wake(&all->at[i], now_us);
   }
   return status;
 }
@@ -430,15 +442,18 @@ static enum hr_status allocate(struct hr__engine *whole) {
   all->at = hr_arena_alloc(&whole->arena, n * sizeof *all->at);
   all->loads = hr_arena_alloc(&whole->arena, n * sizeof *all->loads);
   all->home = hr_arena_alloc(&whole->arena, (trace->tenants.count + (size_t)1) * sizeof *all->home);
+  all->flows = hr_arena_alloc(&whole->arena, (size_t)n * n * sizeof *all->flows);
   all->number = hr_arena_alloc_by_job(&whole->arena, trace->n_jobs, sizeof *all->number);
   all->predicts = hr_job_router_predicts(&all->spec->router);
   if (all->predicts)
     all->expected_end_us = hr_arena_alloc_by_job(&whole->arena, trace->n_jobs, sizeof *all->expected_end_us);
   all->of_job = malloc(((size_t)trace->n_jobs + 1) * sizeof *all->of_job);
-  if (!all->at || !all->loads || !all->home || !all->number || !all->of_job || (all->predicts && !all->expected_end_us))
+  if (!all->at || !all->loads || !all->home || !all->flows || !all->number || !all->of_job ||
+      (all->predicts && !all->expected_end_us))
     return hr__out_of_memory(whole);
-  for (uint32_t i = 0; i < trace->n_jobs; i++) all->of_job[i] = HR_NONE;
-  return begin_tree(all);
+  _Static_assert(HR_NONE == UINT32_MAX, "no cluster has all bits set");
+  memset(all->of_job, 0xff, (size_t)trace->n_jobs * sizeof *all->of_job);
+  return begin_times(all);
 }
 
 static struct hr_run_config config_of(const struct hr__engine *whole, const struct hr_cluster_part *part,
@@ -483,6 +498,8 @@ static enum hr_status begin_cluster(struct hr__clusters *all, uint32_t index, ui
   cluster->idle_digest = cluster->engine.digest;
   const enum hr_status status = hr__engine_create(&cluster->engine);
   if (status != HR_OK) return status;
+  struct hr_cluster *own = &cluster->engine.cluster;
+  if (!own->inventory) own->node_free_milli = all->whole->cluster.node_free_milli + *first_node;
   *first_pool += cluster->engine.cluster.n_pools;
   *first_node += cluster->engine.cluster.n_nodes;
   return HR_OK;
@@ -563,14 +580,23 @@ static void add_figures(struct hr__engine *whole, struct hr__part *cluster) {
 /* Counts the jobs of each cluster by their home cluster. Replicas of services stay in their cluster. */
 static void count_flows(struct hr__clusters *all) {
   const struct hr__engine *whole = all->whole;
+  const uint32_t n = all->spec->count;
   for (uint32_t i = 0; i < whole->n_added; i++) all->at[all->of_job[whole->n_input + i]].result.n_submitted++;
   for (uint32_t job = 0; job < whole->cursor; job++) {
     const uint32_t home = hr__routing_home(all, (hr_job){job}), to = all->of_job[job];
-    all->at[to].result.n_submitted++;
-    if (home == to || home == HR_NONE) continue;
-    all->at[to].result.n_spilled_in++;
-    all->at[home].result.n_spilled_out++;
+    if (home == HR_NONE)
+      all->at[to].result.n_submitted++;
+    else
+      all->flows[(size_t)to * n + home]++;
   }
+  for (uint32_t to = 0; to < n; to++)
+    for (uint32_t home = 0; home < n; home++) {
+      const uint64_t jobs = all->flows[(size_t)to * n + home];
+      all->at[to].result.n_submitted += jobs;
+      if (home == to) continue;
+      all->at[to].result.n_spilled_in += jobs;
+      all->at[home].result.n_spilled_out += jobs;
+    }
 }
 
 void hr__clusters_settle(struct hr__engine *whole) {
@@ -612,10 +638,7 @@ enum hr_status hr__clusters_result(struct hr__engine *whole, struct hr_result *r
     result->clusters[i] = all->at[i].result;
     result->clusters[i].n_from = calloc(n, sizeof *result->clusters[i].n_from);
     if (!result->clusters[i].n_from) return hr__out_of_memory(whole);
-  }
-  for (uint32_t job = 0; job < whole->cursor; job++) {
-    const uint32_t home = hr__routing_home(all, (hr_job){job});
-    if (home != HR_NONE) result->clusters[all->of_job[job]].n_from[home]++;
+    memcpy(result->clusters[i].n_from, all->flows + (size_t)i * n, n * sizeof *all->flows);
   }
   result->cluster_of = all->of_job;
   all->of_job = NULL;
@@ -660,6 +683,9 @@ enum hr_status hr__clusters_check(const struct hr__engine *whole) {
       return hr__broken(whole, "cluster '%s': no job waits, but the router counts some", all->spec->at[i].name);
     if (cluster->engine.view.n_running == 0 && cluster->releases.count)
       return hr__broken(whole, "cluster '%s': no job runs, but the router expects ends", all->spec->at[i].name);
+    for (uint32_t pool = 0; pool < own->n_pools; pool++)
+      if (own->pools[pool].free_milli != whole->cluster.pools[cluster->first_pool + pool].free_milli)
+        return hr__broken(whole, "cluster '%s': the copy of pool %" PRIu32 " differs", all->spec->at[i].name, pool);
     for (uint32_t node = 0; node < own->n_nodes; node++) {
       const hr_node in_copy = {node + cluster->first_node};
       if (own->node_free_milli[node] != whole->cluster.node_free_milli[in_copy.id] ||

@@ -81,13 +81,13 @@ struct hr__clusters {
   const struct hr_clusters *spec;
   struct hr__engine *whole;
   struct hr__part *at; /* [spec->count] */
-  /* tournament tree of the times of next events: leaf i is cluster i, each inner node has the earlier time of both
-     children; HR_NEVER_US: none */
-  int64_t *next_us; /* [2 * n_leaves] */
-  uint32_t n_leaves;
+  int64_t *next_us;    /* [n_blocks << block_bits] time of the next event of each cluster; HR_NEVER_US: none */
+  int64_t *first_us;   /* [n_blocks] the earliest of these times in each block */
+  uint32_t n_blocks, block_bits;
   uint64_t *awake;          /* [(count + 63) / 64]: clusters with events at the present instant */
   uint32_t *home;           /* by tenant of the trace, then one for jobs without a tenant */
   uint32_t *of_job;         /* the cluster of each job; HR_NONE before it is submitted */
+  uint64_t *flows;          /* [count][count]: at the end, the jobs of each cluster by their home */
   uint32_t *number;         /* of each job among the jobs of its cluster */
   int64_t *expected_end_us; /* of running jobs; NULL unless the router predicts waits */
   struct hr__offers offers;
@@ -135,7 +135,14 @@ static inline uint32_t hr__clusters_job_number(const struct hr__part *part) {
    job is submitted. */
 void hr__clusters_count(struct hr__part *part);
 /* Adds a job to the waiting jobs that the router counts, or removes it. */
-void hr__clusters_count_waiting(struct hr__part *part, hr_job job, bool waits);
+static inline void hr__clusters_count_waiting(struct hr__part *part, hr_job job, bool waits) {
+  const struct hr__engine *whole = part->all->whole;
+  const uint64_t milli = hr_cluster_asked_milli(&whole->cluster, job);
+  part->waiting_milli += waits ? milli : -milli;
+  if (!part->all->predicts) return;
+  const hr_amount work = (hr_amount)milli * hr__expected_us(whole->trace, job);
+  part->waiting_work += waits ? work : -work;
+}
 
 /* ---- dispatch.c: only if `sending` is not NULL, except hr__dispatch_begin ---- */
 enum hr_status hr__dispatch_begin(struct hr__clusters *all);

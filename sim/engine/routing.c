@@ -255,7 +255,12 @@ uint32_t hr__routing_choose(struct hr__clusters *all, hr_job job, int64_t now_us
   const struct hr_trace *trace = all->whole->trace;
   const struct hr_clusters *spec = all->spec;
   const uint32_t home = hr__routing_home(all, job);
-  if (spec->router.kind == HR_JOB_ROUTER_HOME) return home;
+  if (spec->router.kind == HR_JOB_ROUTER_HOME || home == HR_NONE) return home;
+  hr__routing_ask(all, job, now_us);
+  if (spec->router.kind == HR_JOB_ROUTER_LEAST_LOADED && !all->predicts) {
+    const struct hr__routed_job any = {.home = home}; /* the choice depends on the loads only */
+    return hr__job_router_choose(&spec->router, all->loads, spec->count, &any, &all->spilled_uusd);
+  }
   const bool has_deadline = trace->deadline_us && trace->deadline_us[job.id] != HR_UNKNOWN_US;
   const struct hr__routed_job routed = {
       .milli = hr_cluster_asked_milli(&all->whole->cluster, job),
@@ -263,8 +268,6 @@ uint32_t hr__routing_choose(struct hr__clusters *all, hr_job job, int64_t now_us
       .slack_us = has_deadline ? trace->deadline_us[job.id] - now_us : HR_NEVER_US,
       .home = home,
   };
-  if (home == HR_NONE) return HR_NONE;
-  hr__routing_ask(all, job, now_us);
   if (all->predicts) predict(all, routed.milli, now_us);
   if (spec->router.prefers_local_data && all->at[0].engine.data) prefer_local_data(all, job);
   if (all->rule) return prefer(all, job, &routed);
