@@ -64,12 +64,12 @@ median() {
 # row NAME LOAD TITLE TARGET: the run, and its time as a multiple of that of the single cluster. TARGET: none or a number.
 failed=0
 row() {
-  awk -v what="$3" -v load="$2" -v value="$(median "$1-$2")" -v single="$(median "clusters-single-$2")" -v digest="$(
+  awk -v what="$3" -v at="$2" -v value="$(median "$1-$2")" -v single="$(median "clusters-single-$2")" -v digest="$(
     sed -n 's/^  "digest": "\(.*\)",$/\1/p' "$data/$1-$2.out"
   )" -v target="$4" 'BEGIN {
     ratio = value / single
     verdict = target == "none" ? "" : ratio <= target ? "<= " target "  PASS" : "<= " target "  FAIL"
-    printf "%-30s %5s %9.3f %9.2f  %s  %s\n", what, load, value, ratio, digest, verdict
+    printf "%-30s %5s %9.3f %9.2f  %s  %s\n", what, at, value, ratio, digest, verdict
     exit verdict ~ /FAIL/ }' || failed=1
 }
 
