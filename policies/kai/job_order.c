@@ -211,7 +211,9 @@ static bool belongs(const struct hr__kai_job_order *order, uint32_t job) {
   return session->jobs[job].n_pending > 0 && (!order->only_preemptible || session->cluster->jobs[job].preemptible);
 }
 
-/* The pending job at the cursor of a queue; HR__KAI_NONE: none. Jobs that do not belong to the order are skipped. */
+/* The pending job at the cursor of a queue; HR__KAI_NONE: none. Jobs that do not belong to the order are skipped.
+   Without a limit of the depth, passed jobs are skipped first: in a long queue most jobs are, and their classes are in
+   adjacent memory. */
 static uint32_t listed_job(const struct hr__kai_job_order *order, uint32_t queue) {
   const struct hr__kai_session *session = order->session;
   if (!order->lists) return HR__KAI_NONE;
@@ -222,8 +224,9 @@ static uint32_t listed_job(const struct hr__kai_job_order *order, uint32_t queue
     *at = list->n;
   for (; *at < list->n && (!order->depth || order->left[queue] > 0); ++*at) {
     const uint32_t job = list->jobs[*at];
-    if (!belongs(order, job)) continue;
-    if (!is_passed(order, job)) return job;
+    const bool passed = is_passed(order, job);
+    if ((passed && !order->depth) || !belongs(order, job)) continue;
+    if (!passed) return job;
     order->left[queue]--;
   }
   return HR__KAI_NONE;
