@@ -226,7 +226,7 @@ replay() {
     preemptions=$((preemptions + $(preemptions_of_replay "$file.json" "$folder/run.sacct.all")))
   done
   paste "${delays[@]}" "${replays[@]}" | awk -v n="${#delays[@]}" -v kind="$kind" \
-    -v modelled="$preemptions" -v preempted="$(cat "$out/$kind"-*/run.sacct.all | grep -c '|PREEMPTED|')" -v load="$(cat "$out/$kind"-*/load |
+    -v modelled="$preemptions" -v preempted="$(cat "$out/$kind"-*/run.sacct.all | grep -c '|PREEMPTED|')" -v average="$(cat "$out/$kind"-*/load |
       awk '{ sum += $1 } END { printf "%.1f", sum / NR }')" '
     function distance(a, b) { return a > b ? a - b : b - a }
     { mean = 0
@@ -236,7 +236,7 @@ replay() {
     END { real = ""; sum = 0
       for (i = 1; i <= n; i++) { real = real sprintf(" %.1f", wait[i] / NR); sum += wait[i] / NR / n }
       printf "%-12s %24s %9.1f %9.1f %+7.1f %% %9.1f %9.1f %12s %6s\n", kind, real, sum, replay / NR,
-        100 * (replay / NR / sum - 1), error / NR, pairs ? spread / pairs : 0, sprintf("%.1f/%.1f", modelled / n, preempted / n), load }'
+        100 * (replay / NR / sum - 1), error / NR, pairs ? spread / pairs : 0, sprintf("%.1f/%.1f", modelled / n, preempted / n), average }'
 }
 
 compare_all() {
