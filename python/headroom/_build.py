@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The interface to the C library for CFFI: what of the public headers the package uses.
+"""Declarations of the C library for CFFI: the parts of the public headers that the package uses.
 
-A struct that ends with "...;" has more members; the C compiler fills in the layout from the headers, so a change of a
-header needs no change here unless it removes a member.
-"""
+A struct that ends with "...;" has more members. The C compiler takes its layout from the headers. So a change of a
+header needs no change here, unless it removes a member that is declared here. """
 
 import os
 
@@ -55,8 +54,9 @@ struct hr_cluster_spec { ...; };
 struct hr_replication_spec { uint32_t count; ...; };
 struct hr_plan_spec;
 struct hr_scenario { char *path; char *name; char *trace_file; char *trace_format; struct hr_column_map columns;
-  bool lenient; bool drop_failed; struct hr_cluster_spec cluster; struct hr_policy_choice policy; uint64_t seed; struct hr_notes notes;
-  struct hr_replication_spec replications; struct hr_plan_spec *plan; struct hr_services *services; ...; };
+  bool lenient; bool drop_failed; struct hr_cluster_spec cluster; struct hr_policy_choice policy; uint64_t seed; struct
+  hr_notes notes; struct hr_replication_spec replications; struct hr_plan_spec *plan; struct hr_services *services; ...;
+  };
 struct hr_catalog;
 struct hr_catalog_files;
 int hr_catalog_load(const struct hr_catalog_files *, struct hr_catalog **, struct hr_error *);
@@ -69,8 +69,8 @@ int hr_policy_choice_set(struct hr_policy_choice *, const char *, const char *, 
 void hr_policy_choice_finish(struct hr_policy_choice *);
 int hr_policy_overrides(const char *, char ***, size_t *, struct hr_error *);
 
-struct hr_job_accounting { uint32_t attempts; int64_t end_us, kept_us, lost_us, saving_us, restarting_us, held_us; ...; };
-struct hr_result { uint32_t n_jobs; uint8_t *state; int64_t *start_us; uint8_t *reason;
+struct hr_job_accounting { uint32_t attempts; int64_t end_us, kept_us, lost_us, saving_us, restarting_us, held_us; ...;
+}; struct hr_result { uint32_t n_jobs; uint8_t *state; int64_t *start_us; uint8_t *reason;
   struct hr_job_accounting *accounts; uint32_t *account; uint64_t digest; int64_t end_us; int64_t *ended_us; ...; };
 const char *hr_reason_name(int);
 const char *hr_event_name(int);
@@ -180,8 +180,9 @@ SOURCE = """
 
 
 def builder(root, library_dir, beside=True):
-    """The CFFI builder of the module headroom._native. `root`: the source tree, `library_dir`: where libheadroom.so is.
-    At run time the library is found in the folder of the module, or, unless it is `beside` it, in the system."""
+    """The CFFI builder of the module headroom._native. `root`: the source tree. `library_dir`: the folder of
+    libheadroom.so during the build. `beside`: whether the library is in the folder of the module at run time; otherwise
+    the dynamic linker searches for it in the system."""
     here = os.path.join(root, "python", "headroom")
     ffi = cffi.FFI()
     ffi.cdef(DECLARATIONS)
@@ -193,7 +194,7 @@ def builder(root, library_dir, beside=True):
         library_dirs=[library_dir],
         libraries=["headroom"],
         extra_link_args=["-Wl,-rpath,$ORIGIN"] if beside else [],
-        # No debug information: it would name the folder of the build, so that no two builds were equal.
+        # Debug information would contain the path of the build folder, so builds in two folders would differ.
         extra_compile_args=["-std=gnu17", "-O2", "-g0"],
     )
     return ffi
