@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Verifies the two workflows (GitHub, GitLab) of docs/ci/workflows.md. They must be valid YAML, and their commands must
-# do what the page says. Commands that need a network are replaced by stubs.
+# have the effects that the page describes. Commands that need a network are replaced by stubs.
 #
 #   ci.sh SOURCE BUILD
 #
