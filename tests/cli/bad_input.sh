@@ -4,7 +4,7 @@
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-# refuses REGEX ARGUMENT...: a run with every output option fails with one line on stderr and leaves no file behind.
+# refuses REGEX ARGUMENT...: a run with every output option fails with one line on stderr and writes no file.
 refuses() {
   local regex=$1
   shift
@@ -321,7 +321,7 @@ case_output_over_an_input() {
   cmp -s t.csv kept || fail "the trace was changed"
 }
 
-# Jobs that had failed when the trace was recorded: a note with `faults`, and the choice to leave them out.
+# Jobs that failed when the trace was recorded: a note if the scenario has `faults`, and the option to skip these jobs.
 case_recorded_failures_are_kept_or_dropped() {
   cat >s.json <<'JSON'
 { "cluster": { "pools": [{ "name": "p", "gpu": "A100", "nodes": 2, "gpus_per_node": 1,
@@ -348,7 +348,7 @@ JSON
   says stderr 'cannot be left out in a streamed run'
 }
 
-# `validate` refuses what `run` refuses, with the same message.
+# `validate` rejects the same scenarios as `run`, with the same message.
 case_validate_agrees_with_run() {
   small_scenario
   printf '%s\n1,0,10,1\n' $header >t.csv

@@ -34,7 +34,7 @@ has_sanitizer() {
   grep -qE '__(asan|tsan)_init' "$headroom"
 }
 
-# says FILE TEXT: a line of the file contains the text. matches FILE REGEX: a line matches.
+# says FILE TEXT: fails unless a line of the file contains the text. matches FILE REGEX: fails unless a line matches.
 says() {
   grep -qF -- "$2" "$1" || fail "$1 does not say: $2"
 }
@@ -47,7 +47,8 @@ is_empty() {
   [ ! -s "$1" ] || fail "$1 is not empty"
 }
 
-# width FILE: the widest line, without the suggested command, which is as long as its paths and options.
+# width FILE: prints the length of the longest line. The suggested command is not counted, because its length depends on
+# paths and options.
 width() {
   grep -v '^  next       headroom ' "$1" | wc -L
 }

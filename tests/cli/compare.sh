@@ -112,7 +112,7 @@ case_nothing_random() {
   says c.json '"random": false,'
   says c.json '"replications": 1,'
   if grep -q '\*' stdout; then fail "marks where every difference is exact"; fi
-  # Replications without randomness are refused.
+  # Replications without randomness are rejected.
   refuses '20 replications would be identical: nothing is random in' "$demo" --policies fifo,sjf --replications 20
   says stderr "--set 'replications.workload={\"resample\":\"days\"}'"
 }
@@ -139,7 +139,8 @@ JS
   done
 }
 
-# Rows are titled by what differs, even if the policies as written are long. No line is longer than 80 columns.
+# The titles of rows contain the differences, even if the texts of the policies are long. No line is longer than 80
+# columns.
 case_titles_of_long_policies() {
   try 0 compare "$demo" --policies \
     queue:order=sjf,backfill=easy,placement=best-fit,queue:order=sjf,backfill=conservative,placement=best-fit,fifo

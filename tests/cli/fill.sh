@@ -6,7 +6,7 @@
 
 demo=$project/scenarios/demo.json
 
-# refuses TEXT ARGUMENT...: the input is rejected with this text, and no file is left behind.
+# refuses TEXT ARGUMENT...: the input is rejected with this text, and no file is written.
 refuses() {
   local text=$1
   shift

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A program that a signal ends while it writes leaves no file behind, not even a temporary one.
+# If a signal ends the program while it writes a file, no file remains, not even a temporary one.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 set -m # otherwise background processes ignore SIGINT
@@ -58,7 +58,7 @@ case_generate() {
   ends_at TERM 143 trace generate --count 100000000 --nodes 10000 -o out/jobs.csv
 }
 
-# If the file system supports files without a name, an incomplete file has no name, so that none can be left behind.
+# If the file system supports files without a name, an incomplete file has no name, so it is removed with the process.
 case_killed() {
   local files
   mkdir probe

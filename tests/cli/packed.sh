@@ -29,7 +29,7 @@ real_trace() {
   same_run "$scenario" "$path" "$@"
 }
 
-# The agency's jobs accept A100-40 or L4 GPUs in one region; so the cluster has these, too.
+# The agency's jobs accept A100-40 or L4 GPUs in one region, so the cluster also has these.
 case_reference_traces() {
   small_scenario
   local more='"region": "us-east-1", "nodes": 4, "gpus_per_node": 8 }'
@@ -52,7 +52,7 @@ same_packed() {
   cmp -s memory.hrt spooled.hrt || fail "$1: other bytes"
 }
 
-# A trace is read into files until a row is out of order, or an id is a text or does not increase.
+# Rows of a trace are stored in files until a row is out of order, or an id is a text or does not increase.
 case_spooled_same_bytes() {
   "$headroom" trace generate --count 200000 -o sorted.csv
   same_packed sorted.csv
@@ -117,7 +117,7 @@ case_misuse() {
   [ ! -e t.hrt ] || fail "a packed trace was written"
 }
 
-# If the packed trace cannot be written, the error states the reason, and no file is left behind.
+# If the packed trace cannot be written, the error states the reason, and no file remains.
 case_unwritable() {
   printf 'submit_s,duration_s,gpus\n5,1,1\n' >t.csv
   try 4 trace pack t.csv -o /dev/full

@@ -30,7 +30,7 @@ without_perf() {
   awk '/^  "perf": \{/ { exit } { print }' "$1"
 }
 
-# refuses TEXT [ARGUMENT]...: the plan of p.json is rejected with exit code 2, and no file is left behind.
+# refuses TEXT [ARGUMENT]...: the plan of p.json is rejected with exit code 2, and no file is written.
 refuses() {
   local text=$1
   shift
@@ -69,7 +69,7 @@ case_exhaustive_is_as_good() {
   says all.json '"run": 15,'
 }
 
-# If no goal limits the waits, the cheapest candidate may need unlimited time, and no work must be bought elsewhere.
+# If no goal limits the waits, the cheapest candidate may need unlimited time, and no work needs additional capacity.
 case_work_may_take_for_ever() {
   scenario '{ "pool": "reserved", "from": 0, "to": 10, "step": 1 }, { "pool": "spot", "from": 0, "to": 10, "step": 1 }' '' \
     '"constraints": ["completed >= 100 %"],'
@@ -285,7 +285,7 @@ case_replications() {
   says stdout '"metric": "wait_s.mean",'
   try 0 run p.json --replications 3
   fits_80 stdout
-  # Equal values are no estimate of a variance.
+  # A variance cannot be estimated from equal values.
   matches stdout '^  jobs.completed  *199  *-  *-$'
   says stdout 'no interval: all runs have the same value'
 }

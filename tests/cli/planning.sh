@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The plans of docs/planner/planning-examples.md: their promises hold for several seeds, and `headroom plan` finds them.
+# The plans of docs/planner/planning-examples.md: they meet their goals for several seeds, and `headroom plan` finds
+# them.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-# figure PATH: a number in summary.json. PATH: its keys, separated by dots; list items count from 0.
+# figure PATH: prints a number in summary.json. PATH: its keys, separated by dots; indices of list items count from 0.
 figure() {
   awk -v wanted="$1" '
     { match($0, /[^ ]/); depth = (RSTART - 1) / 2 }
@@ -20,7 +21,7 @@ figure() {
     END { exit !found }' summary.json || fail "summary.json has no $1"
 }
 
-# holds CONDITION: a condition on numbers in the notation of awk.
+# holds CONDITION: fails unless a condition on numbers, written as an awk expression, is true.
 holds() {
   awk "BEGIN { exit !($1) }" || fail "it does not hold that $1"
 }

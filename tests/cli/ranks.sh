@@ -7,7 +7,7 @@
 . "$here/mpi_common.sh"
 demo=$project/traces/reference/demo.csv
 
-# Drops what differs from run to run: durations and the memory of the process.
+# Removes the values that differ between runs: durations and the memory of the process.
 timeless() {
   sed -e '/^  speed  /d; /^  memory  /d' -e '/"perf"/,/}/d' "$1"
 }
@@ -73,7 +73,7 @@ case_exact_plan() {
   same_for_ranks p.json plan scenarios/plan-reserved-share.json --json p.json
 }
 
-# One run cannot be shared: rank 0 makes it.
+# A single run cannot be distributed: rank 0 executes it.
 case_single_run() {
   same_for_ranks r.json run "$project/scenarios/demo.json" --json r.json
 }

@@ -19,7 +19,8 @@ JSON
     awk -F'|' 'function seconds(at) { return (substr(at, 12, 2) * 60 + substr(at, 15, 2)) * 60 + substr(at, 18, 2) }
       NR > 1 { print seconds($9) - seconds($7) }' "$records/$record.sacct" >"$record"
   done
-  # The mean is within 5 % of that of the runs, and a job differs from its mean over the runs by at most their difference.
+  # The mean wait is within 5 % of that of the two recorded runs. The waits of jobs differ from their means over the two
+  # runs by at most as much, in sum, as the two runs differ from each other.
   awk -F, 'NR > 1 { print $5 }' jobs.csv | paste - fifo fifo-repeat | awk '
     function distance(a, b) { return a > b ? a - b : b - a }
     { wait += $1; first += $2; second += $3
@@ -55,8 +56,8 @@ CSV
   diff expected actual || fail "other decisions"
 }
 
-# Submitted jobs are started by a loop that looks once in a second, and by default starts the main scheduler once in three
-# seconds. The end of job 1 starts it at once.
+# A loop tests once per second for submitted jobs. By default, it starts the main scheduler at most every three seconds.
+# The end of job 1 starts the main scheduler immediately.
 case_background_loop() {
   cat >s.json <<'JSON'
 {"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 1, "gpus_per_node": 2}]},
@@ -73,10 +74,10 @@ JSON
 
 # Two nodes of two GPUs; shards are shares of GPUs. Jobs 1 and 2 share the first GPU, job 3 gets the second one whole. Job
 # 4 finds no room on node 0; job 5 does not fit beside it, job 6 does. Job 7 needs a whole GPU, which is free when jobs 1
-# and 2 have ended, at 100 s. Job 8 waits behind it, and is backfilled at 10 s on the other half of a GPU of node 1, since
-# job 7 will get node 0. Job 9 would need node 0 beyond 100 s, and gets the rest of the GPU of job 8 at 20 s. In the second
-# run four jobs fill each of the four GPUs, in turns, and take 40 s instead of 10 s; the last job waits for this time. The
-# main scheduler starts submitted jobs once in three seconds.
+# and 2 have ended, at 100 s. Job 8 is behind job 7. It is backfilled at 10 s on the other half of a GPU of node 1,
+# because job 7 will get node 0. Job 9 would need node 0 beyond 100 s, and gets the rest of the GPU of job 8 at 20 s. In
+# the second run, four jobs alternate on each of the four GPUs and take 40 s instead of 10 s; the last job waits for
+# them. The main scheduler starts submitted jobs once in three seconds.
 case_shards() {
   cat >s.json <<'JSON'
 {"cluster": {"by_gpu": true, "pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 2,
@@ -222,9 +223,9 @@ CSV
 }
 
 # A node of 16 CPUs. Job 3 has a higher tier and needs 8 CPUs at 10 s: job 1, which has 12, is suspended until job 3 ends at
-# 40 s, so it ends at 130 s; job 2 need not be. Job 4 has no higher tier, so the CPUs of job 1 are not free for it: it waits
-# for those of job 2. Job 5 needs the GPU that job 1 keeps, also while it is suspended. Job 6 has a still higher tier, and
-# suspends job 5 for its 2 s.
+# 40 s, so it ends at 130 s; job 2 need not be. Job 4 does not have a higher tier, so it cannot use the CPUs of job 1:
+# it waits for those of job 2. Job 5 needs the GPU of job 1, which job 1 keeps while it is suspended. Job 6 has an even
+# higher tier, and suspends job 5 for 2 s.
 case_suspend() {
   cat >s.json <<'JSON'
 {"cluster": {"by_gpu": true, "pools": [{"name": "p", "gpu": "H100", "nodes": 1, "gpus_per_node": 8, "cpu_per_node": 16,
@@ -252,8 +253,9 @@ CSV
   says stdout SUSPENDED
 }
 
-# Job 1 may run 300 s; it is over this limit at 300 s, and stopped at the latest after OverTimeLimit (120 s), 30 s for the
-# next look at the jobs, and 30 s of KillWait. Job 2 ends within this time. Job 4 is in a partition without this limit.
+# Job 1 may run 300 s; it exceeds this limit at 300 s. It is stopped at the latest after OverTimeLimit (120 s), 30 s
+# until the next check of the jobs, and 30 s of KillWait. Job 2 ends within this time. Job 4 is in a partition without
+# this limit.
 case_over_time_limit() {
   cat >s.json <<'JSON'
 {"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 8}]},
@@ -387,7 +389,7 @@ CONF
   says stdout "bf_interval=1"
 }
 
-# Everything that the section `slurm` has, from slurm.conf and the output of commands, in any order of files.
+# All keys of the section `slurm`, from slurm.conf and the output of commands, in any order of files.
 case_import_all() {
   cat >slurm.conf <<'CONF'
 SchedulerType=sched/builtin
@@ -484,7 +486,7 @@ SHOWN
   json '.slurm.enforce_limits' false
 }
 
-# Nodes are sorted by weight. Values of NodeName=DEFAULT hold for the lines after it.
+# Nodes are sorted by weight. Values of NodeName=DEFAULT apply to the lines after it.
 case_import_weights() {
   cat >slurm.conf <<'CONF'
 NodeName=DEFAULT Sockets=2 CoresPerSocket=32 Gres=gpu:a100:8 Weight=5
@@ -610,7 +612,7 @@ CONF
   ! grep -q "the QOS that accounts" stderr || fail "QOS of associations are not enforced"
 }
 
-# Nodes that commands print, one a line.
+# Nodes in the output of commands, one per line.
 case_import_shown_nodes() {
   for i in 1 2 3; do
     echo "NodeName=n$i Arch=x86_64 CPUAlloc=0 CPUTot=32 Gres=gpu:a100:4(S:0-1) OS=Linux 6.1 #1 SMP x State=IDLE Weight=1"

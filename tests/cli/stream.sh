@@ -61,7 +61,7 @@ case_rejected_and_unfinished() {
   grep -q '"1 job can never run and was rejected: 2 (too-large' stream.json || fail "the JSON does not say why"
 }
 
-# cost_of FILE: the metrics of costs, goodput and interruptions.
+# cost_of FILE: prints the metrics of costs, goodput and interruptions.
 cost_of() {
   sed -n '/^  "cost": {/,/^  "events"/p' "$1" | sed '/^  "alerts": \[/,/^  \],/d; /"events"/d'
 }
@@ -94,7 +94,7 @@ case_several_pools() {
   same_run
 }
 
-# The table is 80 columns wide, and says that quantiles are not exact.
+# The table is 80 columns wide, and states that quantiles are not exact.
 case_table() {
   small_scenario
   generated 5000
@@ -109,7 +109,7 @@ case_table() {
   done
 }
 
-# The trace is text, compressed, and read from a pipe. Text columns leave no files behind.
+# The trace is text, compressed, and read from a pipe. No files of text columns remain.
 case_text() {
   small_scenario
   generated 20000

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# `headroom sweep` and `headroom merge`: equal files, no matter how they are made; and bad input.
+# `headroom sweep` and `headroom merge`: the files are equal for each way to produce them; bad input.
 # shellcheck source=tests/cli/sweep_common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/sweep_common.sh"
 
@@ -58,7 +58,7 @@ case_killed() {
   long_grid
   try 0 sweep g.json --db once.sqlite -q
   mkdir out
-  # Killed once after it has certainly made some runs, then at random times.
+  # The sweep is killed once after it has completed some runs, and then at random times.
   "$headroom" sweep g.json --threads 2 --db out/g.sqlite -q &
   grown out/g.sqlite
   kill -9 $!

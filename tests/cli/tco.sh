@@ -31,7 +31,7 @@ case_failures_are_stated() {
   says stdout "availability 1, as no pool has 'faults'"
 }
 
-# Maintenance without failures: the column has the planned downtime, and the assumption agrees with it.
+# Maintenance without failures: the column contains the planned downtime, and the text of the assumption agrees with it.
 case_maintenance_is_no_availability_of_1() {
   cat >s.json <<'JSON'
 { "cluster": { "pools": [
@@ -47,7 +47,7 @@ JSON
   says stdout "availability 1, as no pool has 'faults': od"
 }
 
-# An option that is too small is not the answer, however cheap its GPU hours are.
+# An option that is too small is not recommended, even if its GPU hours are the cheapest.
 case_the_answer_serves_the_demand() {
   cat >s.json <<'JSON'
 { "cluster": { "pools": [

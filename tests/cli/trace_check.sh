@@ -11,7 +11,7 @@ bad_trace() {
   printf 'job_id,submit_s,duration_s,gpus\n1,0,-5,1\n2,1,5,1\n3,2,5,500\n2,3,5,1\n' >bad.csv
 }
 
-# If a cluster is sized for the trace, there are at most findings about peaks. Work after the last submit is no
+# If the size of the cluster suits the trace, the only findings are about peaks. Work after the last submit is not an
 # overload.
 case_reference_clusters() {
   for trace in steady bursty heavy-tailed gang-heavy multi-tenant; do

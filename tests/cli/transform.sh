@@ -216,7 +216,7 @@ case_standard_input() {
   [ $code -eq 2 ] || fail "a bad row: $code"
   says stderr "standard input:2: column 'gpus': 'x' is not"
   code=0
-  # shellcheck disable=SC2002 # a pipe is what is looked at
+  # shellcheck disable=SC2002 # the test needs a pipe
   cat t.hrt | "$headroom" trace stats - 2>stderr || code=$?
   [ $code -eq 2 ] || fail "a packed trace through a pipe: $code"
   says stderr 'standard input: is a packed trace'
@@ -355,8 +355,8 @@ same_scaled() {
   cmp -s "memory-$output" "spooled-$output" || fail "$*: other bytes"
 }
 
-# Ids are counted, numbers with gaps, texts or missing; copies have texts. With a jitter above the length of the trace,
-# all jobs are in the heap at once. A block of a spooled trace has 65,536 jobs.
+# Ids are consecutive numbers, numbers with gaps, texts or missing; ids of copies are texts. With a jitter above the
+# length of the trace, all jobs are in the heap at once. A block of a spooled trace has 65,536 jobs.
 case_scale_through_files() {
   "$headroom" trace generate --count 70000 -o counted.csv
   awk -F, -v OFS=, 'NR > 1 { $1 = 2 * NR } { print }' counted.csv >gaps.csv

@@ -789,7 +789,7 @@ case_service_without_a_gpu() {
   [ "$(wc -l <g.csv)" -eq 4 ] || fail 'not three points'
 }
 
-# Misspelt names in the plan are the same errors in each verb.
+# Misspelled names in the plan cause the same error in each verb.
 case_names_in_a_plan() {
   for plan in '"constraints": ["chatt.attainment >= 90 %"]|unknown service .chatt.; did you mean .chat.' \
     '"constraints": ["chat.atainment >= 90 %"]|did you mean .attainment.' \
@@ -816,7 +816,7 @@ put_objective() {
   sed -i "1s/{/{\"plan\": {\"constraints\": [\"chat.requests.completed >= 1\"], $1, \"variables\": [{\"path\": \"services.0.autoscale.max\", \"values\": [1, 2]}]},\n/" s.json
 }
 
-# A metric whose higher values are better is no objective, unless its weight is negative.
+# A metric for which higher is better cannot be an objective, unless its weight is negative.
 case_objective_with_wrong_direction() {
   for metric in chat.attainment chat.goodput_per_gpu completed; do
     for member in "\"objective\": \"$metric\"" "\"weights\": {\"$metric\": 2}"; do
@@ -855,7 +855,7 @@ put_fixed() {
 END
 }
 
-# Fixed replicas without prices are simulated without the engine of jobs only if all fit and nothing changes.
+# Fixed replicas without prices are simulated without the job engine only if all fit and the cluster never changes.
 case_fixed_replicas_need_gpus() {
   put_fixed 3
   try 0 run s.json -q --requests all.csv
@@ -871,7 +871,7 @@ case_fixed_replicas_need_gpus() {
   # replicas of 3 GPUs: one on each node, although 10 GPUs are enough for three
   try 0 run s.json -q --set services.0.replica.gpus=3 --requests wide.csv
   [ "$(cut -d, -f6 wide.csv | sort -u | wc -l)" -eq 3 ] || fail 'a replica on parts of nodes'
-  # the same with the engine of jobs, which a price selects
+  # the same with the job engine, which is used if there is a price
   put_fixed 9
   try 0 run s.json -q --requests alone.csv
   sed -i 's/"nodes"/"market": "owned", "usd_per_gpu_hour": 1, &/' s.json
@@ -895,7 +895,7 @@ case_fixed_replicas_can_fail() {
   matches stdout '^  stopped +[2-9] replicas interrupted'
 }
 
-# Misspelt names of services and of their metrics in goals.
+# Misspelled names of services and of their metrics in goals.
 case_misspelt_goals() {
   put_service
   sed -i '1s/{/{"plan": {"constraints": ["chta.ttft_ms.p95 <= 2000"], "objective": "gpu_hours.held", "variables": [{"path": "services.0.autoscale.max", "values": [1, 2]}]},\n/' s.json
@@ -1328,7 +1328,7 @@ case_init() {
   says stderr "did you mean 'cluster.pools.0.nodes'?"
 }
 
-# Comments are removed wherever they stand; other members keep their places.
+# Comments are removed in all places; the order of the other members is unchanged.
 case_comments() {
   cat >commented.json <<'END'
 { "//": "first", "trace": { "//a": "b" }, "cluster": { "pools": [

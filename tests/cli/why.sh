@@ -6,7 +6,7 @@
 
 demo=$project/scenarios/demo.json
 
-# refuses TEXT ARGUMENT...: the input is rejected with this text, and no file is left behind.
+# refuses TEXT ARGUMENT...: the input is rejected with this text, and no file is written.
 refuses() {
   local text=$1
   shift
@@ -86,7 +86,7 @@ case_tables() {
   says stdout '"job_id": "946"'
 }
 
-# tells TEXT: the answer contains these words, possibly across line breaks.
+# tells TEXT: fails unless the output contains these words, possibly across line breaks.
 tells() {
   tr -s ' \n' ' ' <stdout >words
   says words "$1"
@@ -190,7 +190,7 @@ case_horizon() {
   says stdout "still waiting when the run ended"
 }
 
-# Replicas of services wait beside the jobs of the trace, which alone are explained.
+# Replicas of services wait together with jobs of the trace. Only the jobs of the trace are explained.
 case_scenarios_with_services() {
   local name
   for name in chatbot onprem-cloud night-training; do
