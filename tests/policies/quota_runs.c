@@ -207,8 +207,8 @@ static uint64_t root_milli(const struct lab *lab, uint64_t total_milli) {
   return total_milli;
 }
 
-/* Returns how much a tenant could use on an empty cluster, without regard to maxima. It is computed from the leaf
-   upwards, as in Kueue (potentialAvailable). */
+/* Returns the amount that a tenant could use on an empty cluster, without maxima. It is computed from the leaf upwards,
+   as in Kueue (potentialAvailable). */
 static uint64_t potential(const struct lab *lab, uint32_t node, uint64_t total_milli) {
   if (node == HR_NONE) return root_milli(lab, total_milli);
   const struct hr_quota_node *at = &lab->quotas.nodes[node];
