@@ -30,7 +30,7 @@ static void check_starts(const int64_t *start_us, uint32_t n) {
   lab_finish(&lab);
 }
 
-/* One GPU. Job 1 needs the whole GPU and is reserved at 10. Job 2 has room beside job 0 until 10; job 3 is one
+/* One GPU. Job 1 needs the whole GPU and is reserved at 10. Job 2 fits together with job 0 until 10; job 3 is one
    microsecond too long, so it runs after job 1. */
 static void fraction_fits_until_reservation(void) {
   begin(1, 1, HR_SHARING_FRACTION);

@@ -130,7 +130,7 @@ static enum hr_status write_template(const char *template_html, const char *path
   return hr_page_write(path, &page, error);
 }
 
-/* The facts of the first lines: goals, prices and the largest saving. */
+/* The data of the first lines of the page: goals, prices and the largest saving. */
 static void facts_of_the_first_lines_are_written(void) {
   const struct hr_page_goal goals[] = {{hostile, (double)NAN, false}, {"wait_s.mean <= 1 h", 12.5, true}};
   const struct hr_page_price prices[] = {

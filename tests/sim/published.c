@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Failures and repairs compared with published figures and closed forms: the rows of validation_expected.csv in the
- * shared folder, each simulated with its parameters. Rows that this file does not know are left to other tests. Without
- * the folder, the test is skipped. Units of time are those of the rows; 1 unit is 1,000 s in queues.
+ * Failures and repairs compared with published values and closed forms: the rows of validation_expected.csv in the
+ * shared folder, each simulated with its parameters. Rows that are not listed in this file are tested elsewhere.
+ * Without the folder, the test is skipped. Units of time are those of the rows; 1 unit is 1,000 s in queues.
  */
 
 #include "base/random.h"
