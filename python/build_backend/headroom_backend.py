@@ -132,7 +132,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 
 
 def build_sdist(sdist_directory, config_settings=None):
-    raise RuntimeError("the package is built from Headroom's source tree; there is no source distribution of its own")
+    raise RuntimeError("the package is built from Headroom's source tree; source distributions are not supported")
 
 
 def get_requires_for_build_wheel(config_settings=None):

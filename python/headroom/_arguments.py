@@ -44,7 +44,7 @@ def encoded(name, value, max_bytes=None) -> bytes:
     try:
         result = value.encode()
     except UnicodeEncodeError as wrong:
-        raise InputError("%s: the text is no valid Unicode (%s), %s" % (name, wrong.reason, found(value))) from None
+        raise InputError("%s: the text is not valid Unicode (%s), %s" % (name, wrong.reason, found(value))) from None
     if max_bytes is not None and len(result) > max_bytes:
         raise InputError("%s: at most %d bytes are expected, %s" % (name, max_bytes, found(value)))
     return result
@@ -57,7 +57,7 @@ def path(name, value) -> bytes:
     except TypeError:
         raise wrong_type(name, "a path", value) from None
     except UnicodeEncodeError as wrong:
-        raise InputError("%s: the path is no valid Unicode (%s), %s" % (name, wrong.reason, found(value))) from None
+        raise InputError("%s: the path is not valid Unicode (%s), %s" % (name, wrong.reason, found(value))) from None
     if b"\0" in result:
         raise InputError("%s: a path with the character NUL, %s" % (name, found(value)))
     return result

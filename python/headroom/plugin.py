@@ -111,7 +111,7 @@ def build(path: str, name: str, output: str) -> None:
     policy, path = load(path, name), os.path.abspath(path)
     library = sysconfig.get_config_var("INSTSONAME")
     if not sysconfig.get_config_var("Py_ENABLE_SHARED"):
-        raise RuntimeError("%s has no shared library; use a Python that has one, as that of Debian" % sys.executable)
+        raise RuntimeError("%s has no shared library; use another Python, such as that of Debian" % sys.executable)
     source = os.environ.get("HEADROOM_SOURCE") or os.path.join(os.path.dirname(__file__), "source")
     ffi = cffi.FFI()
     ffi.cdef("struct hrpy_run; struct hr_view; struct hr_event; struct hr_moves;")

@@ -13,7 +13,7 @@ refuses() {
   is_empty stdout
   matches stderr "^headroom: $regex"
   [ "$(wc -l <stderr)" -eq 1 ] || fail "more than one line on stderr"
-  [ -z "$(ls -A out)" ] || fail "left behind: $(ls -A out)"
+  [ -z "$(ls -A out)" ] || fail "files remain: $(ls -A out)"
 }
 
 refuses_trace() {
@@ -183,8 +183,8 @@ END
   says stderr '--json record.json: cannot be written: this run reads it'
   try 2 run s.json --trace t.csv --costs prices.csv
   says stderr '--costs prices.csv: cannot be written: this run reads it'
-  cmp record.json kept.json || fail "a record was written over"
-  cmp prices.csv kept.csv || fail "a table of prices was written over"
+  cmp record.json kept.json || fail "a record was overwritten"
+  cmp prices.csv kept.csv || fail "a table of prices was overwritten"
   # Names of the catalogue ignore case, so the row replaces the built-in price.
   try 0 validate s.json --trace t.csv
   says stdout '1.5 $ per GPU-hour'

@@ -65,7 +65,7 @@ case_policies_reach_the_clusters() {
   try 0 run "$hybrid" --policy sjf --json sjf.json --quiet
   try 0 run "$hybrid" --policy fifo --json fifo.json --quiet
   for policy in fifo sjf; do grep -qF "$(grep '"digest"' $policy.json | head -1 | tr -d ' ,')" <(tr -d ' ,' <compared.json) ||
-    fail "compare runs another policy than run --policy $policy"; done
+    fail "compare and run --policy $policy run different policies"; done
   cmp -s <(grep '"digest"' sjf.json) <(grep '"digest"' fifo.json) && fail "the policy has no effect"
   sed 's/"tenants": *\[[^]]*\],/& "policy": { "name": "fifo" },/' "$project/scenarios/three-providers.json" >own.json
   try 2 compare own.json --policies fifo,sjf --trace "$project/traces/reference/agency-clusters.csv"

@@ -36,7 +36,7 @@ has_sanitizer() {
 
 # says FILE TEXT: fails unless a line of the file contains the text. matches FILE REGEX: fails unless a line matches.
 says() {
-  grep -qF -- "$2" "$1" || fail "$1 does not say: $2"
+  grep -qF -- "$2" "$1" || fail "$1 does not contain: $2"
 }
 
 matches() {
@@ -70,7 +70,7 @@ wait_until() {
   local deadline=$((SECONDS + $1))
   shift
   until "$@"; do
-    [ $SECONDS -lt $deadline ] || fail "not within the time: $*"
+    [ $SECONDS -lt $deadline ] || fail "not completed within the time: $*"
     sleep 0.02
   done
 }

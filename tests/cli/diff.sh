@@ -187,7 +187,7 @@ case_why_warns_of_rejected_jobs() {
   for options in '' --quiet '--job 2'; do
     # shellcheck disable=SC2086 # an option and its value
     try 0 why s.json --trace types.csv $options
-    head -2 stderr | cmp -s - run || fail "$options: other warnings than those of run"
+    head -2 stderr | cmp -s - run || fail "$options: the warnings differ from those of run"
   done
   head -1 run | grep -qF 'warning: 1 of 2 jobs (50.0 %) can never run' || fail 'run does not warn'
 }

@@ -238,7 +238,7 @@ drafts_mig() {
   # shellcheck disable=SC2086 # several options
   try 0 init --from jobs.csv $1 -o mine.json --force
   is_empty stderr
-  [ "$(pools mine.json gpu nodes gpus_per_node sharing mig.mode)" = "$2" ] || fail "$1: other pools: $(pools mine.json gpu nodes gpus_per_node sharing mig.mode)"
+  [ "$(pools mine.json gpu nodes gpus_per_node sharing mig.mode)" = "$2" ] || fail "$1: the pools differ: $(pools mine.json gpu nodes gpus_per_node sharing mig.mode)"
   try 0 run mine.json --check
   says stdout ', 0 rejected, 0 unfinished'
 }
@@ -290,7 +290,7 @@ case_draft_has_each_type() {
     '30,9000,1,,\n40,9000,1,H100|T4,\n50,9000,9,T4,\n60,9000,1,V100M16,\n' >jobs.csv
   try 0 init --from jobs.csv -o mine.json
   is_empty stderr
-  [ "$(pools mine.json name gpu nodes gpus_per_node)" = '["own-a100-80","A100-80",3,8] ["own-t4","T4",2,8] ["own-v100-32","V100-32",1,8] ["own-a10","A10",1,8] ["own-v100","V100",1,8]' ] || fail "other pools: $(pools mine.json name gpu nodes gpus_per_node)"
+  [ "$(pools mine.json name gpu nodes gpus_per_node)" = '["own-a100-80","A100-80",3,8] ["own-t4","T4",2,8] ["own-v100-32","V100-32",1,8] ["own-a10","A10",1,8] ["own-v100","V100",1,8]' ] || fail "the pools differ: $(pools mine.json name gpu nodes gpus_per_node)"
   says mine.json "GPU type 'A10' is unknown"
   try 0 run mine.json
   says stdout '8 submitted, 8 completed, 0 rejected'

@@ -143,7 +143,7 @@ case_trace_check() {
     { print $0, $3, NR % 50 == 9 ? "A10" : "" }
     NR == 7 { print; $1 = 900; $4 = -1; print $0, 5, ""; $4 = "many"; print $0, 5, ""; $1 = 901; $4 = 512; print $0, 5, "" }' \
     some.csv | awk -F, 'NF == 8' >jobs.csv
-  "$headroom" trace check jobs.csv --cluster "$project/scenarios/demo.json" --json check.json -o check.txt 2>&1 && fail "no alarm"
+  "$headroom" trace check jobs.csv --cluster "$project/scenarios/demo.json" --json check.json -o check.txt 2>&1 && fail "no alert"
   without_speed <check.txt >trace_check.txt
   without_perf <check.json >trace_check.json
   same_as_golden trace_check.txt

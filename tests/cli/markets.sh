@@ -155,7 +155,7 @@ case_what_never_ends_is_given_up() {
   trace submit_s,duration_s,gpus,gpu_type 0,600.000001,1,A100-40
   replay
   matches summary.json '^      "reserved": 17520\.000000,$'
-  if grep -q 'given up' stderr; then fail "given up before its horizon"; fi
+  if grep -q 'given up' stderr; then fail "the run was stopped before its horizon"; fi
 }
 
 # Spot capacity starts at 3000 s; a change takes 60 s. An on-demand node is requested at 1 us, when the job is behind
@@ -241,10 +241,10 @@ case_former_market_rules() {
   changed=$(former '"changeover_s": 60, "market": "spot-first"' --set policy.market=uniform-progress)
   by_name=$(former '"market": "static"' --policy deadline:rule=uniform-progress,changeover_s=60)
   if grep -q 'the old name' stderr; then fail "a note without an old name"; fi
-  [ "$by_market" = "$by_name" ] || fail "other results with the old name"
-  [ "$changed" = "$by_name" ] || fail "other results with the old name and --set"
+  [ "$by_market" = "$by_name" ] || fail "the results with the old name differ"
+  [ "$changed" = "$by_name" ] || fail "the results with the old name and --set differ"
   back=$(former '"market": "uniform-progress", "changeover_s": 60' --set policy.market=spot-first)
-  [ "$back" = "$(former '"market": "spot-first"')" ] || fail "other results of spot-first"
+  [ "$back" = "$(former '"market": "spot-first"')" ] || fail "the results of spot-first differ"
   [ "$back" != "$by_name" ] || fail "spot-first and uniform-progress have the same results"
 }
 

@@ -183,7 +183,7 @@ case_no_other_product() {
   printf 'submit_s,duration_s,gpus,gpu_type\n0,10,1,H100\n0,10,1,A100-80\n' >t.csv
   try 0 run s.json --trace t.csv
   says stderr "requested: 'H100' (1 job)"
-  if grep -q 'did you mean' stderr; then fail "another product is suggested"; fi
+  if grep -q 'did you mean' stderr; then fail "a different product is suggested"; fi
 }
 
 # More than 1 % of the jobs are rejected: the warning is first, even with --quiet.

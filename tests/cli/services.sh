@@ -31,7 +31,7 @@ case_start_before_a_maintenance() {
     for policy in '"queue", "backfill": "'{strict,skip,easy,conservative}'"' '"slurm"'; do
       policy="{\"name\": $policy}"
       try 0 run drain.json -q --check --set $one --set "policy=$policy" --requests requests.csv
-      cmp expected.csv requests.csv || fail "$policy $drain: not as under kubernetes"
+      cmp expected.csv requests.csv || fail "$policy $drain: the result differs from that of kubernetes"
       try 0 run drain.json -q --check --set "policy=$policy" --set 'trace={"file": "jobs.csv"}' --jobs out.csv
       [ "$(awk -F, '$10 != "s" && $11 == "s" && $2 == 0 && $3 == 0' out.csv | wc -l)" -eq 3 ] ||
         fail "$policy $drain: replicas wait"

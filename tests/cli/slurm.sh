@@ -53,7 +53,7 @@ CSV
   try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
   cut -d, -f1,3,15 jobs.csv | tr '\n' ' ' >actual
   echo 'job_id,start_s,placement 1,0,0:1 2,0,1:1 3,1,0:1 4,51,0:1 5,10,0:0 6,100,0:1|1:1 7,110,0:1 ' | tr -d '\n' >expected
-  diff expected actual || fail "other decisions"
+  diff expected actual || fail "the decisions differ"
 }
 
 # A loop tests once per second for submitted jobs. By default, it starts the main scheduler at most every three seconds.
@@ -66,10 +66,10 @@ JSON
   printf '%s\n' job_id,submit_s,duration_s,gpus 1,0,5.5,1 2,0.3,2,1 3,3.4,1,2 >t.csv
   try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
   cut -d, -f1,3 jobs.csv | tr '\n' ' ' >actual
-  echo 'job_id,start_s 1,0 2,3 3,5.5 ' | tr -d '\n' | diff - actual || fail "other starts"
+  echo 'job_id,start_s 1,0 2,3 3,5.5 ' | tr -d '\n' | diff - actual || fail "the starts differ"
   try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv --set policy.batch_sched_delay=0
   cut -d, -f1,3 jobs.csv | tr '\n' ' ' >actual
-  echo 'job_id,start_s 1,0 2,1 3,5.5 ' | tr -d '\n' | diff - actual || fail "other starts without a delay"
+  echo 'job_id,start_s 1,0 2,1 3,5.5 ' | tr -d '\n' | diff - actual || fail "the starts without a delay differ"
 }
 
 # Two nodes of two GPUs; shards are shares of GPUs. Jobs 1 and 2 share the first GPU, job 3 gets the second one whole. Job
@@ -100,7 +100,7 @@ CSV
   awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
     { print $at["job_id"], $at["start_s"], $at["seats"] }' jobs.csv >actual
   printf '%s\n' '1 0 0.0' '2 3 0.0' '3 3 0.1' '4 3 1.0' '5 6 1.1' '6 6 1.0' '7 100 0.0' '8 10 1.1' '9 20 1.1' >expected
-  diff expected actual || fail "other decisions"
+  diff expected actual || fail "the decisions differ"
   sed -i 's/"fraction"/"time-slice", "replicas": 4/' s.json
   awk 'BEGIN { print "job_id,submit_s,duration_s,gpus"; for (i = 1; i <= 17; i++) print i ",0,10,1" }' >t.csv
   try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
@@ -173,7 +173,7 @@ job_id,start_s,end_s,state,placement
 8,,,rejected,
 9,,,rejected,
 CSV
-  diff expected actual || fail "other decisions"
+  diff expected actual || fail "the decisions differ"
   sed 's/"multifactor"},/"multifactor"}}/; /"slurm": {/,$d' s.json >bare.json
   try 2 run bare.json --trace t.csv
   says stderr "priority=multifactor needs the section 'slurm'"
@@ -206,7 +206,7 @@ time_s,job_id,partition,user,account,priority,site,age,assoc,fairshare,jobsize,p
 300,"three, or so",,v,b,10380,0,280,0,10000,100,0,,0,0,0
 310,four,,u,a,5075,0,0,0,5000,75,0,,0,0,0
 CSV
-  diff expected p.csv || fail "other priorities"
+  diff expected p.csv || fail "the priorities differ"
   cat >expected <<CSV
 time_s,account,user,rawshares,normshares,rawusage,normusage,effectvusage,fairshare,levelfs
 300,a,,1,0.500000,$usage,1.000000,1.000000,,0.500000
@@ -214,7 +214,7 @@ time_s,account,user,rawshares,normshares,rawusage,normusage,effectvusage,fairsha
 300,b,,1,0.500000,0,0.000000,0.000000,,inf
 300,b,v,1,1.000000,0,0.000000,0.000000,1.000000,inf
 CSV
-  head -n 5 f.csv | diff expected - || fail "other shares"
+  head -n 5 f.csv | diff expected - || fail "the shares differ"
   try 2 run s.json --trace t.csv --quiet --priorities other.csv --set policy.priority=basic
   says stderr "--priorities: the policy computes no priorities; expected the policy 'slurm' with priority=multifactor"
   [ ! -e other.csv ] || fail "other.csv exists"
@@ -248,7 +248,7 @@ CSV
   awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
     { print $at["job_id"], $at["start_s"], $at["end_s"] }' jobs.csv >actual
   printf '%s\n' '1 0 130' '2 0 50' '3 10 40' '4 50 60' '5 130 137' '6 131 133' >expected
-  diff expected actual || fail "other decisions"
+  diff expected actual || fail "the decisions differ"
   try 0 why s.json --trace t.csv --job 1
   says stdout SUSPENDED
 }
@@ -268,7 +268,7 @@ JSON
   try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
   cut -d, -f1,3,4,8 jobs.csv >actual
   printf 'job_id,start_s,end_s,state\n1,0,,rejected\n2,480,940,completed\n3,940,950,completed\n4,0,1000,completed\n' >expected
-  diff expected actual || fail "other decisions"
+  diff expected actual || fail "the decisions differ"
 }
 
 # Job 1 is exempt from preemption for 60 s; then job 2, of a higher tier, stops it. It may start again 121 s later.
@@ -281,7 +281,7 @@ case_exempt_time() {
 JSON
   printf 'job_id,submit_s,duration_s,gpus,limit_s,queue\n1,0,300,8,1000,low\n2,10,50,8,100,high\n' >t.csv
   try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
-  [ "$(cut -d, -f1,3,4 jobs.csv | tr '\n' ' ')" = 'job_id,start_s,end_s 1,0,481 2,60,110 ' ] || fail "other decisions: $(cat jobs.csv)"
+  [ "$(cut -d, -f1,3,4 jobs.csv | tr '\n' ' ')" = 'job_id,start_s,end_s 1,0,481 2,60,110 ' ] || fail "the decisions differ: $(cat jobs.csv)"
 }
 
 # GrpTRES: 12 GPUs of the QOS normal run at most. MaxTRESPerUser: 8 of a user. Job 2 waits for job 1 of the same user, job
@@ -304,7 +304,7 @@ job_id,submit_s,duration_s,gpus,tasks,limit_s,user,qos
 6,5,10,4,1,10,w,deny
 CSV
   try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
-  [ "$(cut -d, -f3 jobs.csv | tr '\n' ' ')" = 'start_s 0 100 2 100  5 ' ] || fail "other decisions: $(cat jobs.csv)"
+  [ "$(cut -d, -f3 jobs.csv | tr '\n' ' ')" = 'start_s 0 100 2 100  5 ' ] || fail "the decisions differ: $(cat jobs.csv)"
 }
 
 # Job 2 needs both nodes. Nodes are reserved for it from 1000 s on, so job 3 may not start before it, except with the
@@ -318,11 +318,11 @@ JSON
   printf '3,20,2000,8,normal,5000\n' >>t.csv
   try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
   cut -d, -f1,3 jobs.csv | tr '\n' ' ' >actual
-  echo 'job_id,start_s 1,0 2,2030 3,30 ' | tr -d '\n' | diff - actual || fail "other decisions with NoReserve"
+  echo 'job_id,start_s 1,0 2,2030 3,30 ' | tr -d '\n' | diff - actual || fail "the decisions with NoReserve differ"
   sed -i 's/"NoReserve"//' s.json
   try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
   cut -d, -f1,3 jobs.csv | tr '\n' ' ' >actual
-  echo 'job_id,start_s 1,0 2,1000 3,1100 ' | tr -d '\n' | diff - actual || fail "other decisions with reservations"
+  echo 'job_id,start_s 1,0 2,1000 3,1100 ' | tr -d '\n' | diff - actual || fail "the decisions with reservations differ"
 }
 
 # Job 2 waits for the limit of one job per user until job 1 ends at 4500 s; job 3 would overlap a reservation until 6000 s.
@@ -559,11 +559,11 @@ SACCT
   try 0 trace convert t.txt --format sacct:shards=4,mps=100 -o t.csv
   awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } { print $at["job_id"], $at["gpus"], $at["gpu_milli"] }' \
     t.csv >actual
-  printf '%s\n' '1 1 500' '2 1 250' '3 1 250' '4 1 ' '5 2 250' '6 1 500' | diff - actual || fail "other shares"
+  printf '%s\n' '1 1 500' '2 1 250' '3 1 250' '4 1 ' '5 2 250' '6 1 500' | diff - actual || fail "the shares differ"
   head -5 t.txt >one.txt
   try 0 run s.json --trace one.txt --format sacct:shards=4 --quiet --check --jobs jobs.csv
   awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } { print $at["job_id"], $at["seats"] }' jobs.csv >actual
-  printf '%s\n' '1 0.0' '2 0.0' '3 0.0' '4 0.1' | diff - actual || fail "other GPUs"
+  printf '%s\n' '1 0.0' '2 0.0' '3 0.0' '4 0.1' | diff - actual || fail "the GPUs differ"
   try 0 trace convert t.txt -o t.csv
   says stderr "5 rows have shares of GPUs (gres/shard, gres/mps), which are ignored: rows without whole GPUs have no GPUs, unless"
   try 2 trace convert t.txt --format sacct:shards=1 -o t.csv

@@ -22,7 +22,7 @@ refuses() {
   try 2 sweep g.json --db out/g.sqlite --csv out/g.csv "$@"
   is_empty stdout
   says stderr "$text"
-  [ -z "$(ls -A out)" ] || fail "left behind: $(ls -A out)"
+  [ -z "$(ls -A out)" ] || fail "files remain: $(ls -A out)"
 }
 
 # ---- Equal files ---------------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ case_interrupted() {
   wait $! 2>/dev/null && fail "it was not ended"
   is_empty stdout
   for file in out/*; do
-    case $file in out/g.sqlite | out/g.sqlite-wal) ;; *) fail "left behind: $file" ;; esac
+    case $file in out/g.sqlite | out/g.sqlite-wal) ;; *) fail "file remains: $file" ;; esac
   done
 }
 

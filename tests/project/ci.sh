@@ -106,7 +106,7 @@ expect 0
 sed -i 's/"usd_per_gpu_hour": 1.6/"usd_per_gpu_hour": 1.7/' ci/gang-heavy.json
 expect 1
 sh -eu check >out 2>errors || grep -q '^::error file=ci/gang-heavy.json' out || fail "no annotation"
-grep -q 'merge_requests/3/notes' posted || fail "posted to another address"
+grep -q 'merge_requests/3/notes' posted || fail "posted to a different address"
 
 # Without a result, nothing is posted.
 rm check.md

@@ -95,7 +95,7 @@ echo "compared"
 "$headroom" compare "$demo" --policies ./patience.so:patience_s=7200,fifo,./patience.so --threads 2 --quiet --json compared.json ||
   fail "the comparison"
 grep -q "\"digest\": \"$digest\"" compared.json || fail "the digest differs in a comparison"
-grep -q '"name": "./patience.so"' compared.json || fail "the comparison reports another name"
+grep -q '"name": "./patience.so"' compared.json || fail "the comparison reports a different name"
 code=0
 "$headroom" compare "$demo" --policies fifo,./twice.so,sjf --json compared_not.json >out 2>&1 || code=$?
 [ "$code" -eq 3 ] || fail "exit code $code, not 3"

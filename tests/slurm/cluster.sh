@@ -39,7 +39,7 @@ wait_for() {
   shift
   until "$@" >/dev/null 2>&1; do
     left=$((left - 1))
-    [ "$left" -gt 0 ] || fail "gave up waiting for: $*"
+    [ "$left" -gt 0 ] || fail "timeout while waiting for: $*"
     sleep 0.2
   done
 }
