@@ -190,7 +190,7 @@ case_one_link_in_each_direction() {
   says stderr "two links lead from 'us-east-1' to 'eu-west-1'"
 }
 
-# docs/validation/data.md: published figures of elastic capacity, of sizes of data sets, and of two downloads.
+# docs/validation/data.md: published values on elastic capacity, of sizes of data sets, and of two downloads.
 case_published_figures() {
   local scaler pool='"name": "p", "gpu": "A100-80", "nodes": 2, "gpus_per_node": 8' row
   scaled() {

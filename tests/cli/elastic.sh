@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Elastic jobs: the speed of a job by its number of GPUs. All figures are derived by hand, and all runs are in checked
+# Elastic jobs: the speed of a job by its number of GPUs. All values are computed by hand, and all runs are in checked
 # mode.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# `headroom import` of Kubernetes manifests: objects, notes on what is not modelled, errors with places.
+# `headroom import` of Kubernetes manifests: objects, notes on features that are not modelled, errors with places.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 

@@ -14,7 +14,7 @@ times() {
   [ "$found" = "$*" ] || fail "jobs start and end at $found, not at $*"
 }
 
-# The figures of docs/reference/kai.md.
+# The values in docs/reference/kai.md.
 case_kai_what_if() {
   times "$project/scenarios/kai.json" 0 0 0 0 3630 3630 21600 21600 32430 32430 10830 10830
   sed 's/"queues": \[/"scheduler": { "reclaim_min_runtime_s": 14400 },&/' "$project/scenarios/kai.json" >protected.json
@@ -23,7 +23,7 @@ case_kai_what_if() {
   times long.json 0 0 0 0 21600 21600 21600 21600 21600 21600 28800 28800
 }
 
-# The figures of docs/reference/volcano.md. Jobs that the action enqueue does not admit do not prevent the next session
+# The values in docs/reference/volcano.md. Jobs that the action enqueue does not admit do not prevent the next session
 # from scheduling admitted jobs.
 case_volcano_what_if() {
   times "$project/scenarios/volcano.json" 1 1 1 21602 3601 10802 21601 21601 21601 43202 10801 18002

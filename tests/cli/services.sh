@@ -290,7 +290,7 @@ case_schedules_without_effect() {
     matches stderr '^warning: the run was stopped after 7 days with [0-9]+ unfinished jobs'
     sed -zi 's/"services": \[\(.*\)\]}\n*$/"services": [\1, \1]}/; s/"name": "s"/"name": "r"/' s.json
   done
-  # a job holds the second GPU for three periods; then all requests complete
+  # a job uses the second GPU for three periods; then all requests complete
   pools=${pools/\"nodes\": 1/\"nodes\": 2}
   put_disaggregated '"policy": "schedule", "max": 5, "interval_s": 15, "period_s": 86400,
     "steps": [{"at_s": 0, "replicas": 2}, {"at_s": 300, "replicas": 4}]'

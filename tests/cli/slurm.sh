@@ -30,10 +30,10 @@ JSON
       exit !(distance(wait, mean) <= 0.05 * mean && error <= spread) }' || fail "the replay is not close to the records"
 }
 
-# A node has 8 GPUs, 16 CPUs and 64 GiB. Job 1 takes 12 CPUs of node 0; job 2 needs 8 CPUs, so node 1. Job 3 needs 40 GiB
-# and fits beside job 1; job 4 needs 40 GiB and waits for job 3, until 51 s, although 13 GPUs are free. Job 5 has no GPUs,
-# and 3 CPUs beside jobs 1 and 3; it is backfilled at 10 s. Job 6 needs 10 CPUs of both nodes, which job 1 uses until
-# 100 s. Job 7 would fit on node 1 at 10 s, but would delay job 6.
+# A node has 8 GPUs, 16 CPUs and 64 GiB. Job 1 takes 12 CPUs of node 0; job 2 needs 8 CPUs, so node 1. Job 3 needs 40
+# GiB and fits together with job 1; job 4 needs 40 GiB and waits for job 3, until 51 s, although 13 GPUs are free. Job 5
+# has no GPUs, and uses 3 CPUs on the node of jobs 1 and 3; it is backfilled at 10 s. Job 6 needs 10 CPUs of both nodes,
+# which job 1 uses until 100 s. Job 7 would fit on node 1 at 10 s, but would delay job 6.
 case_cpus_and_memory() {
   cat >s.json <<'JSON'
 {"cluster": {"by_gpu": true, "pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 8, "cpu_per_node": 16,
@@ -73,11 +73,11 @@ JSON
 }
 
 # Two nodes of two GPUs; shards are shares of GPUs. Jobs 1 and 2 share the first GPU, job 3 gets the second one whole. Job
-# 4 finds no room on node 0; job 5 does not fit beside it, job 6 does. Job 7 needs a whole GPU, which is free when jobs 1
-# and 2 have ended, at 100 s. Job 8 is behind job 7. It is backfilled at 10 s on the other half of a GPU of node 1,
-# because job 7 will get node 0. Job 9 would need node 0 beyond 100 s, and gets the rest of the GPU of job 8 at 20 s. In
-# the second run, four jobs alternate on each of the four GPUs and take 40 s instead of 10 s; the last job waits for
-# them. The main scheduler starts submitted jobs once in three seconds.
+# 4 does not fit on node 0; job 5 does not fit together with it, but job 6 does. Job 7 needs a whole GPU, which is free
+# when jobs 1 and 2 have ended, at 100 s. Job 8 is behind job 7. It is backfilled at 10 s on the other half of a GPU of
+# node 1, because job 7 will get node 0. Job 9 would need node 0 beyond 100 s, and gets the rest of the GPU of job 8 at
+# 20 s. In the second run, four jobs alternate on each of the four GPUs and take 40 s instead of 10 s; the last job
+# waits for them. The main scheduler starts submitted jobs once in three seconds.
 case_shards() {
   cat >s.json <<'JSON'
 {"cluster": {"by_gpu": true, "pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 2,
@@ -577,7 +577,7 @@ SACCT
   says stderr "slurm.conf:1: Gres is 'gpu:2,shard:7', expected the same number for each GPU of a node"
 }
 
-# What is not modelled is listed with its effect.
+# Features that are not modelled are listed with their effects.
 case_import_effects() {
   cat >slurm.conf <<'CONF'
 SchedulerParameters=preempt_youngest_first,defer,own_item=1

@@ -151,7 +151,7 @@ static struct hr__tas_result place(struct topology_lab *lab, struct hr__tas_resu
   struct hr__tas_request requests[2] = {translate(lab, &lab->request), translate(lab, &lab->request)};
   struct hr__tas_result results[2];
   uint32_t count = lab->request.has_leader ? 2 : 1;
-  /* A pod set of equal size that comes second is the leader. */
+  /* If both pod sets have equal size, the second one is the leader. */
   uint32_t workers = count == 2 && lab->request.count > 1 ? (uint32_t)draw(lab, 2) : 0;
   requests[1 - workers].pod = lab->request.leader;
   requests[1 - workers].count = 1;

@@ -64,7 +64,7 @@ static long capacity_milli(const struct naive_engine *e) {
   return gpus > guaranteed ? gpus : guaranteed;
 }
 
-/* Returns how much more a tenant may use if all tenants together use `used_by_all`. */
+/* Returns the additional amount that a tenant may use if all tenants together use `used_by_all`. */
 static long available(const struct naive_engine *e, int tenant, long used, long used_by_all) {
   long rest = capacity_milli(e) - used_by_all, maximum = e->in->quota[tenant].maximum;
   return maximum >= 0 && maximum - used < rest ? maximum - used : rest;

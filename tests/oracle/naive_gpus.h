@@ -28,8 +28,8 @@
  *   - A spot pool is stable from a change of its level that makes nodes available, or from a reclaim. It is not stable
  *     after a change of its level after which all available nodes are in use.
  *   - If an idle node is not released because waiting jobs need it, its idle time begins again.
- *   - Passes that were arranged for ends of idle times, of waits for spot nodes and of minimum run times take place
- * even if they are not needed any more.
+ * - Passes that were scheduled for ends of idle times, of waits for spot nodes and of minimum run times take place even
+ * if they are no longer needed.
  */
 
 #include <stdbool.h>

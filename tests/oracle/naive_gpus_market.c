@@ -181,7 +181,7 @@ static struct naive_state supply_state(const struct naive_engine *e) {
   return supply;
 }
 
-/* Places up to `count` jobs with the request of `job`. Returns how many were placed. */
+/* Places up to `count` jobs with the request of `job`. Returns the number of placed jobs. */
 static int pack(const struct naive_engine *e, struct naive_state *supply, int job, int count, unsigned pools) {
   struct naive_seat seat;
   int packed = 0;
@@ -229,7 +229,7 @@ static int nodes_needed(const struct naive_engine *e, const struct naive_state *
   return 0;
 }
 
-/* Requests nodes for up to `count` jobs. Returns for how many jobs nodes were requested. */
+/* Requests nodes for up to `count` jobs. Returns the number of jobs for which nodes were requested. */
 static int acquire(struct naive_engine *e, struct naive_state *supply, int job, int count, unsigned pools) {
   int found = 0;
   while (found < count) {

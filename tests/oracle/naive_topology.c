@@ -177,7 +177,7 @@ static struct naive_domain *smallest_from(const struct naive_task *task, const s
   return best ? best : list->at[from];
 }
 
-/* The leader goes to the first domain whose loss of capacity does not matter. */
+/* Places the leader in the first domain in which its loss of capacity has no effect. */
 static void put_leader_first(struct naive_list *list, int64_t needed, bool slices) {
   int64_t all = 0;
   for (int i = 0; i < list->n; i++) all += slices ? list->at[i]->slices : list->at[i]->pods;
@@ -299,8 +299,7 @@ static struct naive_list select_at(struct naive_task *task, int *level, struct n
   struct naive_list sorted = task->levels[*level], one = {.n = 1};
   int64_t wanted = task->request->count / task->size;
   sort(task, &sorted, 0, true, task->least_free);
-  for (int i = 0; i < sorted.n;
-       i++) { /* the first (best fit: the smallest) with enough capacity */
+  for (int i = 0; i < sorted.n; i++) { /* the first (best fit: the smallest) with enough capacity */
     bool only_first = !task->least_free && !(task->world->affinity_preferred && task->request->mode == NAIVE_REQUIRED);
     if (i && only_first) break;
     if (!has_all(task, sorted.at[i])) continue;

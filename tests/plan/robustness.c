@@ -166,7 +166,7 @@ static void printed_mixes(void) {
     mixes[i] = (struct hr__tested_mix){.planned = {.objective = objectives[i]}, .n_met = met[i]};
   CU_ASSERT_EQUAL_FATAL(hr__robustness_shown(&tested_mixes, 0, shown), 3);
   CU_ASSERT(shown[0] == 0 && shown[1] == 1 && shown[2] == 4);
-  /* Mixes 1 and 2 cost as much as the choice, so the one that holds under more conditions is printed. */
+  /* Mixes 1 and 2 cost as much as the choice, so the one that meets the goals under more conditions is printed. */
   CU_ASSERT_EQUAL_FATAL(hr__robustness_shown(&tested_mixes, 1, shown), 3);
   CU_ASSERT(shown[0] == 0 && shown[1] == 2 && shown[2] == 4);
   /* A mix that misses a goal in dollars counts as safer only if no mix that meets all goals is safer. */
@@ -453,7 +453,7 @@ static void wide_cells_are_aligned(void) {
   hr_trace_destroy(trace);
 }
 
-/* The tables 'What if' and 'Holds under' have the same figure for a mix under a condition that both contain. */
+/* The tables 'What if' and 'Holds under' have the same value for a mix under a condition that both contain. */
 static void tables_agree(void) {
   struct hr_scenario *scenario;
   struct hr_trace *trace;

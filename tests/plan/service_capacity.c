@@ -23,7 +23,7 @@
   "\"replica\":{" keys "\"engine\":{\"name\":\"single\"},\"cost\":{\"fixed_us\":5000}}}]"
 #define POOL(keys) "{\"name\":\"p\",\"gpu\":\"A100-80\"," keys "}"
 
-/* Returns the maximum number of replicas that have GPUs at once. */
+/* Returns the maximum number of replicas that have GPUs at the same time. */
 static uint32_t started(const struct hr_scenario *scenario) {
   struct hr_trace *trace;
   struct hr_replay replay;

@@ -352,8 +352,8 @@ static void regions_are_clusters(void) {
                                                                                        "tenants\":[\"x\"],\"pools\":"  \
                                                                                        "[" POOL("p", "1", "") "]}]"
 
-/* Three requests at once; each takes a second. The queue of America has space for one request, so the third request
-   goes to Europe. Of the six requests at 10 s, the first two remain in America, two go to Europe and two are
+/* Three simultaneous requests; each takes a second. The queue of America has space for one request, so the third
+   request goes to Europe. Of the six requests at 10 s, the first two remain in America, two go to Europe and two are
    refused. */
 static void goes_round(void) {
   file_write_text("r.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n0,1,1\n0,1,1\n10,1,1\n10,1,1\n10,1,1\n"

@@ -193,7 +193,7 @@ static void all_autoscalers(void) {
     CU_ASSERT_TRUE(times->held == times->starting + times->busy + times->idle);
     const uint64_t digest = run.replay.result->digest;
     finish(&run);
-    run = make_run(text, false); /* the result is the same if several iterations are computed at once */
+    run = make_run(text, false); /* the result is the same if several iterations are computed together */
     CU_ASSERT_EQUAL(run.replay.result->digest, digest);
     finish(&run);
   }
@@ -362,8 +362,8 @@ static void horizon(void) {
   finish(&run);
 }
 
-/* The same for a service that gets requests from another one: at 0 s, one of three requests finds room in the queue,
-   two go to the other service. Both have own requests before and after the horizon. */
+/* The same for a service that gets requests from another one: at 0 s, the queue has space for one of three requests,
+   and two go to the other service. Both have own requests before and after the horizon. */
 static void horizon_of_received_requests(void) {
   file_write_text("from.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n0,1,1\n0,1,1\n60,1,1\n60,1,1\n");
   file_write_text("to.csv", "arrival_timestamp,prompt_size,token_size\n20,1,1\n70,1,1\n80,1,1\n");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The autoscaler `slo` with replicas that run few requests at once. It meets the goal with few more replicas than the
-   smallest fixed number that meets it, even if replicas do not share a queue. */
+/* The autoscaler `slo` with replicas that run few requests at the same time. It meets the goal with few more replicas
+   than the smallest fixed number that meets it, even if replicas do not share a queue. */
 
 #include "harness.h"
 #include "headroom/headroom.h"

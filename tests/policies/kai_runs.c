@@ -225,7 +225,7 @@ static void limits_hold(void) {
   CU_ASSERT_EQUAL(world.first_us[two], 100 * HR_SECOND_US);
 }
 
-/* Two nodes with two free GPUs each: a job moves, so that one with four GPUs has room. */
+/* Two nodes with two free GPUs each: a job moves, so that a job with four GPUs fits. */
 static void consolidation_makes_room(void) {
   static struct world world;
   begin(&world, 2, 4);

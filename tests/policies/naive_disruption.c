@@ -75,7 +75,7 @@ static uint32_t left_over(const struct naive_model *model, const struct naive_co
   for (uint32_t i = 0; i < model->n_nodes; i++) room[i] = model->nodes[i].state == UP ? model->nodes[i].room : 0;
   for (uint32_t k = 0; k < command->n; k++) room[command->nodes[k]] = 0;
   for (uint32_t k = 0; k < command->n; k++)
-    for (uint32_t turn = model->n_starts; turn > 0; turn--) /* the last one that has started comes first */
+    for (uint32_t turn = model->n_starts; turn > 0; turn--) /* the job that started last is first */
       for (uint32_t i = 0; i < model->world->n_pods; i++) {
         const uint32_t gpus = model->world->pods[i].gpus;
         if (model->began_us[i] < 0 || model->turn[i] != turn || model->on[i] != command->nodes[k]) continue;
@@ -119,7 +119,7 @@ static void decide(const struct naive_model *model, struct naive_command *comman
     any = any || command->sent[k];
     command->as_spot = command->as_spot || (command->sent[k] && world->types[k].is_spot);
   }
-  if (command->reason == NAIVE_DRIFTED) command->as_spot = false; /* whatever costs less */
+  if (command->reason == NAIVE_DRIFTED) command->as_spot = false; /* all types that cost less */
   /* a single spot node would need 15 types that cost less */
   if (command->as_spot && all_spot && (command->n == 1 || !world->spot_to_spot)) any = false;
   command->acts = command->replaces = any;

@@ -158,7 +158,7 @@ static void divides_by_weight(void) {
   end(&cluster);
 }
 
-/* The case "blocking nodes" of hierarchical dominant resource fairness, with the figures of Volcano's own test
+/* The case "blocking nodes" of hierarchical dominant resource fairness, with the values of Volcano's own test
    (plugins/drf/hdrf_test.go): a child that needs only memory does not block its sibling that needs only CPU. */
 static void shares_a_hierarchy_without_blocking(void) {
   static const char *const paths[] = {"root/pg1", "root/pg2", "root/pg3/pg31", "root/pg3/pg32", "root/pg4"};

@@ -43,7 +43,7 @@ static void a_gang_starts_complete(void) {
 }
 
 /* Sessions are at whole seconds: a job that is submitted between two of them is admitted in the next one. Job 0 runs
-   from 1 s to 3.25 s. Job 1 is admitted at 2 s and bound at 3 s; job 2 is admitted at 4 s, when the queue has room
+   from 1 s to 3.25 s. Job 1 is admitted at 2 s and bound at 3 s; job 2 is admitted at 4 s, when the queue has capacity
    again. */
 static void sessions_are_periodic(void) {
   struct hr_policy_choice choice;

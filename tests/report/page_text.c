@@ -63,7 +63,7 @@ static void numbers_have_six_significant_digits(void) {
 
 static const char hostile[] = "</script><script>alert(1)</script><!-- \"quoted\" \\ \n\t\x01 \xc3\xa9\xe2\x82\xac";
 
-/* Returns how often `part` occurs in a text. */
+/* Returns the number of occurrences of `part` in a text. */
 static size_t count_of(const char *text, const char *part) {
   size_t count = 0;
   for (const char *at = text; (at = strstr(at, part)); at += strlen(part)) count++;

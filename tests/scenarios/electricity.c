@@ -87,7 +87,7 @@ static void gaps_can_be_held(void) {
 }
 
 /* Writes the quarters of a day from `first_us`, `hour` hours of which have the offset `before` and the others `after`.
-   `missing`: a quarter that is left out. */
+   `missing`: a quarter that is omitted. */
 static void write_quarters(const char *date, int hour, int before, int after, int missing) {
   FILE *file = fopen("series.csv", "w");
   CU_ASSERT_PTR_NOT_NULL_FATAL(file);

@@ -117,7 +117,7 @@ static void expect_checked(const struct hr__key *key, const char *path) {
   bool is_text = key->type == HR__KEY_TEXT;
   snprintf(override, sizeof override, "%s=%s", place, is_text || key->type == HR__KEY_OBJECT ? "[]" : "{}");
   snprintf(words, sizeof words, "'%s' is ", place);
-  if (!is_text) expect_error(override, words); /* the value of a text is used as it is */
+  if (!is_text) expect_error(override, words); /* the value of a text is used unchanged */
   snprintf(override, sizeof override, "%sx=1", place);
   snprintf(words, sizeof words, "did you mean '%s'?", place);
   if (strcmp(key->name, "*") != 0 && strcmp(path, "policy.name") != 0) expect_error(override, words);

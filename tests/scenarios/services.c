@@ -92,8 +92,8 @@ static void static_batch(void) {
   hr_service_result_finish(&result);
 }
 
-/* dynamic-batch: four requests are a preferred size and start at once; the next two start when the first of them has
-   waited 500 us, and the last two when the replica is free again. */
+/* dynamic-batch: four requests are a preferred size and start immediately; the next two start when the first of them
+   has waited 500 us, and the last two when the replica is free again. */
 static void dynamic_batch(void) {
   struct hr_service service = service_of(HR_SERVICE_DYNAMIC_BATCH);
   service.limits.max_sequences = 8;
@@ -222,7 +222,7 @@ static void refused_requests(void) {
   hr_service_result_finish(&result);
 }
 
-/* Four requests at once on two replicas; the first one is long. */
+/* Four simultaneous requests on two replicas; the first one is long. */
 static void routers(void) {
   static const struct {
     enum hr_service_router router;

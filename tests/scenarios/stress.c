@@ -44,8 +44,8 @@ static void multiply_interruptions(struct hr_scenario *scenario, double times) {
 
 /* ---- Reclaims --------------------------------------------------------------------------------------- */
 
-/* Runs one job without GPUs for `hours` hours. Returns the spot figures of the cluster, which uses all nodes that are
-   available. */
+/* Runs one job without GPUs for `hours` hours. Returns the spot metrics of the cluster, which uses all available
+   nodes. */
 static struct hr_spot_metrics spot_figures(const struct hr_scenario *scenario, int64_t hours) {
   const int64_t submit_us[] = {0}, work_us[] = {hours * HOUR_US};
   const uint32_t gpus[] = {0};

@@ -523,8 +523,8 @@ static void copy_on_demand(void) {
   hr_result_destroy(result);
 }
 
-/* A checkpoint of 8 GiB after every 25 s of work goes to the storage from which the other job reads. Alone it takes 8.6
-   s; together, both have half of the bandwidth. */
+/* A checkpoint of 8 GiB after every 25 s of work is written to the storage from which the other job reads. Alone it
+   takes 8.6 s; together, both have half of the bandwidth. */
 static void checkpoints_share(void) {
   struct world world;
   world_init(&world);

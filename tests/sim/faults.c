@@ -448,7 +448,7 @@ static void a_finite_crew_lowers_the_availability(void) {
 }
 
 /* The exact mean time of a job with checkpoints, failures at the rate lambda and restarts that can fail, too:
-   E[T] = (R / d) e^(lambda u) (e^(lambda (d + w)) - 1) / lambda (Daly 2006). The node is up again at once. */
+   E[T] = (R / d) e^(lambda u) (e^(lambda (d + w)) - 1) / lambda (Daly 2006). The node is up again immediately. */
 static void ettr_agrees_with_daly(void) {
   const double mtbf_s = 7200, d = 1800, w = 60, u = 300, lambda = 1 / mtbf_s;
   struct world world;

@@ -185,7 +185,7 @@ static void check_repairmen(const struct row *row) {
 }
 
 /* N nodes with r failures a node-day; u0, work between checkpoints and their cost in minutes -> ETTR. The node is up
-   again at once, so one node with N times the rate is the same. */
+   again immediately, so one node with N times the rate is the same. */
 static void check_ettr(const struct row *row, double expected) {
   const double *in = row->inputs;
   double mtbf_s = 86400 / (in[0] * in[1]);

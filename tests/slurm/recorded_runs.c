@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The model of Slurm against a run of a real Slurm that live.sh recorded: 180 jobs of six users in a tree of accounts,
- * with priority/multifactor and Fair Tree. The model must reproduce all printed digits of sshare and sprio. At the
- * recorded states it must start the same jobs on the same nodes.
+ * Compares the model of Slurm with a run of a real Slurm that live.sh recorded: 180 jobs of six users in a tree of
+ * accounts, with priority/multifactor and Fair Tree. The model must reproduce all printed digits of sshare and sprio.
+ * At the recorded states it must start the same jobs on the same nodes.
  */
 
 #include "recorded.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The page of the planner: from the empty page to a plan, figures equal to those of the command line, sliders, forms,
+// The page of the planner: from the empty page to a plan, values equal to those of the command line, sliders, forms,
 // errors, narrow screens, labels.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
