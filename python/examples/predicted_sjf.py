@@ -3,7 +3,8 @@
 
 The predicted run time of a job is the mean run time of the user's last jobs. For the first job of a user it is the
 limit of the job, or one hour without a limit. Jobs that have waited longer than `PATIENCE_S` come first, in the order
-of their submit times. If one of them does not fit, no later job starts. """
+of their submit times. If one of them does not fit, no later job starts.
+"""
 
 import headroom
 

@@ -2,7 +2,8 @@
 """Declarations of the C library for CFFI: the parts of the public headers that the package uses.
 
 A struct that ends with "...;" has more members. The C compiler takes its layout from the headers. So a change of a
-header needs no change here, unless it removes a member that is declared here. """
+header needs no change here, unless it removes a member that is declared here.
+"""
 
 import os
 
@@ -54,9 +55,8 @@ struct hr_cluster_spec { ...; };
 struct hr_replication_spec { uint32_t count; ...; };
 struct hr_plan_spec;
 struct hr_scenario { char *path; char *name; char *trace_file; char *trace_format; struct hr_column_map columns;
-  bool lenient; bool drop_failed; struct hr_cluster_spec cluster; struct hr_policy_choice policy; uint64_t seed; struct
-  hr_notes notes; struct hr_replication_spec replications; struct hr_plan_spec *plan; struct hr_services *services; ...;
-  };
+  bool lenient; bool drop_failed; struct hr_cluster_spec cluster; struct hr_policy_choice policy; uint64_t seed; struct hr_notes notes;
+  struct hr_replication_spec replications; struct hr_plan_spec *plan; struct hr_services *services; ...; };
 struct hr_catalog;
 struct hr_catalog_files;
 int hr_catalog_load(const struct hr_catalog_files *, struct hr_catalog **, struct hr_error *);
@@ -69,8 +69,8 @@ int hr_policy_choice_set(struct hr_policy_choice *, const char *, const char *, 
 void hr_policy_choice_finish(struct hr_policy_choice *);
 int hr_policy_overrides(const char *, char ***, size_t *, struct hr_error *);
 
-struct hr_job_accounting { uint32_t attempts; int64_t end_us, kept_us, lost_us, saving_us, restarting_us, held_us; ...;
-}; struct hr_result { uint32_t n_jobs; uint8_t *state; int64_t *start_us; uint8_t *reason;
+struct hr_job_accounting { uint32_t attempts; int64_t end_us, kept_us, lost_us, saving_us, restarting_us, held_us; ...; };
+struct hr_result { uint32_t n_jobs; uint8_t *state; int64_t *start_us; uint8_t *reason;
   struct hr_job_accounting *accounts; uint32_t *account; uint64_t digest; int64_t end_us; int64_t *ended_us; ...; };
 const char *hr_reason_name(int);
 const char *hr_event_name(int);

@@ -5,7 +5,8 @@ Python calls signal handlers only in its main thread, and not while this thread 
 makes a C call that may take long, a second thread executes the call, and the main thread waits for it. If a signal
 handler raises an exception, such as KeyboardInterrupt, a flag is set that the engine polls. The exception leaves this
 module only when the call has returned, because the call uses memory that belongs to Python objects. Other threads never
-call signal handlers, so they execute their calls themselves. """
+call signal handlers, so they execute their calls themselves.
+"""
 
 import _thread
 import threading

@@ -2,7 +2,8 @@
 """Policies in Python.
 
 A policy is an object of a class derived from Policy. The engine calls `create` at the start of a run, `observe` for
-each event and `decide` after the events of each instant. A job is represented by its index in the trace, from 0. """
+each event and `decide` after the events of each instant. A job is represented by its index in the trace, from 0.
+"""
 
 from __future__ import annotations
 

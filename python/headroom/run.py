@@ -29,9 +29,11 @@ def run(scenario: ScenarioLike, trace: TraceLike = None, *, policy: Union[str, P
     scenario: path or dictionary. trace: a Trace or a path; None: the trace of the scenario. policy:
     "NAME:KEY=VALUE,...", or an object of a class derived from Policy; None: the policy of the scenario. check: verify
     all invariants during the run. timeline: record the timeline. settings, overrides: keys of the scenario and their
-    values. In names of arguments, two underscores stand for a dot, so policy__order="sjf" and settings={"policy.order":
-    "sjf"} are equivalent. Raises InputError with file, line and column for an invalid scenario or trace, and
-    PolicyError if the policy breaks a rule. An exception in a Python policy is raised unchanged."""
+    values. In names of arguments, two underscores stand for a dot: policy__order="sjf" and
+    settings={"policy.order": "sjf"} are equivalent.
+
+    Raises InputError with file, line and column for an invalid scenario or trace, and PolicyError if the policy breaks
+    a rule. An exception in a Python policy is raised unchanged."""
     check, timeline = arguments.flag("check", check), arguments.flag("timeline", timeline)
     if isinstance(policy, Policy) and isinstance(scenario, Mapping) and "policy" not in scenario:
         scenario = {**scenario, "policy": {"name": "queue"}}  # required, and not used

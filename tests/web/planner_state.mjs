@@ -26,7 +26,7 @@ const smallDigest = digestOf(join(folder, 'small.json'));
 test('a scenario is saved with paths that the command line finds, and that the page finds again', () =>
   onPlanner({}, async (page) => {
     mkdirSync(join(folder, 'sub'), { recursive: true });
-    const two = { pools: [{ ...small.cluster.pools[0], nodes: 2 }] }; // a different digest shows that the page has opened it
+    const two = { pools: [{ ...small.cluster.pools[0], nodes: 2 }] }; // its digest differs from that of `small`
     writeFileSync(join(folder, 'sub', 'far.json'), JSON.stringify({ ...small, name: 'far', cluster: two, trace: { file: './../small.csv' } }));
     mkdirSync(join(HEADROOM_WORK, 'elsewhere'), { recursive: true });
     await page.reload();
