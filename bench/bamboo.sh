@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Training on a recorded fleet of spot nodes, as in Bamboo (Thorpe et al., NSDI'23): preemptions, mean number of nodes, and
-# how often training stops. Prints the published figures, those of the published rules applied event by event (the awk
-# program below, without Headroom), and those of Headroom (scenarios/bamboo.json). Headroom has no redundant stages: a
-# pipeline stops when it loses a node. Exits with 1 if the preemptions or nodes differ, or if the rules event by event do
-# not reproduce the published fatal failures.
+# Training on a recorded fleet of spot nodes, as in Bamboo (Thorpe et al., NSDI'23): preemptions, mean number of nodes,
+# and how often training stops. Prints the published figures, those of the published rules applied event by event (the
+# awk program below, without Headroom), and those of Headroom (scenarios/bamboo.json). Headroom has no redundant stages:
+# a pipeline stops when it loses a node. Exits with 1 if the preemptions or nodes differ, or if the rules event by event
+# do not reproduce the published fatal failures.
 #
 #   bamboo.sh HEADROOM     about a second
 set -eu
@@ -19,14 +19,16 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The rules event by event. Times are in milliseconds. Each stage of a pipeline also holds the work of the next stage: the
-# first loss of a node is covered by the node before it, at 1.5 times the time of a step. The loss of a node that holds two
-# stages, or whose stage the node before it cannot take, is a fatal failure. After a fatal failure all nodes meet (30 s).
-# When a step ends, they meet (20 s) if nodes that wait can replace lost ones or form another pipeline, or if more than 5 %
-# of the nodes cannot be lost.
+# The rules event by event. Times are in milliseconds. Each stage of a pipeline also holds the work of the next stage:
+# the first loss of a node is covered by the node before it, at 1.5 times the time of a step. The loss of a node that
+# holds two stages, or whose stage the node before it cannot take, is a fatal failure. Stages are assigned again in a
+# meeting of all nodes. A meeting takes 30 s after a fatal failure. When a step ends, a meeting of 20 s takes place if
+# waiting nodes can replace lost nodes or form another pipeline, or if the loss of one of more than 5 % of the nodes
+# would be fatal.
 #
-# Events of one time are handled in the order in which the heap of the authors' program returns them (a binary heap as in
-# CPython; events of equal time and kind compare as equal). The number of fatal failures depends on this order.
+# Simultaneous events are handled in the order in which the heap of the authors' program returns them: a binary heap as
+# in CPython, in which events of equal time and kind compare as equal. The number of fatal failures depends on this
+# order.
 cat >"$work/events.awk" <<'AWK'
 function before(a, b) { return at[a] < at[b] || (at[a] == at[b] && kind[a] < kind[b]) }
 function rise(i, top,   e, up) {

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Measures runs of a million jobs in one cluster of 120 nodes and in ten clusters of 12 nodes. The processes are measured
-# alternately, each from start to exit. Prints the medians of their CPU seconds, which depend little on the load of the
-# machine, and compares the ratios with the target.
+# Measures runs of a million jobs in one cluster of 120 nodes and in ten clusters of 12 nodes. The processes are
+# measured alternately, each from start to exit. Prints the medians of their CPU seconds, which depend little on the
+# load of the machine, and compares the ratios with the target.
 #
-# There are three loads. At 0.7, both serve all jobs at once. At 1.2, in both a queue grows until the last job. At 0.9,
-# only the single cluster serves all jobs: strict order keeps a quarter of the GPUs of the small clusters idle, so that
-# 157,000 jobs wait. Then the times differ because of the queue, so the row has no target.
+# There are three loads. At 0.7, all jobs start at once in both cases. At 1.2, the queue grows until the last job in
+# both cases. At 0.9, all jobs start at once only in the single cluster: in the small clusters, strict order keeps a
+# quarter of the GPUs idle, so 157,000 jobs wait. This queue makes the times differ, so the row has no target.
 #
 #   clusters.sh BUILD [JOBS]      ROUNDS=5 and BENCH_DATA=BUILD/bench-data unless set
 set -eu
@@ -61,7 +61,8 @@ median() {
   awk '{ print $2 }' "$data/$1.times" | sort -n | sed -n "$(((rounds + 1) / 2))p"
 }
 
-# row NAME LOAD TITLE TARGET: the run, and its time as a multiple of that of the single cluster. TARGET: none or a number.
+# row NAME LOAD TITLE TARGET: the run, and its time as a multiple of that of the single cluster. TARGET: none or a
+# number.
 failed=0
 row() {
   awk -v what="$3" -v at="$2" -v value="$(median "$1-$2")" -v single="$(median "clusters-single-$2")" -v digest="$(

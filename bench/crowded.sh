@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Measures runs of a crowded cluster: 16 nodes x 8 GPUs at a load of 1.5, so that the queue grows to a third of all jobs,
-# and limits of 1 to 3 times the run time. Prints the CPU seconds of whole processes and microseconds per job, with bounds.
+# Measures runs of a crowded cluster: 16 nodes x 8 GPUs at a load of 1.5, so that the queue grows to a third of all
+# jobs, and limits of 1 to 3 times the run time. Prints the CPU seconds of whole processes and microseconds per job,
+# with bounds.
 #
-#   crowded.sh BUILD      BASE=another headroom program whose digests must be the same (unset: none), and
+#   crowded.sh BUILD      BASE=another headroom program, whose digests must be equal (unset: no comparison), and
 #                         BENCH_DATA=BUILD/bench-data unless set
 set -eu
 
@@ -34,7 +35,7 @@ row() {
   theirs=$ours
   [ -z "$base" ] || theirs=$(digest "$base" "$1" "$2" "$3" "$4")
   awk -v name="$2/$3/$4" -v jobs="$1" -v s="$seconds" -v bound="$5" -v same="$([ "$ours" = "$theirs" ] && echo 1)" 'BEGIN {
-    verdict = !same ? "OTHER DIGEST" : s <= bound ? "PASS" : "FAIL"
+    verdict = !same ? "DIGEST DIFFERS" : s <= bound ? "PASS" : "FAIL"
     printf "%-28s %8d jobs %8.2f s %7.2f us/job  <= %5.1f s  %s\n", name, jobs, s, 1e6 * s / jobs, bound, verdict
     exit verdict != "PASS" }' || failed=1
 }

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Measures what failures, power and carbon add to the time of a run: a million jobs on 128 nodes x 8 GPUs (FIFO, strict,
-# best-fit), with 5 failures per 1,000 node-days; with power in addition; and with the carbon intensity of each hour in
-# addition. Each is run with the trace as CSV, and with the packed trace, which opens without parsing, so that the ratio
-# is larger. The processes are measured alternately, each from start to exit. Prints the medians of the processor time,
-# and the ratio to the plain run.
+# Measures how much time failures, power and carbon add to a run of a million jobs on 128 nodes x 8 GPUs (FIFO, strict,
+# best-fit). There are four scenarios: plain; with 5 failures per 1,000 node-days; also with power; also with the carbon
+# intensity of each hour. Each is run with the trace as CSV and as a packed trace. A packed trace needs no parsing, so
+# the ratio to the plain run is larger. The processes are measured alternately, each from start to exit. Prints the
+# medians of the processor time, and the ratio to the plain run.
 #
 #   faults.sh BUILD      ROUNDS=9 and BENCH_DATA=BUILD/bench-data unless set
 set -eu
@@ -14,7 +14,7 @@ rounds=${ROUNDS:-9}
 data=${BENCH_DATA:-$build/bench-data}
 mkdir -p "$data"
 if [ ! -x "$build/bench/measure" ]; then
-  echo "$build/bench/measure is not there: the target bench_faults builds it and runs this" >&2
+  echo "$build/bench/measure is missing; the target bench_faults builds it and runs this script" >&2
   exit 2
 fi
 
@@ -58,7 +58,7 @@ median() {
   awk '{ print $2 }' "$data/faults-$1.times" | sort -n | sed -n "$(((rounds + 1) / 2))p"
 }
 
-# row NAME TRACE BOUND: prints a row, and whether the run takes at most BOUND times as long as the plain run.
+# row NAME TRACE BOUND: prints a row, and whether the run takes at most BOUND times the processor time of the plain run.
 row() {
   awk -v name="$1" -v trace="$2" -v cpu="$(median "$1-$2")" -v plain="$(median "plain-$2")" -v bound="$3" 'BEGIN {
     verdict = cpu > 0 && plain > 0 && cpu <= bound * plain ? "met" : "MISSED"

@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Shows how the models of real schedulers grow with the number of waiting jobs: the same 10 to 100,000 jobs of 200 users
-# in 20 queues, with three priorities, are submitted at once to 133 nodes with 8 GPUs. Each row has the CPU seconds of
-# whole processes: until the first second is over, which is mostly the start of the program, the trace and the report;
-# for two hours; and until all jobs have ended. The microseconds of a pass are those after the first second. The ratio
-# is that to a pass with a tenth of the jobs.
+# Measures how the time of a pass grows with the number of waiting jobs, for the models of real schedulers. The same 10
+# to 100,000 jobs of 200 users in 20 queues, with three priorities, are submitted at once to 133 nodes x 8 GPUs. Each
+# row has the CPU seconds of three processes, which simulate one second, two hours, and the time until all jobs have
+# ended. The first one needs most of its time to start, to read the trace and to write the report. So its CPU seconds
+# and passes are subtracted to compute the microseconds of a pass. The ratio compares a pass with one for a tenth of the
+# jobs.
 #
 #   growth.sh BUILD       CROWDS="10 100 1000 10000 100000": numbers of jobs
 #                         SYSTEMS="kueue kai volcano kubernetes slurm multifactor": rows
-#                         BASE=another headroom program, with which the digests must agree (unset: none)
+#                         BASE=another headroom program, whose digests must be equal (unset: no comparison)
 #                         WHOLE_MAX=10000: larger crowds are not run to their end
 #                         SECONDS_MAX=120: a run is stopped after this many seconds
 #                         BENCH_DATA=BUILD/bench-data unless set
@@ -56,8 +57,8 @@ section() {
   }'
 }
 
-# scenario SYSTEM: writes growth-SYSTEM.json. In KAI running jobs are protected, because each reclaimed job would lose
-# its work, so that evictions instead of waiting jobs would be measured.
+# scenario SYSTEM: writes growth-SYSTEM.json. In KAI, running jobs are protected from reclaim. Otherwise reclaimed jobs
+# would lose their work, and the time of evictions would dominate.
 scenario() {
   policy=$1
   [ "$1" != multifactor ] || policy=slurm
@@ -87,7 +88,7 @@ run() {
   echo "$(awk '{ print $2 }' "$data/growth.times") $(value passes) $(value digest)"
 }
 
-# compare SYSTEM JOBS DIGEST [OPTION]...: whether the base program decides the same.
+# compare SYSTEM JOBS DIGEST [OPTION]...: records a failure if the digest of the base program differs.
 compare() {
   [ -n "$base" ] || return 0
   system=$1 jobs=$2 digest=$3

@@ -4,9 +4,9 @@
 # departments, and crowds of 10 to 100,000 waiting jobs. Prints the CPU seconds of whole processes, with bounds, and
 # digests. A run is stopped after two minutes and fails.
 #
-# In the crowds, whole runs show up to 1,000 jobs, because each reclaimed job loses its work and evictions feed on
-# themselves. The first 15 minutes of a crowd have as many cycles for each number of jobs, so they show how a cycle
-# grows.
+# Crowds of more than 1,000 jobs are not run to their end: each reclaimed job loses its work, so evictions cause further
+# evictions. The first 15 minutes of a run have the same number of cycles for each number of jobs, so they show how the
+# time of a cycle grows.
 #
 #   kai.sh BUILD          SHARED=folder with traces/helios-venus (../shared), BENCH_DATA=BUILD/bench-data unless set
 #                         CROWDS="10 100 1000 10000 100000": numbers of jobs of the crowds
@@ -19,8 +19,8 @@ crowds=${CROWDS:-10 100 1000 10000 100000}
 mkdir -p "$data"
 failed=0
 
-# config NAME DEPARTMENTS QUOTA CHECKPOINT SCHEDULER: 50 queues of equal quotas. QUOTA: of each department. CHECKPOINT:
-# how jobs keep their work. SCHEDULER: settings.
+# config NAME DEPARTMENTS QUOTA CHECKPOINT SCHEDULER: writes kai-NAME.json with 50 queues of equal quotas. QUOTA: of
+# each department. CHECKPOINT: the checkpoint policy of all jobs. SCHEDULER: members of the key `scheduler`.
 config() {
   awk -v departments="$2" -v above="$3" -v checkpoint="$4" -v scheduler="$5" 'BEGIN {
     queues = 50; gpus = 1064; nodes = 133

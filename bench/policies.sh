@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Measures the run time of the orders of the policy `queue` in three parts. million: runs of a million jobs with each order.
-# length: the time of a pass with 10 to 1,000,000 waiting jobs. tenants: the time per job with quotas for 10 to 10,000
-# tenants.
+# Measures the run time of the orders of the policy `queue` in three parts. million: runs of a million jobs with each
+# order. length: the time of a pass with 10 to 1,000,000 waiting jobs. tenants: the time per job with quotas for 10 to
+# 10,000 tenants.
 #
 #   policies.sh BUILD      ROUNDS=3, MOST_WAITING=1000000, PART=all (million, length, tenants) and
 #                          BENCH_DATA=BUILD/bench-data unless set
@@ -15,13 +15,14 @@ most_times=8
 data=${BENCH_DATA:-$build/bench-data}
 mkdir -p "$data"
 if [ ! -x "$build/bench/measure" ]; then
-  echo "$build/bench/measure is not there: the target bench_policies builds it and runs this" >&2
+  echo "$build/bench/measure is missing; the target bench_policies builds it and runs this script" >&2
   exit 2
 fi
 
 orders='fifo sjf srtf las gittins edf f1 wfp3 qssf fair-share drf multifactor'
 
-# ---- A million jobs -----------------------------------------------------------------------------------------------------
+# ---- A million jobs
+# -----------------------------------------------------------------------------------------------------
 
 # The load of run.sh: 90 % of the GPUs at a constant arrival rate.
 workload='--seed 1 --gpus-per-node 8 --median-s 1800 --sigma 1.2 --diurnal 0 --count 1000000 --nodes 128 --load 0.9'
@@ -87,12 +88,14 @@ million() {
   done
 }
 
-# ---- A pass by the length of the queue ----------------------------------------------------------------------------------
+# ---- A pass by the length of the queue
+# ----------------------------------------------------------------------------------
 
-# waiting_trace WAITING ARRIVALS: prints a trace with which WAITING jobs wait during the whole run, under any order. There
-# are eight GPU types. Each type has one pool with room for eight jobs, and jobs of one size, so there are eight distinct
-# requests. Each job runs for 640 s. A job arrives every 10 s, and a job ends 5 s later; then the first waiting job starts.
-# Estimates, deadlines and priorities differ. There are 1,000 tenants. The waiting jobs are submitted in the first second.
+# waiting_trace WAITING ARRIVALS: prints a trace with which WAITING jobs wait during the whole run, under any order.
+# There are eight GPU types. Each type has one pool with room for eight jobs, and jobs of one size, so there are eight
+# distinct requests. Each job runs for 640 s. A job arrives every 10 s, and a job ends 5 s later; then the first waiting
+# job starts. Estimates, deadlines and priorities differ. There are 1,000 tenants. The waiting jobs are submitted in the
+# first second.
 waiting_trace() {
   awk -v waiting="$1" -v come="$2" 'function job(submit, run, type) {
       seed = (seed * 16807) % 2147483647
@@ -138,8 +141,8 @@ sim_s() {
 }
 
 # pass_us NAME OPTION...: prints the mean time of a pass in microseconds. There are two passes per arrival: one for the
-# arrival and one for the end of a job. The time is computed from the difference of two runs with different horizons, so the
-# first 1,000 s, in which the queue is filled, are not included.
+# arrival and one for the end of a job. The time is computed from the difference of two runs with different horizons, so
+# the first 1,000 s, in which the queue is filled, are not included.
 pass_us() {
   name=$1
   shift
@@ -159,9 +162,9 @@ curve() {
   verdict "$label" "$values"
 }
 
-# verdict LABEL VALUES: prints a row, and whether the time is constant or grows at most logarithmically. The test is that
-# the last value is at most $most_times times the first value, or times 0.25 if the first value is smaller. This bound
-# allows for cache misses.
+# verdict LABEL VALUES: prints a row, and whether the time is constant or grows at most logarithmically. The test is
+# that the last value is at most $most_times times the first value, or times 0.25 if the first value is smaller. This
+# bound allows for cache misses.
 verdict() {
   echo "$1 $2" | awk -v most="$most_times" '{
     printf "%-14s", $1
@@ -203,12 +206,13 @@ against_length() {
   curve fifo-quotas -quotas --set policy.backfill=skip
 }
 
-# ---- A job by the number of tenants -------------------------------------------------------------------------------------
+# ---- A job by the number of tenants
+# -------------------------------------------------------------------------------------
 
-# quotas KIND TENANTS: prints the quotas of a scenario. The part of a tenant is 1,000 GPUs / TENANTS. KIND no-limits: there
-# are no quotas. KIND caps: the maximum of each tenant is its part, or 16 GPUs if the part is smaller. KIND guarantees: each
-# tenant is guaranteed its part. KIND cohorts: each tenant is guaranteed half of its part, and tenants are in nested cohorts
-# with maxima.
+# quotas KIND TENANTS: prints the quotas of a scenario. The part of a tenant is 1,000 GPUs / TENANTS. KIND no-limits:
+# there are no quotas. KIND caps: the maximum of each tenant is its part, or 16 GPUs if the part is smaller. KIND
+# guarantees: each tenant is guaranteed its part. KIND cohorts: each tenant is guaranteed half of its part, and tenants
+# are in nested cohorts with maxima.
 quotas() {
   part=$(awk -v tenants="$2" 'BEGIN { printf "%.3f", 1000 / tenants }')
   case $1 in

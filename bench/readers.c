@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * CPU time of an event of a flow (begin or end), with 10,000 readers of one storage system. Each reader that ends is
- * replaced by another one.
+ * Measures the CPU time of an event (the begin or end of a flow), with 10,000 readers of one storage system. Each
+ * reader that ends is replaced by another one.
  *
  *     readers KINDS SHARE
  *
- * KINDS: number of different demands. SHARE: bandwidth / sum of the demands; near 1, most classes change between their
- * cap and the level of the storage system.
+ * KINDS: number of different demands. SHARE: bandwidth / sum of the demands. If SHARE is near 1, the rate of most flows
+ * alternates between their own cap and the level of the storage system.
  */
 
 #include "sim/data/flows.h"

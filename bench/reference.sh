@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Compares eight policies on three public traces. Prints a Markdown table for each trace and cluster, and the total time.
+# Compares eight policies on three public traces. Prints a Markdown table for each trace and cluster, and the total
+# time.
 #
 #   reference.sh BUILD [README]    BENCH_DATA=BUILD/bench-data and TRACES=../shared/traces unless set
 #
-# If README is set, it is the name of a file that must contain these tables. The column of seconds is not compared, because
-# it differs between runs. The exit code is 1 if a table is missing or differs, or if the total time exceeds one minute.
+# If README is set, it is the name of a file that must contain these tables. The column of seconds is not compared,
+# because it differs between runs. The exit code is 1 if a table is missing or differs, or if the total time exceeds one
+# minute.
 set -eu
 
 build=$1
@@ -16,12 +18,12 @@ traces=${TRACES:-$root/../shared/traces}
 most_s=60
 mkdir -p "$data"
 
-# On the smaller clusters jobs wait. There, all policies use the placement first-fit, because conservative backfilling can
-# reuse its plan in the next pass only with the placements first-fit and pool.
+# On the smaller clusters jobs wait. There, all policies use the placement first-fit, because conservative backfilling
+# can reuse its plan in the next pass only with the placements first-fit and pool.
 all='fifo:backfill=strict,sjf:backfill=skip,easy,conservative,las:backfill=skip,srtf:backfill=skip,qssf:backfill=skip,fair-share:backfill=easy'
 
-# table NAME TITLE SCENARIO TRACE POLICIES [OPTION...]: prints a table. One run is executed at a time, so that runs do not
-# slow each other down.
+# table NAME TITLE SCENARIO TRACE POLICIES [OPTION...]: prints a table. One run is executed at a time, so that runs do
+# not slow each other down.
 table() {
   name=$1 title=$2 scenario=$3 trace=$4 policies=$5
   shift 5
@@ -54,7 +56,7 @@ in_readme() {
     BEGIN { while ((getline line < lines) > 0) wanted[++n] = line }
     { at = $0 == wanted[at + 1] ? at + 1 : $0 == wanted[1]; if (at == n) { found = 1; exit } }
     END { exit !found }' && return 0
-  echo "FAILED: $readme does not have the table '$1' as it is now" >&2
+  echo "FAILED: $readme does not contain the current table '$1'" >&2
   return 1
 }
 
@@ -78,8 +80,8 @@ if [ -n "$readme" ]; then
   for name in helios-133 helios-56 philly-352 philly-60 ricc; do
     in_readme "$name" || failed=1
   done
-  [ "$failed" = 1 ] || echo "$readme has these tables"
+  [ "$failed" = 1 ] || echo "$readme contains these tables"
 fi
-echo "All of it took $took s; at most $most_s s are asked for."
+echo "total time: $took s; the limit is $most_s s"
 [ "$missing" = 0 ] || echo "SKIPPED: a trace is missing, see above" >&2
 [ "$took" -le "$most_s" ] && [ "$failed" = 0 ]

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Requests served per second of CPU time: a request trace, repeated and shared by a number of replicas.
+ * Measures the requests that are served per second of CPU time. A request trace is repeated and distributed over a
+ * number of replicas.
  *
  *     services TRACE REPETITIONS REPLICAS ROUTER ENGINE
  *
- * The trace is repeated one after another, at the rate that gives each replica the load of the trace.
+ * With N replicas, requests arrive N times as fast as in the trace, so each replica has the load of the trace.
  */
 
 #include "headroom/unstable/services.h"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Requests served per second of CPU time with one, 100 and 1,000 replicas. The trace is that of ../shared/serving. Then a
-# day with 20,000 training jobs and 10 million requests, whose replicas are scaled by `knative`: processor seconds and
-# peak memory of the whole process.
+# Measures the requests that are served per second of CPU time with one, 100 and 1,000 replicas; the trace is that of
+# ../shared/serving. Before that, measures the processor seconds and the peak memory of a process that simulates a day
+# with 20,000 training jobs and 10 million requests; the autoscaler is `knative`.
 #
 #     bench/services.sh BUILD
 set -eu
@@ -11,7 +11,7 @@ here=$(dirname "$0")
 data=${BENCH_DATA:-$build/bench-data}
 trace=$here/../../shared/serving/traces/azure_conv.csv.gz
 
-# day: the cluster has 325 nodes for a load of 0.8 with the jobs, and 15 for the replicas.
+# day: simulates the day. The cluster has 325 nodes, on which the jobs are a load of 0.8, and 15 nodes for the replicas.
 day() {
   mkdir -p "$data"
   "$build/headroom" trace generate --seed 1 --count 20000 --nodes 325 --gpus-per-node 8 --load 0.8 --median-s 1800 \

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Measures the run time of per-GPU allocation. The first workload is a million jobs that request one whole GPU each, on
 # 1,000 nodes x 8 GPUs at a load of 0.9. The second workload is the same jobs, but each requests a share of a GPU. They
-# arrive at a higher rate, so that the load is equal. The second workload is run with the placements `best-fit` and `fgd`.
-# The processes are measured alternately, each from start to exit. Prints the medians.
+# arrive at a higher rate, so that the load is equal. The second workload is run with the placements `best-fit` and
+# `fgd`. The processes are measured alternately, each from start to exit. Prints the medians.
 #
 #   sharing.sh BUILD      ROUNDS=5 and BENCH_DATA=BUILD/bench-data unless set
 set -eu
@@ -13,7 +13,7 @@ rounds=${ROUNDS:-5}
 data=${BENCH_DATA:-$build/bench-data}
 mkdir -p "$data"
 if [ ! -x "$build/bench/measure" ]; then
-  echo "$build/bench/measure is not there: the target bench_sharing builds it and runs this" >&2
+  echo "$build/bench/measure is missing; the target bench_sharing builds it and runs this script" >&2
   exit 2
 fi
 
@@ -21,7 +21,8 @@ workload='--seed 1 --gpus-per-node 8 --median-s 1800 --sigma 1.2 --diurnal 0 --c
   --gpu-counts 1:1'
 shares='100 200 250 300 500 700 1000'
 
-# share_out TRACE: adds a column of shares, all equally likely, and multiplies the times between submits by the mean share.
+# share_out TRACE: adds a column of shares, all equally likely, and multiplies the times between submits by the mean
+# share.
 share_out() {
   awk -F, -v OFS=, -v shares="$shares" 'BEGIN {
       n = split(shares, share, " ")
@@ -60,8 +61,8 @@ median() {
   awk -v field="$2" '{ print $field }' "$data/$1.times" | sort -n | sed -n "$(((rounds + 1) / 2))p"
 }
 
-# row WHAT NAME BOUND: prints a row, and whether the run NAME takes at most BOUND times as long as the run with whole GPUs.
-# If BOUND is 0, there is no bound.
+# row WHAT NAME BOUND: prints a row, and whether the run NAME takes at most BOUND times as long as the run with whole
+# GPUs. If BOUND is 0, there is no bound.
 row() {
   awk -v what="$1" -v wall="$(median "$2" 1)" -v cpu="$(median "$2" 2)" -v kib="$(median "$2" 3)" \
     -v whole="$(median sharing-whole 1)" -v bound="$3" 'BEGIN {

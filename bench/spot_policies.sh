@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Measures the cost of each market rule and deadline rule for the job of scenarios/spot-v100.json, which can use any of nine recorded zones.
-# The job starts at 100 different times of the records. For each rule, prints the mean cost, the savings relative to a run
-# on on-demand capacity only, the longest completion time and the number of missed deadlines.
+# Measures the cost of each market rule and deadline rule for the job of scenarios/spot-v100.json, which can use any of
+# nine recorded zones. The job starts at 100 different times of the records. For each rule, prints the mean cost, the
+# savings relative to a run on on-demand capacity only, the longest completion time and the number of missed deadlines.
 #
 #   spot_policies.sh HEADROOM [STARTS]     about 2 minutes on 2 cores with 100 starts, most of it for omniscient
 set -eu
@@ -18,8 +18,8 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# one HEADROOM SCENARIO RULE START: runs the scenario and prints "RULE COST COMPLETION". All zones start at the same time
-# of their records.
+# one HEADROOM SCENARIO RULE START: runs the scenario and prints "RULE COST COMPLETION". All zones start at the same
+# time of their records.
 cat >"$work/one" <<'SCRIPT'
 #!/bin/sh
 set -eu

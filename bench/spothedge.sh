@@ -21,8 +21,8 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The rules tick by tick. Input: first line the starts of the days; then one line per zone with its levels. A tick is 30 s.
-# A replica is ready 4 ticks after its start.
+# The rules tick by tick. Input: first line the starts of the days; then one line per zone with its levels. A tick is 30
+# s. A replica is ready 4 ticks after its start.
 cat >"$work/ticks.awk" <<'AWK'
 # least(z, t): the replicas in a zone that exist since t - 4
 function least(z, t,   i, low) {
@@ -115,8 +115,8 @@ scenario() {
 END
 }
 
-# add_zone RECORD NODES ONE: adds the levels of a record, with ONE in place of 1, and its pool. All records get 300 s between
-# entries, as in the artifact of the paper.
+# add_zone RECORD NODES ONE: adds the levels of a record, with ONE in place of 1, and its pool. All records get 300 s
+# between entries, as in the artifact of the paper.
 add_zone() {
   name=$(basename "$1" .json)
   sed -e 's/.*"data": *\[//' -e 's/\].*//' -e 's/,/ /g' -e "s/1/$3/g" "$1" >>"$work/levels"
@@ -148,7 +148,7 @@ compare() {
   done
 }
 
-# Where a record has one node per zone, the authors assume any number of nodes; four are enough.
+# The authors assume that a zone with one recorded node has any number of nodes. Four nodes are enough.
 for set in $sets; do
   case $set in
   4-node) compare "$set" 4 1 "2732 21243 30403 32103 20757 14935 15430 14650 17089 32230" "0.514 0.993" "0.300 0.880" \

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Measures how whole runs grow with the number of waiting jobs, for policies that follow real schedulers. N jobs of 1 to
-# 16 GPUs are submitted within N milliseconds to 133 nodes of 8 GPUs, so almost all wait at first. Prints the CPU seconds
-# of the process, microseconds for each job, and for each pass of the policy. Short runs are mostly the start of the
-# process.
+# Measures how the time of whole runs grows with the number of waiting jobs, for policies that model real schedulers. N
+# jobs of 1 to 16 GPUs are submitted within N milliseconds to 133 nodes x 8 GPUs, so almost all of them wait at first.
+# Prints the CPU seconds of the process, and microseconds per job and per pass of the policy. Short runs mostly measure
+# the start of the process.
 #
 #   waiting.sh BUILD      BENCH_DATA=BUILD/bench-data unless set; POLICIES="kueue kai volcano slurm"
 #                         CROWDS="10 100 1000 10000 100000": numbers of jobs; LIMIT=300: seconds after which a run is stopped

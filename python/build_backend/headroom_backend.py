@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Builds the wheel of the package, without network: the C library with CMake, the module of CFFI with the C compiler.
 
-The interface is that of PEP 517. The backend needs cffi and a C compiler, and no package for wheels, since a wheel is a
-zip file with three text files about it.
+It implements PEP 517 and needs cffi and a C compiler. It needs no package that writes wheels: a wheel is a zip file
+with three text files of metadata.
 
-HEADROOM_LIBRARY_DIR: a folder with a libheadroom.so of this source tree that is built already, as for a package.
+If the environment variable HEADROOM_LIBRARY_DIR is set, it names a folder with a libheadroom.so that was already built
+from this source tree. The build of a Debian package uses this.
 
-As a program, it writes the package for a system that has the library installed:
+Called as a program, it writes the package to a folder, for a system on which the library is installed:
 
     headroom_backend.py LIBRARY_DIR FOLDER
 """
@@ -87,7 +88,8 @@ class Wheel:
 
 
 def native_module(work, library, beside=True):
-    """Compiles the module of CFFI; returns the path of the shared object. `beside`: the library is in its folder."""
+    """Compiles the module of CFFI. Returns the path of the shared object. `beside`: whether the library will be in the
+    same folder."""
     sys.path.insert(0, os.path.join(PACKAGE, "headroom"))
     import _build
 
@@ -130,7 +132,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 
 
 def build_sdist(sdist_directory, config_settings=None):
-    raise RuntimeError("the package is built from Headroom's source tree; there is no source distribution of its own")
+    raise RuntimeError("the package is built from Headroom's source tree; source distributions are not supported")
 
 
 def get_requires_for_build_wheel(config_settings=None):

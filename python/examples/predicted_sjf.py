@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Shortest predicted job first, with aging: an example of a policy in Python.
 
-The prediction for a job is the mean run time of the user's last jobs; for the first one, the limit or an hour. A job
-that has waited for longer than `PATIENCE_S` precedes all others, the one with the earliest submit first, and no job
-passes it.
+The predicted run time of a job is the mean run time of the user's last jobs. For the first job of a user it is the
+limit of the job, or one hour without a limit. Jobs that have waited longer than `PATIENCE_S` come first, in the order
+of their submit times. If one of them does not fit, no later job starts.
 """
 
 import headroom
 
 PATIENCE_S = 72 * 3600
-KNOWN = 5  # jobs of a user that a prediction takes the mean of
+KNOWN = 5  # a prediction is the mean of at most this number of jobs
 
 
 class PredictedSjf(headroom.Policy):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Checks of arguments, so that each error names the argument, and what was found.
+"""Checks of arguments. Each error names the argument and the value that was found.
 
-A value of another type raises TypeError; a value that is out of range raises InputError, which is a ValueError. Scalars of
-numpy are numbers like those of Python.
+A value of the wrong type raises TypeError. A value that is out of range raises InputError, which is a ValueError. Numpy
+scalars are accepted like Python numbers.
 """
 
 import math
@@ -12,8 +12,8 @@ import os
 
 from ._base import InputError
 
-_LONGEST = 60  # characters of a value in a message
-_DEEPEST = 100  # levels of lists and dictionaries in a value
+_LONGEST = 60  # maximum length of a value in a message, in characters
+_DEEPEST = 100  # maximum number of nested lists and dictionaries in a value
 
 
 def found(value) -> str:
@@ -36,7 +36,7 @@ def is_boolean(value) -> bool:
 
 
 def encoded(name, value, max_bytes=None) -> bytes:
-    """The bytes of a text that C gets."""
+    """Encodes a text for C, in UTF-8."""
     if not isinstance(value, str):
         raise wrong_type(name, "a text", value)
     if "\0" in value:
@@ -44,7 +44,7 @@ def encoded(name, value, max_bytes=None) -> bytes:
     try:
         result = value.encode()
     except UnicodeEncodeError as wrong:
-        raise InputError("%s: the text is no valid Unicode (%s), %s" % (name, wrong.reason, found(value))) from None
+        raise InputError("%s: the text is not valid Unicode (%s), %s" % (name, wrong.reason, found(value))) from None
     if max_bytes is not None and len(result) > max_bytes:
         raise InputError("%s: at most %d bytes are expected, %s" % (name, max_bytes, found(value)))
     return result
@@ -57,14 +57,14 @@ def path(name, value) -> bytes:
     except TypeError:
         raise wrong_type(name, "a path", value) from None
     except UnicodeEncodeError as wrong:
-        raise InputError("%s: the path is no valid Unicode (%s), %s" % (name, wrong.reason, found(value))) from None
+        raise InputError("%s: the path is not valid Unicode (%s), %s" % (name, wrong.reason, found(value))) from None
     if b"\0" in result:
         raise InputError("%s: a path with the character NUL, %s" % (name, found(value)))
     return result
 
 
 def whole(name, value, low, high) -> int:
-    """A whole number from `low` to `high`; of Python or numpy, but no truth value and no number with a decimal point."""
+    """A whole number from `low` to `high`, of Python or numpy. Booleans and floating-point numbers are errors."""
     try:
         if is_boolean(value):
             raise TypeError
@@ -86,7 +86,8 @@ def flag(name, value) -> bool:
 
 
 def plain(name, value, around=()):
-    """A value of JSON with the types of Python. `name` is the path of the value, `around` has the values that it is in."""
+    """Converts a value to types that the module json can write. `name`: the path of the value. `around`: the lists and
+    dictionaries that contain it."""
     if value is None or isinstance(value, bool):
         return value
     if is_boolean(value):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the other modules share: errors, texts of C, and views on memory of C."""
+"""Shared by the other modules: errors, C strings, and views on C memory."""
 
 import re
 
@@ -12,7 +12,8 @@ NEVER_US = 2**63 - 1
 
 
 class HeadroomError(Exception):
-    """A failure. `file`, `line` and `column` are those that the message begins with; otherwise None."""
+    """An error of the library. If the message begins with FILE:LINE: or FILE:LINE:COLUMN:, the attributes `file`,
+    `line` and `column` have these values; otherwise they are None."""
 
     def __init__(self, message):
         super().__init__(message)
@@ -35,7 +36,7 @@ def new_error():
 
 
 def check(status, error):
-    """Raises the exception of a status that is not HR_OK."""
+    """Raises the exception for a status, unless the status is HR_OK."""
     if status == 0:
         return
     message = _with_arguments(text(error.text) or text(lib.hr_status_meaning(status)))
@@ -47,7 +48,7 @@ def check(status, error):
     raise kinds.get(status, HeadroomError)(message)
 
 
-#: What a message of the library names as an option of the command line, and the argument in Python.
+#: Patterns for command line options in messages of the library, and the Python arguments that replace them.
 _OPTIONS = (
     (r"^--set (?=[^=\s]*=)", "settings: "),
     (r"--set '([^'=]+)=([^']*)'", r"settings={'\1': \2}"),
@@ -65,7 +66,7 @@ _OPTIONS = (
 
 
 def _with_arguments(message):
-    """A message of the library that names the arguments of Python in place of the options of the command line."""
+    """Replaces the command line options in a message of the library with Python arguments."""
     for option, argument in _OPTIONS:
         message = re.sub(option, argument, message)
     return message
@@ -94,13 +95,13 @@ def notes_of(notes):
 
 
 def words(texts):
-    """An array of C strings, and what keeps it in memory."""
+    """Returns an array of C strings, and a list of the objects that own the strings."""
     kept = [ffi.new("char[]", one.encode()) for one in texts]
     return ffi.new("const char *[]", kept or [ffi.NULL]), kept
 
 
 class Owner:
-    """Frees nothing; as the destructor of a pointer it keeps the owner of the memory alive."""
+    """A destructor that frees nothing. As long as its pointer exists, it keeps the owner of the memory alive."""
 
     def __init__(self, owner):
         self.owner = owner
@@ -123,8 +124,9 @@ _CODES = {(1, False): "B", (2, False): "H", (4, False): "I", (8, False): "Q",
 
 
 def view(pointer, count, width, signed, owner, stride=0):
-    """A read-only view on a column in memory of C: an array of numpy, without numpy a memoryview. The memory belongs to
-    `owner`, which lives as long as the view. `stride`: bytes from one value to the next; 0: `width`."""
+    """A read-only view on a column in C memory: a numpy array, or a memoryview if numpy is not installed. `owner` owns
+    the memory and lives as long as the view. `width`: bytes of a value. `stride`: bytes from one value to the next; 0:
+    `width`."""
     stride = stride or width
     module = numpy()
     if count == 0:

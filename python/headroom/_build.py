@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The interface to the C library for CFFI: what of the public headers the package uses.
+"""Declarations of the C library for CFFI: the parts of the public headers that the package uses.
 
-A struct that ends with "...;" has more members; the C compiler fills in the layout from the headers, so a change of a
-header needs no change here unless it removes a member.
+A struct that ends with "...;" has more members. The C compiler takes its layout from the headers. So a change of a
+header needs no change here, unless it removes a member that is declared here.
 """
 
 import os
@@ -180,8 +180,9 @@ SOURCE = """
 
 
 def builder(root, library_dir, beside=True):
-    """The CFFI builder of the module headroom._native. `root`: the source tree, `library_dir`: where libheadroom.so is.
-    At run time the library is found in the folder of the module, or, unless it is `beside` it, in the system."""
+    """The CFFI builder of the module headroom._native. `root`: the source tree. `library_dir`: the folder of
+    libheadroom.so during the build. `beside`: whether the library is in the folder of the module at run time; otherwise
+    the dynamic linker searches for it in the system."""
     here = os.path.join(root, "python", "headroom")
     ffi = cffi.FFI()
     ffi.cdef(DECLARATIONS)
@@ -193,7 +194,7 @@ def builder(root, library_dir, beside=True):
         library_dirs=[library_dir],
         libraries=["headroom"],
         extra_link_args=["-Wl,-rpath,$ORIGIN"] if beside else [],
-        # No debug information: it would name the folder of the build, so that no two builds were equal.
+        # Debug information would contain the path of the build folder, so builds in two folders would differ.
         extra_compile_args=["-std=gnu17", "-O2", "-g0"],
     )
     return ffi

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Ctrl-C during runs.
 
-Python calls a handler of a signal only in its main thread, and not while this thread is in C. So a call of the main
-thread that may take long is made in a second thread, for which the main thread waits. If a handler raises an exception,
-such as KeyboardInterrupt, a flag is set that the engine polls. The exception is raised when the call has returned, since
-it borrows memory of Python. Other threads never call handlers; they make the call themselves.
+Python calls signal handlers only in its main thread, and not while this thread executes C code. So if the main thread
+makes a C call that may take long, a second thread executes the call, and the main thread waits for it. If a signal
+handler raises an exception, such as KeyboardInterrupt, a flag is set that the engine polls. The exception leaves this
+module only when the call has returned, because the call uses memory that belongs to Python objects. Other threads never
+call signal handlers, so they execute their calls themselves.
 """
 
 import _thread
@@ -14,17 +15,18 @@ from ._base import ffi, lib
 
 
 class Stoppable:
-    """A call of C. `progress` is the value of the member `progress` of its configuration."""
+    """A C call that a signal handler can stop. `progress`: the value for the member `progress` of its configuration."""
 
     def __init__(self):
         self.flags = ffi.new("int[]", lib.HRPY_CALL_FLAGS)
         self.progress = {"self": self.flags, "is_stopped": ffi.addressof(lib, "hrpy_is_stopped")}
 
     def call(self, function, *arguments):
-        """Calls the function. Returns what it returns.
+        """Calls the function and returns its result.
 
-        An exception of a handler may come at any place, also when the lock was just acquired; so the wait ends when there
-        is a result. After an exception, the wait is one call of C, which no further exception can end."""
+        A signal handler may raise an exception at any point, also just after the lock was acquired. So the loop tests
+        for a result, not for the lock. After an exception, a C function waits for the end of the call, so that no
+        further exception can end this wait."""
         if threading.current_thread() is not threading.main_thread():
             return function(*arguments)
         done, results = threading.Lock(), []

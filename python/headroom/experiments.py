@@ -17,7 +17,7 @@ from .policy import BoundPolicy, Policy, without_address
 from .scenario import Scenario, ScenarioLike, TraceLike, overrides_of
 
 
-_MOST = 2**32 - 1  # of replications and threads
+_MOST = 2**32 - 1  # maximum number of replications, and of threads
 
 
 def _threads(threads: Optional[int]) -> int:
@@ -26,7 +26,7 @@ def _threads(threads: Optional[int]) -> int:
 
 
 def _contenders(scenario, overrides, policies):
-    """The contenders of a comparison; one policy may stand for a list of one."""
+    """The contenders of a comparison. `policies`: a list of policies, or a single policy."""
     if isinstance(policies, (str, Policy)):
         policies = [policies]
     if isinstance(policies, (bytes, bytearray)):
@@ -80,9 +80,10 @@ def compare(scenario: ScenarioLike, policies: Union[str, Policy, Sequence[Union[
             replications: int = 0, threads: Optional[int] = None, settings: Optional[Mapping[str, Any]] = None,
             **overrides: Any) -> Dict[str, Any]:
     """Runs policies on the same trace with the same random events. Returns the comparison as a dictionary, as
-    `headroom compare --json` writes it. policies: a list, or one policy. replications: 0: as many as the scenario says.
-    Settings such as policy.backfill apply to all policies that do not set this parameter themselves, and are an error with
-    a policy in Python. Python policies share one interpreter lock, so they are no faster with several threads."""
+    `headroom compare --json` writes it. policies: a list, or one policy. replications: their number; 0: the number in
+    the scenario. Settings such as policy.backfill apply to all policies that do not set this parameter themselves; with
+    a policy in Python, they are an error. Python policies share the lock of the interpreter, so more threads do not
+    speed them up."""
     replications, threads = arguments.whole("replications", replications, 0, _MOST), _threads(threads)
     loaded = Scenario(scenario, overrides_of(None, None, settings, overrides), keeps_file=True)
     with contextlib.closing(loaded), loaded.renamed():
@@ -164,8 +165,8 @@ class Sweep:
 
 def sweep(grid: Union[str, os.PathLike], *, file: Union[str, os.PathLike, None] = None, max_runs: int = 0,
           threads: Optional[int] = None) -> Sweep:
-    """Runs a scenario with all settings of a grid file. `file`: the SQLite file that keeps the runs, so that an
-    interrupted sweep goes on; None: a temporary file."""
+    """Runs a scenario with all settings of a grid file. `file`: the SQLite file that stores the runs, so that an
+    interrupted sweep can resume; None: a temporary file."""
     folder, stoppable = tempfile.TemporaryDirectory(prefix="headroom-"), Stoppable()
     with folder:
         path = file if file is not None else os.path.join(folder.name, "sweep.db")

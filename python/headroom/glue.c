@@ -2,11 +2,12 @@
 /*
  * Columns of a trace by name, from the table of job fields, and policies that decide in Python.
  *
- * A policy in Python has operations of its own (struct policy), so that its name is shown in tables. Its only parameter
- * is the address of these operations, by which a run finds its policy. A run has a struct hrpy_run in the engine's
- * arena. It keeps the present capacity (headroom/unstable/capacity.h), so Python only names the job that it starts.
+ * Each policy in Python has its own operations (struct policy), because they contain the name that tables show. A run
+ * finds its policy by the only parameter of the policy, the address of the operations. Each run has a struct hrpy_run
+ * in the engine's arena. It contains the present capacity (headroom/unstable/capacity.h), so Python selects only the
+ * job to start, and C selects the placement.
  *
- * Invariant: the capacity of a run is that of the jobs that run, before each call of Python.
+ * Invariant: before each call of Python, the allocated part of the capacity is that of the running jobs.
  */
 
 #include "glue.h"
@@ -124,7 +125,7 @@ struct hrpy_run {
   struct hr_capacity_set *set;
   struct hr_capacity *capacity;
   const struct policy *policy;
-  int64_t id; /* by which Python finds the run; 0: Python has not created it */
+  int64_t id; /* identifies the run in Python; 0: Python has not created the run */
 };
 
 static const struct policy *policy_of(const struct hr_policy_env *env) {

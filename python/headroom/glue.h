@@ -9,21 +9,21 @@
 
 /* ---- Stopped runs ---- */
 
-/* `call`: HRPY_CALL_FLAGS flags, atomic_int, of a call that a second thread makes. hrpy_is_stopped is a callback of
-   struct hr_progress: whether the call must end. */
+/* `call`: an array of HRPY_CALL_FLAGS atomic_int, the flags of a call that a second thread makes. hrpy_is_stopped is a
+   callback of struct hr_progress. It returns true if the call must end. */
 enum { HRPY_CALL_FLAGS = 3 };
 bool hrpy_is_stopped(void *call);
 /* Returns true for the first caller: the second thread, which then makes the call, or hrpy_call_stop. */
 bool hrpy_call_take(void *call);
-/* The call has ended. */
+/* Marks the call as ended. */
 void hrpy_call_end(void *call);
-/* Stops the call and waits for its end. If the second thread has not begun it, it will not. */
+/* Stops the call and waits for its end. If the second thread has not begun the call yet, it will never make it. */
 void hrpy_call_stop(void *call);
 
 /* ---- Columns of a trace ---- */
 
-/* A column of a trace. `names`: the texts that the values of the column are indices of; NULL: the values are numbers.
-   Everything belongs to the trace. */
+/* A column of a trace. If `names` is not NULL, the values of the column are indices into it; otherwise they are
+   numbers. The trace owns all memory. */
 struct hrpy_column {
   const char *name; /* of the member of struct hr_trace, with its unit */
   const void *at;
@@ -47,23 +47,23 @@ struct hrpy_field {
 uint32_t hrpy_fields(struct hrpy_field fields[HRPY_MAX_COLUMNS]);
 
 /* Sets a field of a record by its name in struct hr_job_record. hrpy_set_number returns false if the record has no
-   number with this name, or if its type cannot hold the value; hrpy_set_text if it has no such text. The text is
-   borrowed. The id of the job is the text "id". */
+   number with this name, or if the value is out of range for its type. hrpy_set_text returns false if the record has no
+   text with this name. The record refers to the text, which is not copied. The id of the job is the text "id". */
 bool hrpy_set_number(struct hr_job_record *record, const char *name, int64_t value);
 bool hrpy_set_text(struct hr_job_record *record, const char *name, const char *text);
 
 /* ---- Policies in Python ---- */
 
-/* The functions of Python that a policy calls. `number` is that of the policy, `run` that of a run of it. They return
-   a status; an exception is kept by Python. Python defines them. */
+/* The functions that a policy calls; Python defines them. `number` identifies the policy, `id` a run of the policy.
+   They return a status. If an exception is raised, Python stores it. */
 struct hrpy_run;
 int hrpy_python_create(int64_t number, struct hrpy_run *run, int64_t *id);
 void hrpy_python_destroy(int64_t id);
 int hrpy_python_observe(int64_t id, const struct hr_view *view, const struct hr_event *event);
 int hrpy_python_decide(int64_t id, const struct hr_view *view, struct hr_moves *moves);
 
-/* Creates the operations of a policy, which are freed with hrpy_policy_destroy. They call Python with `number`. The
-   name is copied. NULL: out of memory. */
+/* Creates the operations of a policy, which call Python with `number`. Free them with hrpy_policy_destroy. The name is
+   copied. Returns NULL if memory is exhausted. */
 const struct hr_policy_ops *hrpy_policy_create(const char *name, int64_t number, uint32_t flags, const char *placement);
 void hrpy_policy_destroy(const struct hr_policy_ops *ops);
 
@@ -73,8 +73,8 @@ const struct hr_policy_env *hrpy_run_env(const struct hrpy_run *run);
    no placement exists. */
 enum hr_status hrpy_start(struct hrpy_run *run, const struct hr_view *view, struct hr_moves *moves, uint32_t job,
                           int reason, bool *found);
-/* Stops a running job, which waits again. `keeps`: all its work is kept; otherwise that since its last checkpoint is
-   lost. */
+/* Stops a running job and requeues it. If `keeps` is true, all its work is kept; otherwise the work since its last
+   checkpoint is lost. */
 enum hr_status hrpy_stop(struct hrpy_run *run, const struct hr_view *view, struct hr_moves *moves, uint32_t job,
                          bool keeps);
 enum hr_status hrpy_reject(struct hr_moves *moves, uint32_t job, int reason);

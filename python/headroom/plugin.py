@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Turns a policy in Python into a shared object that `headroom --policy ./NAME.so` and the conformance test can load.
+"""Compiles a policy in Python into a shared object for `headroom --policy ./NAME.so` and for the conformance test.
 
     python3 -m headroom.plugin FILE.py CLASS -o NAME.so
 
-The shared object starts a Python interpreter in the program that loads it. It needs the file, and the package of the
-interpreter that made it. Python must have a shared library, as that of Debian has.
+The shared object starts a Python interpreter in the program that loads it. At run time it needs FILE.py and the package
+headroom, as installed for the interpreter that compiled it. This interpreter must have a shared library, as on Debian.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ int hrpy_python_observe(int64_t, const struct hr_view *, const struct hr_event *
 int hrpy_python_decide(int64_t, const struct hr_view *, struct hr_moves *);
 """
 
-# A program loads plug-ins for themselves alone, but the modules of Python need its symbols.
+# The program that loads the plug-in does not make the symbols of libpython global, but extension modules of Python need
+# them. So the constructor opens libpython again, with RTLD_GLOBAL.
 _SOURCE = """
 #include "glue.c"
 #include <dlfcn.h>
@@ -62,11 +63,11 @@ def load(path: str, name: str) -> policies.Policy:
 
 
 class _Plugin:
-    """The policy of a shared object. Its exceptions are printed, since nobody can catch them."""
+    """The policy of a shared object. Its exceptions are printed, because no Python code can catch them."""
 
     def __init__(self, policy):
         self.policy, self.seconds = policy, 0.0
-        self.owners, self.jobs = [], None  # a policy of the program must not keep views longer than its run
+        self.owners, self.jobs = [], None  # the policy must not use views after its run
 
     @property
     def pending(self):
@@ -80,7 +81,7 @@ class _Plugin:
 
 
 def attach(path: str, name: str) -> None:
-    """Called when the shared object starts: the functions that it calls."""
+    """Called when the shared object is loaded. Defines the Python functions that it calls."""
     import headroom_plugin
 
     policies._bound[1] = _Plugin(load(path, name))
@@ -93,7 +94,8 @@ def attach(path: str, name: str) -> None:
 
 
 def _caster(ffi, function, kinds):
-    """Calls `function` with pointers of the package's own module."""
+    """Returns a function that casts its pointers from the module headroom_plugin to headroom._native, and then calls
+    `function`."""
 
     def call(*arguments):
         cast = [native.cast(kind, int(ffi.cast("intptr_t", value))) if "*" in kind else value
@@ -104,11 +106,12 @@ def _caster(ffi, function, kinds):
 
 
 def build(path: str, name: str, output: str) -> None:
-    """Compiles the shared object of the class `name` of a file. The headers are those next to the package's source."""
+    """Compiles the shared object for the class `name` of a file. The headers are in the source tree HEADROOM_SOURCE, or
+    in the folder `source` of the package."""
     policy, path = load(path, name), os.path.abspath(path)
     library = sysconfig.get_config_var("INSTSONAME")
     if not sysconfig.get_config_var("Py_ENABLE_SHARED"):
-        raise RuntimeError("%s has no shared library; use a Python that has one, as that of Debian" % sys.executable)
+        raise RuntimeError("%s has no shared library; use another Python, such as that of Debian" % sys.executable)
     source = os.environ.get("HEADROOM_SOURCE") or os.path.join(os.path.dirname(__file__), "source")
     ffi = cffi.FFI()
     ffi.cdef("struct hrpy_run; struct hr_view; struct hr_event; struct hr_moves;")

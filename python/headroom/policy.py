@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Policies in Python.
 
-A policy is an object of a class derived from Policy. The engine calls `create` at the begin of a run, `observe` for each
-event and `decide` after the events of each instant. Jobs are numbers, from 0, in the order of the trace.
+A policy is an object of a class derived from Policy. The engine calls `create` at the start of a run, `observe` for
+each event and `decide` after the events of each instant. A job is represented by its index in the trace, from 0.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Dict, List, Optional
 from . import _arguments as arguments
 from ._base import NEVER_US, Owner, copied, ffi, lib, text
 
-#: What a policy declares that it does: it stops running jobs; no job that fits waits for ever.
+#: Values of Policy.abilities. PREEMPTS: the policy stops running jobs. STARVES_NOBODY: no job that fits waits forever.
 PREEMPTS, STARVES_NOBODY = lib.HR_POLICY_PREEMPTS, lib.HR_POLICY_STARVES_NOBODY
 
 _NONE = 2**32 - 1  # HR_NONE
@@ -30,8 +30,8 @@ _runs: Dict[int, "_PolicyRun"] = {}
 
 class View:
     """The state that a policy reads: `now_us`, `n_waiting`, `n_running`, and `jobs`, the columns of the trace by their
-    names in C, such as view.jobs["work_us"][job]. A policy that knows the run time in advance is a thought experiment;
-    `limit_us`, `estimate_us` and `user` are what a scheduler knows."""
+    names in C, such as view.jobs["work_us"][job]. A real scheduler does not know the run time `work_us` in advance, but
+    it knows `limit_us`, `estimate_us` and `user`."""
 
     __slots__ = ("_view", "jobs", "trace")
 
@@ -62,13 +62,13 @@ class View:
         return lib.hr_view_done_us(self._of(job), {"id": job})
 
     def _now(self):
-        """The state in C, which exists only while the engine calls the policy."""
+        """The state in C. It exists only while the engine calls the policy."""
         if self._view is None:
             raise RuntimeError("a view can be read, and moves can be made, only in 'observe' and 'decide'")
         return self._view
 
     def _of(self, job: int):
-        """The state in C, after a check of the number of a job."""
+        """Checks the index of a job. Returns the state in C."""
         now = self._now()
         if not 0 <= arguments.whole("job", job, -(2**63), 2**63) < now.jobs.n_jobs:
             raise IndexError("job %r: the trace has jobs 0 to %d" % (job, self._view.jobs.n_jobs - 1))
@@ -76,7 +76,7 @@ class View:
 
 
 class Event:
-    """An event: `kind` such as "submit", "end" or "interrupt", `at_us`, and `job`, None for events of nodes."""
+    """An event. `kind`: such as "submit", "end" or "interrupt". `at_us`: its time. `job`: None for events of nodes."""
 
     __slots__ = ("kind", "at_us", "job")
 
@@ -93,24 +93,25 @@ class Moves:
         self._run, self._view, self._moves, self._found = run, view, None, ffi.new("bool *")
 
     def start(self, job: int, backfill: bool = False) -> bool:
-        """Starts a waiting job at the placement of the policy's rule. False: it does not fit now."""
+        """Starts a waiting job. The placement rule of the policy selects its GPUs. Returns False if it does not fit
+        now."""
         reason = lib.HR_REASON_BACKFILL if arguments.flag("backfill", backfill) else lib.HR_REASON_IN_ORDER
         self._check(lib.hrpy_start(self._run, self._view._of(job), self._made(), job, reason, self._found))
         return self._found[0]
 
     def preempt(self, job: int, keep: bool = True) -> None:
-        """Stops a running job, which waits again. keep: all its work is kept; otherwise that since its last checkpoint
-        is lost. The policy declares PREEMPTS."""
+        """Stops a running job and requeues it. keep: whether all its work is kept; otherwise the work since its last
+        checkpoint is lost. The policy must declare PREEMPTS."""
         keeps = arguments.flag("keep", keep)
         self._check(lib.hrpy_stop(self._run, self._view._of(job), self._made(), job, keeps))
 
     def reject(self, job: int) -> None:
-        """Rejects a waiting job for ever."""
+        """Rejects a waiting job. It will never start."""
         self._view._of(job)  # checks the number
         self._check(lib.hrpy_reject(self._made(), job, lib.HR_REASON_POLICY))
 
     def wake_at(self, at_us: int) -> None:
-        """Asks for a call of `decide` at a time in the future."""
+        """Requests a call of `decide` at a time in the future."""
         self._check(lib.hr_moves_wake_at(self._made(), _time(at_us)))
 
     def _made(self):
@@ -133,7 +134,7 @@ def _time(at_us) -> int:
 
 
 class _BrokenRule(Exception):
-    """A move returned this status; the engine's error says why."""
+    """A move failed with this status. The error of the engine contains the reason."""
 
 
 _WITHOUT_DECIDE = ("policy %s has no 'decide': define decide(self, view, moves), which starts waiting jobs with "
@@ -141,15 +142,16 @@ _WITHOUT_DECIDE = ("policy %s has no 'decide': define decide(self, view, moves),
 
 
 class Policy:
-    """A scheduling policy. `name` is shown in tables, `abilities` is a set of PREEMPTS and STARVES_NOBODY, `placement` is
-    a rule of placement such as "best-fit". A run has a copy of the object, so a policy can keep its state in itself."""
+    """A scheduling policy. `name` is shown in tables, `abilities` combines PREEMPTS and STARVES_NOBODY with |,
+    `placement` is a placement rule such as "best-fit". Each run uses a copy of the object, so a policy can store state
+    in attributes."""
 
     name: str = "python"
     abilities: int = 0
     placement: str = "best-fit"
 
     def create(self, view: View) -> None:
-        """Called before the first event; `view` has no times yet."""
+        """Called before the first event. Only `view.jobs` and `view.trace` can be read."""
 
     def observe(self, view: View, event: Event) -> None:
         """Called for each event that is not a move of the policy."""
@@ -164,10 +166,10 @@ class _PolicyRun:
         from .trace import Trace
 
         env = lib.hrpy_run_env(run)
-        trace = Trace.__new__(Trace)  # borrowed: views of the policy keep the owners alive
+        trace = Trace.__new__(Trace)  # does not own its memory: the pointer keeps the owners alive
         trace._trace, trace._columns = ffi.gc(env.jobs, Owner(bound.owners)), None
         self.is_temporary = bound.jobs not in (None, env.jobs)
-        if self.is_temporary:  # jobs of a run of a comparison, with replicas of services
+        if self.is_temporary:  # a comparison of a scenario with services adds their replicas to the jobs
             trace._columns = {name: copied(column) for name, column in trace.columns.items()}
         self.bound, self.policy = bound, copy.copy(bound.policy)
         self.view = View(trace, trace.columns)
@@ -177,7 +179,7 @@ class _PolicyRun:
 
 
 def register(bound) -> int:
-    """Gives a policy a number by which C finds it."""
+    """Assigns a number to a policy. C code identifies the policy by this number."""
     number = next(_numbers)
     _bound[number] = bound
     return number
@@ -188,9 +190,9 @@ class BoundPolicy:
 
     def __init__(self, policy: Policy):
         self.policy, self.pending = policy, None
-        self.owners: List[Any] = []  # what must live as long as views on the jobs of a run
-        self.seconds = 0.0  # in Python
-        self.jobs: Any = None  # the jobs that the owners have; None: those of each run
+        self.owners: List[Any] = []  # objects that must live as long as views on the jobs of a run
+        self.seconds = 0.0  # time spent in Python code
+        self.jobs: Any = None  # the trace that `owners` contains; None: the trace of each run
         if getattr(policy.decide, "__func__", None) is Policy.decide:
             raise NotImplementedError(_WITHOUT_DECIDE % type(policy).__name__)
         name = arguments.encoded("name of policy", policy.name, _MAX_NAME)
@@ -204,13 +206,14 @@ class BoundPolicy:
         self.choice = ffi.new("struct hr_policy_choice *", {"ops": self.ops, "params": self.params, "n_params": 1})
 
     def close(self):
-        """The structs stay, because the results of the run name the policy."""
+        """Unregisters the policy. Its structs remain, because the results of the run refer to its name."""
         _bound.pop(self.number, None)
         self.owners = []  # now only views of the policy keep the owners
 
     def raise_pending(self):
-        """Raises the exception of the run, and forgets it: its frames hold the run, and the run holds this object by
-        memory of C, where the garbage collector sees no cycle."""
+        """Raises the exception of the run, and removes it from this object. Otherwise there would be a reference cycle:
+        the frames of the exception refer to the run, and the run refers to this object through C memory. The garbage
+        collector cannot find such a cycle."""
         exception, self.pending = self.pending, None
         try:
             if exception is not None:
@@ -224,13 +227,13 @@ class BoundPolicy:
 
 
 def without_address(json_text: str) -> str:
-    """A text in JSON without the parameter by which C finds a policy in Python: it differs between equal runs."""
+    """Removes the parameter `address` of a policy in Python from a JSON text, because it differs between equal runs."""
     return re.sub(r'(,\s*)?"address":\s*\d+', "", json_text)
 
 
 @contextlib.contextmanager
 def bound_policy(policy: Optional[Policy]):
-    """Binds a policy to the engine; None: nothing is bound."""
+    """A context in which a policy is bound to the engine. If the policy is None, nothing is bound."""
     bound = BoundPolicy(policy) if policy is not None else None
     try:
         yield bound
@@ -240,7 +243,8 @@ def bound_policy(policy: Optional[Policy]):
 
 
 def _called(bound, function, *arguments) -> int:
-    """Calls Python for the engine. Returns a status; an exception is kept until the run has ended."""
+    """Calls a Python function for the engine and returns a status. The first exception is stored until the run has
+    ended."""
     began = time.perf_counter()
     try:
         function(*arguments)
@@ -255,7 +259,7 @@ def _called(bound, function, *arguments) -> int:
 
 
 def on_create(number, run, out) -> int:
-    """The four functions of Python that a policy of C calls (glue.h)."""
+    """on_create, on_destroy, on_observe and on_decide are the Python functions that glue.c calls (see glue.h)."""
     bound = _bound[number]
 
     def create():
@@ -300,7 +304,7 @@ def _decide(run):
 
 
 def _outside(_kind, exception, trace) -> int:
-    """Ctrl-C may come when one of the functions above is between its calls of `_called`."""
+    """Handles an exception in one of the functions above that was raised outside `_called`, such as by Ctrl-C."""
     number = trace.tb_frame.f_locals.get("number")
     bound = _runs[number].bound if number in _runs else _bound.get(number)
     if bound is not None:

@@ -17,7 +17,7 @@ from .scenario import Scenario, ScenarioLike, TraceLike, overrides_of
 from .trace import CLASSES, OUTCOMES, TIERS, Trace
 
 _STATES = ["future", "waiting", "running", "completed", "rejected"]
-# Columns of numbers that stand for these texts.
+# Columns of numbers, and the texts that the numbers stand for.
 _ENUMS = {"state": _STATES, "class_": CLASSES, "outcome": OUTCOMES, "within": TIERS}
 
 
@@ -26,12 +26,14 @@ def run(scenario: ScenarioLike, trace: TraceLike = None, *, policy: Union[str, P
         settings: Optional[Mapping[str, Any]] = None, **overrides: Any) -> "Run":
     """Replays a trace on the cluster of a scenario, once.
 
-    scenario: path or dictionary. trace: a Trace or a path, instead of the scenario's. policy: "NAME:KEY=VALUE,...", or an
-    object of a class derived from Policy. check: verify all invariants during the run. timeline: record the timeline.
-    settings, overrides: keys of the scenario and their values; in names of arguments two underscores stand for a dot, so
-    policy__order="sjf" and settings={"policy.order": "sjf"} are the same.
-    Raises InputError with file, line and column for an invalid scenario or trace, and PolicyError if the policy breaks a
-    rule. An exception of a policy in Python is raised as it is."""
+    scenario: path or dictionary. trace: a Trace or a path; None: the trace of the scenario. policy:
+    "NAME:KEY=VALUE,...", or an object of a class derived from Policy; None: the policy of the scenario. check: verify
+    all invariants during the run. timeline: record the timeline. settings, overrides: keys of the scenario and their
+    values. In names of arguments, two underscores stand for a dot: policy__order="sjf" and
+    settings={"policy.order": "sjf"} are equivalent.
+
+    Raises InputError with file, line and column for an invalid scenario or trace, and PolicyError if the policy breaks
+    a rule. An exception in a Python policy is raised unchanged."""
     check, timeline = arguments.flag("check", check), arguments.flag("timeline", timeline)
     if isinstance(policy, Policy) and isinstance(scenario, Mapping) and "policy" not in scenario:
         scenario = {**scenario, "policy": {"name": "queue"}}  # required, and not used
@@ -42,7 +44,7 @@ def run(scenario: ScenarioLike, trace: TraceLike = None, *, policy: Union[str, P
 
 
 class _Finish:
-    """The destructor of a replay. It keeps everything that the replay borrows until the replay is finished."""
+    """The destructor of a replay. It keeps all objects that the replay uses alive until the replay is freed."""
 
     def __init__(self, *borrowed):
         self.borrowed = borrowed
@@ -86,7 +88,8 @@ class Run:
         notes = ffi.addressof(self._replay, "notes")
         check(lib.hr_replay_input_notes(self.scenario._scenario, self._choice, self.trace._trace, notes, error), error)
         with _Timeline(self._replay, self.trace) if timeline else _NoTimeline() as file:
-            # A policy in Python runs in the thread of the caller, and Ctrl-C ends its next call.
+            # A policy in Python runs in the thread of the caller, so Ctrl-C raises an exception in a call of the
+            # policy.
             call = self._stoppable.call if bound is None else _call
             status = call(lib.hr_replay_run, self._replay, error)
             if bound:
@@ -111,7 +114,7 @@ class Run:
 
     @property
     def policy_seconds(self) -> float:
-        """How much of this time a policy in Python took; 0 for other policies."""
+        """The part of `seconds` that was spent in a policy in Python; 0 for other policies."""
         return self._policy_seconds
 
     def to_json(self) -> str:
@@ -138,16 +141,16 @@ class Run:
 
     @property
     def metrics(self) -> Dict[str, float]:
-        """All numbers of the summary by their paths, such as "wait_s.p95". A part of a list has the name of a pool,
-        tenant or the like in its path, as in "by_pool.p.utilization"; if the list has no names or a name twice, its
-        number in the list. "alerts" is the number of alerts."""
+        """All numbers of the summary by their paths, such as "wait_s.p95". For an element of a list, the path contains
+        the name of its pool, tenant or other subject, as in "by_pool.p.utilization". If the elements have no names, or
+        two have the same name, the path contains the index in the list. "alerts" is the number of alerts."""
         return dict(_numbers("", self.summary))
 
     @property
     def columns(self) -> Dict[str, Any]:
-        """Columns of the jobs, in the order of the trace: those of the trace, and start_us, end_us and state, where
-        `headroom.NEVER_US` stands for a job that never started or ended. Jobs that could be stopped have the columns of
-        their accounts too: attempts, kept_us, lost_us, saving_us, restarting_us, held_us."""
+        """Columns of the jobs, in the order of the trace: those of the trace, and start_us, end_us and state. start_us
+        or end_us is `headroom.NEVER_US` if the job never started or ended. If jobs could be stopped, there are also the
+        columns of their accounts: attempts, kept_us, lost_us, saving_us, restarting_us, held_us."""
         if self._columns is None:
             columns = dict(self.trace.columns)
             columns.update(self._result_columns())
@@ -168,7 +171,8 @@ class Run:
         return found
 
     def _accounts(self, start_us, end_us):
-        """The accounts of the jobs. Those that ran once from their start to their end have none of their own."""
+        """The columns of the accounts. A job that ran without interruption from its start to its end has no stored
+        account; its values follow from its start and end."""
         result, owner, count = self._result, self._replay, len(self.trace)
         account = view(result.account, count, 4, False, owner)
         rows, base = int(max(account)) + 1, ffi.cast("char *", result.accounts)
@@ -187,7 +191,7 @@ class Run:
 
     @property
     def jobs(self):
-        """A pandas data frame of the jobs: `columns`, with texts in place of numbers of names, and wait_us."""
+        """A pandas data frame of the jobs: `columns`, with names instead of their numbers, and wait_us."""
         import pandas
 
         module, data = numpy(), {}
@@ -198,7 +202,7 @@ class Run:
             elif name in self.trace.columns:
                 data[name] = self._named(name, values, pandas)
         start = self.columns["start_us"]
-        if "submit_us" in self.columns:  # not without jobs: a scenario with services alone
+        if "submit_us" in self.columns:  # false if there are no jobs, as in a scenario with services only
             data["wait_us"] = module.where(start == NEVER_US, NEVER_US, start - self.columns["submit_us"])
         return pandas.DataFrame(data, copy=False)
 
@@ -223,8 +227,8 @@ class Run:
 
     @property
     def costs(self):
-        """A pandas data frame of the costs: one row for each number below `cost` of the summary, in dollars where the
-        path ends with _usd."""
+        """A pandas data frame of the costs: one row for each number below `cost` in the summary. A number is in dollars
+        if its path ends with _usd."""
         import pandas
 
         rows = list(_numbers("", self.summary.get("cost") or {}))
@@ -250,7 +254,7 @@ class _NoTimeline:
 
 
 class _Timeline:
-    """Records the timeline of a replay in a temporary file, whose text `finish` returns."""
+    """Records the timeline of a replay in a temporary file. `finish` returns the text of the file."""
 
     def __init__(self, replay, trace):
         handle, self.path = tempfile.mkstemp(".csv", "headroom-")
@@ -293,7 +297,7 @@ def _held(start_us, end_us):
 
 
 def _chosen(account, of_rows, plain):
-    """The value of each job: that of its account, or the plain one if it has none."""
+    """The value of each job: from its account, or from `plain` if it has no account."""
     module = numpy()
     if module:
         return module.where(account > 0, of_rows[account], module.asarray(plain, dtype=of_rows.dtype))
@@ -315,7 +319,7 @@ def _numbers(prefix, value):
 
 
 def _part_names(parts):
-    """The names of the parts of a list: what they are of, if that differs, otherwise their numbers in the list."""
+    """The names of the elements of a list: their "name" or "tenant" if all these differ, otherwise their indices."""
     for key in ("name", "tenant"):
         names = [part.get(key) if isinstance(part, dict) else None for part in parts]
         if None not in names and len(set(map(str, names))) == len(names):

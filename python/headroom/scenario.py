@@ -23,8 +23,8 @@ TraceLike = Union[Trace, str, os.PathLike, None]
 
 def overrides_of(policy: Any = None, seed: Optional[int] = None, settings: Optional[Mapping[str, Any]] = None,
                  overrides: Optional[Mapping[str, Any]] = None) -> list:
-    """The overrides "path=value" of the arguments of a run. In keys, two underscores stand for a dot. A key that is set
-    twice is an error."""
+    """Converts the arguments of a run to overrides "path=value". In keys, two underscores stand for a dot. A key that
+    is set twice is an error."""
     found, keys = [], set()
     if settings is not None and not isinstance(settings, Mapping):
         raise arguments.wrong_type("settings", "a dictionary", settings)
@@ -50,7 +50,7 @@ def overrides_of(policy: Any = None, seed: Optional[int] = None, settings: Optio
 
 
 def _check_key(key, keys, policy):
-    """Raises an exception if a key was set before, or if the argument `policy` makes it useless."""
+    """Raises an exception if a key was set before, or if it has no effect because of the argument `policy`."""
     if key in keys:
         raise InputError("settings: '%s' is set twice" % key)
     if key == "policy" or (key.startswith("policy.") and isinstance(policy, Policy)):
@@ -72,15 +72,15 @@ def _policy_overrides(policy):
 
 @functools.lru_cache(maxsize=None)
 def _catalog():
-    """The built-in catalogue, which is read once and never changed."""
+    """The built-in catalogue. It is read once and never changes."""
     out, error = ffi.new("struct hr_catalog **"), new_error()
     check(lib.hr_catalog_load(ffi.NULL, out, error), error)
     return out[0]
 
 
 class Scenario:
-    """A loaded scenario. `overrides` are those with which it was loaded. A dictionary is written to a file, which is
-    removed at once, or, with `keeps_file`, by `close`: plans and replications load the scenario again."""
+    """A loaded scenario, with its overrides. A dictionary is written to a temporary file and loaded from it. The file
+    is removed after loading, or by `close` if `keeps_file` is true: plans and replications load the scenario again."""
 
     def __init__(self, scenario: ScenarioLike, overrides: list, keeps_file: bool = False):
         self.overrides, self._file = overrides, None
@@ -97,7 +97,8 @@ class Scenario:
         return ffi.gc(out[0], lib.hr_scenario_destroy)
 
     def _load_mapping(self, scenario, keeps_file):
-        """Paths in the dictionary are relative to the current folder, so it is written there for a moment."""
+        """Paths in the dictionary are relative to the current folder, so the temporary file is there if it is
+        writable."""
         content = arguments.plain("scenario", scenario)
         folder = os.getcwd() if os.access(os.getcwd(), os.W_OK) else None
         handle, self._file = tempfile.mkstemp(".json", ".headroom-", folder)
@@ -113,14 +114,14 @@ class Scenario:
                 os.unlink(self._file)
 
     def close(self) -> None:
-        """Removes the file of a dictionary that was kept."""
+        """Removes the temporary file of a dictionary."""
         if self._file is not None:
             os.unlink(self._file)
 
     @contextlib.contextmanager
     def renamed(self):
-        """Errors name the file of a dictionary "scenario". Their line and column are those of the dictionary as
-        json.dumps writes it with indent=1."""
+        """A context in which errors name the temporary file of a dictionary "scenario". Their line and column refer to
+        the output of json.dumps with indent=1."""
         try:
             yield
         except HeadroomError as wrong:
@@ -142,7 +143,7 @@ class Scenario:
         return notes_of(self._scenario.notes)
 
     def read_trace(self, trace: TraceLike, format: Optional[str] = None) -> Trace:
-        """The trace of the argument, or else the one that the scenario names."""
+        """Returns the trace of the argument. If it is None, reads the trace that the scenario names."""
         if isinstance(trace, Trace):
             if self._scenario.drop_failed and trace._has_failed():
                 raise InputError("%s: the scenario leaves out failed jobs (trace.failed), but they are in the trace; read "

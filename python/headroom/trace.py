@@ -12,7 +12,8 @@ from . import _arguments as arguments
 from ._base import InputError, check, ffi, lib, new_error, notes_of, text, view
 
 _REQUIRED = ("submit_s", "duration_s", "gpus")
-# By kind of a column: the units of the member of struct hr_job_record in one unit of the column. Others: 1.
+# By kind of column: the factor from the unit of the column to the unit of the member of struct hr_job_record. Other
+# kinds have the factor 1.
 _FACTORS = {"INSTANT": 1_000_000, "DURATION": 1_000_000, "CPUS": 1000, "GIB": 1024, "FRACTION": 1_000_000}
 CLASSES = [text(lib.hr_job_class_name(i)) for i in range(lib.HR_N_CLASSES)]
 OUTCOMES = [text(lib.hr_outcome_name(i)) for i in range(lib.HR_N_OUTCOMES)]
@@ -22,7 +23,8 @@ _NUMBERS = (numbers.Real, decimal.Decimal)
 
 
 class _Field(NamedTuple):
-    """A column: the member of struct hr_job_record that it sets, how its values are written, and its bit in a set."""
+    """A column. `member`: of struct hr_job_record, which the column sets. `kind`: how values are written. `flag`: the
+    bit of a column of truth values; 0 for other columns."""
     member: str
     kind: str = ""
     flag: int = 0
@@ -37,12 +39,12 @@ _FIELDS = _read_fields()
 
 
 def _field(name) -> _Field:
-    """The field of a column; a name that is no column of the table is that of a member."""
+    """The field of a column. A name that is not in the table is the name of a member."""
     return _FIELDS.get(name) or _Field(name)
 
 
 class Trace:
-    """Jobs, sorted by submit. `len(trace)` is their number; `trace.columns` has their columns."""
+    """Jobs, sorted by submit time. `len(trace)` is their number; `trace.columns` has their columns."""
 
     def __init__(self, pointer):
         self._trace = ffi.gc(pointer, lib.hr_trace_destroy)
@@ -51,9 +53,9 @@ class Trace:
     @classmethod
     def read(cls, path: str, format: Optional[str] = None, *, map: Optional[str] = None,
              lenient: bool = False, failed: str = "keep") -> "Trace":
-        """Reads a trace file. `format`: one of `headroom list formats`; None: recognised by content. `map`: columns, such
-        as "submit=arrival_s,gpus=gpu_count". `lenient`: leave out invalid rows. `failed`: "drop" leaves out jobs that had
-        failed when the trace was recorded."""
+        """Reads a trace file. `format`: one of `headroom list formats`; None: detected from the content. `map`: names
+        of columns, such as "submit=arrival_s,gpus=gpu_count". `lenient`: skip invalid rows. `failed`: "drop" skips jobs
+        that failed when the trace was recorded."""
         error = new_error()
         columns = ffi.gc(ffi.new("struct hr_column_map *"), lib.hr_column_map_finish)
         lenient = arguments.flag("lenient", lenient)
@@ -120,14 +122,15 @@ class Trace:
 
     @property
     def clock_us(self) -> int:
-        """The time of the first submit on the clock of the trace, in microseconds; 0 if the trace has dates. Columns count
-        from the first submit, the timeline and the summary of a run from the begin of this clock."""
+        """The time of the first submit on the clock of the trace, in microseconds; 0 if the trace has dates. Times in
+        columns are relative to the first submit. Times in the timeline and the summary of a run are relative to the
+        zero of this clock."""
         return lib.hr_trace_clock_us(self._trace)
 
     @property
     def columns(self) -> Dict[str, Any]:
-        """Views on the columns that the trace has, by their names in C, such as submit_us, work_us and gpus. A column of
-        names has numbers; `names` has the texts."""
+        """Views on the columns of the trace, by their names in C, such as submit_us, work_us and gpus. A column of
+        names contains numbers; the method `names` returns the texts."""
         if self._columns is None:
             found = ffi.new("struct hrpy_column[64]")
             count = lib.hrpy_columns(self._trace, found)
@@ -136,7 +139,7 @@ class Trace:
         return self._columns
 
     def _has_failed(self) -> bool:
-        """Whether a job had failed when the trace was recorded."""
+        """Whether a job failed when the trace was recorded."""
         return OUTCOMES.index("failed") in self.columns.get("outcome", ())
 
     def names(self, column: str) -> List[str]:
@@ -204,14 +207,14 @@ def _truth(name, value, source, row) -> bool:
 
 
 def _text(name, value, source, row) -> bytes:
-    """The bytes of a name; a number stands for its digits."""
+    """The bytes of a name. A number is converted to its digits."""
     if arguments.is_boolean(value) or not isinstance(value, (str, *_NUMBERS)):
         raise InputError("%s:%d: column '%s': a text is expected, %s" % (source, row, name, arguments.found(value)))
     return arguments.encoded("%s:%d: column '%s'" % (source, row, name), str(value))
 
 
 def _number(name, value, source, row):
-    """The value of a column of numbers in the unit of its member. Only a priority may be negative."""
+    """Converts a number of a column to the unit of its member. Only a priority may be negative."""
     factor = _FACTORS.get(_field(name).kind, 1)
     place = "%s:%d: column '%s'" % (source, row, name)
     if arguments.is_boolean(value) or not isinstance(value, _NUMBERS):

@@ -4,7 +4,7 @@
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-# refuses REGEX ARGUMENT...: a run with every output option fails with one line on stderr and leaves no file behind.
+# refuses REGEX ARGUMENT...: a run with every output option fails with one line on stderr and writes no file.
 refuses() {
   local regex=$1
   shift
@@ -13,7 +13,7 @@ refuses() {
   is_empty stdout
   matches stderr "^headroom: $regex"
   [ "$(wc -l <stderr)" -eq 1 ] || fail "more than one line on stderr"
-  [ -z "$(ls -A out)" ] || fail "left behind: $(ls -A out)"
+  [ -z "$(ls -A out)" ] || fail "files remain: $(ls -A out)"
 }
 
 refuses_trace() {
@@ -183,8 +183,8 @@ END
   says stderr '--json record.json: cannot be written: this run reads it'
   try 2 run s.json --trace t.csv --costs prices.csv
   says stderr '--costs prices.csv: cannot be written: this run reads it'
-  cmp record.json kept.json || fail "a record was written over"
-  cmp prices.csv kept.csv || fail "a table of prices was written over"
+  cmp record.json kept.json || fail "a record was overwritten"
+  cmp prices.csv kept.csv || fail "a table of prices was overwritten"
   # Names of the catalogue ignore case, so the row replaces the built-in price.
   try 0 validate s.json --trace t.csv
   says stdout '1.5 $ per GPU-hour'
@@ -321,7 +321,7 @@ case_output_over_an_input() {
   cmp -s t.csv kept || fail "the trace was changed"
 }
 
-# Jobs that had failed when the trace was recorded: a note with `faults`, and the choice to leave them out.
+# Jobs that failed when the trace was recorded: a note if the scenario has `faults`, and the option to skip these jobs.
 case_recorded_failures_are_kept_or_dropped() {
   cat >s.json <<'JSON'
 { "cluster": { "pools": [{ "name": "p", "gpu": "A100", "nodes": 2, "gpus_per_node": 1,
@@ -348,7 +348,7 @@ JSON
   says stderr 'cannot be left out in a streamed run'
 }
 
-# `validate` refuses what `run` refuses, with the same message.
+# `validate` rejects the same scenarios as `run`, with the same message.
 case_validate_agrees_with_run() {
   small_scenario
   printf '%s\n1,0,10,1\n' $header >t.csv

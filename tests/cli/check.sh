@@ -43,7 +43,7 @@ check_suite() {
 edit() {
   cp "$1" before
   sed -i "$2" "$1"
-  ! cmp -s before "$1" || fail "$2 changes nothing in $1"
+  ! cmp -s before "$1" || fail "$2 has no effect in $1"
 }
 
 # ---- Mutations -----------------------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ case_update_says_what_moved() {
   check_suite 0 --update
   matches stdout 'cost.total_usd .* [+]6.25 % FAILED'
   says stdout '3 changed'
-  if cmp -s before base.json; then fail "the baseline is as it was"; fi
+  if cmp -s before base.json; then fail "the baseline is unchanged"; fi
   check_suite 0
 }
 
@@ -184,7 +184,7 @@ case_threads_change_nothing() {
     try 0 check suite/suite.json --baseline $threads.base --update -q --threads $threads
   done
   for threads in 2 5; do
-    for end in json xml md txt base; do cmp 1.$end $threads.$end || fail "$threads threads: another $end"; done
+    for end in json xml md txt base; do cmp 1.$end $threads.$end || fail "$threads threads: $end differs"; done
   done
 }
 

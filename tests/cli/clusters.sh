@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Several clusters on the command line: all schedulers in one run, and commands that must use the clusters or refuse them.
+# Several clusters on the command line: all schedulers in one run, and commands that must support several clusters or
+# reject them.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -44,7 +45,7 @@ case_schedulers_side_by_side() {
   [ "$(width stdout)" -le 80 ] || fail "the table is wider than 80 columns"
 }
 
-# Copies that leave a cluster are not counted among the jobs for which its nodes wake.
+# A cluster does not wake nodes for copies of jobs that have left it.
 case_copies_leave_clusters_whose_nodes_sleep() {
   local pool='"nodes": 3, "gpus_per_node": 8, "gpu": "A100-80"' sleep router
   sleep='"host_idle_w": 300, "host_max_w": 600, "sleep": { "idle_s": 60, "sleep_w": 10, "suspend_s": 5, "boot_s": 120 }'
@@ -64,7 +65,7 @@ case_policies_reach_the_clusters() {
   try 0 run "$hybrid" --policy sjf --json sjf.json --quiet
   try 0 run "$hybrid" --policy fifo --json fifo.json --quiet
   for policy in fifo sjf; do grep -qF "$(grep '"digest"' $policy.json | head -1 | tr -d ' ,')" <(tr -d ' ,' <compared.json) ||
-    fail "compare runs another policy than run --policy $policy"; done
+    fail "compare and run --policy $policy run different policies"; done
   cmp -s <(grep '"digest"' sjf.json) <(grep '"digest"' fifo.json) && fail "the policy has no effect"
   sed 's/"tenants": *\[[^]]*\],/& "policy": { "name": "fifo" },/' "$project/scenarios/three-providers.json" >own.json
   try 2 compare own.json --policies fifo,sjf --trace "$project/traces/reference/agency-clusters.csv"
@@ -93,7 +94,7 @@ case_ownership() {
 }
 
 # Two services load their weights over one storage system of 1 GB/s: 60 and 100 GB share it from 110 s on, so they arrive
-# after 120 and 160 s, before the engine's 5 s. The second start finds them in the caches, or loads them again.
+# after 120 and 160 s, before the engine's 5 s. The second start reads them from the caches, or loads them again.
 case_weights_of_services() {
   services() {
     cat >s.json <<EOF
@@ -128,7 +129,7 @@ EOF
   says stderr "'data.sets' has no 'c'"
 }
 
-# A node that is requested again is another machine, with an empty cache.
+# A node that is requested again is a new machine, with an empty cache.
 case_caches_of_rented_nodes() {
   cat >s.json <<'EOF'
 {"policy": {"name": "fifo"}, "cluster": {"pools": [{"name": "p", "gpu": "L4", "nodes": 1, "gpus_per_node": 1, "market": "on-demand",
@@ -141,8 +142,8 @@ EOF
   matches summary.json '"sent_gb": 200' # the second job is on the same node as the first
 }
 
-# Job b is planned for 2:00, when electricity has less carbon, but starts at 600 s on capacity that has become free. The
-# run, and the price of the nodes, end with it at 1,200 s.
+# Job b is planned for 2:00, when the carbon intensity is lower, but starts at 600 s on capacity that has become free.
+# The run and the billing of the nodes end with it at 1,200 s.
 case_billing_ends_with_the_last_job() {
   printf 'time,g\n2024-01-01T00:00Z,300\n2024-01-01T01:00Z,200\n2024-01-01T02:00Z,100\n' >carbon.csv
   printf 'job_id,submit_s,duration_s,gpus\na,0,600,2\nb,10,600,2\n' >t.csv
@@ -157,7 +158,7 @@ case_billing_ends_with_the_last_job() {
   matches stdout '"total_usd": 1\.333333,'
 }
 
-# Cluster a resizes jobs, cluster b does not: the GPU hours of an elastic job in b are counted, too.
+# Cluster a resizes jobs, cluster b does not. The GPU hours of an elastic job in b are also counted.
 case_only_one_cluster_resizes() {
   printf 'job_id,submit_s,duration_s,gpus,min_gpus,max_gpus,tenant\na,0,3600,2,1,4,x\nb,0,3600,2,1,4,y\n' >t.csv
   local pools='"pools":[{"name":"p","gpu":"A100-80","nodes":1,"gpus_per_node":4,"power":{"gpu_max_w":400}}]'
@@ -169,7 +170,8 @@ case_only_one_cluster_resizes() {
   matches jobs.csv '^b,.*,0,7200$'
 }
 
-# With the backfill `easy`, a job that waited for its data leaves the plan at the end that was expected when it started.
+# With the backfill `easy`, a job that waited for its data is removed from the plan at the end that was expected at its
+# start.
 case_backfill_of_jobs_that_wait_for_data() {
   cat >s.json <<'EOF'
 {"policy": {"name": "fifo", "backfill": "easy"},
@@ -188,7 +190,7 @@ case_one_link_in_each_direction() {
   says stderr "two links lead from 'us-east-1' to 'eu-west-1'"
 }
 
-# docs/validation/data.md: published figures of elastic capacity, of sizes of data sets, and of two downloads.
+# docs/validation/data.md: published values on elastic capacity, of sizes of data sets, and of two downloads.
 case_published_figures() {
   local scaler pool='"name": "p", "gpu": "A100-80", "nodes": 2, "gpus_per_node": 8' row
   scaled() {

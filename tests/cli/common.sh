@@ -34,9 +34,9 @@ has_sanitizer() {
   grep -qE '__(asan|tsan)_init' "$headroom"
 }
 
-# says FILE TEXT: a line of the file contains the text. matches FILE REGEX: a line matches.
+# says FILE TEXT: fails unless a line of the file contains the text. matches FILE REGEX: fails unless a line matches.
 says() {
-  grep -qF -- "$2" "$1" || fail "$1 does not say: $2"
+  grep -qF -- "$2" "$1" || fail "$1 does not contain: $2"
 }
 
 matches() {
@@ -47,7 +47,8 @@ is_empty() {
   [ ! -s "$1" ] || fail "$1 is not empty"
 }
 
-# width FILE: the widest line, without the suggested command, which is as long as its paths and options.
+# width FILE: prints the length of the longest line. The suggested command is not counted, because its length depends on
+# paths and options.
 width() {
   grep -v '^  next       headroom ' "$1" | wc -L
 }
@@ -69,7 +70,7 @@ wait_until() {
   local deadline=$((SECONDS + $1))
   shift
   until "$@"; do
-    [ $SECONDS -lt $deadline ] || fail "not within the time: $*"
+    [ $SECONDS -lt $deadline ] || fail "not completed within the time: $*"
     sleep 0.02
   done
 }

@@ -43,7 +43,7 @@ refuses() {
   try 2 compare "$@" --json out/c.json --csv out/c.csv --md out/c.md
   is_empty stdout
   says stderr "$text"
-  [ -z "$(ls -A out)" ] || fail "left behind: $(ls -A out)"
+  [ -z "$(ls -A out)" ] || fail "files remain: $(ls -A out)"
 }
 
 # ---- The list ------------------------------------------------------------------------------------------------------
@@ -111,8 +111,8 @@ case_nothing_random() {
   says stdout 'the scenario is deterministic'
   says c.json '"random": false,'
   says c.json '"replications": 1,'
-  if grep -q '\*' stdout; then fail "marks where every difference is exact"; fi
-  # Replications without randomness are refused.
+  if grep -q '\*' stdout; then fail "marks of significance although every difference is exact"; fi
+  # Replications without randomness are rejected.
   refuses '20 replications would be identical: nothing is random in' "$demo" --policies fifo,sjf --replications 20
   says stderr "--set 'replications.workload={\"resample\":\"days\"}'"
 }
@@ -139,7 +139,8 @@ JS
   done
 }
 
-# Rows are titled by what differs, even if the policies as written are long. No line is longer than 80 columns.
+# The titles of rows contain the differences, even if the texts of the policies are long. No line is longer than 80
+# columns.
 case_titles_of_long_policies() {
   try 0 compare "$demo" --policies \
     queue:order=sjf,backfill=easy,placement=best-fit,queue:order=sjf,backfill=conservative,placement=best-fit,fifo
@@ -170,13 +171,13 @@ case_jobs_of_each_policy() {
   says files 'base.csv sjf_backfill=easy.csv '
   [ "$(wc -w <files)" -eq 2 ] || fail "files: $(cat files)"
   try 0 run "$demo" --policy fifo --jobs fifo.csv -q
-  cmp fifo.csv jobs/base.csv >stderr || fail "other jobs"
+  cmp fifo.csv jobs/base.csv >stderr || fail "the jobs differ"
   try 0 run "$demo" --policy sjf:backfill=easy --jobs sjf.csv -q
-  cmp sjf.csv 'jobs/sjf_backfill=easy.csv' >stderr || fail "other jobs"
+  cmp sjf.csv 'jobs/sjf_backfill=easy.csv' >stderr || fail "the jobs differ"
   mkdir clean
   try 2 compare "$demo" --policies fifo,sjf --jobs clean --replications 3
   try 4 compare "$demo" --policies fifo,sjf --jobs clean --md /dev/full -q
-  [ -z "$(ls -A clean)" ] || fail "left behind: $(ls -A clean)"
+  [ -z "$(ls -A clean)" ] || fail "files remain: $(ls -A clean)"
   try 2 compare "$demo" --policies fifo --jobs "$demo"
   says stderr '--jobs'
   cp "$project/traces/reference/demo.csv" jobs/fifo.csv
@@ -195,7 +196,7 @@ case_random() {
   says stdout 'significance is unknown'
   says stderr '--replications 2 or more'
   says c.json '"significant": null'
-  if grep -q '"significant": true' c.json; then fail "significant by one run"; fi
+  if grep -q '"significant": true' c.json; then fail "a difference is significant with a single run"; fi
 }
 
 case_threads_change_nothing() {
@@ -208,7 +209,7 @@ case_threads_change_nothing() {
   done
   for threads in 2 4; do
     for end in less csv md txt; do
-      cmp 1.$end $threads.$end >stderr || fail "$threads threads: another $end"
+      cmp 1.$end $threads.$end >stderr || fail "$threads threads: $end differs"
     done
   done
 }
@@ -234,7 +235,7 @@ case_standard_output() {
     cp stdout piped
     try 0 compare "$demo" --policies fifo,sjf --$kind file
     [ "$kind" != json ] || { without_perf piped >a && without_perf file >b && mv a piped && mv b file; }
-    cmp piped file >stderr || fail "$kind: another text on standard output"
+    cmp piped file >stderr || fail "$kind: the text on standard output differs"
     [ -s stdout ] || fail "no table in addition to the file"
   done
   try 0 compare "$demo" --policies fifo,sjf -q --json file
@@ -262,7 +263,7 @@ case_interrupted() {
     >stdout 2>stderr || code=$?
   [ "$code" -eq 124 ] || fail "exit code $code: it was not interrupted"
   is_empty stdout
-  [ -z "$(ls -A out)" ] || fail "left behind: $(ls -A out)"
+  [ -z "$(ls -A out)" ] || fail "files remain: $(ls -A out)"
 }
 
 # ---- Bad input -----------------------------------------------------------------------------------------------------

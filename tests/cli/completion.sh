@@ -11,7 +11,7 @@ needs() {
   command -v "$1" >/dev/null || { printf 'skipped: %s is missing; its completion was not tested\n' "$1" >&2; exit 77; }
 }
 
-# The lines of a help that describe something: `  NAME  text` or `  -o, --name VALUE  text`.
+# Prints the lines of a help text that describe a word: ` NAME text` or ` -o, --name VALUE text`.
 verbs_of_help() {
   "$headroom" --help | awk '/^  [a-z]/ { print $1 }'
 }
@@ -24,7 +24,8 @@ options_of_help() { # VERB [ACTION]
   "$headroom" help "$@" | awk '/^  -/ { print $1 ~ /^--/ ? $1 : $2 }'
 }
 
-# questions: one command line per line, and behind a tab a word that must be offered; "~": must not be offered.
+# questions: prints one command line per line and, after a tab, a word that must be offered; after "~", a word that must
+# not.
 questions() {
   local verb action
   for verb in $(verbs_of_help); do
@@ -67,7 +68,7 @@ headroom serve 	here
 TEXT
 }
 
-# options: one command line per line that asks for the options of a verb or an action.
+# options: prints one command line per line, which requests the options of a verb or an action.
 options() {
   local verb action
   for verb in $(verbs_of_help); do
@@ -122,7 +123,8 @@ FISH
   check_answers answers
 }
 
-# The editor of zsh needs a terminal, so the words are those that the function passes to the builtins of the editor.
+# The line editor of zsh needs a terminal, so the test reads the words that the function passes to the builtins of the
+# editor.
 case_zsh() {
   needs zsh
   prepare

@@ -31,7 +31,7 @@ case_change() {
   [ "$(width stdout)" -le 80 ] || fail 'wider than 80 columns'
 }
 
-# The same, mirrored: what A does is what B did.
+# The same with A and B exchanged.
 case_mirrored() {
   two_scenarios
   try 0 diff b.json a.json --trace jobs.csv
@@ -142,7 +142,7 @@ case_columns() {
   says stderr 'read different jobs'
 }
 
-# Of a long path, the beginning and the end are shown.
+# The output shows the beginning and the end of a long path.
 case_long_paths() {
   two_scenarios
   cat >q.json <<'JSON'
@@ -187,12 +187,12 @@ case_why_warns_of_rejected_jobs() {
   for options in '' --quiet '--job 2'; do
     # shellcheck disable=SC2086 # an option and its value
     try 0 why s.json --trace types.csv $options
-    head -2 stderr | cmp -s - run || fail "$options: other warnings than those of run"
+    head -2 stderr | cmp -s - run || fail "$options: the warnings differ from those of run"
   done
   head -1 run | grep -qF 'warning: 1 of 2 jobs (50.0 %) can never run' || fail 'run does not warn'
 }
 
-# The next step repeats the experiment.
+# The suggested next command repeats the experiment.
 case_next_step_of_compare_keeps_replications() {
   echo '{ "name": "s", "policy": { "name": "queue" }, "cluster": { "pools": [
     { "name": "p", "gpu": "T4", "nodes": 1, "gpus_per_node": 8 } ] } }' >s.json

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Elastic jobs: the speed of a job by its number of GPUs. All figures are derived by hand, and all runs are in checked
+# Elastic jobs: the speed of a job by its number of GPUs. All values are computed by hand, and all runs are in checked
 # mode.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
@@ -12,7 +12,7 @@ scenario() {
  \"scaling\": [$2]}" >s.json
 }
 
-# ends TIME...: the jobs of t.csv end at these times.
+# ends TIME...: fails unless the jobs of t.csv end at these times.
 ends() {
   try 0 run s.json --trace t.csv --check --quiet --jobs jobs.csv
   local found
@@ -22,8 +22,8 @@ ends() {
 
 ROWS='{"gpus": 4, "speed": 360}, {"gpus": 8, "speed": 600}'
 
-# A job of 8 GPUs and 100 s has `n` GPUs of one node at all times. At 4 GPUs its speed is 360 / 600, at 6 GPUs that
-# between the rows, (360 + 600) / 2 / 600, and at 2 GPUs half of that at 4. Only ratios count.
+# A job of 8 GPUs and 100 s has `n` GPUs of one node at all times. At 4 GPUs its speed is 360 / 600. At 6 GPUs it is
+# interpolated between the rows: (360 + 600) / 2 / 600. At 2 GPUs it is half of that at 4 GPUs. Only ratios matter.
 case_speed_follows_from_the_rows() {
   header='submit_s,duration_s,gpus,min_gpus,max_gpus'
   scenario 1 "$ROWS"
@@ -40,8 +40,8 @@ case_speed_follows_from_the_rows() {
   ends 1000 400
 }
 
-# The second job has 4 GPUs until 60 s: it does 60 x 360 / 600 = 36 s of its work. It grows to 8 GPUs and ends 64 s later.
-# The third one grows to 16 GPUs at 124 s, but is not faster than with 8, as no row says so.
+# The second job has 4 GPUs until 60 s and completes 60 x 360 / 600 = 36 s of its work. It grows to 8 GPUs and ends 64 s
+# later. The third job grows to 16 GPUs at 124 s, but is not faster than with 8 GPUs, because there is no row for 16.
 case_speed_changes_with_a_resize() {
   scenario 1 "$ROWS"
   printf 'submit_s,duration_s,gpus,min_gpus,max_gpus\n0,60,4,4,4\n0,100,8,4,8\n' >t.csv
@@ -76,8 +76,9 @@ case_schedulers_use_the_rows() {
   done
 }
 
-# The first job has all 8 GPUs. It gives back 4 when the second one comes, 2 when the third one comes, and grows when one
-# of them ends, to 4 GPUs and to 8. The metrics and the columns of the jobs agree. A run without elastic jobs has none.
+# The first job has all 8 GPUs. It releases 4 GPUs when the second job arrives and 2 when the third one arrives. When
+# one of them ends, it grows to 4 GPUs, and then to 8. The metrics and the columns of the jobs agree. A run without
+# elastic jobs has none.
 case_resizes_are_counted() {
   scenario 1
   sed -i 's/"grow"/"shrink"/' s.json

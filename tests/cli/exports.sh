@@ -51,7 +51,7 @@ case_together_as_alone() {
   for option in perfetto:p openmetrics:o md:m jobs:j timeline:t averages:a; do
     try 0 run "$demo" --quiet --"${option%:*}" "b/${option#*:}"
   done
-  diff -r a b >/dev/null || fail "together they are not what they are alone"
+  diff -r a b >/dev/null || fail "files that are written together differ from files that are written alone"
   try 0 run "$demo" --check --perfetto -
   cmp -s stdout a/p || fail "--check or standard output changes the trace"
 }
@@ -65,9 +65,9 @@ case_promtool() {
   for scenario in demo reserved-spot-mix shared-inference; do
     try 0 run "$project/scenarios/$scenario.json" --quiet --openmetrics m.txt --openmetrics-step 3h
     promtool tsdb create-blocks-from openmetrics --max-block-duration=720h m.txt "$scenario" >stdout 2>stderr ||
-      fail "promtool refuses $scenario"
+      fail "promtool rejects $scenario"
     [ "$(awk 'NR > 1 { sum += $5 } END { print sum }' stdout)" -eq "$(grep -cv '^#' m.txt)" ] ||
-      fail "$scenario: not every sample is there"
+      fail "$scenario: samples are missing"
   done
 }
 

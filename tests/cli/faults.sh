@@ -35,8 +35,8 @@ case_ettr_of_elastic_jobs() {
   is stdout by_size/2-4/ettr 1
 }
 
-# Node 0 is down until 1 s, and from 1,001 s to 2,001 s; `a` needs both nodes: 1,000 s are lost and 1,000 s are a wait,
-# of 5,000 s.
+# Node 0 is down until 1 s, and from 1,001 s to 2,001 s; `a` needs both nodes. Of the 5,000 s, 1,000 s are lost work and
+# 1,000 s are a wait.
 case_ettr_by_size() {
   jobs a,0,3000,16 b,6000,100,8
   printf 'node,start,end\nn,0,1\nn,1001,2001\n' >log.csv
@@ -75,7 +75,7 @@ case_preemptions_of_restarts() {
   matches jobs.csv '^b,.*,2,100,0,0,4000,$' # the first preemption, by the submission of `a`
 }
 
-# The failures of OpenDC's tests: the interval before a failure begins with the end of the last one. A task of 10
+# The failures of OpenDC's tests: the interval before a failure begins at the end of the previous failure. A task of 10
 # minutes needs 20 minutes and 165,000 J with one failure, 37 minutes and 288,000 J with two.
 case_opendc_replays() {
   jobs a,0,600,1
@@ -124,7 +124,7 @@ case_replays_count_what_they_drop() {
   says stderr 'rows of the log that are not replayed, as they have a negative interval: 1'
 }
 
-# Spares run no jobs: a job that needs them is rejected, at a rate of 0, too.
+# Spare nodes run no jobs: a job that needs them is rejected, even if the failure rate is 0.
 case_spares_are_no_capacity() {
   jobs a,0,100,32 b,10,100,8
   scenario 4 '{"per_1000_node_days":0,"repair_s":60,"spares":1,"activation_s":100}'
@@ -138,8 +138,8 @@ case_spares_are_no_capacity() {
   done
 }
 
-# Node 0 is the spare from 1 s on, as the log begins with a failure of it. Node 1 fails at 100 s, so node 0 is up at
-# 200 s. The failure of the group from 150 s to 160 s does not change this.
+# Node 0 is the spare node from 1 s on, because the log begins with its failure. Node 1 fails at 100 s, so node 0 is up
+# at 200 s. The failure of the group from 150 s to 160 s does not change this.
 case_a_group_fails_while_a_spare_is_activated() {
   jobs a,0,1,8 b,120,50,16
   printf 'node,start,end\nn0,0,1\nn1,100,2000\n' >log.csv
@@ -162,7 +162,7 @@ case_interval_of_many_interruptions() {
   is stdout faults/mtti_high_s 10.088335
 }
 
-# The budget closes idle nodes until maintenance closes all nodes. Job b starts when that has ended.
+# The budget closes idle nodes until maintenance closes all nodes. Job b starts at the end of the maintenance.
 case_maintenance_of_nodes_that_a_budget_closes() {
   jobs a,4905,9000,2 b,6308,9000,8
   cat >s.json <<'END'
@@ -179,7 +179,7 @@ END
 }
 
 # Job a draws 3.2 kW of a budget of 3.3 kW. Job b wakes the other node, which draws 0.4 kW for its boot of 600 s. So the
-# GPUs of a get a limit at once.
+# power of the GPUs of job a is limited immediately.
 case_a_budget_limits_power_while_a_node_boots() {
   jobs a,0,3000,8 b,1000,3000,8
   cat >s.json <<'END'
@@ -216,7 +216,7 @@ case_checkpoints_without_effect() {
   ! grep -q 'checkpoints have no effect' s.out || fail "checkpoints have an effect"
 }
 
-# fails PATH VALUE MESSAGE: the scenario is invalid with this value.
+# fails PATH VALUE MESSAGE: sets a key to a value and expects that the scenario is rejected with the message.
 fails() {
   try 2 validate s.json --set "$1=$2"
   says stderr "$3"
@@ -253,7 +253,7 @@ case_keys_without_effect_are_noted() {
   says stderr "pool 'p': no node sleeps, as 'min_awake' keeps 3 awake and the pool has 2"
 }
 
-# A budget that permits two of four nodes to work: a job of three nodes never starts.
+# The budget is sufficient for two of four nodes, so a job of three nodes never starts.
 case_power_budget_permits_no_large_job() {
   jobs a,0,100,24 b,0,100,16
   scenario 4 '{"per_1000_node_days":0}'

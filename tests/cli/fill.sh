@@ -6,7 +6,7 @@
 
 demo=$project/scenarios/demo.json
 
-# refuses TEXT ARGUMENT...: the input is rejected with this text, and no file is left behind.
+# refuses TEXT ARGUMENT...: the input is rejected with this text, and no file is written.
 refuses() {
   local text=$1
   shift
@@ -14,15 +14,15 @@ refuses() {
   try 2 fill "$@" --json out/f.json --csv out/f.csv --md out/f.md
   is_empty stdout
   says stderr "$text"
-  [ -z "$(ls -A out)" ] || fail "left behind: $(ls -A out)"
+  [ -z "$(ls -A out)" ] || fail "files remain: $(ls -A out)"
 }
 
 case_rows() {
   try 0 fill "$demo" --policies fgd,random --seeds 3 --to 1.2 --csv fill.csv --quiet
   is_empty stdout
   is_empty stderr
-  [ "$(head -n 1 fill.csv)" = policy,seed,arrived_pct,alloc_pct,frag_pct,failed ] || fail "the columns' names"
-  [ "$(wc -l <fill.csv)" -eq $((1 + 2 * 3 * 120)) ] || fail "a row for each whole per cent"
+  [ "$(head -n 1 fill.csv)" = policy,seed,arrived_pct,alloc_pct,frag_pct,failed ] || fail "the column names differ"
+  [ "$(wc -l <fill.csv)" -eq $((1 + 2 * 3 * 120)) ] || fail "there is no row for each whole percent"
   cut -d, -f1,2 fill.csv | sed 1d | uniq -c | tr -s ' ' | sed 's/^ //' >groups
   printf '120 fgd,1\n120 fgd,2\n120 fgd,3\n120 random,1\n120 random,2\n120 random,3\n' | cmp -s - groups ||
     fail "rule by rule, seed by seed: $(cat groups)"
@@ -34,10 +34,10 @@ case_threads_do_not_matter() {
       --json "$threads.json" --md "$threads.md"
   done
   if ! { cmp 1.csv 2.csv && cmp 1.csv 7.csv && cmp 1.md 7.md; }; then
-    fail "the number of threads shows"
+    fail "the output depends on the number of threads"
   fi
   for threads in 1 7; do sed '/"perf"/,$d' "$threads.json" >"$threads.figures"; done
-  cmp 1.figures 7.figures || fail "the number of threads shows in the JSON"
+  cmp 1.figures 7.figures || fail "the JSON depends on the number of threads"
 }
 
 # The runs of a seed do not depend on the other seeds and rules.
@@ -79,7 +79,7 @@ case_what_is_refused() {
   try 2 fill "$demo" --policies fgd --seeds 0
   says stderr "--seeds"
   try 2 fill "$demo" --policies fgd --csv same --json same
-  [ ! -e same ] || fail "left behind: same"
+  [ ! -e same ] || fail "a file remains: same"
   printf 'submit_s,duration_s,gpus\n0,1,0\n' >none.csv
   refuses "none.csv: no job requests a GPU" "$demo" --policies fgd --trace none.csv
   printf 'submit_s,duration_s,gpus,within\n0,1,8,node\n' >near.csv

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What a new user meets: mistakes and their messages, the progress bar, next steps, drafted scenarios.
+# Features for new users: messages for common mistakes, the progress bar, suggested next commands, drafted scenarios.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -70,7 +70,7 @@ case_misplaced_words() {
 
 # ---- Progress ------------------------------------------------------------------------------------------------------
 
-# on_terminal ARGUMENT...: the bars that the program draws on a terminal, one a line.
+# on_terminal ARGUMENT...: prints the progress bars that the program draws on a terminal, one per line.
 on_terminal() {
   command -v script >/dev/null || exit 77
   script -qec "$(printf '%q ' "$headroom" "$@")" /dev/null </dev/null | tr '\r' '\n' | grep '^\[' >bars || true
@@ -108,7 +108,7 @@ case_runs_as_unit() {
 
 # ---- Next steps ----------------------------------------------------------------------------------------------------
 
-# next_is COMMAND: the last line of stdout suggests this command. It is run as printed, and must succeed.
+# next_is COMMAND: fails unless the last line of stdout suggests this command. Runs it as printed; it must succeed.
 next_is() {
   [ "$(tail -n 1 stdout | sed 's/^  next       //; s/  # .*//')" = "headroom $1" ] ||
     fail "the next step is not: headroom $1"
@@ -188,7 +188,7 @@ small_trace() {
   }' >jobs.csv
 }
 
-# json FILE PATH...: the values of a draft, as a list. pools FILE KEY...: these keys of its pools.
+# json FILE PATH...: prints values of a draft as a list. pools FILE KEY...: prints these keys of its pools.
 json() {
   local file=$1
   shift
@@ -221,7 +221,7 @@ case_draft_of_a_cluster() {
   says mine.json 'No pool has T4: jobs that accept nothing else are rejected.'
 }
 
-# If no drafted GPU has MIG, the terminal says, too, that jobs which need instances are rejected.
+# If no drafted GPU has MIG, the terminal output also states that jobs which need instances are rejected.
 case_draft_warns_of_mig_jobs() {
   printf 'submit_s,duration_s,gpus,mig_profile\n0,3600,1,1g.10gb\n0,3600,1,\n' >jobs.csv
   try 0 init --from jobs.csv --own 1x8xT4 -o mine.json
@@ -233,17 +233,18 @@ case_draft_warns_of_mig_jobs() {
   says stdout '2 completed, 0 rejected'
 }
 
-# drafts_mig OWN POOLS: the pools of the draft run all jobs of jobs.csv.
+# drafts_mig OWN POOLS: expects these pools in the draft, and that they can run all jobs of jobs.csv.
 drafts_mig() {
   # shellcheck disable=SC2086 # several options
   try 0 init --from jobs.csv $1 -o mine.json --force
   is_empty stderr
-  [ "$(pools mine.json gpu nodes gpus_per_node sharing mig.mode)" = "$2" ] || fail "$1: other pools: $(pools mine.json gpu nodes gpus_per_node sharing mig.mode)"
+  [ "$(pools mine.json gpu nodes gpus_per_node sharing mig.mode)" = "$2" ] || fail "$1: the pools differ: $(pools mine.json gpu nodes gpus_per_node sharing mig.mode)"
   try 0 run mine.json --check
   says stdout ', 0 rejected, 0 unfinished'
 }
 
-# Jobs that request MIG instances get a pool whose GPUs are partitioned, of about their share of the GPU time.
+# Jobs that request MIG instances get a pool with partitioned GPUs. Its size is about the share of these jobs in the GPU
+# time.
 case_draft_has_mig_pools() {
   printf 'submit_s,duration_s,gpus,mig_profile\n0,3600,1,1g.10gb\n0,3600,1,3g.40gb\n' >jobs.csv
   drafts_mig '--own 2x8xA100-80' '["A100-80",2,8,"mig","on-demand"]'
@@ -252,7 +253,7 @@ case_draft_has_mig_pools() {
   drafts_mig '--own 1x4xT4 --own 2x8xA100-80' '["T4",1,4,null,null] ["A100-80",2,8,"mig","on-demand"]'
   printf 'submit_s,duration_s,gpus,mig_profile\n0,3600,1,1g.5gb\n' >jobs.csv
   drafts_mig '' '["A100-40",1,8,"mig","on-demand"]'
-  # whole GPUs beside instances: nodes are divided; of a single node, the GPUs
+  # whole GPUs and instances: the nodes are divided between two pools; a single node is divided by GPUs
   printf 'submit_s,duration_s,gpus,mig_profile\n0,3600,1,1g.10gb\n0,3600,3,\n' >jobs.csv
   drafts_mig '--own 4x8xA100-80' '["A100-80",3,8,null,null] ["A100-80",1,8,"mig","on-demand"]'
   drafts_mig '--own 1x8xA100-80' '["A100-80",1,7,null,null] ["A100-80",1,1,"mig","on-demand"]'
@@ -276,24 +277,24 @@ case_draft_warns_of_rejected_jobs() {
   says stderr 'repeat --own NODESxGPUSxTYPE for each type'
   try 0 init --from jobs.csv --own 1x8xA100-80 --own 1x4xT4 --own 1x1xH100 -o mine.json --force
   is_empty stderr
-  # If all are rejected, a run has no results, so it is not the next step.
+  # If all jobs are rejected, a run has no results, so it is not suggested as the next command.
   try 0 init --from jobs.csv --own 1x8xA100-80 -o mine.json --force
   says stdout 'next       headroom trace check jobs.csv --cluster mine.json'
   try 1 trace check jobs.csv --cluster mine.json
 }
 
-# Without --own, each requested GPU type has a pool that is large enough for its jobs, also a type that the catalogue
-# does not have. A list of types needs one pool.
+# Without --own, each requested GPU type has a pool that is large enough for its jobs, even if the type is not in the
+# catalogue. A list of types needs one pool.
 case_draft_has_each_type() {
   printf 'submit_s,duration_s,gpus,gpu_type,tasks\n0,9000,1,T4,\n0,9000,2,A10,\n10,9000,8,V100-SXM2-32GB,\n20,9000,15,A100,3\n%b' \
     '30,9000,1,,\n40,9000,1,H100|T4,\n50,9000,9,T4,\n60,9000,1,V100M16,\n' >jobs.csv
   try 0 init --from jobs.csv -o mine.json
   is_empty stderr
-  [ "$(pools mine.json name gpu nodes gpus_per_node)" = '["own-a100-80","A100-80",3,8] ["own-t4","T4",2,8] ["own-v100-32","V100-32",1,8] ["own-a10","A10",1,8] ["own-v100","V100",1,8]' ] || fail "other pools: $(pools mine.json name gpu nodes gpus_per_node)"
+  [ "$(pools mine.json name gpu nodes gpus_per_node)" = '["own-a100-80","A100-80",3,8] ["own-t4","T4",2,8] ["own-v100-32","V100-32",1,8] ["own-a10","A10",1,8] ["own-v100","V100",1,8]' ] || fail "the pools differ: $(pools mine.json name gpu nodes gpus_per_node)"
   says mine.json "GPU type 'A10' is unknown"
   try 0 run mine.json
   says stdout '8 submitted, 8 completed, 0 rejected'
-  # types of nodes that exist are not guessed; a provider adds those that it has
+  # types of owned nodes are not guessed; a provider adds pools of the types that it offers
   try 0 init --from jobs.csv --own 1x8xA100-80 -o mine.json --force
   says stderr 'repeat --own NODESxGPUSxTYPE for each type, or leave it out'
   [ "$(pools mine.json gpu)" = '["A100-80"]' ] || fail 'other types than the owned one'
@@ -343,7 +344,7 @@ case_draft_knows_the_demand() {
 END
 }
 
-# The nodes of a draft without --own and --cloud hold every job.
+# The nodes of a draft without --own and --cloud are sufficient for every job.
 case_draft_of_a_guess() {
   try 0 init --from "$project/traces/reference/demo.csv" -o mine.json
   says mine.json 'Guessed from the demand'
@@ -455,7 +456,7 @@ case_draft_in_another_folder() {
   says stdout '"file": "a/jobs.csv"'
 }
 
-# How the trace is read is part of the draft.
+# The draft contains the settings with which the trace is read.
 case_draft_keeps_the_columns() {
   printf 'start,runtime,n\n0,3600,8\n60,600,1\nx,1,1\n' >jobs.csv
   try 2 init --from jobs.csv --own 1x8xA100-80 -o mine.json
@@ -520,7 +521,7 @@ case_draft_has_patterns() {
   says stderr "two patterns for class 'training'"
 }
 
-# The draft says what becomes of jobs that request parts of GPUs, and the remedy that it names works.
+# The draft explains how jobs that request parts of GPUs are treated, and the remedy that it suggests works.
 case_draft_tells_of_parts_of_gpus() {
   printf 'submit_s,duration_s,gpus,mig_profile,gpu_milli\n0,60,1,1g.10gb,\n1,60,1,,500\n2,60,1,,\n' >jobs.csv
   try 0 init --from jobs.csv --own 1x8xA100-80 -o mine.json
@@ -530,7 +531,8 @@ case_draft_tells_of_parts_of_gpus() {
   says stdout '3 completed, 0 rejected'
 }
 
-# Names of GPU types in Slurm, Kubernetes and nvidia-smi find the owned nodes and the instances of a provider.
+# The names of GPU types in Slurm, Kubernetes and nvidia-smi are accepted for owned nodes and for instances of a
+# provider.
 case_draft_knows_names_of_gpus() {
   for name in a100 NVIDIA-A100-SXM4-80GB gpu:a100 A100-80; do
     printf 'submit_s,duration_s,gpus,gpu_type\n0,60,8,%s\n1,60,1,%s\n' "$name" "$name" >jobs.csv

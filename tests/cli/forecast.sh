@@ -6,7 +6,7 @@
 
 agency=$project/traces/reference/agency.csv
 
-# refuses TEXT ARGUMENT...: the input is rejected with this text, and no file is left behind.
+# refuses TEXT ARGUMENT...: the input is rejected with this text, and no file is written.
 refuses() {
   local text=$1
   shift
@@ -14,7 +14,7 @@ refuses() {
   try 2 forecast "$@" --json out/f.json --csv out/f.csv
   is_empty stdout
   says stderr "$text"
-  [ -z "$(ls -A out)" ] || fail "left behind: $(ls -A out)"
+  [ -z "$(ls -A out)" ] || fail "files remain: $(ls -A out)"
 }
 
 case_table() {
@@ -31,7 +31,7 @@ case_table() {
 
 case_rows() {
   try 0 forecast "$agency" --months 1mo --csv rows.csv --json all.json -q
-  [ "$(head -n 1 rows.csv)" = tenant,class,week,low_gpu_hours,mean_gpu_hours,high_gpu_hours ] || fail "the columns' names"
+  [ "$(head -n 1 rows.csv)" = tenant,class,week,low_gpu_hours,mean_gpu_hours,high_gpu_hours ] || fail "the column names differ"
   [ "$(wc -l <rows.csv)" -eq $((1 + 5 * 5)) ] || fail "a row for each series and week"
   awk -F, 'NR > 1 && !($4 <= $5 && $5 <= $6 && $4 >= 0)' rows.csv >wrong
   is_empty wrong
@@ -43,7 +43,7 @@ case_same_bytes() {
   try 0 forecast "$agency" -q --json 1.json --csv 1.csv
   try 0 forecast "$agency" -q --json 2.json --csv 2.csv --months 3
   try 0 forecast "$agency" -q --json 3.json --months 3mo --confidence 0.95 --holdout 1
-  if ! { cmp 1.json 2.json && cmp 1.csv 2.csv && cmp 1.json 3.json; }; then fail "not the same"; fi
+  if ! { cmp 1.json 2.json && cmp 1.csv 2.csv && cmp 1.json 3.json; }; then fail "the outputs differ"; fi
 }
 
 case_standard_output() {
@@ -92,7 +92,7 @@ case_what_is_refused() {
   try 2 forecast trace.csv --csv trace.csv
   says stderr 'this run reads it'
   try 2 forecast "$agency" --csv same --json same
-  [ ! -e same ] || fail "left behind: same"
+  [ ! -e same ] || fail "a file remains: same"
   try 2 forecast
   says stderr 'forecast: TRACE is missing'
   printf 'submit_s,duration_s,gpus\n0,3600,0\n2000000,3600,0\n' >none.csv

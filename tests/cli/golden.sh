@@ -143,7 +143,7 @@ case_trace_check() {
     { print $0, $3, NR % 50 == 9 ? "A10" : "" }
     NR == 7 { print; $1 = 900; $4 = -1; print $0, 5, ""; $4 = "many"; print $0, 5, ""; $1 = 901; $4 = 512; print $0, 5, "" }' \
     some.csv | awk -F, 'NF == 8' >jobs.csv
-  "$headroom" trace check jobs.csv --cluster "$project/scenarios/demo.json" --json check.json -o check.txt 2>&1 && fail "no alarm"
+  "$headroom" trace check jobs.csv --cluster "$project/scenarios/demo.json" --json check.json -o check.txt 2>&1 && fail "no alert"
   without_speed <check.txt >trace_check.txt
   without_perf <check.json >trace_check.json
   same_as_golden trace_check.txt
@@ -157,8 +157,8 @@ case_plan() {
   same_as_golden plan.txt
 }
 
-# One spot node of four GPUs, alternately up for 60 min and down for 30 min. The random start of the cycle lets it go down
-# first at u = 0:01:08.339. It is up from u + 30 min to u + 90 min, and from u + 120 min to u + 180 min.
+# One spot node of four GPUs, alternately up for 60 min and down for 30 min. The start of the cycle is random; the node
+# goes down first at u = 0:01:08.339. It is up from u + 30 min to u + 90 min, and from u + 120 min to u + 180 min.
 #   first    4 GPUs for 40 min, submitted at 0. Stopped at u, all work lost; waits 30 min for capacity; runs from u + 30
 #            to u + 70. Cost: 4 GPUs x (1:08 + 40 min) at $1 = $2.74.
 #   second   2 GPUs for 40 min, tenant b, submitted at 10 min. Waits for capacity until u + 70 (61:08 min); stopped at
@@ -189,7 +189,7 @@ case_fill() {
     fgd,weighted-best-fit,dot-product,gpu-packing,gpu-clustering,best-fit,worst-fit,first-fit,spread,random,kube-default,kube-most-allocated) \
     2>stderr | without_speed | sed -E 's/ +[0-9.]+$//; s/ +seconds$//' >fill.txt
   is_empty stderr
-  # Rows of whole tens of per cent; the others by their sum.
+  # Rows of whole tens of percent; of the other rows only the checksum.
   { cksum <rows; awk -F, 'NR == 1 || $3 % 10 == 0' rows; } >fill.csv
   without_perf <fill_means | cksum >>fill.csv
   same_as_golden fill.txt

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# `headroom import` of Kubernetes manifests: objects, notes on what is not modelled, errors with places.
+# `headroom import` of Kubernetes manifests: objects, notes on features that are not modelled, errors with places.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -65,7 +65,7 @@ for (const key of process.argv[2].split(".")) at = at[key]
 console.log(JSON.stringify(at))' "$1" "$2"
 }
 
-# is PATH JSON: a value of s.json.
+# is PATH JSON: fails unless s.json has this value.
 is() {
   [ "$(value s.json "$1")" = "$(echo "$2" | sed 's/, /,/g; s/": /":/g')" ] || fail "$1 is $(value s.json "$1"), not $2"
 }
@@ -189,7 +189,7 @@ case_no_nodes() {
   refuses "kueue.yaml: no Nodes and no quotas of nvidia.com/gpu; add the output of 'kubectl get nodes -o yaml'"
 }
 
-# Shared GPUs and MIG; nodes that are left out.
+# Shared GPUs and MIG; nodes that are ignored.
 case_nodes() {
   queues
   {
@@ -336,7 +336,7 @@ case_namespaces() {
   is kueue.cluster_queues.0.namespaces '["four"]'
 }
 
-# spoils EXPRESSION TEXT: with the change, the import fails with the message.
+# spoils EXPRESSION TEXT: applies a change to the manifest; the import must fail with the message.
 spoils() {
   queues
   sed -i "$1" kueue.yaml

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A program that a signal ends while it writes leaves no file behind, not even a temporary one.
+# If a signal ends the program while it writes a file, no file remains, not even a temporary one.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 set -m # otherwise background processes ignore SIGINT
@@ -35,7 +35,7 @@ ends_at() {
   [ "$code" -eq "$expected" ] || fail "$signals: exit code $code, not $expected: headroom $*"
   is_empty stdout
   is_empty stderr
-  [ "$(ls -A out)" = "$before" ] || fail "$signals left behind: $(ls -A out)"
+  [ "$(ls -A out)" = "$before" ] || fail "$signals: files remain: $(ls -A out)"
 }
 
 # A trace whose replay with --check takes at least half a minute, since --check examines every node at every event.
@@ -58,7 +58,7 @@ case_generate() {
   ends_at TERM 143 trace generate --count 100000000 --nodes 10000 -o out/jobs.csv
 }
 
-# If the file system supports files without a name, an incomplete file has no name, so that none can be left behind.
+# If the file system supports files without a name, an incomplete file has no name, so it is removed with the process.
 case_killed() {
   local files
   mkdir probe
@@ -106,7 +106,7 @@ case_closed_pipe() {
   { "$headroom" run s.json --trace long.csv --timeline out/timeline.csv --jobs - 2>stderr || echo $? >code; } |
     head -n 1 >stdout
   [ "$(cat code)" = 4 ] || fail "exit code $(cat code)"
-  [ -z "$(ls -A out)" ] || fail "left behind: $(ls -A out)"
+  [ -z "$(ls -A out)" ] || fail "files remain: $(ls -A out)"
 }
 
 # The disk is full for one of the files. The error names that file, and no file is left incomplete.
@@ -126,9 +126,9 @@ case_full_disk() {
     says stderr 'headroom: /dev/full: cannot be written: No space left on device'
     is_empty stdout
     for other in $all; do
-      [ ! -e "out/$other" ] || [ "$other" = json ] || cmp "out/$other" "whole/$other" >&2 || fail "$other is not whole"
+      [ ! -e "out/$other" ] || [ "$other" = json ] || cmp "out/$other" "whole/$other" >&2 || fail "$other is incomplete"
     done
-    [ -z "$(find out -name '*.*')" ] || fail "left behind: $(ls -A out)"
+    [ -z "$(find out -name '*.*')" ] || fail "files remain: $(ls -A out)"
     rm -r out
   done
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The policy `kueue` in small worlds whose starts can be computed by hand. All runs are in checked mode.
+# The policy `kueue` in small scenarios whose starts can be computed by hand. All runs are in checked mode.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -28,7 +28,7 @@ jobs() {
   { echo submit_s,duration_s,gpus,queue,priority; printf '%s\n' "$@"; } >t.csv
 }
 
-# starts TIME...: runs the world; the first starts of the jobs are these, "-" if a job does not run.
+# starts TIME...: runs the scenario and expects these first starts of the jobs; "-": the job does not run.
 starts() {
   try 0 run k.json --trace t.csv --check --quiet --jobs jobs.csv
   local found
@@ -54,7 +54,7 @@ case_borrowing() {
   starts 0 0 100
 }
 
-# Jobs that a queue gets back from others are the newest; they start again when there is room.
+# A queue reclaims its quota from the newest jobs of other queues. These jobs start again when quota is free.
 case_reclaim() {
   jobs 0,100,8,a,0 1,100,8,a,0 10,50,8,b,0
   world 2 "$(queue a 8), $(queue b 8 '"preemption": {"reclaim_within_cohort": "Any"},')"
@@ -79,8 +79,8 @@ case_priority_within_a_queue() {
   starts 0 0 100
 }
 
-# The third job is first in its queue, but does not fit. The fourth one gets its quota back from the second one, and must
-# get its turn before the third one is first again and the second one takes the quota again, which would never end.
+# The third job is first in its queue, but does not fit. The fourth job reclaims its quota from the second one. It must
+# be tried before the third job is first again. Otherwise the second job would take the quota again, without end.
 case_preemptor_has_its_turn() {
   jobs 0,100,16,c,0 0,50,16,q,0 1,5,24,x,1 1,10,8,x,0
   world 4 "$(queue c 16), $(queue q 8), $(queue x 8 '"preemption": {"reclaim_within_cohort": "Any"},')"
@@ -96,7 +96,8 @@ case_strategies() {
   starts 0 102 2
 }
 
-# shared_at TIME NUMBER WEIGHT: of 16 jobs of b, NUMBER start at TIME, when 16 of a run; a has this weight.
+# shared_at TIME NUMBER WEIGHT: queue a has this weight and runs 16 jobs. Expects that NUMBER of the 16 jobs of queue b
+# start at TIME.
 shared_at() {
   world 2 "$(queue a 0 "\"fair_weight\": $3,"), $(queue b 0 '"preemption": {"reclaim_within_cohort": "Any"},')" \
     '"cohorts": [{"name": "x", "resource_groups": [{"flavors": [{"name": "f", "resources": [{"name": "nvidia.com/gpu",
@@ -107,7 +108,7 @@ shared_at() {
   [ "$found" = "$2" ] || fail "$found jobs of b start, not $2"
 }
 
-# Two queues without quota of their own share what their cohort has: equally, or by their weights.
+# Two queues without own quota share the quota of their cohort: equally, or by their weights.
 case_fair_sharing() {
   local rows=() _
   for _ in $(seq 16); do rows+=("0,100,1,a,0"); done
@@ -117,8 +118,8 @@ case_fair_sharing() {
   shared_at 10 4 3
 }
 
-# Fair sharing in a crowd with many evictions: nearly all heads find no targets, and the shares show it at once. A search
-# among all candidates for each head takes ten times the CPU time.
+# Fair sharing with many waiting jobs and many evictions. Nearly all heads find no targets, which follows from the
+# shares alone. A search among all candidates for each head would take ten times the CPU time.
 case_fair_crowd() {
   local queues='' i
   for i in $(seq 10 59); do
@@ -159,8 +160,9 @@ case_admission_checks() {
   starts 30 160
 }
 
-# The quota is larger than the cluster: the second job has quota without nodes. Its time is over at 10, 10 + 20 + 10 and
-# 40 + 40 + 10; after the next back-off of 80 it is admitted at 170. With a limit of 2 it is given up.
+# The quota is larger than the cluster: the second job has quota without nodes. It is evicted by the timeout at 10, 10 +
+# 20 + 10 and 40 + 40 + 10 s. After the next back-off of 80 s it is admitted at 170 s. With a limit of two requeues it
+# is deactivated.
 case_pods_ready() {
   jobs 0,150,8,a,0 0,100,8,a,0
   local ready='"wait_for_pods_ready": {"timeout_s": 10, "requeuing_strategy": {"backoff_base_s": 20'
@@ -207,7 +209,7 @@ case_grace() {
 }
 
 # The job of priority 0 loses its work every 10 s. After the ninth loss it waits for a second, and twice as long after
-# each further one: it starts again at 95, 105, 115, 128, 146, 185 and 254 s, and then nobody preempts it any more.
+# each further loss. It starts again at 95, 105, 115, 128, 146, 185 and 254 s. After that it is not preempted again.
 case_losses() {
   local rows=("0,100,8,a,0") i
   for ((i = 10; i <= 200; i += 10)); do rows+=("$i,5,8,a,1"); done
@@ -221,8 +223,8 @@ case_losses() {
   matches jobs.csv '^1,0,0,190,'
 }
 
-# The quota of an evicted job is for the job that evicted it. The second job of d has a higher priority, but it had its
-# turn after the first one, before the quota was free. At 60 s the evicted job of c comes before it in the same way.
+# The quota of an evicted job is for the job that evicted it. The second job of d has a higher priority, but it was
+# tried after the first one, before the quota was free. At 60 s the evicted job of c precedes it in the same way.
 case_preemptor_first() {
   jobs 0,100,8,c,0 0,100,8,c,0 10,50,16,d,2 10,50,8,d,1 10,50,8,b,0
   world 2 "$(queue b 8 '"preemption": {"reclaim_within_cohort": "Any"},'), $(queue c 0), $(queue d 8)"
@@ -230,8 +232,7 @@ case_preemptor_first() {
 }
 
 # The second job is admitted with the 8 pods for which there is quota, so that it needs twice the time; the third one
-# waits for all its pods. If the second one
-# is preempted, it is admitted again when the first one ends, again with 8 pods.
+# waits for all its pods. If the second job is preempted, it is admitted again with 8 pods when the first job ends.
 case_partial_admission() {
   printf '%s\n' submit_s,duration_s,gpus,tasks,min_gpus,queue,priority 0,100,8,8,8,a,0 0,100,16,8,4,a,0 \
     0,100,16,8,16,a,0 >t.csv
@@ -253,8 +254,8 @@ case_partial_admission() {
   says stderr "note: kueue: 1 job with 'min_gpus' below 'gpus' runs with all GPUs"
 }
 
-# The words of Kueue. The third job needs 8 GPUs, and 4 are free. The job of b preempts the second one, which leaves after
-# its grace period.
+# The messages of Kueue. The third job needs 8 GPUs, and 4 are free. The job of b preempts the second job, which stops
+# after its grace period.
 case_why() {
   jobs 0,100,8,a,0 1,100,4,a,0 2,50,8,a,0 10,50,8,b,0
   world 2 "$(limits a 8 ', "borrowing_limit": 8'), $(queue b 8 '"preemption": {"reclaim_within_cohort": "Any"},')"
@@ -266,7 +267,7 @@ case_why() {
   says why.json "\"$quota, 4 more needed. Pending the preemption of 1 workload(s)\""
 }
 
-# refuses TEXT MEMBERS [QUEUES]: the section with these members is an error.
+# refuses TEXT MEMBERS [QUEUES]: expects that the section with these members is rejected with this text.
 refuses() {
   world 1 "${3:-$(queue a 8)}" "$2"
   try 2 validate k.json

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Topology-aware scheduling with the policy `kueue`: small worlds whose starts can be computed by hand. All runs are in
-# checked mode.
+# Topology-aware scheduling with the policy `kueue`: small scenarios whose starts can be computed by hand. All runs are
+# in checked mode.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
 # world NODES [LOCAL_QUEUES [RULES [POOL [POLICY]]]]: writes k.json: racks of two nodes with 8 GPUs, and a ClusterQueue
-# `a` with much quota. LOCAL_QUEUES, RULES, POOL, POLICY: further members, each followed by a comma.
+# `a` with more than enough quota. LOCAL_QUEUES, RULES, POOL, POLICY: further members, each followed by a comma.
 world() {
   cat >k.json <<JSON
 {"cluster": {"pools": [{${4:-} "name": "p", "gpu": "H100", "nodes": $1, "gpus_per_node": 8,
@@ -24,7 +24,7 @@ jobs() {
   printf '%s\n' "$@" >t.csv
 }
 
-# starts TIME...: runs the world; the first starts of the jobs are these, "-" if a job does not run.
+# starts TIME...: runs the scenario and expects these first starts of the jobs; "-": the job does not run.
 starts() {
   try 0 run k.json --trace t.csv --check --quiet --jobs jobs.csv
   local found
@@ -33,7 +33,7 @@ starts() {
 }
 
 # Nodes 0 and 2 are busy until 100 s and 50 s, node 1 until 20 s. From 20 s on there are two free nodes, but in different
-# racks: a gang that needs one rack waits until 50 s, although it has quota; one that only prefers a rack starts.
+# racks: a gang that requires one rack waits until 50 s, although it has quota; a gang that only prefers a rack starts.
 case_fragmentation() {
   world 4
   jobs submit_s,duration_s,gpus,tasks,queue,within 0,100,8,1,a, 0,20,8,1,a, 0,50,8,1,a, 1,100,16,2,a,rack
@@ -53,7 +53,7 @@ case_fragmentation() {
   starts 0 0 0 50 50
 }
 
-# There is enough quota, but no rack is free: the newest job leaves its node.
+# There is enough quota, but no rack is free: the newest job is evicted from its node.
 case_preemption() {
   world 4 '' '"preemption": {"within_cluster_queue": "LowerPriority"},'
   jobs submit_s,duration_s,gpus,tasks,queue,within,priority 0,100,8,1,a,,0 1,100,8,1,a,,0 2,100,8,1,a,,0 10,50,16,2,a,rack,1
@@ -65,7 +65,7 @@ case_preemption() {
   starts 0 1 2 101
 }
 
-# What LocalQueues ask of topologies. Two free GPUs are on each of two nodes until 50 s.
+# Topology requests of LocalQueues. Each of two nodes has two free GPUs until 50 s.
 case_local_queues() {
   local host='kubernetes.io/hostname' rows=('0,100,6,1,a' '0,50,6,1,a')
   for row in "\"required_topology\": \"$host\" 50" "\"preferred_topology\": \"$host\" 0" '"unconstrained_topology": true 0' \
@@ -76,8 +76,8 @@ case_local_queues() {
   done
 }
 
-# A queue whose flavors do not all have a topology: jobs that ask for none do not get the flavor with the topology, and
-# those that ask get no other. The second pool has one node.
+# A queue in which only some flavors have a topology. Jobs without a topology request do not get the flavor with the
+# topology; jobs with a request get only this flavor. The second pool has one node.
 case_mixed_flavors() {
   world 2
   sed -i -e 's/"pools": \[/&{"name": "q", "gpu": "A100", "nodes": 1, "gpus_per_node": 8}, /' \
@@ -87,7 +87,7 @@ case_mixed_flavors() {
   starts 0 100 0 100
 }
 
-# All pods of a job are in one pool, and in one that the job accepts.
+# All pods of a job are in one pool, which the job must accept.
 case_pools() {
   world 2
   sed -i 's/"pools": \[/&{"name": "q", "gpu": "A100", "nodes": 1, "gpus_per_node": 8}, /' k.json
@@ -95,7 +95,7 @@ case_pools() {
   starts 0 100 0
 }
 
-# A job whose tier is no level of the topology never gets a flavor.
+# A job whose tier is not a level of the topology never gets a flavor.
 case_unknown_level() {
   world 4
   jobs submit_s,duration_s,gpus,tasks,queue,within 0,100,16,2,a,zone 0,100,16,2,a,rack
@@ -121,7 +121,7 @@ case_failures() {
     fail 'no node failed'
 }
 
-# refuses TEXT LOCAL_QUEUE: such a local queue is an error.
+# refuses TEXT LOCAL_QUEUE: expects that this LocalQueue is rejected with this text.
 refuses() {
   world 1 "{\"name\": \"l\", \"cluster_queue\": \"a\", $2}"
   try 2 validate k.json

@@ -42,13 +42,13 @@ costs_in_all() {
   matches summary.json "^    \"total_usd\": $1,\$"
 }
 
-# fate JOB START END: start and end of a job in the table of jobs.
+# fate JOB START END: fails unless the job has this start and end in the table of jobs.
 fate() {
   matches jobs.csv "^$1,[^,]*,$2,$3,"
 }
 
-# Without 'market', an on-demand node is paid from its request to its release. The first job keeps a node for an hour and
-# 300 s (idle_release_s), the second one for an hour: 7,200 s + 300 s at $7.2 an hour.
+# Without 'market', an on-demand node is paid from its request to its release. For the first job, a node is paid for an
+# hour and 300 s (idle_release_s); for the second job, for an hour: 7,200 s + 300 s at $7.2 an hour.
 case_on_demand_is_paid_while_used_by_default() {
   scenario '"order": "fifo"' '' "\"name\": \"o\", $on_demand"
   trace submit_s,duration_s,gpus 0,3600,1 36000,3600,1
@@ -65,8 +65,9 @@ case_on_demand_is_paid_while_used_by_default() {
   ! grep -q 'keeps all on-demand' stderr || fail "a note on nodes that the policy releases"
 }
 
-# Under `static`, on-demand nodes are paid from the start to the end of the run, which is twice the submit window here. A
-# month costs the price of 8 GPUs for 730 hours. Nodes that are paid while they are used cost what the demand requires.
+# Under `static`, on-demand nodes are paid from the start to the end of the run, which is twice the submit window here.
+# A month costs the price of 8 GPUs for 730 hours. Nodes that are paid only while they are used cost as much as the
+# demand requires.
 case_a_month_of_kept_nodes() {
   printf 'job_id,submit_s,duration_s,gpus\na,0,3600,8\nb,3600,3600,8\n' >t.csv
   cat >s.json <<'EOF'
@@ -80,8 +81,8 @@ EOF
   matches stdout '"monthly_usd": 11680\.000000,'
 }
 
-# The second job needs spot nodes, which the market rule does not use, or not that many of. `validate` reports it, and a
-# run rejects it: it would wait forever.
+# The second job needs spot nodes, which the market rule does not use, or more of them than it uses. `validate` reports
+# it, and a run rejects it: it would wait forever.
 case_jobs_that_only_unused_spot_nodes_can_hold() {
   local rule
   # the second job is rejected, the first one runs
@@ -154,11 +155,11 @@ case_what_never_ends_is_given_up() {
   trace submit_s,duration_s,gpus,gpu_type 0,600.000001,1,A100-40
   replay
   matches summary.json '^      "reserved": 17520\.000000,$'
-  if grep -q 'given up' stderr; then fail "given up before its horizon"; fi
+  if grep -q 'given up' stderr; then fail "the run was stopped before its horizon"; fi
 }
 
-# Spot capacity starts at 3000 s; a change takes 60 s. An on-demand node is requested when the job is behind, at 1 us. The
-# job is ahead of the pace since 240 s, but it keeps the node until there is spot capacity.
+# Spot capacity starts at 3000 s; a change takes 60 s. An on-demand node is requested at 1 us, when the job is behind
+# the pace. From 240 s on the job is ahead of the pace, but it keeps the node until spot capacity is available.
 case_uniform_progress_by_hand() {
   # shellcheck disable=SC2046 # many words
   record r.json 60 $(repeat 50 0) $(repeat 100 2)
@@ -170,11 +171,12 @@ case_uniform_progress_by_hand() {
   costs_in_all 6.720000
   matches jobs.csv '^1,0,60\.000001,3720\.000001'
   # The work is half of the time to the deadline, so the job first waits until the rest is 0.7 of the time: 7200 s - 3600
-  # s / 0.7, rounded to 2057.142858 s. The pace begins then, and the job is behind it a microsecond later.
+  # s / 0.7, rounded to 2057.142858 s. From that time on the pace applies, and the job is behind it a microsecond later.
   replay --policy "$rule"
   costs_in_all 4.662857
   matches jobs.csv '^1,0,2117\.142859,5777\.142859'
-  # The job may leave the on-demand node at 3120 s, because 0.5 (t + 50 x 60) = t - 60 then. There is spot capacity already.
+  # The job may leave the on-demand node at t = 3120 s, because then 0.5 (t + 50 x 60) = t - 60. Spot capacity is
+  # already available.
   replay --policy "$rule,wait_below=0,hysteresis=50"
   costs_in_all 6.840000
   matches jobs.csv '^1,0,60\.000001,3720\.00000'
@@ -204,8 +206,8 @@ case_omniscience_falls_back() {
   says summary.json '"unfinished": 0'
 }
 
-# Deadline policies first use capacity that is paid for in any case. Jobs that must not be interrupted do not wait for
-# spot capacity.
+# Deadline policies first use capacity that is paid for whether it is used or not. Jobs that must not be interrupted do
+# not wait for spot capacity.
 case_deadlines_use_what_is_there() {
   for rule in deadline-greedy uniform-progress omniscient; do
     scenario "\"market\": \"$rule\"" '' "\"name\": \"o\", \"boot_s\": 0, $on_demand" \
@@ -221,8 +223,8 @@ case_deadlines_use_what_is_there() {
   done
 }
 
-# The rules were once values of the parameter 'market' of 'queue'. Old files and options have the same results, whatever
-# the order of the keys, and print a note.
+# Values of the parameter 'market' of 'queue' that are now rules of the policy 'deadline': they have the same results,
+# in any order of the keys, and print a note.
 case_former_market_rules() {
   # shellcheck disable=SC2046 # many words
   record r.json 60 $(repeat 30 0) $(repeat 300 8)
@@ -239,14 +241,14 @@ case_former_market_rules() {
   changed=$(former '"changeover_s": 60, "market": "spot-first"' --set policy.market=uniform-progress)
   by_name=$(former '"market": "static"' --policy deadline:rule=uniform-progress,changeover_s=60)
   if grep -q 'the old name' stderr; then fail "a note without an old name"; fi
-  [ "$by_market" = "$by_name" ] || fail "other results with the old name"
-  [ "$changed" = "$by_name" ] || fail "other results with the old name and --set"
+  [ "$by_market" = "$by_name" ] || fail "the results with the old name differ"
+  [ "$changed" = "$by_name" ] || fail "the results with the old name and --set differ"
   back=$(former '"market": "uniform-progress", "changeover_s": 60' --set policy.market=spot-first)
-  [ "$back" = "$(former '"market": "spot-first"')" ] || fail "other results of spot-first"
+  [ "$back" = "$(former '"market": "spot-first"')" ] || fail "the results of spot-first differ"
   [ "$back" != "$by_name" ] || fail "spot-first and uniform-progress have the same results"
 }
 
-# A job without work is never behind. A job that fits into no on-demand pool waits for spot capacity.
+# A job without work is never behind the pace. A job that fits into no on-demand pool waits for spot capacity.
 case_deadlines_of_odd_jobs() {
   # shellcheck disable=SC2046 # many words
   record r.json 60 $(repeat 30 0) $(repeat 300 8)
@@ -271,8 +273,8 @@ case_share_of_spot_is_kept_on_return() {
   [ "$(grep -c ',s,' jobs.csv)" -eq 2 ] || fail "not two of four went to spot nodes: $(cat jobs.csv)"
 }
 
-# The job writes a checkpoint when notice comes. It continues if it can complete in time: 475 s of work, 10 s to write,
-# 50 s of work.
+# The job writes a checkpoint when it gets notice. It continues if it can complete in time: 475 s of work, 10 s to
+# write, 50 s of work.
 case_notice_while_writing() {
   record r.json 600 1 0 0 1
   scenario '"market": "static"' '"classes": { "default": { "checkpoint": { "policy": "interval", "interval_s": 475, "write_s": 10 } } }' \
@@ -307,7 +309,7 @@ case_losses_at_a_reservations_end() {
   matches summary.json '^    "lost_gpu_hours": 0\.27777'
 }
 
-# Owned nodes are there, and paid for, from their delivery on. A plan buys them although they come later.
+# Owned nodes exist, and are paid for, from their delivery on. A plan buys them although they are delivered later.
 case_purchases_have_a_lead_time() {
   old='"name": "old", "nodes": 1, "gpus_per_node": 1, "gpu": "L4", "market": "owned", "usd_per_gpu_hour": 1'
   new='"name": "new", "nodes": 1, "gpus_per_node": 1, "gpu": "L4", "market": "owned", "usd_per_gpu_hour": 2'
@@ -325,7 +327,7 @@ case_purchases_have_a_lead_time() {
   try 1 plan s.json --trace t.csv --set 'plan.constraints=["wait_s.p95 <= 1 h"]'
 }
 
-# A capacity block is paid for to its end, although its nodes are stopped before. Jobs get notice.
+# A capacity block is paid until its end, although its nodes are stopped earlier. Jobs get notice.
 case_capacity_blocks() {
   block='"name": "b", "nodes": 2, "gpus_per_node": 1, "gpu": "L4", "market": "reserved", "usd_per_gpu_hour": 1'
   scenario '"market": "static"' \
@@ -346,8 +348,8 @@ case_capacity_blocks() {
   says stderr "closed before the reservation starts"
 }
 
-# With queued provisioning, nodes come later, all at once, and are billed from then on. 30 s until the scan, 1 h in the
-# queue, 60 s of boot; both nodes are removed by the scan after 10 min without a job.
+# With queued provisioning, all nodes arrive later and at the same time, and are billed from then on. 30 s until the
+# scan, 1 h in the queue, 60 s of boot; both nodes are removed by the scan after 10 min without a job.
 case_queued_provisioning() {
   flex='"name": "flex", "nodes": 4, "gpus_per_node": 1, "gpu": "L4", "market": "on-demand", "usd_per_gpu_hour": 1, "boot_s": 60'
   scaled() {
@@ -379,7 +381,7 @@ case_rejected_jobs_miss_their_deadlines() {
   costs_in_all 11.000000
 }
 
-# Goodput and reclaims are reported beside costs, with elastic markets and without.
+# Goodput and reclaims are reported with costs, with and without elastic markets.
 case_goodput_stands_beside_costs() {
   scenario '"market": "static"' '' '"name": "r", "nodes": 1, "gpus_per_node": 2, "gpu": "L4", "market": "reserved", "usd_per_gpu_hour": 1'
   trace submit_s,duration_s,gpus 0,3600,1
@@ -399,8 +401,9 @@ case_names_of_lines_are_taken() {
   matches stderr '^headroom: t\.csv:2.*reserved for cost lines'
 }
 
-# The autoscaler requests a node when a job has waited for 30 s. It is found idle at 3,630 s, and removed at the first
-# scan more than 600 s later, at 4,240 s: 4,210 s. The second node is paid for 3,600 s. 7,810 s at $7.2 an hour.
+# The autoscaler requests a node when a job has waited for 30 s. A scan finds it idle at 3,630 s. The first scan more
+# than 600 s later, at 4,240 s, removes it: it is paid for 4,210 s. The second node is paid for 3,600 s. 7,810 s at $7.2
+# an hour.
 case_autoscaled_nodes_are_paid_while_they_are_there() {
   local scaler='"autoscaler": { "name": "cluster-autoscaler" }' name
   trace submit_s,duration_s,gpus 0,3600,1 36000,3600,1
@@ -415,7 +418,7 @@ case_autoscaled_nodes_are_paid_while_they_are_there() {
   matches stdout '30\.0 s for the autoscaler to request nodes'
   try 2 run s.json --trace t.csv --set policy.market=on-demand-only
   matches stderr "'market' lets the policy request nodes, as does 'autoscaler' of the cluster"
-  # the models of schedulers leave the nodes to it, too
+  # under the models of schedulers, too, the autoscaler requests the nodes
   for name in kubernetes volcano kueue kai; do
     printf '{ "policy": { "name": "%s" }, "cluster": { %s, "pools": [ { "name": "o", %s } ] } }\n' \
       "$name" "$scaler" "$on_demand" >s.json

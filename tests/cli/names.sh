@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Names of GPU types, MIG profiles, and jobs that can never run: what run, plan, compare and validate say about them.
+# Names of GPU types, MIG profiles, and jobs that can never run: the messages of run, plan, compare and validate.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname "$0")/common.sh"
 
@@ -66,7 +66,7 @@ case_unknown_type() {
   says stderr "warning: 1 job requests GPU type 'A100-88', which no pool has (pools: A100-80); did you mean 'A100-80'?"
 }
 
-# Each unknown name is reported with what is known about it, and a known type with the right remedy.
+# Each unknown name is reported with the known facts about it, and a known type with the right remedy.
 case_names_and_remedies() {
   scenario '' "$whole" >s.json
   check() { # NAME NOTE DETAIL REMEDY
@@ -177,13 +177,13 @@ case_deadlines_ignore_speeds() {
   done
 }
 
-# Another product is no suggestion, however near its name is.
+# A different product is not suggested, even if its name is similar.
 case_no_other_product() {
   scenario '' "$whole" >s.json
   printf 'submit_s,duration_s,gpus,gpu_type\n0,10,1,H100\n0,10,1,A100-80\n' >t.csv
   try 0 run s.json --trace t.csv
   says stderr "requested: 'H100' (1 job)"
-  if grep -q 'did you mean' stderr; then fail "another product is suggested"; fi
+  if grep -q 'did you mean' stderr; then fail "a different product is suggested"; fi
 }
 
 # More than 1 % of the jobs are rejected: the warning is first, even with --quiet.
@@ -265,7 +265,7 @@ case_all_rejected() {
   done
 }
 
-# The case of the review: MIG jobs beside whole GPUs.
+# MIG jobs and whole GPUs in one pool.
 case_mig() {
   scenario '' "$whole, $mig" >s.json
   printf 'job_id,submit_s,duration_s,gpus,mig_profile\n' >t.csv
@@ -286,7 +286,7 @@ case_mig() {
   says stderr "remedy: add a pool with 'sharing' 'mig'"
   try 0 run w.json --trace t.csv --set cluster.mig_fallback=true
   says stdout '57 completed, 0 rejected'
-  # A whole GPU and a share are no instance.
+  # Whole GPUs and shares of GPUs are not instances.
   printf 'job_id,submit_s,duration_s,gpus,gpu_milli\na,0,10,1,1000\nb,0,10,1,140\n' >v.csv
   scenario '' "$mig" >m.json
   try 1 run m.json --trace v.csv --jobs jobs.csv
@@ -297,7 +297,7 @@ case_mig() {
   if grep -q '1g.10gb@' jobs.csv; then fail "a job without a profile has an instance"; fi
 }
 
-# A fraction of a GPU in a pool that does not share GPUs is not silent.
+# A fraction of a GPU in a pool that does not share GPUs is reported.
 case_fractions() {
   scenario '' "$whole" >s.json
   printf 'submit_s,duration_s,gpus,gpu_milli\n0,10,1,500\n0,10,1,1000\n' >t.csv

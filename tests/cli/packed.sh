@@ -14,8 +14,8 @@ same_run() {
     sed -i -e '/"perf": {/,/}/d' -e '/"notes": \[\]/d' -e '/"notes": \[$/,/\]/d' -e '/^ *"file": /d' -e '/^ *"format": /d' "${what##*/}.json"
   done
   says t.hrt.json '"digest"'
-  diff "${trace##*/}.json" t.hrt.json >stdout || fail "$trace packed gives other figures"
-  cmp -s "${trace##*/}.jobs" t.hrt.jobs || fail "$trace packed gives other jobs"
+  diff "${trace##*/}.json" t.hrt.json >stdout || fail "the packed trace of $trace gives different metrics"
+  cmp -s "${trace##*/}.jobs" t.hrt.jobs || fail "the packed trace of $trace has different jobs"
 }
 
 # real_trace SCENARIO FILE [OPTION...]: the same comparison for a trace that is not part of the repository.
@@ -29,7 +29,7 @@ real_trace() {
   same_run "$scenario" "$path" "$@"
 }
 
-# The agency's jobs accept A100-40 or L4 GPUs in one region; so the cluster has these, too.
+# The agency's jobs accept A100-40 or L4 GPUs in one region, so the cluster also has these.
 case_reference_traces() {
   small_scenario
   local more='"region": "us-east-1", "nodes": 4, "gpus_per_node": 8 }'
@@ -49,10 +49,10 @@ case_openb() { real_trace openb.json alibaba-openb2023/openb_pod_list_default.cs
 same_packed() {
   TMPDIR=/nonexistent try 0 trace pack "$1" -o memory.hrt -q
   try 0 trace pack "$1" -o spooled.hrt -q
-  cmp -s memory.hrt spooled.hrt || fail "$1: other bytes"
+  cmp -s memory.hrt spooled.hrt || fail "$1: the bytes differ"
 }
 
-# A trace is read into files until a row is out of order, or an id is a text or does not increase.
+# Rows of a trace are stored in files until a row is out of order, or an id is a text or does not increase.
 case_spooled_same_bytes() {
   "$headroom" trace generate --count 200000 -o sorted.csv
   same_packed sorted.csv
@@ -76,7 +76,7 @@ case_memory_is_bounded() {
   (ulimit -d 16000 && "$headroom" trace pack t.csv -o t.hrt -q) || fail "packing needs more than 16 MB"
   (ulimit -d 16000 && "$headroom" trace pack t.hrt -o again.hrt -q) || fail "packing again needs more than 16 MB"
   if (ulimit -d 16000 && TMPDIR=/nonexistent "$headroom" trace pack t.csv -o m.hrt -q 2>/dev/null); then
-    fail "1,000,000 jobs fit into 16 MB, so this test shows nothing"
+    fail "1,000,000 jobs fit into 16 MB, so this test has no effect"
   fi
 }
 
@@ -117,7 +117,7 @@ case_misuse() {
   [ ! -e t.hrt ] || fail "a packed trace was written"
 }
 
-# If the packed trace cannot be written, the error states the reason, and no file is left behind.
+# If the packed trace cannot be written, the error states the reason, and no file remains.
 case_unwritable() {
   printf 'submit_s,duration_s,gpus\n5,1,1\n' >t.csv
   try 4 trace pack t.csv -o /dev/full
@@ -159,7 +159,7 @@ case_killed() {
       code=0
       "$headroom" validate s.json --trace "$file" >stdout 2>stderr || code=$?
       [ $code -eq 2 ] || { [ $code -eq 0 ] && [ "$(stat -c %s "$file")" -gt 11200000 ]; } ||
-        fail "$file passes for whole"
+        fail "$file is accepted as complete"
       rm "$file"
     done
   done

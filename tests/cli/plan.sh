@@ -30,14 +30,14 @@ without_perf() {
   awk '/^  "perf": \{/ { exit } { print }' "$1"
 }
 
-# refuses TEXT [ARGUMENT]...: the plan of p.json is rejected with exit code 2, and no file is left behind.
+# refuses TEXT [ARGUMENT]...: the plan of p.json is rejected with exit code 2, and no file is written.
 refuses() {
   local text=$1
   shift
   try 2 plan p.json --json out.json "$@"
   is_empty stdout
   says stderr "$text"
-  [ ! -e out.json ] || fail "out.json is left behind"
+  [ ! -e out.json ] || fail "out.json remains"
 }
 
 # fits_80 FILE: no line is wider than 80 columns.
@@ -51,7 +51,7 @@ case_same_bytes_on_any_threads() {
   scenario
   try 0 plan p.json --json one.json --quiet --threads 1
   try 0 plan p.json --json four.json --quiet --threads 4
-  [ "$(without_perf one.json)" = "$(without_perf four.json)" ] || fail "another answer on four threads"
+  [ "$(without_perf one.json)" = "$(without_perf four.json)" ] || fail "the result on four threads differs"
   says one.json '"feasible": true'
   # The choice has no spot nodes, so one run suffices. It has no probability, in JSON as in the terminal.
   says one.json '"probability_best": null'
@@ -69,7 +69,7 @@ case_exhaustive_is_as_good() {
   says all.json '"run": 15,'
 }
 
-# If no goal limits the waits, the cheapest candidate may need unlimited time, and no work must be bought elsewhere.
+# If no goal limits the waits, the cheapest candidate may need unlimited time, and no work needs additional capacity.
 case_work_may_take_for_ever() {
   scenario '{ "pool": "reserved", "from": 0, "to": 10, "step": 1 }, { "pool": "spot", "from": 0, "to": 10, "step": 1 }' '' \
     '"constraints": ["completed >= 100 %"],'
@@ -91,7 +91,7 @@ case_one_price_for_one_mix() {
   says out.json '"replications": 5'
   awk '/^  "pareto": / { inside = 1 } /^  "pareto_of": / { exit } inside' out.json >pareto
   says pareto "$(grep -m 1 -o '"objective": [0-9.]*' out.json)"
-  ! grep -q '"replications": [234]' out.json || fail "some mix was run more seldom than the choice"
+  ! grep -q '"replications": [234]' out.json || fail "some mix has fewer runs than the choice"
 }
 
 # Additional demand is drawn at random, even if everything else is deterministic.
@@ -279,13 +279,13 @@ case_replications() {
   scenario
   try 0 run p.json --replications 12 --json one.json --quiet --threads 1
   try 0 run p.json --replications 12 --json four.json --quiet --threads 4
-  [ "$(without_perf one.json)" = "$(without_perf four.json)" ] || fail "other replications on four threads"
+  [ "$(without_perf one.json)" = "$(without_perf four.json)" ] || fail "the replications on four threads differ"
   says one.json '"count": 12,'
   try 0 run p.json --replications '{"metric":"wait_s.mean","relative":0.9,"min":3,"max":9}' --json - --quiet
   says stdout '"metric": "wait_s.mean",'
   try 0 run p.json --replications 3
   fits_80 stdout
-  # Equal values are no estimate of a variance.
+  # A variance cannot be estimated from equal values.
   matches stdout '^  jobs.completed  *199  *-  *-$'
   says stdout 'no interval: all runs have the same value'
 }
@@ -309,7 +309,7 @@ case_replications_that_are_none() {
   try 2 run p.json --replications '{"metric'
   try 2 run p.json --replications 3 --jobs out.csv
   says stderr '--jobs needs a single run'
-  [ ! -e out.csv ] || fail "out.csv is left behind"
+  [ ! -e out.csv ] || fail "out.csv remains"
 }
 
 run_case

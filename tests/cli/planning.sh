@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The plans of docs/planner/planning-examples.md: their promises hold for several seeds, and `headroom plan` finds them.
+# The plans of docs/planner/planning-examples.md: they meet their goals for several seeds, and `headroom plan` finds
+# them.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-# figure PATH: a number in summary.json. PATH: its keys, separated by dots; list items count from 0.
+# figure PATH: prints a number in summary.json. PATH: its keys, separated by dots; indices of list items count from 0.
 figure() {
   awk -v wanted="$1" '
     { match($0, /[^ ]/); depth = (RSTART - 1) / 2 }
@@ -20,9 +21,9 @@ figure() {
     END { exit !found }' summary.json || fail "summary.json has no $1"
 }
 
-# holds CONDITION: a condition on numbers in the notation of awk.
+# holds CONDITION: fails unless a condition on numbers, written as an awk expression, is true.
 holds() {
-  awk "BEGIN { exit !($1) }" || fail "it does not hold that $1"
+  awk "BEGIN { exit !($1) }" || fail "the condition is false: $1"
 }
 
 # equals A B: equal to five digits.
@@ -37,12 +38,12 @@ replay() {
 
 case_traces_can_be_made_again() {
   cd "$project/traces/reference"
-  awk -f reserved-spot-mix.awk | cmp - reserved-spot-mix.csv || fail "reserved-spot-mix.csv is made otherwise"
-  awk -v moved=0 -f agency.awk | cmp - agency-before.csv || fail "agency-before.csv is made otherwise"
-  awk -v moved=1 -f agency.awk | cmp - agency.csv || fail "agency.csv is made otherwise"
-  awk -f shared-inference.awk | cmp - shared-inference.csv || fail "shared-inference.csv is made otherwise"
+  awk -f reserved-spot-mix.awk | cmp - reserved-spot-mix.csv || fail "reserved-spot-mix.csv differs"
+  awk -v moved=0 -f agency.awk | cmp - agency-before.csv || fail "agency-before.csv differs"
+  awk -v moved=1 -f agency.awk | cmp - agency.csv || fail "agency.csv differs"
+  awk -f shared-inference.awk | cmp - shared-inference.csv || fail "shared-inference.csv differs"
   for name in plan-reserved-share plan-spot-share plan-l4-or-t4 plan-private-or-cloud; do
-    awk -f $name.awk | cmp - $name.csv || fail "$name.csv is made otherwise"
+    awk -f $name.awk | cmp - $name.csv || fail "$name.csv differs"
   done
 }
 
@@ -138,7 +139,7 @@ near() {
 # often.
 case_plan_reserved_share() {
   plan 0 plan-reserved-share
-  [ "$(chosen 3-years) $(chosen 1-year) $(chosen on-demand)" = '24 8 144' ] || fail "another choice"
+  [ "$(chosen 3-years) $(chosen 1-year) $(chosen on-demand)" = '24 8 144' ] || fail "the choice differs"
   three_years=$(awk 'BEGIN { print 21.957642 * 0.4 / 8 }') on_demand=$(awk 'BEGIN { print 21.957642 / 8 }')
   one_year=$(awk "BEGIN { print $on_demand * (1 - 0.4254) }")
   four="(730 * 8 * (3 * $three_years + $one_year) + $(paper 4 0 "$on_demand" 120 plan-reserved-share))"
@@ -148,14 +149,14 @@ case_plan_reserved_share() {
   near "$(figure recommendation.objective)" "$four"
   holds "$(figure all_on_demand.objective) > 1.4 * $four"
   plan 0 plan-reserved-share --set replications.workload.resample=weeks
-  [ "$(chosen 3-years) $(chosen 1-year)" = '24 8' ] || fail "another choice for drawn weeks"
+  [ "$(chosen 3-years) $(chosen 1-year)" = '24 8' ] || fail "the choice for drawn weeks differs"
   holds "$(figure probability_best) > 0.9"
 }
 
 # With three zones the choice has no on-demand nodes, with one zone it has.
 case_plan_spot_share() {
   plan 0 plan-spot-share
-  [ "$(chosen spot) $(chosen on-demand) $(chosen policy)" = '15 0 "deadline"' ] || fail "another choice"
+  [ "$(chosen spot) $(chosen on-demand) $(chosen policy)" = '15 0 "deadline"' ] || fail "the choice differs"
   # A lower bound: all work at the spot price. The actual cost is slightly higher: boots, restarts, lost work.
   least=$(awk -F, 'NR == 2 { first = $2 } NR > 1 { sum += $3; last = $2 }
     END { print 730 * 3.06 * 0.27 * sum / (last - first) }' \
@@ -170,16 +171,16 @@ case_plan_spot_share() {
 # The fast search equals the exhaustive search. With one GPU type alone, the number of GPUs is that of the document.
 case_plan_l4_or_t4() {
   plan 0 plan-l4-or-t4
-  [ "$(chosen t4) $(chosen l4)" = '2 9' ] || fail "another choice"
+  [ "$(chosen t4) $(chosen l4)" = '2 9' ] || fail "the choice differs"
   cost=$(figure recommendation.objective)
   equals "$cost" "730 * (2 * 0.309247 + 9 * 0.8048 * 0.6)"
   plan 0 plan-l4-or-t4 --exhaustive --set plan.variables.0.step=2
   equals "$cost" "$(figure recommendation.objective)"
   holds "$(figure candidates.run) == $(figure candidates.total)"
   plan 0 plan-l4-or-t4 --set plan.variables.0.to=0
-  [ "$(chosen l4)" = 11 ] || fail "another number of L4s"
+  [ "$(chosen l4)" = 11 ] || fail "the number of L4s differs"
   plan 0 plan-l4-or-t4 --set plan.variables.1.to=0
-  [ "$(chosen t4)" = 20 ] || fail "another number of T4s"
+  [ "$(chosen t4)" = 20 ] || fail "the number of T4s differs"
   # No number of T4s is fast enough for this goal.
   plan 1 plan-l4-or-t4 --set plan.variables.1.to=0 --set 'plan.constraints.0=jct_s.p95 <= 5 min'
   says stderr 'no mix meets the goals'
@@ -191,16 +192,16 @@ case_plan_l4_or_t4() {
 # The result equals the one on paper. If demand is very small, an owned node would be idle too long.
 case_plan_private_or_cloud() {
   plan 0 plan-private-or-cloud
-  [ "$(chosen own)" = 72 ] || fail "another choice"
+  [ "$(chosen own)" = 72 ] || fail "the choice differs"
   own=$(awk 'BEGIN { print (293750 / (4 * 8760) + 10.2 * 180 / 730) * 1.25 / 8 }')
   near "$(figure recommendation.objective)" "$(paper 9 "$own" 6.88 300 plan-private-or-cloud)"
   for nodes in 0 4 7 8 10 11 14 20; do
     holds "$(paper 9 "$own" 6.88 300 plan-private-or-cloud) < $(paper $nodes "$own" 6.88 300 plan-private-or-cloud)"
   done
   plan 0 plan-private-or-cloud --set replications.workload.growth=0.1
-  [ "$(chosen own)" = 8 ] || fail "another choice for a tenth of the demand"
+  [ "$(chosen own)" = 8 ] || fail "the choice for a tenth of the demand differs"
   plan 0 plan-private-or-cloud --set replications.workload.growth=0.05
-  [ "$(chosen own)" = 0 ] || fail "another choice for a twentieth of the demand"
+  [ "$(chosen own)" = 0 ] || fail "the choice for a twentieth of the demand differs"
 }
 
 case_own_or_rent_is_as_the_page_says() {

@@ -7,7 +7,7 @@
 . "$here/mpi_common.sh"
 demo=$project/traces/reference/demo.csv
 
-# Drops what differs from run to run: durations and the memory of the process.
+# Removes the values that differ between runs: durations and the memory of the process.
 timeless() {
   sed -e '/^  speed  /d; /^  memory  /d' -e '/"perf"/,/}/d' "$1"
 }
@@ -26,9 +26,9 @@ same_for_ranks() {
     ranks 0 "$count" "$@"
     timeless stdout >ranks.stdout
     timeless "$file" >ranks.file
-    cmp once.stdout ranks.stdout || fail "$count ranks: another table: $*"
-    cmp once.file ranks.file || fail "$count ranks: another file: $*"
-    cmp once.stderr stderr || fail "$count ranks: other notes: $*"
+    cmp once.stdout ranks.stdout || fail "$count ranks: the table differs: $*"
+    cmp once.file ranks.file || fail "$count ranks: the file differs: $*"
+    cmp once.stderr stderr || fail "$count ranks: the notes differ: $*"
   done
 }
 
@@ -60,7 +60,7 @@ case_compare_once() {
   mkdir once ranks
   try 0 compare s.json --policies fifo,sjf,easy --jobs once -q
   ranks 0 2 compare s.json --policies fifo,sjf,easy --jobs ranks -q
-  diff -r once ranks || fail "other files of jobs"
+  diff -r once ranks || fail "the files of jobs differ"
 }
 
 case_random_plan() {
@@ -73,7 +73,7 @@ case_exact_plan() {
   same_for_ranks p.json plan scenarios/plan-reserved-share.json --json p.json
 }
 
-# One run cannot be shared: rank 0 makes it.
+# A single run cannot be distributed: rank 0 executes it.
 case_single_run() {
   same_for_ranks r.json run "$project/scenarios/demo.json" --json r.json
 }
@@ -88,14 +88,14 @@ case_errors_are_told_once() {
   done
   for verb in run plan; do
     ranks 2 2 "$verb" s.json --set cluster.pools.0.noods=3
-    [ "$(grep -c "did you mean 'cluster.pools.0.nodes'" stderr)" -eq 1 ] || fail "$verb: not reported once"
-    [ "$(grep -c '^headroom:' stderr)" -eq 1 ] || fail "$verb: another rank has something to say"
+    [ "$(grep -c "did you mean 'cluster.pools.0.nodes'" stderr)" -eq 1 ] || fail "$verb: not printed exactly once"
+    [ "$(grep -c '^headroom:' stderr)" -eq 1 ] || fail "$verb: another rank printed a message"
     is_empty stdout
   done
   ranks 2 2 run s.json --replications 3 --trace -
   says stderr 'headroom: --trace -: under mpirun, only rank 0 has a standard input'
   ranks 2 2 run s.json --replications 3 --json no/such/folder/r.json
-  [ "$(grep -c '^headroom:' stderr)" -eq 1 ] || fail "not reported once"
+  [ "$(grep -c '^headroom:' stderr)" -eq 1 ] || fail "not printed exactly once"
 }
 
 # The first policy fails on rank 0, the second on another rank.
@@ -104,7 +104,7 @@ case_a_run_fails() {
   local costs='costs.storage={"usd_per_gb_month": 1e9, "datasets": [{ "gb": 100000 }]}'
   ranks 2 3 run s.json --set "$costs" --replications 9 --json r.json
   is_empty stdout
-  [ "$(grep -c '^headroom: ' stderr)" -eq 1 ] || fail "not reported once"
+  [ "$(grep -c '^headroom: ' stderr)" -eq 1 ] || fail "not printed exactly once"
   says stderr 'costs exceed 4 trillion dollars'
   [ ! -e r.json ] || fail "a file was written"
   ranks 2 3 compare s.json --set "$costs" --replications 3 --policies fifo,sjf

@@ -33,7 +33,7 @@ case_refused_without_a_page() {
   if ! grep -q 'no report page' stderr; then exit 0; fi
   try 2 report "$project/scenarios/demo.json"
   says stderr 'this build has no report page: configure with node and npm'
-  [ ! -e report.html ] || fail "a page is there"
+  [ ! -e report.html ] || fail "a page was written"
 }
 
 case_report_is_a_run() {
@@ -42,7 +42,7 @@ case_report_is_a_run() {
   try 0 run "$project/scenarios/demo.json" --quiet --json run.json
   script report.html 'const run = read("run.json");
     delete run.perf; delete page.run.perf;
-    process.exit(same(page.run, run) ? 0 : 1)' || fail "another run"
+    process.exit(same(page.run, run) ? 0 : 1)' || fail "the runs differ"
   holds report.html '[page.kind, page.title, page.baseline]' run,demo,
   holds report.html page.command "headroom report $project/scenarios/demo.json"
 }
@@ -63,7 +63,7 @@ case_baseline() {
   says stderr 'not the summary of a run'
   try 2 run "$project/scenarios/demo.json" --baseline fifo.json
   says stderr 'needs --report FILE'
-  [ ! -e report.html ] || fail "a page is there"
+  [ ! -e report.html ] || fail "a page was written"
 }
 
 case_run() {
@@ -91,7 +91,7 @@ case_files() {
   mkdir folder
   echo before >folder/page.html
   try 0 report "$project/scenarios/demo.json" --quiet -o folder/page.html
-  [ "$(ls folder)" = page.html ] || fail "the folder has other files than the report"
+  [ "$(ls folder)" = page.html ] || fail "the folder has files besides the report"
 }
 
 case_compare() {

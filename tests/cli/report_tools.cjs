@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What report.sh looks into pages with: the document of page.html or another, JSON and CSV files, tables of packed numbers.
+// Functions with which report.sh reads pages: the document of a page, JSON and CSV files, tables of packed numbers.
 const fs = require('node:fs');
 const zlib = require('node:zlib');
 
@@ -11,7 +11,7 @@ exports.read = read;
 exports.same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 exports.document = (path) => JSON.parse(element(fs.readFileSync(path, 'utf8'), 'headroom-data'));
 
-// Rows of a CSV file by column; a comma between quotes parts nothing.
+// Returns the rows of a CSV file as objects by column name. A comma in quotes is not a separator.
 exports.lines = (path) => {
   const [head, ...rows] = fs.readFileSync(path, 'utf8').trim().split('\n').map((line) => line.split(/,(?=(?:[^"]*"[^"]*")*[^"]*$)/));
   return rows.map((row) => Object.fromEntries(row.map((cell, i) => [head[i], cell])));
@@ -19,7 +19,7 @@ exports.lines = (path) => {
 
 const READERS = { u8: [1, 'readUInt8'], u16: [2, 'readUInt16LE'], i32: [4, 'readInt32LE'], f64: [8, 'readDoubleLE'] };
 
-// A column of a table of a page, as numbers.
+// Returns a column of a table of a page as a list of numbers.
 exports.column = (path, table, name) => {
   const bytes = zlib.inflateSync(Buffer.from(element(fs.readFileSync(path, 'utf8'), `block-${table}`), 'base64'));
   const { type, coding, offset, length, scale = 1 } = exports.document(path)[table].columns.find((c) => c.name === name);

@@ -194,7 +194,7 @@ within() {
   (ulimit -t "$seconds" && exec "$headroom" "$@") || fail "exit code $?: headroom $*"
 }
 
-# A long notice period is not looked ahead completely.
+# A long notice period does not require a complete look-ahead.
 case_long_notice() {
   printf '{"cluster":{"pools":[%s{"model":"on-off","up":{"distribution":"exponential","mean_s":600},"down":{"distribution":"fixed","mean_s":100},"notice_s":1000000000}}]},"policy":{"name":"queue","market":"price-capacity"},"horizon_s":1000}' "$spot_pool" >s.json
   printf 'submit_s,duration_s,gpus\n0,100,2\n5,50,2\n' >jobs.csv
@@ -324,7 +324,7 @@ case_policy_does_not_return() {
   [ ! -e a.json ] || fail 'a file appeared'
 }
 
-# A wide cell of the table of alerts is apart from the cell before it.
+# A wide cell of the table of alerts is separated from the cell before it.
 case_alerts_with_wide_values() {
   try 0 run "$project/scenarios/demo.json" --set cluster.pools.0.nodes=2
   matches stdout '^queue-time .* [0-9]+ (s|min|h|d) [0-9,]{3,} jobs$'

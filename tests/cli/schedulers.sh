@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The policies `kai`, `volcano` and `kubernetes`: shipped scenarios with figures that are derived by hand, and notes
-# beside the result. All runs are in checked mode.
+# The policies `kai`, `volcano` and `kubernetes`: shipped scenarios with values that are derived by hand, and the notes
+# on the result. All runs are in checked mode.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -14,7 +14,7 @@ times() {
   [ "$found" = "$*" ] || fail "jobs start and end at $found, not at $*"
 }
 
-# The figures of docs/reference/kai.md.
+# The values in docs/reference/kai.md.
 case_kai_what_if() {
   times "$project/scenarios/kai.json" 0 0 0 0 3630 3630 21600 21600 32430 32430 10830 10830
   sed 's/"queues": \[/"scheduler": { "reclaim_min_runtime_s": 14400 },&/' "$project/scenarios/kai.json" >protected.json
@@ -23,15 +23,15 @@ case_kai_what_if() {
   times long.json 0 0 0 0 21600 21600 21600 21600 21600 21600 28800 28800
 }
 
-# The figures of docs/reference/volcano.md. Jobs that the action enqueue does not admit do not hide those that it has
-# admitted from the next session.
+# The values in docs/reference/volcano.md. Jobs that the action enqueue does not admit do not prevent the next session
+# from scheduling admitted jobs.
 case_volcano_what_if() {
   times "$project/scenarios/volcano.json" 1 1 1 21602 3601 10802 21601 21601 21601 43202 10801 18002
   sed 's/, "capability": \[[^]]*\]//' "$project/scenarios/volcano.json" >free.json
   times free.json 1 1 1 1 21602 21602 21601 21601 21601 21601 28802 28802
 }
 
-# Pending jobs of KAI have the words of its pod groups.
+# Pending jobs of KAI have the messages of its pod groups.
 case_kai_words() {
   cat >s.json <<'JSON'
 {"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 8}]}, "policy": {"name": "kai"},
@@ -53,13 +53,13 @@ CSV
   words quota 'Non-preemptible workload is over quota. Workload requested 8 GPUs, but b quota is 8 GPUs, while 4 GPUs are already allocated for non-preemptible pods. Use a preemptible workload to go over quota.'
 }
 
-# words JOB TEXT: `why` explains the wait of the job with the text.
+# words JOB TEXT: fails unless `why` explains the wait of the job with the text.
 words() {
   try 0 why s.json --trace t.csv --job "$1"
   tr -s ' \n' ' ' <stdout | grep -qF "(\"$2\")" || fail "job $1: not '$2'"
 }
 
-# Jobs that the capability of their queue keeps from being enqueued wait for quota, also while GPUs are free.
+# Jobs that are not enqueued because of the capability of their queue wait for quota, even while GPUs are free.
 case_volcano_words() {
   cat >s.json <<'JSON'
 {"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 1, "gpus_per_node": 8}]}, "policy": {"name": "volcano"},

@@ -17,8 +17,8 @@ put_service() {
 END
 }
 
-# A maintenance holds no replicas, which have no end of their own: they start before it, also beside a job that it
-# holds, and it drains or stops them as under kubernetes, which does not look ahead.
+# Maintenance does not delay the start of replicas, because they have no expected end. They start before it, even if a
+# job must wait for its end. The maintenance drains or stops them, as under kubernetes, which does not look ahead.
 case_start_before_a_maintenance() {
   pools='{"name": "p", "gpu": "L4", "nodes": 4, "gpus_per_node": 1, "market": "owned", "usd_per_gpu_hour": 1,
     "maintenance": [{"start_s": 300, "lead_s": 30, "duration_s": 60, "nodes_per_group": 4}]}'
@@ -31,7 +31,7 @@ case_start_before_a_maintenance() {
     for policy in '"queue", "backfill": "'{strict,skip,easy,conservative}'"' '"slurm"'; do
       policy="{\"name\": $policy}"
       try 0 run drain.json -q --check --set $one --set "policy=$policy" --requests requests.csv
-      cmp expected.csv requests.csv || fail "$policy $drain: not as under kubernetes"
+      cmp expected.csv requests.csv || fail "$policy $drain: the result differs from that of kubernetes"
       try 0 run drain.json -q --check --set "policy=$policy" --set 'trace={"file": "jobs.csv"}' --jobs out.csv
       [ "$(awk -F, '$10 != "s" && $11 == "s" && $2 == 0 && $3 == 0' out.csv | wc -l)" -eq 3 ] ||
         fail "$policy $drain: replicas wait"
@@ -61,7 +61,7 @@ case_end_before_a_planned_pause() {
   cmp <(grep '"total_usd"' no-wait.json) <(grep '"total_usd"' wait.json) || fail 'costs after the last request'
 }
 
-# No carbon rule holds replicas.
+# No carbon rule delays replicas.
 case_no_wait_for_carbon() {
   put_carbon
   sed -i 's/,50$/,900/' carbon.csv
@@ -74,7 +74,8 @@ case_no_wait_for_carbon() {
   done
 }
 
-# Replicas that maintenance may stop, and replicas that excluded nodes hold, are withdrawn; later, none is held.
+# Replicas that maintenance may stop, and replicas that wait because of excluded nodes, are withdrawn; later, none
+# waits.
 case_withdrawn_while_held() {
   pools='{"name": "p", "gpu": "L4", "nodes": 2, "gpus_per_node": 2, "market": "owned", "usd_per_gpu_hour": 1,
     "maintenance": [{"start_s": 700, "duration_s": 60}]}'
@@ -114,8 +115,8 @@ case_tasks_differ_by_cluster() {
     done
   done
 }
-# The default memory and speed of replicas on parts of GPUs are those of the parts: MIG by its memory of the catalogue,
-# 4 of 8 memory slices and 3 of 7 compute slices.
+# The default memory and speed of replicas on parts of GPUs are those of the parts. A MIG instance has its memory in the
+# catalogue, 4 of 8 memory slices and 3 of 7 compute slices.
 case_defaults_for_parts_of_gpus() {
   local model='"model": "Qwen2.5-7B"' mig='"sharing": "mig", "mig": {"mode": "on-demand"}' part='"sharing": "fraction"'
   local -a whole half
@@ -148,7 +149,8 @@ case_defaults_for_parts_of_gpus() {
   # 90 % of 24 GiB
   says stderr 'kv_tokens 69106: 90 % of the memory of 1 x 24 GiB and 0.5 of A100-80'
 }
-# A model on more GPUs than a replica has; a candidate of a sweep with it is infeasible. Without a model, it is unused.
+# A model that needs more GPUs than a replica has; a point of a sweep with it is infeasible. Without a model, the number
+# is not used.
 case_tensor_parallel() {
   put_service '"policy": "fixed"' '"gpus": 1, "tensor_parallel": 2, "engine": {}' '"model": "Qwen2.5-7B"'
   for verb in validate run; do
@@ -165,8 +167,8 @@ case_tensor_parallel() {
   says stderr "note: service 's': 'tensor_parallel' has no effect without 'model'"
 }
 
-# A point of a sweep in which a replica fits into no pool is not simulated: its row has no figures, but the reason. The
-# other points are run.
+# A point of a sweep in which a replica fits into no pool is not simulated: its row contains the reason instead of
+# metrics. The other points are run.
 case_infeasible_points_of_a_sweep() {
   put_service '"policy": "fixed"'
   printf '%s' '{"scenario": "s.json", "replications": 2,
@@ -245,7 +247,8 @@ put_disaggregated() {
     "cost": {"distserve": {"prefill_ms": [18.1, 0.102, 7.1e-06], "decode_ms": [19.9, 0.00063, 0.0385]}}'
 }
 
-# GPUs for one kind of replica only: no request can complete. The replica is held until the last request was served.
+# There are GPUs for one kind of replica only, so no request can complete. The replica keeps its GPU until the last
+# request.
 case_one_kind_of_replica() {
   pools='{"name": "p", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 1, "market": "owned", "usd_per_gpu_hour": 1}'
   put_disaggregated '"policy": "fixed"'
@@ -274,7 +277,8 @@ case_decisions_without_effect() {
   says stderr 'no request of a service was completed'
 }
 
-# A schedule changes the number for ever. Decisions end after a period without progress, those of several services too.
+# A schedule changes the number of replicas forever. Decisions end after a period without progress, also with several
+# services.
 case_schedules_without_effect() {
   pools='{"name": "p", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 1}'
   put_disaggregated '"policy": "schedule", "max": 5, "interval_s": 15, "period_s": 604800,
@@ -286,7 +290,7 @@ case_schedules_without_effect() {
     matches stderr '^warning: the run was stopped after 7 days with [0-9]+ unfinished jobs'
     sed -zi 's/"services": \[\(.*\)\]}\n*$/"services": [\1, \1]}/; s/"name": "s"/"name": "r"/' s.json
   done
-  # a job holds the second GPU for three periods; then all requests complete
+  # a job uses the second GPU for three periods; then all requests complete
   pools=${pools/\"nodes\": 1/\"nodes\": 2}
   put_disaggregated '"policy": "schedule", "max": 5, "interval_s": 15, "period_s": 86400,
     "steps": [{"at_s": 0, "replicas": 2}, {"at_s": 300, "replicas": 4}]'
@@ -309,7 +313,7 @@ case_iterations_without_time() {
   done
 }
 
-# The reason for which requests are not complete, and a cost without completed requests.
+# The reason why requests are incomplete, and a cost without completed requests.
 case_requests_cut_by_the_horizon() {
   printf '%s\n' job_id,submit_s,duration_s,gpus a,0,9,1 >one.csv
   pools='{"name": "p", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 1, "market": "owned", "usd_per_gpu_hour": 1}'
@@ -382,7 +386,7 @@ case_documented_rules() {
   says stderr "names no trace"
 }
 
-# Costs below a cent have their digits in all tables.
+# Costs below a cent are printed with their significant digits in all tables.
 case_costs_below_a_cent() {
   pools='{"name": "p", "gpu": "L4", "nodes": 1, "gpus_per_node": 1, "market": "owned", "usd_per_gpu_hour": 1}'
   put_service '"policy": "fixed"' "$cost" '"slo": {"e2e_ms": 60000}'
@@ -393,7 +397,7 @@ case_costs_below_a_cent() {
   says out.md "| Cost per request within the goals | $each |"
 }
 
-# Replicas that are larger than a node, and those that no session of Volcano starts at once.
+# Replicas that are larger than a node, and replicas that no single session of Volcano starts completely.
 case_notes_on_replicas() {
   pools='{"name": "p", "gpu": "L4", "nodes": 4, "gpus_per_node": 1}, {"name": "q", "gpu": "L4", "nodes": 1,
     "gpus_per_node": 2}'
@@ -453,7 +457,8 @@ case_requests_that_wait_for_ever() {
   done
 }
 
-# Replicas without requests hold GPUs and cost as others: those of a cluster that only gets requests from others.
+# Replicas without requests allocate GPUs and cost as much as others. Here they are in a cluster that gets requests only
+# by spill-over.
 case_standby_replicas() {
   pools='{"name": "p", "gpu": "L4", "nodes": 4, "gpus_per_node": 1, "market": "reserved", "usd_per_gpu_hour": 1}'
   put_service '"policy": "fixed", "replicas": 2' "$cost" '"price": {"input": 1},
@@ -468,7 +473,7 @@ case_standby_replicas() {
   [ "$(grep -cE '"(held|serving_usd|reserved)": 0.33[0-9]*,' out.json)" -eq 6 ] || fail 'GPU hours or costs are missing'
   try 0 compare s.json --policies fifo,queue
   matches stdout '^b/s +fifo( +-){3} +[$]0.33$'
-  # the same without a price of tokens, and if no replica ever holds a GPU
+  # the same without a price of tokens, and if no replica ever gets a GPU
   try 0 run s.json --set services.0.price.input=0
   ! grep -q '^  revenue' stdout || fail 'a revenue without a price'
   put_service '"policy": "keda", "max": 2' "$cost" '"price": {"output": 1}'
@@ -478,8 +483,8 @@ case_standby_replicas() {
   matches stdout '^  cost       [$]0.000000$'
 }
 
-# A goal below the time of a prompt alone: all commands state it in the same words, and a plan states it first, with the
-# number of candidates if others can meet it.
+# A goal below the time of a prompt alone: all commands print the same text. A plan prints it first, with the number of
+# candidates if other candidates can meet the goal.
 case_goals_that_no_number_of_replicas_meets() {
   pools='{"name": "p", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 8, "market": "owned", "usd_per_gpu_hour": 1}'
   put_service '"policy": "fixed"' "$cost" '"slo": {"ttft_ms": 10}'
@@ -555,7 +560,7 @@ case_why_of_a_replica() {
   says stderr 'the replicas of its services do not wait for GPUs; --service NAME explains their requests'
 }
 
-# Keys that have no effect alone are noted, by validate as by run.
+# Keys that have no effect alone cause a note, in validate and in run.
 case_keys_without_effect() {
   local share="service 's': 'slo.attainment' has no effect without 'ttft_ms', 'tpot_ms' or 'e2e_ms'"
   local bytes="service 's': 'transfer.kv_bytes_per_token' has no effect without 'gb_per_s'"
@@ -575,7 +580,7 @@ case_keys_without_effect() {
   done
 }
 
-# Numbers of tokens that cannot have the stated mean are refused or noted.
+# Distributions of tokens that cannot have the stated mean are rejected or cause a note.
 case_means_of_tokens() {
   local law=services.0.requests.prompt_tokens
   put_service '"policy": "fixed"'

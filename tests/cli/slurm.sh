@@ -19,7 +19,8 @@ JSON
     awk -F'|' 'function seconds(at) { return (substr(at, 12, 2) * 60 + substr(at, 15, 2)) * 60 + substr(at, 18, 2) }
       NR > 1 { print seconds($9) - seconds($7) }' "$records/$record.sacct" >"$record"
   done
-  # The mean is within 5 % of that of the runs, and a job differs from its mean over the runs by at most their difference.
+  # The mean wait is within 5 % of that of the two recorded runs. The waits of jobs differ from their means over the two
+  # runs by at most as much, in sum, as the two runs differ from each other.
   awk -F, 'NR > 1 { print $5 }' jobs.csv | paste - fifo fifo-repeat | awk '
     function distance(a, b) { return a > b ? a - b : b - a }
     { wait += $1; first += $2; second += $3
@@ -29,10 +30,10 @@ JSON
       exit !(distance(wait, mean) <= 0.05 * mean && error <= spread) }' || fail "the replay is not close to the records"
 }
 
-# A node has 8 GPUs, 16 CPUs and 64 GiB. Job 1 takes 12 CPUs of node 0; job 2 needs 8 CPUs, so node 1. Job 3 needs 40 GiB
-# and fits beside job 1; job 4 needs 40 GiB and waits for job 3, until 51 s, although 13 GPUs are free. Job 5 has no GPUs,
-# and 3 CPUs beside jobs 1 and 3; it is backfilled at 10 s. Job 6 needs 10 CPUs of both nodes, which job 1 uses until
-# 100 s. Job 7 would fit on node 1 at 10 s, but would delay job 6.
+# A node has 8 GPUs, 16 CPUs and 64 GiB. Job 1 takes 12 CPUs of node 0; job 2 needs 8 CPUs, so node 1. Job 3 needs 40
+# GiB and fits together with job 1; job 4 needs 40 GiB and waits for job 3, until 51 s, although 13 GPUs are free. Job 5
+# has no GPUs, and uses 3 CPUs on the node of jobs 1 and 3; it is backfilled at 10 s. Job 6 needs 10 CPUs of both nodes,
+# which job 1 uses until 100 s. Job 7 would fit on node 1 at 10 s, but would delay job 6.
 case_cpus_and_memory() {
   cat >s.json <<'JSON'
 {"cluster": {"by_gpu": true, "pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 8, "cpu_per_node": 16,
@@ -52,11 +53,11 @@ CSV
   try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
   cut -d, -f1,3,15 jobs.csv | tr '\n' ' ' >actual
   echo 'job_id,start_s,placement 1,0,0:1 2,0,1:1 3,1,0:1 4,51,0:1 5,10,0:0 6,100,0:1|1:1 7,110,0:1 ' | tr -d '\n' >expected
-  diff expected actual || fail "other decisions"
+  diff expected actual || fail "the decisions differ"
 }
 
-# Submitted jobs are started by a loop that looks once in a second, and by default starts the main scheduler once in three
-# seconds. The end of job 1 starts it at once.
+# A loop tests once per second for submitted jobs. By default, it starts the main scheduler at most every three seconds.
+# The end of job 1 starts the main scheduler immediately.
 case_background_loop() {
   cat >s.json <<'JSON'
 {"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 1, "gpus_per_node": 2}]},
@@ -65,18 +66,18 @@ JSON
   printf '%s\n' job_id,submit_s,duration_s,gpus 1,0,5.5,1 2,0.3,2,1 3,3.4,1,2 >t.csv
   try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
   cut -d, -f1,3 jobs.csv | tr '\n' ' ' >actual
-  echo 'job_id,start_s 1,0 2,3 3,5.5 ' | tr -d '\n' | diff - actual || fail "other starts"
+  echo 'job_id,start_s 1,0 2,3 3,5.5 ' | tr -d '\n' | diff - actual || fail "the starts differ"
   try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv --set policy.batch_sched_delay=0
   cut -d, -f1,3 jobs.csv | tr '\n' ' ' >actual
-  echo 'job_id,start_s 1,0 2,1 3,5.5 ' | tr -d '\n' | diff - actual || fail "other starts without a delay"
+  echo 'job_id,start_s 1,0 2,1 3,5.5 ' | tr -d '\n' | diff - actual || fail "the starts without a delay differ"
 }
 
 # Two nodes of two GPUs; shards are shares of GPUs. Jobs 1 and 2 share the first GPU, job 3 gets the second one whole. Job
-# 4 finds no room on node 0; job 5 does not fit beside it, job 6 does. Job 7 needs a whole GPU, which is free when jobs 1
-# and 2 have ended, at 100 s. Job 8 waits behind it, and is backfilled at 10 s on the other half of a GPU of node 1, since
-# job 7 will get node 0. Job 9 would need node 0 beyond 100 s, and gets the rest of the GPU of job 8 at 20 s. In the second
-# run four jobs fill each of the four GPUs, in turns, and take 40 s instead of 10 s; the last job waits for this time. The
-# main scheduler starts submitted jobs once in three seconds.
+# 4 does not fit on node 0; job 5 does not fit together with it, but job 6 does. Job 7 needs a whole GPU, which is free
+# when jobs 1 and 2 have ended, at 100 s. Job 8 is behind job 7. It is backfilled at 10 s on the other half of a GPU of
+# node 1, because job 7 will get node 0. Job 9 would need node 0 beyond 100 s, and gets the rest of the GPU of job 8 at
+# 20 s. In the second run, four jobs alternate on each of the four GPUs and take 40 s instead of 10 s; the last job
+# waits for them. The main scheduler starts submitted jobs once in three seconds.
 case_shards() {
   cat >s.json <<'JSON'
 {"cluster": {"by_gpu": true, "pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 2,
@@ -99,7 +100,7 @@ CSV
   awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
     { print $at["job_id"], $at["start_s"], $at["seats"] }' jobs.csv >actual
   printf '%s\n' '1 0 0.0' '2 3 0.0' '3 3 0.1' '4 3 1.0' '5 6 1.1' '6 6 1.0' '7 100 0.0' '8 10 1.1' '9 20 1.1' >expected
-  diff expected actual || fail "other decisions"
+  diff expected actual || fail "the decisions differ"
   sed -i 's/"fraction"/"time-slice", "replicas": 4/' s.json
   awk 'BEGIN { print "job_id,submit_s,duration_s,gpus"; for (i = 1; i <= 17; i++) print i ",0,10,1" }' >t.csv
   try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
@@ -172,7 +173,7 @@ job_id,start_s,end_s,state,placement
 8,,,rejected,
 9,,,rejected,
 CSV
-  diff expected actual || fail "other decisions"
+  diff expected actual || fail "the decisions differ"
   sed 's/"multifactor"},/"multifactor"}}/; /"slurm": {/,$d' s.json >bare.json
   try 2 run bare.json --trace t.csv
   says stderr "priority=multifactor needs the section 'slurm'"
@@ -205,7 +206,7 @@ time_s,job_id,partition,user,account,priority,site,age,assoc,fairshare,jobsize,p
 300,"three, or so",,v,b,10380,0,280,0,10000,100,0,,0,0,0
 310,four,,u,a,5075,0,0,0,5000,75,0,,0,0,0
 CSV
-  diff expected p.csv || fail "other priorities"
+  diff expected p.csv || fail "the priorities differ"
   cat >expected <<CSV
 time_s,account,user,rawshares,normshares,rawusage,normusage,effectvusage,fairshare,levelfs
 300,a,,1,0.500000,$usage,1.000000,1.000000,,0.500000
@@ -213,7 +214,7 @@ time_s,account,user,rawshares,normshares,rawusage,normusage,effectvusage,fairsha
 300,b,,1,0.500000,0,0.000000,0.000000,,inf
 300,b,v,1,1.000000,0,0.000000,0.000000,1.000000,inf
 CSV
-  head -n 5 f.csv | diff expected - || fail "other shares"
+  head -n 5 f.csv | diff expected - || fail "the shares differ"
   try 2 run s.json --trace t.csv --quiet --priorities other.csv --set policy.priority=basic
   says stderr "--priorities: the policy computes no priorities; expected the policy 'slurm' with priority=multifactor"
   [ ! -e other.csv ] || fail "other.csv exists"
@@ -222,9 +223,9 @@ CSV
 }
 
 # A node of 16 CPUs. Job 3 has a higher tier and needs 8 CPUs at 10 s: job 1, which has 12, is suspended until job 3 ends at
-# 40 s, so it ends at 130 s; job 2 need not be. Job 4 has no higher tier, so the CPUs of job 1 are not free for it: it waits
-# for those of job 2. Job 5 needs the GPU that job 1 keeps, also while it is suspended. Job 6 has a still higher tier, and
-# suspends job 5 for its 2 s.
+# 40 s, so it ends at 130 s; job 2 need not be. Job 4 does not have a higher tier, so it cannot use the CPUs of job 1:
+# it waits for those of job 2. Job 5 needs the GPU of job 1, which job 1 keeps while it is suspended. Job 6 has an even
+# higher tier, and suspends job 5 for 2 s.
 case_suspend() {
   cat >s.json <<'JSON'
 {"cluster": {"by_gpu": true, "pools": [{"name": "p", "gpu": "H100", "nodes": 1, "gpus_per_node": 8, "cpu_per_node": 16,
@@ -247,13 +248,14 @@ CSV
   awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
     { print $at["job_id"], $at["start_s"], $at["end_s"] }' jobs.csv >actual
   printf '%s\n' '1 0 130' '2 0 50' '3 10 40' '4 50 60' '5 130 137' '6 131 133' >expected
-  diff expected actual || fail "other decisions"
+  diff expected actual || fail "the decisions differ"
   try 0 why s.json --trace t.csv --job 1
   says stdout SUSPENDED
 }
 
-# Job 1 may run 300 s; it is over this limit at 300 s, and stopped at the latest after OverTimeLimit (120 s), 30 s for the
-# next look at the jobs, and 30 s of KillWait. Job 2 ends within this time. Job 4 is in a partition without this limit.
+# Job 1 may run 300 s; it exceeds this limit at 300 s. It is stopped at the latest after OverTimeLimit (120 s), 30 s
+# until the next check of the jobs, and 30 s of KillWait. Job 2 ends within this time. Job 4 is in a partition without
+# this limit.
 case_over_time_limit() {
   cat >s.json <<'JSON'
 {"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 8}]},
@@ -266,7 +268,7 @@ JSON
   try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
   cut -d, -f1,3,4,8 jobs.csv >actual
   printf 'job_id,start_s,end_s,state\n1,0,,rejected\n2,480,940,completed\n3,940,950,completed\n4,0,1000,completed\n' >expected
-  diff expected actual || fail "other decisions"
+  diff expected actual || fail "the decisions differ"
 }
 
 # Job 1 is exempt from preemption for 60 s; then job 2, of a higher tier, stops it. It may start again 121 s later.
@@ -279,7 +281,7 @@ case_exempt_time() {
 JSON
   printf 'job_id,submit_s,duration_s,gpus,limit_s,queue\n1,0,300,8,1000,low\n2,10,50,8,100,high\n' >t.csv
   try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
-  [ "$(cut -d, -f1,3,4 jobs.csv | tr '\n' ' ')" = 'job_id,start_s,end_s 1,0,481 2,60,110 ' ] || fail "other decisions: $(cat jobs.csv)"
+  [ "$(cut -d, -f1,3,4 jobs.csv | tr '\n' ' ')" = 'job_id,start_s,end_s 1,0,481 2,60,110 ' ] || fail "the decisions differ: $(cat jobs.csv)"
 }
 
 # GrpTRES: 12 GPUs of the QOS normal run at most. MaxTRESPerUser: 8 of a user. Job 2 waits for job 1 of the same user, job
@@ -302,7 +304,7 @@ job_id,submit_s,duration_s,gpus,tasks,limit_s,user,qos
 6,5,10,4,1,10,w,deny
 CSV
   try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
-  [ "$(cut -d, -f3 jobs.csv | tr '\n' ' ')" = 'start_s 0 100 2 100  5 ' ] || fail "other decisions: $(cat jobs.csv)"
+  [ "$(cut -d, -f3 jobs.csv | tr '\n' ' ')" = 'start_s 0 100 2 100  5 ' ] || fail "the decisions differ: $(cat jobs.csv)"
 }
 
 # Job 2 needs both nodes. Nodes are reserved for it from 1000 s on, so job 3 may not start before it, except with the
@@ -316,11 +318,11 @@ JSON
   printf '3,20,2000,8,normal,5000\n' >>t.csv
   try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
   cut -d, -f1,3 jobs.csv | tr '\n' ' ' >actual
-  echo 'job_id,start_s 1,0 2,2030 3,30 ' | tr -d '\n' | diff - actual || fail "other decisions with NoReserve"
+  echo 'job_id,start_s 1,0 2,2030 3,30 ' | tr -d '\n' | diff - actual || fail "the decisions with NoReserve differ"
   sed -i 's/"NoReserve"//' s.json
   try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
   cut -d, -f1,3 jobs.csv | tr '\n' ' ' >actual
-  echo 'job_id,start_s 1,0 2,1000 3,1100 ' | tr -d '\n' | diff - actual || fail "other decisions with reservations"
+  echo 'job_id,start_s 1,0 2,1000 3,1100 ' | tr -d '\n' | diff - actual || fail "the decisions with reservations differ"
 }
 
 # Job 2 waits for the limit of one job per user until job 1 ends at 4500 s; job 3 would overlap a reservation until 6000 s.
@@ -387,7 +389,7 @@ CONF
   says stdout "bf_interval=1"
 }
 
-# Everything that the section `slurm` has, from slurm.conf and the output of commands, in any order of files.
+# All keys of the section `slurm`, from slurm.conf and the output of commands, in any order of files.
 case_import_all() {
   cat >slurm.conf <<'CONF'
 SchedulerType=sched/builtin
@@ -484,7 +486,7 @@ SHOWN
   json '.slurm.enforce_limits' false
 }
 
-# Nodes are sorted by weight. Values of NodeName=DEFAULT hold for the lines after it.
+# Nodes are sorted by weight. Values of NodeName=DEFAULT apply to the lines after it.
 case_import_weights() {
   cat >slurm.conf <<'CONF'
 NodeName=DEFAULT Sockets=2 CoresPerSocket=32 Gres=gpu:a100:8 Weight=5
@@ -557,11 +559,11 @@ SACCT
   try 0 trace convert t.txt --format sacct:shards=4,mps=100 -o t.csv
   awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } { print $at["job_id"], $at["gpus"], $at["gpu_milli"] }' \
     t.csv >actual
-  printf '%s\n' '1 1 500' '2 1 250' '3 1 250' '4 1 ' '5 2 250' '6 1 500' | diff - actual || fail "other shares"
+  printf '%s\n' '1 1 500' '2 1 250' '3 1 250' '4 1 ' '5 2 250' '6 1 500' | diff - actual || fail "the shares differ"
   head -5 t.txt >one.txt
   try 0 run s.json --trace one.txt --format sacct:shards=4 --quiet --check --jobs jobs.csv
   awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } { print $at["job_id"], $at["seats"] }' jobs.csv >actual
-  printf '%s\n' '1 0.0' '2 0.0' '3 0.0' '4 0.1' | diff - actual || fail "other GPUs"
+  printf '%s\n' '1 0.0' '2 0.0' '3 0.0' '4 0.1' | diff - actual || fail "the GPUs differ"
   try 0 trace convert t.txt -o t.csv
   says stderr "5 rows have shares of GPUs (gres/shard, gres/mps), which are ignored: rows without whole GPUs have no GPUs, unless"
   try 2 trace convert t.txt --format sacct:shards=1 -o t.csv
@@ -575,7 +577,7 @@ SACCT
   says stderr "slurm.conf:1: Gres is 'gpu:2,shard:7', expected the same number for each GPU of a node"
 }
 
-# What is not modelled is listed with its effect.
+# Features that are not modelled are listed with their effects.
 case_import_effects() {
   cat >slurm.conf <<'CONF'
 SchedulerParameters=preempt_youngest_first,defer,own_item=1
@@ -610,7 +612,7 @@ CONF
   ! grep -q "the QOS that accounts" stderr || fail "QOS of associations are not enforced"
 }
 
-# Nodes that commands print, one a line.
+# Nodes in the output of commands, one per line.
 case_import_shown_nodes() {
   for i in 1 2 3; do
     echo "NodeName=n$i Arch=x86_64 CPUAlloc=0 CPUTot=32 Gres=gpu:a100:4(S:0-1) OS=Linux 6.1 #1 SMP x State=IDLE Weight=1"

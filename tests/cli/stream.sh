@@ -54,14 +54,14 @@ case_rejected_and_unfinished() {
   try 0 trace pack t.csv -o t.hrt
   same_run
   same_run --set horizon_s=40
-  [ "$(of stream.json jobs unfinished)" -gt 0 ] || fail "the horizon cut nothing"
+  [ "$(of stream.json jobs unfinished)" -gt 0 ] || fail "the horizon has no effect"
   try 0 run s.json --trace t.hrt --stream
   says stderr 'note: 1 job can never run and was rejected: 2 (too-large: '
   try 0 run s.json --trace t.hrt --stream --json stream.json -q
-  grep -q '"1 job can never run and was rejected: 2 (too-large' stream.json || fail "the JSON does not say why"
+  grep -q '"1 job can never run and was rejected: 2 (too-large' stream.json || fail "the JSON has no reason"
 }
 
-# cost_of FILE: the metrics of costs, goodput and interruptions.
+# cost_of FILE: prints the metrics of costs, goodput and interruptions.
 cost_of() {
   sed -n '/^  "cost": {/,/^  "events"/p' "$1" | sed '/^  "alerts": \[/,/^  \],/d; /"events"/d'
 }
@@ -83,7 +83,7 @@ END
   grep -E '^  (cost|idle|goodput|spot)  |^(market|cost by tenant)  ' stdout >memory
   [ "$(wc -l <memory)" -ge 5 ] || fail "the table has no costs"
   try 0 run s.json --trace t.hrt --stream
-  grep -E '^  (cost|idle|goodput|spot)  |^(market|cost by tenant)  ' stdout | diff memory - || fail "the table has other costs"
+  grep -E '^  (cost|idle|goodput|spot)  |^(market|cost by tenant)  ' stdout | diff memory - || fail "the costs differ"
   [ "$(awk 'length > 80' stdout | wc -l)" = 0 ] || fail "a line is longer than 80"
 }
 
@@ -94,7 +94,7 @@ case_several_pools() {
   same_run
 }
 
-# The table is 80 columns wide, and says that quantiles are not exact.
+# The table is 80 columns wide, and states that quantiles are not exact.
 case_table() {
   small_scenario
   generated 5000
@@ -109,7 +109,7 @@ case_table() {
   done
 }
 
-# The trace is text, compressed, and read from a pipe. Text columns leave no files behind.
+# The trace is text, compressed, and read from a pipe. No files of text columns remain.
 case_text() {
   small_scenario
   generated 20000
@@ -120,9 +120,9 @@ case_text() {
   cat t.csv >pipe &
   for trace in t.csv t.csv.gz pipe; do
     TMPDIR=$work/columns try 0 run s.json --trace "$trace" --json text.json -q --stream
-    [ "$(figure packed.json digest)" = "$(figure text.json digest)" ] || fail "$trace gives another run"
+    [ "$(figure packed.json digest)" = "$(figure text.json digest)" ] || fail "$trace: the runs differ"
   done
-  [ -z "$(ls -A columns)" ] || fail "columns are left behind"
+  [ -z "$(ls -A columns)" ] || fail "files of columns remain"
 }
 
 # Memory is needed only for jobs that wait or run. One job runs during the whole trace.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# `headroom sweep` and `headroom merge`: equal files, no matter how they are made; and bad input.
+# `headroom sweep` and `headroom merge`: the files are equal for each way to produce them; bad input.
 # shellcheck source=tests/cli/sweep_common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/sweep_common.sh"
 
@@ -22,7 +22,7 @@ refuses() {
   try 2 sweep g.json --db out/g.sqlite --csv out/g.csv "$@"
   is_empty stdout
   says stderr "$text"
-  [ -z "$(ls -A out)" ] || fail "left behind: $(ls -A out)"
+  [ -z "$(ls -A out)" ] || fail "files remain: $(ls -A out)"
 }
 
 # ---- Equal files ---------------------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ case_killed() {
   long_grid
   try 0 sweep g.json --db once.sqlite -q
   mkdir out
-  # Killed once after it has certainly made some runs, then at random times.
+  # The sweep is killed once after it has completed some runs, and then at random times.
   "$headroom" sweep g.json --threads 2 --db out/g.sqlite -q &
   grown out/g.sqlite
   kill -9 $!
@@ -83,7 +83,7 @@ case_interrupted() {
   wait $! 2>/dev/null && fail "it was not ended"
   is_empty stdout
   for file in out/*; do
-    case $file in out/g.sqlite | out/g.sqlite-wal) ;; *) fail "left behind: $file" ;; esac
+    case $file in out/g.sqlite | out/g.sqlite-wal) ;; *) fail "file remains: $file" ;; esac
   done
 }
 

@@ -26,12 +26,12 @@ case_files_do_not_depend_on_threads() {
 
 case_failures_are_stated() {
   try 0 tco "$example" --replications 2
-  ! grep -q 'availability 1' stdout || fail "failures are known, but assumed"
+  ! grep -q 'availability 1' stdout || fail "failures are known, but the output states an assumption"
   try 0 tco "$project/scenarios/plan-private-or-cloud.json"
   says stdout "availability 1, as no pool has 'faults'"
 }
 
-# Maintenance without failures: the column has the planned downtime, and the assumption agrees with it.
+# Maintenance without failures: the column contains the planned downtime, and the text of the assumption agrees with it.
 case_maintenance_is_no_availability_of_1() {
   cat >s.json <<'JSON'
 { "cluster": { "pools": [
@@ -47,7 +47,7 @@ JSON
   says stdout "availability 1, as no pool has 'faults': od"
 }
 
-# An option that is too small is not the answer, however cheap its GPU hours are.
+# An option that is too small is not recommended, even if its GPU hours are the cheapest.
 case_the_answer_serves_the_demand() {
   cat >s.json <<'JSON'
 { "cluster": { "pools": [
@@ -62,7 +62,7 @@ JSON
   says stdout 'Option own, at $'
   says stdout 'does not serve the demand'
   [ "$(node -p "JSON.parse(fs.readFileSync('t.json')).options.map(o => o.serves).join()")" = false,true ] ||
-    fail "the JSON says otherwise"
+    fail "the JSON differs"
   try 0 tco s.json --set 'tco.options=[{"name":"own","pools":["own"]}]'
   matches stdout 'answer +Option own, at .* does not serve'
   try 0 tco s.json --set cluster.pools.0.nodes=4

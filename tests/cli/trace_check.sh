@@ -11,15 +11,15 @@ bad_trace() {
   printf 'job_id,submit_s,duration_s,gpus\n1,0,-5,1\n2,1,5,1\n3,2,5,500\n2,3,5,1\n' >bad.csv
 }
 
-# If a cluster is sized for the trace, there are at most findings about peaks. Work after the last submit is no
+# If the size of the cluster suits the trace, the only findings are about peaks. Work after the last submit is not an
 # overload.
 case_reference_clusters() {
   for trace in steady bursty heavy-tailed gang-heavy multi-tenant; do
     "$headroom" trace check "$project/traces/reference/$trace.csv" --cluster "$project/traces/reference/$trace.json" >stdout 2>stderr
-    if grep -q '^error' stdout; then fail "$trace: an error where there is none"; fi
+    if grep -q '^error' stdout; then fail "$trace: unexpected error"; fi
   done
   "$headroom" trace check "$project/traces/reference/agency.csv" --cluster "$project/scenarios/agency.json" >stdout 2>stderr
-  if grep -q '^error' stdout; then fail "agency: an error where there is none"; fi
+  if grep -q '^error' stdout; then fail "agency: unexpected error"; fi
 }
 
 case_nothing_but_notes() {
@@ -87,7 +87,7 @@ case_outputs() {
   says stderr 'cannot be written'
   cp "$demo" mine.csv
   try 2 trace check mine.csv --json mine.csv
-  cmp -s "$demo" mine.csv || fail "the trace was written over"
+  cmp -s "$demo" mine.csv || fail "the trace was overwritten"
 }
 
 case_unreadable() {
@@ -99,7 +99,7 @@ case_unreadable() {
   mkdir out
   try 2 trace check all_bad.csv -o out/table --json out/json
   says stderr 'no valid job'
-  [ -z "$(ls -A out)" ] || fail "left behind: $(ls -A out)"
+  [ -z "$(ls -A out)" ] || fail "files remain: $(ls -A out)"
   try 2 trace check "$demo" --cluster nowhere.json
   try 2 trace check
   says stderr 'trace check: TRACE is missing'

@@ -50,7 +50,7 @@ case_bad_input() {
   : >empty.csv
   try 2 trace stats empty.csv --json stats.json
   matches stderr 'empty\.csv: .*empty'
-  [ ! -e stats.json ] || fail "a file was left behind"
+  [ ! -e stats.json ] || fail "a file remains"
   printf 'submit_s,duration_s,gpus\n0,5,1\nx,5,1\n' >bad.csv
   try 2 trace stats bad.csv
   matches stderr 'bad\.csv:3'

@@ -47,7 +47,7 @@ case_a_converted_trace_is_the_same_trace() {
     cmp -s stdout first.csv || fail "$name is a different trace"
   done
   [ "$(head -c 2 again.csv.gz | od -An -tx1)" = ' 1f 8b' ] || fail "not compressed"
-  [ "$(digest "$demo")" = "$(digest again.csv.zst)" ] || fail "another run"
+  [ "$(digest "$demo")" = "$(digest again.csv.zst)" ] || fail "the runs differ"
 }
 
 case_losses_are_told() {
@@ -64,7 +64,7 @@ case_losses_are_told() {
   says packed '{"field":"gpus","loss":"left-out","jobs":1}'
   matches t.swf '^1 0 10 3600 8 -1 -1 8 -1 -1 -1 1 1 -1 -1 -1 -1 -1$'
   try 0 trace convert t.csv --to swf --quiet
-  cmp -s stdout t.swf || fail "--to swf is a different file"
+  cmp -s stdout t.swf || fail "--to swf writes a different file"
   is_empty stderr
   try 0 trace convert t.swf -o back.csv --quiet
   [ "$(head -n 1 back.csv)" = 'job_id,submit_s,duration_s,gpus,user,tenant,start_s' ] || fail "columns"
@@ -95,7 +95,7 @@ case_actions() {
   try 0 trace anonymise t.csv --key k --drop model,start --shift 1h
   [ "$(head -n 1 stdout)" = 'job_id,submit_s,duration_s,gpus,user,tenant' ] || fail "dropped columns"
   matches stdout '^j-[0-9a-f]{16},3600,3600,8,u-[0-9a-f]{16},t-[0-9a-f]{16}$'
-  if grep -qE 'ann|bob|ml|ops' stdout; then fail "a name is left"; fi
+  if grep -qE 'ann|bob|ml|ops' stdout; then fail "a name remains"; fi
 }
 
 case_keys_are_never_told() {
@@ -140,7 +140,7 @@ case_anonymise_forgets_and_spares() {
   try 2 trace anonymise secret-project.csv --key-file key -o key
   says stderr 'key'
   try 2 trace anonymise secret-project.csv --key-file key --json key -o out.csv
-  [ "$(cat key)" = 'a key' ] || fail "the key was written over"
+  [ "$(cat key)" = 'a key' ] || fail "the key was overwritten"
 }
 
 # Labels that would make two ids equal are rejected. Ids that are equal for another reason are an error too.
@@ -170,7 +170,7 @@ case_names_of_outputs() {
   done
   try 2 trace pack t.csv -o out.hrt.xz
   try 0 trace convert t.csv -o out.SWF -q
-  grep -q '^; Version: 2.2' out.SWF || fail "out.SWF is no SWF"
+  grep -q '^; Version: 2.2' out.SWF || fail "out.SWF is not an SWF file"
   try 0 trace convert t.csv -o out.txt --to csv -q
   try 0 trace convert t.csv -o out -q
   cmp -s out t.csv || fail "a name without an ending is not CSV"
@@ -216,7 +216,7 @@ case_standard_input() {
   [ $code -eq 2 ] || fail "a bad row: $code"
   says stderr "standard input:2: column 'gpus': 'x' is not"
   code=0
-  # shellcheck disable=SC2002 # a pipe is what is looked at
+  # shellcheck disable=SC2002 # the test needs a pipe
   cat t.hrt | "$headroom" trace stats - 2>stderr || code=$?
   [ $code -eq 2 ] || fail "a packed trace through a pipe: $code"
   says stderr 'standard input: is a packed trace'
@@ -253,12 +253,12 @@ case_side_tables_are_spared() {
     # shellcheck disable=SC2086 # words
     try 2 trace $words --format pai2020:jobs=job.csv -o job.csv --quiet
     [ "${words%% *}" = pack ] || says stderr 'job.csv: cannot be written: this run reads it'
-    cmp -s job.csv before.csv || fail "$words: the table of jobs was written over"
+    cmp -s job.csv before.csv || fail "$words: the table of jobs was overwritten"
   done
   for verb in stats check; do
     try 2 trace $verb task.csv --format pai2020:jobs=job.csv --json job.csv
     says stderr '--json job.csv: cannot be written: this run reads it'
-    cmp -s job.csv before.csv || fail "$verb: the table of jobs was written over"
+    cmp -s job.csv before.csv || fail "$verb: the table of jobs was overwritten"
   done
   try 2 run "$project/scenarios/demo.json" --trace task.csv --format pai2020:jobs=job.csv --json job.csv
   says stderr '--json job.csv: cannot be written: this run reads it'
@@ -352,11 +352,11 @@ same_scaled() {
   shift
   TMPDIR=/nonexistent try 0 trace scale "$@" -o "memory-$output" -q
   try 0 trace scale "$@" -o "spooled-$output" -q
-  cmp -s "memory-$output" "spooled-$output" || fail "$*: other bytes"
+  cmp -s "memory-$output" "spooled-$output" || fail "$*: the bytes differ"
 }
 
-# Ids are counted, numbers with gaps, texts or missing; copies have texts. With a jitter above the length of the trace,
-# all jobs are in the heap at once. A block of a spooled trace has 65,536 jobs.
+# Ids are consecutive numbers, numbers with gaps, texts or missing; ids of copies are texts. With a jitter above the
+# length of the trace, all jobs are in the heap at once. A block of a spooled trace has 65,536 jobs.
 case_scale_through_files() {
   "$headroom" trace generate --count 70000 -o counted.csv
   awk -F, -v OFS=, 'NR > 1 { $1 = 2 * NR } { print }' counted.csv >gaps.csv
@@ -384,7 +384,7 @@ case_scale_memory_is_bounded() {
     (ulimit -d 16000 && "$headroom" trace scale t.csv $options -o s.csv -q) || fail "$options needs more than 16 MB"
   done
   if (ulimit -d 16000 && TMPDIR=/nonexistent "$headroom" trace scale t.csv --load 0.4 -o m.csv -q 2>/dev/null); then
-    fail "1,000,000 jobs fit into 16 MB, so this test shows nothing"
+    fail "1,000,000 jobs fit into 16 MB, so this test has no effect"
   fi
 }
 
@@ -402,9 +402,9 @@ case_real_traces() {
   try 0 trace convert ricc.csv -o ricc.swf --json done.json
   says done.json '"lost": []'
   try 0 trace convert ricc.swf -o again.csv --quiet
-  cmp -s ricc.csv again.csv || fail "RICC came back as another trace"
+  cmp -s ricc.csv again.csv || fail "the converted RICC trace differs"
   try 0 trace convert "$philly" -o philly.csv.zst --quiet
-  [ "$(digest --trace "$philly")" = "$(digest --trace philly.csv.zst --format csv)" ] || fail "Philly: another run"
+  [ "$(digest --trace "$philly")" = "$(digest --trace philly.csv.zst --format csv)" ] || fail "Philly: the runs differ"
 }
 
 run_case

@@ -331,7 +331,7 @@ case_topology() {
   says stderr 'note: network_speeds: 100.0 % of the GPU time of jobs that span a network'
   says stderr 'as fast as within a node: BERT-huge'
   try 0 run s.json --trace t.csv --jobs jobs.csv --set 'network_speeds=[{"network":"25gbe","speed":0.8}]'
-  if grep -q network_speeds stderr; then fail "a note where there is a figure"; fi
+  if grep -q network_speeds stderr; then fail "there is a note although the value exists"; fi
   says jobs.csv '1,0,0,125,0,16,2,completed'
 }
 
@@ -474,7 +474,7 @@ case_colour_on_demand() {
     if grep -q $'\033' stdout; then fail "$environment: terminal colours in a file"; fi
   done
   NO_COLOR=1 CLICOLOR_FORCE=1 try 0 run "$demo"
-  if grep -q $'\033' stdout; then fail "NO_COLOR does not go before"; fi
+  if grep -q $'\033' stdout; then fail "NO_COLOR does not have precedence"; fi
 }
 
 case_same_run_same_bytes() {
@@ -493,7 +493,7 @@ case_options_change_the_run() {
   plain=$(digest)
   set_=$(digest --set policy.order=largest --set policy.backfill=skip)
   policy=$(digest --policy queue:order=largest,backfill=skip)
-  [ "$set_" != "$plain" ] || fail "--set changes nothing"
+  [ "$set_" != "$plain" ] || fail "--set has no effect"
   [ "$set_" = "$policy" ] || fail "--set and --policy differ"
   [ "$(digest --policy=queue:order=fifo,backfill=easy,placement=best-fit)" = "$plain" ] || fail "--policy differs"
 }
@@ -654,7 +654,7 @@ case_mig() {
   matches jobs.csv '^a,0,0,130,'
   matches jobs.csv '^b,5,5,40,'
   matches jobs.csv '^c,6,130,170,.*:7g.80gb@0$'
-  if grep -q 'given up' stderr; then fail "a run that is over was given up"; fi
+  if grep -q 'given up' stderr; then fail "a completed run was stopped"; fi
 }
 
 case_mig_mistakes() {
@@ -719,7 +719,7 @@ case_memory_first_come() {
 
 # The job runs out of memory because of its own tasks, not because of other jobs.
 # Job 3 (10 s) needs the A100, where job 1 has 4 s left at 6: it is refused. Job 4 (9 s) may preempt job 2 on the L4,
-# which has 12 s left, although a job was refused that may preempt the same jobs: job 3 comes after job 4.
+# which has 12 s left, although job 3, which may preempt the same jobs, was refused: job 3 is behind job 4 in the queue.
 case_refusals_depend_on_the_type() {
   printf 'submit_s,gpus,duration_s,gpu_type\n3,1,7,\n3,1,16,\n6,1,10,A100-80\n7,1,9,\n' >jobs.csv
   printf '%s' '{"cluster": {"pools": [{"name": "a", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 1},
@@ -789,7 +789,7 @@ case_service_without_a_gpu() {
   [ "$(wc -l <g.csv)" -eq 4 ] || fail 'not three points'
 }
 
-# Misspelt names in the plan are the same errors in each verb.
+# Misspelled names in the plan cause the same error in each verb.
 case_names_in_a_plan() {
   for plan in '"constraints": ["chatt.attainment >= 90 %"]|unknown service .chatt.; did you mean .chat.' \
     '"constraints": ["chat.atainment >= 90 %"]|did you mean .attainment.' \
@@ -816,7 +816,7 @@ put_objective() {
   sed -i "1s/{/{\"plan\": {\"constraints\": [\"chat.requests.completed >= 1\"], $1, \"variables\": [{\"path\": \"services.0.autoscale.max\", \"values\": [1, 2]}]},\n/" s.json
 }
 
-# A metric whose higher values are better is no objective, unless its weight is negative.
+# A metric for which higher is better cannot be an objective, unless its weight is negative.
 case_objective_with_wrong_direction() {
   for metric in chat.attainment chat.goodput_per_gpu completed; do
     for member in "\"objective\": \"$metric\"" "\"weights\": {\"$metric\": 2}"; do
@@ -855,7 +855,7 @@ put_fixed() {
 END
 }
 
-# Fixed replicas without prices are simulated without the engine of jobs only if all fit and nothing changes.
+# Fixed replicas without prices are simulated without the job engine only if all fit and the cluster never changes.
 case_fixed_replicas_need_gpus() {
   put_fixed 3
   try 0 run s.json -q --requests all.csv
@@ -871,7 +871,7 @@ case_fixed_replicas_need_gpus() {
   # replicas of 3 GPUs: one on each node, although 10 GPUs are enough for three
   try 0 run s.json -q --set services.0.replica.gpus=3 --requests wide.csv
   [ "$(cut -d, -f6 wide.csv | sort -u | wc -l)" -eq 3 ] || fail 'a replica on parts of nodes'
-  # the same with the engine of jobs, which a price selects
+  # the same with the job engine, which is used if there is a price
   put_fixed 9
   try 0 run s.json -q --requests alone.csv
   sed -i 's/"nodes"/"market": "owned", "usd_per_gpu_hour": 1, &/' s.json
@@ -895,7 +895,7 @@ case_fixed_replicas_can_fail() {
   matches stdout '^  stopped +[2-9] replicas interrupted'
 }
 
-# Misspelt names of services and of their metrics in goals.
+# Misspelled names of services and of their metrics in goals.
 case_misspelt_goals() {
   put_service
   sed -i '1s/{/{"plan": {"constraints": ["chta.ttft_ms.p95 <= 2000"], "objective": "gpu_hours.held", "variables": [{"path": "services.0.autoscale.max", "values": [1, 2]}]},\n/' s.json
@@ -1162,7 +1162,7 @@ END
   matches summary.json '^ {4}"availability": null$'
   sed '2,3d' s.json >without.json
   try 0 run without.json --trace t.csv --check --jobs without.csv --quiet
-  cmp jobs.csv without.csv || fail "an empty pool changed the fate of a job"
+  cmp jobs.csv without.csv || fail "an empty pool changed the result of a job"
 }
 
 # Requirements for the nodes of such a pool do not apply to other pools: counted allocation, CPUs, few GPUs per node.
@@ -1189,7 +1189,7 @@ END
   sed -e '3,6d' -e 's/"T4": 0.2, "spot": 2/"T4": 0.2/' -e 's/, "pools": \["sliced"\]//' \
     -e 's/\("usd_per_gpu_hour": 1 }\),$/\1 ] },/' s.json >without.json
   try 0 run without.json --trace t.csv --check --jobs without.csv --json without-summary.json
-  cmp jobs.csv without.csv || fail "empty pools changed the fate of a job"
+  cmp jobs.csv without.csv || fail "empty pools changed the result of a job"
   [ "$(grep '"digest"' summary.json)" = "$(grep '"digest"' without-summary.json)" ] || fail "the digests differ"
 }
 
@@ -1208,7 +1208,7 @@ case_no_nodes_at_all() {
     matches jobs.csv '^3,.*,rejected,no-such-gpu-type,'
     matches jobs.csv '^4,3,3,13,.*,completed,'
     says stdout '0 GPUs on 0 nodes'
-    if grep -qE ': -?(nan|inf)' summary.json; then fail "$policy: the summary has a figure that is none"; fi
+    if grep -qE ': -?(nan|inf)' summary.json; then fail "$policy: the summary has a value that is not a number"; fi
   done
   try 0 compare s.json --trace t.csv --set cluster.pools.0.nodes=0 --policies fifo,easy
   try 2 fill s.json --trace t.csv --set cluster.pools.0.nodes=0 --policies best-fit,fgd
@@ -1247,18 +1247,18 @@ case_generate_meets_the_load() {
   awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 3000; i++) print i * 10 "," 5 + i * 7919 % 1000 ",1" }' >even.csv
   for seed in 2 3 5 6; do
     "$headroom" trace generate --like - --count 3000 --load 0.7 --nodes 2 --seed $seed --json j.json -o g.csv <even.csv 2>stderr ||
-      fail "a trace on standard input is refused"
+      fail "a trace on standard input is rejected"
     awk -F'[:,]' '/"load":/ { load = $2 } /"load_asked":/ { asked = $2 } END { exit !(asked == 0.7 && load > 0.69999 && load < 0.70001) }' \
-      j.json || fail "seed $seed: another load is reported"
+      j.json || fail "seed $seed: the reported load differs"
     awk -F, 'NR == 2 { first = $2 } NR > 1 { last = $2; s += $3 * $4 }
       END { load = s / (last - first) / 16; exit !(load > 0.69999 && load < 0.70001) }' g.csv ||
-      fail "seed $seed: the jobs have another load"
+      fail "seed $seed: the load of the jobs differs"
     is_empty stderr
   done
   awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 40; i++) print i * 10 ",1e10,4000000" }' >huge.csv
   try 0 trace generate --like huge.csv --count 10 --model-out huge.json -o g.csv
   try 0 trace generate --like huge.json --count 10 -o again.csv
-  cmp -s g.csv again.csv || fail "a model of huge jobs is not read as it was written"
+  cmp -s g.csv again.csv || fail "a model of huge jobs differs after writing and reading"
   try 0 trace generate --like helios --count 20000 --load 0.7 --nodes 100 -o g.csv
   is_empty stderr
 }
@@ -1272,14 +1272,14 @@ case_generate_files() {
       try 0 trace generate $like --count 300 --seed 5 -o "$file"
       try 0 trace convert "$file" -q
       [ "$file" != plain.csv ] || mv stdout "same$like"
-      [ "$file" = plain.csv ] || cmp -s stdout "same$like" || fail "$file holds other jobs $like"
+      [ "$file" = plain.csv ] || cmp -s stdout "same$like" || fail "$file contains different jobs $like"
     done
     [ "$(head -c 2 small.CSV.GZ | od -An -tx1)" = ' 1f 8b' ] || fail "small.CSV.GZ is not compressed"
     for file in jobs.swf jobs.parquet jobs.hrt.gz; do
       # shellcheck disable=SC2086 # words
       try 2 trace generate $like --count 300 -o "$file"
       says stderr "headroom: $file: "
-      [ ! -e "$file" ] || fail "$file is there"
+      [ ! -e "$file" ] || fail "$file exists"
     done
   done
   try 0 trace generate --count 300 --limit-min 1 --limit-max 3 -o limits.csv
@@ -1328,7 +1328,7 @@ case_init() {
   says stderr "did you mean 'cluster.pools.0.nodes'?"
 }
 
-# Comments are removed wherever they stand; other members keep their places.
+# Comments are removed in all places; the order of the other members is unchanged.
 case_comments() {
   cat >commented.json <<'END'
 { "//": "first", "trace": { "//a": "b" }, "cluster": { "pools": [

@@ -6,7 +6,7 @@
 
 demo=$project/scenarios/demo.json
 
-# refuses TEXT ARGUMENT...: the input is rejected with this text, and no file is left behind.
+# refuses TEXT ARGUMENT...: the input is rejected with this text, and no file is written.
 refuses() {
   local text=$1
   shift
@@ -14,7 +14,7 @@ refuses() {
   try 2 why "$@" --json out/why.json
   is_empty stdout
   says stderr "$text"
-  [ -z "$(ls -A out)" ] || fail "left behind: $(ls -A out)"
+  [ -z "$(ls -A out)" ] || fail "files remain: $(ls -A out)"
 }
 
 digest_of() {
@@ -68,7 +68,7 @@ case_waits_are_those_of_jobs() {
   awk '/"slowest"/ { inside = 1 } inside && /"job_id"/ { gsub(/[",]/, "", $2); id = $2 }
        inside && /^      "wait_s"/ { sub(/,/, "", $2); printf "%s %.6f\n", id, $2 }' why.json | sort >told
   head -n 1 jobs.csv >stdout
-  cmp -s wanted told || fail "other waits: $(diff wanted told | head -n 5)"
+  cmp -s wanted told || fail "the waits differ: $(diff wanted told | head -n 5)"
   [ "$(wc -l <told)" -gt 500 ] || fail "few jobs waited"
 }
 
@@ -79,14 +79,14 @@ case_tables() {
     [ "$(width stdout)" -le 80 ] || fail "wider than 80 columns: $question"
     is_empty stderr
   done
-  [ "$(sed '1,/^longest waits/d; /^$/,$d' stdout | wc -l)" -eq 3 ] || fail "three were asked for"
+  [ "$(sed '1,/^longest waits/d; /^$/,$d' stdout | wc -l)" -eq 3 ] || fail "three were requested"
   try 0 why "$demo" -q
   is_empty stdout
   try 0 why "$demo" --job 946 --json -
   says stdout '"job_id": "946"'
 }
 
-# tells TEXT: the answer contains these words, possibly across line breaks.
+# tells TEXT: fails unless the output contains these words, possibly across line breaks.
 tells() {
   tr -s ' \n' ' ' <stdout >words
   says words "$1"
@@ -112,7 +112,7 @@ case_rejected() {
   says stdout '"rejected": 1'
   try 0 why "$demo" --trace one.csv --tenant ''
   tells 'where the waiting time of jobs without a tenant went waited no job: each job started when it was submitted'
-  if grep -q 'rejected' stdout; then fail "another's job was rejected"; fi
+  if grep -q 'rejected' stdout; then fail "a job of another tenant is in the output"; fi
   printf 'job_id,submit_s,duration_s,gpus\na,0,10,100000\nb,0,10,100000\nc,0,10,64\nd,0,10,64\n' >two.csv
   try 0 why "$demo" --trace two.csv --set horizon_s=5
   tells 'unfinished 1 job still waiting when the run ended rejected 2 jobs were rejected, as they can never run reason'
@@ -146,7 +146,7 @@ case_words_of_many() {
   says stdout 'reservation: behind reservations of other jobs'
   try 0 why "$demo" --policy queue:backfill=strict
   says stdout 'order: behind jobs that must start first'
-  if grep -qw 'its\|it' stdout; then fail "said of one job"; fi
+  if grep -qw 'its\|it' stdout; then fail "printed for one job"; fi
 }
 
 case_what_is_refused() {
@@ -190,7 +190,7 @@ case_horizon() {
   says stdout "still waiting when the run ended"
 }
 
-# Replicas of services wait beside the jobs of the trace, which alone are explained.
+# Replicas of services wait together with jobs of the trace. Only the jobs of the trace are explained.
 case_scenarios_with_services() {
   local name
   for name in chatbot onprem-cloud night-training; do

@@ -192,8 +192,8 @@ static bool has(const struct hr_policy_choice *choice, const char *key, const ch
   return false;
 }
 
-/* Returns whether a combination is impossible in principle: the placement `pool` only counts GPUs, so it knows neither
-   single GPUs nor groups; policies without HR_POLICY_KEEPS_WITHIN ignore topology constraints; and KAI shares GPUs
+/* Returns whether a combination is impossible in principle. The placement `pool` only counts GPUs, so it supports
+   neither single GPUs nor groups. Policies without HR_POLICY_KEEPS_WITHIN ignore topology constraints. KAI shares GPUs
    itself. */
 static bool impossible(const struct hr_policy_choice *choice) {
   bool by_gpu = world.sharing != WHOLE, within = world.topology != NO_TOPOLOGY;
@@ -303,7 +303,7 @@ static void check_queue(void) {
     set(&choice, "order", orders[i / 192]);
     world.is_elastic = market > 0;
     world.has_quotas = preemption == 3 || i % 3 == 0;
-    if (world.is_elastic && i / 64 % 3 == 2) continue; /* `pool` knows no nodes, so it cannot be used with markets */
+    if (world.is_elastic && i / 64 % 3 == 2) continue; /* `pool` has no nodes, so it cannot be used with markets */
     check_capacities(&choice);
   }
   hr_policy_choice_finish(&choice);

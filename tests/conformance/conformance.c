@@ -134,7 +134,7 @@ static void draw_cluster(struct workload *workload) {
 }
 
 /* Reduces jobs to the size of the first pool, so that policies that never use spot capacity can run them. Jobs of 40
-   GPUs stay as they are: they fit into no pool and must be rejected. */
+   GPUs are not changed: they fit into no pool and must be rejected. */
 static void fit_into_first_pool(struct workload *workload) {
   uint32_t capacity = workload->pools[0].nodes * workload->pools[0].gpus_per_node;
   for (uint32_t i = 0; i < workload->trace.n_jobs; i++)
@@ -421,8 +421,8 @@ static const struct hr_param *find_choice(const struct hr_policy_choice *choice,
   return NULL;
 }
 
-/* Checks each order with the preemption rules that all orders support, with and without quotas. Other parameters take
-   their values in turn, so that not all combinations run. */
+/* Checks each order with the preemption rules that all orders support, with and without quotas. For each other
+   parameter, successive runs use its successive values, so not all combinations run. */
 static void check_preemption(struct hr_policy_choice *choice) {
   static const char *const preemptions[] = {"priority", "reclaim"}, *const others[] = {"backfill", "victims"};
   const struct hr_param *order = find_choice(choice, "order");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Verifies a run from its events. The state is one entry per job, node and pool. The first violation is kept as text.
+/* Verifies a run from its events. The state is one entry per job, node and pool. The first violation is stored as text.
  */
 
 #include "tracker.h"

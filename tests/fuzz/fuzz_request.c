@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fuzz target: arbitrary bytes as a request. The first byte chooses the route, the next line is a header Host, Origin
-   or token, or a name of a file; the rest is the body. A body becomes a job or is rejected with a message. No value of
-   a body becomes an option of a command, and no file of a job is outside of its folder. */
+/* Fuzz target: arbitrary bytes as a request. The first byte selects the route. The next line is a header (Host, Origin
+   or token) or the name of a file. The rest is the body. A body becomes a job or is rejected with a message. No value
+   of a body becomes an option of a command, and no file of a job is outside of its folder. */
 
 #include "input.h"
 #include "serve/guard.h"
@@ -15,7 +15,7 @@ static void require(bool condition) {
   if (!condition) abort();
 }
 
-/* The words of a command up to "--" that begin with a hyphen have the form that request.c gives them. */
+/* The words of a command before "--" that begin with a hyphen must be options that request.c writes. */
 static void check_command(const struct hr__step *step) {
   bool operands = false;
   require(step->n_words >= 2 && strcmp(step->words[0], "headroom") == 0);

@@ -25,7 +25,7 @@ static void require_sound(const struct hr_trace *trace) {
   }
 }
 
-/* Each trace has at least findings for its missing fields. */
+/* There are findings for each trace, at least for its missing fields. */
 static void require_findings(const struct hr_trace *trace) {
   const struct hr_trace_check_config config = {.trace = trace};
   struct hr_trace_check *check;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs a fuzz target on every file of the given folders. The corpus contains inputs that were found by fuzzing, so that
-   their faults do not return. */
+/* Runs a fuzz target on every file of the given folders. The corpus contains inputs for which fuzzing has found a
+   defect. The test prevents that a defect returns. */
 
 #include "input.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The number of jobs for which reasons are also recorded individually. */
+/* The number of jobs whose wait reasons are also recorded individually. */
 enum { N_WATCHED = 7 };
 
 static void report_violation(struct holds *holds, const char *words, hr_job job, int64_t at_us) {

@@ -16,7 +16,7 @@ struct holds {
 
 bool holds_init(struct holds *holds, const struct hr_trace *trace);
 void holds_finish(struct holds *holds);
-/* Sets `observers`, an array of HOLDS_FOLDS elements. */
+/* Initializes `observers`, an array of HOLDS_FOLDS elements. */
 void holds_observers(struct holds *holds, struct hr_observer *observers);
 /* Call this after the run. Checks that parts sum to waits, that waits equal those of the result, and that reasons by
    group agree with reasons by job. */

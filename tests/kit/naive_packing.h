@@ -14,7 +14,7 @@ struct naive_node {
   bool whole_only; /* a task with a share of a GPU uses the whole GPU */
   bool closed;     /* at present no task fits on the node */
   int n_gpus, left[NAIVE_MOST_GPUS];
-  /* free memory of each GPU in MiB; -1 if unknown. The same is true of `cpu` and `mem` */
+  /* free memory of each GPU in MiB; -1: unknown. `cpu` and `mem` are also -1 if unknown */
   long gpu_mem[NAIVE_MOST_GPUS];
   long cpu, mem, cpu_capacity, mem_capacity;
   long cpu_per_gpu; /* milli-CPUs that come with a GPU; 0 if none */
@@ -31,8 +31,7 @@ struct naive {
   uint64_t seed, finds;
 };
 
-/* Returns the index in `node` of the node for a task, or -1 if it does not fit. Stores the set of its GPUs in
-   `*gpus`. */
+/* Returns the index in `node` of the node for a task; -1: it does not fit. Sets `*gpus` to the set of its GPUs. */
 int naive_find(struct naive *naive, const char *rule, const struct hr_request *request, uint64_t *gpus);
 /* Allocates (`by` is 1) or releases (`by` is -1) the resources of a task. */
 void naive_change(struct naive_node *node, const struct hr_request *request, uint64_t gpus, int by);

@@ -3,17 +3,16 @@
 #define HR_TESTS_KIT_SCARCE_MEMORY_H
 
 /*
- * Allocations that fail on command. In a test program made with headroom_scarce_memory (tests/CMakeLists.txt), the
- * linker option --wrap redirects the allocations of the library to these functions. Allocations of other libraries are
- * not redirected.
+ * Allocations that fail when a test requests it. In a test program made with headroom_scarce_memory
+ * (tests/CMakeLists.txt), the linker option --wrap redirects the allocations of the library to these functions.
+ * Allocations of other libraries are not redirected.
  */
 
 #include "headroom/base.h"
 
-/* Lets the next `allocations` allocations succeed. After them one allocation fails or, if `for_good` is true, all
-   fail. */
+/* The next `allocations` allocations succeed. Then one allocation fails or, if `for_good` is true, all fail. */
 void memory_ends_after(long allocations, bool for_good);
-/* Lets all later allocations succeed. Returns whether an allocation has failed since memory_ends_after. */
+/* All later allocations succeed. Returns whether an allocation has failed since memory_ends_after. */
 bool memory_is_ample(void);
 
 /* Allocates memory, or fails as memory_ends_after demands. For libraries that take an allocation function. */

@@ -14,7 +14,7 @@ static struct {
   struct hr_error error;
 } files;
 
-/* Aborts unless `succeeded`. A test that cannot write its own files proves nothing. */
+/* Aborts the program if `succeeded` is false: the test cannot run without its files. */
 static void require(bool succeeded, const char *what) {
   if (succeeded) return;
   perror(what);

@@ -5,9 +5,9 @@
 #
 #   digest.sh [--check-all] SOURCE HEADROOM...
 #
-# SOURCE: root of the source tree. HEADROOM: programs built by different compilers or at different levels. A whole real
-# trace is run with --check by the first program only, because this takes a sanitized program ten times as long as the
-# run; with --check-all, by all programs.
+# SOURCE: root of the source tree. HEADROOM: programs built by different compilers or at different levels. Only the
+# first program runs a whole real trace with --check, because --check takes ten times as long in a program with
+# sanitizers. With --check-all, all programs do.
 set -eu
 
 check_all=

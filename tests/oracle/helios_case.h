@@ -11,8 +11,8 @@
 bool helios_read(struct replay_case *workload, uint32_t nodes);
 
 /* Reads the jobs of two virtual clusters in September, with their users and tenants, for one pool of `nodes` nodes x 8
-   GPUs. The trace file has no job names. The function therefore invents a name for each job, so that orders that use
-   names can be tested; some names occur only in later parts of the trace. Returns false and prints a message if the
+   GPUs. The trace file has no job names. The function therefore generates a name for each job, so that orders that use
+   names can be tested. Some names occur only in later parts of the trace. Returns false and prints a message if the
    trace file is missing. The caller frees workload->jobs. */
 bool helios_read_september(struct replay_case *workload, uint32_t nodes);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Kueue's scheduling cycle against a naive implementation, in random small worlds: up to five queues in trees of up to
- * four cohorts, two flavors, borrowing and lending limits, all preemption policies, fungibility, partial admission,
- * classical order and fair sharing. Both must decide the same about each head: mode, flavor, pods, targets and causes.
+ * Compares the scheduling cycle of Kueue with a naive implementation in random small worlds: up to five queues in trees
+ * of up to four cohorts, two flavors, borrowing and lending limits, all preemption policies, fungibility, partial
+ * admission, classical order and fair sharing. For each head, both must make the same decision: mode, flavor, pods,
+ * targets and causes.
  *
- * Whatever the algorithm, a cycle leaves the quotas as it found them, and what it admits fits into the quotas when its
- * victims are gone: nobody uses more than its quota plus what it may borrow.
+ * Two properties must be true in any case. A cycle does not change the quotas. When its victims have ended, the
+ * admitted workloads fit into the quotas: no queue uses more than its quota plus the amount that it may borrow.
  */
 
 #include "base/array.h"
@@ -27,7 +28,7 @@ struct kueue_lab {
   struct hr__kueue_world world;
   struct hr__kueue_cycle cycle;
   uint32_t heads[KUEUE_QUEUES], n_heads;
-  uint32_t admitted, preempting, skipped, partial, deferred; /* how often each happened */
+  uint32_t admitted, preempting, skipped, partial, deferred; /* how often each of these occurred */
 };
 
 static int draw(struct kueue_lab *lab, int below) {
@@ -278,7 +279,7 @@ static uint64_t fingerprint(const struct hr__kueue_world *world) {
   return hash;
 }
 
-/* Carries out what was decided, and checks that it is within the quotas. */
+/* Applies the decisions, and checks that usage is within the quotas. */
 static bool stays_sound(struct kueue_lab *lab) {
   for (uint32_t i = 0; i < lab->cycle.n_entries; i++) {
     const struct hr__kueue_entry *entry = &lab->cycle.entries[i];
@@ -347,7 +348,7 @@ static void agrees(void) {
   int wrong = 0;
   for (int i = 0; i < WORLDS && wrong < 5; i++) wrong += !run_world(&lab, i);
   CU_ASSERT_EQUAL(wrong, 0);
-  /* The worlds are not trivial. */
+  /* Checks that the worlds are not trivial. */
   CU_ASSERT(lab.admitted > WORLDS / 4 && lab.preempting > WORLDS / 20);
   CU_ASSERT(lab.skipped > WORLDS / 100 && lab.partial > WORLDS / 50 && lab.deferred > WORLDS / 2000);
 }

@@ -2,15 +2,15 @@
 /*
  * Runs of the policy `kueue` in random small worlds.
  *
- * Topologies: a naive simulation tries all waiting jobs in the order of their queue whenever something changes, and
- * places them by the naive model of naive_topology.c. Starts and nodes must be the same. There is one ClusterQueue
- * without preemption, so that this is what the cycles of Kueue come to.
+ * Topologies: after each change, a naive simulation tries all waiting jobs in the order of their queue, and places them
+ * with the naive model of naive_topology.c. Starts and nodes must be the same. There is one ClusterQueue without
+ * preemption; in this case the cycles of Kueue have the same result as this simulation.
  *
- * Partial admission: a naive simulation gives the first jobs in order the most pods for which there is quota, at least
- * the fewest that they accept. A job with a part of its pods works at this part of its speed until its work is done.
+ * Partial admission: a naive simulation starts jobs in order with the maximum number of pods for which there is quota,
+ * but at least the minimum that they accept. A job with a part of its pods has the same part of its speed.
  *
  * Prospects: the policy does not examine jobs that certainly get no quota. A run that examines all jobs in each cycle
- * decides the same.
+ * must make the same decisions.
  */
 
 #include "base/random.h"
@@ -113,7 +113,7 @@ static void run(struct kueue_world *world) {
 
 /* ---- Configurations ---- */
 
-/* The objects that a configuration points to. */
+/* The objects to which a configuration points. */
 struct kueue_objects {
   struct hr_kueue_level levels[NAIVE_LEVELS];
   struct hr_kueue_topology topology;
@@ -288,7 +288,7 @@ static void simulate(const struct kueue_world *world, struct naive_run *naive) {
   }
 }
 
-/* How many jobs had enough quota and free GPUs when they were submitted, but waited. */
+/* Returns the number of jobs that waited although there were enough quota and free GPUs when they were submitted. */
 static uint32_t compare(const struct kueue_world *world, const struct naive_run *naive) {
   uint32_t waited = 0;
   for (uint32_t i = 0; i < world->n_jobs; i++) {
@@ -344,7 +344,7 @@ static void draw_partial_jobs(struct kueue_world *world) {
   }
 }
 
-/* The pods that a job gets; 0: it waits. */
+/* Returns the number of pods that a job gets; 0: it waits. */
 static uint32_t pods_for(const struct kueue_world *world, uint32_t job, int64_t free_gpus) {
   uint32_t per_task = world->gpus[job] / world->tasks[job];
   for (uint32_t pods = world->tasks[job]; pods > 0 && pods * per_task >= world->min_gpus[job]; pods--)
@@ -352,7 +352,7 @@ static uint32_t pods_for(const struct kueue_world *world, uint32_t job, int64_t 
   return 0;
 }
 
-/* Returns how many jobs had fewer pods. */
+/* Returns the number of jobs that had fewer pods than requested. */
 static uint32_t compare_partial(const struct kueue_world *world, int64_t quota) {
   int64_t end_us[MAX_JOBS], free_gpus = quota;
   uint32_t pods[MAX_JOBS] = {0}, n_reduced = 0;
@@ -385,7 +385,7 @@ static uint32_t compare_partial(const struct kueue_world *world, int64_t quota) 
   return n_reduced;
 }
 
-/* One node has all GPUs, so that only quota counts. */
+/* One node has all GPUs, so that only quotas limit the jobs. */
 static void partial_admission_as_in_a_naive_simulation(void) {
   static struct kueue_world world;
   static struct kueue_objects objects;
@@ -449,7 +449,7 @@ static void draw_jobs(struct kueue_world *world) {
   }
 }
 
-/* Lets the jobs have one task per GPU, some of which they do not need. */
+/* Changes the jobs to one task per GPU. Jobs accept fewer tasks. */
 static void draw_fewest(struct kueue_world *world) {
   for (uint32_t i = 0; i < world->n_jobs; i++) {
     world->tasks[i] = world->gpus[i];

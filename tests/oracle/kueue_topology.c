@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Kueue's topology-aware scheduling against a naive implementation, in random small worlds: two or three levels, hosts
- * or racks as leaves, slices of one or two layers, leaders, preferences for nodes, and all gates. Both must find the
- * same placement, or fail with the same number of slices that fit.
+ * Compares Kueue's topology-aware scheduling with a naive implementation in random small worlds: two or three levels,
+ * hosts or racks as leaves, slices of one or two layers, leaders, preferences for nodes, and all feature gates. Both
+ * must find the same placement, or fail with the same number of slices that fit.
  *
  * The replacement of a failed host is compared with a placement of the lost pods in a world in which the other pods use
  * their hosts and hosts outside the domain of the replacement are excluded.
  *
- * Each placement must also satisfy what the request asks for, whatever the algorithm: all pods are placed, no leaf is
- * overcommitted, slices are complete, and a required level is not split. Without leaders and inner slices, a request
- * must fit exactly if there is room.
+ * Each placement must also satisfy the request: all pods are placed, no leaf is overcommitted, slices are complete, and
+ * a required level is not split. Without leaders and inner slices, a request must fit if and only if there is enough
+ * capacity.
  */
 
 #include "base/array.h"
@@ -38,7 +38,7 @@ struct topology_lab {
   int64_t affinity[NAIVE_NODES];
   int first_node[NAIVE_NODES]; /* by leaf */
   bool by_host;
-  uint32_t fitting, split; /* how many worlds had a placement, and one on several leaves */
+  uint32_t fitting, split; /* number of worlds with a placement, and with a placement on several leaves */
 };
 
 static int draw(struct topology_lab *lab, int below) {
@@ -95,7 +95,7 @@ static void draw_request(struct topology_lab *lab) {
   request->count = size * (1 + draw(lab, 8));
 }
 
-/* Sets the count to the largest that fits, so that the choice of domains is tight. */
+/* Sets the count to the maximum that fits, so that few choices of domains are possible. */
 static void fill(struct topology_lab *lab) {
   int64_t size = lab->request.n_slices ? lab->request.slice_size[0] : 1, most = size;
   for (lab->request.count = size; lab->request.count <= 24 * size; lab->request.count += size) {
@@ -122,7 +122,7 @@ static void build(struct topology_lab *lab) {
     lab->first_node[leaf] = i;
     lab->excluded[leaf] = world->nodes[i].excluded ? HR__TAS_SELECTOR : HR__TAS_ELIGIBLE;
     lab->affinity[leaf] = world->nodes[i].affinity;
-    for (uint32_t r = 0; r < NAIVE_RESOURCES; r++) { /* part of the room is what placed pods leave */
+    for (uint32_t r = 0; r < NAIVE_RESOURCES; r++) { /* placed pods use a part of the capacity */
       int64_t used = draw(lab, 3);
       lab->snapshot.free[leaf * NAIVE_RESOURCES + r] += world->nodes[i].room[r] + used;
       lab->snapshot.usage[leaf * NAIVE_RESOURCES + r] += used;
@@ -151,7 +151,7 @@ static struct hr__tas_result place(struct topology_lab *lab, struct hr__tas_resu
   struct hr__tas_request requests[2] = {translate(lab, &lab->request), translate(lab, &lab->request)};
   struct hr__tas_result results[2];
   uint32_t count = lab->request.has_leader ? 2 : 1;
-  /* A pod set of equal size that comes second is the leader. */
+  /* If both pod sets have equal size, the second one is the leader. */
   uint32_t workers = count == 2 && lab->request.count > 1 ? (uint32_t)draw(lab, 2) : 0;
   requests[1 - workers].pod = lab->request.leader;
   requests[1 - workers].count = 1;
@@ -210,7 +210,7 @@ static bool leaves_have_room(const struct topology_lab *lab, const struct hr__ta
   return true;
 }
 
-/* Returns whether a placement is what the request asks for. */
+/* Returns whether a placement satisfies the request. */
 static bool is_valid(const struct topology_lab *lab, const struct hr__tas_result *result,
                      const struct hr__tas_result *leader) {
   const struct naive_pod_set *request = &lab->request;
@@ -228,7 +228,7 @@ static bool is_valid(const struct topology_lab *lab, const struct hr__tas_result
   return false;
 }
 
-/* Returns how many slices fit into a domain, for requests without leader and inner slices. */
+/* Returns the number of slices that fit into a domain, for requests without leader and inner slices. */
 static int64_t slices_in(const struct topology_lab *lab, uint32_t number) {
   const struct hr__tas_domain *domain = &lab->tree.domains[number];
   const struct naive_pod_set *request = &lab->request;
@@ -250,7 +250,7 @@ static int64_t slices_in(const struct topology_lab *lab, uint32_t number) {
   return pods / (request->n_slices ? request->slice_size[0] : 1);
 }
 
-/* Returns whether there is room for the request. */
+/* Returns whether there is enough capacity for the request. */
 static bool has_room(const struct topology_lab *lab) {
   const struct naive_pod_set *request = &lab->request;
   uint32_t level = request->mode == NAIVE_REQUIRED ? (uint32_t)request->level : 0;
@@ -323,7 +323,7 @@ static void agrees(void) {
   int wrong = 0;
   for (int i = 0; i < WORLDS && wrong < 3; i++) wrong += !run_world(&lab, i);
   CU_ASSERT_EQUAL(wrong, 0);
-  /* The worlds are neither all full nor all trivial. */
+  /* Checks that not all worlds are full and not all are trivial. */
   CU_ASSERT(lab.fitting > WORLDS / 4 && lab.fitting < WORLDS - WORLDS / 10);
   CU_ASSERT(lab.split > WORLDS / 20);
   hr__tas_search_finish(&lab.search);
@@ -331,7 +331,7 @@ static void agrees(void) {
 
 /* ---- Replacement ---- */
 
-/* Adds pods to the usage of a leaf, in the core and in the naive world. */
+/* Adds pods to the usage of a leaf, in Headroom's world and in the naive world. */
 static void use_leaf(struct topology_lab *lab, uint32_t leaf, int64_t count) {
   for (uint32_t r = 0; r < NAIVE_RESOURCES; r++) {
     int64_t amount = count * (lab->request.pod[r] + (r == NAIVE_PODS));
@@ -393,7 +393,7 @@ static void narrow(struct topology_lab *lab, struct replacement_domain domain, i
   request->count = lost;
 }
 
-/* A request for slices only, of which no slices remain, names no level: Kueue does not replace the node. */
+/* If a request has only slices and no slices remain, it has no level, and Kueue does not replace the node. */
 static bool names_level(const struct topology_lab *lab) {
   return lab->request.mode != NAIVE_ONLY_SLICES || lab->request.n_slices;
 }

@@ -88,8 +88,8 @@ struct naive_input {
   enum naive_placement_rule placement;
 };
 
-/* The GPUs given to a job, by unit. A unit is a node; under placement rule NAIVE_POOL a unit is a whole pool. Units are
-   numbered in the order of the pools. */
+/* The placement of a job: its GPUs by unit. A unit is a node; under placement rule NAIVE_POOL a unit is a whole pool.
+   Units are numbered in the order of the pools. */
 struct naive_placement {
   uint32_t count;
   struct naive_slot {

@@ -54,7 +54,8 @@ int naive_in_order(const struct naive_engine *e, int *jobs) {
 
 /* ---- Quotas ----------------------------------------------------------------------------------------- */
 
-/* The milli-GPUs that quotas distribute: those of the cluster, or the guarantees if these are more. */
+/* Returns the milli-GPUs that quotas distribute: those of the cluster, or the sum of the guarantees if it is
+   greater. */
 static long capacity_milli(const struct naive_engine *e) {
   long gpus = 0, guaranteed = 0;
   for (int p = 0; p < e->in->n_pools; p++)
@@ -63,7 +64,7 @@ static long capacity_milli(const struct naive_engine *e) {
   return gpus > guaranteed ? gpus : guaranteed;
 }
 
-/* Returns how much more a tenant may use if all tenants together use `used_by_all`. */
+/* Returns the additional amount that a tenant may use if all tenants together use `used_by_all`. */
 static long available(const struct naive_engine *e, int tenant, long used, long used_by_all) {
   long rest = capacity_milli(e) - used_by_all, maximum = e->in->quota[tenant].maximum;
   return maximum >= 0 && maximum - used < rest ? maximum - used : rest;
@@ -121,7 +122,7 @@ bool naive_find(const struct naive_engine *e, int job, struct naive_seat *seat) 
   return naive_place(e->in, &e->state, job, naive_is_required(e, job, e->now), NAIVE_ALL_POOLS, seat);
 }
 
-/* Counts starts that give a GPU another layout. */
+/* Counts the starts that change the layout of a GPU. */
 static void count_layouts(struct naive_engine *e, const struct naive_seat *seat) {
   for (int i = 0; i < seat->n_slices; i++) {
     const struct naive_node *node = &e->state.node[seat->slice[i].node];
@@ -185,8 +186,8 @@ int64_t naive_expected_end(const struct naive_engine *e, int job) {
 
 /* ---- Backfills: strict, skip, EASY ------------------------------------------------------------------ */
 
-/* Returns whether a job could start at a time at which the running jobs have left that are expected to end by then. If
-   `other` is not -1, this job is at a place in addition. */
+/* Returns whether a job could start at a future time, when the running jobs that are expected to end until then have
+   ended. If `other` is not -1, this job is also placed. */
 static bool fits_at(const struct naive_engine *e, int job, int64_t at, int other, const struct naive_seat *place) {
   struct naive_state later = e->state;
   struct naive_seat unused;
@@ -218,7 +219,7 @@ static bool try_backfill(struct naive_engine *e, int job, const struct naive_sea
 }
 
 /* Returns whether EASY tries all jobs again after each start: under quotas, and under preemption by priority if the
-   order is another one. */
+   jobs are not ordered by priority. */
 static bool tries_again(const struct naive_engine *e) {
   return e->in->has_quotas || (is(e->in->rules.preemption, "priority") && !is(e->in->rules.order, "priority"));
 }
@@ -294,8 +295,8 @@ static void submit_jobs(struct naive_engine *e) {
   }
 }
 
-/* Arranges the next pass if jobs wait for others to be stopped: one microsecond later if a job could not be stopped
-   only because it had just started, else when `min_run` of some job has passed. */
+/* Schedules the next pass if jobs wait until others can be stopped: one microsecond later if a job could not be stopped
+   only because it has just started, otherwise when the `min_run` of some job has passed. */
 static void arrange_pass(struct naive_engine *e) {
   int64_t next = NAIVE_NEVER;
   int jobs[NAIVE_GPUS_JOBS];
@@ -305,7 +306,8 @@ static void arrange_pass(struct naive_engine *e) {
   if (next < NAIVE_NEVER) naive_add_time(e->timers->timer, &e->timers->n_timers, next);
 }
 
-/* Returns the next instant: a job ends, is submitted or may be placed anywhere, nodes change, or a pass was arranged.
+/* Returns the next instant at which a job ends, is submitted or may be placed anywhere, nodes change, or a pass is
+   scheduled.
  */
 static int64_t next_instant(const struct naive_engine *e) {
   int64_t next = naive_market_next(e);

@@ -4,8 +4,8 @@
 
 /*
  * A second implementation of the engine and the queue policy for clusters with per-GPU allocation. It implements
- * docs/reference/rules.md, sharing.md and topology.md in the plainest way: every pass examines everything again. It
- * shares no code with Headroom. It is for small worlds only.
+ * docs/reference/rules.md, sharing.md and topology.md in the simplest way: every pass examines all jobs and nodes
+ * again. It shares no code with Headroom. It is for small worlds only.
  *
  * Covered: sharing whole, fraction and mps without interference; MIG static, dynamic and on-demand without lead times;
  * gangs, CPUs and memory of nodes, GPU memory, dedicated jobs; topology constraints; orders fifo, priority, smallest,
@@ -18,7 +18,7 @@
  * Some rules are not in these documents. They were found by comparison with Headroom:
  *   - A restarted job is expected to end when its limit minus its kept work has passed. Its full limit counts until it
  *     is placed.
- *   - EASY tries all jobs again after a start also under preemption by priority, if the order is another one.
+ * - Under preemption by priority, EASY tries all jobs again after a start, unless jobs are ordered by priority.
  *   - In the search for victims, a job is not tried if a job with the same request (and tenant or priority) was
  * refused.
  *   - Another pass follows one microsecond later if a job was not stopped only because it had just started.
@@ -28,8 +28,8 @@
  *   - A spot pool is stable from a change of its level that makes nodes available, or from a reclaim. It is not stable
  *     after a change of its level after which all available nodes are in use.
  *   - If an idle node is not released because waiting jobs need it, its idle time begins again.
- *   - Passes that were arranged for ends of idle times, of waits for spot nodes and of minimum run times take place
- * even if they are not needed any more.
+ * - Passes that were scheduled for ends of idle times, of waits for spot nodes and of minimum run times take place even
+ * if they are no longer needed.
  */
 
 #include <stdbool.h>
@@ -85,7 +85,7 @@ enum naive_gpus_tier { NAIVE_TIER_ANY, NAIVE_TIER_ISLAND, NAIVE_TIER_NUMA, NAIVE
 /* CPUs are in thousandths, memory is in MiB; -1: unlimited. Sizes of tiers are 0 if the pool does not have the tier. */
 struct naive_gpus_pool {
   int nodes, gpus_per_node;
-  long capacity; /* thousandths of each GPU: 1000; more if one GPU stands for all GPUs of a node (counted allocation) */
+  long capacity; /* thousandths of each GPU: 1000; more if one GPU represents all GPUs of a node (counted allocation) */
   long cpu, mem, gpu_mem, cpu_per_gpu;
   bool whole;            /* jobs have GPUs exclusively */
   int replicas, clients; /* replicas 0: no equal parts; clients: maximum number of tasks on a GPU, 0: no limit */
@@ -108,7 +108,7 @@ struct naive_gpus_job {
   bool dedicated, not_interruptible;
   const char *profile; /* MIG profile; NULL: none */
   enum naive_gpus_tier tier;
-  int64_t wait; /* how long the tier is required after the submission; -1: for ever */
+  int64_t wait; /* how long the tier is required after the submission; -1: without limit */
 };
 
 /* Milli-GPUs. maximum -1: none. */
@@ -156,7 +156,7 @@ struct naive_gpus_result {
   int n_attempts;
   struct naive_gpus_attempt attempt[NAIVE_GPUS_ATTEMPTS]; /* in the order of the starts */
   int64_t end[NAIVE_GPUS_JOBS];                           /* -1: rejected */
-  /* how often rules had an effect: starts before an earlier waiting job; reservations; stops for other jobs;
+  /* number of times that rules had an effect: starts before an earlier waiting job; reservations; stops for other jobs;
      interruptions; requests for nodes; moves to spot nodes; releases; placements of constrained jobs */
   int backfilled, reserved, preempted, interrupted, requested, moved, released, constrained, relaid;
 };

@@ -31,8 +31,8 @@ enum { NAIVE_TIMERS = 4000 };
 
 /* Times at which a pass takes place although no job or node changes. `idle`: ends of the idle times of nodes, also of
    those that are in use again; `patience`: ends of the waits for spot nodes, also of jobs that have started;
-   `protected`: ends of the times in which jobs may not be stopped, also of jobs that run no more; `timer`: the passes
-   that were arranged; `wake`: the last one of them that the market rule arranged. */
+   `protected`: ends of the times in which jobs may not be stopped, also of jobs that no longer run; `timer`: the
+   scheduled passes; `wake`: the last pass that the market rule scheduled. */
 struct naive_timers {
   int n_idle, n_patience, n_protected, n_timers;
   int64_t idle[NAIVE_TIMERS], patience[NAIVE_TIMERS], protected[NAIVE_TIMERS], timer[NAIVE_TIMERS], wake;
@@ -50,16 +50,16 @@ struct naive_engine {
   bool retries;                     /* a job was not stopped only because it started at this instant */
   int n_idled;                      /* the next idle_number */
   int step[NAIVE_GPUS_POOLS];       /* the present entry of the levels */
-  int64_t stable[NAIVE_GPUS_POOLS]; /* since when the pool has been available; NAIVE_NEVER: it is not */
+  int64_t stable[NAIVE_GPUS_POOLS]; /* time from which the pool has been available; NAIVE_NEVER: it is not available */
   int n_returning, returning[NAIVE_GPUS_JOBS];
   int n_demands, demand[NAIVE_GPUS_JOBS]; /* by demand: a job with its request */
 };
 
 /* ---- naive_gpus.c ---- */
 
-/* Writes the waiting jobs in order. Returns their number. */
+/* Lists the waiting jobs in order. Returns their number. */
 int naive_in_order(const struct naive_engine *e, int *jobs);
-/* Whether a precedes b in order; whether b has a greater key than a. */
+/* Returns whether a precedes b in the order. Returns whether the key of b is greater than that of a. */
 bool naive_precedes(const struct naive_engine *e, int a, int b);
 bool naive_has_greater_key(const struct naive_engine *e, int a, int b);
 /* Whether two jobs have equal requests and constraints. */
@@ -73,14 +73,15 @@ bool naive_find(const struct naive_engine *e, int job, struct naive_seat *seat);
 /* Starts a job, or stops it so that it waits again. */
 void naive_start(struct naive_engine *e, int job, const struct naive_seat *seat);
 void naive_stop(struct naive_engine *e, int job, bool keeps);
-/* Moves a running job to another place, with its work kept. */
+/* Moves a running job to another placement, with its work kept. */
 void naive_move(struct naive_engine *e, int job, const struct naive_seat *seat);
-/* The limit of a job; when a running job is expected to end; the milli-GPUs that a job requests. */
+/* Return the limit of a job, the expected end of a running job, and the milli-GPUs that a job requests. */
 int64_t naive_limit(const struct naive_engine *e, int job);
 int64_t naive_expected_end(const struct naive_engine *e, int job);
 long naive_milli(const struct naive_engine *e, int job);
 
-/* Quotas: whether the quota of the job's tenant admits the job; whether the job stays within the tenant's guarantee. */
+/* Quotas. Return whether the quota of the job's tenant admits the job, and whether the job stays within the tenant's
+   guarantee. */
 bool naive_quota_allows(const struct naive_engine *e, int job);
 bool naive_is_guaranteed(const struct naive_engine *e, int job);
 
@@ -99,7 +100,8 @@ void naive_market_pass(struct naive_engine *e);
 void naive_market_job_waits(struct naive_engine *e, int job);
 void naive_market_job_starts(struct naive_engine *e, int job);
 void naive_market_job_leaves(struct naive_engine *e, int job, const struct naive_seat *seat);
-/* The next time after the present at which nodes change or the market rule acts. Boots may end at the present time. */
+/* Returns the next time at which nodes change or the market rule acts. Only boots may end at the present time;
+   everything else is later. */
 int64_t naive_market_next(const struct naive_engine *e);
 
 #endif

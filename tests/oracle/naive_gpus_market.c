@@ -28,7 +28,7 @@ static int level_of(const struct naive_engine *e, int pool) {
   return level < spec->nodes ? level : spec->nodes;
 }
 
-/* Returns how many of the first `level` nodes of a pool are off. */
+/* Returns the number of nodes among the first `level` nodes of a pool that are off. */
 static int n_off(const struct naive_engine *e, int pool, int level) {
   int first = naive_first_node(e->in, pool), count = 0;
   if (e->in->pool[pool].market == NAIVE_GPUS_FIXED) return 0;
@@ -181,7 +181,7 @@ static struct naive_state supply_state(const struct naive_engine *e) {
   return supply;
 }
 
-/* Places up to `count` jobs with the request of `job`. Returns how many were placed. */
+/* Places up to `count` jobs with the request of `job`. Returns the number of placed jobs. */
 static int pack(const struct naive_engine *e, struct naive_state *supply, int job, int count, unsigned pools) {
   struct naive_seat seat;
   int packed = 0;
@@ -202,7 +202,7 @@ static bool is_stable(const struct naive_engine *e, int pool) {
   return e->stable[pool] != NAIVE_NEVER && e->now - e->stable[pool] >= e->in->rules.spot_hold;
 }
 
-/* Returns how many nodes of a pool may be requested now. */
+/* Returns the number of nodes of a pool that may be requested now. */
 static int may_request(const struct naive_engine *e, int pool) {
   if (is_spot(e, pool) && (!is(e->in->rules.market, "spot-first") || !is_stable(e, pool))) return 0;
   return n_off(e, pool, level_of(e, pool));
@@ -218,7 +218,8 @@ static void add_nodes(const struct naive_engine *e, struct naive_state *supply, 
   }
 }
 
-/* Returns the least number of nodes of a pool with which one more job can be placed in this pool; 0: none suffices. */
+/* Returns the minimum number of additional nodes of a pool with which one more job can be placed in this pool; 0: no
+   number is sufficient. */
 static int nodes_needed(const struct naive_engine *e, const struct naive_state *supply, int job, int pool) {
   for (int k = 1; k <= may_request(e, pool); k++) {
     struct naive_state with = *supply;
@@ -228,7 +229,7 @@ static int nodes_needed(const struct naive_engine *e, const struct naive_state *
   return 0;
 }
 
-/* Requests nodes for up to `count` jobs. Returns for how many jobs nodes were requested. */
+/* Requests nodes for up to `count` jobs. Returns the number of jobs for which nodes were requested. */
 static int acquire(struct naive_engine *e, struct naive_state *supply, int job, int count, unsigned pools) {
   int found = 0;
   while (found < count) {
@@ -248,7 +249,7 @@ static int acquire(struct naive_engine *e, struct naive_state *supply, int job, 
   return found;
 }
 
-/* Handles some jobs of a demand; `impatient` of them may use on-demand nodes although they accept spot nodes. */
+/* Handles the jobs of a demand. `impatient` of these jobs may use on-demand nodes although they accept spot nodes. */
 static void supply_jobs(struct naive_engine *e, struct naive_state *supply, int job, int count, int impatient) {
   int served = pack(e, supply, job, count, NAIVE_ALL_POOLS);
   bool waits_for_spot = is(e->in->rules.market, "spot-first") && accepts_market(e, job, NAIVE_GPUS_SPOT);
@@ -264,7 +265,8 @@ static bool is_impatient(const struct naive_engine *e, int job) {
   return e->now >= e->job[job].waiting_since + e->in->rules.spot_wait;
 }
 
-/* Requests nodes for the first waiting job, except under skip, then for all others, one demand after the other. */
+/* Unless the backfill is skip, requests nodes for the first waiting job. Then requests nodes for all others, one demand
+   after the other. */
 static void supply_all(struct naive_engine *e) {
   int jobs[NAIVE_GPUS_JOBS], count = naive_in_order(e, jobs), from = 0;
   struct naive_state supply = supply_state(e);
@@ -357,7 +359,7 @@ static void earlier(int64_t *next, int64_t at, int64_t from) {
   if (at >= from && at < *next) *next = at;
 }
 
-/* Arranges the next pass. */
+/* Schedules the next pass. */
 static void arrange_pass(struct naive_engine *e) {
   struct naive_timers *timers = e->timers;
   int64_t next = NAIVE_NEVER;

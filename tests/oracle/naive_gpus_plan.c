@@ -32,7 +32,7 @@ static int max_int(int a, int b) {
   return a > b ? a : b;
 }
 
-/* Replaces what is free by the minimum of two states, and numbers of tasks by the maximum. */
+/* Combines two states: free amounts are the minimum of both, numbers of tasks the maximum. */
 static void merge(const struct naive_gpus_input *in, struct naive_state *into, const struct naive_state *other) {
   for (int i = 0; i < into->n_nodes; i++) {
     struct naive_node *a = &into->node[i];
@@ -232,8 +232,8 @@ static bool may_leave(const struct naive_engine *e, int job, int victim) {
   return is_stoppable(e, victim) && (is(e->in->rules.preemption, "reclaim") || may_stop_for(e, job, victim));
 }
 
-/* Counted allocation: returns whether the free GPUs of a pool and those of all jobs that may leave are enough, wherever
-   they are. */
+/* Counted allocation: returns whether the free GPUs of a pool and those of all jobs that may be stopped are enough in
+   sum, on any nodes. */
 static bool count_suffices(const struct naive_engine *e, int job, int pool) {
   long milli = 0;
   for (int n = 0; n < e->state.n_nodes; n++)
@@ -244,7 +244,8 @@ static bool count_suffices(const struct naive_engine *e, int job, int pool) {
   return milli >= naive_milli(e, job);
 }
 
-/* Returns whether tasks of the job may block each other, so that it may fit beside other jobs and not without them. */
+/* Returns whether tasks of the job may block each other. Such a job may fit together with other jobs but not without
+   them. */
 static bool blocks_itself(const struct naive_engine *e, int job) {
   const struct naive_gpus_job *of = &e->in->job[job];
   for (int p = 0; p < e->in->n_pools && of->tasks > 1; p++) {
@@ -256,8 +257,8 @@ static bool blocks_itself(const struct naive_engine *e, int job) {
   return false;
 }
 
-/* Returns whether the job could fit in the pool if all jobs that may leave had left, and whether one of them is in the
-   pool. If not, the search for victims is skipped. */
+/* Returns whether some job that may be stopped is in the pool, and the job fits into the pool without all such jobs. If
+   not, the search for victims is skipped. */
 static bool could_suffice(const struct naive_engine *e, int job, int pool) {
   struct naive_gpus_input in = *e->in;
   struct naive_engine trial = *e;
@@ -290,7 +291,7 @@ static int eligible_in(struct naive_engine *e, int job, int pool, int *victims) 
   return count;
 }
 
-/* Removes a job tentatively, or adds it again at its old place. */
+/* Removes a job tentatively, or restores it at its old placement. */
 static void remove_job(struct naive_engine *e, int job) {
   naive_give(e->in, &e->state, job, &e->job[job].seat);
   e->used[e->in->job[job].tenant] -= naive_milli(e, job);
@@ -341,8 +342,8 @@ static bool preempt_for(struct naive_engine *e, int job) {
 
 /* ---- Preemption: pass ------------------------------------------------------------------------------- */
 
-/* Returns whether an earlier job was refused in this pass that represents this job: it has the same request and tenant
-   and, if the order is not by priority, the same priority under preemption by priority. Such a job is not tried. */
+/* Returns whether an equivalent job was refused earlier in this pass. Equivalent jobs have the same request and tenant
+   and, under preemption by priority with another order, the same priority. Such a job is not tried. */
 static bool is_represented(const struct naive_engine *e, const bool *refused, int job) {
   const struct naive_gpus_rules *rules = &e->in->rules;
   bool by_priority = is(rules->preemption, "priority") && !is(rules->order, "priority");
@@ -354,8 +355,8 @@ static bool is_represented(const struct naive_engine *e, const bool *refused, in
   return false;
 }
 
-/* A job is refused if it does not fit, even if others are stopped. If its quota did not admit it, it is refused only
-   until a stop of another job reduces the usage so that it does. */
+/* A job is refused if it does not fit even if others are stopped. If its quota did not admit it, it is refused only
+   until the stop of another job reduces the usage enough. */
 void naive_preemption_pass(struct naive_engine *e, bool guaranteed_only) {
   const char *rule = e->in->rules.preemption;
   bool refused[NAIVE_GPUS_JOBS] = {false}, over_quota[NAIVE_GPUS_JOBS] = {false};

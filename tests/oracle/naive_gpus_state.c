@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Nodes, GPUs and instances of the naive scheduler for GPUs: which task fits where, and which GPUs it gets. */
+/* Nodes, GPUs and instances of the naive scheduler for GPUs: where a task fits, and which GPUs it gets. */
 
 #include "naive_gpus_state.h"
 
@@ -69,8 +69,8 @@ bool naive_mig_may_add(const struct naive_mig_type *type, const signed char *beg
   return compute <= type->compute;
 }
 
-/* Returns how many instances of the profile can be added, if none of another profile is added. All of them have the
-   same size, so taking the lowest free start each time is optimal. */
+/* Returns the number of instances of the profile that can be added, if none of another profile is added. All of them
+   have the same size, so taking the lowest free start each time is optimal. */
 static int mig_room(const struct naive_mig_type *type, const signed char *begins, int profile) {
   signed char with[NAIVE_GPUS_SLICES];
   int room = 0;
@@ -99,8 +99,8 @@ static bool is_asked(const struct naive_gpus_input *in, const struct naive_mig_t
   return false;
 }
 
-/* Returns the start that leaves the most room for the largest profile that jobs ask for, then for the next smaller one,
-   and so on; then the lowest start. -1: there is no room for the instance. */
+/* Returns the start after which the maximum number of instances of the largest requested profile can be added, then of
+   the next smaller one, and so on; of equal starts the lowest. -1: the instance does not fit. */
 static int best_start(const struct naive_gpus_input *in, const struct naive_mig_type *type, const signed char *begins,
                       int profile) {
   int best = -1, best_room[16] = {0};
@@ -194,7 +194,7 @@ static bool has_instance(const struct naive_gpus_input *in, const struct naive_g
   return false;
 }
 
-/* The thousandths of a GPU that an instance counts as. */
+/* Returns the size of an instance in thousandths of a GPU. */
 static long milli_of_instance(const struct naive_mig_type *type, int profile, int start) {
   int end = start + type->profile[profile].compute;
   return end * 1000L / type->compute - start * 1000L / type->compute;
@@ -368,7 +368,7 @@ static bool place_all(const struct naive_gpus_input *in, const struct naive_stat
   return true;
 }
 
-/* Returns how many tasks fit into a group, one after the other. */
+/* Returns the number of tasks that fit into a group, one after the other. */
 static int room_of(const struct naive_gpus_input *in, const struct naive_state *state, int job, struct group group) {
   struct naive_state copy = *state;
   const struct naive_gpus_job *asked = &in->job[job];
@@ -418,8 +418,8 @@ bool naive_is_constrained(const struct naive_gpus_input *in, int job) {
   return asked->gpus > 1 && any_parted;
 }
 
-/* Places a job in one group of a pool: the tightest one that has room for all tasks. If the tasks do not fit after all,
-   the next one. */
+/* Places a job in one group of a pool: the smallest group with enough capacity for all tasks. If the tasks cannot be
+   placed there, tries the next group. */
 static bool place_in_group(const struct naive_gpus_input *in, const struct naive_state *state, int job, int pool,
                            struct naive_seat *seat) {
   struct group groups[NAIVE_GPUS_NODES * NAIVE_GPUS_PER_NODE];

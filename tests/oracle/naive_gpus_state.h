@@ -12,7 +12,7 @@ struct naive_gpu {
   int tasks;
   int layout;
   signed char taken[NAIVE_GPUS_SLICES]; /* profile of the instance of a task that begins here; -1: none */
-  bool full;                            /* MIG: no instance can be added, whatever is taken */
+  bool full;                            /* MIG: no instance can be added, even if slices are free */
 };
 
 struct naive_node {
@@ -44,16 +44,16 @@ int naive_first_node(const struct naive_gpus_input *in, int pool);
    Does not change the state. */
 bool naive_place(const struct naive_gpus_input *in, const struct naive_state *state, int job, bool required,
                  unsigned pools, struct naive_seat *seat);
-/* Whether the topology constraint of a job excludes some placements. */
+/* Returns whether the topology constraint of a job excludes some placements. */
 bool naive_is_constrained(const struct naive_gpus_input *in, int job);
 /* Adds a placed job to the state, or removes it. */
 void naive_take(const struct naive_gpus_input *in, struct naive_state *state, int job, const struct naive_seat *seat);
 void naive_give(const struct naive_gpus_input *in, struct naive_state *state, int job, const struct naive_seat *seat);
 
-/* Whether the instance can be added to the set of instances that begin at `begins`. */
+/* Returns whether the instance can be added to the set of instances that begin at `begins`. */
 bool naive_mig_may_add(const struct naive_mig_type *type, const signed char *begins, int profile, int start);
 
-/* Whether no task is on the node. */
+/* Returns whether the node has no task. */
 bool naive_is_empty(const struct naive_node *node);
 /* Prints a message and aborts if `right` is false. */
 void naive_require(bool right, const char *what, const char *value);

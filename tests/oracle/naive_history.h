@@ -19,8 +19,8 @@ enum { NAIVE_LEVELS = 14 }; /* number of levels of service, for `gittins` */
 int64_t naive_level_begin(uint32_t level);
 /* Returns the Gittins index of a level from the services of finished jobs; -1: no finished job reached the level. */
 double naive_gittins_index(uint32_t level, const int64_t *service_us, uint32_t n_finished);
-/* Returns the number of finished jobs at which the indices are updated next. `n_finished`: the number at the last
-   update; 0: no update so far. */
+/* Returns the number of finished jobs at which the next update of the indices occurs. `n_finished`: the number at the
+   last update; 0: no update so far. */
 uint32_t naive_next_update(uint32_t n_finished);
 
 #endif

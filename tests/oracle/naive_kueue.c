@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* See naive_kueue.h. The state of a cycle is which workloads still run and what is held for entries; every figure of
-   the tree of quotas follows from it by recursion. */
+/* See naive_kueue.h. The state of a cycle consists of the workloads that still run and the amounts that are reserved
+   for entries. All values of the tree of quotas are computed from it by recursion. */
 
 #include "naive_kueue.h"
 
@@ -31,7 +31,7 @@ static bool is_queue(const struct naive_cluster *cluster, int node) {
 
 static long keeps(const struct naive_cluster *cluster, int node, int pair);
 
-/* The quota of a node with what its children lend. */
+/* Returns the quota of a node, including the amounts that its children lend. */
 static long quota(const struct naive_cluster *cluster, int node, int pair) {
   long sum = cluster->nominal[node][pair];
   for (int child = 0; child < cluster->n_nodes; child++)
@@ -39,7 +39,7 @@ static long quota(const struct naive_cluster *cluster, int node, int pair) {
   return sum;
 }
 
-/* The quota that a node never lends. */
+/* Returns the quota that a node never lends. */
 static long keeps(const struct naive_cluster *cluster, int node, int pair) {
   if (cluster->lending[node][pair] == KUEUE_NO_LIMIT) return 0;
   return larger(0, quota(cluster, node, pair) - cluster->lending[node][pair]);
@@ -105,7 +105,8 @@ static bool is_below(const struct naive_cluster *cluster, int node, int ancestor
   return false;
 }
 
-/* The borrow level of an additional amount, and whether a part of the tree smaller than the whole has it. */
+/* Returns the borrow level of an additional amount, and whether a subtree that is smaller than the whole tree has
+   it. */
 static int level_of(const struct kueue_state *state, int queue, int pair, long amount, bool *part) {
   const struct naive_cluster *cluster = state->cluster;
   *part = cluster->parent[queue] >= 0;
@@ -207,7 +208,7 @@ static bool uses_scarce(const struct kueue_demand *demand, const struct naive_jo
   return false;
 }
 
-/* Whether victim `a` is taken before `b`. */
+/* Returns whether victim `a` is preempted before `b`. */
 static bool taken_before(const struct naive_cluster *cluster, int a_id, int b_id, int queue) {
   const struct naive_job *a = &cluster->jobs[a_id], *b = &cluster->jobs[b_id];
   if (a->evicted != b->evicted) return a->evicted;
@@ -259,7 +260,7 @@ static void add_queue(const struct kueue_state *state, const struct kueue_demand
   }
 }
 
-/* Whether all nodes from a queue up to below `ancestor` use more than their quota. */
+/* Returns whether all nodes from a queue up to the child of `ancestor` use more than their quota. */
 static bool exceeds_up_to(const struct kueue_state *state, const struct kueue_demand *demand, int queue, int ancestor) {
   for (int node = queue; node != ancestor; node = state->cluster->parent[node])
     if (within_quota(state, demand, node)) return false;
@@ -292,7 +293,7 @@ static struct kueue_candidate_list classical_candidates(const struct kueue_state
   return list;
 }
 
-/* Puts victims back that are not needed. */
+/* Removes unneeded victims from the list. */
 static void put_back(struct kueue_state *state, const struct kueue_demand *demand, bool borrow,
                      struct naive_targets *targets) {
   for (int i = targets->n - 2; i >= 0; i--) {
@@ -354,9 +355,9 @@ static void preempt_classical(const struct kueue_state *state, const struct kueu
 /* ---- Preemption with fair sharing ---- */
 
 struct kueue_fair_run {
-  struct kueue_state state; /* the demand's amounts are held */
+  struct kueue_state state; /* the amounts of the demand are reserved */
   const struct kueue_demand *demand;
-  struct kueue_candidate_list list; /* in order; job KUEUE_NOBODY: taken away */
+  struct kueue_candidate_list list; /* in order; job KUEUE_NOBODY: removed from the list */
   bool closed[KUEUE_NODES];
   struct naive_targets *targets;
 };
@@ -367,7 +368,8 @@ static int first_of(const struct kueue_fair_run *run, int queue) {
   return -1;
 }
 
-/* Goes down from `node` to the queue with the highest share; -1: something was closed instead. */
+/* Descends from `node` to the queue with the highest share, which it returns. If it closes a node instead, returns
+   -1. */
 static int descend(struct kueue_fair_run *run, int node) {
   const struct naive_cluster *cluster = run->state.cluster;
   int best = -1, own = run->demand->queue;
@@ -405,7 +407,7 @@ static int next_queue(struct kueue_fair_run *run) {
   return -1;
 }
 
-/* Takes a victim. Returns whether the demand fits now. */
+/* Preempts a victim. Returns whether the demand fits now. */
 static bool take(struct kueue_fair_run *run, int job, enum naive_cause cause) {
   run->state.runs[job] = false;
   run->targets->job[run->targets->n] = job;
@@ -563,7 +565,7 @@ static struct kueue_option grade_flavor(const struct kueue_state *state, int job
   return worst;
 }
 
-/* Chooses a flavor for all pods, or keeps `pinned` (-1: any), and finds targets. */
+/* Chooses a flavor for all pods, or uses the flavor `pinned` (-1: any), and finds targets. */
 static void choose(const struct kueue_state *state, int job, int count, int pinned, struct naive_decision *decision) {
   const struct naive_cluster *cluster = state->cluster;
   const struct naive_queue *rules = &cluster->queues[cluster->jobs[job].queue];
@@ -604,7 +606,7 @@ static void assign(const struct kueue_state *state, int id, int pinned, struct n
   choose(state, id, job->count, pinned, decision);
   if (is_usable(decision) || !state->cluster->partial) return;
   int low = 0, steps = job->count - job->minimum, high = steps + 1;
-  while (low < high) { /* as Kueue does: the first of the smaller counts that a binary search finds */
+  while (low < high) { /* as in Kueue: the result of a binary search among the smaller counts */
     struct naive_decision trial;
     int middle = (low + high) / 2;
     bool good = false;
@@ -647,7 +649,7 @@ static bool borrows_requested(const struct kueue_state *state, int node, const s
   return false;
 }
 
-/* The queue whose head wins below a node; -1: none is left. */
+/* Returns the queue whose head is first below a node; -1: no queue remains. */
 static int winner(const struct kueue_state *state, const struct naive_decision *decisions, const bool *done, int node) {
   const struct naive_cluster *cluster = state->cluster;
   if (is_queue(cluster, node)) return done[node] || cluster->queues[node].head == KUEUE_NOBODY ? -1 : node;

@@ -50,7 +50,7 @@ struct naive_targets {
   enum naive_cause cause[KUEUE_JOBS];
 };
 
-/* What happens to the head of a queue. */
+/* The decision about the head of a queue. */
 struct naive_decision {
   enum naive_mode_of_fit mode;
   enum naive_verdict verdict;
@@ -59,11 +59,11 @@ struct naive_decision {
   struct naive_targets targets;
 };
 
-/* Whether nobody uses more than it may: what is admitted fits into the quotas. */
+/* Returns whether the admitted workloads fit into the quotas and limits. */
 bool naive_kueue_is_sound(const struct naive_cluster *cluster);
-/* Whether a workload without quota would fit now with a flavor. */
+/* Returns whether a workload without quota would fit now with a flavor. */
 bool naive_kueue_fits(const struct naive_cluster *cluster, int job, int flavor);
-/* Decides about the heads. `decisions` is by queue. */
+/* Makes the decisions for all heads; `decisions` has one entry per queue. */
 void naive_kueue_cycle(const struct naive_cluster *cluster, struct naive_decision *decisions);
 
 #endif

@@ -14,7 +14,7 @@ struct naive_domain {
   struct naive_domain *child[MAX_LIST];
   int n_children;
   int rank;                                         /* in the order of values within the level */
-  int64_t pods, slices, pods_beside, slices_beside; /* what fits, without and beside a leader */
+  int64_t pods, slices, pods_beside, slices_beside; /* number of pods that fit, without a leader and with a leader */
   int leaders;
   int64_t affinity;
 };
@@ -177,7 +177,7 @@ static struct naive_domain *smallest_from(const struct naive_task *task, const s
   return best ? best : list->at[from];
 }
 
-/* The leader goes to the first domain whose loss of capacity does not matter. */
+/* Places the leader in the first domain in which its loss of capacity has no effect. */
 static void put_leader_first(struct naive_list *list, int64_t needed, bool slices) {
   int64_t all = 0;
   for (int i = 0; i < list->n; i++) all += slices ? list->at[i]->slices : list->at[i]->pods;
@@ -193,7 +193,7 @@ static void put_leader_first(struct naive_list *list, int64_t needed, bool slice
 
 /* ---- Distribution ---- */
 
-/* Gives units to the domains of a list in order, and returns those that got some. */
+/* Distributes units over the domains of a list in order. Returns the domains that got units. */
 static struct naive_list hand_out(struct naive_task *task, struct naive_list list, int64_t pods, int leaders,
                                   int64_t size, bool slices) {
   struct naive_list used = {.n = 0};
@@ -294,12 +294,12 @@ static struct naive_list several(struct naive_task *task, int level, struct naiv
   return left > 0 ? fails(task, level, wanted - left, result) : used;
 }
 
-/* Selects at a level or above it. An empty list: it does not fit. */
+/* Selects domains at a level or above it. Returns an empty list if the request does not fit. */
 static struct naive_list select_at(struct naive_task *task, int *level, struct naive_placement *result) {
   struct naive_list sorted = task->levels[*level], one = {.n = 1};
   int64_t wanted = task->request->count / task->size;
   sort(task, &sorted, 0, true, task->least_free);
-  for (int i = 0; i < sorted.n; i++) { /* the first one, or with the best fit the smallest one, that has everything */
+  for (int i = 0; i < sorted.n; i++) { /* the first (best fit: the smallest) with enough capacity */
     bool only_first = !task->least_free && !(task->world->affinity_preferred && task->request->mode == NAIVE_REQUIRED);
     if (i && only_first) break;
     if (!has_all(task, sorted.at[i])) continue;
@@ -317,7 +317,7 @@ static struct naive_list select_at(struct naive_task *task, int *level, struct n
 
 /* ---- Balanced placement ---- */
 
-/* How many domains a greedy selection needs, and its last ones; 0: they do not suffice. */
+/* Returns the number of domains that a greedy selection needs, and its last domains. 0: all domains are not enough. */
 static int greedy(struct naive_task *task, struct naive_list list, int64_t slices, int leaders,
                   struct naive_domain **last, struct naive_domain **last_leader) {
   int i = 0;
@@ -345,7 +345,7 @@ struct naive_choice {
   int leaders[MAX_LIST + 1];
 };
 
-/* Returns whether a is found before b. Both end with the same rest. */
+/* Returns whether a is found before b. Both have the same number of pods left at the end. */
 static bool found_before(const struct naive_choice *a, const struct naive_choice *b) {
   for (int i = a->n - 1; i >= 0; i--) {
     if (a->at[i] != b->at[i]) return a->at[i] < b->at[i];
@@ -435,7 +435,8 @@ static void prune_one(struct naive_task *task, struct naive_domain *domain, int6
     forbid_leader(domain);
 }
 
-/* Counts everything anew and prunes the domains of a list. Returns how many of them are needed; 0: too few are left. */
+/* Computes all counts again and prunes the domains of a list. Returns the number of domains that are needed; 0: too few
+   remain. */
 static int prune(struct naive_task *task, const struct naive_list *list, int64_t threshold);
 
 static void count_all(struct naive_task *task) {
@@ -458,7 +459,7 @@ static int prune(struct naive_task *task, const struct naive_list *list, int64_t
   return greedy(task, *list, task->request->count / task->size, task->request->has_leader, &last, &last_leader);
 }
 
-/* The threshold of the domains of one parent, as pruned; 0: not possible, or not better than `best`. */
+/* Returns the threshold of the domains of one parent after pruning; 0: not possible, or not better than `best`. */
 static int64_t threshold_of(struct naive_task *task, const struct naive_list *list, int64_t best, int *needed) {
   struct naive_domain *last, *last_leader;
   int64_t slices = task->request->count / task->size;
@@ -478,7 +479,7 @@ static int64_t threshold_of(struct naive_task *task, const struct naive_list *li
   return *needed ? lower_threshold : 0;
 }
 
-/* Gives each domain of the best subset the threshold, and the rest in order. */
+/* Assigns the threshold to each domain of the best subset, and the rest to the domains in order. */
 static bool balance(struct naive_task *task, struct naive_list *list, int64_t threshold) {
   if (!best_subset(task, list, false)) return false;
   int64_t rest = task->request->count / task->size - list->n * threshold;

@@ -39,12 +39,12 @@ struct naive_pod_set {
   int64_t slice_size[2];
 };
 
-/* The placement, by node: that of a leaf is at its first node. */
+/* The placement, by node. The pods of a leaf are at its first node. */
 struct naive_placement {
   bool fits;
   int64_t pods[NAIVE_NODES];
   int leaders[NAIVE_NODES];
-  int64_t enough_for; /* if it does not fit: how many slices fit */
+  int64_t enough_for; /* if the request does not fit: number of slices that fit */
 };
 
 void naive_topology_place(const struct naive_topology *world, const struct naive_pod_set *request,

@@ -214,7 +214,7 @@ static void gittins_index_rises_with_service(void) {
 
 /* ---- The tick scheduler --------------------------------------------------------------------------------- */
 
-/* A scheduler for srtf and las that has no future events: it advances time by one microsecond and looks for changes. */
+/* A scheduler for srtf and las without future events: it advances time by one microsecond and detects changes. */
 struct tick_job {
   enum { FUTURE, ACTIVE, FINISHED } state;
   bool running, visited; /* visited: the current pass has visited the job */

@@ -24,8 +24,8 @@ struct replay_job {
   uint32_t name;    /* argument of replay_name; 0: no name */
 };
 
-/* How many GPU types, regions and tenants there are. No pool has the last GPU type or the last region, so a job that
-   accepts only these is rejected. */
+/* Numbers of GPU types, regions and tenants. No pool has the last GPU type or the last region, so a job that accepts
+   only these is rejected. */
 enum { REPLAY_TYPES = 4, REPLAY_REGIONS = 3, REPLAY_TENANTS = 4 };
 struct replay_pool {
   struct naive_pool shape;

@@ -275,7 +275,7 @@ static void run_headroom(const struct world *world, bool check, struct outcome *
 }
 
 /* Runs the naive scheduler. Without mig_fallback, a job with a profile accepts only pools that have the profile, and
-   any other job only pools without MIG; Headroom derives this from the pools. */
+   each other job accepts only pools without MIG. Headroom derives this from the pools. */
 static void run_naive(const struct naive_gpus_input *input, struct naive_gpus_result *result) {
   static struct naive_gpus_input strict;
   strict = *input;
@@ -464,7 +464,7 @@ static void shrink(void) {
   run_both(true);
 }
 
-/* Compares one world. `*refused`: Headroom does not support it; the naive scheduler runs all the same. `strict`:
+/* Compares one world. `*refused`: Headroom does not support it; the naive scheduler runs it nevertheless. `strict`:
    without mig_fallback. */
 static bool compare_world(const struct row *row, uint32_t seed, bool strict, struct effects *sum, bool *refused) {
   world_draw(&now.world, row->sharing, row->feature, seed);

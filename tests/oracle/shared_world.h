@@ -9,7 +9,7 @@
 
 /* How GPUs are allocated. */
 enum world_sharing {
-  WORLD_COUNTED, /* whole GPUs, counted per node; checks the naive scheduler on rules for which GPUs do not matter */
+  WORLD_COUNTED, /* whole GPUs, counted per node; tests rules for which single GPUs do not matter */
   WORLD_FRACTION,
   WORLD_MPS,
   WORLD_MIG_STATIC,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tests of advice on small scenarios. The best change and its savings are known by hand. They are compared with runs of
-   the scenario with and without the overrides of the advice. */
+/* Tests of advice on small scenarios. The best change and its savings are computed by hand. They are compared with runs
+   of the scenario with and without the overrides of the advice. */
 
 #include "harness.h"
 #include "headroom/headroom.h"
@@ -122,7 +122,7 @@ static void expect_reason(const struct hr_advice_item *item, const char *reason)
   "\"on_demand_usd_per_gpu_hour\":3}"
 #define JOBS "job_id,submit_s,gpus,duration_s,tenant,class\n"
 
-/* Five of eight GPUs are used all the time. Three nodes are idle, at 730 dollars a month each. */
+/* Five of eight GPUs are used all the time. Three nodes are idle and cost 730 dollars a month each. */
 static void test_idle_nodes(void) {
   begin(HEAD RESERVED TAIL, JOBS "1,0,1,360000,a,training\n2,0,1,360000,a,training\n3,0,1,360000,a,training\n"
                                  "4,0,1,360000,a,training\n5,0,1,180000,a,training\n6,180000,1,180000,a,training\n");
@@ -184,8 +184,8 @@ static void test_always_on(void) {
 /* ---- Goals ----------------------------------------------------------------------------------------- */
 
 /* An on-demand node is needed for an hour in the middle of the run. If it is released while it is idle, its job waits
-   for 30 min until it has booted, and the p95 wait grows from 27 to 30 min. Without goals this is too much; whether it
-   is with goals depends on the bound. */
+   for 30 min until it has booted, and the p95 wait grows from 27 to 30 min. Without goals, this increase is rejected;
+   with goals, it depends on the bound of the goal. */
 #define BOOTING(plan)                                                                                                  \
   HEAD "{\"name\":\"o\",\"gpu\":\"V100\",\"nodes\":2,\"gpus_per_node\":1,\"market\":\"on-demand\","                    \
        "\"usd_per_gpu_hour\":2,\"boot_s\":1800}]},\"classes\":{\"default\":{\"spot\":false}},"                         \
@@ -209,7 +209,8 @@ static void test_goals_decide(void) {
   expect_goals(BOOTING(PLAN("\"wait_s.p95 of training <= 1 h\"")), NULL);
   expect_goals(BOOTING(PLAN("\"wait_s.p95 of training <= 28 min\"")),
                "it misses the goal wait_s.p95 of training <= 28 min: 30 min, today 27 min");
-  /* A goal that is missed today must not be missed by more; the cost is nearer to its bound. */
+  /* If a goal is missed today, the advice must not increase the distance to its bound; the cost becomes nearer to its
+     bound. */
   expect_goals(BOOTING(PLAN("\"wait_s.p95 <= 1 h\",\"monthly_usd <= 1 $\"")), NULL);
 }
 
@@ -217,7 +218,7 @@ static void test_goals_decide(void) {
 
 #define ON_DEMAND                                                                                                      \
   "{\"name\":\"o\",\"gpu\":\"V100\",\"nodes\":4,\"gpus_per_node\":1,\"market\":\"on-demand\",\"usd_per_gpu_hour\":3}"
-/* A pool that describes spot nodes but has no nodes. */
+/* A pool of spot nodes with 0 nodes. */
 #define SPOT                                                                                                           \
   ",{\"name\":\"s\",\"gpu\":\"V100\",\"nodes\":0,\"gpus_per_node\":1,\"market\":\"spot\",\"usd_per_gpu_hour\":1,"      \
   "\"on_demand_usd_per_gpu_hour\":3,\"spot\":{\"model\":\"none\",\"notice_s\":30}}"
@@ -244,7 +245,7 @@ static void test_spot(void) {
   end();
 }
 
-/* Spot nodes have the price of on-demand nodes, so they must not be advised. */
+/* Spot nodes cost as much as on-demand nodes, so they must not be recommended. */
 static void test_spot_that_saves_nothing(void) {
   begin(HEAD ON_DEMAND SPOT WITH_CLASSES(
             "{\"training\":{\"checkpoint\":{\"policy\":\"continuous\"}},\"inference\":{\"spot\":false}}"),
@@ -549,7 +550,8 @@ static void test_too_many_spares(void) {
   end();
 }
 
-/* One of twenty nodes fails 50 times as often; if all fail alike, none is bad. */
+/* One of twenty nodes fails 50 times as often as the others, and is reported. If all nodes fail equally often, no node
+   is reported. */
 static void test_bad_nodes(void) {
   begin(HEAD OWNED("20", "\"faults\":{\"mtbf_h\":200,\"repair_s\":60,\"bad_nodes\":{\"share\":0.05,\"factor\":50}}")
             INTERVAL("14700"),
@@ -566,7 +568,8 @@ static void test_bad_nodes(void) {
   end();
 }
 
-/* Of two limits, one saves energy; the other needs twice the time. 300 W are limited to 200 W for 1.05 times as long.
+/* Two power limits are compared. One saves energy: with a limit of 200 W instead of 300 W, jobs take 1.05 times as
+   long. With the other one, jobs take twice as long.
  */
 static void test_power_cap(void) {
   begin(HEAD OWNED(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Alerts of whole runs, compared with a naive implementation and with results computed by hand. The naive
-   implementation records all events and searches them for each rule; it ignores run time and memory. */
+   implementation records all events and searches them for each rule; it is not optimized for run time and memory. */
 
 #include "harness.h"
 #include "headroom/unstable/replay.h"
@@ -108,7 +108,7 @@ static void alert_run_finish(struct alert_run *alert_run) {
 
 /* ---- The naive implementation ---------------------------------------------------------------------- */
 
-/* The next alert of a rule and subject in the list, from index *at; NULL if there is none. Sets *at to the index behind
+/* The next alert of a rule and subject in the list, from index *at; NULL if there is none. Sets *at to the index after
    it. */
 static const struct hr_alert *next_alert(const struct alert_run *alert_run, enum hr_alert_rule rule, const char *where,
                                          size_t *at) {

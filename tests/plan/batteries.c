@@ -99,8 +99,8 @@ static void check_power(const struct world *world, const char *stated) {
   }
 }
 
-/* Reads a row `opendc.batt*`. What a row does not state is 1,000 W, 0.1 kWh and 10 minutes; the fourth row repeats the
-   third one with a longer task. */
+/* Reads a row `opendc.batt*`. The defaults of a row are 1,000 W, 0.1 kWh and 10 minutes. The fourth row is the third
+   one with a longer task. */
 static void check_row(const char *line, struct world *world) {
   const char *inputs = strchr(line, ',') + 1;
   if (!strstr(inputs, "same ")) {

@@ -278,7 +278,7 @@ static void default_profile_is_slo(void) {
   hr_suite_destroy(suite);
 }
 
-/* A run that misses a goal fails, whatever the baseline has. */
+/* A run that misses a goal fails, independently of the baseline. */
 static void goals_are_absolute(void) {
   struct hr_suite *suite =
       load_suite("{\"runs\":[{\"name\":\"a\",\"scenario\":\"s.json\",\"goals\":[\"wait_s.max of training <= 100 d\"]},"
@@ -383,7 +383,7 @@ static uint32_t naive_first(const struct hr_result *a, const struct hr_result *b
   return first;
 }
 
-/* If the job starts later, the result must say what the job waited for. */
+/* If the job starts later, the result must state the reason of its wait. */
 static void expect_wait_reason(const cJSON *start, bool later) {
   const cJSON *held = schema_get(start, "held");
   CU_ASSERT_EQUAL(cJSON_IsString(held), later);

@@ -90,8 +90,8 @@ static void damaged_starts_are_rejected(void) {
 
 /* ---- Decisions -------------------------------------------------------------------------------------- */
 
-/* Records `moves` decisions and some other events. Decision `other` has a different node if `by_node` is true,
-   otherwise a different time. */
+/* Records `moves` decisions and some other events. The decision with the index `other` has a different node if
+   `by_node` is true, otherwise a different time. */
 static void decide(struct hr__decisions *decisions, uint32_t moves, uint32_t other, bool by_node) {
   struct hr_observer observer;
   CU_ASSERT_TRUE_FATAL(hr__decisions_init(decisions, &observer));
@@ -282,7 +282,7 @@ static void expect_change(double before, double now, const char *expected) {
   free(page);
 }
 
-/* A change must never be printed as if there were none. */
+/* The printed text of a change must never look like no change. */
 static void text_of_changes(void) {
   expect_change(100, 112.344, "+12.3 %");
   expect_change(100, 98.766, "-1.23 %");

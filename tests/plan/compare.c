@@ -57,7 +57,8 @@ static bool has_note(const struct hr_comparison *comparison, const char *text) {
   return false;
 }
 
-/* Without randomness, replications that the user requests are refused. Those of the scenario are skipped with a note.
+/* Without randomness, replications that the user requests are rejected. Replications of the scenario are skipped with a
+   note.
  */
 static void replications_need_randomness(void) {
   struct setup setup;
@@ -129,7 +130,7 @@ static void identical_runs_have_no_interval(void) {
   setup_make(&setup, POOL, "", two, 4);
   setup.choices[1].library = &library;
   struct hr_comparison *comparison = compare(&setup);
-  setup.choices[1].library = NULL; /* it is no handle that could be closed */
+  setup.choices[1].library = NULL; /* this value is not a handle and must not be closed */
   CU_ASSERT_EQUAL(comparison->n_replications, 4);
   CU_ASSERT(comparison->fixed[0] && !comparison->fixed[1]);
   CU_ASSERT(comparison->identical[0] && comparison->identical[1]);
@@ -188,7 +189,8 @@ static void titles_show_what_differs(void) {
                 LIST("backfill=easy", "backfill=c...", "easy"));
 }
 
-/* Labels that differ only at the end, only at the begin, or only in the middle stay distinct after they were cut. */
+/* Labels that differ only at the end, only at the beginning, or only in the middle remain distinct when they are
+   shortened. */
 static void cut_titles_stay_distinct(void) {
   expect_titles(LIST("!the same begin, 1", "!the same begin, 2"), LIST("the same begin, 1", "the same begin, 2"),
                 LIST("...e begin, 1", "...e begin, 2"));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole runs of scenarios with carbon, power and time: figures that two runs, or two outputs of a run, must agree on.
+/* Whole runs of scenarios with carbon, power and time: values that must be equal in two runs or in two outputs of a
+   run.
  */
 
 #include "harness.h"
@@ -232,7 +233,7 @@ static void check_json(const cJSON *carbon) {
   CU_ASSERT(cJSON_IsNull(schema_get(first, "embodied_kg")) && cJSON_IsNumber(schema_get(first, "energy_usd")));
 }
 
-/* Prices can be negative. A figure of a pool is null if it is unknown, like that of the whole run. */
+/* Prices can be negative. A metric of a pool is null if it is unknown, like that of the whole run. */
 static void unknown_figures_are_null(void) {
   struct metered run;
   struct hr_error error;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs as bytes, as one rank of an MPI job sends them to another. The copy of a run has the same JSON, to the last
-   digit, also after the original was freed. Parcels that are cut off are refused. */
+/* Runs as bytes, as one rank of an MPI job sends them to another. The JSON of the copy is equal in all digits, even
+   after the original was freed. Truncated parcels are rejected. */
 
 #include "harness.h"
 #include "output_files.h"
@@ -100,7 +100,7 @@ static void runs_without_costs_and_alerts_round_trip(void) {
   hr__parcel_finish(&parcel);
 }
 
-/* Every prefix of a parcel lacks something, and what was read so far is freed. */
+/* Every proper prefix of a parcel is incomplete and is rejected; the parts that were read are freed. */
 static void parcels_that_are_cut_off(void) {
   struct made made;
   make(&made);

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* `count` jobs with one GPU that run for `work_s` seconds, at the begin of each of `hours` hours. */
+/* Submits `count` jobs with one GPU and a run time of `work_s` seconds, at the start of each of `hours` hours. */
 static struct hr_trace *hourly(uint32_t hours, uint32_t count, int64_t work_s) {
   struct hr_trace_builder *builder = hr_trace_builder_create("hourly", "memory");
   struct hr_trace *trace = NULL;
@@ -93,8 +93,8 @@ static const char spot_or_on_demand[] =
     "\"plan\":{\"variables\":[{\"pool\":\"s\",\"values\":[0,1,2]},{\"pool\":\"o\",\"values\":[0,1,2]}],"
     "\"constraints\":[\"wait_s.p95 <= 10 min\"]}}";
 
-/* The choice uses spot capacity only. It needs spot capacity all the time; with on-demand capacity beside it, no job
-   waits, and a month costs four times as much if there is no spot capacity. */
+/* The choice uses spot capacity only, so jobs wait while there is none. A mix that also has on-demand capacity has no
+   waits; if there is no spot capacity, a month costs four times as much. */
 static void plan_that_needs_spot(void) {
   struct hr_trace *trace = hourly(500, 1, 1800);
   struct hr_scenario *scenario = planned_scenario(spot_or_on_demand);
@@ -166,10 +166,10 @@ static void printed_mixes(void) {
     mixes[i] = (struct hr__tested_mix){.planned = {.objective = objectives[i]}, .n_met = met[i]};
   CU_ASSERT_EQUAL_FATAL(hr__robustness_shown(&tested_mixes, 0, shown), 3);
   CU_ASSERT(shown[0] == 0 && shown[1] == 1 && shown[2] == 4);
-  /* Mixes 1 and 2 cost as much as the choice, so the one that holds under more conditions is printed. */
+  /* Mixes 1 and 2 cost as much as the choice, so the one that meets the goals under more conditions is printed. */
   CU_ASSERT_EQUAL_FATAL(hr__robustness_shown(&tested_mixes, 1, shown), 3);
   CU_ASSERT(shown[0] == 0 && shown[1] == 2 && shown[2] == 4);
-  /* A mix is not safer because it meets only the goals that are not in dollars, unless no other mix is safer. */
+  /* A mix that misses a goal in dollars counts as safer only if no mix that meets all goals is safer. */
   mixes[4].n_met = 2;
   mixes[4].n_over_dollars = 6;
   CU_ASSERT_EQUAL_FATAL(hr__robustness_shown(&tested_mixes, 1, shown), 2);
@@ -212,7 +212,7 @@ static void plausible_presets(void) {
 /* ---- Commitments ------------------------------------------------------------------------------------ */
 
 /* Four GPUs are in use all the time. Reserved at 1 dollar an hour they are cheaper than on demand at 1.20, but not than
-   on demand at 0.84: then 0.16 dollars an hour too much are paid for each. */
+   on demand at 0.84: the reservation then costs 0.16 dollars an hour too much for each GPU. */
 static void commitments_at_risk(void) {
   struct hr_trace *trace = hourly(400, 4, 3600);
   struct hr_scenario *scenario =
@@ -241,7 +241,7 @@ static void commitments_at_risk(void) {
   hr_trace_destroy(trace);
 }
 
-/* If a variable has no smaller value than the commitment, nothing is known about what is at risk. */
+/* If a variable has no smaller value than the commitment, the amount at risk is unknown. */
 static void smallest_commitment_is_not_tested(void) {
   struct hr_trace *trace = hourly(100, 4, 3600);
   struct hr_scenario *scenario =
@@ -291,8 +291,8 @@ static void one_run_has_no_probability(void) {
 
 /* ---- GPUs that cannot be bought --------------------------------------------------------------------- */
 
-/* Two GPUs are owned, two more of the same type are bought. If they cannot be bought, two jobs of four wait for an
-   hour; the two GPUs that are owned stay. */
+/* Two GPUs are owned, two more of the same type are bought. If no GPUs can be bought, the two owned GPUs remain, and
+   two of four jobs wait for an hour. */
 static void owned_gpus_stay(void) {
   struct hr_trace *trace = hourly(1, 4, 3600);
   struct hr_scenario *scenario = planned_scenario(
@@ -318,7 +318,7 @@ static void owned_gpus_stay(void) {
   hr_trace_destroy(trace);
 }
 
-/* The own GPUs have no price. If no others can be bought, the cost is unknown, not zero. */
+/* The owned GPUs have no price. If no other GPUs can be bought, the cost is unknown, not zero. */
 static void unpriced_cost_is_unknown(void) {
   struct hr_trace *trace = hourly(2, 1, 600);
   struct hr_scenario *scenario = planned_scenario(
@@ -397,8 +397,8 @@ static uint32_t count_of(const char *text, const char *word) {
   return count;
 }
 
-/* A cell has the number of its runs that miss a goal, unless none or all of them do. The line below has the number of
-   runs. */
+/* A cell contains the number of its runs that miss a goal, unless none or all of them miss it. The line below the table
+   has the number of runs. */
 static void split_runs_are_stated(void) {
   struct hr_scenario *scenario;
   struct hr_trace *trace;
@@ -453,7 +453,7 @@ static void wide_cells_are_aligned(void) {
   hr_trace_destroy(trace);
 }
 
-/* The tables 'What if' and 'Holds under' have the same figure for a mix under a condition that both contain. */
+/* The tables 'What if' and 'Holds under' have the same value for a mix under a condition that both contain. */
 static void tables_agree(void) {
   struct hr_scenario *scenario;
   struct hr_trace *trace;
@@ -505,7 +505,7 @@ static void recommended_mixes_are_tested(void) {
   hr_trace_destroy(trace);
 }
 
-/* Whether a candidate has as many runs as the choice, so that its figures are final. */
+/* Returns whether a candidate has as many runs as the choice; then its metrics are final. */
 static bool is_final(const struct hr_plan *plan, uint32_t candidate) {
   uint32_t id = plan->evaluator.runner_ids[candidate];
   uint32_t last = id == HR_NONE || !hr__runner_is_random(plan->runner, id) ? 0 : plan->depth - 1;

@@ -253,7 +253,7 @@ static void evaluation_computed_by_hand(void) {
   CU_ASSERT_TRUE(hr__evaluator_is_short(&setup.evaluator, none, 4));
   CU_ASSERT_TRUE(hr__evaluation_is_better(&setup.space, few, &evaluation, none, &of_none));
   CU_ASSERT_TRUE(
-      hr__evaluation_is_better(&setup.space, few, &evaluation, candidate(4, 1), &evaluation)); /* few has fewer GPUs */
+      hr__evaluation_is_better(&setup.space, few, &evaluation, candidate(4, 1), &evaluation)); /* `few`: fewer GPUs */
   selection_setup_finish(&setup);
 }
 

@@ -59,7 +59,8 @@ static struct hr_scenario *draw_scenario(struct dice *dice) {
   int used = 0, levels = one_of(dice, 5, 7), spot_levels = one_of(dice, 3, 5);
   bool fixed_od = levels * spot_levels >= 30 && one_of(dice, 0, 1) == 0;
   double on_demand_usd = between(dice, 1.5, 4), reserved_usd = on_demand_usd * between(dice, 0.2, 0.8);
-  double limit_s = between(dice, 30, 4000); /* one draw in each statement: arguments are evaluated in any order */
+  /* one draw per statement, because C does not define the order in which arguments are evaluated */
+  double limit_s = between(dice, 30, 4000);
   snprintf(goal, sizeof goal, goals[one_of(dice, 0, 1)], limit_s);
   int boot_s = one_of(dice, 0, 200);
   double rate_per_h = between(dice, 0.01, 1);
@@ -103,8 +104,8 @@ struct tally {
 };
 
 /* No candidate that meets the goals may cost less than its proven bound, except for rounding to micro-dollars, nor the
-   best candidate less than the bound that the fast search prints. Of the bound of the search, counts the exceptions.
-   Sums how near the proven bound is to the cost of mixes of reserved and on-demand capacity that need both. */
+   best candidate less than the bound that the fast search prints. Counts the candidates that violate the bound of the
+   search. Sums the ratio of the proven bound to the cost, for mixes that need both reserved and on-demand capacity. */
 static void expect_bounds(struct tally *tally, const struct hr_plan *fast, const struct hr_plan *all) {
   double least = (double)INFINITY;
   for (uint32_t i = 0; i < all->space.n_candidates; i++) {
@@ -143,7 +144,7 @@ static void compare(struct tally *tally, const struct hr_plan *fast, const struc
   tally->within_1 += miss <= 0.01;
   tally->within_5 += miss <= 0.05;
   tally->worst = fmax(tally->worst, miss);
-  tally->unsaid += miss > 0.05 && hr__plan_improvable(fast) == 0; /* NaN: the plan says that no bound is known */
+  tally->unsaid += miss > 0.05 && hr__plan_improvable(fast) == 0; /* NaN: the plan states that no bound is known */
   if (miss > 0.01)
     printf("\n  scenario %d, %u candidates: %u, which is %.1f %% above %u", number, all->space.n_candidates,
            fast->choice.candidate, 100 * miss, all->choice.candidate);
@@ -178,7 +179,7 @@ static void fast_search_equals_exhaustive_search(void) {
   CU_ASSERT_EQUAL(tally.disagree, 0);
   CU_ASSERT(feasible >= tally.scenarios / 2);
   CU_ASSERT(feasible - tally.within_1 <= fmax(0.005 * feasible, n_scenarios < 200));
-  CU_ASSERT_EQUAL(tally.unsaid, 0); /* a larger miss is announced: the answer may be improved */
+  CU_ASSERT_EQUAL(tally.unsaid, 0); /* for a larger miss, the plan must state that the choice may be improved */
   CU_ASSERT(tally.runs < tally.all_runs / 2);
 }
 

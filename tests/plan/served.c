@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Figures of services in runs: metrics against the results of the requests, goals on services, replications and plans
+/* Metrics of services in runs, compared with the results of the requests; goals on services; replications and plans
    without jobs. */
 
 #include "harness.h"
@@ -140,8 +140,8 @@ static void metrics_are_those_of_the_requests(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* A backfill that plans with the ends of jobs knows them again when they end, although runs with services also count
-   what jobs have kept. The second job waits for the first one, and the third one is planned around it. */
+/* A backfill that plans with expected ends finds these jobs again when they end, although runs with services also count
+   the kept work of jobs. The second job waits for the first one, and the plan for the third one respects this. */
 static void backfill_with_services(void) {
   static const int64_t submit_us[] = {0, 10 * HR_SECOND_US, 20 * HR_SECOND_US};
   static const int64_t work_us[] = {100 * HR_SECOND_US, 100 * HR_SECOND_US, 50 * HR_SECOND_US};
@@ -156,7 +156,7 @@ static void backfill_with_services(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* The figures of services survive the way between processes. */
+/* The metrics of services are unchanged by the transfer between processes. */
 static void parcels_have_services(void) {
   struct hr_scenario *scenario = scenario_with("");
   struct hr_trace *trace = no_jobs();
@@ -211,7 +211,7 @@ static void goals_name_services(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* Each replication draws other requests; a scenario with requests that have a seed is not random. */
+/* Each replication draws different requests. A scenario whose requests have their own seed is not random. */
 static void replications_draw_requests(void) {
   struct hr_scenario *scenario = scenario_with(",\"replications\":{\"count\":3}");
   struct hr_trace *trace = no_jobs();
@@ -256,7 +256,8 @@ static void goals_that_cannot_be_met(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* The plan finds the fewest replicas that meet a goal; running each number shows the same. */
+/* The plan finds the minimum number of replicas that meets a goal. Runs with each number of replicas give the same
+   minimum. */
 static void plans_choose_replicas(void) {
   struct hr_scenario *scenario = scenario_with(
       ",\"plan\":{\"variables\":[{\"path\":\"services.0.autoscale.replicas\",\"name\":\"replicas\",\"values\":[1,2,3,4,"
@@ -293,8 +294,8 @@ static void plans_choose_replicas(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* Two replicas just meet the goal. With more demand, the best choice has more replicas, which are a setting and no
-   capacity. */
+/* Two replicas just meet the goal. With more demand, the best choice has more replicas. The number of replicas is a
+   setting, not a capacity. */
 static void plans_answer_more_demand(void) {
   struct hr_scenario *scenario = scenario_with("");
   struct hr_trace *trace = no_jobs();
@@ -402,7 +403,8 @@ static void service_alerts_by_hand(void) {
   finish_run(&replay, scenario, trace);
 }
 
-/* Whether some replica has served nothing for `for_us` at an instant, from the times of its requests. */
+/* Returns whether, at an instant, some replica has not served a request for `for_us`. Computed from the times of its
+   requests. */
 static uint32_t count_late(const struct hr_served *served, uint32_t n_replicas, int64_t at_us, int64_t for_us) {
   uint32_t count = 0;
   for (uint32_t r = 0; r < n_replicas; r++) {
@@ -467,7 +469,7 @@ static void idle_alert_of_replicas_with_phases(void) {
   finish_run(&replay, scenario, trace);
 }
 
-/* With little memory, the alerts have all losses. */
+/* With little memory, alerts report all losses. */
 static void memory_alerts_have_all_losses(void) {
   struct hr_replay replay;
   struct hr_scenario *scenario;

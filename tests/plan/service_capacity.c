@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Replicas that never start: the number in the note against the replicas that start in a run, for all ways to share a
-   GPU. */
+/* Replicas that never start: the number in the note is compared with the replicas that start in a run, for all ways to
+   share a GPU. */
 
 #include "harness.h"
 #include "headroom/headroom.h"
@@ -23,7 +23,7 @@
   "\"replica\":{" keys "\"engine\":{\"name\":\"single\"},\"cost\":{\"fixed_us\":5000}}}]"
 #define POOL(keys) "{\"name\":\"p\",\"gpu\":\"A100-80\"," keys "}"
 
-/* Returns the maximum number of replicas that have GPUs at once. */
+/* Returns the maximum number of replicas that have GPUs at the same time. */
 static uint32_t started(const struct hr_scenario *scenario) {
   struct hr_trace *trace;
   struct hr_replay replay;
@@ -63,7 +63,7 @@ static const char *note_of(const struct hr_scenario *scenario, const char *words
   return NULL;
 }
 
-/* A service with 20 replicas: the run starts as many as the note names. */
+/* A service with 20 replicas: the run starts the number of replicas that the note states. */
 static void notes_are_those_of_the_run(void) {
   static const struct {
     const char *pools, *replica;
@@ -166,7 +166,7 @@ static void unfit_candidates(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* Everything that a replica can lack is the reason of a candidate, and an error of other scenarios. */
+/* Each reason why a replica cannot run makes a candidate infeasible, and is an error in scenarios without a plan. */
 static void reasons_of_candidates(void) {
   static const char *const rows[][2] = {{"\"gpus\":9,", "9 GPUs"},
                                         {"\"mig\":\"1g.10gb\",", "1g.10gb"},
@@ -200,7 +200,7 @@ static void reasons_of_candidates(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* The schedule of the second service changes its replicas each half second, for which a run has too few rows. */
+/* The schedule of the second service changes its replicas every half second. A run cannot record so many changes. */
 static void too_many_changes(void) {
 #define LONG(name, autoscale)                                                                                          \
   "{\"name\":\"" name "\",\"requests\":{\"rate_per_s\":0.1,\"duration_s\":600,\"prompt_tokens\":{\"mean\":9},"         \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Services over several clusters. Random worlds: one cluster gives the bytes of a scenario without `clusters`; clusters
- * without spill-over give those of each cluster alone; and regions as clusters give each request the times that it has
- * if the regions are pools of one cluster. Then shares, local times, and the place of each error. Runs are in checked
- * mode.
+ * Services over several clusters. Random worlds: with one cluster, the output equals that of a scenario without
+ * `clusters`; clusters without spill-over have the output of each cluster alone; and if regions are clusters, each
+ * request has the same times as if the regions are pools of one cluster. Other tests: shares, local times, and the
+ * place of each error. Runs are in checked mode.
  */
 
 #include "harness.h"
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT = 16000, MAX_SERVICES = 3, N_WORLDS = 20 }; /* N_WORLDS: the first argument replaces it */
+enum { TEXT = 16000, MAX_SERVICES = 3, N_WORLDS = 20 }; /* N_WORLDS: the default of the first argument */
 
 static uint64_t random_state;
 
@@ -122,7 +122,8 @@ static int put_service(char *text, size_t size, const struct world_service *serv
       service->sequences, service->fixed_us);
 }
 
-/* Jobs of the tenants t0, t1 ...; one of each at time 0. `only`: of one tenant; HR_NONE: of all. */
+/* Jobs of the tenants t0, t1 and so on; one job of each tenant at time 0. `only`: only jobs of this tenant; HR_NONE: of
+   all tenants. */
 static void write_jobs(uint64_t seed, uint32_t n_tenants, uint32_t only) {
   char text[TEXT];
   const uint64_t before = random_state;
@@ -162,7 +163,7 @@ static void check_same_requests(const struct hr_served *a, const struct hr_serve
   CU_ASSERT(x->gpu_time.held == y->gpu_time.held && x->gpu_time.busy == y->gpu_time.busy);
 }
 
-/* Each job has the same account, also if it runs at the horizon. */
+/* Each job has the same account in both runs, even if it runs at the horizon. */
 static void check_same_accounts(const struct hr_result *a, const struct hr_result *b) {
   uint32_t n = 0;
   CU_ASSERT_EQUAL_FATAL(a->n_jobs, b->n_jobs);
@@ -213,7 +214,7 @@ static void one_cluster_is_no_cluster(void) {
   }
 }
 
-/* Two clusters with a service and jobs each, which do not spill over, are two single runs. */
+/* Two clusters with a service and jobs each, without spill-over, have the results of two single runs. */
 static void clusters_are_alone(void) {
   uint64_t different = 0;
   for (uint32_t world = 0; world < test_argument(1, N_WORLDS); world++) {
@@ -246,7 +247,7 @@ static void clusters_are_alone(void) {
       CU_ASSERT_EQUAL(alone.replay.result->n_submitted, both.replay.result->clusters[i].n_submitted);
       check_same_requests(&alone.replay.served[0], &both.replay.served[i]);
       cost_uusd += alone.replay.summary->services[0].cost_uusd;
-      /* the ledger rounds the shares of all accounts so that they add up, which is a micro-dollar for one of them */
+      /* the ledger rounds the shares of all accounts so that they add up, so one of them differs by a micro-dollar */
       CU_ASSERT(llabs(alone.replay.summary->services[0].cost_uusd - both.replay.summary->services[i].cost_uusd) <= 1);
       finish(&alone);
     }
@@ -258,7 +259,7 @@ static void clusters_are_alone(void) {
 
 /* ---- Spill-over between clusters -------------------------------------------------------------------------- */
 
-/* Every request of the scenario ends in one place, and no token is lost or made. */
+/* Every request of the scenario has exactly one end, and the number of tokens is unchanged. */
 static void check_conservation(const struct run *run, uint32_t n) {
   uint64_t own = 0, own_tokens = 0, ended = 0, tokens = 0, spilled = 0, received = 0;
   for (uint32_t i = 0; i < n; i++) {
@@ -279,8 +280,8 @@ static void check_conservation(const struct run *run, uint32_t n) {
   CU_ASSERT_EQUAL(spilled, received);
 }
 
-/* Regions in one cluster, with a pool each, and the same regions as clusters. Nothing waits for GPUs, so requests must
-   have the same times; they go round, forwards or backwards. */
+/* Regions in one cluster, with a pool each, and the same regions as clusters. No replica waits for GPUs, so requests
+   must have the same times. Requests spill over in a circle of regions, in either direction. */
 static void regions_are_clusters(void) {
   uint64_t spilled = 0;
   for (uint32_t world = 0; world < test_argument(1, N_WORLDS); world++) {
@@ -351,8 +352,9 @@ static void regions_are_clusters(void) {
                                                                                        "tenants\":[\"x\"],\"pools\":"  \
                                                                                        "[" POOL("p", "1", "") "]}]"
 
-/* Three requests at once; each takes a second. The queue of America has room for one, so the third one goes to Europe,
-   and of the six at 10 s the first two stay, two go to Europe and two are refused. */
+/* Three simultaneous requests; each takes a second. The queue of America has space for one request, so the third
+   request goes to Europe. Of the six requests at 10 s, the first two remain in America, two go to Europe and two are
+   refused. */
 static void goes_round(void) {
   file_write_text("r.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n0,1,1\n0,1,1\n10,1,1\n10,1,1\n10,1,1\n"
                            "10,1,1\n10,1,1\n10,1,1\n");
@@ -374,7 +376,7 @@ static void goes_round(void) {
   finish(&run);
 }
 
-/* Drawn requests: the shares add up to the whole, and the rush hour of each region is at its local time. */
+/* Drawn requests: the shares add up to all requests, and the peak hour of each region is at its local time. */
 static void shares_and_local_times(void) {
   struct run run = make_run(
       "{" THREE

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Replicas of inference services as jobs: training that yields, spot capacity, scaling to zero, and autoscalers; by
-   hand, in checked mode, and against a closed form. */
+/* Replicas of inference services as jobs: training that is preempted, spot capacity, scaling to zero, and autoscalers.
+   The results are compared with values computed by hand and with a closed form; runs are in checked mode. */
 
 #include "harness.h"
 #include "headroom/headroom.h"
@@ -109,7 +109,7 @@ static void to_zero_and_back(void) {
   finish(&run);
 }
 
-/* Training has the only GPU. A request at 200 s brings a replica of higher priority, which is ready at 280 s. The
+/* Training has the only GPU. For a request at 200 s, a replica of higher priority starts, which is ready at 280 s. The
    service ends with its last request at 301 s; then the training starts again. */
 static void training_yields(void) {
   file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n200,1,1\n300,1,1\n");
@@ -134,9 +134,9 @@ static void training_yields(void) {
   finish(&run);
 }
 
-/* The spot node is reclaimed at 200 s, when the request has 50 of its 100 tokens. The next node comes at 900 s. It is a
-   new one, so the replica is ready at 980 s; it computes 1 + 50 tokens again, which yields the next token, and then 49
-   more. */
+/* The spot node is reclaimed at 200 s, when the request has 50 of its 100 tokens. The next node is up at 900 s. It has
+   no image and no weights, so the replica is ready at 980 s. It processes the 1 + 50 tokens again, which produces the
+   next token, and then produces 49 more. */
 static void spot_interruption(void) {
   file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n150,1,100\n");
   file_write_text("spot.json", "{\"metadata\":{\"gap_seconds\":100},\"data\":[1,1,0,1,1,1,1,1,1,1,1,1,1,1,1]}");
@@ -162,7 +162,7 @@ static void spot_interruption(void) {
 static const char schedule[] = "\"policy\":\"schedule\",\"max\":4,\"steps\":[{\"at_s\":0,\"replicas\":1},"
                                "{\"at_s\":100,\"replicas\":4},{\"at_s\":400,\"replicas\":2}]";
 
-/* Every autoscaler serves all requests, and the state is consistent all the time. */
+/* With every autoscaler all requests are served, and the state is consistent at all times. */
 static void all_autoscalers(void) {
   static const char *const policies[] = {"\"policy\":\"fixed\",\"replicas\":3",
                                          schedule,
@@ -193,7 +193,7 @@ static void all_autoscalers(void) {
     CU_ASSERT_TRUE(times->held == times->starting + times->busy + times->idle);
     const uint64_t digest = run.replay.result->digest;
     finish(&run);
-    run = make_run(text, false); /* several iterations at once give the same */
+    run = make_run(text, false); /* the result is the same if several iterations are computed together */
     CU_ASSERT_EQUAL(run.replay.result->digest, digest);
     finish(&run);
   }
@@ -235,7 +235,7 @@ static void setup_and_delayed_off(void) {
   }
 }
 
-/* A service with replicas that fit nowhere, and settings that contradict each other. */
+/* A service whose replicas do not fit into any pool, and settings that contradict each other. */
 static void bad_settings(void) {
   static const struct {
     const char *autoscale, *message;
@@ -264,7 +264,7 @@ static void bad_settings(void) {
 }
 
 /* After requests with uneven times, the averages of the windows of `knative` return to zero, and so does the number of
-   replicas: the last request, long after the others, finds none. */
+   replicas: for the last request, long after the others, there is no replica. */
 static void knative_returns_to_zero(void) {
   char rows[200 * 30] = "arrival_timestamp,prompt_size,token_size\n";
   size_t used = strlen(rows);
@@ -283,8 +283,9 @@ static void knative_returns_to_zero(void) {
   finish(&run);
 }
 
-/* Training has the only GPU until 1000 s. A replica waits for it from 100 s. Its only request leaves after 50 s, and
-   after 100 s more the replica is not wanted: its job leaves the queue, so the training that waits behind it is next.
+/* Training has the only GPU until 1000 s. A replica waits for it from 100 s. Its only request times out after 50 s.
+   After another 100 s the replica is no longer wanted, and its job is withdrawn from the queue. So the training job
+   that waits behind it is next.
  */
 static void waiting_replica_is_withdrawn(void) {
   file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n100,1,1\n1500,1,1\n");
@@ -361,8 +362,8 @@ static void horizon(void) {
   finish(&run);
 }
 
-/* The same for a service that gets requests from another one: at 0 s, one of three requests finds room in the queue,
-   two go to the other service. Both have own requests before and after the horizon. */
+/* The same for a service that gets requests from another one: at 0 s, the queue has space for one of three requests,
+   and two go to the other service. Both have own requests before and after the horizon. */
 static void horizon_of_received_requests(void) {
   file_write_text("from.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n0,1,1\n0,1,1\n60,1,1\n60,1,1\n");
   file_write_text("to.csv", "arrival_timestamp,prompt_size,token_size\n20,1,1\n70,1,1\n80,1,1\n");
@@ -383,8 +384,8 @@ static void horizon_of_received_requests(void) {
   finish(&run);
 }
 
-/* Requests as they come (cv 1) and in bursts (cv 4): `slo` meets its goal, with at most a third more than the replicas
-   that suffice if their number is fixed; one less than these misses it. */
+/* Poisson arrivals (cv 1) and bursts (cv 4): `slo` meets its goal. It uses at most a third more replicas than the
+   smallest fixed number that meets the goal; one replica less misses it. */
 static void slo_meets_its_goal(void) {
   static const struct {
     const char *cv;
@@ -455,9 +456,10 @@ static void same_without_jobs(void) {
   }
 }
 
-/* A prompt takes 1 s, a decode 1 s, and the memory moves at once. One replica of each kind is wanted; of two GPUs,
-   training has one until 10 s. The prompt is complete at 1 s and waits for the replica that decodes, which starts at
-   10 s and is ready at 15 s. From 20 s on, two more of each kind are wanted, and there are GPUs for one of each kind.
+/* A prompt takes 1 s, a decode 1 s, and the transfer of the memory takes no time. One replica of each kind is wanted;
+   of two GPUs, training has one until 10 s. The prompt is complete at 1 s and waits for the replica that decodes, which
+   starts at 10 s and is ready at 15 s. From 20 s on, two more of each kind are wanted, and there are GPUs for one of
+   each kind.
  */
 static void phases_are_jobs(void) {
   file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,2\n30,1,1\n30,1,1\n");
@@ -505,8 +507,8 @@ static const char two_services[] =
     "{\"weights_s\":5},\"queue\":{\"limit\":30},\"replica\":{\"gpu_type\":\"B\",\"engine\":{\"max_sequences\":2,"
     "\"kv_blocks\":1000},\"cost\":{\"fixed_us\":1000000,\"integer\":true}}}]";
 
-/* Every request has one end. Requests that were spilled are those that the other service received, at the same time and
-   with the same tokens. In checked mode the result is the same. */
+/* Every request has exactly one end. The requests that one service spilled are those that the other service received,
+   at the same time and with the same tokens. The result is the same in checked mode. */
 static void spills_over(void) {
   char text[TEXT];
   snprintf(text, sizeof text, two_services, "1.7");
@@ -536,7 +538,7 @@ static void spills_over(void) {
   run = make_run(text, false);
   CU_ASSERT_EQUAL(run.replay.result->digest, digest);
   finish(&run);
-  /* with little load, nothing is spilled, and the first service is as it is alone */
+  /* with little load, nothing is spilled, and the first service has the same results as alone */
   snprintf(text, sizeof text, two_services, "0.05");
   run = make_run(text, true);
   CU_ASSERT_EQUAL(run.replay.summary->services[0].spilled, 0);
@@ -545,9 +547,9 @@ static void spills_over(void) {
 }
 
 /* Three services that spill over in a circle, each with one replica that takes 1 s for a request and a queue of one. Of
-   four requests for the first service at 0 s, one stays, one goes to the second, one to the third service. The last one
-   finds all queues full: it has been at the first service, and is refused by the third. The second request for the
-   third service at 10 s goes to the first one. */
+   four requests for the first service at 0 s, one remains, one goes to the second and one to the third service. The
+   last request finds all queues full. It does not return to the first service, so the third service refuses it. The
+   second request for the third service at 10 s goes to the first one. */
 static void spills_in_a_circle(void) {
   static const char each[] =
       "%s{\"name\":\"%s\",\"requests\":{\"trace\":\"%s.csv\"},\"router\":{\"spill\":{\"to\":\"%s\"}},"
@@ -588,8 +590,8 @@ static void spills_in_a_circle(void) {
   finish(&run);
 }
 
-/* While a replica starts, requests go to the other service. They ask for the replica, too: it stays for the idle time
-   after the last of them, and serves the next one. */
+/* While a replica starts, requests go to the other service. These requests also count as demand for the replica. So it
+   is kept for the idle time after the last of them, and serves the next request. */
 static void spilled_requests_keep_replica(void) {
   file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n30,1,1\n65,1,1\n");
   file_write_text("none.csv", "arrival_timestamp,prompt_size,token_size\n500,1,1\n");
@@ -665,7 +667,7 @@ static size_t put_service(uint64_t *state, char *text, size_t size, uint32_t at,
       memory, context_us);
 }
 
-/* Half of the worlds have the policy `queue` with priorities, the others each policy in turn. */
+/* Half of the worlds have the policy `queue` with priorities, the others all policies one after the other. */
 static void put_policy(uint64_t *state, uint32_t world, char *text, size_t size) {
   const struct hr_policy_ops *const *all = hr_policies();
   uint32_t n = 0;
@@ -678,7 +680,7 @@ static void put_policy(uint64_t *state, uint32_t world, char *text, size_t size)
 }
 
 /* Services with any routers, queues, autoscalers and spill-over on owned and spot GPUs, next to training. In checked
-   mode the run is the same, and every request has one end. */
+   mode the run is the same, and every request has exactly one end. */
 static void random_runs(void) {
   uint64_t state = 5;
   uint32_t n_of[HR_REQUEST_SPILLED + 1] = {0}, n_interruptions = 0, n_withdrawn = 0;
@@ -818,7 +820,7 @@ static struct run random_world(uint32_t number) {
   return make_run(text, number % 4 == 0);
 }
 
-/* In units of the ledger: what services, training jobs and idle capacity cost is what the pools cost. */
+/* In units of the ledger: the costs of services, training jobs and idle capacity add up to the cost of the pools. */
 static void check_units(const struct run *run, uint32_t n_services) {
   const struct hr_charge *charges;
   const struct hr_ledger *ledger = run->replay.ledger;
@@ -849,7 +851,7 @@ static int64_t line_named(const struct hr_cost_lines *lines, const char *name) {
   return 0;
 }
 
-/* To the last unit of the ledger, and to the last micro-dollar in the figures. */
+/* The sums are exact, in units of the ledger and in micro-dollars of the metrics. */
 static void dollars_are_conserved(void) {
   const uint32_t n_worlds = test_argument(1, 120);
   uint32_t n_of_market[HR_N_MARKETS] = {0};
@@ -912,7 +914,8 @@ static void transfer_is_a_part(void) {
   finish(&run);
 }
 
-/* In random worlds, no part is negative, and they add up. Where some replica is ready, nothing is a cold start. */
+/* In random worlds, no part is negative, and the parts add up. While some replica is ready, no time counts as cold
+   start. */
 static void parts_add_up(void) {
   uint64_t n_cold = 0;
   for (uint32_t world = 0; world < 12; world++) {
@@ -940,7 +943,8 @@ static void parts_add_up(void) {
 
 /* ---- Replicas over time ----------------------------------------------------------------------------- */
 
-/* The numbers of replicas give the same GPU time as the accounts, and the decisions are their wanted numbers. */
+/* The GPU time that follows from the numbers of replicas equals that of the accounts. The decisions equal the wanted
+   numbers. */
 static void levels_are_the_accounts(void) {
   for (uint32_t world = 0; world < 24; world++) {
     struct run run = random_world(world);
@@ -963,7 +967,8 @@ static void levels_are_the_accounts(void) {
   }
 }
 
-/* More changes than a summary lists: intervals with the maxima, which have all decisions. */
+/* If there are more changes than a summary lists, the changes are combined to intervals with maxima. All decisions are
+   listed. */
 static void many_changes_are_thinned(void) {
   struct run run = make_run(
       POOL
@@ -990,7 +995,7 @@ static void many_changes_are_thinned(void) {
   finish(&run);
 }
 
-/* A service without requests has no figures, and no division by zero. */
+/* A service without requests has no metrics, and there is no division by zero. */
 static void no_requests(void) {
   struct run run = make_run("\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"L4\",\"nodes\":1,\"gpus_per_node\":1,"
                             "\"market\":\"owned\",\"usd_per_gpu_hour\":1}]},\"services\":[{\"name\":\"s\",\"requests\":"

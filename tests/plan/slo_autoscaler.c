@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The autoscaler `slo` with replicas that run few requests at once: it meets the goal, with little more than the
-   smallest fixed number of replicas that does, also if replicas do not share a queue. */
+/* The autoscaler `slo` with replicas that run few requests at the same time. It meets the goal with few more replicas
+   than the smallest fixed number that meets it, even if replicas do not share a queue. */
 
 #include "harness.h"
 #include "headroom/headroom.h"
@@ -50,8 +50,9 @@ static struct outcome outcome_of(const char *replica, const char *scale) {
   return outcome_with(replica, "round-robin", "fixed", scale);
 }
 
-/* Memory for two requests, few sequences, servers, or a batch: as many replicas as the concurrency requires. `fixed` is
-   the smallest number that meets the goal; one replica less misses it. */
+/* Replicas that are limited by memory for two requests, by the number of sequences, by servers, or by a batch. The
+   number of replicas follows from the concurrency. `fixed` is the smallest number that meets the goal; one replica less
+   misses it. */
 static void few_requests_at_once(void) {
   static const struct {
     const char *engine;
@@ -100,7 +101,7 @@ static void separate_queues(void) {
   }
 }
 
-/* Memory for many requests changes nothing: one replica suffices. */
+/* With memory for many requests, one replica is sufficient. */
 static void ample_memory_does_not_count(void) {
   static const char scale[] = "\"policy\":\"slo\",\"min\":1,\"max\":8";
   const struct outcome outcome = outcome_of("\"name\":\"vllm-v1\",\"kv_tokens\":50000", scale);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Cost of ownership: published figures of ../shared/reliability, closed forms, a naive book of assets in random worlds,
-   and the JSON schema. */
+/* Cost of ownership, compared with published values in ../shared/reliability, with closed forms, and with a naive
+   register of assets in random worlds; and the JSON schema. */
 
 #include "harness.h"
 
@@ -69,7 +69,7 @@ static double part_usd(const struct world *world, enum hr_cost_part part) {
   return (double)world->tco->options[0].mean.uusd[0][part] / 1e6;
 }
 
-/* What an item of capital of the first pool costs in a month, for all nodes. */
+/* Returns the monthly cost of an item of capital of the first pool, for all nodes. */
 static double monthly_usd(const struct world *world, uint32_t item) {
   const struct hr_ownership *owned = world->scenario->pool_sources[0].ownership;
   const struct hr_capital *capital = &owned->capital[item];
@@ -94,7 +94,7 @@ static char *next_field(char **at) {
   return field;
 }
 
-/* Finds the row `id`: its published value, and by how much a value may differ from it: the tolerance of the row, but at
+/* Finds the row `id`: its published value and the maximum difference from it. This is the tolerance of the row, but at
    least half a unit of the last published digit. */
 static bool find_row(const char *id, double *published, double *tolerance) {
   char row[2000];
@@ -339,7 +339,7 @@ static void each_year_is_simulated(void) {
 
 /* ---- Failures ---------------------------------------------------------------------------------------- */
 
-/* cost / (GPU hours x availability x utilization x ETTR) = cost / useful GPU hours, and failures happened. */
+/* cost / (GPU hours x availability x utilization x ETTR) = cost / useful GPU hours, in a run with failures. */
 static void useful_hours_are_the_product(void) {
   static const char pools[] =
       "{\"name\":\"p\",\"nodes\":5,\"gpu\":\"H100\",\"gpus_per_node\":8,\"market\":\"owned\",\"usd_per_gpu_hour\":2,"
@@ -365,7 +365,7 @@ static void useful_hours_are_the_product(void) {
   finish(&world);
 }
 
-/* An option that has half of the GPUs that the jobs need does half of their work. */
+/* An option with half of the required GPUs completes half of the work. */
 static void overload_is_not_served(void) {
   static const char pools[] =
       "{\"name\":\"r\",\"nodes\":1,\"gpu\":\"H100\",\"gpus_per_node\":2,\"market\":\"reserved\","
@@ -389,13 +389,13 @@ static double draw(uint64_t *state, double low, double high) {
   return low + (high - low) * (double)(*state >> 11) / 0x1p53;
 }
 
-/* An asset of the naive book. */
+/* An asset of the naive register. */
 struct asset {
   double usd, life, residual;
   uint32_t bought;
 };
 
-/* Keeps the book of one item year by year, asset by asset: purchases, sales and depreciation of a year. */
+/* Computes purchases, sales and depreciation of one item, year by year and asset by asset. */
 static void keep_book(double usd, double life, double residual, double growth, double price, uint32_t nodes,
                       uint32_t years, double totals[3]) {
   struct asset assets[2000];
@@ -424,8 +424,8 @@ static void keep_book(double usd, double life, double residual, double growth, d
   }
 }
 
-/* In random worlds, purchases, residual values and amortization equal those of the book, and each purchase is written
-   off or sold. The worlds differ in `owned`, `tco` and the number of nodes; the run is always the same. */
+/* In random worlds, purchases, residual values and amortization equal those of the register, and each purchase is
+   written off or sold. The worlds differ in `owned`, `tco` and the number of nodes; the run is always the same. */
 static void books_agree_in_random_worlds(void) {
   static const char pools[] = "{\"name\":\"p\",\"nodes\":1,\"gpu\":\"H100\",\"gpus_per_node\":8,\"market\":\"owned\","
                               "\"owned\":{\"capex_usd_per_node\":1,\"lifetime_years\":1}}";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which pools jobs accept by names of GPU types and by MIG profiles. */
+/* The pools that jobs accept, by names of GPU types and by MIG profiles. */
 #include "harness.h"
 
 #include "headroom/policies.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Plans of jobs that wait for electricity with less carbon, against exhaustive searches in small worlds; the calendar
-   of Let's Wait Awhile. */
+/* Plans of jobs that wait for electricity with less carbon, compared with exhaustive searches in small worlds; the
+   calendar of Let's Wait Awhile. */
 
 #include "base/array.h"
 #include "base/random.h"
@@ -54,7 +54,7 @@ static bool may_start(const struct world *world, int64_t delay_us, int64_t lengt
   return delay_us == 0 || ((!world->job.step_us || delay_us % world->job.step_us == 0) && is_known);
 }
 
-/* Returns the earliest best start of all. `rate`: by saved carbon per time, otherwise by carbon. */
+/* Returns the best start; of equal starts the earliest. `rate`: by saved carbon per time, otherwise by carbon. */
 static int64_t best_start(const struct world *world, bool rate) {
   const struct hr__carbon_job *job = &world->job;
   int64_t best = 0, best_carbon = carbon_of(world, job->from_us, job->length_us), now = best_carbon;
@@ -85,7 +85,7 @@ static void starts_are_the_best(void) {
   }
 }
 
-/* Marks the best `length_us` microseconds by taking the lowest one again and again. */
+/* Marks the best `length_us` microseconds by selecting the remaining minimum repeatedly. */
 static void mark_best(const struct world *world, bool *used) {
   int64_t n = world->job.length_us + world->job.slack_us;
   for (int64_t left = world->job.length_us; left > 0; left--) {
@@ -184,7 +184,7 @@ static void quantiles_are_by_time(void) {
     if (n > 0) {
       qsort(values, (size_t)n, sizeof *values, by_value);
       int64_t tenths = below(&random, 11),
-              place = (tenths * n + 9) / 10; /* the place-th value has place / n at or below */
+              place = (tenths * n + 9) / 10; /* place / n of the values are at most the place-th value */
       CU_ASSERT(hr__carbon_quantile(world.series, world.job.from_us, to_us, (double)tenths / 10, &parts, &value));
       CU_ASSERT_EQUAL(value, values[place ? place - 1 : 0]);
     }
@@ -198,7 +198,7 @@ static void quantiles_are_by_time(void) {
 /* Monday 2020-01-06T00:00Z */
 #define MONDAY_US (INT64_C(1578268800) * HR_SECOND_US)
 
-/* Every half hour of a week: the next instants at 9 h that the rules name, found by going forward. */
+/* For every half hour of a week: the next instants at 9:00 that the rules permit, found by a forward search. */
 static void the_calendar_is_that_of_the_paper(void) {
   for (int64_t half = 0; half < 7 * 48; half++) {
     int64_t end_us = MONDAY_US + half * HOUR_US / 2, day = half / 48, time_half = half % 48, t;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Runs of jobs that wait for electricity with less carbon, against a naive simulation that goes through the time tick
- * by tick, as the simulators of GAIA and Let's Wait Awhile do. It shares no code with the policy: the plans of single
- * jobs are found by exhaustive search. A tick is a microsecond; there is room for all jobs on demand.
+ * Runs of jobs that wait for electricity with less carbon, compared with a naive simulation that advances tick by tick,
+ * as the simulators of GAIA and Let's Wait Awhile do. It shares no code with the policy: the plans of single jobs are
+ * found by exhaustive search. A tick is a microsecond. On-demand capacity is sufficient for all jobs.
  */
 
 #include "base/random.h"
@@ -28,7 +28,7 @@ struct world {
   uint32_t reserved;
   bool by_average;
   enum rule rule;
-  /* what happens: whether each job runs in each tick, and on reserved nodes */
+  /* result: whether each job runs in each tick, and whether on reserved nodes */
   bool runs[N_JOBS][END], is_reserved[N_JOBS][END];
 };
 
@@ -142,7 +142,8 @@ static uint32_t reserved_in_use(const struct world *world, int64_t t) {
   return sum;
 }
 
-/* Reserved nodes that a waiting job sees: not those that were in use within the lag, unless they are again. */
+/* The reserved nodes that a waiting job can observe: without the nodes that were in use within the lag, unless they are
+   in use again. */
 static uint32_t seen(const struct world *world, int64_t t, uint32_t free_now) {
   uint32_t freed = 0;
   for (int i = 0; i < N_JOBS; i++)
@@ -255,7 +256,7 @@ static void equals_the_naive_simulation(void) {
     if (wrong >= 0) printf("\n  world %d, rule %s: job %d differs\n", i, rules[world.rule], wrong);
     CU_ASSERT_EQUAL(wrong, -1);
   }
-  /* the worlds contain what they are to test */
+  /* the worlds must contain all tested cases */
   CU_ASSERT(n_paused > 100 && n_late > 1000 && n_early > 20);
 }
 

@@ -137,11 +137,11 @@ static void all_combinations_run(void) {
     n_failures += world.n_failures;
     world_finish(&world);
   }
-  CU_ASSERT(n_pauses > 500 && n_failures > 100); /* the worlds contain what they are to test */
+  CU_ASSERT(n_pauses > 500 && n_failures > 100); /* the worlds must contain all tested cases */
 }
 
-/* With enough GPUs and without failures, jobs end by their deadlines if they would do so without a wait, although they
-   restart after interruptions. `may_fail`: jobs write checkpoints, because nodes could fail; none does. */
+/* With enough GPUs and without failures, jobs meet their deadlines if they would meet them without a wait, although
+   they restart after interruptions. `may_fail`: jobs write checkpoints, because nodes could fail; none does. */
 static void check_deadlines(struct hr__stream *random, const char *rule, bool may_fail, uint32_t *n_pauses) {
   static struct world world;
   const int64_t interval_us = HR_SECOND_US * (300 + below(random, 900)), write_us = HR_SECOND_US * below(random, 100);

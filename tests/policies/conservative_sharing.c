@@ -30,7 +30,7 @@ static void check_starts(const int64_t *start_us, uint32_t n) {
   lab_finish(&lab);
 }
 
-/* One GPU. Job 1 needs the whole GPU and is reserved at 10. Job 2 has room beside job 0 until 10; job 3 is one
+/* One GPU. Job 1 needs the whole GPU and is reserved at 10. Job 2 fits together with job 0 until 10; job 3 is one
    microsecond too long, so it runs after job 1. */
 static void fraction_fits_until_reservation(void) {
   begin(1, 1, HR_SHARING_FRACTION);
@@ -46,9 +46,9 @@ static void every_job_has_a_reservation(void) {
   begin(1, 2, HR_SHARING_FRACTION);
   add(0, 10, 2, 500);
   add(1, 10, 2, 1000); /* 10 to 20 */
-  add(1, 10, 2, 500);  /* fits beside job 0 for 9 microseconds only: 20 to 30 */
-  add(2, 20, 1, 600);  /* does not fit beside job 2: 30 */
-  add(2, 20, 1, 500);  /* fits beside job 2 */
+  add(1, 10, 2, 500);  /* fits together with job 0 for 9 microseconds only: 20 to 30 */
+  add(2, 20, 1, 600);  /* does not fit together with job 2: 30 */
+  add(2, 20, 1, 500);  /* fits together with job 2 */
   check_starts((int64_t[]){0, 10, 20, 30, 20}, 5);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The policy `deadline` with ticks against a second implementation: the simulator of Wu et al. ("Can't Be Late",
-   NSDI'24) as published, which advances one gap of the record at a time. Costs, work and ends agree job by job, on
-   random records and on recorded spot capacity. The means agree with those of the authors' own code. */
+/* Compares the policy `deadline` with ticks with a second implementation, which follows the published simulator of Wu
+   et al. ("Can't Be Late", NSDI'24) and advances one gap of the record at a time. Costs, work and ends of each job must
+   agree, on random records and on recorded spot capacity. The means must agree with those of the authors' own code. */
 
 #include "spot_job.h"
 
@@ -21,7 +21,7 @@ static uint32_t draw(uint32_t below) {
 struct naive {
   const struct spot_job *job;
   int64_t gap, work, deadline, changeover; /* of the job */
-  int64_t tick, done, left;                /* left: what is left of the present changeover */
+  int64_t tick, done, left;                /* left: remaining time of the present changeover */
   int64_t pace_tick, pace_done;
   enum place place;
   bool loose;
@@ -32,7 +32,7 @@ static bool is_loose(const struct naive *it, double share) {
   return (double)(it->work - it->done) < share * (double)(it->deadline - it->tick * it->gap);
 }
 
-/* The work done less the even pace at a time, times the time of the pace. */
+/* Returns (completed work - work at an even pace until now) x duration of the pace. */
 static int64_t ahead(const struct naive *it, int64_t at) {
   int64_t from = it->pace_tick * it->gap;
   return (it->done - it->pace_done) * (it->deadline - from) - (at - from) * (it->work - it->pace_done);
@@ -151,7 +151,7 @@ static void random_jobs_agree(void) {
     n_both += bill.worked_us[0] > 0 && bill.worked_us[1] > 0;
   }
   CU_ASSERT_EQUAL(n_different, 0);
-  /* the cases are varied */
+  /* checks that the cases differ */
   CU_ASSERT(n_waits > RANDOM_CASES / 20);
   CU_ASSERT(n_late > RANDOM_CASES / 50 && n_late < RANDOM_CASES / 2);
   CU_ASSERT(n_both > RANDOM_CASES / 10);
@@ -235,7 +235,7 @@ static void means_of_the_authors_agree(void) {
 
 /* Table 3 of the paper: hours of work on spot capacity, for eight pairs of instance type and zone and 300 starts (100
    for the omniscient rule, which takes longer). The starts of the paper are not known. Here they are spread evenly over
-   the first 1,968 steps of the record, which the paper used, so the means differ slightly: by 1.6 % at most. */
+   the first 1,968 steps of the record, which the paper used, so the means differ by at most 1.6 %. */
 static void hours_on_spot_of_the_paper_agree(void) {
   static const char *const pairs[] = {"us-west-2a_k80_1", "us-west-2a_k80_8", "us-west-2a_v100_1", "us-west-2a_v100_8",
                                       "us-west-2b_k80_1", "us-west-2b_k80_8", "us-west-2b_v100_1", "us-west-2b_v100_8"};

@@ -38,7 +38,8 @@ struct naive {
   struct placing at[JOBS];
   int head;
   int64_t reserved;
-  uint64_t moved_heads, other_nodes, delayed; /* how often the rules of windows and reservations mattered */
+  /* number of times that the rules of windows and reservations had an effect */
+  uint64_t moved_heads, other_nodes, delayed;
 };
 
 static int nodes_of(const struct naive *naive, int pool) {
@@ -72,7 +73,7 @@ static bool avoids(const struct naive *naive, int pool, int w, int64_t limit) {
 }
 
 /* Returns the GPUs of a node that a job with this limit can use in all of [from, from + limit), as expected now.
-   Without windows, capacity only grows. Nodes that are out of service now return when their work ends. */
+   Without windows, capacity only grows. Nodes that are out of service now return at the end of the maintenance. */
 static int free_from(const struct naive *naive, int pool, int node, int64_t from, int64_t limit) {
   int64_t end, back;
   for (int64_t at = from; at < from + limit; at++) {
@@ -121,7 +122,7 @@ static struct placing place_at(const struct naive *naive, int job, int64_t from,
   return place(naive, free, (int)naive->world->gpus[job]);
 }
 
-/* The earliest second at which the head fits. Capacity grows only when a job or a window ends. */
+/* The earliest second at which the head fits. Capacity increases only when a job or a window ends. */
 static int64_t earliest(const struct naive *naive, int job) {
   for (int64_t at = naive->now; at < HORIZON_S; at++) {
     bool may_grow = at == naive->now;
@@ -319,7 +320,7 @@ static void starts_are_those_of_a_naive_scheduler(void) {
     for (uint32_t i = 0; i < world.n_pools; i++) stopped += result->pools[i].maintained_jobs;
     hr_result_destroy(result);
   }
-  CU_ASSERT(moved_heads > 1000); /* jobs that fit, and that maintenance holds at the head */
+  CU_ASSERT(moved_heads > 1000); /* number of jobs that fit, but wait at the head of the queue because of maintenance */
   CU_ASSERT(other_nodes > 200);
   CU_ASSERT(delayed > 2000);
   CU_ASSERT(stopped > 20);

@@ -2,17 +2,17 @@
 /*
  * Elastic jobs under models of schedulers, in random small worlds.
  *
- * Growth: a naive simulation of Volcano, second by second. Each pod has one GPU, so that only the number of free GPUs
- * counts. Starts, ends and GPU time must be the same.
+ * Growth: a naive simulation of Volcano, second by second. Each pod has one GPU, so only the number of free GPUs
+ * matters. Starts, ends and GPU time must be the same.
  *
- * KAI with reclaim, preemption and consolidation: a naive simulation of the run, of which each cycle is one of the
- * naive KAI (kai_naive.h). Starts, ends, evictions and GPU time must be the same.
+ * KAI with reclaim, preemption and consolidation: a naive simulation of the run, whose cycles are those of the naive
+ * KAI (kai_naive.h). Starts, ends, evictions and GPU time must be the same.
  *
  * Conservation: with queues, preemption and reclaim, the GPU time of each job that ends is its work, rounded up to the
  * next microsecond, and at each eviction; work since the last resize or start before an eviction does not count. A job
  * has one of its sizes at all times. Runs with and without checked mode have the same digest.
  *
- * Failures: a job of which pods are lost with a node stops only if too few are left.
+ * Failures: a job that loses pods with a node stops only if too few pods remain.
  */
 
 #include "base/random.h"
@@ -39,11 +39,11 @@ struct elastic_world {
   int32_t priority[MAX_JOBS];
   struct hr_systems systems;
   struct hr_fault_spec *faults; /* NULL: nodes do not fail */
-  /* Results. GPU time is without that since the last resize or start if the job was evicted, which is lost. */
+  /* Results. If the job was evicted, its GPU time since the last resize or start is lost and not counted. */
   int64_t start_us[MAX_JOBS], end_us[MAX_JOBS], since_us[MAX_JOBS];
   uint64_t gpu_us[MAX_JOBS];
   uint32_t has[MAX_JOBS], evictions[MAX_JOBS], n_resizes, n_evictions;
-  uint32_t n_shrinks, n_stopped, n_in_vain; /* n_in_vain: stopped although enough pods were left */
+  uint32_t n_shrinks, n_stopped, n_in_vain; /* n_in_vain: jobs that stopped although enough pods remained */
   bool is_wrong;
   uint64_t digest;
 };
@@ -187,7 +187,7 @@ struct naive_elastic {
   uint32_t n_free;
 };
 
-/* The job that gets pods next: by priority; those that do not run yet first; by age. */
+/* Returns the job that gets pods next: by priority, then jobs that do not run yet, then by age. */
 static uint32_t next_job(const struct elastic_world *world, const struct naive_elastic *naive, const bool *tried,
                          int64_t now_us) {
   uint32_t best = HR_NONE;
@@ -539,7 +539,7 @@ static void describe_job(struct kai_run *x, uint32_t id) {
   }
 }
 
-/* Carries out what a cycle decided for a job: it starts, is resized, or has to leave. Returns whether it changed. */
+/* Applies the decision of a cycle for a job: it starts, is resized, or is evicted. Returns whether the job changed. */
 static bool follow(struct kai_run *x, uint32_t j, const struct naive *naive, int64_t now_us) {
   const struct hr__kai_job *described = &x->described.jobs[j];
   const uint32_t id = x->described.id[j], before = pods_of(x, id);
@@ -604,14 +604,14 @@ static bool naive_second(struct kai_run *x, int64_t now_us) {
   return some;
 }
 
-/* Whether nothing more can happen: all jobs are submitted, and none runs. */
+/* Returns whether the run is over: all jobs are submitted, and none runs. */
 static bool is_stuck(const struct kai_run *x, int64_t now_us) {
   uint32_t n_running = 0;
   for (uint32_t i = 0; i < x->world->n_jobs; i++) n_running += pods_of(x, i) > 0;
   return n_running == 0 && x->world->submit_us[x->world->n_jobs - 1] <= now_us;
 }
 
-/* Simulates the run. Returns false if jobs take GPUs from each other without end. */
+/* Simulates the run. Returns false if jobs reclaim GPUs from each other endlessly. */
 static bool simulate_kai(const struct elastic_world *world, struct kai_run *x) {
   *x = (struct kai_run){.world = world};
   uint32_t n_left = world->n_jobs, n_cycles = 0;

@@ -62,7 +62,7 @@ static void idle_gpus_are_used_by_other_rows(void) {
   hr_result_destroy(result);
 }
 
-/* There are at most two rows, and each has room for one job. The third job waits until a row is empty. */
+/* There are at most two rows, and one job fits into each. The third job waits until a row is empty. */
 static void number_of_rows_is_limited(void) {
   struct small_run it = {ONE_NODE, .n_jobs = 3, .work_s = {60, 60, 60}, .gpus = {8, 8, 8}, .params = {{"rows", "2"}}};
   struct hr_result *result = small_run(it);

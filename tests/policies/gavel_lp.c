@@ -121,7 +121,7 @@ static void compare_point(void *self, const double *share) {
   best->dominated = best->dominated || (never_worse && better);
 }
 
-/* Returns by how much the level can at most decrease if a solution is rounded down to a point of the grid. */
+/* Returns the maximum decrease of the level if a solution is rounded down to a point of the grid. */
 static double grid_loss(const struct small *small, uint32_t steps) {
   double maximum = 0;
   for (uint32_t k = 0; k < small->problem.n_kinds; k++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Minimum run times of KAI (policies/kai/session.h): which queue of a tree counts for a victim. */
+/* Minimum run times of KAI (policies/kai/session.h): which queue of a tree determines the minimum run time of a
+   victim. */
 
 #include "harness.h"
 #include "policies/kai/session.h"
@@ -32,7 +33,7 @@ static int64_t by_victim(uint32_t victim) {
   return hr__kai_reclaim_min_runtime(tree, B_ONE, victim, HR__KAI_VICTIM_QUEUE, 99);
 }
 
-/* The queue below the lowest common ancestor counts, or the next one above it that has a value. */
+/* It is the queue below the lowest common ancestor, or the next ancestor of this queue that has a value. */
 static void reclaim_by_ancestor(void) {
   grow();
   CU_ASSERT_EQUAL(by_ancestor(A_ONE, B_ONE), 20);

@@ -37,7 +37,7 @@ static int count_of_job(const struct naive *s, uint32_t job, int statuses) {
   return n;
 }
 
-/* What of a dimension is idle, and what is being released and not waited for. */
+/* Returns the idle amount of a resource, and the amount that is being released and for which no pod waits. */
 static void free_of(const struct naive *s, int node, uint32_t dim, int64_t *idle, int64_t *releasing) {
   *idle = s->cluster->nodes[node].allocatable[dim];
   *releasing = 0;
@@ -61,7 +61,7 @@ static double quota_of(const struct naive *s, int p, int r) {
   return (double)pod_of(s, p)->quota.of[r] / in_units[r];
 }
 
-/* What the pods of a queue hold; with `fixed`, only those that cannot be preempted. */
+/* Returns the amount that the pods of a queue use; if `fixed`, only of pods that cannot be preempted. */
 static double held(const struct naive *s, uint32_t queue, int r, bool fixed) {
   double sum = 0;
   for (uint32_t p = 0; p < s->cluster->n_pods; p++)
@@ -119,7 +119,7 @@ static void divide(struct naive *s, uint32_t parent, int r, double total) {
       for (uint32_t q = 0; q < s->cluster->n_queues && left > 0; q++) {
         const double more = wanted(s, q, r) - s->fair[q][r], weight = queues[q].share[r].weight;
         if (queues[q].parent != parent || queues[q].priority != priority || more <= 0 || weight == 0) continue;
-        /* Twice the weight, for without usage the second part is the weight again; it cancels in the ratio. */
+        /* Without past usage, the second term is also the weight, so the factor of 2 cancels out. */
         const double part = amount * ((weight / weights + weight / weights) / 2);
         const double given = more <= part ? more : floor(part);
         remainder[q] = more <= part ? 0 : part - given > 0 ? part - given : remainder[q];
@@ -177,7 +177,7 @@ static double may_hold(const struct naive *s, uint32_t q, int r) {
 
 /* ---- Next pods ---- */
 
-/* A job for a comparison or a placement: the whole job, or some of its pods only. */
+/* A job for a comparison or a placement: the whole job, or only some of its pods. */
 struct part {
   int job; /* -1: none */
   int n;   /* pods; 0: the whole job */
@@ -258,7 +258,7 @@ static int elastic_state(const struct naive *s, uint32_t job, const bool *gone) 
 
 /* ---- Order ---- */
 
-/* The order of jobs, or of victims: the tree of heaps. */
+/* The order of jobs or of victims: a tree of heaps. */
 struct tree {
   const struct naive *s;
   bool victims;
@@ -313,7 +313,7 @@ static double dominant(const struct naive *s, uint32_t q, const double *amounts)
   return most;
 }
 
-/* What is compared of a queue, each smaller value first. */
+/* The values by which queues are compared; smaller values are first. */
 struct measure {
   double values[6];
 };
@@ -504,7 +504,7 @@ static bool place_pod(struct naive *s, int p, const bool *allowed, bool wait) {
   if (best < 0) return false;
   struct naive_pod *pod = &s->pods[p];
   if (pod->status == HR__KAI_RELEASING && (pod->node == best || pod->left[0] == best || pod->left[1] == best)) {
-    /* A node that still counts the pod takes the eviction back. */
+    /* If the node still counts the pod, the eviction is undone. */
     pod->status = pod->was;
     return true;
   }
@@ -628,8 +628,8 @@ static void path(const struct naive *s, uint32_t q, int *list, int *n) {
   }
 }
 
-/* What is lost one after another when the victims of a queue are taken, from group `g` on: the pods above the minimum
-   alone, then the others of the job at once. */
+/* Lists the amounts that are lost one after the other when the victims of a queue are evicted, from group `g` on: first
+   each pod above the minimum alone, then all other pods of the job at once. */
 static int losses_of(const struct search *x, int g, double (*losses)[3], bool *any) {
   const struct naive *s = x->s;
   const int queue = (int)job_of(s, x->groups[g][0])->queue;
@@ -667,7 +667,7 @@ static int losses_of(const struct search *x, int g, double (*losses)[3], bool *a
   return n;
 }
 
-/* K5: whether the pods that end without a place may be taken. */
+/* K5: returns whether the pods that remain without a place may be evicted. */
 static bool may_take(const struct search *x) {
   const struct naive *s = x->s, *b = &x->start;
   const int mine_leaf = (int)s->cluster->jobs[x->part.job].queue;
@@ -744,7 +744,7 @@ static void evict_group(struct search *x, int g, bool *evicted) {
   }
 }
 
-/* Tries the groups. On success the state is the result, else it is as before. */
+/* Tries the groups. On success the state is the result, otherwise it is unchanged. */
 static bool try_groups(struct search *x) {
   struct naive *s = x->s;
   const int last = x->n_groups > x->n_recorded ? (int)pod_of(s, x->groups[x->n_groups - 1][0])->job : -1;
@@ -780,7 +780,7 @@ static bool candidate(const struct search *x, uint32_t j) {
   return x->purpose == HR__KAI_CONSOLIDATION || job->queue != mine->queue;
 }
 
-/* The next pods of a victim: one above the minimum, or all. */
+/* Lists the next pods of a victim that are evicted: one pod above the minimum, or all pods. */
 static int next_victims(const struct naive *s, uint32_t job, const bool *gone, int *pods) {
   int sets[NAIVE_PODS], n = 0;
   const int n_sets = sorted_sets(s, job, gone, sets);

@@ -3,8 +3,8 @@
 #define HR_TESTS_POLICIES_KAI_NAIVE_H
 
 /* A second implementation of KAI for small clusters with whole GPUs, without topologies: slow and simple. It computes
-   all sums anew from the pods, and undoes changes by copying the state. It shares only the description of the cluster
-   with the model. */
+   all sums again from the pods each time, and undoes changes by copying the state. It shares only the description of
+   the cluster with Headroom's model. */
 
 #include "policies/kai/solver.h"
 
@@ -23,7 +23,7 @@ struct naive {
   struct naive_pod pods[NAIVE_PODS];
 };
 
-/* Reads where the pods are, and divides the cluster. */
+/* Reads the placement of the pods, and computes the fair shares of the queues. */
 void naive_start(struct naive *s, const struct hr__kai_cluster *cluster, const struct hr__kai_start *start);
 void naive_run(struct naive *s, enum hr__kai_action action);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Runs of the policy `kai`. Small worlds of which the result is known: fair shares with weights, reclaim between
- * queues, preemption by priority, consolidation, minimum run times, limits, shared GPUs, nodes on demand. In random
- * worlds, a run whose sessions are built anew for each cycle, and which tries every job, decides the same.
+ * Runs of the policy `kai`. Small worlds with known results: fair shares with weights, reclaim between queues,
+ * preemption by priority, consolidation, minimum run times, limits, shared GPUs, nodes on demand. In random worlds, a
+ * second run builds the session again for each cycle and tries every job; it must make the same decisions.
  */
 
 #include "harness.h"
@@ -159,7 +159,7 @@ static void weights_divide_what_exceeds_the_quotas(void) {
   CU_ASSERT_EQUAL(started_at(&world, 0, b), 6);
 }
 
-/* A queue takes its quota back. The victims have 30 s to leave, and run again when there is room. */
+/* A queue reclaims its quota. The victims have a grace period of 30 s, and run again when there is capacity. */
 static void quota_is_reclaimed(void) {
   static struct world world;
   begin(&world, 4, 8);
@@ -225,7 +225,7 @@ static void limits_hold(void) {
   CU_ASSERT_EQUAL(world.first_us[two], 100 * HR_SECOND_US);
 }
 
-/* Two nodes with two free GPUs each: a job moves, so that one with four GPUs has room. */
+/* Two nodes with two free GPUs each: a job moves, so that a job with four GPUs fits. */
 static void consolidation_makes_room(void) {
   static struct world world;
   begin(&world, 2, 4);
@@ -242,7 +242,7 @@ static void consolidation_makes_room(void) {
   CU_ASSERT_EQUAL(world.first_us[large], 1000 * HR_SECOND_US);
 }
 
-/* With a depth of 1, only the first job of a queue is tried: a smaller one waits behind it, although it fits. */
+/* With a depth of 1, only the first job of a queue is tried: a smaller job behind it waits, although it fits. */
 static void depth_limits_the_jobs_of_a_queue(void) {
   static struct world world;
   begin(&world, 1, 4);
@@ -331,9 +331,9 @@ static void past_usage_reduces_the_fair_share(void) {
   expect_division(&usage, 1, 300, 1600, 4);
 }
 
-/* Reclaim follows past usage also when nothing else happens. Queue a has held all GPUs for 100 s, so the fair share of
-   b is all of them. At t, the usage of a is 100 / t and that of b is (t - 101) / t, and the parts are 1 minus these.
-   From t = 178.6 s on, a gets more than 3.5 of 8 GPUs, so 4. The next reading is at 180 s. */
+/* Past usage causes reclaim even without other events. Queue a has held all GPUs for 100 s, so the fair share of b is
+   all of them. At t, the usage of a is 100 / t and that of b is (t - 101) / t, and the parts are 1 minus these. From t
+   = 178.6 s on, a gets more than 3.5 of 8 GPUs, so 4. The next reading is at 180 s. */
 static void past_usage_is_read_while_jobs_wait(void) {
   static struct world world;
   begin(&world, 1, 8);
@@ -425,8 +425,9 @@ static void sessions_that_last_decide_as_new_ones(void) {
   }
 }
 
-/* In this world, jobs of two queues take GPUs from each other for ever: one queue stays within its quota, the other one
-   within its fair share, and both lose their work. The model lets jobs run after a while, so that all of them end. */
+/* In this world, jobs of two queues would reclaim GPUs from each other endlessly: one queue remains within its quota,
+   the other one within its fair share, and both lose their work. After some time the model lets jobs run, so all jobs
+   end. */
 static void exchanges_without_end_stop(void) {
   static struct world world;
   random_state = 281;

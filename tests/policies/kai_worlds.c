@@ -71,7 +71,7 @@ static void make_queues(struct kai_world *world) {
   }
 }
 
-/* Puts a pod on a node where it fits, as a running or releasing one. */
+/* Places a pod on a node where it fits, as a running or releasing pod. */
 static void start_somewhere(struct kai_world *world, uint32_t pod, int64_t (*left)[DIMS]) {
   const uint32_t first = below(world, world->cluster.n_nodes);
   for (uint32_t i = 0; i < world->cluster.n_nodes; i++) {
@@ -170,7 +170,7 @@ static void make_world(struct kai_world *world, uint64_t number) {
   make_jobs(world);
 }
 
-/* Compares the pods after an action. Returns the first that differs; n_pods: none. */
+/* Compares the pods after an action. Returns the first pod that differs; n_pods: none. */
 static uint32_t first_difference(const struct hr__kai_session *session, const struct naive *naive) {
   uint32_t p = 0;
   for (; p < session->cluster->n_pods; p++)
@@ -218,7 +218,7 @@ static void random_worlds(void) {
     n_failed += !agree(&world, n_changed);
   }
   CU_ASSERT_EQUAL(n_failed, 0);
-  /* The worlds are not trivial. */
+  /* Checks that the worlds are not trivial. */
   for (int i = 0; i < 3; i++) CU_ASSERT_TRUE(n_changed[i] > n / 50);
 }
 

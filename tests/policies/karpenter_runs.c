@@ -66,7 +66,7 @@ static struct hr_node_pool *add_node_pool(struct world *world, uint32_t first, u
   return &world->node_pools[i];
 }
 
-/* A node pool of the first pool, whose nodes only go because they drift. */
+/* A node pool of the first pool, whose nodes are removed only because of drift. */
 static struct hr_node_pool *add_drifting(struct world *world, int64_t *drifts_us, uint32_t n_drifts) {
   struct hr_node_pool *pool = add_node_pool(world, 0, 1);
   pool->consolidation = HR_CONSOLIDATION_NEVER;
@@ -117,12 +117,12 @@ static struct hr_result *run(struct world *world) {
   CU_ASSERT_EQUAL_FATAL(hr_ledger_close(ledger, result), HR_OK);
   for (uint32_t i = 0; i < world->n_pools; i++) {
     world->cost[i] = hr_ledger_pool(ledger, (hr_pool){i})->cost;
-    /* a node is billed from its request until it is gone */
+    /* a node is billed from its request until its removal */
     const hr_amount gpu_us = result->pools[i].up_us * world->pools[i].gpus_per_node;
     CU_ASSERT(world->cost[i] == gpu_us * 1000 * world->pools[i].market.price_uusd_h);
     CU_ASSERT(result->pools[i].launches >= result->pools[i].removals);
   }
-  result->trace = NULL; /* it is on the stack */
+  result->trace = NULL; /* the object is on the stack */
   hr_ledger_destroy(ledger);
   hr_policy_choice_finish(&choice);
   return result;
@@ -130,9 +130,9 @@ static struct hr_result *run(struct world *world) {
 
 /* ---- Nodes that are requested ---- */
 
-/* Two jobs within a second are one batch, and one node: the cheapest that has room for both. The third job needs a node
-   of 8 GPUs. The last one takes 3 nodes of 4 GPUs, which cost less than 2 of 8. Empty nodes are found by a pass and
-   removed 15 s later; the passes then begin again. */
+/* Two jobs within a second are one batch, and get one node: the cheapest node on which both fit. The third job needs a
+   node of 8 GPUs. The last one takes 3 nodes of 4 GPUs, which cost less than 2 of 8. A pass finds empty nodes, which
+   are removed 15 s later; then the next series of passes begins. */
 static void nodes_are_the_cheapest_ones(void) {
   struct world world;
   init(&world);
@@ -218,8 +218,8 @@ static void pools_without_capacity_are_left_out(void) {
   hr_result_destroy(result);
 }
 
-/* Without another pool, the pool is tried again after 180 s. A node that has not booted after 900 s is given up, and
-   another one is requested at once, as the next look is due then. */
+/* Without another pool, the pool is tried again after 180 s. If a node has not booted after 900 s, it is abandoned.
+   Another node is requested at the same time, because the next pass is due then. */
 static void failures_are_repeated(void) {
   uint64_t total[2] = {0};
   for (uint64_t seed = 1; seed <= 12; seed++) {
@@ -245,7 +245,7 @@ static void failures_are_repeated(void) {
 
 /* ---- Nodes that are removed ---- */
 
-/* Ten empty nodes, removed as the budget allows; each removal is followed by a pass at once. */
+/* Ten empty nodes are removed as the budget permits. A pass follows immediately after each removal. */
 static void budgets_hold(void) {
   struct world world;
   init(&world);
@@ -272,9 +272,9 @@ static void budgets_hold(void) {
   }
 }
 
-/* Ten nodes are empty at 101 s. A budget of none applies for an hour after each midnight, on Fridays, or for a while
-   from 2 min on, so that it forbids at 125 s what was found at 110 s. The run begins at a midnight: on Thursday
-   1970-01-01, or a day later. */
+/* Ten nodes are empty at 101 s. A budget of 0 nodes applies for an hour after each midnight, on Fridays, or for some
+   time from 2 min on. In the last case it prevents at 125 s the removal of the nodes that were found at 110 s. The run
+   begins at a midnight: on Thursday 1970-01-01, or a day later. */
 static void budgets_follow_their_schedules(void) {
   static char midnight[] = "0 0 * * *", friday[] = "0 0 * * fri", two_min[] = "2 0 * * *", often[] = "*/30 * * * *";
   static const struct {
@@ -300,7 +300,8 @@ static void budgets_follow_their_schedules(void) {
   }
 }
 
-/* A node stays after its last job as long as stated, and for ever with `never`. It is found at the first pass then. */
+/* A node is kept after its last job for the stated time, and without limit with `never`. The first pass after this time
+   finds it. */
 static void nodes_stay_as_long_as_stated(void) {
   struct world world;
   init(&world);
@@ -320,8 +321,8 @@ static void nodes_stay_as_long_as_stated(void) {
   hr_result_destroy(result);
 }
 
-/* Two nodes have a job of 3 GPUs each, and one of them a job of 1 GPU, too. When the first job has ended, the small job
-   fits on the other node: its node goes, and the job begins again there. */
+/* Two nodes have a job of 3 GPUs each, and one of them also has a job of 1 GPU. When the first job has ended, the small
+   job fits on the other node. Its node is removed, and the job starts again on the other node. */
 static void jobs_move_to_other_nodes(void) {
   for (int moves = 0; moves <= 1; moves++) {
     struct world world;
@@ -343,8 +344,9 @@ static void jobs_move_to_other_nodes(void) {
   }
 }
 
-/* A large node has a job of 8 GPUs and one of 1 GPU. When the first one has ended, a small node costs less: it is
-   requested, and the large node goes when it has booted. If it does not boot in time, the large node is kept. */
+/* A large node has a job of 8 GPUs and one of 1 GPU. When the first job has ended, a small node costs less. It is
+   requested, and the large node is removed when the small node has booted. If it does not boot in time, the large node
+   is kept. */
 static void nodes_are_replaced_by_cheaper_ones(void) {
   for (int late = 0; late <= 1; late++) {
     struct world world;
@@ -357,7 +359,7 @@ static void nodes_are_replaced_by_cheaper_ones(void) {
     if (late) add_job(&world, 1070 * S, 1000 * S, 8);
     struct hr_result *result = run(&world);
     /* both on one node from 41 s; the first job ends at 141 s; found at 150 s, the other node is requested at 165 s,
-       and given up at 1065 s if it does not boot. Then the large node takes jobs again. */
+       and abandoned at 1065 s if it does not boot. Then the large node accepts jobs again. */
     CU_ASSERT_EQUAL(result->pools[0].launches, 1);
     CU_ASSERT_EQUAL(result->pools[1].launches, 1);
     CU_ASSERT_EQUAL(result->ended_us[1], (late ? 41 + 2000 : 165 + 70 + 930) * S);
@@ -369,8 +371,8 @@ static void nodes_are_replaced_by_cheaper_ones(void) {
   }
 }
 
-/* Three nodes with a job each become one, which costs less than two of them. A budget of one node does
-   not allow it, nor does one for other reasons forbid it. */
+/* Three nodes with a job each are replaced by one node, which costs less than two of them. A budget of one node
+   prevents this; a budget for other reasons has no effect. */
 static void several_nodes_become_one(void) {
   for (int k = 0; k < 3; k++) {
     struct world world;
@@ -392,7 +394,7 @@ static void several_nodes_become_one(void) {
   }
 }
 
-/* A node expires 500 s after its request, with its job, which begins again on a new node. */
+/* A node expires 500 s after its request. Its job is stopped and starts again on a new node. */
 static void nodes_expire(void) {
   struct world world;
   init(&world);
@@ -411,8 +413,9 @@ static void nodes_expire(void) {
 
 /* ---- Drift ---- */
 
-/* The template changes at 500 s. Each node is replaced after a new one has booted, at once unless a budget is used up:
-   then the next one follows. Neither the consolidation policy nor the time since the last job matters. */
+/* The template changes at 500 s. Each node is replaced after a new node has booted. Replacements begin immediately,
+   unless a budget is exhausted; then they follow one another. Neither the consolidation policy nor the time since the
+   last job matters. */
 static void drifted_nodes_are_replaced(void) {
   static int64_t drifts_us[] = {500 * S};
   for (int one_by_one = 0; one_by_one <= 1; one_by_one++) {
@@ -423,7 +426,7 @@ static void drifted_nodes_are_replaced(void) {
     world.budgets[0] = (struct hr_disruption_budget){.nodes = one_by_one ? 1 : 3, .percent = UINT32_MAX};
     for (int i = 0; i < 3; i++) add_job(&world, 0, 2000 * S, 1);
     struct hr_result *result = run(&world);
-    /* requested at 1 s; replacements at 500 s, and after 40 s each; the jobs begin again when their node goes */
+    /* requested at 1 s; replacements at 500 s, and after 40 s each; the jobs start again when their node is removed */
     for (int i = 0; i < 3; i++) CU_ASSERT_EQUAL(result->ended_us[i], (500 + 40 + (one_by_one ? 40 * i : 0) + 2000) * S);
     CU_ASSERT_EQUAL(result->pools[0].launches, 6);
     CU_ASSERT_EQUAL(result->pools[0].removals, 3);
@@ -447,8 +450,8 @@ static void nodes_drift_again(void) {
   hr_result_destroy(result);
 }
 
-/* A budget of none for drift, or a change at the time of the request, keeps the nodes. Otherwise the empty node goes
-   first, and the other one is replaced then. */
+/* With a budget of 0 nodes for drift, or if the template changes at the time of the request, the nodes are kept.
+   Otherwise the empty node is removed first, and then the other node is replaced. */
 static void empty_nodes_go_first(void) {
   static int64_t drift_us[1];
   for (int k = 0; k < 3; k++) {
@@ -462,8 +465,8 @@ static void empty_nodes_go_first(void) {
     add_job(&world, 0, 1000 * S, 2);
     add_job(&world, 0, 100 * S, 2);
     struct hr_result *result = run(&world);
-    /* both start at 41 s, and the second node is empty at 141 s. The pool has at most two nodes, so the first one could
-       not be replaced before the second one is gone. */
+    /* both start at 41 s, and the second node is empty at 141 s. The pool has at most two nodes, so the first node
+       cannot be replaced before the second one is removed. */
     CU_ASSERT_EQUAL(result->ended_us[0], (k < 2 ? 1041 : 1540) * S);
     CU_ASSERT_EQUAL(result->pools[0].launches, k < 2 ? 2 : 3);
     CU_ASSERT_EQUAL(result->pools[0].removals, k < 2 ? 0 : 2);
@@ -472,8 +475,8 @@ static void empty_nodes_go_first(void) {
   }
 }
 
-/* A node drifts of which the job fits on another node. It goes without a replacement, and the job begins again there.
-   The other node is needed for it; it is replaced at the next pass. */
+/* A node drifts whose job fits on another node. It is removed without a replacement, and the job starts again on the
+   other node. The other node is then in use by this job; it is replaced at the next pass. */
 static void jobs_of_drifted_nodes_move(void) {
   static int64_t drift_us[] = {500 * S};
   struct world world;
@@ -482,7 +485,8 @@ static void jobs_of_drifted_nodes_move(void) {
   add_drifting(&world, drift_us, 1);
   for (int i = 0; i < 3; i++) add_job(&world, 0, (i == 1 ? 100 : 1000) * S, 1);
   struct hr_result *result = run(&world);
-  /* the first two jobs share a node; that of the first one goes at 500 s, the other one is replaced from 510 to 550 s
+  /* the first two jobs share a node; the node of the first job is removed at 500 s, the other one is replaced from 510
+     to 550 s
    */
   CU_ASSERT_EQUAL(result->ended_us[0], 1550 * S);
   CU_ASSERT_EQUAL(result->ended_us[2], 1550 * S);
@@ -492,7 +496,7 @@ static void jobs_of_drifted_nodes_move(void) {
   hr_result_destroy(result);
 }
 
-/* The replacement of a drifted node may cost more: the pool of the node has no capacity any more. */
+/* The replacement of a drifted node may cost more, because the pool of the node has no more capacity. */
 static void drifted_nodes_are_replaced_at_any_price(void) {
   static int64_t drift_us[] = {500 * S};
   for (int drifts = 0; drifts <= 1; drifts++) {
@@ -506,7 +510,8 @@ static void drifted_nodes_are_replaced_at_any_price(void) {
     pool->n_drifts = (uint32_t)drifts;
     add_job(&world, 0, 600 * S, 1);
     struct hr_result *result = run(&world);
-    /* the dear node runs the job from 540 s on. At 550 s the cheap one is found, which replaces it from 565 s to 605 s
+    /* the expensive node runs the job from 540 s on. At 550 s the pass finds the cheap one, which replaces it from 565
+       s to 605 s
      */
     CU_ASSERT_EQUAL(result->pools[1].launches, (uint64_t)drifts);
     CU_ASSERT_EQUAL(result->ended_us[0], (drifts ? 595 + 600 : 641) * S);
@@ -516,8 +521,8 @@ static void drifted_nodes_are_replaced_at_any_price(void) {
 
 /* ---- Spot nodes ---- */
 
-/* A job of 8 GPUs has ended, and one of 1 GPU is left on a spot node of 9 GPUs. Spot nodes of 1 GPU cost less. One of
-   them replaces it if this is allowed, and if there are at least 15 pools of them. */
+/* A job of 8 GPUs has ended, and a job of 1 GPU remains on a spot node of 9 GPUs. Spot nodes of 1 GPU cost less. One of
+   them replaces the large node if this is enabled, and if there are at least 15 pools of such nodes. */
 static void spot_nodes_are_replaced_by_spot_nodes(void) {
   for (uint32_t k = 0; k < 4; k++) {
     const uint32_t n_small = k == 3 ? 15 : 13 + k;

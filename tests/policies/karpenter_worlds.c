@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Random worlds in which a slow model of Karpenter agrees with the product: starts and ends of jobs, nodes that are
- * requested, refused and removed, and what they cost to the micro-dollar.
+ * Compares Headroom with a slow model of Karpenter in random worlds: starts and ends of jobs, requested, refused and
+ * removed nodes, and their cost to the micro-dollar.
  *
- * Arguments: how many worlds, and the number of the first one.
+ * Arguments: the number of worlds, and the index of the first one.
  */
 
 #include "harness.h"
@@ -128,7 +128,7 @@ static struct hr_result *run(const struct naive_claims *world, hr_amount cost[NA
   CU_ASSERT_EQUAL_FATAL(status, HR_OK);
   CU_ASSERT_EQUAL_FATAL(hr_ledger_close(ledger, result), HR_OK);
   for (uint32_t i = 0; i < world->n_types; i++) cost[i] = hr_ledger_pool(ledger, (hr_pool){i})->cost;
-  result->trace = NULL; /* it is on the stack */
+  result->trace = NULL; /* the object is on the stack */
   hr_ledger_destroy(ledger);
   hr_policy_choice_finish(&choice);
   return result;
@@ -265,7 +265,7 @@ static void worlds_of_a_slow_model_agree(void) {
   }
   CU_ASSERT_EQUAL(n_different, 0);
   if (n_different) fprintf(stderr, "    %u of %u worlds differ\n", n_different, count);
-  /* the worlds are not empty */
+  /* checks that the worlds are not trivial */
   CU_ASSERT(n_launched > 3 * count && n_removed > count && n_failed > count / 4 && n_moved > count / 20);
   for (uint32_t k = 0; k < NAIVE_REASONS; k++) CU_ASSERT(n_deletions[k] > count / 4);
   CU_ASSERT(n_replacements[NAIVE_UNDERUTILIZED] > count / 4 && n_replacements[NAIVE_DRIFTED] > count / 4);

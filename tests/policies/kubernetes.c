@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The rules of kube-scheduler (policies/kubernetes/kubernetes.h) agree with a naive implementation on random worlds,
-   and runs of the policy have the results that follow by hand. */
+/* Compares the rules of kube-scheduler (policies/kubernetes/kubernetes.h) with a naive implementation in random worlds,
+   and runs of the policy with results computed by hand. */
 
 #include "policies/kubernetes/kubernetes.h"
 #include "harness.h"
@@ -69,7 +69,7 @@ static void draw_world(void) {
 
 /* ---- The naive implementation ---- */
 
-/* Whether the new pod fits beside the pods of `kept`. */
+/* Returns whether the new pod fits together with the pods of `kept`. */
 static bool naive_fits(const struct world_node *node, const bool *kept) {
   int64_t n = 0, sum[RESOURCES] = {0};
   for (uint32_t k = 0; k < node->n_pods; k++) {
@@ -95,7 +95,7 @@ static uint32_t naive_next(const struct world_node *node, const bool *visited) {
   return best;
 }
 
-/* Sets which pods stay. Returns false if the node is no candidate. */
+/* Sets the pods that are not evicted. Returns false if the node is not a candidate. */
 static bool naive_victims(const struct world_node *node, bool *kept, uint32_t *n_violations) {
   bool visited[MAX_PODS] = {0}, violates[MAX_PODS] = {0}, any = false;
   int64_t spent = 0;
@@ -247,7 +247,7 @@ static void a_pod_evicts_the_youngest_of_the_lowest_priority(void) {
   CU_ASSERT_EQUAL(result->start_us[2], 20 * HR_SECOND_US);
   CU_ASSERT(ended(result, 2, 70, 1));
   CU_ASSERT(ended(result, 0, 100, 1));
-  CU_ASSERT(ended(result, 1, 170, 2)); /* from the begin, at 70 s */
+  CU_ASSERT(ended(result, 1, 170, 2)); /* runs from its start again, at 70 s */
   hr_result_destroy(result);
 }
 

@@ -163,7 +163,7 @@ static void fractions_share_requested_nodes(void) {
 }
 
 /* The tasks of a gang need two nodes, because two tasks of 0.6 GPUs do not fit on one GPU. A job with 0.3 GPUs that is
-   submitted during the boot fits on what the gang leaves. */
+   submitted during the boot fits on the GPUs that the gang does not use. */
 static void gang_needs_a_node_for_each_task(void) {
   begin("on-demand-only", 1, HR_SHARING_FRACTION);
   world.tasks[add_job(0, 100, 2, 600)] = 2;
@@ -401,8 +401,8 @@ static void both_allocations_request_the_same_nodes(void) {
       world.trace.tasks = NULL;
       draw_spot();
       draw_policy(2);
-      /* with max_spot_share, spot-first differs: counted allocation requests all nodes of a demand at once, even if the
-         first ones permit a spot node */
+      /* with max_spot_share, spot-first differs: counted allocation requests all nodes of a demand together, even if
+         the first ones permit a spot node */
       if (seed % 3 != 1 && draw(3) == 0) queue_set(&world.choice, "max_spot_share", "0.5");
       draw_jobs_of_nodes(n_gpus);
       world.cluster.by_gpu = by_gpu;
@@ -470,7 +470,7 @@ static void draw_shared_world(enum kind kind) {
   for (uint32_t i = 0; i < JOBS; i++) draw_shared_job(kind, at_s += draw(4) ? draw(60) : draw(1500));
 }
 
-/* Runs the world again, and asks at each instant why jobs wait. This does not change the run. */
+/* Runs the world again, and queries the wait reasons of jobs at each instant. This does not change the run. */
 static void explain_again(void) {
   struct hr_observer observers[HOLDS_FOLDS];
   struct holds holds;

@@ -37,7 +37,7 @@ static bool is_empty(const struct naive_model *model, uint32_t at) {
          model->now_us - node->touched_us >= pool->after_us;
 }
 
-/* Chooses empty nodes, as many as the budgets allow, the most expensive first; `only`: of those chosen before. */
+/* Chooses empty nodes, the most expensive first, as many as the budgets permit. `only`: chooses among these nodes. */
 static bool choose(struct naive_model *model, bool only) {
   int64_t left[NAIVE_NODE_POOLS];
   bool lacks[NAIVE_PODS], may[NAIVE_CLAIMS], any = false;
@@ -69,13 +69,13 @@ static uint32_t node_pool_of(const struct naive_model *model, uint32_t at) {
   return model->world->types[model->nodes[at].type].node_pool;
 }
 
-/* Places the jobs of the nodes of a command on other nodes. Returns the GPUs of those that are left. */
+/* Places the jobs of the nodes of a command on other nodes. Returns the GPUs of the jobs that could not be placed. */
 static uint32_t left_over(const struct naive_model *model, const struct naive_command *command) {
   uint32_t room[NAIVE_CLAIMS], left = 0;
   for (uint32_t i = 0; i < model->n_nodes; i++) room[i] = model->nodes[i].state == UP ? model->nodes[i].room : 0;
   for (uint32_t k = 0; k < command->n; k++) room[command->nodes[k]] = 0;
   for (uint32_t k = 0; k < command->n; k++)
-    for (uint32_t turn = model->n_starts; turn > 0; turn--) /* the last one that has started comes first */
+    for (uint32_t turn = model->n_starts; turn > 0; turn--) /* the job that started last is first */
       for (uint32_t i = 0; i < model->world->n_pods; i++) {
         const uint32_t gpus = model->world->pods[i].gpus;
         if (model->began_us[i] < 0 || model->turn[i] != turn || model->on[i] != command->nodes[k]) continue;
@@ -89,7 +89,7 @@ static uint32_t left_over(const struct naive_model *model, const struct naive_co
   return left;
 }
 
-/* Sets what to do with the nodes of a command, which are of one node pool. */
+/* Decides whether to delete or to replace the nodes of a command, which are of one node pool. */
 static void decide(const struct naive_model *model, struct naive_command *command) {
   const struct naive_claims *world = model->world;
   const uint32_t left = left_over(model, command), p = node_pool_of(model, command->nodes[0]);
@@ -119,7 +119,7 @@ static void decide(const struct naive_model *model, struct naive_command *comman
     any = any || command->sent[k];
     command->as_spot = command->as_spot || (command->sent[k] && world->types[k].is_spot);
   }
-  if (command->reason == NAIVE_DRIFTED) command->as_spot = false; /* whatever costs less */
+  if (command->reason == NAIVE_DRIFTED) command->as_spot = false; /* all types that cost less */
   /* a single spot node would need 15 types that cost less */
   if (command->as_spot && all_spot && (command->n == 1 || !world->spot_to_spot)) any = false;
   command->acts = command->replaces = any;
@@ -132,7 +132,8 @@ static bool may_consolidate(const struct naive_model *model, uint32_t at) {
          model->now_us - node->touched_us >= pool->after_us;
 }
 
-/* Lists the nodes of a node pool that may go: those that save most for each job and node that is disturbed first. */
+/* Lists the nodes of a node pool that may be removed. The nodes with the maximum savings per disrupted job and node are
+   first. */
 static uint32_t list_candidates(const struct naive_model *model, uint32_t p, uint32_t list[NAIVE_CLAIMS]) {
   bool is_listed[NAIVE_CLAIMS] = {false};
   for (uint32_t n = 0;; n++) {
@@ -159,7 +160,8 @@ static bool find_underutilized(struct naive_model *model) {
     static struct naive_command command;
     best.acts = false;
     command.reason = NAIVE_UNDERUTILIZED;
-    /* the longest prefix, if longer ones than one that cannot go cannot go either */
+    /* binary search for the longest prefix that can be removed; assumes that longer prefixes than an invalid one are
+       also invalid */
     for (uint32_t low = 2, high = most < n ? (uint32_t)most : n; low <= high;) {
       command.n = (low + high) / 2;
       memcpy(command.nodes, list, sizeof list);
@@ -216,7 +218,7 @@ static bool find_drifted(struct naive_model *model) {
   }
 }
 
-/* Deletes the nodes of the command, or requests a node that replaces them. Returns whether that was possible. */
+/* Deletes the nodes of the command, or requests a node that replaces them. Returns whether this was possible. */
 static bool execute(struct naive_model *model) {
   const struct naive_command *command = &model->command;
   uint32_t at = NAIVE_CLAIMS;

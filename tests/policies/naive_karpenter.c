@@ -59,8 +59,8 @@ static void start_jobs(struct naive_model *model) {
 
 /* ---- Nodes ---- */
 
-/* A node goes; its jobs begin again elsewhere. A batch that ends now is over before, although a job that is submitted
-   now still extends it. */
+/* Removes a node; its jobs start again elsewhere. A batch that ends now ends before the removal, although a job that is
+   submitted now still extends it. */
 void naive_remove_node(struct naive_model *model, uint32_t at) {
   struct naive_node *node = &model->nodes[at];
   if (model->batch_is_open && model->batch_end_us == model->now_us) {
@@ -78,7 +78,7 @@ void naive_remove_node(struct naive_model *model, uint32_t at) {
   node->waits_for = 0;
 }
 
-/* Removes the nodes of which the replacement has booted. */
+/* Removes the nodes whose replacement has booted. */
 static void settle(struct naive_model *model) {
   for (uint32_t i = 0; i < model->n_nodes; i++) {
     struct naive_node *node = &model->nodes[i];
@@ -117,7 +117,8 @@ uint32_t naive_size_of(const struct naive_model *model, uint32_t type) {
 
 /* ---- Demand ---- */
 
-/* Places the waiting jobs on the nodes, large jobs first. Marks the nodes they would use; lacks: those left. */
+/* Places the waiting jobs on the nodes, large jobs first. Marks the nodes that these jobs would use. `lacks`: the jobs
+   that do not fit. */
 void naive_find_lacking(struct naive_model *model, bool lacks[NAIVE_PODS]) {
   uint32_t free[NAIVE_CLAIMS];
   for (uint32_t i = 0; i < model->n_nodes; i++) {
@@ -336,7 +337,7 @@ bool naive_karpenter_run(struct naive_claims *world) {
     start_jobs(&model);
     if (is_over(&model)) break;
     act(&model);
-    start_jobs(&model); /* those of nodes that have gone */
+    start_jobs(&model); /* costs of removed nodes */
   }
   for (uint32_t i = 0; i < model.n_nodes; i++)
     if (model.nodes[i].state != OFF) world->types[model.nodes[i].type].up_us += model.now_us - model.nodes[i].asked_us;

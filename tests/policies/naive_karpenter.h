@@ -3,10 +3,9 @@
 #define HR_TESTS_POLICIES_NAIVE_KARPENTER_H
 
 /*
- * Karpenter in a run, computed the slow, obvious way: it looks at waiting jobs and at nodes to remove every 10 s,
- * whether or not anything has changed, and keeps plain lists of nodes. Each job fits on one node. Jobs start in the
- * order of their submission, each on the first node that has room; none overtakes. It shares no code with the product
- * but the random draws.
+ * A slow and simple simulation of Karpenter. Every 10 s it examines all waiting jobs and all nodes, even if nothing has
+ * changed, and uses simple lists of nodes. Each job fits on one node. Jobs start strictly in the order of their
+ * submission, each on the first node on which it fits. It shares no code with Headroom except the random draws.
  */
 
 #include <stdbool.h>
@@ -22,14 +21,14 @@ struct naive_type {
   double no_capacity; /* probability that a request for a node fails */
   /* results */
   uint32_t launches, removals, failures;
-  int64_t up_us; /* sum over nodes of the time from the request until the node is gone */
+  int64_t up_us; /* sum over nodes of the time from the request until the removal */
 };
 
 struct naive_node_pool {
   uint32_t weight, max_nodes, max_gpus; /* UINT32_MAX: no limit */
   uint32_t budget, percent;             /* percent: UINT32_MAX: `budget` is a number of nodes */
   bool limits[NAIVE_REASONS];           /* the reasons for which the budget applies */
-  uint32_t every_min, active_s;         /* it applies for this time after each of these minutes of an hour; 0: always */
+  uint32_t every_min, active_s; /* duration for which it applies after each of these minutes of an hour; 0: always */
   bool removes_empty, consolidates;
   int64_t after_us, expire_us;
   int64_t drifts_us[NAIVE_DRIFTS]; /* 0: none */
@@ -52,7 +51,7 @@ struct naive_claims {
   uint32_t n_moved[NAIVE_REASONS], n_replaced[NAIVE_REASONS]; /* results: commands that delete, and that replace */
 };
 
-/* False: the run does not end. */
+/* Returns false if the run does not end. */
 bool naive_karpenter_run(struct naive_claims *world);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef HR_TESTS_POLICIES_NAIVE_KARPENTER_MODEL_H
 #define HR_TESTS_POLICIES_NAIVE_KARPENTER_MODEL_H
 
-/* The state of the slow model of Karpenter, for its two files: what adds nodes, and what removes them. */
+/* The state of the slow model of Karpenter, shared by the file that adds nodes and the file that removes them. */
 
 #include "naive_karpenter.h"
 
@@ -14,7 +14,7 @@ enum naive_state { OFF, BOOTS, UP, CLOSES };
 struct naive_node {
   enum naive_state state;
   uint32_t type, free, jobs;
-  uint32_t room;      /* what the waiting jobs leave free */
+  uint32_t room;      /* free GPUs after the placement of the waiting jobs */
   uint32_t waits_for; /* the node that replaces it + 1; 0: none */
   int64_t asked_us, touched_us;
   bool is_needed, is_chosen;
@@ -25,7 +25,7 @@ struct naive_planned {
   bool may[NAIVE_TYPES];
 };
 
-/* What to do with some nodes: delete them, or replace them by a node of a type that is sent. */
+/* A command for some nodes: delete them, or replace them with a node of one of the given types. */
 struct naive_command {
   enum naive_reason reason;
   uint32_t nodes[NAIVE_CLAIMS], n;
@@ -52,11 +52,12 @@ struct naive_plan {
 
 /* ---- naive_karpenter.c ---- */
 
-/* A node goes; its jobs begin again elsewhere. */
+/* Removes a node; its jobs start again elsewhere. */
 void naive_remove_node(struct naive_model *model, uint32_t at);
-/* Returns how many nodes of a type there are, with those that boot. */
+/* Returns the number of nodes of a type, including booting ones. */
 uint32_t naive_size_of(const struct naive_model *model, uint32_t type);
-/* Places the waiting jobs on the nodes, large jobs first. Marks the nodes they would use; lacks: those left. */
+/* Places the waiting jobs on the nodes, large jobs first. Marks the nodes that these jobs would use. `lacks`: the jobs
+   that do not fit. */
 void naive_find_lacking(struct naive_model *model, bool lacks[NAIVE_PODS]);
 int64_t naive_price_of(const struct naive_model *model, uint32_t type);
 /* Requests a node. Spot capacity is preferred unless it costs more. Returns the node; NAIVE_CLAIMS: none. */
@@ -67,7 +68,7 @@ struct naive_plan naive_new_plan(const struct naive_model *model);
 
 /* Searches for nodes to remove. */
 void naive_pass(struct naive_model *model);
-/* Carries out what the last pass has found, if it is still valid. */
+/* Executes the command of the last pass, if it is still valid. */
 void naive_validate(struct naive_model *model);
 
 #endif

@@ -12,7 +12,8 @@ enum state { GONE, BOOTS, UP };
 struct node {
   enum state state;
   uint32_t pool, free, jobs;
-  int64_t given_us, unneeded_us; /* given_us: by the provider; unneeded_us: since when; -1: needed */
+  int64_t given_us, unneeded_us; /* given_us: when the provider delivered the node; unneeded_us: since when it is
+                                    unneeded; -1: it is needed */
 };
 
 struct model {
@@ -43,8 +44,8 @@ static bool suits(const struct naive_world *world, uint32_t gpus, uint32_t pool)
   return gpus > largest_node(world) || world->pools[pool].size >= gpus;
 }
 
-/* Takes GPUs for one job in a pool from a copy of the nodes; `booting`: also of nodes that boot. Whole nodes come
-   first. Notes the GPUs by node. */
+/* Allocates the GPUs of one job in a pool, in a copy of the nodes. `booting`: also uses booting nodes. Whole nodes are
+   used first. Stores the GPUs by node. */
 static bool take(const struct naive_world *world, struct node *nodes, uint32_t n_nodes, uint32_t gpus, uint32_t pool,
                  bool booting, uint32_t taken[NAIVE_NODES]) {
   struct node copy[NAIVE_NODES];
@@ -108,7 +109,7 @@ static uint32_t all_nodes(const struct model *model) {
   return sum;
 }
 
-/* How many nodes a pool may get: by its maximum, that of the cluster, and the quotas. */
+/* Returns the number of nodes that a pool may still get: by its maximum, the maximum of the cluster, and the quotas. */
 static uint32_t nodes_allowed(const struct model *model, uint32_t pool) {
   const struct naive_world *world = model->world;
   for (uint32_t more = 0;; more++) {
@@ -135,7 +136,7 @@ static bool lacks_capacity(struct model *model, uint32_t pool) {
 
 static void fail(struct model *model, uint32_t pool);
 
-/* Asks for nodes of a pool, one by one, until the provider has none. Returns their number. */
+/* Requests nodes of a pool one by one, until the provider refuses. Returns their number. */
 static uint32_t ask(struct model *model, uint32_t pool, uint32_t count) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < model->n_nodes && n < count; i++) {
@@ -181,7 +182,7 @@ static void fail(struct model *model, uint32_t pool) {
   model->world->pools[pool].failures++;
 }
 
-/* Each scan begins with this. */
+/* The first step of each scan. */
 static void forget_failures(struct model *model) {
   for (uint32_t pool = 0; pool < model->world->n_pools; pool++)
     if (model->now_us > model->backoff[pool].last_us + model->world->spec.backoff_reset_us)
@@ -217,8 +218,8 @@ static void keep_minima(struct model *model) {
 
 /* ---- Demand ---- */
 
-/* A job that fits on no node. If `pool` is not HR_NONE, some of its pods are on nodes of this pool, and it lacks
-   `whole` whole nodes and one more for `rest` GPUs. */
+/* A job that does not fit on the present nodes. If `pool` is not HR_NONE, some of its pods are on nodes of this pool,
+   and the job needs `whole` further nodes and one more node for `rest` GPUs. */
 struct lacking {
   uint32_t job, pool, whole, rest;
 };
@@ -227,7 +228,8 @@ static uint32_t room_to_grow(struct model *model, uint32_t pool) {
   return model->world->pools[pool].is_elastic && !rests(model, pool) ? nodes_allowed(model, pool) : 0;
 }
 
-/* Puts pods of a job on nodes of a pool, as many as fit. Sets what it lacks. Returns the number of pods. */
+/* Places as many pods of a job as fit on nodes of a pool. Sets the missing nodes and GPUs. Returns the number of placed
+   pods. */
 static uint32_t put_part(const struct model *model, struct node *nodes, uint32_t pool, struct lacking *lack,
                          bool used[NAIVE_NODES]) {
   const uint32_t size = model->world->pools[pool].size, gpus = model->world->jobs[lack->job].gpus;
@@ -252,7 +254,7 @@ static uint32_t put_part(const struct model *model, struct node *nodes, uint32_t
   return n;
 }
 
-/* Puts pods in the pool where most of them fit, if the pool can grow by the other ones. */
+/* Places pods in the pool in which the maximum number fits, if the pool can get nodes for the other pods. */
 static void reserve(struct model *model, struct node *nodes, struct lacking *lack, bool needed[NAIVE_NODES]) {
   uint32_t most = 0, best = HR_NONE;
   bool used[NAIVE_NODES];
@@ -271,7 +273,8 @@ static void reserve(struct model *model, struct node *nodes, struct lacking *lac
   for (uint32_t i = 0; i < model->n_nodes; i++) needed[i] = needed[i] || used[i];
 }
 
-/* The waiting jobs that fit on no node, in order: equal ones together, by the oldest. Marks nodes that others use. */
+/* Lists the waiting jobs that do not fit on the present nodes. Equal jobs form a group; groups are ordered by their
+   oldest job. Marks the nodes that other jobs use. */
 static uint32_t find_lacking(struct model *model, struct lacking *lacking, bool needed[NAIVE_NODES]) {
   const struct naive_world *world = model->world;
   struct node nodes[NAIVE_NODES];
@@ -311,12 +314,13 @@ static double usd(const struct naive_world *world, uint32_t pool, uint32_t gpus)
   return (double)world->pools[pool].price_uusd_h * 1e-6 * (double)(gpus * 1000) * 1e-3;
 }
 
-/* Equal jobs of which each needs `whole` new nodes and `rest` GPUs on one more; placed: how many pods of both kinds. */
+/* Equal jobs. Each needs `whole` new nodes, and `rest` GPUs on one more node. `placed`: the number of placed pods of
+   each kind. */
 struct group {
   uint32_t gpus, whole, rest, jobs, placed[2];
 };
 
-/* Packs the pods of the groups on new nodes, the largest pods first. Returns the number of nodes. */
+/* Packs the pods of the groups onto new nodes, the largest pods first. Returns the number of nodes. */
 static uint32_t pack(uint32_t size, struct group *groups, uint32_t n_groups, uint32_t limit) {
   uint32_t free[NAIVE_NODES], n = 0;
   for (uint32_t i = 0; i < n_groups; i++) groups[i].placed[0] = groups[i].placed[1] = 0;
@@ -337,7 +341,7 @@ static uint32_t pack(uint32_t size, struct group *groups, uint32_t n_groups, uin
   return n;
 }
 
-/* The groups of the jobs that may get new nodes of a pool. */
+/* Lists the groups of jobs that may get new nodes of a pool. */
 static uint32_t group_jobs(const struct naive_world *world, uint32_t pool, const struct lacking *lacking,
                            uint32_t n_lacking, struct group *groups) {
   const uint32_t size = world->pools[pool].size;
@@ -356,8 +360,8 @@ static uint32_t group_jobs(const struct naive_world *world, uint32_t pool, const
   return n;
 }
 
-/* If some job of a group has only a part of its pods, drops the jobs of the last group behind it or, if no group behind
-   it has pods, a job of its own. Returns false if no job has only a part. */
+/* If some job of a group has only a part of its pods, removes the jobs of the last group after it that has pods; if
+   there is no such group, removes a job of this group. Returns false if no job has only a part of its pods. */
 static bool drop(struct group *groups, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     struct group *group = &groups[i];

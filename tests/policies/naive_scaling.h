@@ -3,9 +3,9 @@
 #define HR_TESTS_POLICIES_NAIVE_SCALING_H
 
 /*
- * The cluster autoscaler in a run, computed the slow, obvious way: it scans at each multiple of the interval, and
- * copies all nodes for each question. Jobs start in the order of their submission, each on the first node that has
- * room; none overtakes. All amounts are whole GPUs. It shares no code with the product but the random draws.
+ * A slow and simple simulation of the cluster autoscaler. It scans at each multiple of the interval, and copies all
+ * nodes for each placement test. Jobs start strictly in the order of their submission, each on the first node on which
+ * it fits. All amounts are whole GPUs. It shares no code with Headroom except the random draws.
  */
 
 #include "headroom/sim.h"
@@ -19,12 +19,12 @@ struct naive_pool {
   uint32_t nodes, size, min_nodes, priority;
   bool is_elastic;
   int64_t price_uusd_h, boot_us;
-  int64_t queue_us;   /* how long the provider lets a request wait */
-  int64_t max_run_us; /* how long a node may be there; 0: for any time; not part of the model */
+  int64_t queue_us;   /* the time from a request until the provider delivers the node */
+  int64_t max_run_us; /* maximum lifetime of a node; 0: no limit; not part of the model */
   double no_capacity; /* probability that a request for a node fails */
   /* results */
   uint32_t added, removed, failures;
-  int64_t up_us; /* sum over nodes of the time from when the provider gives the node until it is gone */
+  int64_t up_us; /* sum over nodes of the time from the delivery until the removal */
 };
 
 struct naive_job {
@@ -46,7 +46,7 @@ struct naive_world {
   int64_t end_us; /* result */
 };
 
-/* False: the run does not end. */
+/* Returns false if the run does not end. */
 bool naive_scaling_run(struct naive_world *world);
 
 #endif

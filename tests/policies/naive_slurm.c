@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A slow model of one pass of Slurm: the choice of nodes and the backfill scheduler, written the obvious way. Running
- * jobs are released one by one, nodes are scanned one by one, and the slots of the time line are a linked list.
+ * A slow and simple model of one pass of Slurm: the choice of nodes and the backfill scheduler. Running jobs are
+ * released one by one, nodes are scanned one by one, and the slots of the time line are a linked list.
  */
 
 #include "naive_slurm.h"
@@ -36,8 +36,8 @@ static bool has_rest(const struct naive_nodes *nodes, const struct hr__slurm_sha
   return cpu_milli >= shape->cpu_milli && mem_mib >= (int64_t)shape->mem_mib;
 }
 
-/* Finds the run to use next for a job that still needs `wanted` nodes: the smallest that suffices, otherwise the
-   largest. Nodes that are chosen already are not in the set any more. */
+/* Finds the run of nodes to use next for a job that still needs `wanted` nodes: the smallest run that is large enough,
+   otherwise the largest. Nodes that are already chosen are no longer in the set. */
 static struct node_run best_run(const struct naive_nodes *nodes, const struct hr__slurm_shape *shape,
                                 const uint32_t *used, uint32_t n_ended, uint32_t gpus, uint32_t wanted,
                                 const uint64_t *set) {
@@ -136,7 +136,7 @@ bool naive_select(struct naive_nodes *nodes, const struct hr__slurm_shape *shape
     if (!choose(nodes, shape, nodes->future, at, set)) continue;
     *start_us = last_us;
     if (last_us > now_us) return true;
-    *start_us = over_us == HR_NEVER_US ? now_us + limit_us : last_us + over_us; // it is over its limit
+    *start_us = over_us == HR_NEVER_US ? now_us + limit_us : last_us + over_us; // it has exceeded its limit
     if (*start_us <= now_us) *start_us = now_us + HR_SECOND_US;
     return true;
   }
@@ -198,7 +198,7 @@ static void begin_line(struct naive_timeline *line, const uint32_t *licenses, in
 
 /* ---- Reservations ----------------------------------------------------------------------------------- */
 
-/* Splits the slot that contains a time within, so that a slot begins at this time. */
+/* If a time is inside a slot, splits the slot, so that a slot begins at this time. */
 static void split_at(struct naive_timeline *line, int64_t time_us) {
   uint32_t at = 0;
   while (at != HR_NONE && line->slots[at].end_us <= time_us) at = line->slots[at].next;
@@ -276,7 +276,7 @@ static bool usable_nodes(const struct naive_timeline *line, const struct hr__slu
       *later_us = slot->end_us;
       found_later = true;
     }
-    if (slot->begin_us > to_us) continue; // a reservation must not begin at the end, either
+    if (slot->begin_us > to_us) continue; // a reservation must not begin exactly at the end
     for (uint32_t w = 0; w < line->n_words; w++) line->set[w] &= nodes_of(line, at)[w];
     if (!job->n_licenses || licenses_of(line, at)[job->license] >= job->n_licenses) continue;
     licensed = false;
@@ -323,7 +323,7 @@ static int64_t find_start(const struct pass *pass, const struct hr__slurm_queued
       if (!tries_again && start_us > pass->now_us + pass->limits->window_us) return HR_NEVER_US;
       if (!tries_again && !overlaps(line, job, round_down(pass, start_us), round_down(pass, start_us + job->limit_us)))
         return start_us;
-      if (!tries_again) later_us = start_us; // the reservations that the selector does not know are in the way
+      if (!tries_again) later_us = start_us; // reservations that the selector does not consider prevent this start
     }
     if (later_us == HR_NEVER_US || later_us > pass->now_us + pass->limits->window_us) return HR_NEVER_US;
     from_us = later_us;
@@ -359,7 +359,7 @@ static bool test_job(struct pass *pass, const struct hr__slurm_queued *job, stru
   if (start_us == HR_NEVER_US) return false;
   bool is_now = start_us <= pass->now_us && pass->selector->start(pass->selector->self, job->job, pass->line->set);
   if (!is_now && !gets_reservation(pass, job)) return false;
-  if (is_now) { // the selector knows it now, and its nodes may be shared
+  if (is_now) { // the selector now considers the job, and its nodes may be shared
     for (uint32_t w = 0; w < pass->line->n_words; w++) pass->line->set[w] = 0;
     if (job->n_licenses) reserve(pass->line, job, pass->line->set, start_us, start_us + job->limit_us);
     return true;

@@ -2,8 +2,8 @@
 #ifndef TESTS_POLICIES_NAIVE_SLURM_H
 #define TESTS_POLICIES_NAIVE_SLURM_H
 
-/* Slow models of a pass and of whole runs of Slurm, for comparison. They share only descriptions of jobs with the
-   product. */
+/* Slow models of a pass and of whole runs of Slurm, for comparison. They share only descriptions of jobs with
+   Headroom. */
 
 #include "policies/slurm/selector.h"
 #include "policies/slurm/slurm.h"
@@ -35,7 +35,7 @@ struct naive_timeline {
   uint64_t *nodes;          /* [max_slots * n_words] */
   uint32_t *licenses;       /* [max_slots * n_license_kinds] */
   uint64_t *set;            /* [n_words] */
-  int64_t from_us;          /* the begin of the interval for which the selector is asked */
+  int64_t from_us;          /* the begin of the interval for which the selector is called */
   uint32_t n_slots, max_slots, n_nodes, n_words, n_license_kinds;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A slow model of whole runs of Slurm: time advances second by second, the queue is sorted in each pass, usage of
- * limits is counted again for each question, and the fair tree is ranked by recursion.
+ * A slow model of whole runs of Slurm: time advances second by second, the queue is sorted in each pass, the usage of
+ * limits is counted again for each test, and the fair tree is ranked by recursion.
  */
 
 #include "naive_slurm.h"
@@ -217,7 +217,7 @@ static uint32_t list_victims(struct naive_run *run, const struct naive_job *job,
   return n;
 }
 
-/* Returns how many of the first victims must go until the job fits; 0: it never does. */
+/* Returns the number of victims, in order, that must be stopped until the job fits; 0: it never fits. */
 static uint32_t victims_needed(struct naive_run *run, const struct naive_job *job, uint64_t set,
                                const struct naive_victim *list, uint32_t n, uint64_t *chosen) {
   uint32_t used[NAIVE_NODES], needed = 0;
@@ -271,7 +271,8 @@ static bool preempt(struct naive_run *run, uint32_t index, uint64_t set) {
 
 /* ---- Passes ----------------------------------------------------------------------------------------- */
 
-/* A job goes before those that its QOS may preempt, then by tier, priority, the time of its last submission and id. */
+/* Order of jobs: a job precedes those that its QOS may preempt; then by tier, priority, time of the last submission,
+   and id. */
 static bool goes_first(const struct naive_run *run, const struct naive_job *a, const struct naive_job *b) {
   bool by_qos = run->preempts && run->preempts_by_qos;
   if (by_qos && run->qos[a->qos].preempts >> b->qos & 1) return true;
@@ -321,7 +322,7 @@ static void run_main(struct naive_run *run) {
   }
 }
 
-/* The expected start if all jobs that a job may stop were gone. */
+/* Returns the expected start if all jobs that this job may stop had ended. */
 static bool find_without_victims(struct naive_run *run, const struct naive_job *job, int64_t now_us, uint64_t *set,
                                  int64_t *start_us) {
   bool gone[NAIVE_JOBS] = {false};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* See naive_volcano.h: the actions. Written from the rules, without looking for speed. */
+/* See naive_volcano.h: the actions. Written from the rules, without optimization. */
 
 #include "naive_volcano_rules.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* See naive_volcano.h: sums, shares, orders, the amounts of queues, and what plug-ins say. Written without looking for
-   speed: for example, the resources of a node are summed over all tasks of the world each time. */
+/* See naive_volcano.h: sums, shares, orders, the amounts of queues, and the decisions of plug-ins. Written without
+   optimization: for example, the resources of a node are summed over all tasks of the world each time. */
 
 #include "naive_volcano_rules.h"
 
@@ -34,7 +34,7 @@ bool naive_below(const world *w, uint32_t q, uint32_t top) {
   uint32_t parent = Q(w, q)->parent;
   return naive_below(w, parent == NONE ? w->snapshot->root_queue : parent, top);
 }
-/* What the tasks of a queue and its descendants have, or wait for on a node. */
+/* Returns the amount that the tasks of a queue and its descendants use, or for which they wait on a node. */
 double naive_has(const world *w, uint32_t q, uint32_t r) {
   double sum = 0;
   for (uint32_t t = 0; t < w->snapshot->n_tasks; t++)
@@ -428,7 +428,7 @@ void naive_put(world *w, uint32_t t, uint32_t n, enum hr__volcano_state s) {
   w->node[t] = n;
   w->arrival[t] = w->n_arrivals++;
 }
-/* Takes changes back. As in Volcano, a bound task whose eviction is taken back counts as running. */
+/* Undoes changes. As in Volcano, a bound task whose eviction is undone counts as running. */
 void naive_restore(world *w, const world *before) {
   bool runs[NAIVE_TASKS] = {false};
   for (uint32_t t = 0; t < w->snapshot->n_tasks; t++)

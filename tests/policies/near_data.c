@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The placement `data-local`, compared with a naive scheduler in random worlds. The naive scheduler keeps the caches of
- * nodes and tries all waiting jobs at each instant. It shares no code with Headroom. Storage systems are so fast that
- * no job waits for data while it runs.
+ * The placement `data-local`, compared with a naive scheduler in random worlds. The naive scheduler simulates the
+ * caches of nodes and tries all waiting jobs at each instant. It shares no code with Headroom. Storage systems are so
+ * fast that no job waits for data while it runs.
  */
 
 #include "base/random.h"
@@ -55,12 +55,12 @@ static struct world make_world(struct hr__stream *stream) {
 struct naive {
   const struct world *world;
   int now, start[JOBS], held_until[JOBS], wake;
-  int node[JOBS]; /* of a job that runs */
+  int node[JOBS]; /* of a running job */
   bool waits[JOBS], runs[JOBS], over[JOBS], held[JOBS];
   uint32_t free[ALL_NODES];
   int room[ALL_NODES][SETS], valid[ALL_NODES][SETS], readers[ALL_NODES][SETS];
-  int n_held, n_far,
-      n_moved; /* jobs that were held, that started elsewhere, and that the placement alone put elsewhere */
+  /* numbers of jobs that were held, that started far from their data, and that the placement rule alone moved */
+  int n_held, n_far, n_moved;
 };
 
 static bool reads(const struct world *world, uint32_t job) {
@@ -74,7 +74,7 @@ static bool is_near(const struct naive *naive, uint32_t set, int node) {
   return naive->valid[node][set] >= kept;
 }
 
-/* The fullest node with enough free GPUs; -1: none. */
+/* Returns the node with the least free GPUs that are enough; -1: none. */
 static int best_node(const struct naive *naive, uint32_t job, bool only_near) {
   int best = -1;
   for (int node = 0; node < ALL_NODES; node++) {
@@ -113,7 +113,7 @@ static void start(struct naive *naive, uint32_t job, int node) {
   naive->free[node] -= naive->world->gpus[job];
 }
 
-/* Jobs that have started take room in caches after the pass. */
+/* Started jobs use space in caches only after the pass. */
 static void use_cache(struct naive *naive, uint32_t job) {
   const uint32_t set = naive->world->set[job];
   const int node = naive->node[job];
@@ -133,7 +133,8 @@ static void end(struct naive *naive, uint32_t job) {
   naive->readers[node][set]--;
 }
 
-/* A job returns when it fits near its data, no node is near any more, or its time is over. */
+/* Returns held jobs to the queue: a job that fits near its data, for which no node is near anymore, or whose maximum
+   wait is over. */
 static void release(struct naive *naive) {
   bool returns[JOBS] = {false};
   for (uint32_t job = 0; job < naive->world->n_jobs; job++)
@@ -197,7 +198,7 @@ static void run_naively(struct naive *naive) {
 
 /* ---- The same with Headroom ---- */
 
-/* The input of a run; its pointers lead into itself. */
+/* The input of a run; its pointers point to its own members. */
 struct input {
   struct hr_pool_spec pools[POOLS];
   struct hr_data_route to_pool[POOLS], to_storage;

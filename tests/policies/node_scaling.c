@@ -33,7 +33,7 @@ struct outcome {
   hr_amount cost[NAIVE_POOLS]; /* ledger units */
 };
 
-/* Runs the world with the policy `queue`, strictly first come first served, each job on the first node. */
+/* Runs the world with the policy `queue` in strict FIFO order; each job starts on the first node on which it fits. */
 static struct outcome run(struct naive_world *world) {
   char name[] = "pool", gpu[] = "T4";
   int64_t submit_us[NAIVE_JOBS], work_us[NAIVE_JOBS];
@@ -94,11 +94,11 @@ static struct outcome run(struct naive_world *world) {
   CU_ASSERT_EQUAL_FATAL(hr_ledger_close(ledger, outcome.result), HR_OK);
   for (uint32_t i = 0; i < world->n_pools; i++) {
     outcome.cost[i] = hr_ledger_pool(ledger, (hr_pool){i})->cost;
-    /* a node is billed for the time in which it was there */
+    /* a node is billed for the time in which it exists */
     const hr_amount node_us = outcome.result->pools[i].up_us * world->pools[i].size;
     if (world->pools[i].is_elastic) CU_ASSERT(outcome.cost[i] == node_us * 1000 * world->pools[i].price_uusd_h);
   }
-  outcome.result->trace = NULL; /* it is on the stack */
+  outcome.result->trace = NULL; /* the object is on the stack */
   hr_ledger_destroy(ledger);
   hr_policy_choice_finish(&choice);
   return outcome;
@@ -106,7 +106,7 @@ static struct outcome run(struct naive_world *world) {
 
 /* ---- By hand ---- */
 
-/* One elastic pool, a job at 0, and a late one with all the time in between. */
+/* One elastic pool, a job at 0, and a job that is submitted much later. */
 static struct naive_world one_job(int64_t boot_us, int64_t work_us, int64_t late_us) {
   struct naive_world world = {.n_pools = 1, .n_jobs = 2, .spec = defaults};
   world.pools[0] =
@@ -116,8 +116,8 @@ static struct naive_world one_job(int64_t boot_us, int64_t work_us, int64_t late
   return world;
 }
 
-/* The job waits 30 s for the scan that asks for a node, and for the node. The node is idle from the end of the job, is
-   found unneeded by the next scan, and goes at the first scan at which this was longer than 600 s ago. */
+/* The job waits 30 s for the scan that requests a node, and for the node. The node is idle from the end of the job. The
+   next scan finds that it is unneeded, and the first scan more than 600 s later removes it. */
 static void a_node_is_there_as_long_as_stated(void) {
   const int64_t boot_us = 247 * S + 123457, work_us = 3000 * S + 7, late_us = 100000 * S + 3;
   struct naive_world world = one_job(boot_us, work_us, late_us);
@@ -125,7 +125,7 @@ static void a_node_is_there_as_long_as_stated(void) {
   const struct hr_result *result = outcome.result;
   const int64_t start_us = 30 * S + boot_us, end_us = start_us + work_us;
   const int64_t found_us = (end_us + 10 * S - 1) / (10 * S) * (10 * S), gone_us = found_us + 610 * S;
-  /* the late job: asked for at the first scan after it has waited for 30 s */
+  /* the late job: a node is requested at the first scan after it has waited for 30 s */
   const int64_t second_us = 100040 * S, second_end_us = second_us + boot_us + 1;
   CU_ASSERT_EQUAL(result->start_us[0], start_us);
   CU_ASSERT_EQUAL(result->start_us[1], second_us + boot_us);
@@ -140,8 +140,8 @@ static void a_node_is_there_as_long_as_stated(void) {
   hr_result_destroy(outcome.result);
 }
 
-/* The provider gives the node 5000 s after its request, longer than a boot may take. It is billed from that time, and
-   is stopped 6000 s after that, so the second job needs another one. */
+/* The provider delivers the node 5000 s after its request, which exceeds the maximum boot time. It is billed from that
+   time, and is stopped 6000 s later, so the second job needs another node. */
 static void a_node_is_given_later(void) {
   const int64_t queue_us = 5000 * S, boot_us = 100 * S, work_us = 3000 * S;
   struct naive_world world = one_job(boot_us, work_us, 1000 * S);
@@ -167,7 +167,7 @@ static void a_node_is_given_later(void) {
   hr_result_destroy(outcome.result);
 }
 
-/* A node that does not boot in time is given up; the pool backs off, twice as long each time. */
+/* A node that does not boot in time is abandoned. The pool has a back-off, which doubles each time. */
 static void late_nodes_are_given_up(void) {
   struct naive_world world = one_job(20 * S, 10 * S, 0);
   world.n_jobs = 1;
@@ -181,15 +181,16 @@ static void late_nodes_are_given_up(void) {
   world.pools[0].priority = 2;
   world.pools[1].priority = 1;
   struct outcome outcome = run(&world);
-  /* asked for at 30 s, given up at 940 s (more than 900 s later); the other pool is tried in the same scan */
+  /* requested at 30 s, abandoned at 940 s (more than 900 s later); the other pool is tried in the same scan */
   CU_ASSERT_EQUAL(outcome.result->pools[0].scale_failures, 1);
   CU_ASSERT(outcome.result->pools[0].up_us == 910 * S);
   CU_ASSERT_EQUAL(outcome.result->start_us[0], 990 * S);
   hr_result_destroy(outcome.result);
 }
 
-/* Two nodes have a job of 3 GPUs each, and one of them a job of 1 GPU, too. When the first job has ended, the small job
-   fits on the other node. It was so for more than 600 s at 780 s: the node goes, and the job begins again there. */
+/* Two nodes have a job of 3 GPUs each, and one of them also has a job of 1 GPU. When the first job has ended, the small
+   job fits on the other node. At 780 s this has been the case for more than 600 s. The node is removed, and the job
+   starts again on the other node. */
 static void little_used_nodes_are_drained(void) {
   struct naive_world world = one_job(40 * S, 100 * S, 0);
   world.pools[0].size = 4;
@@ -309,7 +310,7 @@ static void roll_spec(struct lab_dice *dice, struct naive_world *world) {
     world->expanders[i].kind = (enum hr_expander_kind)lab_roll(dice, HR_N_EXPANDERS);
 }
 
-/* Makes sure that each job can run: some elastic pool that boots in time, without a limit of nodes, takes it. */
+/* Ensures that each job can run: some elastic pool boots in time, has no limit of nodes, and accepts the job. */
 static bool can_end(const struct naive_world *world) {
   for (uint32_t job = 0; job < world->n_jobs; job++) {
     uint32_t largest = 0;
@@ -378,7 +379,7 @@ static void worlds_agree(uint32_t first, uint32_t count) {
     hr_result_destroy(outcome.result);
   }
   CU_ASSERT_EQUAL(n_different, 0);
-  /* the worlds are not empty */
+  /* checks that the worlds are not trivial */
   CU_ASSERT(n_grew > count && n_removed > count / 4 && n_failed > 0);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* When preemption occurs, and which work it costs. All cases are computed by hand, exact to the microsecond. */
+/* The times at which preemption occurs, and the work that is lost. All cases are computed by hand, exact to the
+   microsecond. */
 
 #include "harness.h"
 #include "lab.h"
@@ -75,7 +76,7 @@ static void very_many_checkpoints_have_a_closed_form(void) {
   }
 }
 
-/* The job that loses least is stopped, also if lost work x GPUs exceeds 64 bits. */
+/* The job that loses the least work is stopped, even if lost work x GPUs exceeds 64 bits. */
 static void least_lost_beyond_64_bits(void) {
   enum { GPUS = 2000000 };
   struct lab lab;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Selection of victims on small random clusters, checked with nothing but the stream of events. Each victim must be
-   necessary, must have a lower rank than the job that preempts it, and must have run for the minimum time. A waiting
-   job must not fit even if all jobs that it may preempt were removed. The placement of gangs is checked node by node.
+/* Selection of victims on small random clusters, checked only from the stream of events. Each victim must be necessary,
+   must have a lower rank than the job that preempts it, and must have run for the minimum time. A waiting job must not
+   fit even if all jobs that it may preempt were removed. The placement of gangs is checked node by node.
  */
 
 #include "harness.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Preemption with per-GPU allocation and with topology constraints, and topology constraints on MIG GPUs. All runs are
    in checked mode. Parts: examples with known victims; random worlds under all combinations of preemption, backfill and
-   sharing; runs that must not depend on whether GPUs are counted or allocated one by one. */
+   sharing; runs that must have the same result in counted and in per-GPU allocation. */
 
 #include "harness.h"
 #include "headroom/policies.h"
@@ -252,7 +252,7 @@ static void job_on_another_gpu_is_restored(void) {
   CU_ASSERT_EQUAL(world.gpus_of[4], 2);
 }
 
-/* Job 4 needs only a share, and the share of one victim suffices. */
+/* Job 4 needs only a share, and the share of one victim is sufficient. */
 static void share_of_one_victim_suffices(void) {
   begin_fractions();
   world.priority[2] = -2;
@@ -424,7 +424,8 @@ static void room_of_islands_is_counted_in_instances(void) {
   unsplit();
 }
 
-/* The island with the least sufficient room is chosen: GPU 2 has room for 4 further instances, GPUs 0 and 1 for 8. */
+/* The smallest island with enough capacity is chosen: GPU 2 has capacity for 4 further instances, GPUs 0 and 1 for
+   8. */
 static void tightest_island_is_chosen_on_demand(void) {
   begin(1, 4, HR_SHARING_MIG);
   split(HR_MIG_ON_DEMAND, NULL);
@@ -438,7 +439,7 @@ static void tightest_island_is_chosen_on_demand(void) {
   unsplit();
 }
 
-/* A dynamic GPU without jobs has as much room as its best layout, and CPUs limit the room of a node. */
+/* A dynamic GPU without jobs has the capacity of its best layout, and CPUs limit the capacity of a node. */
 static void cpus_limit_the_room_of_a_rack(void) {
   begin(4, 1, HR_SHARING_MIG);
   split(HR_MIG_DYNAMIC, (const uint8_t[8]){1});

@@ -102,9 +102,9 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   if (starts && milli) check_limits(w, event->at_us);
 }
 
-/* Returns how many GPUs (in thousandths) a tenant within its guarantee can get by preemption: the GPUs of jobs of
-   tenants that exceed their guarantees, for each tenant at most the excess. In these cases, all tenants are children of
-   the root, and there are no lending limits. */
+/* Returns the number of GPUs (in thousandths) that a tenant within its guarantee can get by preemption: the GPUs of
+   jobs of tenants that exceed their guarantees, for each tenant at most the excess. In these cases, all tenants are
+   children of the root, and there are no lending limits. */
 static uint64_t preemptible_milli(const struct watch *w, uint32_t tenant, int64_t now_us) {
   uint64_t sum = 0;
   for (uint32_t t = 1; t <= TENANTS; t++) {
@@ -207,8 +207,8 @@ static uint64_t root_milli(const struct lab *lab, uint64_t total_milli) {
   return total_milli;
 }
 
-/* Returns how much a tenant could use on an empty cluster, without regard to maxima. It is computed from the leaf
-   upwards, as in Kueue (potentialAvailable). */
+/* Returns the amount that a tenant could use on an empty cluster, without maxima. It is computed from the leaf upwards,
+   as in Kueue (potentialAvailable). */
 static uint64_t potential(const struct lab *lab, uint32_t node, uint64_t total_milli) {
   if (node == HR_NONE) return root_milli(lab, total_milli);
   const struct hr_quota_node *at = &lab->quotas.nodes[node];
@@ -217,8 +217,8 @@ static uint64_t potential(const struct lab *lab, uint32_t node, uint64_t total_m
   return at->borrow_milli != HR_NO_LIMIT && maximum > of + at->borrow_milli ? of + at->borrow_milli : maximum;
 }
 
-/* Returns how much a tenant could use on an empty cluster: the result of the function above, limited by the maxima of
-   the nodes on the path, which apply to all usage at a node and below it. */
+/* Returns the amount that a tenant could use on an empty cluster: the result of the function above, limited by the
+   maxima of the nodes on the path, which apply to all usage at a node and below it. */
 static uint64_t limited_potential(const struct lab *lab, uint32_t node, uint64_t total_milli) {
   uint64_t maximum = potential(lab, node, total_milli);
   for (; node != HR_NONE; node = lab->quotas.nodes[node].parent)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The policy `rounds` in cases computed by hand; and how much known speeds improve the result, with measured speeds. */
+/* The policy `rounds` in cases computed by hand; and the improvement of the result by known speeds, with measured
+   speeds. */
 
 #include "lab.h"
 #include "small_run.h"
@@ -82,7 +83,7 @@ static void job_chosen_again_is_not_stopped(void) {
   hr_result_destroy(result);
 }
 
-/* Capacity that becomes free within a round is used at once, also by jobs that arrive within the round. */
+/* Capacity that becomes free within a round is used immediately, also by jobs that are submitted within the round. */
 static void free_capacity_is_used_within_a_round(void) {
   struct hr_result *result = small_run(
       (struct small_run){ONE_GPU, ROUNDS("fair"), .n_jobs = 2, .submit_s = {0, 3}, .work_s = {5, 5}, .gpus = {1, 1}});

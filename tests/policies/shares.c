@@ -186,7 +186,7 @@ static void tree_factors_equal_recursive_ranks(void) {
   }
 }
 
-/* 12 GPUs with weight 3 and 8 GPUs with weight 2 are equal usages per weight, whatever the run time is. */
+/* 12 GPUs with weight 3 and 8 GPUs with weight 2 are equal usages per weight, for any run time. */
 static void rounding_does_not_break_ties(void) {
   for (uint32_t round = 1; round <= 200; round++) {
     struct fixture f;

@@ -105,8 +105,8 @@ static void usage_counts_fractions(void) {
   }
 }
 
-/* Tenant 1 uses 0.3 of each of two GPUs, and tenant 2 uses 0.7 of one GPU. Each has a waiting job, and there is room
-   for only one of these jobs. */
+/* Tenant 1 uses 0.3 of each of two GPUs, and tenant 2 uses 0.7 of one GPU. Each has a waiting job, and only one of
+   these jobs fits. */
 static void dominant_share_counts_fractions(void) {
   begin("drf", 1, 2);
   add(0, 100, 2, 300, 1);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The model of Slurm against two recorded runs of a real Slurm: 180 jobs on 8 nodes of 8 GPUs, first come first served
- * with backfill. At the time of each recorded start, the model gets the recorded state: what runs where, and what
- * waits. It must start the same job within 2 seconds, on the same nodes. The records are beside the checkout; without
- * them the test is skipped.
+ * Compares the model of Slurm with two recorded runs of a real Slurm: 180 jobs on 8 nodes of 8 GPUs, in FIFO order with
+ * backfill. The input of the model is the recorded state at the time of each recorded start: the running jobs with
+ * their nodes, and the waiting jobs. The model must start the same job within 2 seconds, on the same nodes. The records
+ * are in ../shared; without them the test is skipped.
  */
 
 #include "policies/slurm/slurm.h"
@@ -30,7 +30,7 @@ static uint32_t n_records;
 
 /* ---- Reading ---------------------------------------------------------------------------------------- */
 
-/* Reads a date such as 2026-11-23T12:34:17. All records are of one month, so the day of the month suffices. */
+/* Reads a date such as 2026-11-23T12:34:17. All records are of one month, so the day of the month is sufficient. */
 static int64_t seconds_of(const char *text) {
   static const unsigned offsets[] = {8, 11, 14, 17}, scales[] = {1, 24, 60, 60};
   int64_t seconds = 0;
@@ -98,7 +98,7 @@ struct model {
   struct hr__slurm_queued queue[MAX_JOBS];
   uint32_t n_queued;
   int64_t now_us;
-  uint64_t started[MAX_JOBS]; /* nodes of the jobs that the model starts; 0: it does not */
+  uint64_t started[MAX_JOBS]; /* by job: the nodes on which the model starts it; 0: not started */
 };
 
 static void occupy(struct model *model, uint32_t job, int64_t end_us) {
@@ -213,7 +213,7 @@ static void decisions_of_the_repeated_run(void) {
 
 /* ---- Cases computed by hand ------------------------------------------------------------------------- */
 
-/* The smallest run of consecutive nodes that suffices is chosen. */
+/* The smallest run of consecutive nodes that is large enough is chosen. */
 static void smallest_sufficient_run(void) {
   static struct model model;
   n_records = 0;

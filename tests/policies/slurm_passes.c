@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The model of Slurm and a slow model plan the same starts on the same nodes in small random worlds: nodes of different
- * sizes, running jobs, some of them over their limits, waiting jobs that may use only some nodes, and licences.
+ * The model of Slurm and a slow model must plan the same starts on the same nodes in small random worlds. The worlds
+ * have nodes of different sizes, running jobs, some of which exceed their limits, waiting jobs that may use only some
+ * nodes, and licences.
  */
 
 #include "base/array.h"
@@ -58,7 +59,7 @@ static struct hr__slurm_shape draw_shape(struct slurm_world *world) {
   return (struct hr__slurm_shape){nodes, gpus, last, below(world, 5) * 1000, below(world, 5) * 1024, 0};
 }
 
-/* Starts jobs on random nodes. Both models get the same ones. */
+/* Starts the same jobs on the same random nodes in both models. */
 static void draw_running(struct slurm_world *world) {
   uint32_t n_tries = below(world, MAX_JOBS);
   for (uint32_t i = 0; i < n_tries; i++) {
@@ -247,13 +248,13 @@ static void equal_plans_in_random_worlds(void) {
 
 enum { QUEUED = 6000, GONE = 1, WAITS = 0 };
 
-/* A job goes before another: by key, time, and number. */
+/* The order of jobs: by key, time, and number. */
 static bool goes_first(const struct hr__slurm_entry *a, const struct hr__slurm_entry *b) {
   if (a->key != b->key) return a->key > b->key;
   return a->submit_s != b->submit_s ? a->submit_s < b->submit_s : a->job < b->job;
 }
 
-/* Reads some entries from the front: each goes before the next, and none of the jobs that wait goes before the last. */
+/* Reads some entries from the front. Each must precede the next one, and no waiting job may precede the last one. */
 static void read_front(struct hr__slurm_waiting *waiting, uint32_t n) {
   for (uint32_t i = 0; i < n && i < waiting->count; i++) {
     hr__slurm_waiting_order(waiting, i + 1);

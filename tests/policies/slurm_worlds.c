@@ -19,7 +19,7 @@ enum { WORLDS = 10000, SEED = 20261127, END_S = 4000, UNLIMITED_S = 65535 * 60 }
 
 static const char *const names[NAIVE_NAMES] = {"n0", "n1", "n2", "n3", "n4", "n5"};
 
-/* A world, its configuration in both forms, and the events of the product. */
+/* A world, its configuration in both forms, and the events of Headroom. */
 struct slurm_world {
   uint32_t number;
   uint64_t draw;
@@ -168,7 +168,8 @@ static void make_settings(struct slurm_world *world) {
   naive->depth = below(world, 3) ? 100 : 1 + below(world, 3);
   naive->sched_interval_s = below(world, 4) ? 60 : (int64_t)below(world, 5) * 20 - 20;
   if (naive->sched_interval_s < 0) naive->sched_interval_s = -1;
-  static const int64_t delays_s[] = {3, 7, 40, 0}; // not drawn, so that the worlds of some numbers stay
+  // not drawn, so that the other random numbers of a world do not change
+  static const int64_t delays_s[] = {3, 7, 40, 0};
   naive->batch_delay_s = delays_s[world->number % 4];
   naive->interval_s = below(world, 2) ? 30 : 1 + below(world, 60);
   struct hr_slurm_config *config = &world->config;
@@ -354,8 +355,8 @@ static bool same_in_world(struct slurm_world *world, uint32_t number) {
   return done && same_events(world);
 }
 
-/* Two running jobs have the same limit; the one that was submitted first started last. The first batch of ends depends
-   on their order, and with it which job is backfilled. */
+/* Two running jobs have the same limit; the one that was submitted first started last. The first batch of ends, and
+   therefore the backfilled job, depends on the order of these two jobs. */
 static void equal_ends_are_in_the_order_of_submission(void) {
   struct slurm_world *world = malloc(sizeof *world);
   CU_ASSERT_PTR_NOT_NULL_FATAL(world);

@@ -26,7 +26,7 @@ struct spot_job {
   double hysteresis, wait_below, wait_until;
 };
 
-/* What a run came to. Index 0 is the spot node, 1 the on-demand node. */
+/* The result of a run. Index 0 is the spot node, 1 the on-demand node. */
 struct spot_bill {
   int64_t paid_us[2];   /* time for which the node was paid */
   int64_t worked_us[2]; /* time for which the job worked on the node */

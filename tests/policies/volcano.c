@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The model of Volcano agrees with a naive implementation on random small worlds, and keeps its invariants. Single
-   rules that the test vectors do not cover are checked on cases computed by hand. */
+/* Compares the model of Volcano with a naive implementation in random small worlds, and checks its invariants. Rules
+   that the test vectors do not cover are checked in cases computed by hand. */
 
 #include "base/array.h"
 #include "harness.h"
@@ -10,7 +10,7 @@
 
 enum { WORLDS = 50000, MAX_NODES = 3, MAX_PLUGINS = 6 };
 
-/* A world in one block of memory: a draw fills it. */
+/* A random world in one block of memory. */
 struct lab {
   struct hr__volcano_snapshot snapshot;
   struct hr__volcano_config config;
@@ -26,7 +26,7 @@ struct lab {
   struct hr__volcano_plugin plugins[MAX_PLUGINS];
   enum hr__volcano_action actions[5];
   uint64_t seed, draws;
-  bool is_tree, is_proportion; /* how queues are arranged */
+  bool is_tree, is_proportion; /* the structure of the queues */
 };
 
 static uint32_t draw(struct lab *lab, uint32_t bound) {
@@ -88,7 +88,7 @@ static void draw_queues(struct lab *lab) {
   }
 }
 
-/* A queue for a job. In a tree it is seldom an inner queue, because a job there stops everything. */
+/* A queue for a job. In a tree it is rarely an inner queue, because a job in an inner queue stops all scheduling. */
 static uint32_t draw_queue(struct lab *lab) {
   for (;;) {
     uint32_t queue = 1 + draw(lab, lab->snapshot.n_queues - 1);
@@ -117,7 +117,7 @@ static void draw_task(struct lab *lab, uint32_t at, uint32_t job) {
     task->nodes = &lab->accepted[at];
   }
   if (!runs) return;
-  /* It runs on a random node that has room. */
+  /* The task runs on a random node on which it fits. */
   uint32_t node = draw(lab, lab->snapshot.n_nodes);
   struct hr__volcano_vector used = lab->requests[at];
   for (uint32_t i = 0; i < at; i++)
@@ -243,7 +243,7 @@ static void agrees_with_a_naive_volcano(void) {
     hr__arena_finish(&arena);
   }
   CU_ASSERT_EQUAL(n_bad, 0);
-  /* The worlds are not trivial. */
+  /* Checks that the worlds are not trivial. */
   CU_ASSERT_TRUE(n < 1000 || n_binds > n / 2);
   CU_ASSERT_TRUE(n < 1000 || n_evictions > n / 20);
 }

@@ -140,7 +140,8 @@ static uint32_t evicted_of(const struct cluster *cluster, uint32_t job) {
 
 /* ---- Shares ---- */
 
-/* 12 cores for weights 1, 2 and 3. The third queue wants only 3 of its 6; the rest is divided as 1 to 2. */
+/* 12 cores for weights 1, 2 and 3. The third queue requests only 3 of its 6 cores; the rest is divided in the ratio 1
+   to 2. */
 static void divides_by_weight(void) {
   static struct cluster cluster;
   begin(&cluster, HR__VOLCANO_ALLOCATE);
@@ -157,7 +158,7 @@ static void divides_by_weight(void) {
   end(&cluster);
 }
 
-/* The case "blocking nodes" of hierarchical dominant resource fairness, with the figures of Volcano's own test
+/* The case "blocking nodes" of hierarchical dominant resource fairness, with the values of Volcano's own test
    (plugins/drf/hdrf_test.go): a child that needs only memory does not block its sibling that needs only CPU. */
 static void shares_a_hierarchy_without_blocking(void) {
   static const char *const paths[] = {"root/pg1", "root/pg2", "root/pg3/pg31", "root/pg3/pg32", "root/pg4"};
@@ -218,7 +219,7 @@ static void undoes_a_gang_that_does_not_fit(void) {
 /* ---- Enqueue ---- */
 
 /* Capability 10. A job of at least 4 cores runs with 6: 2 of them are elastic. Another one of 5 is in the queue. So a
-   job that needs 10 - (6 + 5 - 2) = 1 core is let in, and one that needs 2 is not. */
+   job that needs 10 - (6 + 5 - 2) = 1 core is enqueued, and a job that needs 2 cores is not. */
 static void counts_elastic_and_queued_resources(void) {
   for (int32_t need = 1; need <= 2; need++) {
     static struct cluster cluster;

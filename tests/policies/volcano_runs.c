@@ -7,7 +7,8 @@
 #include "headroom/unstable/systems/systems.h"
 #include "headroom/unstable/systems/volcano.h"
 
-/* Job 1 is admitted (8 of 9.6 GPUs less the 8 in use are not enough: it is not), so job 2 of one GPU goes first. */
+/* Job 0 uses 7 GPUs, and overcommit admits requests of 9.6 GPUs. So job 1 with 8 GPUs is not admitted, and job 2 with
+   one GPU starts first. */
 static void enqueue_admits_what_overcommit_allows(void) {
   const struct small_run run = {.n_jobs = 3,
                                 .submit_s = {0, 1, 2},
@@ -24,7 +25,7 @@ static void enqueue_admits_what_overcommit_allows(void) {
   hr_result_destroy(result);
 }
 
-/* A gang gets all its nodes or none. */
+/* A gang gets either all its nodes or none. */
 static void a_gang_starts_complete(void) {
   const struct small_run run = {.n_jobs = 3,
                                 .submit_s = {0, 1, 2},
@@ -42,7 +43,7 @@ static void a_gang_starts_complete(void) {
 }
 
 /* Sessions are at whole seconds: a job that is submitted between two of them is admitted in the next one. Job 0 runs
-   from 1 s to 3.25 s. Job 1 is admitted at 2 s and bound at 3 s; job 2 is admitted at 4 s, when the queue has room
+   from 1 s to 3.25 s. Job 1 is admitted at 2 s and bound at 3 s; job 2 is admitted at 4 s, when the queue has capacity
    again. */
 static void sessions_are_periodic(void) {
   struct hr_policy_choice choice;
@@ -73,9 +74,9 @@ static void sessions_are_periodic(void) {
 
 /* Two jobs of one queue on a node of 8 GPUs: job 0 has four pods of 2 GPUs and a higher priority than job 1, which has
    two pods of 1 GPU. No pod of job 0 may be evicted by the plug-ins of the first tier, so the second one decides: drf
-   lets job 1 evict a pod of job 0, because its share stays smaller. Then all of job 0 stops, and the next session
-   starts it again, because it goes first. This never ends; Volcano is therefore installed without preemption by drf.
-   Returns the number of preemptions since the last progress. */
+   lets job 1 evict a pod of job 0, because its share stays smaller. Then all pods of job 0 stop, and the next session
+   starts job 0 again, because it has the higher priority. This repeats endlessly, so the default configuration of
+   Volcano has no preemption by drf. Returns the number of preemptions since the last progress. */
 static uint64_t futile_preemptions(bool drf_preempts, bool keeps_work, int64_t horizon_us, bool *stalled) {
   static const int64_t submit_us[] = {0, 0}, work_us[] = {100 * HR_SECOND_US, 50 * HR_SECOND_US};
   static const uint32_t gpus[] = {8, 2}, tasks[] = {4, 2};
@@ -132,12 +133,12 @@ static void a_run_of_jobs_that_evict_each_other_ends(void) {
   bool stalled;
   CU_ASSERT(futile_preemptions(true, false, HR_NEVER_US, &stalled) >= 10000);
   CU_ASSERT_TRUE(stalled);
-  /* A run with a horizon lasts until then, and says the same. */
+  /* A run with a horizon continues until the horizon, and reports the same. */
   CU_ASSERT(futile_preemptions(true, false, 90000 * HR_SECOND_US, &stalled) >= 10000);
   CU_ASSERT_FALSE(stalled);
   CU_ASSERT_EQUAL(futile_preemptions(false, false, HR_NEVER_US, &stalled), 0);
   CU_ASSERT_FALSE(stalled);
-  /* Work is kept, so the first job ends in spite of evictions. */
+  /* Work is kept, so the first job completes despite evictions. */
   CU_ASSERT_EQUAL(futile_preemptions(true, true, HR_NEVER_US, &stalled), 0);
   CU_ASSERT_FALSE(stalled);
 }

@@ -221,7 +221,7 @@ static void backfill_does_not_delay_rack_reservation(void) {
   CU_ASSERT_EQUAL(result->start_us[3], 100);
   CU_ASSERT_EQUAL(result->start_us[4], 2);
   hr_result_destroy(result);
-  it.gpus[4] = 1; /* from 50 on, only node 0 has room for job 4, but node 0 is reserved */
+  it.gpus[4] = 1; /* from 50 on, job 4 fits only on node 0, but node 0 is reserved */
   it.submit_us[4] = 60;
   it.gpus[2] = 6; /* job 2 uses nodes 3 to 5 */
   result = run_case(&it);
@@ -260,7 +260,7 @@ static void backfill_does_not_delay_expired_constraint(void) {
 
 /* ---- Unsupported combinations ------------------------------------------------------------------------ */
 
-/* The run fails with an error that contains the name of the parameter or policy, and what it does not support. */
+/* The run fails with an error that contains the name of the parameter or policy, and the unsupported feature. */
 static void check_rejected(struct within_case it, const char *subject, const char *unsupported) {
   it.n_jobs = 1;
   it.gpus[0] = 4;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Whole runs of jobs with topology constraints (islands, NUMA domains, nodes, racks, zones) under per-GPU allocation.
-   The start time, nodes and GPUs of each job are compared with those of a naive scheduler, which counts the room of
-   every group for every job. */
+   The start time, nodes and GPUs of each job are compared with those of a naive scheduler, which computes the free
+   capacity of every group for every job. */
 
 #include "base/array.h"
 #include "base/random.h"
@@ -281,8 +281,8 @@ static uint32_t groups_of(uint32_t pool, enum hr_tier tier, struct group *groups
   return count;
 }
 
-/* Places a job in the first pool with a group that has enough room; in that pool, in the group with the least room that
-   is enough. */
+/* Places a job in the first pool with a group that has enough capacity; in that pool, in the group with the least
+   capacity that is enough. */
 static bool try_within(const char *rule, uint32_t number, enum hr_tier tier, struct job *job) {
   static struct group groups[NAIVE_MOST_NODES * NAIVE_MOST_GPUS];
   for (uint32_t pool = 0; pool < world.cluster.n_pools; pool++) {
@@ -407,7 +407,7 @@ static int64_t reserved_us(const char *rule, uint32_t head, int64_t now_us) {
   return waits && could_start(rule, head, until_of(head), now_us) ? until_of(head) : best;
 }
 
-/* Starts a job that fits now, if it ends before the reservation of the head or leaves room for the head. */
+/* Starts a job that fits now, if it ends before the reservation of the head or the head still fits. */
 static bool backfill(const char *rule, uint32_t number, uint32_t head, int64_t reserved, int64_t now_us) {
   if (!try_start(rule, number, now_us)) return false;
   if (world.limit_us[number] <= reserved - now_us || could_start(rule, head, reserved, now_us)) return true;
@@ -468,7 +468,7 @@ static void set_instant(const struct naive *empty, int64_t at_us) {
   }
 }
 
-/* Sets the state to what is free during a whole window. The use increases only when an occupant begins. */
+/* Sets the state to the capacity that is free during a whole window. The use increases only when an occupant begins. */
 static void set_window(const struct naive *empty, int64_t from_us, int64_t to_us) {
   set_instant(empty, from_us);
   struct naive window = naive;
@@ -663,8 +663,8 @@ static void reservations_are_not_delayed(void) {
   }
 }
 
-/* If tasks request fractions of several GPUs, a group may have enough room by number but no placement, so groups are
-   tried one after the other. The test checks that each job that can run does run, within its constraint. */
+/* If tasks request fractions of several GPUs, a group may have enough free capacity in sum but no placement, so groups
+   are tried one after the other. The test checks that each job that can run does run, within its constraint. */
 static void fractions_of_several_gpus_are_placed(void) {
   for (uint32_t seed = 0; seed < CASES; seed++) {
     hr__stream_init(&draws, 17, HR__PURPOSE_ARRIVAL, seed, 0);

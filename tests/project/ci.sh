@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Verifies the two workflows (GitHub, GitLab) of docs/ci/workflows.md. They must be valid YAML, and their commands must
-# do what the page says. Commands that need a network are replaced by stubs.
+# have the effects that the page describes. Commands that need a network are replaced by stubs.
 #
 #   ci.sh SOURCE BUILD
 #
@@ -106,7 +106,7 @@ expect 0
 sed -i 's/"usd_per_gpu_hour": 1.6/"usd_per_gpu_hour": 1.7/' ci/gang-heavy.json
 expect 1
 sh -eu check >out 2>errors || grep -q '^::error file=ci/gang-heavy.json' out || fail "no annotation"
-grep -q 'merge_requests/3/notes' posted || fail "posted to another address"
+grep -q 'merge_requests/3/notes' posted || fail "posted to a different address"
 
 # Without a result, nothing is posted.
 rm check.md

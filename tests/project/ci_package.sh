@@ -24,7 +24,7 @@ for candidate in /usr/bin/python3 python3; do
 done
 [ -n "$python" ] || { echo 'skipped: python3-yaml is missing' && exit 77; }
 
-"$python" - "$source_dir/packaging/ci" <<'PYTHON' 2>errors || fail "the action or the template has another form"
+"$python" - "$source_dir/packaging/ci" <<'PYTHON' 2>errors || fail "the form of the action or the template is unexpected"
 import sys, yaml
 action = yaml.safe_load(open(sys.argv[1] + "/action.yml"))
 for step in action["runs"]["steps"]:
@@ -36,10 +36,10 @@ open("script", "w").write("\n".join(job["script"]))
 open("variables", "w").write("".join("%s='%s'\n" % pair for pair in job["variables"].items()))
 PYTHON
 version=$(sed -n 's/^project(headroom VERSION \([0-9.]*\).*/\1/p' "$source_dir/CMakeLists.txt")
-grep -qx "HEADROOM_VERSION='$version'" variables || fail "the template names another version than $version"
+grep -qx "HEADROOM_VERSION='$version'" variables || fail "the template does not name version $version"
 ! grep -o 'headroom/packaging/ci@v[0-9.]*\|ref: v[0-9.]*' "$source_dir/docs/ci/package.md" "$source_dir"/packaging/ci/*.yml |
-  grep -v "v$version\$" || fail "a page or file names another version than $version"
-grep -q "headroom_${version}_amd64.deb" "$source_dir/docs/ci/package.md" || fail "the page names another version"
+  grep -v "v$version\$" || fail "a page or file does not name version $version"
+grep -q "headroom_${version}_amd64.deb" "$source_dir/docs/ci/package.md" || fail "the page names a different version"
 
 # ---- Stubs -----------------------------------------------------------------------------------------------------------
 
@@ -67,8 +67,8 @@ export RUNNER_TEMP=$area/temp GITHUB_OUTPUT=$area/output GITHUB_STEP_SUMMARY=$ar
 export GITHUB_SERVER_URL=https://example.com REPOSITORY=me/headroom REF=v$version
 PACKAGE='' sh -eu install >out 2>errors || fail "the action does not install"
 grep -q "https://example.com/me/headroom/releases/download/v$version/headroom_${version}_amd64.deb" called ||
-  fail "the action downloads something else: $(cat called)"
-grep -q "install.*$area/temp/headroom_${version}_amd64.deb" called || fail "the action installs something else"
+  fail "the action downloads a different file: $(cat called)"
+grep -q "install.*$area/temp/headroom_${version}_amd64.deb" called || fail "the action installs a different file"
 : >called
 : >own.deb
 PACKAGE=own.deb sh -eu install >out 2>errors || fail "the action does not install a given package"
@@ -82,13 +82,13 @@ set -a
 set +a
 sh -eu before >out 2>errors || fail "the template does not install"
 grep -q "https://x/api/v4/projects/OWNER%2Fheadroom/packages/generic/headroom/$version/headroom_${version}_amd64.deb" called ||
-  fail "the template downloads something else: $(cat called)"
+  fail "the template downloads a different file: $(cat called)"
 
 grep -q 'JOB-TOKEN: secret' called || fail "the template does not name its job: $(cat called)"
 : >called
-HEADROOM_PACKAGE=https://elsewhere.example/headroom.deb sh -eu before >out 2>errors || fail "the template does not install from elsewhere"
-grep -q 'https://elsewhere.example/headroom.deb' called || fail "the template downloads something else: $(cat called)"
-! grep 'JOB-TOKEN' called || fail "the template sends the token of the job elsewhere"
+HEADROOM_PACKAGE=https://elsewhere.example/headroom.deb sh -eu before >out 2>errors || fail "the template does not install from a URL"
+grep -q 'https://elsewhere.example/headroom.deb' called || fail "the template downloads a different file: $(cat called)"
+! grep 'JOB-TOKEN' called || fail "the template sends the token of the job to another host"
 
 # expect CODE: both checks must exit with CODE and write their files.
 expect() {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Verifies that the figure in the README is up to date: the script that draws it must give the same file.
+# Verifies that the figure in the README is up to date: the script that draws it must write the same file.
 #
 #   figure.sh SOURCE BUILD
 #

@@ -43,7 +43,8 @@ done
 echo "symbols"
 others=$(nm -D --defined-only "$libdir/libheadroom.so" | awk '$3 !~ /^hr_[^_]/ { print $3 }')
 [ -z "$others" ] || fail "the shared library also exports: $others"
-# Every declared function must be defined. Without this check, only the first program that calls it would fail to link.
+# Every declared function must be defined. Without this check, a missing function would be found only when a program
+# calls it and fails to link.
 declared=$(cat "$prefix"/include/headroom/*.h | tr '\n' ' ' | grep -o 'HR_API [^;{]*' |
   sed -E 's/\).*//; s/\(.*//; s/\[.*//; s/.*[ *]//' | grep '^hr_' | sort -u)
 nm -D --defined-only "$libdir/libheadroom.so" | awk '{ print $3 }' | sort -u >"$area/defined"
@@ -65,7 +66,7 @@ gcc -std=c17 -Wall -Werror "$consumer/main.c" -o "$area/shared" $(pkg-config --c
   "-Wl,-rpath,$libdir"
 expect_version "$area/shared"
 
-echo "pkg-config, static" # the objects are fat, and the program tests link-time optimisation
+echo "pkg-config, static" # the objects contain machine code and LTO code, and this program tests link-time optimization
 # shellcheck disable=SC2046 # split into words
 gcc -std=c17 -Wall -Werror -fno-lto "$consumer/main.c" -o "$area/static" $(pkg-config --cflags headroom) \
   "$libdir/libheadroom.a" $(pkg-config --static --libs-only-l headroom | sed 's/-lheadroom//')

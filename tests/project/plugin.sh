@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Tests policies and routers from shared objects. The example of docs/researcher/policies.md is copied from the page, built with the
-# installed library, and run. It must give the same digest if a scenario names it, if it is built into another program,
-# and in a comparison. Faulty files must be rejected with a message.
+# Tests policies and routers in shared objects. The example of docs/researcher/policies.md is copied from the page,
+# built with the installed library, and run. The digest must be the same if a scenario names the shared object, if the
+# policy is compiled into another program, and in a comparison. Faulty files must be rejected with a message.
 #
 #   plugin.sh SOURCE BUILD
 #
@@ -95,7 +95,7 @@ echo "compared"
 "$headroom" compare "$demo" --policies ./patience.so:patience_s=7200,fifo,./patience.so --threads 2 --quiet --json compared.json ||
   fail "the comparison"
 grep -q "\"digest\": \"$digest\"" compared.json || fail "the digest differs in a comparison"
-grep -q '"name": "./patience.so"' compared.json || fail "the comparison reports another name"
+grep -q '"name": "./patience.so"' compared.json || fail "the comparison reports a different name"
 code=0
 "$headroom" compare "$demo" --policies fifo,./twice.so,sjf --json compared_not.json >out 2>&1 || code=$?
 [ "$code" -eq 3 ] || fail "exit code $code, not 3"
@@ -115,7 +115,7 @@ expect_router_error() { # CODE TEXT SETTING
   [ "$code" -eq "$1" ] || fail "exit code $code, not $1: $3"
   grep -qF -- "$2" out || fail "the output does not contain: $2"
 }
-# Without patience for waits near the data, it is the router `cheapest` with data_local_wait_s=0.
+# Without a maximum wait near the data, it equals the router `cheapest` with data_local_wait_s=0.
 "$headroom" run $far --check --quiet --set "$(router "$area/data_first.so" '"patience_s":0')" --json near.json || fail "the router"
 "$headroom" run $far --quiet --set router.data_local_wait_s=0 --json built_in.json || fail "the built-in router"
 [ "$(grep digest near.json)" = "$(grep digest built_in.json)" ] || fail "the router differs from the built-in one"

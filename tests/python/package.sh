@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Installs the Python package in an environment of its own, without network, and tests it: with pytest, with the
-# conformance test of policies on a policy in Python, and by the example of the documentation. If Python, cffi or pytest
-# is missing, prints a message and exits with code 77 (skipped).
+# Installs the Python package in a separate environment, without network, and tests it with pytest, with the conformance
+# test for a policy in Python, and with the example of the documentation. If Python, cffi or pytest is missing, prints a
+# message and exits with code 77 (skipped).
 #
 #   package.sh SOURCE BUILD    BUILD: the folder with the program and the library
 set -euo pipefail

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The package gives the results of the command line, and its errors, policies and memory behave.
+"""The package has the results and the errors of the command line. Also: Python policies, views on memory, Ctrl-C.
 
 HEADROOM_PROGRAM: the program to compare with; HEADROOM_SOURCE: the source tree. package.sh sets both.
 """
@@ -111,7 +111,7 @@ def test_unknown_values_of_a_column():
     assert list(trace.columns["class_"]) == [1, 0, 0]
 
 
-# By kind of a column of a trace: a valid value, in Headroom's CSV.
+# By kind of column of a trace: a valid value, as in Headroom's CSV.
 VALUES = {"INSTANT": "9.5", "DURATION": "1.5", "GPUS": "4", "TASKS": "2", "PRIORITY": "-3", "CPUS": "0.5", "GIB": "2.5",
           "GPU_SHARE": "500", "GPU_BOUND": "4", "FRACTION": "0.25", "CLASS": "fine-tune", "STATUS": "failed",
           "TIER": "rack", "TEXT": "x", "LIST": "x|y", "DEDICATED": "true", "INTERRUPTIBLE": "false"}
@@ -345,7 +345,7 @@ def test_columns_without_required_values(column, value, expected):
 
 def test_preemption():
     class Swap(Fifo):
-        """The job that is first in the queue takes the place of one that has run for more than 4 s."""
+        """At 5 s, job 0 is preempted, so that the first job of the queue can start."""
 
         name, abilities = "swap", headroom.PREEMPTS
 
@@ -360,7 +360,7 @@ def test_preemption():
     run = headroom.run(SMALL, three_jobs(), policy=Swap(), check=True)
     assert list(run.columns["start_us"]) == [0, 5_000_000, 5_000_000]
     assert list(run.columns["attempts"]) == [2, 1, 1]
-    assert run.columns["end_us"][0] == 30_000_000  # 5 s of work were done, and the GPUs are free at 25 s
+    assert run.columns["end_us"][0] == 30_000_000  # job 0 completed 5 s of work, and the GPUs are free at 25 s
 
 
 # ---- Arguments ----
@@ -641,7 +641,7 @@ def test_sweep():
 # ---- Ctrl-C ----
 
 def test_signals_at_any_time_do_not_hang(tmp_path):
-    """Also just after the lock of the second thread was acquired, and before this thread has begun."""
+    """Signals arrive at random times, also just after the lock was acquired and before the second thread has begun."""
     pool = {"name": "p", "gpu": "L4", "nodes": 1, "gpus_per_node": 1}
     short = {"name": "s", "policy": {"name": "fifo"}, "cluster": {"pools": [pool]}}
     trace = headroom.Trace.from_columns({"submit_s": [0], "duration_s": [1], "gpus": [1]})

@@ -386,7 +386,7 @@ static void finish(struct outcome *outcome) {
   free(outcome->jobs);
 }
 
-/* Returns how many values of a parameter are valid in the scenario. The valid values precede all others. */
+/* Returns the number of values of a parameter that are valid in the scenario. The valid values precede all others. */
 static uint32_t values_of(const struct hr_param *param) {
   enum { BY_NODE = 4 };
   uint32_t count = 0;

@@ -305,7 +305,7 @@ static struct hr_request gang_task(const struct hr_requests *requests) {
   return task;
 }
 
-/* Counts how many tasks fit on a node by placing one task after another. */
+/* Counts the tasks that fit on a node by placing one task after another. */
 static uint32_t gang_of(struct naive_node node, const struct hr_request *task) {
   for (uint32_t placed = 0;; placed++) {
     int gpu = 0;

@@ -12,7 +12,7 @@
 
 /* ---- Documentation ----------------------------------------------------------------------------------- */
 
-/* Whether the words of a marker, up to `end`, contain the path, or its beginning with a dot. */
+/* Whether the words of a marker, up to `end`, contain the path, or a prefix of the path that ends with a dot. */
 static bool is_marked(const char *words, const char *end, const char *path) {
   while (words < end) {
     size_t length = strcspn(words, " ");

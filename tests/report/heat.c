@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The alert on temperatures: times that follow from the logarithm, by hand, and a node that sleeps. */
+/* The alert on temperatures: times that are computed by hand from the exponential approach, and a node that sleeps. */
 
 #include "harness.h"
 #include "headroom/policies.h"

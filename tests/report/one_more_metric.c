@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A new metric needs one row of the catalogue. This program is compiled with a further row (one_more_metric.h), and
- * expects the metric wherever metrics are listed.
+ * A new metric needs one row of the catalogue. This program is compiled with a further row (one_more_metric.h). The
+ * metric must be in all lists of metrics.
  */
 
 #include "harness.h"

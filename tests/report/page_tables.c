@@ -171,7 +171,7 @@ static void table_of_attempts(void) {
 
 /* ---- Heat map --------------------------------------------------------------------------------------- */
 
-/* Returns how much GPU time was allocated on a node during an interval. */
+/* Returns the GPU time that was allocated on a node during an interval. */
 static double held_on(const struct page_scenario *scenario, uint32_t pool, uint32_t node, double from, double to) {
   const struct hr_attempt *attempts;
   size_t n_attempts = hr_history_attempts(scenario->history, &attempts);

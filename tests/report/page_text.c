@@ -63,7 +63,7 @@ static void numbers_have_six_significant_digits(void) {
 
 static const char hostile[] = "</script><script>alert(1)</script><!-- \"quoted\" \\ \n\t\x01 \xc3\xa9\xe2\x82\xac";
 
-/* Returns how often `part` occurs in a text. */
+/* Returns the number of occurrences of `part` in a text. */
 static size_t count_of(const char *text, const char *part) {
   size_t count = 0;
   for (const char *at = text; (at = strstr(at, part)); at += strlen(part)) count++;
@@ -130,7 +130,7 @@ static enum hr_status write_template(const char *template_html, const char *path
   return hr_page_write(path, &page, error);
 }
 
-/* The facts of the first lines: goals, prices and the largest saving. */
+/* The data of the first lines of the page: goals, prices and the largest saving. */
 static void facts_of_the_first_lines_are_written(void) {
   const struct hr_page_goal goals[] = {{hostile, (double)NAN, false}, {"wait_s.mean <= 1 h", 12.5, true}};
   const struct hr_page_price prices[] = {

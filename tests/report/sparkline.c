@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sparklines: heights of cells computed by hand, peaks that last for no time, and lines of the table. */
+/* Sparklines: heights of cells computed by hand, peaks of duration 0, and lines of the table. */
 
 #include "report/tables/tables.h"
 

@@ -198,7 +198,7 @@ static void fits_its_schema(const struct hr_trace *trace, const struct hr_summar
   hr_policy_choice_finish(&policy);
 }
 
-/* The JSON of a streamed run has the keys of the run in memory, also if the run has no events. */
+/* The JSON of a streamed run has the keys of the run in memory, even if the run has no events. */
 static void json_has_equal_keys(void) {
   struct hr_trace *trace = random_trace(14), *mapped = streamed_trace(trace);
   struct hr_cluster_spec cluster = two_pools();

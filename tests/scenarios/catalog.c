@@ -26,7 +26,7 @@ static void tables_are_read(void) {
 
 /* ---- Origins ---------------------------------------------------------------------------------------- */
 
-/* The source of a row with the status "mixed" must explain which figures are assumed, stated, derived or measured. */
+/* The source of a row with the status "mixed" must explain which values are assumed, stated, derived or measured. */
 static void check_origin(const char *status, const char *source) {
   CU_ASSERT_STRING_NOT_EQUAL(status, "stated");
   CU_ASSERT_TRUE(strlen(source) > 8);
@@ -129,7 +129,7 @@ static void names_mean_types(void) {
   CU_ASSERT_STRING_EQUAL(error.text, "GPU type 'H100-80' is unknown; did you mean 'H100'?");
 }
 
-/* Every own name of a type means this type, so no other row may use it for another. */
+/* Each own name of a type refers to this type, so no other row may use the name for another type. */
 static void own_names_come_first(void) {
   for (size_t i = 0; i < catalog->n_gpus; i++) {
     char name[100];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Inference services against closed forms of queueing theory, from ../shared/serving/closed_forms.json: M/M/c, M/D/c,
- * M/G/1 (first come, first served, and processor sharing), continuous batching of decodes, and dynamic batching.
+ * Compares inference services with closed forms of queueing theory, from ../shared/serving/closed_forms.json: M/M/c,
+ * M/D/c, M/G/1 (FIFO and processor sharing), continuous batching of decodes, and dynamic batching.
  *
  * Argument 1: the number of requests of a run. With a million (--full) the mean time in the system must agree within
- * 1 %, above 90 % utilization within 2 %; with fewer, within a bound that grows with the error of sampling. The error
+ * 1 %, above 90 % utilization within 2 %; with fewer requests, the bound increases with the sampling error. The error
  * of the mean of a queue is about sqrt(2 / requests) / (1 - utilization). So the queue behind a full batch at 99 %
  * utilization is checked with --full only, with LONG times as many requests in LONG_RUNS runs: an error of 0.7 %.
  */
@@ -139,7 +139,7 @@ static struct run dynamic(const cJSON *form, double *expected_s) {
   return run;
 }
 
-/* The share of the capacity that is used. */
+/* Returns the utilization of the capacity. */
 static double utilization(const cJSON *form) {
   if (number(form, "rho") > 0) return number(form, "rho");
   const double cap = number(form, "batch_cap");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `clusters` and `router`: the stored values, what clusters take from the scenario, and the place of each error. */
+/* `clusters` and `router`: the stored values, the values that clusters inherit from the scenario, and the place of each
+   error. */
 
 #include "headroom/unstable/scenario_clusters.h"
 #include "loading.h"
@@ -7,7 +8,7 @@
 #include <string.h>
 
 #define POOL(name, rest) "{\"name\":\"" name "\",\"gpu\":\"T4\",\"nodes\":4,\"gpus_per_node\":2" rest "}"
-/* Two clusters; the second one is on the second line, what follows on the third. */
+/* Two clusters. The second one is on the second line, the rest of the scenario on the third line. */
 #define TWO(second, rest)                                                                                              \
   "{\"policy\":{\"name\":\"fifo\"},\"clusters\":[{\"name\":\"a\",\"pools\":[" POOL("p", "") "]},\n{" second "}]" rest  \
                                                                                             "}"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The models of other schedulers pass the test vectors of these systems. The vectors are beside the checkout; without
-   them the tests are skipped. */
+/* The models of other schedulers pass the test vectors of these systems. The vectors are in ../shared; without them the
+   tests are skipped. */
 
 #include "headroom/unstable/conform.h"
 #include "harness.h"
@@ -48,12 +48,12 @@ static void check_own(const char *system, const char *file, uint64_t n_cases) {
   hr_conform_finish(&report);
 }
 
-/* Own cases for rules of several clusters, elastic capacity and data that no shared case covers. */
+/* Headroom's own cases for rules of several clusters, elastic capacity and data that no shared case covers. */
 static void clusters_rules(void) {
   check_own("clusters", PROJECT_DIR "/tests/scenarios/clusters_rules.json", 325);
 }
 
-/* Own cases for rules of KAI that few or no shared cases guard. */
+/* Headroom's own cases for rules of KAI that few or no shared cases cover. */
 static void kai_rules(void) {
   check_own("kai", PROJECT_DIR "/tests/scenarios/kai_rules.json", 68);
 }
@@ -78,24 +78,24 @@ static void volcano(void) {
   check("volcano", (const char *const[]){VECTORS "volcano.json", VECTORS "volcano_unit.json"}, 2, 76);
 }
 
-/* Own cases for topology spread constraints, gangs within a gang, and plug-ins. */
+/* Headroom's own cases for topology spread constraints, gangs within a gang, and plug-ins. */
 static void volcano_rules(void) {
   check_own("volcano", PROJECT_DIR "/tests/scenarios/volcano_rules.json", 39);
 }
 
-/* Own cases for rules of topology-aware scheduling that no shared case covers. */
+/* Headroom's own cases for rules of topology-aware scheduling that no shared case covers. */
 static void kueue_topology(void) {
   check_own("kueue", PROJECT_DIR "/tests/scenarios/kueue_topology.json", 24);
 }
 
-/* Own cases for other rules of Kueue that no shared case covers. */
+/* Headroom's own cases for other rules of Kueue that no shared case covers. */
 static void kueue_rules(void) {
   check_own("kueue", PROJECT_DIR "/tests/scenarios/kueue_rules.json", 12);
 }
 
 /* Cases with the results of a second model, which was written in Python from the rules. The generated cases are the
-   smallest of each kind, out of those in which the two models agree. They find later changes, and do not prove that the
-   models agree in general. */
+   smallest of each kind, out of those in which the two models agree. They detect later changes, but do not prove that
+   the models agree in general. */
 static void second_model(void) {
   check_own("kai", PROJECT_DIR "/tests/scenarios/kai_model.json", 64);
   check_own("kubernetes", PROJECT_DIR "/tests/scenarios/kubernetes_model.json", 23);
@@ -128,8 +128,8 @@ struct taint_case {
   const char *tolerations, *binds;
 };
 
-/* Writes a case with three equal nodes and one pod. Volcano takes any of several equal nodes, so the only node that is
-   right is not at an end, or it is the only one. */
+/* Writes a case with three equal nodes and one pod. Volcano selects any of several equal nodes. So the only correct
+   node is not the first or last one, or there is only one node. */
 static void write_taint_case(FILE *file, const struct taint_case *row) {
   static const char format[] =
       "[{'id': 'taints', 'kind': 'schedule', 'run': {'actions': ['allocate'], 'tiers': [["
@@ -187,7 +187,7 @@ static enum hr_status run_text(const char *system, const char *text, struct hr_c
   return status;
 }
 
-/* A case of an unknown kind fails; it is neither passed nor an error that hides the other cases. */
+/* A case of an unknown kind fails. It does not pass, and it does not prevent the other cases from running. */
 static void unknown_kind(void) {
   for (size_t i = 0; hr_conform_systems[i]; i++) {
     if (strcmp(hr_conform_systems[i], "autoscalers") == 0) continue; /* see malformed_groups */
@@ -215,7 +215,7 @@ static void case_without_input_or_expectation(void) {
   }
 }
 
-/* Malformed cases that once crashed the reader, or made it run for minutes. */
+/* Malformed cases that could crash the reader, or make it run for minutes. */
 static void malformed_cases(void) {
   struct hr_conform_report report;
   struct hr_error error;
@@ -278,7 +278,7 @@ static void malformed_worlds(void) {
                   "expected a placement with levels");
 }
 
-/* Values of other types than expected: the cases have a verdict, and all memory is freed (under the sanitizers). */
+/* Values of unexpected types: the cases have a result, and all memory is freed (which sanitizers check). */
 static void other_types(void) {
   static const char *const cases[][2] = {
       {"kueue", "[{\"id\": \"a\", \"kind\": \"eviction.reconcile\", \"input\": {\"workload\": {\"name\": \"w\","
@@ -298,7 +298,7 @@ static void other_types(void) {
   }
 }
 
-/* Groups of cases: what cannot be run fails, and an unknown group fails. */
+/* Groups of cases: a case that cannot be run fails, and an unknown group fails. */
 static void malformed_groups(void) {
   static const char *const bad[] = {
       "[]",

@@ -43,7 +43,8 @@ static void keys_are_stored(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* A rule without a data set is for jobs that name one in the trace. They may name any, so all must be in reach. */
+/* A rule without a data set applies to jobs that name one in the trace. They may name any data set, so all must be
+   reachable. */
 static void sets_of_the_trace(void) {
   write_text(DATA(NAS SETS ",\"links\":[{\"from\":\"a\",\"to\":\"b\",\"gb_s\":1}],\"reads\":[{\"epochs\":3}]"));
   struct hr_scenario *scenario = load(NULL, 0);

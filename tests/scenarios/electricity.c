@@ -58,7 +58,7 @@ static void formats_are_read(void) {
   /* GAIA */
   check_two_hours("time_utc,carbon_intensity\n2022-01-01 00:00:00,96.14\n2022-01-01 01:00:00,99.13\n", "", 96140000,
                   99130000);
-  /* OpenDC: milliseconds and more digits than are kept */
+  /* OpenDC: milliseconds, and more digits than are stored */
   check_two_hours("timestamp,carbon_intensity\n2022-01-01T00:00:00.000Z,29.001127704967995\n"
                   "2022-01-01T01:00:00.000Z,28.864618709478233\n",
                   "", 29001128, 28864619);
@@ -68,7 +68,7 @@ static void formats_are_read(void) {
   /* Let's Wait Awhile: a blank at the end ends the series */
   check_two_hours("time_utc,DE\n2022-01-01 00:00:00,353.319875\n2022-01-01 01:00:00,351\n2022-01-01 02:00:00,\n", "",
                   353319875, 351000000);
-  /* the user says that stamps are in UTC */
+  /* the user states that stamps are in UTC */
   check_two_hours("x,y\n2022-01-01 00:00:00,1\n2022-01-01 01:00:00,2\n", ",\"utc\":true", 1000000, 2000000);
   /* windows line ends, comments and quotes */
   check_two_hours("# source\r\n\"time_utc\",\"y\"\r\n\"2022-01-01 00:00\",\"1\"\r\n2022-01-01 01:00,2\r\n", "", 1000000,
@@ -87,7 +87,7 @@ static void gaps_can_be_held(void) {
 }
 
 /* Writes the quarters of a day from `first_us`, `hour` hours of which have the offset `before` and the others `after`.
-   `missing`: a quarter that is left out. */
+   `missing`: a quarter that is omitted. */
 static void write_quarters(const char *date, int hour, int before, int after, int missing) {
   FILE *file = fopen("series.csv", "w");
   CU_ASSERT_PTR_NOT_NULL_FATAL(file);

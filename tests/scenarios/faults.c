@@ -66,7 +66,7 @@ static void groups_have_sizes(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* A pool without failures of its own has those of the cluster; a rate of 0 means none. */
+/* A pool without the key has the failures of the cluster; with a rate of 0 it has none. */
 static void the_cluster_has_defaults(void) {
   write_text(HEAD "}],\"faults\":{" RATE REPAIR "}}}");
   struct hr_scenario *scenario = load(NULL, 0);

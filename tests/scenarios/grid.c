@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Grids of sweeps: all forms of levels, errors, and docs/reference/schemas/sweep.schema.json against the key table. */
+/* Grids of sweeps: all forms of levels, errors, and a comparison of docs/reference/schemas/sweep.schema.json with the
+   key table. */
 
 #include "harness.h"
 #include "headroom/unstable/experiments.h"

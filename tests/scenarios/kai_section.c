@@ -85,7 +85,7 @@ static void keys_without_effect_are_noted(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* With per-GPU allocation, jobs request CPU and memory, and a queue without a limit of these may use none. */
+/* With per-GPU allocation, jobs request CPU and memory. A queue without a limit for these cannot use any. */
 static void missing_limits_are_noted(void) {
   static const char *const text =
       "{\"policy\":{\"name\":\"kai\"},\"cluster\":{\"by_gpu\":true,\"pools\":[{\"name\":\"p\",\"gpu\":\"H100\","

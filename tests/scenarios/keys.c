@@ -70,7 +70,7 @@ static bool has_comment(const cJSON *at, const char *name) {
   return false;
 }
 
-/* The members of these objects are explained in them, those of other objects in the object around them. */
+/* The members of these objects are explained inside the object; members of other objects in the surrounding object. */
 static void expect_in_template(const struct hr__key *key, const char *path) {
   static const char *const objects[] = {"cluster.pools.*.", "cluster.", "trace.", "policy."};
   char comment[310];
@@ -107,7 +107,7 @@ static void expect_error(const char *override, const char *words) {
   CU_ASSERT(strstr(error.text, words) != NULL);
 }
 
-/* Paths through lists and names that the scenario 'demo' does not have are left out. */
+/* Paths through lists and names that the scenario 'demo' does not have are skipped. */
 static void expect_checked(const struct hr__key *key, const char *path) {
   char place[300], override[400], words[400];
   snprintf(place, sizeof place, "%s", path);
@@ -117,7 +117,7 @@ static void expect_checked(const struct hr__key *key, const char *path) {
   bool is_text = key->type == HR__KEY_TEXT;
   snprintf(override, sizeof override, "%s=%s", place, is_text || key->type == HR__KEY_OBJECT ? "[]" : "{}");
   snprintf(words, sizeof words, "'%s' is ", place);
-  if (!is_text) expect_error(override, words); /* the value of a text is used as it is */
+  if (!is_text) expect_error(override, words); /* the value of a text is used unchanged */
   snprintf(override, sizeof override, "%sx=1", place);
   snprintf(words, sizeof words, "did you mean '%s'?", place);
   if (strcmp(key->name, "*") != 0 && strcmp(path, "policy.name") != 0) expect_error(override, words);

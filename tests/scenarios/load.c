@@ -421,7 +421,7 @@ static void nesting_10000_deep(void) {
   expect_error(NULL, 0, "s.json:1:321: nested more than 64 deep");
 }
 
-/* The place of an error is searched in a tree that is deeper than a file may be. */
+/* The place of an error is found in a tree that is deeper than a file may be. */
 static void deep_override_before_an_error(void) {
   char override[6 + 128 + 1] = "trace=";
   memset(override + 6, '[', 64);

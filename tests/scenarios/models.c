@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The section `models` of scenarios: speeds from figures, and the position and key words of each error. */
+/* The section `models` of scenarios: speeds computed from TFLOPS, and the position and key words of each error. */
 
 #include "loading.h"
 

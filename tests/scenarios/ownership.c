@@ -86,7 +86,7 @@ static void tco_is_read(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* 0.10 and 0.30 dollars per kWh, an hour each; a price of its own has precedence. */
+/* 0.10 and 0.30 dollars per kWh, for one hour each; a price of the pool itself has precedence. */
 static void energy_price_is_the_mean_of_the_series(void) {
 #define POWERED(more)                                                                                                  \
   "{\"policy\":{\"name\":\"fifo\"},\"tco\":{},\"cluster\":{\"pools\":[" POOL(                                          \

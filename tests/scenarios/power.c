@@ -47,7 +47,8 @@ static void keys_are_stored(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* Without watts: those of the catalogue, and shares of them for the host. The cluster has defaults for its pools. */
+/* Without watts: the values of the catalogue, and shares of them for the host. The cluster has defaults for its
+   pools. */
 static void watts_have_defaults(void) {
   write_text(POOL("A100-80") "}],\"power\":{}}}");
   struct hr_scenario *scenario = load(NULL, 0);
@@ -138,7 +139,7 @@ static void sleep_and_heat_are_stored(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* The catalogue knows what power limits do to some GPU types. */
+/* The catalogue has the effect of power limits on some GPU types. */
 static void caps_of_the_catalogue(void) {
   write_text(POWER_OF("V100", "\"gpu_cap_w\":150"));
   struct hr_scenario *scenario = load(NULL, 0);
@@ -207,7 +208,7 @@ static void errors_of_batteries(void) {
   }
 }
 
-/* Nodes that sleep, or that are closed for a budget, are not fixed. */
+/* The placement `pool` is rejected if nodes sleep, or can be closed because of a power budget. */
 static void placement_by_pool_is_refused(void) {
 #define BY_COUNT(of_cluster, of_pool)                                                                                  \
   "{\"policy\":{\"name\":\"queue\",\n\"placement\":\"pool\"},\"cluster\":{" of_cluster                                 \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Services that are wrong or have keys without effect: the messages and their places. The replica of the service is in
+/* Services with errors or with keys without effect: the messages and their places. The replica of the service is in
    line 2 of the file, its engine in line 3, its cost in line 4. */
 
 #include "headroom/unstable/services.h"
@@ -34,7 +34,7 @@ static void write_service(const struct parts *parts) {
 #define KNOT(tokens, prompt_us, token_us)                                                                              \
   "{\"tokens\":" #tokens ",\"prompt_us\":" #prompt_us ",\"token_us\":" #token_us "}"
 
-/* No iteration may take no time or a negative time. */
+/* The time of an iteration must be positive. */
 static void costs_without_time(void) {
   static const char *const phases[][2] = {
       {PHASES("-1,0,0", "1,0,0", ""), "s.json:4:36: expected at least 0, found -1"},
@@ -177,7 +177,7 @@ static void spill_needs_clusters(void) {
   expect_error(NULL, 0, "s.json:2:1: 'clusters' needs replicas in several clusters, but 'clusters' of the service");
 }
 
-/* Replicas that no MIG instance can hold: the reason is not the empty name of a profile. */
+/* Replicas that do not fit into any MIG instance: the reason must not contain the empty name of a profile. */
 static void replicas_without_instance(void) {
   static const char *const rows[][2] = {
       {"\"gpus\":2,\"mig\":\"1g.10gb\"",

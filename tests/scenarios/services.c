@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Inference services: iterations by hand, memory and restarts, routers, requests that are refused, bad request traces,
-   and the results of other simulators, request by request. */
+/* Inference services: iterations computed by hand, memory and restarts, routers, refused requests, bad request traces,
+   and comparisons with other simulators, request by request. */
 
 #include "headroom/unstable/services.h"
 #include "harness.h"
@@ -92,8 +92,8 @@ static void static_batch(void) {
   hr_service_result_finish(&result);
 }
 
-/* dynamic-batch: four requests are a preferred size and start at once; the next two start when the first of them has
-   waited 500 us, and the last two when the replica is free again. */
+/* dynamic-batch: four requests are a preferred size and start immediately; the next two start when the first of them
+   has waited 500 us, and the last two when the replica is free again. */
 static void dynamic_batch(void) {
   struct hr_service service = service_of(HR_SERVICE_DYNAMIC_BATCH);
   service.limits.max_sequences = 8;
@@ -135,7 +135,7 @@ static void single_servers(void) {
   hr_service_result_finish(&result);
 }
 
-/* Two sequences outgrow the memory: the later one is computed again, and keeps its first token. */
+/* Two sequences exceed the memory: the later one is computed again, and its first token is not repeated. */
 static void restarts(void) {
   static const enum hr_service_engine engines[] = {HR_SERVICE_VLLM_V0, HR_SERVICE_VLLM_V1, HR_SERVICE_SARATHI};
   for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
@@ -154,7 +154,7 @@ static void restarts(void) {
 }
 
 /* Of 10 tokens 4.5 need no computation, rounded down. The prompt takes 100 + 10 x 6 us, and 1 us for each token that is
-   in memory before. What follows is the same. */
+   in memory before. All later iterations are unchanged. */
 static void prefix_hits(void) {
   CU_ASSERT_EQUAL(hr_request_cached_tokens(10, 450000), 4);
   CU_ASSERT_EQUAL(hr_request_cached_tokens(100, 290000), 29);
@@ -179,8 +179,8 @@ static void prefix_hits(void) {
   }
 }
 
-/* Each prompt has 8 tokens, of which one is computed. The memory has room for one prompt, so the second request begins
-   when the first one ends. With chunks of 3 tokens, 4 of 10 tokens in the cache leave two chunks. */
+/* Each prompt has 8 tokens, of which one is computed. The memory is sufficient for one prompt, so the second request
+   begins when the first one ends. With chunks of 3 tokens, 4 of 10 tokens in the cache leave two chunks. */
 static void prefix_hits_take_memory(void) {
   static const enum hr_service_engine engines[] = {HR_SERVICE_VLLM_V0, HR_SERVICE_VLLM_V1, HR_SERVICE_SARATHI};
   for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
@@ -205,7 +205,7 @@ static void prefix_hits_take_memory(void) {
   }
 }
 
-/* What can never be served is refused, and the others are served. */
+/* Requests that can never be served are refused; all others are served. */
 static void refused_requests(void) {
   struct hr_service service = service_of(HR_SERVICE_VLLM_V0);
   CU_ASSERT_PTR_NOT_NULL(hr_service_refusal(&service, 101, 1));
@@ -222,7 +222,7 @@ static void refused_requests(void) {
   hr_service_result_finish(&result);
 }
 
-/* Four requests at once on two replicas; the first one is long. */
+/* Four simultaneous requests on two replicas; the first one is long. */
 static void routers(void) {
   static const struct {
     enum hr_service_router router;
@@ -314,7 +314,7 @@ static bool same_results(const struct hr_service_result *a, const struct hr_serv
          memcmp(a->restarts, b->restarts, n * sizeof *a->restarts) == 0 && memcmp(a->state, b->state, n) == 0;
 }
 
-/* Counts completed requests with parts of time that do not add up, or do not fit their restarts. */
+/* Returns the number of completed requests whose parts of time do not add up or contradict their restarts. */
 static uint32_t count_bad_parts(const struct world *world, const struct hr_service_requests *requests,
                                 const struct hr_service_result *result) {
   const struct hr_served served = {&world->service, requests, result, 0};
@@ -331,8 +331,8 @@ static uint32_t count_bad_parts(const struct world *world, const struct hr_servi
   return n_bad;
 }
 
-/* Iterations that are run at once give the same result as iterations one by one, and every request ends. (With
-   orca-splitwise, sequences can wait for each other for ever.) */
+/* Iterations that are computed together give the same result as single iterations, and every request ends. (With
+   orca-splitwise, sequences can wait for each other forever.) */
 static void skipping_equals_stepping(void) {
   uint64_t state = 1;
   uint32_t n_different = 0, n_unfinished = 0, n_bad = 0, n_preempted = 0, n_over = 0,
@@ -405,7 +405,7 @@ static void bad_requests(void) {
   }
 }
 
-/* The same requests with and without quotes, also if the file has many blocks. */
+/* The requests are the same with and without quotes, even if the file has many blocks. */
 static void quoted_requests(void) {
   enum { N = 20000 };
   char *plain = malloc(N * 32 + 100), *quoted = malloc(N * 48 + 100);

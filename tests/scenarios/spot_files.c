@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Records of spot capacity and of spot prices. Small records are written by the tests. Public records are compared with
-   published figures. */
+   published values. */
 
 #include "harness.h"
 #include "messages.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Replays public records of spot capacity, and compares the results with published figures or with counts made by other
+ * Replays public records of spot capacity, and compares the results with published values or with counts by other
  * tools. Also compares the records with markets drawn from distributions that were fitted to the records.
  *
  * In this file a pool is available while all its nodes are available. Its interruption rate is the number of ends of

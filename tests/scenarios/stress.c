@@ -44,8 +44,8 @@ static void multiply_interruptions(struct hr_scenario *scenario, double times) {
 
 /* ---- Reclaims --------------------------------------------------------------------------------------- */
 
-/* Runs one job without GPUs for `hours` hours. Returns the spot figures of the cluster, which uses all nodes that are
-   available. */
+/* Runs one job without GPUs for `hours` hours. Returns the spot metrics of the cluster, which uses all available
+   nodes. */
 static struct hr_spot_metrics spot_figures(const struct hr_scenario *scenario, int64_t hours) {
   const int64_t submit_us[] = {0}, work_us[] = {hours * HOUR_US};
   const uint32_t gpus[] = {0};
@@ -299,7 +299,7 @@ static void outages_withhold_capacity(void) {
   expect_share(share_up(on_off_90, NULL, 0), 0.9);
 }
 
-/* The length of a cycle of the pool's own model stays the same. */
+/* The length of a cycle of the pool's own model is unchanged. */
 static void outages_keep_the_cycle(void) {
   struct hr_scenario *scenario = load_text(on_off_90);
   struct hr_stress stress;
@@ -311,7 +311,7 @@ static void outages_keep_the_cycle(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* An outage never makes capacity more available than it was. */
+/* An outage never increases the availability of capacity. */
 static void scarce_capacity_stays_scarce(void) {
   struct hr_level_step levels[] = {{0, 4}, {HOUR_US, 0}};
   struct hr_pool_spec pool = {.name = (char[]){"p"}, .gpu = (char[]){"T4"}, .nodes = 4};
@@ -401,7 +401,7 @@ static void expect_nodes(const struct hr_scenario *scenario, uint32_t a, uint32_
   CU_ASSERT_EQUAL(scenario->cluster.pools[2].nodes, c);
 }
 
-/* Nodes that are owned already stay although no more nodes of their type can be bought. */
+/* Nodes that are already owned remain, although no more nodes of their type can be bought. */
 static void kept_pools_keep_their_nodes(void) {
   static const bool keeps[] = {true, false, false};
   static const char *const overrides[] = {"cluster.pools.2.nodes=0"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Suites of runs and baselines: values, errors, and their schemas against the key tables. */
+/* Suites of runs and baselines: values, errors, and a comparison of their schemas with the key tables. */
 
 #include "harness.h"
 #include "messages.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A confined process reads only what it may: scenarios, traces and policies elsewhere are refused. */
+/* A confined process can read only files in the allowed folders: scenarios, traces and policies elsewhere are rejected.
+ */
 
 #include "base/confinement.h"
 #include "harness.h"
@@ -48,7 +49,7 @@ static int make_pipe(const char *path) {
   return mkfifo(path, 0600);
 }
 
-/* An entry in an allowed folder is refused. */
+/* An entry in an allowed folder is rejected. */
 static void is_refused(int make(const char *path)) {
   char folder[] = "/tmp/headroom-entry-XXXXXX", path[sizeof folder + 8];
   CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
@@ -63,7 +64,7 @@ static void is_refused(int make(const char *path)) {
   rmdir(folder);
 }
 
-/* Whether the file to which a link leads exists is not said. */
+/* The error does not reveal whether the target of a link exists. */
 static void links(void) {
   is_refused(make_link);
 }
@@ -82,7 +83,7 @@ static void below(void) {
   CU_ASSERT(!hr__is_below("/", "/a"));
 }
 
-/* Readers of the library ask: a scenario is read, its trace is not; nor is a policy. */
+/* The readers of the library respect the confinement: the scenario is read, but its trace and a policy are not. */
 static void readers(void) {
   char *scenarios = realpath(SCENARIOS, NULL), *traces = realpath(TRACES, NULL);
   const char *folders[] = {scenarios, traces};

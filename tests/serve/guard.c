@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Checks of requests: Host, Origin, tokens, names of files. */
+/* Security checks of requests: Host, Origin, tokens, and names of files. */
 
 #include "serve/guard.h"
 #include "harness.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Messages of commands in the terms of the interface. */
+/* Translation of command line messages to the terms of the web interface. */
 
 #include "serve/phrases.h"
 #include "harness.h"
@@ -42,7 +42,7 @@ static void options(void) {
   CU_ASSERT_STRING_EQUAL(hr_serve_phrase("--averages"), "--averages");
 }
 
-/* Text of users may look like an option, a path or a format. */
+/* Text of users that looks like an option, a path or a format is not translated. */
 static void values(void) {
   confine(true);
   EXPECT("order: '--seed /srv/x %s' is unknown", "order: '%s' is unknown", "--seed /srv/x %s");
@@ -50,7 +50,7 @@ static void values(void) {
   confine(false);
 }
 
-/* A format has as many values as before, in the same order and of the same types. */
+/* A translated format has the same number of values, in the same order and of the same types. */
 static void formats(void) {
   for (size_t i = 0; i < hr__n_serve_phrases; i++) {
     char kinds[2][20] = {"", ""};
@@ -60,7 +60,7 @@ static void formats(void) {
         strncat(kinds[k], at + 1 + strspn(at + 1, ".0123456789"), 1);
     CU_ASSERT_STRING_EQUAL(kinds[0], kinds[1]);
   }
-  /* A phrase is found before its beginning is. */
+  /* A phrase is listed before shorter phrases with which it begins. */
   for (size_t i = 0; i < hr__n_serve_phrases; i++)
     CU_ASSERT_STRING_EQUAL(hr__phrase(hr__serve_phrases[i].text), hr__serve_phrases[i].text);
   confine(true);

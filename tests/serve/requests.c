@@ -11,7 +11,7 @@
 static char path[] = "/shipped/demo.json", demo[] = "demo", description[] = "words";
 static const struct hr_scenario_entry shipped[] = {{path, demo, description}};
 
-/* The commands of a body, one per line, with words separated by '|'. */
+/* Returns the commands for a body, one per line, with words separated by '|'. */
 static char words[4096];
 
 static enum hr_status make(enum hr__route_id id, const char *body, struct hr_error *error) {
@@ -69,12 +69,12 @@ static void commands(void) {
          "headroom|compare|--quiet|--json=-|--policies=fifo,sjf|--threads=3|--|a.json");
   expect(HR__ROUTE_COMPARE, "{\"scenario\":\"{}\",\"baseline\":\"{}\"}",
          "headroom|diff|--json=-|--threads=3|--|baseline of the body|scenario.json");
-  /* Relative paths of both lead to the same files. */
+  /* Relative paths refer to the same files in both. */
   expect(HR__ROUTE_COMPARE, "{\"shipped\":\"demo\",\"baseline\":\"{}\"}",
          "headroom|diff|--json=-|--threads=3|--|scenarios/baseline of the body|scenarios/demo.json");
   expect(HR__ROUTE_COMPARE, "{\"file\":\"b/a.json\",\"baseline\":\"{}\"}",
          "headroom|diff|--json=-|--threads=3|--|b/baseline of the body|b/a.json");
-  /* Numbers keep their digits. */
+  /* Numbers are passed with all their digits. */
   expect(HR__ROUTE_RUN, "{\"file\":\"a\",\"set\":{\"x\": 9007199254740993 ,\"y\":1e3,\"z\":[\"a}\\\"\"]}}",
          "headroom|run|--quiet|--json=-|--set=x=9007199254740993 |--set=y=1e3|--set=z=[\"a}\\\"\"]|--|a");
   expect(HR__ROUTE_PLAN, "{\"file\":\"a.json\",\"brief\":true,\"forecast\":6}",
@@ -151,7 +151,7 @@ static void refusals(void) {
   refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"seed\":-1}", "'seed' in the body: expected a whole number");
   refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"series\":2001}", "'series' in the body: expected a whole number from 0 to");
   refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"load\":2}", "'load' in the body needs 'trace', an upload");
-  /* The scaled file would be read without the columns and the format that the scenario names. */
+  /* Without these options, the scaled file would be read without the columns and the format of the scenario. */
   refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"load\":2,\"trace_file\":\"b.csv\"}",
          "'load' in the body needs 'trace', an upload");
   refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"trace\":\"7\",\"load\":0}",
@@ -162,7 +162,7 @@ static void refusals(void) {
   refuse(HR__ROUTE_EXPORT, "{\"file\":\"a\",\"as\":\"exe\"}", "'of' and 'as'");
 }
 
-/* The beginning of a message names its place. */
+/* A message begins with the place of the error. */
 static void expect_error(const char *message, const char *json) {
   char *text = hr__error_json(message, 422);
   CU_ASSERT_STRING_EQUAL(text, json);

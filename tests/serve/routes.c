@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table of routes and docs/reference/openapi.json name the same addresses, methods, parameters and members. */
+/* The table of routes and docs/reference/openapi.json list the same paths, methods, parameters and members. */
 
 #include "serve/routes.h"
 #include "harness.h"

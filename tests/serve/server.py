@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Asks and attacks the server of `headroom serve`. server.py HEADROOM CASE runs one case in a new, empty folder."""
+"""Tests the server of `headroom serve` with valid, invalid and hostile requests. server.py HEADROOM CASE runs one case
+in a new, empty folder."""
 import contextlib
 import csv
 import gzip
@@ -23,8 +24,8 @@ HEADROOM = os.path.realpath(sys.argv[1])
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 DEMO = str(PROJECT / 'scenarios/demo.json')
 JSON = {'Content-Type': 'application/json'}
-# With the address sanitizer, workers have no limit of address space, and freed memory is kept for a while. It finds
-# leaks when the server ends.
+# With the address sanitizer, workers have no limit of address space, and freed memory is reused only later. The
+# sanitizer detects leaks when the server ends.
 SANITIZED = b'__asan_init' in pathlib.Path(HEADROOM).read_bytes()
 for name in ('HEADROOM_DATA', 'NO_COLOR', 'TMPDIR'):
     os.environ.pop(name, None)
@@ -79,7 +80,8 @@ class Server:
         return self.ask('POST', f'/api/trace?{query}', data, {'Content-Type': 'application/octet-stream'})
 
     def raw(self, data, timeout=30, ends=False):
-        """Sends bytes, then perhaps the end of the connection, and returns the status line of the answer; '' if the connection was closed."""
+        """Sends bytes; if `ends`, then closes this side of the connection. Returns the status line of the response; ''
+        if the connection was closed."""
         with self.connect(timeout) as connection:
             with contextlib.suppress(OSError):
                 connection.sendall(data)
@@ -140,7 +142,7 @@ def headroom(*words):
 
 
 def without_perf(document):
-    """Figures that depend on the machine are left out, and so is the place of the trace, which has another name."""
+    """Removes values that depend on the machine, and the place of the trace, which has a different name."""
     if isinstance(document, dict):
         return {key: without_perf(value) for key, value in document.items()
                 if key not in ('perf', 'trace', 'file', 'seconds', 'notes')}
@@ -148,7 +150,7 @@ def without_perf(document):
 
 
 def request(server, **headers):
-    """The first lines of a request for /api/scenarios with other headers; None leaves one out."""
+    """The first lines of a request for /api/scenarios with other headers; a header with the value None is omitted."""
     lines = {'Host': f'127.0.0.1:{server.port}', 'X-Headroom-Token': server.token, 'Connection': 'close'}
     lines |= {name.replace('_', '-'): value for name, value in headers.items()}
     text = ''.join(f'{name}: {value}\r\n' for name, value in lines.items() if value is not None)
@@ -213,7 +215,7 @@ def case_drafts_name_the_trace_of_the_user():
         same(s.good('/api/draft', {'trace': upload})['trace'], {'file': 'mine.csv'})
         draft = s.good('/api/draft', {'trace_file': 'sub/own.csv'})
         same(draft['trace'], {'file': 'sub/own.csv'})
-        # Saved to the folder, the draft runs as it is.
+        # The draft runs without changes after it is saved to the folder.
         pathlib.Path('in/draft.json').write_text(json.dumps(draft))
         same(s.good('/api/run', {'file': 'draft.json'})['jobs']['submitted'], 2000)
 
@@ -286,7 +288,7 @@ def case_plans_are_stopped():
         connection.close()
         wait_until(lambda: not s.workers(), 'the end of the worker')
         same(json.loads(s.ask('POST', f'/api/stop?job={job}')[1]), {'stopped': False})
-        # A client that goes away stops its plan, too; the next request need not wait for it.
+        # If a client closes its connection, its plan stops, and the next request does not wait for it.
         connection, job = begin_plan(s)
         wait_until(s.workers, 'a worker')
         connection.close()
@@ -310,7 +312,8 @@ def case_plans_leave_a_worker():
 
 
 def case_uploads_are_kept():
-    """The oldest trace of the user is removed if there are more than 32; the traces of shipped scenarios are not counted."""
+    """The oldest trace of the user is removed if there are more than 32; the traces of shipped scenarios are not
+    counted."""
     rows = b'submit_s,duration_s,gpus\n0,10,1\n'
     with server() as s:
         def upload(data, query):
@@ -381,8 +384,8 @@ def listed(s):
 
 
 def case_shipped_scenarios_are_valid():
-    """Data outside of the shipped folders are read, too; what a scenario lacks is in the list. case_long_shipped_scenarios
-    runs the others."""
+    """Data outside of the shipped folders are also read; the list contains the missing files of a scenario.
+    case_long_shipped_scenarios runs the others."""
     with server() as s:
         for item in listed(s):
             name = item['name']
@@ -445,7 +448,7 @@ def case_long_installed():
 
 
 def case_compared_with_a_baseline():
-    """The traces that both scenarios name are the same file, whatever the place of the scenario is."""
+    """Both scenarios name the same trace file, although the scenarios are in different places."""
     demo = json.loads(pathlib.Path(DEMO).read_text())
     small = json.loads(json.dumps(demo))
     small['cluster']['pools'][0]['nodes'] = 7
@@ -493,11 +496,11 @@ def case_answers_name_no_folders():
         demo = json.loads(pathlib.Path(DEMO).read_text()) | {'name': name}
         same(s.good('/api/run', shipped | {'scenario': demo})['scenario'], name)
         s.bad('/api/run', shipped | {'set': {'policy.order': name}}, 422, f"'set' policy.order=\"{name}\": ")
-        # The user's files are found beside those of a shipped scenario.
+        # A shipped scenario can use files of the user.
         shutil.copy(PROJECT / 'traces/reference/demo.csv', 'plans/sub/mine.csv')
         same(s.good('/api/run', shipped | {'trace_file': 'sub/mine.csv', 'load': 1})['trace']['file'], 'sub/mine.csv')
         s.bad('/api/run', shipped | {'trace_file': 'sub/mine.csv', 'load': 1.5}, 400, "'load' in the body needs 'trace'")
-        # A draft is for later runs: it names the trace as the user did.
+        # A draft is for later runs, so it contains the name of the trace that the user entered.
         trace = os.path.realpath('plans/traces/reference/demo.csv')
         same(s.good('/api/draft', {'trace_file': trace})['trace']['file'], trace)
 
@@ -513,7 +516,7 @@ def case_bodies_are_strict():
             error = json.loads(text)['error']
             same((status, error['file'], error['line'], error['column']), (400, 'body', 1, column))
             check(words in error['message'], error)
-        # A file on the command line is read in the same way, and so is a scenario as a text or an object of a body.
+        # A file on the command line and a scenario as a text or an object in a body are read in the same way.
         demo = pathlib.Path(DEMO).read_text().replace('../traces', str(PROJECT / 'traces'))
         for text, words in ((demo + 'x', 'unexpected text'), ('{"seed": 1, "seed": 2,' + demo[1:], "1:13: duplicate key 'seed'"),
                             (demo.replace('"demo"', '"de\\u0000mo"', 1), 'not allowed in a string')):
@@ -536,7 +539,7 @@ def case_bodies_are_strict():
 
 
 def case_answers_are_described():
-    """All requests, good and bad, get an answer that the description of the interface has."""
+    """All requests, valid or not, get a response that the description of the interface contains."""
     document = json.loads((PROJECT / 'docs/reference/openapi.json').read_text())
     bodies = (None, b'', b'{}', b'[]', b'{"shipped":"demo"}', b'{"shipped":"nobody"}', b'{"file":"../x"}', b'{"shipped":7,"set":[]}',
               b'{"shipped":"demo","seed":1e300}', b'{"shipped":"demo","trace":"1"}', b'{"nonsense":1}', b'[' * 1000, b'\xff')
@@ -557,7 +560,7 @@ def case_answers_are_described():
                                 same(json.loads(text)['error']['code'], status)
                             check(s.token not in text.decode(errors='replace'), 'the token is in an answer')
         check({200, 400, 401, 403, 404, 405, 413, 422} <= seen, seen)
-        # Answers of the HTTP library.
+        # Responses of the HTTP library.
         described = set.intersection(*(set(of['responses']) for operations in document['paths'].values() for of in operations.values()))
         long = 'a' * 40000
         for lines, expected in ((f'GET /{long} HTTP/1.1', 414), (f'GET / HTTP/1.1\r\nX: {long}', 431), ('GET / HTTP/9.9', 505), ('GET / HTTP/1.1\r\nx', 400)):
@@ -586,7 +589,7 @@ def case_other_sites_and_users():
         same(s.raw(request(s)), good)
         same(s.raw(request(s, Origin=f'http://127.0.0.1:{s.port}')), good)
         same(s.raw(request(s, Host=f'localhost:{s.port}')), good)
-        # A site whose name was bound to this machine sends its own name.
+        # DNS rebinding: a web site whose name resolves to this machine sends its own name.
         for host in (f'evil.example:{s.port}', '127.0.0.1', f'127.0.0.1:{s.port + 1}', f'10.1.2.3:{s.port}', ''):
             same(s.raw(request(s, Host=host)), 'HTTP/1.1 403 Forbidden')
         check(s.raw(request(s, Host=None)).startswith('HTTP/1.1 4'), 'a request without Host was answered')
@@ -633,7 +636,7 @@ def case_files_stay_in_the_folder():
         os.symlink('../nothing', f'in/{name}')
     os.symlink(os.path.realpath('secret.json'), 'in/policy')
     with server(folder='in') as s:
-        # Whether a file exists outside is not said, and neither is where a link leads to.
+        # Errors do not reveal whether a file outside the folder exists, nor the target of a link.
         s.bad('/api/run', {'shipped': 'demo', 'trace_file': 'gone.csv'}, 422, 'gone.csv: cannot be read: Permission denied')
         s.bad('/api/run', {'file': 'gone.json'}, 422, 'gone.json: cannot be read: Permission denied')
         error = s.bad('/api/run', {'file': 'sub/demo.json', 'policy': './policy'}, 422, 'cannot load policy ./policy: ')
@@ -660,7 +663,7 @@ def case_files_stay_in_the_folder():
             s.bad('/api/compare', {'shipped': 'demo', 'policies': 'fifo,' + policy}, 422, 'not allowed here')
     with server('--allow-plugins', folder='in') as s:
         s.bad('/api/run', {'shipped': 'demo', 'policy': '/bin/true'}, 422, 'cannot load policy')
-        # A plug-in that crashes ends its worker only, and the answer names it.
+        # A plug-in that crashes ends only its worker, and the response names the plug-in.
         source = pathlib.Path('crashes.c')
         source.write_text('''#include <headroom/policy.h>
 #include <stdlib.h>
@@ -681,13 +684,13 @@ HR_POLICY(crashes) = {HR_POLICY_HEAD, .name = "crashes", .summary = "s", .create
 def case_bodies_are_bounded():
     with server('--max-upload', '1') as s:
         begin = f'POST /api/trace?name=a.csv HTTP/1.1\r\nHost: localhost:{s.port}\r\nX-Headroom-Token: {s.token}\r\n'
-        # 10 GB are refused before a byte of them was sent.
+        # 10 GB are rejected before the first byte is sent.
         same(s.raw(f'{begin}Content-Length: 10000000000\r\n\r\n'.encode()), 'HTTP/1.1 413 Content Too Large')
         check(s.raw(f'{begin}Content-Length: 99999999999999999999999\r\n\r\n'.encode()).startswith('HTTP/1.1 4'), 'a length beyond 64 bits')
         check(s.raw(f'{begin}Content-Length: -1\r\n\r\n'.encode()).startswith('HTTP/1.1 4'), 'a negative length')
         status, text, _ = s.upload(b'x' * (1 << 20) + b'x')
         check(status == 413 and b'--max-upload' in text, text)
-        # A body of chunks has no length in advance.
+        # The length of a chunked body is not known in advance.
         chunk = b'10000\r\n' + b'x' * 0x10000 + b'\r\n'
         answer = s.raw(f'{begin}Transfer-Encoding: chunked\r\n\r\n'.encode() + chunk * 20 + b'0\r\n\r\n')
         same(answer, 'HTTP/1.1 413 Content Too Large')
@@ -740,7 +743,7 @@ def case_addresses_are_texts():
             status, text, _ = s.ask('GET', path)
             same((status, json.loads(text)['error']['message']), (400, 'the address has a zero byte'))
         same(s.ask('GET', '/api/file?shipped=demo%2500')[0], 404)
-        # A quoted name is cut, but never within a character.
+        # A quoted name is shortened, but never inside a character.
         status, text, _ = s.ask('GET', '/api/files?x' + '%C3%A4' * 40)
         check(status == 400 and 'ä' * 29 in json.loads(text)['error']['message'], text)
         same(json.loads(s.upload(trace, 'name=%C3%A4%E2%82%AC.csv')[1])['name'], 'ä€.csv')
@@ -816,7 +819,7 @@ def case_long_no_growth():
 
 def case_idle_connections_delay_nobody():
     with server() as s:
-        # A run begins before them, and is answered.
+        # A run that began before these connections gets its response.
         busy = s.connect(60)
         body = json.dumps({'shipped': 'demo', 'replications': 200, 'set': {'replications.workload': {'resample': 'days'}}}).encode()
         busy.sendall(f'POST /api/run HTTP/1.1\r\nHost: localhost:{s.port}\r\nX-Headroom-Token: {s.token}\r\n'
@@ -843,7 +846,7 @@ def case_idle_connections_delay_nobody():
 
 
 def case_malformed_lengths_are_refused():
-    """libmicrohttpd answers them itself. It sends the head twice, then closes the connection."""
+    """libmicrohttpd responds to these requests itself. It sends the head twice, then closes the connection."""
     with server() as s:
         begin = f'POST /api/trace?name=a.csv HTTP/1.1\r\nHost: localhost:{s.port}\r\nX-Headroom-Token: {s.token}\r\n'
         for length in ('-1', '+5', 'abc', '1x', '0x5', '5 5', '5,5', ''):

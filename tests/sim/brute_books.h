@@ -24,8 +24,7 @@ struct brute_session {
   bool reclaimed;
 };
 
-/* The GPUs that a job has on one node. In a pool without particular nodes: the GPUs that the job has in the whole
-   pool. */
+/* The GPUs of a job on one node. In a pool without particular nodes: all GPUs of the job in the pool. */
 struct brute_use {
   uint32_t job, pool, gpu_milli;
   uint32_t session; /* index in `sessions`; HR_NONE if the pool is not elastic */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Carbon and prices of energy: OpenDC's test of carbon (its expected values are commented out there), a sum second by
- * second, and random worlds in checked mode, in which all amounts are conserved to the last unit.
+ * Carbon and prices of energy: OpenDC's test of carbon, whose expected values are comments in its source; a sum second
+ * by second; and random worlds in checked mode, in which all amounts must add up exactly.
  */
 
 #include "base/random.h"
@@ -141,7 +141,7 @@ static void a_run_outlasts_its_series(void) {
 }
 
 /* Two nodes of two GPUs for 1,000 s; a job uses one GPU for 400 s. 36 mg per GPU over 3,600 s are 10 micrograms a
-   second. The facility emits, too. */
+   second. The electricity of the facility also causes emissions. */
 static void embodied_and_facility(void) {
   struct world world = empty_world();
   world.pool.nodes = world.pool.gpus_per_node = 2;
@@ -213,7 +213,7 @@ static void batteries_as_in_opendc(void) {
   }
 }
 
-/* Returns how many GPUs jobs hold in the microsecond that begins at `at_us`. */
+/* Returns the number of GPUs that are allocated in the microsecond that begins at `at_us`. */
 static int64_t busy_at(const struct world *world, const struct hr_result *result, int64_t at_us) {
   int64_t busy = 0;
   for (uint32_t job = 0; job < world->n_jobs; job++)
@@ -255,7 +255,7 @@ static void check_battery(const struct world *world, const struct hr_result *res
   CU_ASSERT(found->loss == charged - served - stored && found->carbon == carbon && found->price == price);
 }
 
-/* Runs of some hundred microseconds, so that the naive battery can take each of them. */
+/* Runs of some hundred microseconds, so that the naive battery can advance through each of them. */
 static void random_batteries(void) {
   static struct world world;
   struct hr__stream random;
@@ -339,7 +339,7 @@ static bool is_same(const struct hr_energy *a, const struct hr_energy *b) {
   return a->carbon == b->carbon && a->price == b->price && a->embodied == b->embodied;
 }
 
-/* The step that applies at a time, found from the first one on; the series is repeated. */
+/* Returns the step that applies at a time, by a search from the first step. The series is repeated. */
 static uint32_t step_at(const struct world *world, int64_t at_us) {
   uint32_t last = world->n_steps - 1, i = 0;
   int64_t end_us = 2 * world->at_us[last] - world->at_us[last - 1];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Tests of pools that do not reserve the GPU memory of jobs, so that jobs are killed if too little memory is free. Each
-   case is small enough to compute its results by hand: which jobs are killed, when they try again, and how this affects
-   other jobs. All runs are in checked mode. */
+   case is small enough to compute its results by hand: the killed jobs, the times of their next attempts, and the
+   effect on other jobs. All runs are in checked mode. */
 
 #include "harness.h"
 #include "headroom/policies.h"
@@ -20,14 +20,14 @@ enum { MAX_JOBS = 3 };
 struct memory_case {
   uint32_t n_jobs;
   int64_t work_s[MAX_JOBS];
-  uint32_t tasks[MAX_JOBS]; /* how many tasks each job has; 0 means one task */
+  uint32_t tasks[MAX_JOBS]; /* number of tasks of each job; 0 means one task */
   uint64_t gib[MAX_JOBS];
   uint32_t model[MAX_JOBS];
   uint32_t replicas, mem_gib;
   bool reserved, fractions; /* fractions: each job gets half of the GPU, without interference; otherwise jobs share the
                                GPU by time-slicing */
   struct hr_pair_speed pairs[2];
-  struct hr_level_step levels[3]; /* how many nodes of a spot pool are available over time; at_us is in seconds here */
+  struct hr_level_step levels[3]; /* the number of available nodes of a spot pool over time; at_us is in seconds here */
   uint32_t n_levels;
   int64_t notice_s, restart_s;
   enum hr_checkpoint checkpoint;
@@ -263,8 +263,8 @@ static void killed_job_survives_node_reclaim(void) {
   hr_result_destroy(result);
 }
 
-/* Jobs with checkpoints get notice at 70 s. The first job writes a checkpoint and leaves. The second job has just been
-   killed again; it leaves at once. */
+/* Jobs with checkpoints get notice at 70 s. The first job writes a checkpoint and stops. The second job has just been
+   killed again; it stops immediately. */
 static void killed_job_leaves_on_notice(void) {
   struct hr_result *result = run_case((struct memory_case){.n_jobs = 2,
                                                            .work_s = {150, 50},
@@ -279,8 +279,8 @@ static void killed_job_leaves_on_notice(void) {
   hr_result_destroy(result);
 }
 
-/* Jobs get notice at 100 s, when the first job ends. The second job will try again at 150 s. It stays on its node if it
-   can complete before the node goes down. */
+/* Jobs get notice at 100 s, when the first job ends. The second job will try again at 150 s. It remains on its node if
+   it can complete before the node goes down. */
 static void killed_job_stays_if_it_can_complete(void) {
   for (int64_t extra_s = 0; extra_s < 2; extra_s++) {
     struct hr_result *result = run_case((struct memory_case){.n_jobs = 2,

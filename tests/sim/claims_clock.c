@@ -67,7 +67,7 @@ static enum hr_status no_create(const struct hr_policy_env *env, void **self, st
   return HR_OK;
 }
 
-/* Returns whether the GPUs in the set `gpus` of the node have room for all tasks of the request. */
+/* Returns whether all tasks of the request fit on the GPUs in the set `gpus` of the node. */
 static bool has_room_for_all(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
                              uint64_t gpus) {
   for (uint32_t gpu = 0; gpu < GPUS; gpu++)
@@ -204,7 +204,7 @@ static bool holds_memory(uint32_t job) {
   return clock_of[job].phase == RESTARTING || clock_of[job].phase == WORKING;
 }
 
-/* Returns how many tasks run on a GPU. Stores in `*mib` how much memory they use. */
+/* Returns the number of tasks that run on a GPU. Sets `*mib` to the memory that they use. */
 static uint32_t tasks_on(uint32_t node, uint32_t gpu, uint64_t *mib) {
   uint32_t tasks = 0;
   *mib = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rules for several clusters against separate, simpler code and published figures. */
+/* Rules for several clusters, compared with separate, simpler code and with published values. */
 
 #include "harness.h"
 #include "sim/clusters/bandwidth.h"
@@ -50,7 +50,7 @@ static bool crosses(const struct world *world, uint32_t flow, uint32_t link) {
   return false;
 }
 
-/* The highest level that a link can offer if each flow takes at most what it can get elsewhere. */
+/* Returns the highest level that a link can offer if each flow is also limited by its other links. */
 static double offered_level(const struct world *world, const double *limits, uint32_t link) {
   double low = 0, high = 1e6;
   for (int step = 0; step < 100; step++) {
@@ -66,8 +66,8 @@ static double offered_level(const struct world *world, const double *limits, uin
   return low;
 }
 
-/* The naive sharing: each link in turn offers a level, every flow takes the lowest of its links; again until nothing
-   changes. What limits a flow at a link is its demand and the offers of its other links. */
+/* The naive sharing: each link in turn offers a level, and each flow uses the lowest level of its links. This is
+   repeated until no level changes. At a link, a flow is limited by its demand and by the offers of its other links. */
 static void share_naively(const struct world *world, double *rates) {
   double offers[MAX_LINKS];
   for (uint32_t link = 0; link < MAX_LINKS; link++) offers[link] = 1e6;
@@ -90,7 +90,8 @@ static void share_naively(const struct world *world, double *rates) {
   }
 }
 
-/* Every flow has its demand, or crosses a full link on which no flow has more per weight; no link has too much. */
+/* Checks that every flow gets its demand, or crosses a full link on which no flow has a higher rate per weight. No link
+   exceeds its capacity. */
 static bool is_fair(const struct world *world, const double *rates) {
   double used[MAX_LINKS] = {0}, highest[MAX_LINKS] = {0};
   for (uint32_t i = 0; i < world->n_flows; i++)
@@ -149,7 +150,7 @@ static void weights_are_exact(void) {
 
 enum { MANY_ITEMS = 1500, N_EPOCHS = 8 };
 
-/* A cache as a list, the item that was used last first. Returns whether the item was in it. */
+/* A cache as a list; the most recently used item is first. Returns whether the item was in the cache. */
 static bool use_item(uint16_t *cache, uint32_t n_cached, uint32_t *n_in, uint16_t item) {
   uint32_t at = 0;
   while (at < *n_in && cache[at] != item) at++;
@@ -170,7 +171,7 @@ static void shuffle(uint32_t *state, uint16_t *items, uint32_t n) {
   }
 }
 
-/* The share of hits of a simulated LRU cache in epochs of random order, the first two left out. */
+/* Returns the hit rate of a simulated LRU cache in epochs of random order, without the first two epochs. */
 static double simulate_lru(uint32_t *state, uint32_t n_cached) {
   static uint16_t items[MANY_ITEMS], cache[MANY_ITEMS];
   uint32_t n_in = 0, n_hits = 0;
@@ -254,7 +255,7 @@ static void hoard(void) {
                            speedups[i], 0.01);
 }
 
-/* Two jobs share a cache of 100 GB and 100 MB/s of remote bandwidth: the division of the cache decides the sum of
+/* Two jobs share a cache of 100 GB and 100 MB/s of remote bandwidth: the division of the cache determines the sum of
  * speeds. */
 static void cache_goes_to_the_small_data_set(void) {
   static const double cached[][2] = {{100, 0}, {0, 100}, {50, 50}}, sums[] = {200, 105.6, 152.6};
@@ -289,7 +290,7 @@ static void one_storage_two_runs(void) {
 
 enum { MAX_KINDS = 4, MAX_PODS = 120 };
 
-/* First fit, pod by pod: each looks at all new nodes. Pods are in falling order of their share. */
+/* First fit, pod by pod: all new nodes are examined for each pod. Pods are sorted by decreasing share. */
 static uint32_t pack_naively(const struct hr__ca_pods *kinds, const uint32_t *order, uint32_t n_kinds, int64_t cpu,
                              int64_t memory, uint32_t *n_placed) {
   int64_t free_cpu[MAX_PODS], free_memory[MAX_PODS];
@@ -352,7 +353,7 @@ static void schedules(void) {
   CU_ASSERT_TRUE(hits_at("*/15 9-17 * * mon-fri", leap_day + 9 * 3600 + 45 * 60)); // a Thursday
   CU_ASSERT_FALSE(hits_at("*/15 9-17 * * mon-fri", leap_day + 9 * 3600 + 46 * 60));
   CU_ASSERT_FALSE(hits_at("*/15 9-17 * * mon-fri", leap_day + 2 * day + 9 * 3600)); // a Saturday
-  /* two kinds of days: one suffices; with a star both are needed */
+  /* two kinds of days: one must match; with a star, both must match */
   CU_ASSERT_TRUE(hits_at("0 0 13 * fri", friday_13 + 30 * day));
   CU_ASSERT_TRUE(hits_at("0 0 13 * fri", friday_13 + 37 * day));
   CU_ASSERT_FALSE(hits_at("0 0 13 * *", friday_13 + 37 * day));
@@ -367,8 +368,8 @@ static void schedules(void) {
   CU_ASSERT_FALSE(hr__cron_hits(&cron, 0, 5399));
 }
 
-/* The next instant is the first minute that is an instant. A budget does not change before the time that is returned,
-   and, with instants that are further apart than its duration, changes then. */
+/* The next instant is the first minute that is an instant. A budget does not change before the returned time. If the
+   instants are further apart than its duration, it changes at this time. */
 static void next_instants(void) {
   static const char *const texts[] = {
       "*/15 9-17 * * mon-fri", "0 0 29 2 *", "30 4 1,15 * fri", "@hourly", "@weekly", "* * * * *", "59 23 31 12 *"};
@@ -383,7 +384,7 @@ static void next_instants(void) {
       const bool is_active = hr__karpenter_is_active(&budget, after_s);
       CU_ASSERT_TRUE_FATAL(until_s > after_s);
       uint32_t n_changes = 0;
-      for (int64_t k = 1; k <= 50; k++) /* times from after_s + 1 to until_s - 1, with both */
+      for (int64_t k = 1; k <= 50; k++) /* times from after_s + 1 to until_s - 1, both inclusive */
         n_changes += hr__karpenter_is_active(&budget, after_s + 1 + (until_s - 2 - after_s) * k / 50) != is_active;
       if (until_s > after_s + 1) CU_ASSERT_EQUAL(n_changes, 0);
       if (!is_active || i == 1 || i == 4) CU_ASSERT_NOT_EQUAL(hr__karpenter_is_active(&budget, until_s), is_active);

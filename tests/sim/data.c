@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs that read data: flows against a naive simulation with sharing by progressive filling, runs against closed forms,
- * and sums that are conserved.
+ * Jobs that read data: flows are compared with a naive simulation with sharing by progressive filling, and runs with
+ * closed forms; sums must be conserved.
  */
 
 #include "headroom/unstable/data.h"
@@ -52,7 +52,8 @@ static struct flow_world draw_flows(uint32_t *state) {
   return world;
 }
 
-/* The rates of the active flows: all rise together; a flow stops at its cap, or when a resource is full. */
+/* Computes the rates of the active flows. All rates increase equally; the rate of a flow stops at its cap, or when a
+   resource is full. */
 static void fill_naively(const struct flow_world *world, const bool *active, double *rates) {
   bool rises[N_FLOWS];
   for (int i = 0; i < N_FLOWS; i++) {
@@ -88,7 +89,7 @@ static void fill_naively(const struct flow_world *world, const bool *active, dou
   }
 }
 
-/* The ends of all flows, in microseconds: from event to event; each event computes all rates again. */
+/* Computes the ends of all flows, in microseconds. At each event, all rates are computed again. */
 static void run_naively(const struct flow_world *world, double *end_us) {
   double left[N_FLOWS], rates[N_FLOWS], now = 0;
   bool active[N_FLOWS] = {false}, done[N_FLOWS] = {false};
@@ -183,7 +184,7 @@ static void flows_are_shared_fairly(void) {
     }
   }
   CU_ASSERT_EQUAL(n_wrong, 0);
-  CU_ASSERT_TRUE(n_delayed > 5000); /* sharing matters */
+  CU_ASSERT_TRUE(n_delayed > 5000); /* checks that sharing has an effect */
 }
 
 /* ---- Runs ------------------------------------------------------------------------------------------------- */
@@ -310,7 +311,7 @@ static void three_jobs_share(void) {
   world.work_us[1] = 50 * S;
   world.work_us[2] = 25 * S;
   struct hr_result *result = run(&world);
-  CU_ASSERT_EQUAL(end_of(result, 0), 200 * S); /* never held up, so exact */
+  CU_ASSERT_EQUAL(end_of(result, 0), 200 * S); /* never waits for data, so the end is exact */
   CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).data_us, 0);
   CU_ASSERT_TRUE(llabs(end_of(result, 1) - INT64_C(133333334)) <= 1);
   CU_ASSERT_TRUE(llabs(end_of(result, 2) - INT64_C(133333334)) <= 1);
@@ -318,7 +319,7 @@ static void three_jobs_share(void) {
   hr_result_destroy(result);
 }
 
-/* With enough bandwidth, every job ends at the microsecond at which it ends without data. */
+/* With enough bandwidth, every job ends in the same microsecond as without data. */
 static void enough_bandwidth_changes_nothing(void) {
   struct world world;
   uint32_t state = 5;
@@ -357,8 +358,8 @@ static void clients_have_a_limit(void) {
   hr_result_destroy(result);
 }
 
-/* Three jobs name a data set, and one does not. The first rule has the set t, so it is for the job with this name and
-   for the job without one. The second rule is for the others, with the sets that they name. */
+/* Three jobs name a data set, and one does not. The first rule has the data set t, so it applies to the job with this
+   name and to the job without a name. The second rule applies to the others, with the data sets that they name. */
 static void jobs_name_data_sets(void) {
   static const char *const names[] = {"t", "s"};
   static char t[] = "t";
@@ -428,7 +429,8 @@ static void caches_hit(void) {
   check_cache(HR_DATA_CACHE_UNIFORM, true, 0.5, 50 + 10 * 50);
 }
 
-/* The second job on the same node finds the data set in the cache, and never waits. Nodes divide a data set. */
+/* The second job on the same node reads the data set from the cache, and never waits. The caches of several nodes each
+   contain a part of a data set. */
 static void caches_remain(void) {
   struct world world;
   world_init(&world);
@@ -521,8 +523,8 @@ static void copy_on_demand(void) {
   hr_result_destroy(result);
 }
 
-/* A checkpoint of 8 GiB after every 25 s of work goes to the storage from which the other job reads. Alone it takes 8.6
-   s; together, both have half of the bandwidth. */
+/* A checkpoint of 8 GiB after every 25 s of work is written to the storage from which the other job reads. Alone it
+   takes 8.6 s; together, both have half of the bandwidth. */
 static void checkpoints_share(void) {
   struct world world;
   world_init(&world);
@@ -614,8 +616,8 @@ static void tiers_of_prices(void) {
 
 /* ---- Random worlds ------------------------------------------------------------------------------------------ */
 
-/* Jobs that are held up, copies, caches, links and checkpoints together, in checked mode: what jobs read is conserved,
-   and so is their GPU time (checked by the engine). */
+/* Jobs that wait for data, copies, caches, links and checkpoints together, in checked mode. The amounts that jobs read
+   add up, and so does their GPU time (which the engine checks). */
 static void bytes_are_conserved(void) {
   uint32_t state = 11;
   for (int round = 0; round < 60; round++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Failures and repairs of nodes: cases that are computed by hand, closed forms, and random worlds in checked mode. Each
- * test asserts the number of injected failures, so that no test passes because nothing failed.
+ * test asserts the number of injected failures, so that no test passes because there were no failures.
  */
 
 #include "headroom/unstable/faults.h"
@@ -228,7 +228,7 @@ static void a_crew_repairs_one_after_the_other(void) {
 }
 
 /* The clock `busy` stops while no job runs: jobs run from 0 to 60 s and from 200 s on, so the failure after 100 s of
-   work comes at 240 s. On the clock `wall` it comes at 100 s, when no job is there. */
+   work occurs at 240 s. On the clock `wall` it occurs at 100 s, when no job runs. */
 static void clocks_differ(void) {
   static const int64_t ends_s[] = {[HR_FAULT_CLOCK_UP] = 260, [HR_FAULT_CLOCK_WALL] = 260, [HR_FAULT_CLOCK_BUSY] = 270};
   for (int clock = 0; clock < HR_N_FAULT_CLOCKS; clock++) {
@@ -250,7 +250,7 @@ static void clocks_differ(void) {
   }
 }
 
-/* A group fails as one: both nodes of the rack stop at once, those of the other rack do not. */
+/* A group fails as a whole: both nodes of the rack stop at the same time, those of the other rack do not. */
 static void a_group_fails_together(void) {
   struct world world;
   world_init(&world, 4, 1, 4);
@@ -270,7 +270,7 @@ static void a_group_fails_together(void) {
   world_finish(&world);
 }
 
-/* Power domains of two nodes: the nodes of a domain stop at once; the last domain has one node. */
+/* Power domains of two nodes: the nodes of a domain stop at the same time; the last domain has one node. */
 static void a_group_of_nodes_fails_together(void) {
   struct world world;
   world_init(&world, 5, 1, 5);
@@ -303,7 +303,7 @@ static void an_island_takes_its_node_down(void) {
   world.process[0].only = (struct hr_fault_class){.repair = fixed(25)};
   struct hr_result *result = run(&world);
   for (uint32_t i = 0; i < 8; i++) CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){i}).end_us, 175 * S);
-  CU_ASSERT_EQUAL(result->pools[0].failures, 2); /* those of the other islands find their nodes down */
+  CU_ASSERT_EQUAL(result->pools[0].failures, 2); /* failures of other islands occur while their nodes are down */
   CU_ASSERT_EQUAL(result->pools[0].failed_jobs, 8);
   CU_ASSERT((int64_t)result->pools[0].down_us == 50 * S);
   hr_result_destroy(result);
@@ -321,7 +321,8 @@ static struct hr_result *run_fleet(struct world *world, double days) {
   return run(world);
 }
 
-/* Availability is MTTF / (MTTF + MTTR) for all distributions, and a stationary node fails T / (MTTF + MTTR) times. */
+/* Availability is MTTF / (MTTF + MTTR) for all distributions, and a node in the stationary state fails T / (MTTF +
+   MTTR) times. */
 static void availability_depends_on_means_only(void) {
   const double up_s = 20 * 3600, down_s = 4 * 3600, days = 400;
   const struct hr_duration ups[] = {exponential(up_s),
@@ -379,8 +380,8 @@ static void narrow_layers_exclude_each_other(void) {
   world_finish(&world);
 }
 
-/* Layers of ever more nodes are independent, except that nodes do not fail in outages of their groups, which matters
-   here by less than 0.0001: the availability is the product of those of the layers. */
+/* Layers with increasing numbers of nodes are independent, except that nodes do not fail during outages of their
+   groups; the effect of this is less than 0.0001: the availability is the product of those of the layers. */
 static void wide_layers_are_independent(void) {
   struct world world;
   world_init(&world, 640, 1, 1);
@@ -447,7 +448,7 @@ static void a_finite_crew_lowers_the_availability(void) {
 }
 
 /* The exact mean time of a job with checkpoints, failures at the rate lambda and restarts that can fail, too:
-   E[T] = (R / d) e^(lambda u) (e^(lambda (d + w)) - 1) / lambda (Daly 2006). The node is up again at once. */
+   E[T] = (R / d) e^(lambda u) (e^(lambda (d + w)) - 1) / lambda (Daly 2006). The node is up again immediately. */
 static void ettr_agrees_with_daly(void) {
   const double mtbf_s = 7200, d = 1800, w = 60, u = 300, lambda = 1 / mtbf_s;
   struct world world;
@@ -561,7 +562,7 @@ static void random_worlds_keep_the_invariants(void) {
   CU_ASSERT(stopped > 500);
 }
 
-/* A process that practically never fails changes no start, and a fleet without failures is the same run. */
+/* A process that practically never fails changes no start. The run equals the run without failures. */
 static void without_failures_nothing_changes(void) {
   uint64_t digests[2];
   for (uint32_t with = 0; with < 2; with++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs that wait in several clusters, or are sent again: a plain simulation of first-come clusters with these routers
- * gives the same starts in 1,000 random worlds, and if jobs wait in all clusters, they start as in one pool.
- * Runs are in checked mode.
+ * Jobs that wait in several clusters, or are sent again: a simple simulation of FIFO clusters with these routers gives
+ * the same starts in 1,000 random worlds. If jobs wait in all clusters, they start as in one pool. Runs are in checked
+ * mode.
  */
 
 #include "harness.h"
@@ -113,7 +113,7 @@ static bool can_run(const struct world *world, uint32_t job, uint32_t cluster) {
   return serves && world->gpus[job] <= world->size[cluster];
 }
 
-/* The share of GPUs that are allocated or waited for, without the job itself. */
+/* Returns (allocated GPUs + GPUs that waiting jobs request) / GPUs, without the job itself. */
 static double load_without(const struct naive *naive, uint32_t cluster, uint32_t job) {
   const struct world *world = naive->world;
   double used = world->size[cluster] - naive->free[cluster];
@@ -136,7 +136,7 @@ static void enqueue(struct naive *naive, uint32_t job, uint32_t cluster) {
   naive->awake[cluster] = true;
 }
 
-/* Sends copies to at most `n` further clusters. Returns whether more are left. */
+/* Sends copies to at most `n` further clusters. Returns whether clusters remain. */
 static bool nominate(struct naive *naive, uint32_t job, uint32_t n) {
   bool more = false;
   for (uint32_t i = 0; i < naive->world->n_clusters; i++) {
@@ -194,7 +194,7 @@ static void look_again(struct naive *naive, uint32_t job) {
   naive->target[job] = to;
 }
 
-/* One pass of a cluster: jobs that must leave go, then the first of the others start while they fit. */
+/* One pass of a cluster: jobs that must leave the cluster are removed; then jobs start in order as long as they fit. */
 static void pass(struct naive *naive, uint32_t cluster) {
   const struct world *world = naive->world;
   naive->awake[cluster] = false;

@@ -170,8 +170,8 @@ static void reservation_is_billed_for_reserved_time(void) {
 
 /* ---- Nodes that come and go ---- */
 
-/* Returns how much time is billed for a node that is up for `up_us` from 10 s on. Then the run ends. If `is_released`
-   is set, the node is released immediately before. */
+/* Returns the billed time of a node that is up for `up_us` from 10 s on. Then the run ends. If `is_released` is set,
+   the node is released immediately before. */
 static int64_t billed(struct hr_billing billing, int64_t up_us, bool is_released) {
   prepare(HR_MARKET_ON_DEMAND);
   run.pools[0].market.billing = billing;

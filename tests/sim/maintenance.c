@@ -112,9 +112,9 @@ struct drain_case {
   uint64_t stopped;
 };
 
-/* A job of 4,000 s on the only node. wait: it ends at 4,000 s, and the work follows. deadline-kill: it loses 1,000 s
-   and starts again at 1,600 s, for 7 s of restart. checkpoint-kill: at 900 s it saves for 50 s and leaves with 900 s of
-   work. migrate: it leaves at 900 s with all of its work. */
+/* A job of 4,000 s on the only node. wait: it ends at 4,000 s, and the maintenance follows. deadline-kill: it loses
+   1,000 s and starts again at 1,600 s, with a restart of 7 s. checkpoint-kill: at 900 s it writes a checkpoint for 50 s
+   and stops with 900 s of work saved. migrate: it stops at 900 s with all of its work kept. */
 static void drains_are_as_by_hand(void) {
   static const struct drain_case cases[] = {{HR_DRAIN_WAIT, 0, 4000, 4000, 0, 0},
                                             {HR_DRAIN_DEADLINE_KILL, 0, 1607 + 4000, 4000, 1000, 1},
@@ -133,7 +133,7 @@ static void drains_are_as_by_hand(void) {
     CU_ASSERT_EQUAL(job->end_us, cases[i].end_us * S);
     CU_ASSERT(job->kept_us == cases[i].kept_us * S && job->lost_us == cases[i].lost_us * S);
     CU_ASSERT_EQUAL(result->pools[0].maintained_jobs, cases[i].stopped);
-    bool served = cases[i].drain != HR_DRAIN_WAIT; /* otherwise the run ends when the work begins */
+    bool served = cases[i].drain != HR_DRAIN_WAIT; /* otherwise the run ends when the maintenance begins */
     CU_ASSERT_EQUAL(result->pools[0].maintenances, 1);
     CU_ASSERT((int64_t)result->pools[0].planned_us == (served ? 600 : 0) * S);
     CU_ASSERT((int64_t)result->pools[0].draining_us == (served ? cases[i].lead_us : 3000) * S);
@@ -142,15 +142,15 @@ static void drains_are_as_by_hand(void) {
   }
 }
 
-/* Five nodes, two at a time, 100 s of lead and 600 s of work: 3 x 700 s from 900 s on, as in a rolling update; a second
-   job waits until the last group is served. */
+/* Five nodes, two at a time, 100 s of lead and 600 s of maintenance: 3 x 700 s from 900 s on, as in a rolling update. A
+   second job waits until the maintenance of the last group has ended. */
 static void groups_follow_each_other(void) {
   struct world world;
   world_init(&world, 5, 2);
   world.window[0].group_nodes = 2;
   world.window[0].lead_us = 100 * S;
   world.work_us[0] = 10 * S;
-  world.submit_us[1] = 2350 * S; /* the fifth node is in work from 2,400 s */
+  world.submit_us[1] = 2350 * S; /* the fifth node is in maintenance from 2,400 s */
   world.gpus[1] = 5;
   world.work_us[1] = 10 * S;
   struct hr_result *result = run(&world);
@@ -162,9 +162,9 @@ static void groups_follow_each_other(void) {
   hr_result_destroy(result);
 }
 
-/* Both nodes fail at 700 s and are repaired in 500 s. With a budget of one node, the first group begins at 1,200 s: a
-   failure is never refused, but it uses the budget. Without a budget the node is in work while it is out of order, and
-   that time counts as unplanned. */
+/* Both nodes fail at 700 s and are repaired in 500 s. With a budget of one node, the first group begins at 1,200 s: the
+   budget does not prevent failures, but failures use it. Without a budget the node is in maintenance while it is
+   failed, and that time counts as unplanned. */
 static void a_failure_uses_the_budget(void) {
   for (uint32_t budget = 0; budget < 2; budget++) {
     struct world world;
@@ -190,9 +190,9 @@ static void a_failure_uses_the_budget(void) {
 
 /* ---- Limits ----------------------------------------------------------------------------------------------- */
 
-/* Two nodes; the work on the first is from 1,000 s to 1,600 s, that on the second from 1,600 s to 2,200 s. A job of
-   1,200 s would reach the first work on node 0, so it runs on node 1. A job of 1,500 s for both nodes waits until both
-   are served; one of 900 s that fits before the works starts at once. */
+/* Two nodes. The maintenance of the first is from 1,000 s to 1,600 s, that of the second from 1,600 s to 2,200 s. A job
+   of 1,200 s would reach the maintenance on node 0, so it runs on node 1. A job of 1,500 s on both nodes waits until
+   both are finished. A job of 900 s ends before the maintenance, so it starts immediately. */
 static void limits_keep_clear(void) {
   static const char *const policies[] = {"queue backfill=strict", "queue backfill=skip", "queue backfill=easy",
                                          "queue backfill=conservative placement=first-fit", "slurm"};
@@ -239,10 +239,11 @@ static void easy_fills_the_time_before_a_window(void) {
   hr_result_destroy(result);
 }
 
-/* The work on node 0 is from 1,000 s to 1,600 s, that on node 1 until 2,200 s. Job 0 has both nodes until 600 s. Job 1
-   needs both for 1,000 s: it fits at 600 s, but is held, and its reservation is at 2,200 s. Jobs 2 and 3 end before the
-   works. Job 4 fits on node 0 at 1,601 s, but would delay job 1. A head of 300 s ends before the works, so it starts at
-   600 s. Job 2 then gets node 1, and job 3 has the reservation, at 1,600 s on node 0. */
+/* The maintenance of node 0 is from 1,000 s to 1,600 s, that of node 1 until 2,200 s. Job 0 has both nodes until 600 s.
+   Job 1 needs both for 1,000 s. It fits at 600 s, but waits because of the maintenance; its reservation is at 2,200 s.
+   Jobs 2 and 3 end before the maintenance. Job 4 fits on node 0 at 1,601 s, but would delay job 1. If the head takes
+   300 s, it ends before the maintenance, so it starts at 600 s. Job 2 then gets node 1, and job 3 has the reservation,
+   at 1,600 s on node 0. */
 static void easy_reserves_for_a_held_job(void) {
   static const int64_t head_s[] = {1000, 300}, starts_s[][5] = {{0, 2200, 601, 602, 3200}, {0, 600, 900, 1600, 1900}};
   for (int k = 0; k < 2; k++) {
@@ -263,7 +264,7 @@ static void easy_reserves_for_a_held_job(void) {
   }
 }
 
-/* A job that can never end between two works starts nevertheless. */
+/* A job that can never end between two maintenance windows starts nevertheless. */
 static void endless_jobs_are_not_held(void) {
   struct world world;
   world_init(&world, 1, 1);
@@ -281,7 +282,7 @@ static uint32_t below(struct hr__stream *stream, uint32_t bound) {
   return (uint32_t)(hr__stream_uniform(stream) * bound);
 }
 
-/* Whether two windows meet within a long time, by enumeration of all their times. */
+/* Returns whether two windows overlap within a long time, by enumeration of all their times. */
 static bool meet(const struct hr_maintenance *a, const struct hr_maintenance *b, uint32_t nodes, bool same) {
   int64_t a_us = hr_maintenance_span_us(a, nodes), b_us = hr_maintenance_span_us(b, nodes);
   for (int64_t i = 0; i < (a->repeat_us ? 400 : 1); i++)
@@ -379,9 +380,9 @@ static void random_worlds_keep_the_invariants(void) {
   CU_ASSERT(stopped > 100);
 }
 
-/* Node 0 is served from 1,000 s to 1,600 s, node 1 until 2,200 s. Job 0 has node 0 until 600 s. Job 1 needs both nodes
-   for 800 s: with the works, its place in a conservative plan is at 2,200 s, and not at 600 s. Job 2, of 1,400 s, can
-   therefore start on node 1 at once. */
+/* Node 0 is in maintenance from 1,000 s to 1,600 s, node 1 until 2,200 s. Job 0 has node 0 until 600 s. Job 1 needs
+   both nodes for 800 s: because of the maintenance, its reservation in a conservative plan is at 2,200 s, not at 600 s.
+   Job 2, of 1,400 s, can therefore start on node 1 immediately. */
 static void plans_avoid_works(void) {
   static const char *const policies[] = {"queue backfill=conservative placement=first-fit",
                                          "queue backfill=conservative placement=best-fit"};
@@ -403,8 +404,9 @@ static void plans_avoid_works(void) {
   }
 }
 
-/* Two nodes are off for their work from 1,000 s to 1,600 s, the other two until 2,200 s. At 1,100 s a job on all nodes
-   is planned at 2,200 s, one of 600 s at 1,600 s on the nodes that are then back, and one of 400 s starts at once. */
+/* Two nodes are in maintenance from 1,000 s to 1,600 s, the other two until 2,200 s. At 1,100 s, a job on all nodes is
+   planned at 2,200 s, a job of 600 s is planned at 1,600 s on the nodes that are then available, and a job of 400 s
+   starts immediately. */
 static void plans_know_the_end_of_a_work(void) {
   struct world world;
   world_init(&world, 4, 3);
@@ -427,10 +429,10 @@ static void plans_know_the_end_of_a_work(void) {
   hr_result_destroy(result);
 }
 
-/* Two nodes are drained from 700 s and served from 1,000 s to 1,600 s, the other two are drained from then on and
-   served from 1,900 s to 2,500 s. At 800 s, job 0 on three nodes has a reservation when the first two nodes are back,
-   so job 1 does not start on the other two: it would reach that time. It starts on the first two at 1,600 s, when the
-   reservation of job 0 is at 2,500 s. */
+/* Two nodes are drained from 700 s and are in maintenance from 1,000 s to 1,600 s. The other two are drained from 1,600
+   s and are in maintenance from 1,900 s to 2,500 s. At 800 s, job 0 on three nodes has a reservation at the time at
+   which the first two nodes return. So job 1 does not start on the other two, because it would still run at that time.
+   It starts on the first two at 1,600 s, when the reservation of job 0 is at 2,500 s. */
 static void plans_know_the_end_of_a_drain(void) {
   static const char *const policies[] = {"queue backfill=conservative placement=first-fit",
                                          "queue backfill=easy placement=first-fit"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Nodes that come and go, and their effect on jobs. Each case is small enough to compute its results by hand, to the
+/* Nodes that boot and stop, and the effect on jobs. Each case is small enough to compute its results by hand, to the
    second. */
 
 #include "harness.h"
@@ -322,7 +322,7 @@ static void reservation_is_available_for_its_time(void) {
   hr_result_destroy(outcome.result);
 }
 
-/* The nodes of a capacity block are stopped before its end, after a notice: then no job starts any more. */
+/* The nodes of a capacity block are stopped before its end, after a notice. No job starts after the notice. */
 static void capacity_block_stops_before_its_end(void) {
   char name[] = "block", gpu[] = "T4";
   int64_t submit_us[] = {0, 0, 45 * S}, work_us[] = {30 * S, 80 * S, 5 * S};
@@ -434,7 +434,7 @@ static void jobs_use_gpus_with_sufficient_memory(void) {
 /* ---- Policies that stop jobs and manage capacity ---- */
 
 enum { SCRIPT = 16 };
-/* A move of a scripted policy, and when the policy makes it. */
+/* A move of a scripted policy, and the time at which the policy makes it. */
 struct step {
   int64_t at_s;
   enum { START, PREEMPT, ACQUIRE, RELEASE, ROLL_BACK_ALL } move;

@@ -175,12 +175,12 @@ static void destroy_without_instance_fails(void) {
 
 static void best_starts(void) {
   struct hr_mig_gpu gpu = {0};
-  CU_ASSERT_EQUAL(place_best(&gpu, "1g.10gb"), 6); /* leaves room for one 4g, one 3g or three 2g */
+  CU_ASSERT_EQUAL(place_best(&gpu, "1g.10gb"), 6); /* after that, one 4g, one 3g or three 2g fit */
   CU_ASSERT_EQUAL(place_best(&gpu, "1g.10gb"), 4);
   CU_ASSERT_EQUAL(place_best(&gpu, "1g.10gb"), 5);
   CU_ASSERT_EQUAL(place_best(&gpu, "4g.40gb"), 0);
   gpu = (struct hr_mig_gpu){0};
-  CU_ASSERT_EQUAL(place_best(&gpu, "3g.40gb"), 4); /* leaves room for one 4g or four 1g */
+  CU_ASSERT_EQUAL(place_best(&gpu, "3g.40gb"), 4); /* after that, one 4g or four 1g fit */
   CU_ASSERT_EQUAL(place_best(&gpu, "2g.20gb"), 0);
   CU_ASSERT_EQUAL(place_best(&gpu, "1g.10gb"), 2);
   gpu = (struct hr_mig_gpu){0};
@@ -209,9 +209,9 @@ static uint32_t set_of(const char *name) {
   return 1U << profile_of(a100, name) % 32;
 }
 
-/* The best start depends on the profiles that jobs may request. If no job requests 4g or 7g, a high start leaves no
-   more room than a low start, so the lowest start is the best. A 3g is an exception if only 1g is requested: at start 4
-   it leaves room for one more 1g than at start 0. */
+/* The best start depends on the profiles that jobs may request. If no job requests 4g or 7g, a high start is not better
+   than a low start, so the lowest start is the best. A 3g is an exception if only 1g is requested: with the 3g at start
+   4, one more 1g fits than with the 3g at start 0. */
 static void best_start_for_requested_profiles(void) {
   struct hr_mig_gpu gpu = {0};
   uint32_t one = profile_of(a100, "1g"), two = profile_of(a100, "2g"), three = profile_of(a100, "3g");
@@ -282,7 +282,7 @@ static void media_engines_only_on_request(void) {
   hr_mig_type_init(&custom, "own", profiles, 3);
   CU_ASSERT_TRUE(hr_mig_group(&custom, 0, &gpu));
   expect_text(&custom, &gpu, "2g.10gb@0");
-  CU_ASSERT_NOT_EQUAL(hr_mig_starts(&custom, &gpu, 2), 0); /* the profile with media engines has room */
+  CU_ASSERT_NOT_EQUAL(hr_mig_starts(&custom, &gpu, 2), 0); /* the profile with media engines fits */
 }
 
 /* ---- Layouts ---- */
@@ -431,8 +431,8 @@ static void maximum_number_of_instances(void) {
   CU_ASSERT_EQUAL(hr_mig_starts(&custom, &gpu, 2), 0);
 }
 
-/* The best start for the 2g would be 0, because most room remains then. But the layout also has a 1g that must be at
-   start 0, so the 2g must be at start 1. */
+/* The best start for the 2g would be 0, because the maximum number of other instances fits then. But the layout also
+   has a 1g that must be at start 0, so the 2g must be at start 1. */
 static void layout_may_need_another_start(void) {
   struct hr_mig_profile profiles[] = {
       {.name = "1g.5gb", .compute_slices = 1, .memory_slices = 1, .starts = 0x1, .max_instances = 1},

@@ -264,8 +264,9 @@ static struct future future_of(const struct brute_type *brute, const struct brut
   return future;
 }
 
-/* Compares the room of two states for the largest wanted profile for which it differs. Returns a positive number if `a`
-   has more room, a negative number if `b` has more, and 0 if there is no such profile. */
+/* Compares two states by the number of further instances of a wanted profile that fit, for the largest profile for
+   which this number differs. Returns a positive number if more fit in `a`, a negative number if more fit in `b`, and 0
+   if there is no such profile. */
 static int compare_futures(const struct future *a, const struct future *b, uint32_t wanted) {
   for (int i = 0; i < BRUTE_PROFILES; i++)
     if ((wanted >> i & 1) && a->room[i] != b->room[i]) return a->room[i] - b->room[i];
@@ -285,8 +286,8 @@ static void judge(const struct brute_type *brute, const struct brute_state *stat
     struct future other = future_of(brute, state, profile, start);
     int better = compare_futures(&other, &best, wanted);
     CU_ASSERT_TRUE(better < 0 || (better == 0 && start >= (int)chosen));
-    /* The best start loses no room for a larger instance that another start would preserve. The specification does not
-       require this, but it is true of these types. */
+    /* After an instance is created at the best start, all larger instances fit that would fit with another start. The
+       specification does not require this, but it is true of these types. */
     for (int larger = 0; larger < profile; larger++)
       if (wanted >> larger & 1) CU_ASSERT_TRUE(best.room[larger] || !other.room[larger]);
   }

@@ -15,20 +15,21 @@
 enum rule { BEST, BEST_FOR_MIX, FIRST, WORST, N_RULES };
 enum { N_STEPS = 300000, MIX = 10, MAX_G = 4 };
 
-/* Both arrays are indexed by the number of compute slices; index 0 is for the total. `n_requests`: how many requests
-   there were for which enough slices were free. `n_blocked`: how many of these requests were blocked. */
+/* Both arrays are indexed by the number of compute slices; index 0 is for the total. `n_requests`: number of requests
+   for which enough slices were free. `n_blocked`: number of these requests that were blocked. */
 struct tally {
   unsigned n_requests[MAX_G + 1], n_blocked[MAX_G + 1];
 };
 
-/* A linear congruential generator. Its quality suffices for a mix of requests, and it gives the same numbers on every
-   system. */
+/* A linear congruential generator. Its quality is sufficient for a mix of requests, and it gives the same numbers on
+   every system. */
 static uint32_t draw(uint64_t *seed, uint32_t below) {
   *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
   return (uint32_t)((*seed >> 33) * below >> 31);
 }
 
-/* Returns the room for each profile as one number, with the largest profile in the highest digits. */
+/* Returns the numbers of further instances of each profile that fit, as one number with the largest profile in the
+   highest digits. */
 static uint64_t outlook(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu) {
   uint64_t room = 0;
   for (uint32_t i = 0; i < type->n_profiles; i++) room = room * (HR_MIG_SLICES + 1) + hr_mig_room(type, gpu, i);
@@ -104,7 +105,7 @@ static unsigned permille(const struct tally *tally, size_t slices) {
   return n_requests ? (tally->n_blocked[slices] * 1000 + n_requests / 2) / n_requests : 0;
 }
 
-/* How many of a thousand requests are blocked, by rule: of requests for 3g, of requests for 4g, and of all requests. */
+/* Number of blocked requests per thousand, by rule: of requests for 3g, of requests for 4g, and of all requests. */
 struct permille_by_rule {
   unsigned of_3g[N_RULES], of_4g[N_RULES], of_all[N_RULES];
 };

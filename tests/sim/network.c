@@ -94,7 +94,7 @@ static void note_spans(void *self, const struct hr_view *view, const struct hr_e
 
 static struct hr_market_spec market_of(const struct network_case *test) {
   struct hr_market_spec market = {.to_us = HR_NEVER_US};
-  if (test->interrupts) market.market = HR_MARKET_ON_DEMAND; /* nodes that come and go, so that jobs can be stopped */
+  if (test->interrupts) market.market = HR_MARKET_ON_DEMAND; /* nodes of a spot pool, so that jobs can be stopped */
   return market;
 }
 
@@ -238,7 +238,7 @@ static void by_gpu_selects_per_gpu_allocation(void) {
 }
 
 /* A node with 12 CPUs, of which 1.5 come with each GPU. The jobs of 3, 4 and 1 GPUs get 4.5, 6 and 1.5 CPUs. With 1.501
-   CPUs per GPU, the third job does not fit beside the others. */
+   CPUs per GPU, the third job does not fit together with the others. */
 static void gpus_come_with_cpus(void) {
   struct network_case test = {.n_jobs = 3, .nodes = 1, .gpus_per_node = 8, .by_gpu = true, .cpu_milli_per_node = 12000};
   memcpy(test.gpus, (uint32_t[]){3, 4, 1}, 3 * sizeof *test.gpus);

@@ -73,8 +73,9 @@ static void expect(const struct hr_outage_accounting *account, uint64_t failures
   CU_ASSERT(account->lost_milli_us == (hr_amount)lost_gpu_s * 1000 * S);
 }
 
-/* Two nodes, each with a job that begins again after a stop. The nodes fail at 100 s, and are repaired at 125 s. Both
-   lose their power from 160 s to 170 s. 65 s later they fail again. At the end, at 250 s, they are being repaired. */
+/* Two nodes, each with a job that starts again after a stop. The nodes fail at 100 s, and are repaired at 125 s. Both
+   lose their power from 160 s to 170 s. 65 s later they fail again. At the end of the run, at 250 s, they are in
+   repair. */
 static void each_class_has_its_losses(void) {
   struct world world = {.n_jobs = 2, .work_us = {1000 * S, 1000 * S}, .gpus = {1, 1}, .horizon_us = 250 * S};
   world.pool.nodes = 2;

@@ -179,7 +179,7 @@ static bool has_text(const char *name, const char *expected) {
   return read && strcmp(text, expected) == 0;
 }
 
-/* Files that are held back appear when they are published, and never if they are discarded. */
+/* Files whose commit is deferred appear when they are published, and never if they are discarded. */
 static void held_files_appear_together(void) {
   for (int named = 0; named < 2; named++) {
     hr__unfinished_name_all(named);
@@ -198,7 +198,7 @@ static void held_files_appear_together(void) {
     CU_ASSERT_EQUAL(hr_outputs_publish(NULL), HR_OK);
     CU_ASSERT_TRUE(has_text("1", "new") && has_text("2", "new"));
     CU_ASSERT_EQUAL(count_files(), before + 2);
-    write_file("2", "later"); /* not held back any more */
+    write_file("2", "later"); /* no longer deferred */
     CU_ASSERT_TRUE(has_text("2", "later"));
     unlink(path_of("1"));
     unlink(path_of("2"));
@@ -206,7 +206,7 @@ static void held_files_appear_together(void) {
   hr__unfinished_name_all(false);
 }
 
-/* A signal removes files that are held back; then none of them can be published. */
+/* A signal removes deferred files; then none of them can be published. */
 static void signal_discards_held_files(void) {
   struct hr_error error = {0};
   int before = count_files();

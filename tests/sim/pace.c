@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs whose speeds change when other jobs come to their GPUs or leave them, compared with a reference clock that
-   advances in single microseconds. Each job must end in exactly the same microsecond. */
+/* Jobs whose speeds change when other jobs start or end on their GPUs, compared with a reference clock that advances in
+   single microseconds. Each job must end in exactly the same microsecond. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -24,7 +24,7 @@ static struct {
   uint16_t gpu_milli[JOBS];
   struct hr_trace trace;
   struct hr_interference_step steps[STEPS];
-  uint32_t speed_ppm[2];             /* by model: the speed of a job that has its GPUs alone */
+  uint32_t speed_ppm[2];             /* by model: the speed of a job that does not share its GPUs */
   struct hr_pair_speed pairs[PAIRS]; /* (a, a), (a, b) and (b, a); the pair (b, b) has no known speed */
   struct placed placed[JOBS];
 } scenario;

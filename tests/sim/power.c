@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Energy: cases that are computed by hand, defects of other simulators, published figures, and random worlds in checked
- * mode, in which the uses of energy must add up to the meter to the last unit.
+ * Energy: cases that are computed by hand, defects of other simulators, published values, and random worlds in checked
+ * mode, in which the uses of energy must add up exactly to the meter.
  *
  * Sources: SimGrid issues 171, 246, 343; Batsim issue 51; CloudSim Plus issues 127, 327, 346; OpenDC, unit tests of
  * failures; ExaDigiT/RAPS, configuration of Frontier; ml-energy/zeus, profiles of the power limit optimizer.
@@ -49,7 +49,7 @@ static struct hr_duration fixed(double seconds) {
   return (struct hr_duration){HR_DURATION_FIXED, seconds, 0};
 }
 
-/* Nodes with one GPU, which takes all of the power. */
+/* Nodes with one GPU, which uses all of the power. */
 static struct world hosts(uint32_t n_nodes, double idle_w, double max_w) {
   static char name[] = "p", gpu[] = "A100";
   struct world world = {
@@ -68,7 +68,7 @@ static void add_job(struct world *world, double submit_s, double work_s, uint32_
   world->gpus[world->n_jobs++] = gpus;
 }
 
-/* All nodes fail after `up_s` of work, for `down_s`. */
+/* All nodes fail for `down_s` after each `up_s` of work. */
 static void let_fail(struct world *world, double up_s, double down_s) {
   world->process.unit = HR_TIER_POOL;
   world->process.between = fixed(up_s);
@@ -141,7 +141,7 @@ static struct hr_result *run(struct world *world) {
   return result;
 }
 
-/* Returns how many failures the world injects until a time. */
+/* Returns the number of failures that the world injects until a time. */
 static uint64_t failures_until(const struct world *world, int64_t end_us) {
   const int64_t up_us = (int64_t)(world->process.between.a * 1e6);
   const int64_t period_us = up_us + (int64_t)(world->process.only.repair.a * 1e6);
@@ -171,7 +171,7 @@ static void note_energy(void *self, const struct hr_view *view, const struct hr_
 
 /* Three jobs of 100 s on a host of 200 W that fails after 150 s. The energy of the first job follows from its start and
    end, the second one is stopped after 50 s and runs again, and the third one runs at the end. During the run, a policy
-   knows the energy of past attempts. */
+   can read the energy of past attempts. */
 static void energy_of_jobs_that_run_once_or_twice(void) {
   struct hr_energy noted[3] = {{0}};
   struct world world = hosts(1, 200, 200);
@@ -191,7 +191,8 @@ static void energy_of_jobs_that_run_once_or_twice(void) {
 
 /* ---- Defects of other simulators --------------------------------------------------------------------------- */
 
-/* SimGrid 171: a host of 200 W, 8 W when off, is idle for 10 s and then goes off. It was billed 80 J until then. */
+/* SimGrid 171: a host of 200 W, 8 W when off, is idle for 10 s and is then switched off. SimGrid counted 80 J for the
+   idle time. */
 static void energy_is_settled_before_a_change(void) {
   struct world world = hosts(1, 200, 200);
   world.power.down_w = 8;
@@ -202,7 +203,7 @@ static void energy_is_settled_before_a_change(void) {
 }
 
 /* Batsim 51: two hosts of 203 W run a job of 4 s that is stopped after 3 s: 1,218 J, not 1,059 J. Not stopped: 1,624 J.
-   One host: 609 J. Energy of jobs that are stopped is that of jobs that end. */
+   One host: 609 J. Stopped jobs use as much energy per time as jobs that complete. */
 static void stopped_jobs_are_billed_on_all_hosts(void) {
   for (uint32_t n = 1; n <= 2; n++) {
     struct world world = hosts(n, 95, 203);
@@ -216,7 +217,8 @@ static void stopped_jobs_are_billed_on_all_hosts(void) {
   expect_joules(&world, 1624, 0, 0);
 }
 
-/* SimGrid 343: of four hosts of 1 W idle and 50 W busy, three run a job and are cut at 0.99 s: 49.5 J each, and 0.99 J.
+/* SimGrid 343: of four hosts of 1 W idle and 50 W busy, three run a job and are stopped at 0.99 s: 49.5 J each, and
+   0.99 J for the idle one.
  */
 static void a_cut_is_billed_to_all_hosts(void) {
   struct world world = hosts(4, 1, 50);
@@ -236,8 +238,8 @@ static void each_outage_counts(void) {
   expect_joules(&world, 0, 2.0 * 30 * 40, 2.0 * 4 * 20);
 }
 
-/* Batsim 38: a host that works takes the power of a busy host, also after it was down, and in its second outage takes
-   that of a host that is off. Outages at 10 s and 25 s of 5 s each; the job works from 15 s to 23 s. */
+/* Batsim 38: a working host uses the power of a busy host, even after an outage. In its second outage it uses the power
+   of a host that is off. Outages at 10 s and 25 s of 5 s each; the job works from 15 s to 23 s. */
 static void a_host_that_works_is_busy(void) {
   struct world world = hosts(1, 95, 203);
   world.power.down_w = 10;
@@ -390,7 +392,7 @@ static void tables_are_linear_between_points(void) {
   }
 }
 
-/* PUE 1.25 and 40 W of constant cooling: the facility takes a quarter of the IT power, and 40 W. */
+/* PUE 1.25 and 40 W of constant cooling: the facility uses a quarter of the IT power, and 40 W. */
 static void the_facility(void) {
   struct world world = hosts(2, 100, 300);
   world.power.pue = 1.25;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Nodes that sleep, and power budgets: cases that are computed by hand, closed forms of queues with setup times, and
- * random worlds in checked mode with failures, maintenance and several policies, in which the uses of energy add up to
- * the meter to the last unit and the power never exceeds the budget.
+ * random worlds in checked mode with failures, maintenance and several policies. In the random worlds, the uses of
+ * energy must add up exactly to the meter, and the power must never exceed the budget.
  *
  * Sources: M/M/1 with setup times: Gandhi, Harchol-Balter and Adan, Server farms with setup costs (2010); energy of a
  * host that is switched off: Batsim's platform figures (Taurus).
@@ -160,7 +160,7 @@ static void a_node_sleeps_and_boots(void) {
   world_finish(&world);
 }
 
-/* Switching the host off is worth it if it would be idle for more than 211.7 s (RULES 5.5). */
+/* Switching the host off saves energy if it would be idle for more than 211.7 s (RULES 5.5). */
 static void the_break_even_of_an_idle_time(void) {
   double saved[2];
   for (int longer = 0; longer < 2; longer++) {
@@ -264,7 +264,7 @@ static void a_budget_admits_jobs(void) {
   world_finish(&world);
 }
 
-/* Jobs that take less power than others: the rest of the reserved power serves further jobs at the same instant. */
+/* Jobs that use less power than others: further jobs can use the rest of the reserved power at the same instant. */
 static void a_budget_counts_the_power_of_jobs(void) {
   struct world world;
   world_init(&world, 4, 1);
@@ -278,8 +278,8 @@ static void a_budget_counts_the_power_of_jobs(void) {
   world_finish(&world);
 }
 
-/* The same four nodes and budget, and limits from 200 W to 100 W: with four jobs, the budget suffices at 150 W (level
-   16 of 32), where work takes 1.5 times as long. When two jobs have ended, the others work at full speed. */
+/* The same four nodes and budget, and limits from 200 W to 100 W: with four jobs, the budget is sufficient at 150 W
+   (level 16 of 32), and work takes 1.5 times as long. When two jobs have ended, the others work at full speed. */
 static void a_budget_slows_gpus(void) {
   struct hr_power_cap caps[] = {{200, 1, 1}, {100, 2, 0.5}};
   struct world world;
@@ -304,7 +304,7 @@ static void a_budget_slows_gpus(void) {
   world_finish(&world);
 }
 
-/* A budget that permits two nodes at the lowest limit: two jobs run at once, and the others wait. */
+/* A budget that permits two nodes at the lowest limit: two jobs run at the same time, and the others wait. */
 static void a_budget_slows_gpus_and_holds_nodes(void) {
   struct hr_power_cap caps[] = {{200, 1, 1}, {100, 2, 0.5}};
   struct world world;
@@ -350,7 +350,7 @@ static void draw_pool(struct world *world, struct hr__stream *stream, uint32_t n
   power->sleep.min_awake = below(stream, 3);
 }
 
-/* A budget for all pools: at least a node of each pool can work. */
+/* A budget for all pools: at least one node of each pool can work. */
 static void draw_budget(struct world *world, struct hr__stream *stream) {
   double idle_w = 0, most_w = 0, all_w = 0, least_w = 0; /* least_w: at the lowest limit */
   if (below(stream, 3) == 0) return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Failures and repairs compared with published figures and closed forms: the rows of validation_expected.csv in the
- * shared folder, each simulated with its parameters. Rows that this file does not know are left to other tests. Without
- * the folder, the test is skipped. Units of time are those of the rows; 1 unit is 1,000 s in queues.
+ * Failures and repairs compared with published values and closed forms: the rows of validation_expected.csv in the
+ * shared folder, each simulated with its parameters. Rows that are not listed in this file are tested elsewhere.
+ * Without the folder, the test is skipped. Units of time are those of the rows; 1 unit is 1,000 s in queues.
  */
 
 #include "base/random.h"
@@ -185,7 +185,7 @@ static void check_repairmen(const struct row *row) {
 }
 
 /* N nodes with r failures a node-day; u0, work between checkpoints and their cost in minutes -> ETTR. The node is up
-   again at once, so one node with N times the rate is the same. */
+   again immediately, so one node with N times the rate is the same. */
 static void check_ettr(const struct row *row, double expected) {
   const double *in = row->inputs;
   double mtbf_s = 86400 / (in[0] * in[1]);

@@ -42,7 +42,7 @@ static struct {
 static struct brute_books books;
 static struct hr__stream draws;
 
-/* How often special situations occurred in all runs. The test checks that each occurred often enough. */
+/* The numbers of special situations in all runs. The test checks that each occurred often enough. */
 static struct { uint64_t free_sessions, sessions, bounded, stepped, running_at_end, gangs, later_months; } seen;
 
 static uint32_t draw(uint32_t below) {

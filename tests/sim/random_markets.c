@@ -147,12 +147,12 @@ struct tracker {
   const struct random_case *random;
   uint32_t first_node[MAX_POOLS];
   bool up[MAX_NODES], closing[MAX_NODES];
-  int64_t notice_us[MAX_NODES]; /* when the node got notice */
+  int64_t notice_us[MAX_NODES]; /* the time at which the node got notice */
   uint32_t used[MAX_NODES];
   bool runs[MAX_JOBS];
   int64_t since_us[MAX_JOBS], held_us[MAX_JOBS];
   uint32_t n_violations;
-  uint32_t n_node_events; /* how many node events occurred; only the first MAX_NODE_EVENTS of them are stored */
+  uint32_t n_node_events; /* number of node events; only the first MAX_NODE_EVENTS of them are stored */
   struct {
     int64_t at_us;
     uint32_t kind, node;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Recovery from failures: asynchronous checkpoints, jobs that give up, spare nodes, slow nodes, recorded failures. Each
- * test asserts the number of failures or episodes that happened.
+ * Recovery from failures: asynchronous checkpoints, jobs with a limit of restarts, spare nodes, slow nodes, recorded
+ * failures. Each test asserts the number of failures or slow periods that occurred.
  */
 
 #include "base/random.h"
@@ -121,7 +121,8 @@ static void the_last_unfinished_checkpoint_is_lost(void) {
 
 /* ---- Jobs that give up ------------------------------------------------------------------------------------ */
 
-/* A node fails after each 100 s. A job of 250 s without checkpoints never ends; it may be started twice again, or not.
+/* A node fails after each 100 s. A job of 250 s without checkpoints never completes. It may be restarted twice, or
+   never.
  */
 static void jobs_give_up(void) {
   static const char *const policies[] = {"easy", "conservative", "slurm", "kubernetes", "volcano", "kai", "rounds"};
@@ -173,8 +174,9 @@ static void corrupted_checkpoints_are_lost(void) {
 
 /* ---- Places in the queue ---------------------------------------------------------------------------------- */
 
-/* Job 0 is stopped at 100 s, with 50 s of work left; jobs 1 and 2 of 30 s wait since 10 s, and job 3 comes at 120 s.
-   After the repair at 110 s: order and head continue with job 0; tail with 1 and 2, before job 0 and then job 3. */
+/* Job 0 is stopped at 100 s, with 50 s of work left; jobs 1 and 2 of 30 s have waited since 10 s, and job 3 is
+   submitted at 120 s. After the repair at 110 s: order and head continue with job 0; tail with 1 and 2, before job 0
+   and then job 3. */
 static void stopped_jobs_wait_at_their_place(void) {
   static const char *const places[] = {"order", "head", "tail"};
   static const int64_t ends_s[][4] = {{160, 190, 220, 250}, {160, 190, 220, 250}, {220, 140, 170, 250}};
@@ -202,8 +204,9 @@ static void stopped_jobs_wait_at_their_place(void) {
 
 /* ---- Excluded nodes --------------------------------------------------------------------------------------- */
 
-/* Job 0 is stopped on node 0 at 100 s; the node is repaired at 110 s, and job 1 has the other node until 200 s. Job 0
-   returns to node 0 at once, or waits for the other node, or until the exclusion ends at 150 s. */
+/* Job 0 is stopped on node 0 at 100 s; the node is repaired at 110 s, and job 1 has the other node until 200 s.
+   Depending on the setting, job 0 returns to node 0 immediately, waits for the other node, or waits until the exclusion
+   ends at 150 s. */
 static void a_job_does_not_return_to_a_node(void) {
   static const char *const nodes[] = {"0", "1", "1"}, *const seconds[] = {NULL, "1000", "50"};
   static const int64_t ends_s[] = {110 + 300, 200 + 300, 150 + 300};
@@ -230,9 +233,9 @@ static void a_job_does_not_return_to_a_node(void) {
   }
 }
 
-/* Plans do not know when a repair ends. Node 0 is out of order from 10 s to 200 s. Job 0 needs both nodes and has no
-   reservation, so job 1 starts on the other node, and job 0 follows it. A plan that knew the end of the repair would
-   have reserved both nodes at 200 s. */
+/* Plans do not know when a repair ends. Node 0 is failed from 10 s to 200 s. Job 0 needs both nodes and has no
+   reservation, so job 1 starts on the other node, and job 0 starts after it. A plan that knew the end of the repair
+   would have reserved both nodes at 200 s. */
 static void plans_do_not_know_repairs(void) {
   static const char *const policies[] = {"easy", "conservative", "slurm"};
   for (uint32_t i = 0; i < sizeof policies / sizeof *policies; i++) {
@@ -283,7 +286,7 @@ static void note_failures(void *self, const struct hr_view *view, const struct h
   }
 }
 
-/* In random worlds no job starts on a node that is excluded for it, and without the key jobs do. */
+/* In random worlds, no job starts on a node that is excluded for it. Without the key, jobs start on such nodes. */
 static void excluded_nodes_are_avoided(void) {
   uint32_t n_failures[2] = {0}, n_returns[2] = {0};
   for (uint32_t seed = 0; seed < 40; seed++) {
@@ -341,7 +344,7 @@ static void failures_go_on_and_overlap(void) {
   hr_result_destroy(result);
 }
 
-/* Kueue: several nodes of one job fail at once. The job is stopped once, and starts again on others. */
+/* Kueue: several nodes of one job fail at the same time. The job is stopped once, and starts again on other nodes. */
 static void several_nodes_of_a_job_fail(void) {
   struct world world;
   struct hr_fault_replay replays[] = {{0, 100 * S, 5000 * S}, {2, 100 * S, 5000 * S}};
@@ -358,7 +361,7 @@ static void several_nodes_of_a_job_fail(void) {
   hr_result_destroy(result);
 }
 
-/* AKS: an upgrade that a disruption budget blocks for ever. The run does not hang, and the nodes keep working. */
+/* AKS: an upgrade that a disruption budget blocks forever. The run ends, and the nodes continue to work. */
 static void a_blocked_maintenance_waits(void) {
   struct world world;
   struct hr_fault_replay replay = {1, 0, (int64_t)1000000 * S};
@@ -385,7 +388,7 @@ static void a_blocked_maintenance_waits(void) {
 /* ---- Spares ----------------------------------------------------------------------------------------------- */
 
 /* Three nodes, one of them a spare that is up after 7 s. A job on two nodes is stopped at 100 s, when node 0 and node 1
-   fail at once: the spare is up at 107 s, the repaired node 0 at 150 s; node 1 becomes the spare. */
+   fail at the same time: the spare is up at 107 s, the repaired node 0 at 150 s; node 1 becomes the spare. */
 static void a_spare_replaces_a_node(void) {
   struct world world;
   struct hr_fault_replay replays[] = {{0, 100 * S, 50 * S}, {1, 100 * S, 50 * S}};
@@ -445,8 +448,8 @@ static void spares_raise_the_availability(void) {
   }
 }
 
-/* The spares that suffice with probability 0.99 for 1,024 nodes that are down with probability 0.001: 4, as reported
-   for ByteRobust. */
+/* The number of spares that is sufficient with probability 0.99 for 1,024 nodes, each of which is down with probability
+   0.001: 4, as reported for ByteRobust. */
 static void the_binomial_rule_for_spares(void) {
   double below = 0;
   uint32_t s = 0;
@@ -476,7 +479,7 @@ static void a_gang_is_as_slow_as_its_slowest_node(void) {
     CU_ASSERT_EQUAL(result->pools[0].failures, 0);
     if (fabs(speed - expected) > 0.02) printf("\n    speed %.4f, expected %.4f", speed, expected);
     CU_ASSERT(fabs(speed - expected) <= 0.02);
-    /* what the GPUs lose is the time by which the job takes longer; each change rounds by a microsecond */
+    /* the lost GPU time is the additional time of the job; each change may round by a microsecond */
     int64_t lost_us = (int64_t)(result->pools[0].slow_lost / 1000000 / 1000);
     int64_t longer_us = gang * (hr_result_accounting(result, (hr_job){0}).end_us - world.work_us[0]);
     CU_ASSERT(llabs(lost_us - longer_us) <= 4 * (int64_t)result->pools[0].slow_episodes);
@@ -486,7 +489,7 @@ static void a_gang_is_as_slow_as_its_slowest_node(void) {
 
 /* ---- Recorded failures ------------------------------------------------------------------------------------ */
 
-/* Overlapping records of a node are joined, those of other nodes are left out, and the order does not matter. The job
+/* Overlapping records of a node are joined, records of other nodes are ignored, and the order has no effect. The job
    runs on node 0 with all of its work kept: it is stopped at 10 s for 25 s and at 60 s for 5 s. */
 static void records_are_replayed_exactly(void) {
   struct world world;

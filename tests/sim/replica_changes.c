@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Changes of the replicas of a running service: replicas that are added, drained and killed, by hand and in random
-   worlds. */
+/* Changes of the replicas of a running service: replicas that are added, drained and killed, in cases computed by hand
+   and in random worlds. */
 
 #include "harness.h"
 #include "sim/services/service.h"
@@ -74,8 +74,8 @@ static void drained(void) {
   close_service(&service, &result);
 }
 
-/* The first token comes at 200 us. The replica is lost at 250 us. The other one computes 10 + 1 tokens again, which
-   yields the second token at 250 + 100 + 110 us, and the third 105 us later. */
+/* The first token is complete at 200 us. The replica is lost at 250 us. The other one computes 10 + 1 tokens again,
+   which produces the second token at 250 + 100 + 110 us, and the third 105 us later. */
 static void killed(void) {
   for (int engine = 0; engine <= HR_SERVICE_ORCA_SPLITWISE; engine++) {
     const struct hr_service spec = service_of((enum hr_service_engine)engine);
@@ -120,7 +120,8 @@ struct world {
 };
 
 static void draw_world(uint64_t *state, struct world *world) {
-  world->spec = service_of((enum hr_service_engine)below(state, HR_SERVICE_ORCA)); /* no engine that can be stuck */
+  /* only engines in which sequences cannot block each other */
+  world->spec = service_of((enum hr_service_engine)below(state, HR_SERVICE_ORCA));
   world->spec.router = (enum hr_service_router)below(state, HR_N_SERVICE_ROUTERS);
   world->spec.limits.kv_blocks = 30 + below(state, 20);
   world->spec.limits.max_sequences = 1 + below(state, 6);
@@ -140,7 +141,7 @@ static void draw_world(uint64_t *state, struct world *world) {
   }
 }
 
-/* Replicas appear and go away at the times of the changes. At the end, one is ready. */
+/* Replicas are added and removed at the times of the changes. At the end, one is ready. */
 static void change(struct hr__service_run *service, uint32_t what) {
   const uint32_t number = what / 2;
   bool is_ready = false;
@@ -191,8 +192,8 @@ static bool same_results(const struct hr_service_result *a, const struct hr_serv
          memcmp(a->restarts, b->restarts, n * sizeof *a->restarts) == 0 && memcmp(a->state, b->state, n) == 0;
 }
 
-/* With replicas that come and go, all requests are completed; neither the number of steps nor the instants to which the
-   service is advanced change the result. */
+/* All requests are completed although replicas are added and removed. Neither the number of steps nor the instants to
+   which the service is advanced change the result. */
 static void random_changes(void) {
   uint64_t state = 1;
   uint32_t n_different = 0, n_restarts = 0, n_incomplete = 0;
@@ -217,7 +218,7 @@ static void random_changes(void) {
 
 /* ---- Tournaments ---- */
 
-/* After each change of a key, the first entry is the first one with the least key. */
+/* After each change of a key, the first entry is the first one with the minimum key. */
 static void tournaments(void) {
   uint64_t state = 5;
   uint32_t n_different = 0;
@@ -242,7 +243,7 @@ static void tournaments(void) {
 
 /* ---- Prices ---- */
 
-/* One iteration after the other, in the words of the formula. */
+/* Computes one iteration after the other, directly by the formula. */
 static struct hr__price_run sum_slowly(const struct hr__price *price, uint32_t most, int64_t until_ticks) {
   struct hr__price_run run = {0};
   for (; run.count < most && (run.count == 0 || run.sum_ticks < until_ticks); run.count++) {
@@ -260,8 +261,8 @@ static struct hr_service_cost draw_cost(uint64_t *state) {
                                   below(state, 3) * below(state, 1000) / parts, below(state, 2)};
 }
 
-/* Long series of iterations take the same time by the formula as one by one, also up to any instant, and whole costs
-   have the same price with and without floating point. */
+/* The formula for many iterations gives the same time as single iterations, also up to any instant. Costs that are
+   whole numbers give the same times in integer and in floating-point arithmetic. */
 static void sums_of_prices(void) {
   uint64_t state = 3;
   uint32_t n_different = 0, n_whole = 0;

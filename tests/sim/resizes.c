@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Elastic jobs: closed forms, and random worlds in checked mode in which a policy starts jobs with any of their sizes
- * and resizes them at random, on counted GPUs and on single GPUs, with failures of nodes.
+ * and resizes them at random, in counted and in per-GPU allocation, with failures of nodes.
  *
  * The same worlds are run with the `queue` policy.
  *
@@ -40,8 +40,8 @@ struct world {
   struct hr_fault_spec faults;
   struct hr_fault_process process;
   struct hr_class_spec classes[HR_N_CLASSES];
-  uint32_t n_wakes; /* how many times the policy still wakes itself */
-  bool is_exact;    /* failures are detected at once: events show when jobs work */
+  uint32_t n_wakes; /* remaining number of wake-ups that the policy requests */
+  bool is_exact;    /* failures are detected immediately, so events show when jobs work */
   /* by job, from the events */
   struct seen {
     bool runs, has_run;
@@ -110,8 +110,8 @@ static void note_end(const struct hr_event *event) {
   if (seen->done - seen->gpus >= work && work > 0) violation("a job ends too late", event);
 }
 
-/* A job that is stopped keeps whole microseconds of work: all of them if the policy stops it, and otherwise those that
-   were complete when the policy last stopped or resized it. */
+/* A job that is stopped keeps whole microseconds of work: all of them if the policy stops it. Otherwise it keeps the
+   work that was complete when the policy last stopped or resized it. */
 static void note_loss(const struct hr_view *view, const struct hr_event *event) {
   struct seen *seen = &world->seen[event->job.id];
   int64_t gpus = world->gpus[event->job.id];
@@ -138,7 +138,7 @@ static uint32_t free_on(const struct hr_view *view, uint32_t node) {
   return hr_free_index_get(hr_cluster_free_index(view->cluster, (hr_pool){0}), node);
 }
 
-/* Whether a running job could get another GPU of one of its own nodes. */
+/* Returns whether a running job could get another GPU of one of its own nodes. */
 static bool can_grow(const struct hr_view *view, hr_job job) {
   struct hr_slice one;
   struct hr_placement placement = hr_view_placement(view, job, &one);
@@ -150,8 +150,8 @@ static bool can_grow(const struct hr_view *view, hr_job job) {
   return gpus + step <= world->max_gpus[job.id] && free >= step;
 }
 
-/* After each pass of the queue policy: the first waiting job does not fit on a node with its least number of GPUs, and
-   if no job waits, no running job can have more of its nodes. */
+/* After each pass of the queue policy: the first waiting job does not fit with its minimum number of GPUs. If no job
+   waits, no running job can get more GPUs of its nodes. */
 static void on_instant(void *self, const struct hr_view *view) {
   struct hr_event event = {.at_us = view->now_us, .kind = HR_EVENT_TIMER};
   (void)self;
@@ -180,7 +180,8 @@ static uint32_t abilities(void *self) {
   return HR_POLICY_RESIZES | HR_POLICY_SHRINKS | HR_POLICY_PREEMPTS;
 }
 
-/* Returns which GPUs of a node are free or belong to the job, as a set. Counted GPUs have no names: the lowest ones. */
+/* Returns which GPUs of a node are free or belong to the job, as a set. In counted allocation, returns the GPUs with
+   the lowest numbers. */
 static uint64_t available(const struct hr_view *view, const struct hr_placement *own, uint32_t node) {
   const struct hr_gpu_inventory *inventory = hr_cluster_gpu_inventory(view->cluster);
   uint64_t set = 0;
@@ -215,7 +216,7 @@ static uint32_t add_slices(const struct hr_view *view, uint32_t node, uint64_t *
   return count;
 }
 
-/* Finds a random placement of a size for a job that has `own`. */
+/* Finds a random placement of a size for a job whose present placement is `own`. */
 static bool find(const struct hr_view *view, hr_job job, const struct hr_placement *own, uint32_t gpus,
                  struct hr_placement *placement, struct hr_slice *slices) {
   uint32_t n_nodes = world->pool.nodes, first = draw(n_nodes), step = step_of(world, job.id);
@@ -383,7 +384,7 @@ static void compare(const struct world *self, const struct hr_result *result, co
 
 /* ---- The queue policy ---- */
 
-/* Runs random worlds with the queue policy. Returns how many jobs were resized. */
+/* Runs random worlds with the queue policy. Returns the number of resized jobs. */
 static uint32_t run_queue(const char *elastic, const char *backfill, uint32_t n_worlds, uint32_t *n_shrinks) {
   static struct world self;
   uint32_t n_resizes = 0;
@@ -450,8 +451,9 @@ static void by_hand(const char *elastic, const int64_t *end_s) {
 /* off: c waits for both. start: c starts at 100 s with 4 GPUs, which takes twice as long.
    grow: a has 8 GPUs until 50 s; then b starts, and c with 4 GPUs, until b ends at 150 s and c has 400 of its 800
    GPU-seconds left.
-   shrink: a has 8 GPUs until 10 s, gives 2 to b, and 1 to c at 20 s. At 72 s it ends (80 + 60 + 52 x 5 = 400), and b
-   and c have 4 GPUs each. b ends at 141 s (20 + 52 x 2 + 69 x 4 = 400), and c at 200 s (52 + 69 x 4 + 59 x 8 = 800). */
+   shrink: a has 8 GPUs until 10 s, releases 2 for b, and 1 for c at 20 s. At 72 s it ends (80 + 60 + 52 x 5 = 400), and
+   b and c have 4 GPUs each. b ends at 141 s (20 + 52 x 2 + 69 x 4 = 400), and c at 200 s (52 + 69 x 4 + 59 x 8 =
+   800). */
 static void levels_by_hand(void) {
   by_hand("off", (const int64_t[]){100, 110, 210});
   by_hand("start", (const int64_t[]){100, 110, 300});

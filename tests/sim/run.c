@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The run loop: order of events at one instant, refused moves, rollback, timers, the horizon. */
+/* The run loop: order of events at one instant, invalid moves, rollback, timers, the horizon. */
 
 #include "harness.h"
 #include "headroom/sim.h"
@@ -19,7 +19,7 @@ struct jobs {
 struct log {
   uint32_t count, instants;
   struct hr_event event[MAX_LOGGED];
-  uint32_t waiting[MAX_LOGGED]; /* how many jobs wait after each instant */
+  uint32_t waiting[MAX_LOGGED]; /* number of waiting jobs after each instant */
 };
 
 static void log_event(void *self, const struct hr_view *view, const struct hr_event *event) {
@@ -191,7 +191,7 @@ static enum hr_status start_on(struct hr_moves *plan, uint32_t job, const struct
     (void)self;                                                                                                        \
     (void)view;                                                                                                        \
     (void)start_on(plan, job, slices, sizeof slices / sizeof *slices);                                                 \
-    return HR_OK; /* the policy ignores the status of the refused move, but the engine must end the run */             \
+    return HR_OK; /* the policy ignores the status of the invalid move, but the engine must end the run */             \
   }
 WRONG_START(unknown_job, 7, {{0}, 4000, 0})
 WRONG_START(too_much_on_a_node, 0, {{0}, 5000, 0})
@@ -305,7 +305,7 @@ static enum hr_status decide_each_us(void *self, const struct hr_view *view, str
 }
 
 struct stop {
-  uint32_t asked, at; /* number of questions, and the one from which the answer is yes */
+  uint32_t asked, at; /* number of calls, and the number of the first call that returns true */
 };
 
 static bool is_stopped(void *self) {
@@ -313,7 +313,8 @@ static bool is_stopped(void *self) {
   return ++stop->asked >= stop->at;
 }
 
-/* The run has about 1000 instants, so it asks several times; after a yes it does not continue. */
+/* The run has about 1000 instants, so it calls the function several times. After the function has returned true, the
+   run ends. */
 static void caller_stops_a_run(void) {
   struct jobs jobs = {1, {0}, {10}, {4}};
   struct hr_policy_ops policy = POLICY(decide_each_us);

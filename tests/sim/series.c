@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Step series: values, changes and integrals against sums microsecond by microsecond; edges. */
+/* Step series: values, changes and integrals are compared with sums microsecond by microsecond; edge cases. */
 
 #include "headroom/unstable/series.h"
 #include "base/random.h"
@@ -9,7 +9,7 @@
 
 enum { MAX_STEPS = 8 };
 
-/* A series as the plain list from which it was made. */
+/* A series as the list of steps from which it was created. */
 struct plain {
   int64_t at_us[MAX_STEPS], micros[MAX_STEPS], end_us;
   uint32_t count;
@@ -43,8 +43,8 @@ static struct hr_series *draw(struct hr__stream *random, struct plain *plain) {
   return hr_series_create(plain->at_us, plain->micros, plain->count, plain->repeats);
 }
 
-/* The integrals between any two times within a range equal those from the first stamp. Cursors do not change them, also
-   if they are those of another series at first. */
+/* The integrals between any two times within a range equal those from the first stamp. Cursors do not change the
+   integrals, even if a cursor was first used with another series. */
 static bool integrals_agree(const struct hr_series *series, struct hr_series_cursor *cursor,
                             struct hr__stream *random) {
   bool fits = true;
@@ -83,7 +83,7 @@ static void equals_the_plain_sum(void) {
       fits = fits && hr_series_between(series, -20, t) == sum && hr_series_between(series, t, -20) == -sum;
       sum += plain_at(&plain, t);
       if (plain_at(&plain, t) != plain_at(&plain, t - 1)) changed_us = t;
-      /* between two changes that the series names, the value is the same */
+      /* the value is constant between two changes that the series reports */
       int64_t next_us = hr_series_next_us(series, t - 1);
       fits = fits && next_us >= t && (changed_us != t || t == -20 || next_us == t);
     }
@@ -112,7 +112,7 @@ static void edges_have_a_value(void) {
   hr_series_destroy(NULL);
 }
 
-/* A time series on the trace's clock: dates are UTC already, other clocks begin at the stamp that the user names. */
+/* A time series on the trace's clock: dates are already in UTC; other clocks begin at the stamp that the user sets. */
 static void the_run_begins_in_utc(void) {
   int64_t at_us[] = {1000, 2000}, micros[] = {1, 2};
   struct hr_series *series = hr_series_create(at_us, micros, 2, false);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The queue of a service: its limit, timeouts, routers by pools, and spill-over to other services; by hand, against
-   closed forms, and in random worlds. */
+/* The queue of a service: its limit, timeouts, routers by pools, and spill-over to other services. Results are compared
+   with values computed by hand and with closed forms; there are also random worlds. */
 
 #include "harness.h"
 #include "headroom/cluster.h"
@@ -38,8 +38,8 @@ static uint32_t count_in(const struct hr_service_result *result, enum hr_request
 
 /* ---- Limit and timeout ---- */
 
-/* A request takes 110 us. The first one starts at once; two wait; the next two are refused. The last one arrives when
-   one waits. */
+/* A request takes 110 us. The first one starts immediately; two wait; the next two are refused. The last one arrives
+   when one request waits. */
 static void limit(void) {
   struct hr_service service = service_of(HR_SERVICE_SINGLE);
   service.queue.limit = 2;
@@ -55,7 +55,8 @@ static void limit(void) {
   hr_service_result_finish(&result);
 }
 
-/* A request that starts exactly at its deadline is served; the one before it would start later, and leaves. */
+/* A request that starts exactly at its deadline is served. The request before it would start after its deadline, so it
+   times out. */
 static void timeout(void) {
   struct hr_service service = service_of(HR_SERVICE_SINGLE);
   service.queue.timeout_us = 150;
@@ -72,7 +73,8 @@ static void timeout(void) {
 }
 
 /* The first request decodes, 105 us for each token. The second one does not fit into the memory, and the third one
-   waits behind it. When the second one leaves at 650 us, the third one joins the next iteration: 200 + 5 x 105. */
+   waits behind it. When the second one times out at 650 us, the third one is part of the next iteration: 200 + 5 x
+   105. */
 static void blocked(void) {
   struct hr_service service = service_of(HR_SERVICE_VLLM_V1);
   service.limits.kv_blocks = 12;
@@ -88,7 +90,7 @@ static void blocked(void) {
   hr_service_result_finish(&result);
 }
 
-/* Without a replica, requests leave the queue of the router; the last one is served. */
+/* Without a replica, requests in the queue of the router time out; the last one is served. */
 static void router_queue(void) {
   struct hr_service service = service_of(HR_SERVICE_SINGLE);
   service.queue = (struct hr_service_queue){.limit = 3, .timeout_us = 1000};
@@ -192,7 +194,7 @@ static const struct hr_pool_spec pools[N_POOLS] = {
     {.name = (char *)(uintptr_t) "cloud", .gpu = (char *)(uintptr_t) "L4", .market = {.market = HR_MARKET_ON_DEMAND}},
     {.name = (char *)(uintptr_t) "home", .gpu = (char *)(uintptr_t) "A100", .market = {.market = HR_MARKET_OWNED}}};
 
-/* Runs requests on replicas, of which number i is in the pool i modulo 2. */
+/* Runs requests on replicas; replica i is in pool i modulo 2. */
 static struct hr_service_result run_in_pools(const struct hr_service *service, uint32_t n_replicas,
                                              const struct hr_service_requests *requests) {
   const struct hr__service_config config = {.spec = service, .requests = requests, .n_replicas = n_replicas, .seed = 1};
@@ -208,8 +210,8 @@ static struct hr_service_result run_in_pools(const struct hr_service *service, u
   return result;
 }
 
-/* All arrive at once. The two replicas at home have room for two each, then the one in the cloud; then the one with the
-   fewest. */
+/* All requests arrive at the same time. The two replicas at home accept two requests each, then the replica in the
+   cloud gets requests, then the replica with the fewest requests. */
 static void first_available(void) {
   struct hr_service service = service_of(HR_SERVICE_VLLM_V1);
   char *order[] = {(char *)(uintptr_t) "home", (char *)(uintptr_t) "L4"};
@@ -240,7 +242,7 @@ static void weighted(void) {
   uint32_t counts[2] = {0};
   for (uint32_t i = 0; i < COUNT; i++) {
     counts[result.replica[i]]++;
-    CU_ASSERT_TRUE(abs((int)counts[1] - 3 * (int)counts[0]) <= 3); /* never more than a turn apart */
+    CU_ASSERT_TRUE(abs((int)counts[1] - 3 * (int)counts[0]) <= 3); /* the difference is never more than one round */
   }
   CU_ASSERT_EQUAL(counts[0], 100);
   hr_service_result_finish(&result);
@@ -251,8 +253,8 @@ static void weighted(void) {
 }
 
 /* Replicas in on-demand pools get requests only while the predicted wait is above 150 us. A request takes 110 us. At
-   first the time is not known; at 220 us, one waits: 110 us; at 230 us, two wait: 220 us; at 240 us, two
-   wait and two are served: 110 us. */
+   first the time is unknown. The predicted wait at 220 us, when one request waits, is 110 us; at 230 us, when two wait,
+   220 us; at 240 us, when two wait and two are served, 110 us. */
 static void spill_to_market(void) {
   struct hr_service service = service_of(HR_SERVICE_SINGLE);
   service.router = HR_SERVICE_LEAST_OUTSTANDING;
@@ -271,7 +273,7 @@ static void spill_to_market(void) {
 
 enum { MOST_REQUESTS = 30, N_REPLICAS = 2, MOST_SERVICES = 3 };
 
-/* Services with requests that go to the next one. */
+/* Services whose requests spill over to the next service. */
 struct chain {
   uint32_t count;
   struct hr_service spec[MOST_SERVICES];
@@ -317,7 +319,7 @@ static void finish_chain(struct chain *chain) {
   }
 }
 
-/* As in spill_to_market, but the request goes to a service that has one of its own since 225 us. */
+/* As in spill_to_market, but the request goes to a service that has had a request of its own since 225 us. */
 static void spill_to_service(void) {
   static char next[] = "next";
   struct chain chain = {.count = 2};
@@ -347,7 +349,7 @@ static void spill_to_service(void) {
   finish_chain(&chain);
 }
 
-/* Without a ready replica, the predicted wait has the cold start. */
+/* Without a ready replica, the predicted wait includes the cold start. */
 static void spill_of_cold_service(void) {
   static char next[] = "next";
   struct chain chain = {.count = 2};
@@ -424,7 +426,7 @@ static void draw_world(uint64_t *state, struct world *world) {
   }
 }
 
-/* A replica appears, drains or goes away. */
+/* A replica is added, drained or removed. */
 static void change(struct chain *chain, uint32_t what) {
   struct hr__service_run *run = &chain->run[what / 4 % chain->count];
   const uint32_t number = what % 4 / 2;
@@ -478,7 +480,7 @@ static bool same_results(const struct hr_service_result *a, const struct hr_serv
          memcmp(a->restarts, b->restarts, n * sizeof *a->restarts) == 0 && memcmp(a->state, b->state, n) == 0;
 }
 
-/* Counts requests that are lost, wait too long, or arrive in a wrong order. */
+/* Returns the number of requests that are lost, wait too long, or arrive in the wrong order. */
 static uint32_t count_bad(const struct chain *chain) {
   uint32_t n_bad = 0, n_spilled = 0;
   for (uint32_t i = 0; i < chain->count; i++) {
@@ -499,8 +501,8 @@ static uint32_t count_bad(const struct chain *chain) {
   return n_bad;
 }
 
-/* With limits, timeouts, spill-over and replicas that come and go, neither steps nor the instants to which the services
-   are advanced change a result, and every request has one end. */
+/* With limits, timeouts, spill-over, and replicas that are added and removed: the results do not depend on the steps or
+   on the instants to which the services are advanced, and every request has exactly one end. */
 static void random_worlds(void) {
   uint64_t state = 1;
   uint32_t n_different = 0, n_bad = 0, n_of[HR_REQUEST_SPILLED + 1] = {0};

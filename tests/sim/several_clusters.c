@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Several clusters in one run: each behaves as if it were alone, no matter what the others do, and routers choose what
- * a plain implementation of their rules chooses. Runs are in checked mode, which compares the copy of all pools with
- * the clusters after each instant.
+ * Several clusters in one run: each cluster has the same results as alone, independently of the others. Routers make
+ * the same choices as a simple implementation of their rules. Runs are in checked mode, which compares the copy of all
+ * pools with the clusters after each instant.
  */
 
 #include "harness.h"
@@ -208,7 +208,8 @@ static void compare_alone(const struct random_case *random, uint32_t at, const s
   hr_result_destroy(result);
 }
 
-/* The energy of the pools, by use, is what their meters show, and that of the jobs is the energy of all jobs. */
+/* The energy of the pools, by use, adds up to their meters, and the energy of single jobs adds up to that of all
+   jobs. */
 static void compare_energy(const struct random_case *random, const struct hr_result *together) {
   hr_amount rest = 0;
   for (uint32_t i = 0; i < random->all.n_pools; i++) {
@@ -245,7 +246,7 @@ static void clusters_are_as_if_alone(void) {
 
 /* ---- Routers ------------------------------------------------------------------------------------------ */
 
-/* The rules of the routers, in floating point and by comparing all pairs. */
+/* The rules of the routers, in floating-point arithmetic and by comparison of all pairs. */
 static uint32_t naive_best(enum hr_job_router_kind kind, const struct hr__cluster_load *loads, uint32_t n,
                            uint32_t without, double max_wait) {
   uint32_t best = HR_NONE;

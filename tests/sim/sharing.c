@@ -206,7 +206,7 @@ static const struct hr_policy_ops random_ops = {.abi = HR_POLICY_ABI,
                                                 .decide = decide_random,
                                                 .abilities = stops};
 
-/* How many milli-GPUs of each GPU are allocated to jobs, computed from the events. */
+/* The allocated milli-GPUs of each GPU, computed from the events. */
 struct gpu_use {
   uint32_t milli[16][8];
   bool is_exceeded;

@@ -145,8 +145,8 @@ static void availability_and_reclaim_rate(void) {
   }
 }
 
-/* Take the up period that contains a random time. Returns the probability that it ends less than `x` after this time.
-   The probability is the integral of the survival function from 0 to `x`, divided by the mean up time. */
+/* Returns the probability that the up period that contains a random time ends less than `x` after this time. The
+   probability is the integral of the survival function from 0 to `x`, divided by the mean up time. */
 static double rest_below(const void *self, double x) {
   const struct hr_duration *up = self;
   double a = up->a, b = up->b, mean = hr__duration_mean_s(up);

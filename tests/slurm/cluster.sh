@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash disable=SC2154 # live.sh sets base, dir, port and nss_wrapper
 # Sourced by live.sh: writes the configuration of a Slurm with eight nodes of eight GPUs on this machine, starts its
-# daemons on loopback, and stops them. Everything is below the folder $base: sockets, keys, the database, spool folders.
-# Users are those of $base/passwd, which only these processes see (nss_wrapper). Every process carries the variable
-# HEADROOM_SLURM_LIVE=$base in its environment, by which it is found again.
+# daemons on loopback, and stops them. All files are below the folder $base: sockets, keys, the database, spool folders.
+# The users are those of $base/passwd, which only these processes read (nss_wrapper). Each process has the environment
+# variable HEADROOM_SLURM_LIVE=$base, by which stop_all finds it.
 
 nodes=8
 gpus=8
@@ -20,7 +20,7 @@ write_users() {
   done
 }
 
-# The beginning of each command: the environment with the users of this run.
+# Sets `wrapped`, the beginning of each command, which sets the environment with the users of this run.
 set_wrapped() {
   wrapped=(env "LD_PRELOAD=$nss_wrapper" "NSS_WRAPPER_PASSWD=$base/passwd" "NSS_WRAPPER_GROUP=$base/group"
     "HEADROOM_SLURM_LIVE=$base")
@@ -33,13 +33,13 @@ daemon() {
   "${wrapped[@]}" "$@" >>"$log" 2>&1 </dev/null &
 }
 
-# wait_for SECONDS COMMAND...: until the command succeeds.
+# wait_for SECONDS COMMAND...: waits until the command succeeds, at most SECONDS.
 wait_for() {
   local left=$((5 * $1))
   shift
   until "$@" >/dev/null 2>&1; do
     left=$((left - 1))
-    [ "$left" -gt 0 ] || fail "gave up waiting for: $*"
+    [ "$left" -gt 0 ] || fail "timeout while waiting for: $*"
     sleep 0.2
   done
 }
@@ -67,7 +67,7 @@ sql() {
 
 # ---- Configuration --------------------------------------------------------------------------------------------
 
-# settings KIND: what differs between the configurations.
+# settings KIND: prints the part of slurm.conf that differs between the configurations.
 settings() {
   case $1 in
     fifo) echo 'PriorityType=priority/basic' ;;
@@ -171,7 +171,7 @@ CONF
 
 # ---- Accounts -------------------------------------------------------------------------------------------------
 
-# manage ARGUMENT...: sacctmgr that asks nothing.
+# manage ARGUMENT...: runs sacctmgr without questions.
 manage() {
   on_cluster sacctmgr -i -Q "$@" >>"$dir/sacctmgr.log" 2>&1 || fail "sacctmgr $*: $(tail -n 3 "$dir/sacctmgr.log")"
 }
@@ -215,7 +215,7 @@ create_accounts() {
 
 # ---- Daemons --------------------------------------------------------------------------------------------------
 
-# on_cluster COMMAND...: a command of Slurm on the cluster in $dir.
+# on_cluster COMMAND...: runs a Slurm command on the cluster in $dir.
 on_cluster() {
   "${wrapped[@]}" SLURM_CONF="$dir/slurm.conf" "$@"
 }
@@ -245,12 +245,12 @@ start_cluster() {
   wait_for 120 nodes_are_idle
 }
 
-# ours: ids of all processes of this run, except this script.
+# ours: prints the ids of all processes of this run, except this script.
 ours() {
   { grep -lzxF "HEADROOM_SLURM_LIVE=$base" /proc/[0-9]*/environ 2>/dev/null || :; } | cut -d/ -f3
 }
 
-# stop_all: ends every process of this run: first in good order, then whatever is left.
+# stop_all: ends every process of this run, first with SIGTERM, then with SIGKILL.
 stop_all() {
   local ids signal
   for signal in TERM TERM KILL; do

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Prints a row for each recorded run of a real Slurm: how many of its decisions, shares and priorities the model
+/* Prints a row for each recorded run of a real Slurm: the number of its decisions, shares and priorities that the model
    reproduces. Started by live.sh.
 
      slurm_compare FOLDER... */

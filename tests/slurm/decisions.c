@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Decisions of the model at recorded states. At the time of each recorded start, the model gets what runs where and
- * what waits, with the priorities of that time. It must start the same job within 2 seconds, on the same nodes.
+ * Decisions of the model at recorded states. The input of the model is the state at the time of each recorded start:
+ * the running jobs with their nodes, the waiting jobs, and the priorities. The model must start the same job within 2
+ * seconds, on the same nodes.
  */
 
 #include "recorded.h"
@@ -24,10 +25,10 @@ struct model {
   struct hr__slurm_queued queue[MAX_ATTEMPTS];
   uint32_t n_queued;
   int64_t now_s;
-  uint64_t started[MAX_ATTEMPTS]; /* nodes of the attempts that the model starts; 0: it does not */
+  uint64_t started[MAX_ATTEMPTS]; /* by attempt: the nodes on which the model starts it; 0: not started */
 };
 
-/* Memory must suffice. */
+/* Exits the program if memory is exhausted. */
 static void must(bool succeeded) {
   if (succeeded) return;
   fputs("out of memory\n", stderr);
@@ -61,7 +62,7 @@ static uint32_t list_victims(const struct model *model, uint32_t number, struct 
   return count;
 }
 
-/* Removes an attempt from its nodes. `end_us` gets its expected end, with which put_back runs it again. */
+/* Removes an attempt from its nodes. Sets `end_us` to its expected end, which put_back needs to add it again. */
 static void take_off(struct model *model, uint32_t number, int64_t *end_us) {
   uint32_t n_nodes;
   for (uint32_t i = 0; i < model->nodes.n_running; i++)
@@ -77,7 +78,7 @@ static void put_back(struct model *model, uint32_t number, int64_t end_us) {
   occupy(model, number, end_us / HR_SECOND_US);
 }
 
-/* Preempts as few attempts as needed, in order. Those that do not use the chosen nodes stay. */
+/* Preempts attempts in order until enough nodes are free. Attempts that do not use the chosen nodes continue. */
 static bool preempt(struct model *model, uint32_t number, uint64_t *set) {
   struct hr__slurm_victim victims[RECORDED_NODES * RECORDED_GPUS];
   int64_t ends_us[RECORDED_NODES * RECORDED_GPUS];
@@ -108,7 +109,7 @@ static bool start_now(void *self, uint32_t number, const uint64_t *nodes) {
   return true;
 }
 
-/* If an attempt cannot start now, those that it may preempt are left aside. */
+/* Finds the earliest start of an attempt. If it cannot start now, preemption is not considered. */
 static bool find_start(void *self, uint32_t number, int64_t now_us, uint64_t *nodes, int64_t *start_us) {
   struct model *model = self;
   struct hr__slurm_victim victims[RECORDED_NODES * RECORDED_GPUS];
@@ -124,7 +125,7 @@ static bool find_start(void *self, uint32_t number, int64_t now_us, uint64_t *no
   return found;
 }
 
-/* Returns whether an attempt started before another one; attempts that started in one second have the order of ids. */
+/* Returns whether an attempt started before another one. Attempts that started in the same second are ordered by id. */
 static bool started_before(const struct attempt *a, const struct attempt *b) {
   if (a->start_s != b->start_s) return a->start_s < b->start_s;
   return a->start_ms != b->start_ms ? a->start_ms < b->start_ms : a->job < b->job;

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Runs a real Slurm on this machine, and compares the model of Slurm with it. Needs root (Debian's packages, jobs of
-# several users). Everything that is started listens on loopback only, and is stopped at the end, also after Ctrl-C. The
-# machine's own services and files are not touched.
+# several users). The started processes listen on loopback only, and are stopped at the end, also after Ctrl-C. The
+# services and files of the machine are not changed.
 #
 #   live.sh BUILD [OPTION...]    BUILD: build folder with the program headroom
 #     --out DIR        folder for the records (default: BUILD/slurm-live)
@@ -122,8 +122,8 @@ record() {
   say "$1, run $2: $(($(wc -l <"$dir/run.sacct") - 1)) jobs ended"
 }
 
-# keep_records NAME: copies what was recorded, in the form that slurm_compare reads (recorded.h). Paths of this run are
-# replaced.
+# keep_records NAME: copies the records to the files that slurm_compare reads (recorded.h). Replaces the paths of this
+# run.
 keep_records() {
   local to=$out/$1 file at
   rm -rf "$to"
@@ -185,7 +185,8 @@ record_all() {
 
 # ---- Comparison -----------------------------------------------------------------------------------------------
 
-# The delay of each job of a record: from its first submission to its last end, without the run time of its last attempt.
+# Prints the delay of each job of a record: its time from the first submission to the last end, minus the run time of
+# its last attempt.
 delays_of_record() {
   awk -F'|' 'function seconds(at) {
       return ((substr(at, 9, 2) * 24 + substr(at, 12, 2)) * 60 + substr(at, 15, 2)) * 60 + substr(at, 18, 2)
@@ -203,7 +204,7 @@ delays_of_replay() {
     sort -n | cut -d' ' -f2
 }
 
-# preemptions_of_replay FILE TRACE: how often the replay of a scenario preempts a job.
+# preemptions_of_replay FILE TRACE: prints the number of preemptions in the replay of a scenario.
 preemptions_of_replay() {
   "$build/headroom" compare "$1" --trace "$2" --policies slurm --csv - 2>/dev/null |
     awk -F, '$4 == "preemptions" && $2 == "all" { n = $5 } END { print n + 0 }'

@@ -16,7 +16,7 @@ static FILE *open_file(const struct recorded *run, const char *name) {
   return file;
 }
 
-/* Splits a line at `|`. Returns how many cells there are. */
+/* Splits a line at `|`. Returns the number of cells. */
 static unsigned split(char *line, char *cells[MAX_CELLS]) {
   unsigned count = 0;
   line[strcspn(line, "\r\n")] = '\0';
@@ -28,7 +28,7 @@ static unsigned split(char *line, char *cells[MAX_CELLS]) {
   return count;
 }
 
-/* Reads a date such as 2026-11-23T12:34:17, as if it were UTC. Fractions of a second are cut off. */
+/* Reads a date such as 2026-11-23T12:34:17, as if it were UTC. Fractions of a second are ignored. */
 static int64_t seconds_of(const char *text) {
   long part[6] = {0};
   const char *at = text;
@@ -107,7 +107,7 @@ static bool read_conf(struct recorded *run) {
   return true;
 }
 
-/* Returns whether a list with commas has a name. */
+/* Returns whether a comma-separated list contains a name. */
 static bool has_name(const char *list, const char *name) {
   for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',')
     if (strcspn(at, ",") == strlen(name) && strncmp(at, name, strlen(name)) == 0) return true;
@@ -145,7 +145,7 @@ static bool read_ticks(struct recorded *run) {
 
 /* ---- The tree of associations ----------------------------------------------------------------------- */
 
-/* The first table of sshare has the tree: accounts are indented by their depth. The row of the root is left out. */
+/* The first table of sshare has the tree: accounts are indented by their depth. The row of the root is skipped. */
 static bool read_tree(struct recorded *run) {
   char line[MAX_LINE], *cells[MAX_CELLS];
   uint32_t above[MAX_ASSOCS] = {HR_NONE, HR_NONE};

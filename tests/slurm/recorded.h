@@ -9,7 +9,7 @@
  *   run.sacct.all  all attempts of all jobs (sacct -D)
  *   slurm.conf     weights of priorities and the billing
  *   qos.txt        priorities of QOS
- *   ticks, times   when Slurm computed priorities, and when jobs started and ended, as it wrote them to its log
+ *   ticks, times   times at which Slurm computed priorities, and at which jobs started and ended, from its log
  *   samples        the output of sshare and sprio at several times; each begins with a line "@ TIME"
  */
 
@@ -27,11 +27,11 @@ enum {
   MAX_WORD = 32
 };
 
-/* A time at which a job ran. Times are seconds since 1970 in the zone of the records. */
+/* An attempt of a job. Times are seconds since 1970 in the time zone of the records. */
 struct attempt {
   uint32_t job, assoc, qos; /* id; index of the user in the tree; index of the QOS */
   char user[MAX_WORD], account[MAX_WORD];
-  int64_t submit_s, eligible_s, start_s, end_s, limit_s; /* submit_s: when it was submitted or requeued */
+  int64_t submit_s, eligible_s, start_s, end_s, limit_s; /* submit_s: time of the submission or of the requeue */
   int start_ms, end_ms;                                  /* after these seconds */
   struct hr__slurm_shape shape;
   uint32_t gpus;
@@ -62,12 +62,12 @@ struct recorded {
   bool is_basic, bills_gpus;
 };
 
-/* Reads a run. Returns false, and says why, if a file is missing. */
+/* Reads a run. If a file is missing, prints a message and returns false. */
 bool recorded_read(struct recorded *run, const char *folder);
 
 /* ---- Shares and priorities (shares.c) ---- */
 
-/* The shares after the last tick until a time. */
+/* The shares as of the last tick at or before a time. */
 struct shares {
   double usage[MAX_ASSOCS]; /* of users, decayed */
   struct hr__slurm_assoc assocs[MAX_ASSOCS];
@@ -83,7 +83,7 @@ struct priority_parts {
 uint32_t priority_at(const struct recorded *run, const struct shares *shares, const struct attempt *attempt,
                      int64_t now_s, struct priority_parts *parts);
 
-/* How many values of sshare and sprio were compared, and how many of them agree to the printed digit. */
+/* The number of values of sshare and sprio that were compared, and the number that are equal in all printed digits. */
 struct agreement {
   uint32_t n_samples, n_shares, n_equal_shares, n_priorities, n_equal_priorities;
 };
@@ -91,7 +91,7 @@ struct agreement compare_samples(const struct recorded *run);
 
 /* ---- Decisions (decisions.c) ---- */
 
-/* How many recorded starts the model decides as Slurm did, given the recorded state. */
+/* The number of recorded starts, and of those that the model reproduces from the recorded state. */
 struct decisions {
   uint32_t n_starts, n_started, n_same_nodes; /* n_started: within 2 seconds */
   uint32_t n_preempting;                      /* starts that needed preemption; they are not counted in n_starts */

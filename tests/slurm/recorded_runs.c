@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The model of Slurm against a run of a real Slurm that live.sh recorded: 180 jobs of six users in a tree of accounts,
- * with priority/multifactor and Fair Tree. All values that sshare and sprio printed must be reproduced to the digit,
- * and at the recorded states the model must start the same jobs on the same nodes.
+ * Compares the model of Slurm with a run of a real Slurm that live.sh recorded: 180 jobs of six users in a tree of
+ * accounts, with priority/multifactor and Fair Tree. The model must reproduce all printed digits of sshare and sprio.
+ * At the recorded states it must start the same jobs on the same nodes.
  */
 
 #include "recorded.h"
@@ -31,7 +31,7 @@ static void decisions_by_priority(void) {
   CU_ASSERT(decisions.n_same_nodes * 100 >= decisions.n_started * 97);
 }
 
-/* The comparison notices wrong priorities: without fair shares the model decides otherwise. */
+/* The comparison detects wrong priorities: without fair shares, the decisions of the model differ. */
 static void other_weights_are_noticed(void) {
   CU_ASSERT_FATAL(recorded_read(&run, DATA "multifactor"));
   uint32_t right = compare_decisions(&run).n_started;

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Free replays of the recorded runs of FIFO, compared with these runs. Records have whole seconds, so each replay moves
-# the submissions by random parts of a second; jobs that were submitted in the same second keep their order. Prints the
-# mean wait with its standard error, and the error of a job's wait: its difference from the mean of the runs.
+# Replays the submissions of the recorded FIFO runs, and compares the replays with these runs. Records have whole
+# seconds, so each replay adds random fractions of a second to the submit times. Jobs that were submitted in the same
+# second remain in order. Prints the mean wait with its standard error, and the error of a job's wait: its difference
+# from the mean of the runs.
 #
 #   replays.sh BUILD [REPLAYS]    SHARED=folder with slurm-run (../shared); 40 replays unless set
 set -euo pipefail
@@ -22,7 +23,8 @@ cat >"$folder/fifo.json" <<'END'
               "default_queue_depth": 1000, "sched_interval": 1, "batch_sched_delay": 0, "bf_window": 1440 } }
 END
 
-# jobs FILE: number, submission, start, end, GPUs, limit of each job, in the order of ids; seconds of the first submission.
+# jobs FILE: prints number, submission, start, end, GPUs and limit of each job, in the order of ids. Times are in
+# seconds since the first submission.
 jobs() {
   awk -F'|' 'function seconds(at) {
       return ((substr(at, 9, 2) * 24 + substr(at, 12, 2)) * 60 + substr(at, 15, 2)) * 60 + substr(at, 18, 2)
@@ -39,7 +41,7 @@ jobs "$data/fifo-repeat.sacct" >"$folder/second"
 
 for ((seed = 1; seed <= replays; seed++)); do
   awk -v state="$((seed * 7919))" '
-    function random() { state = (state * 69069 + 1) % 4294967296; return state / 4294967296 } # rand() differs by awk
+    function random() { state = (state * 69069 + 1) % 4294967296; return state / 4294967296 } # same in each awk
     BEGIN { for (i = 0; i < 10; i++) random(); print "job_id,submit_s,duration_s,gpus,limit_s" }
     { part = random(); n = ++count[$2]; line[NR] = $0
       for (i = n; i > 1 && parts[$2, i - 1] > part; i--) parts[$2, i] = parts[$2, i - 1]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Usage, fair shares and priorities at recorded times, from the recorded attempts and ticks, with the functions of the
- * model. They are compared as text with what sshare and sprio printed then.
+ * model. They are compared as text with the output of sshare and sprio at these times.
  */
 
 #include "recorded.h"
@@ -12,8 +12,8 @@ static double most(double a, double b) {
   return a > b ? a : b;
 }
 
-/* Usage changes only at ticks: it decays, then running attempts add what they used since the last tick. What an attempt
-   used after its last tick is lost. */
+/* Usage changes only at ticks: it decays, then the use of running attempts since the last tick is added. The use of an
+   attempt after its last tick is not counted. */
 static void add_tick(const struct recorded *run, uint32_t number, double usage[MAX_ASSOCS]) {
   double last_s = (double)run->ticks[number - 1], now_s = (double)run->ticks[number];
   double decay = hr__slurm_decay(run->half_life_s, now_s - last_s);
@@ -24,7 +24,7 @@ static void add_tick(const struct recorded *run, uint32_t number, double usage[M
     bool has_ended = attempt->end_s < run->ticks[number] ||
                      (attempt->end_s == run->ticks[number] && attempt->end_ms < run->tick_ms[number]);
     if (delta_s <= 0 || attempt->assoc == HR_NONE || has_ended) continue;
-    double billing = run->bills_gpus ? attempt->gpus : attempt->shape.nodes; // one CPU a node
+    double billing = run->bills_gpus ? attempt->gpus : attempt->shape.nodes; // one CPU per node
     usage[attempt->assoc] += delta_s * hr__slurm_decay(run->half_life_s, delta_s) * billing;
   }
 }
@@ -112,7 +112,7 @@ static void compare_job(const struct recorded *run, const struct shares *shares,
   snprintf(row, sizeof row, "%.390s", line);
   for (char *cell; count < 16 && (cell = strtok_r(rest, " \n", &rest));) cells[count++] = cell;
   const struct attempt *attempt = count < 11 ? NULL : find_waiting(run, (uint32_t)strtoul(cells[0], NULL, 10), now_s);
-  if (!attempt) return; // it starts, or is held, at this moment
+  if (!attempt) return; // it starts, or Slurm holds it, at this moment
   struct priority_parts parts;
   uint32_t priority = priority_at(run, shares, attempt, now_s, &parts);
   char real[200];
@@ -125,7 +125,7 @@ static void compare_job(const struct recorded *run, const struct shares *shares,
   if (!equal) printf("  job %s: sprio %s, model %s\n", cells[0], real, own);
 }
 
-/* A sample is left out if a tick may have been between its commands. */
+/* A sample is skipped if a tick may have occurred between its commands. */
 static bool is_clear(const struct recorded *run, int64_t now_s) {
   for (uint32_t t = 0; t < run->n_ticks; t++)
     if (run->ticks[t] >= now_s - 1 && run->ticks[t] <= now_s + 3) return false;

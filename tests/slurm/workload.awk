@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Draws the workload of a live run: a Poisson process of jobs. Prints for each job: number, seconds after the start, user,
-# account, QOS, nodes, GPUs per node, limit in minutes, seconds of run time. The same seed gives the same jobs.
+# account, QOS, nodes, GPUs per node, limit in minutes, seconds of run time. Equal seeds give equal jobs.
 #
 #   awk -v kind=fifo|multifactor|qos -v jobs=180 -v seed=1 -v compress=1 -f workload.awk
 #
 # `compress` divides gaps and run times. Slurm's limits are whole minutes.
 
-# A number of the range [0, 1): the generator of Park and Miller, which all versions of awk compute exactly.
+# Returns a number in [0, 1) from the generator of Park and Miller, which all implementations of awk compute exactly.
 function uniform() {
   state = (state * 16807) % 2147483647
   return (state - 1) / 2147483646
 }
 
-# One of the words of a list, with equal probability. Words may be repeated.
+# Returns one of the words of a list, each with equal probability. Words may be repeated.
 function pick(list, words, n) {
   n = split(list, words, " ")
   return words[1 + int(uniform() * n)]

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Logs of failures: published figures of Los Alamos and Grid'5000, generated intervals, a log computed by hand, and
+/* Logs of failures: published values of Los Alamos and Grid'5000, generated intervals, a log computed by hand, and
    malformed logs. */
 
 #include "harness.h"
@@ -110,8 +110,8 @@ static void los_alamos_together(void) {
   cJSON_Delete(fits);
 }
 
-/* The same for Grid'5000, from the quantiles of its intervals. They do not determine the mean: the longest interval
-   has a large part in it. */
+/* The same for Grid'5000, from the quantiles of its intervals. The quantiles do not determine the mean, because the
+   longest interval contributes a large part of it. */
 static void grid_5000(void) {
   static const char path[] = RELIABILITY "/data/failures/g5k06_all_nodes_quantiles.csv.gz";
   struct hr_error error;
@@ -191,7 +191,7 @@ static void log_by_hand(void) {
   CU_ASSERT_EQUAL(unlink(path), 0);
 }
 
-/* Rows that a log may have, and that are counted: a repeated failure, and negative intervals. */
+/* Rows that are permitted in a log and are counted: a repeated failure, and negative intervals. */
 static void counted_rows(void) {
   struct hr_error error;
   const char *path = write_log("node,start,end\na,0,60\nb,0,60\na,0,60\na,0,70\n");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Walks the table of job fields. Each field is set in a builder, and must have the same value after each conversion:
-   record, CSV, packed, streamed, cut, merged and redrawn. A new row of the table is tested without a change here,
-   unless its kind is new. */
+/* Tests each row of the table of job fields. Each field is set in a builder, and must have the same value after each
+   conversion: record, CSV, packed, streamed, cut, merged and redrawn. A new row of the table is tested without a change
+   here, unless its kind is new. */
 #include "harness.h"
 #include "headroom/unstable/trace_tools.h"
 

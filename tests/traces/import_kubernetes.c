@@ -277,7 +277,7 @@ static void tenants_are_cluster_queues(void) {
   hr_trace_destroy(trace);
 }
 
-/* Class and tenant come from any member, also of a part of the job. */
+/* Any member can determine class and tenant, also a member of a part of the job. */
 static void members_and_patterns(void) {
   struct hr_column_map map = {0};
   CU_ASSERT_EQUAL(hr_column_map_parse(&map, "tenant=metadata.labels.a.b/team", NULL), HR_OK);

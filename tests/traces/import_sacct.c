@@ -258,7 +258,7 @@ static void queue_and_qos(void) {
   hr_trace_destroy(trace);
 }
 
-/* Class and tenant come from any column or pattern, also if a job has several attempts. */
+/* Any column or pattern can determine class and tenant, also if a job has several attempts. */
 static void columns_and_patterns(void) {
   static const char text[] = NAMED NAMED_ROW("1", "jupyter-7", "gpu", "high")
       NAMED_ROW("2", "train", "interactive", "low") NAMED_ROW("3", "vscode", "gpu", "low")

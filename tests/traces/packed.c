@@ -401,7 +401,8 @@ static void unwritable_folder(void) {
   hr_trace_destroy(trace);
 }
 
-/* Jobs that had failed are left out of text and packed traces alike, and counted; the others remain as they are. */
+/* Jobs that failed when the trace was recorded are skipped in text traces and in packed traces, and counted. The others
+   are unchanged. */
 static void failed_jobs_are_left_out(void) {
   static const char text[] = "job_id,submit_s,duration_s,gpus,status\na,1,20,3,completed\nb,2,30,1,failed\n"
                              "c,3,10,2,cancelled\nd,4,10,2,failed\ne,5,10,2,\n";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Drawn requests: rates, variation and tokens against closed forms. The seed is fixed, and the bounds are several
-   standard errors wide. */
+/* Drawn requests: rates, variation and tokens are compared with closed forms. The seed is fixed, and the bounds are
+   several standard errors wide. */
 #include "harness.h"
 #include "headroom/unstable/trace_tools.h"
 
@@ -134,7 +134,7 @@ static void tokens_have_mean_and_spread(void) {
   }
 }
 
-/* The mean of all numbers that can be drawn, against draws. The bound is five standard errors. */
+/* The expected mean is compared with the mean of draws. The bound is five standard errors. */
 static void means_are_those_of_draws(void) {
   static const struct hr_token_law laws[] = {
       {HR_TOKENS_FIXED, 12, 0, 1, 0, NULL},           {HR_TOKENS_FIXED, 12, 0, 20, 0, NULL},
@@ -156,7 +156,7 @@ static void means_are_those_of_draws(void) {
     }
     const double mean = sum / n, sd = sqrt(fmax(0, squares / n - mean * mean));
     CU_ASSERT_DOUBLE_EQUAL(hr_token_law_mean(&laws[i]), mean, 1e-9 + 5 * sd / sqrt(n));
-    /* unless bounds or 0 change it, the mean is the stated one, whole or not */
+    /* the mean is the stated one, also if it is not a whole number, unless bounds or the minimum of 0 change it */
     if (i == 2 || i == 3 || i == 5 || i == 11) CU_ASSERT_DOUBLE_EQUAL(mean, laws[i].mean, 5 * sd / sqrt(n));
     hr_requests_finish(&requests);
   }
@@ -185,8 +185,8 @@ static bool same(const struct hr_service_requests *a, const struct hr_service_re
          memcmp(a->output_tokens, b->output_tokens, count * sizeof *a->output_tokens) == 0;
 }
 
-/* The same numbers give the same requests; another seed or service gives others; a seed of the service replaces that
-   of the run; the rate changes the times but not the tokens. */
+/* Equal seeds and services give equal requests; another seed or service gives different ones. A seed of the service
+   replaces that of the run. The rate changes the times but not the tokens. */
 static void seeds(void) {
   struct hr_service service = service_of(1, 1000), longer = service_of(1, 2000), faster = service_of(2, 1000);
   service.draw.prompt = longer.draw.prompt = faster.draw.prompt =

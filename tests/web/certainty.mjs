@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The page of a plan has the same words on its certainty as the terminal: what it depends on, safer mixes, commitments at
-// risk, the probability, the table "Holds under", and the effects of goals.
+// On the certainty of a plan, the page has the same text as the terminal: what the plan depends on, safer mixes,
+// commitments at risk, the probability, the table "Holds under", and the effects of goals.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ import { json, on, read } from './browser.mjs';
 
 const plain = (text) => text.replace(/[\s\u00a0]+/g, ' ').trim();
 
-// The lines of a part of the terminal's output: those after its title, up to an empty line.
+// Returns the lines of a part of the terminal output: from the line after its title to the next empty line.
 const part = (name, title) => {
   const lines = read(`${name}.txt`).split('\n');
   const begin = lines.findIndex((line) => line.startsWith(title));
@@ -16,7 +16,7 @@ const part = (name, title) => {
   return begin < 0 ? [] : lines.slice(begin + 1, end < 0 ? undefined : end);
 };
 
-// The text of all fields with this label, including their further lines.
+// Returns the text of all fields with this label, with their continuation lines.
 const field = (lines, label) => {
   let inside = false;
   const words = lines.filter((line) => {
@@ -26,7 +26,8 @@ const field = (lines, label) => {
   return plain(words.map((line) => line.slice(13)).join(' '));
 };
 
-// The descriptions of the term of a list on the page; those that follow without a term belong to it.
+// Returns the descriptions of a term in a list on the page. Descriptions with an empty term belong to the term before
+// them.
 const facts = async (list) => {
   const found = new Map();
   let last = null;
@@ -87,7 +88,7 @@ test('a plan is no proof that no mix meets the goals under a condition', () =>
     assert.ok(text.includes(`None of the ${plan.holds_under.mixes.length} mixes tested under this condition meets the goals.`), text);
     assert.ok(text.includes('on-demand 12 misses only a goal in dollars, for $12,144 a month then.'), text);
     assert.ok(!(await page.locator('#remedies').innerText()).includes('No allowed mix'));
-    // The command plans under the condition: at the same prices, the recommended mix does not meet the goals any more.
+    // The command computes a plan under the condition. At the same prices, the recommended mix then misses the goals.
     const command = await how('spot as aws-v100').first().locator('code').innerText();
     assert.match(command, /^headroom plan scenarios\/plan-spot-share\.json .*'cluster\.pools\.2\.spot=\{"preset":"aws-v100"\}'$/s);
     assert.doesNotMatch(command, /--(report|json)/);

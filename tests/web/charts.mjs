@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Selections change what a chart shows. All charts over time have the same time range.
+// A selection changes what a chart shows. All time charts have the same time range.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { documentOf, on, picture, seeAll, words } from './browser.mjs';

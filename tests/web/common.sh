@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Sourced by the other scripts of this folder, which test in Chromium what `what` names. SCRIPT HEADROOM NODE_MODULES ...
-# If Node.js, Chromium or playwright-core is missing, prints a message and exits with code 77 (skipped).
+# Sourced by the other scripts of this folder, which run tests in Chromium. The variable `what` is the subject of the
+# tests, for messages. Usage: SCRIPT HEADROOM NODE_MODULES ... If Node.js, Chromium or playwright-core is missing,
+# prints a message and exits with code 77 (skipped).
 # shellcheck disable=SC2034,SC2154 # used by the scripts, set by the scripts
 set -euo pipefail
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The job table. Search, filters, order and pages agree with the CSV file of jobs. A row can be expanded to the history
+// The job table. Search, filters, order and pages agree with the CSV file of jobs. A click on a row shows the history
 // of its job.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

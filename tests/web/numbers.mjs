@@ -7,7 +7,7 @@ import { documentOf, json, on, read, seeAll, words } from './browser.mjs';
 
 const at = (run, key) => key.split('.').reduce((part, name) => part?.[name], run);
 
-// Values whose binary number is a little less than half a unit: the terminal shows them rounded up.
+// Values whose binary representation is slightly less than half a unit of the last digit. The terminal rounds them up.
 test('half a unit is rounded as in the terminal', () => {
   assert.deepEqual([1.005, 8.545, -1.005, 9999.494999].map(usd), ['$1.01', '$8.55', '-$1.01', '$9,999.49']);
   assert.deepEqual([1.115, 35.75].map(duration), ['1.12\u00a0s', '35.8\u00a0s']);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The time until a large page shows its numbers. The minimum of four tries is used, because other programs may
-// delay a try.
+// The time until a large page shows its numbers. The minimum of four measurements is used, because other programs may
+// delay a measurement.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { has, on } from './browser.mjs';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The page of the planner: from the empty page to a plan, figures equal to those of the command line, sliders, forms,
+// The page of the planner: from the empty page to a plan, values equal to those of the command line, sliders, forms,
 // errors, narrow screens, labels.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -27,7 +27,7 @@ test('from the empty page to a plan of a dropped trace, without typing JSON', ()
       clicks++;
       await page.click(selector);
     };
-    // A drop of the file, as a browser makes it.
+    // Simulates a drop of the file, with the events of a browser.
     const text = readFileSync(trace, 'utf8');
     const transfer = await page.evaluateHandle((content) => {
       const data = new DataTransfer();
@@ -52,7 +52,8 @@ test('from the empty page to a plan of a dropped trace, without typing JSON', ()
     const usd = plan.recommendation.metrics.monthly_usd.mean;
     for (const [name, value] of Object.entries(plan.recommendation.choice)) assert.ok(words.includes(`${name} ${value}`), words);
     assert.ok(words.includes(`$${Math.round(usd).toLocaleString('en')}`) || words.includes(usd.toFixed(2)), `${words} has ${usd}`);
-    // The mix that is taken has the cost and the waits of the plan, and the saved file the same digest.
+    // The mix that the user selects has the cost and the waits of the plan, and a run of the saved file has the same
+    // digest.
     const before = await painted(page);
     await click('#apply');
     await untilPainted(page, before);
@@ -65,7 +66,7 @@ test('a shipped scenario, sliders, forms and the comparison with the present con
     await page.selectOption('#shipped', 'demo');
     await untilPainted(page, 0);
     assert.equal(await page.textContent('#digest'), digestOf(join(HEADROOM_PROJECT, 'scenarios/demo.json')));
-    // The trace begins after time 0, but all GPUs are there from the begin of the chart.
+    // The trace begins after time 0, but the chart shows all GPUs from its start.
     const heights = (await page.getAttribute('#gpus-chart path.limit', 'd')).match(/ [0-9.]+/g);
     assert.ok(heights.length > 200);
     assert.equal(new Set(heights).size, 1);
@@ -82,7 +83,7 @@ test('a shipped scenario, sliders, forms and the comparison with the present con
     before = await painted(page);
     await page.fill('input[data-path="load"]', '1.5');
     await untilPainted(page, before);
-    // With fewer nodes, the run lasts longer than that of the present configuration, so its line ends later.
+    // With fewer nodes, the run lasts longer than with the present configuration, so its line ends later.
     const ends = await page.evaluate(() => ['now', 'was'].map((kind) => Number(document.querySelector(`#gpus-chart path.${kind}`).getAttribute('d').match(/.*L([0-9.]+) /)[1])));
     assert.ok(ends[0] > 620 && ends[1] < ends[0] - 20, String(ends));
     const scaled = join(HEADROOM_WORK, 'scaled.csv');
@@ -90,7 +91,7 @@ test('a shipped scenario, sliders, forms and the comparison with the present con
     assert.equal(await page.textContent('#digest'), digestOf(join(HEADROOM_PROJECT, 'scenarios/demo.json'), '--set', 'cluster.pools.0.nodes=6', '--set', 'policy.order=sjf', '--trace', scaled));
   }));
 
-// Each slider changes its key only: the digest is that of the command line with this key.
+// Each slider changes only its own key: the digest is that of a command line that sets this key.
 const SLIDERS = [
   { shipped: 'agency', path: 'policy.max_spot_share', value: 0.3 },
   { shipped: 'llama-training', path: 'classes.training.checkpoint.interval_s', value: 1200 },
@@ -139,7 +140,7 @@ test('files and figures that a scenario cannot have', () =>
     assert.deepEqual(await disabled(), ['Costs (CSV)']);
     assert.match(await page.textContent(`#${await described('Costs (CSV)')}`), /no pool has a price/);
     assert.equal(await page.isVisible('#exports-why'), true);
-    // Without a trace there is no result; that of the scenario before is not shown.
+    // Without a trace there is no result. The result of the previous scenario is not shown.
     await page.selectOption('#shipped', 'helios');
     await page.waitForFunction(() => /names no trace/.test(document.querySelector('#results .status').textContent));
     assert.equal(await page.isVisible('#sentences'), false);
@@ -187,7 +188,7 @@ test('scenarios for the trace of the user keep a dropped trace; others have thei
     }
   }));
 
-// The first run is answered after the second scenario was chosen.
+// The response to the first run arrives after the user has chosen the second scenario.
 test('an answer about an earlier scenario is dropped', () =>
   onPlanner({}, async (page) => {
     let first = true;
@@ -208,11 +209,11 @@ test('an answer about an earlier scenario is dropped', () =>
     await untilPainted(page, 0);
     const digest = digestOf(join(HEADROOM_PROJECT, 'scenarios/demo.json'));
     await page.waitForFunction((expected) => document.querySelector('#digest')?.textContent === expected, digest);
-    // The present configuration is that of this scenario too.
+    // The present configuration is also that of this scenario.
     assert.doesNotMatch(await page.textContent('#sentences'), /present:/);
   }));
 
-// A plan of two kinds of variables, which is not searched here: its answer is that of the server for this scenario.
+// A plan with two kinds of variables. No search is run: the test supplies the response of the server.
 test('variables of a plan have their units, and the mix is taken', () =>
   onPlanner({}, async (page) => {
     const file = join(HEADROOM_PROJECT, 'scenarios/plan-spill-over.json');
@@ -274,7 +275,7 @@ test('a pool without a price: the cost is unknown, not 0, until the forms have o
     assert.match(await page.textContent('#sentences'), /The cost is unknown, because pool own has no price\. To add a price, open the pool/);
     assert.doesNotMatch(await page.textContent('#results'), /\$/);
     for (const name of costs) assert.match(await figure(name), /no price.*no price/);
-    // As the sentence says.
+    // The next steps are those that the sentence describes.
     await page.click('#forms summary:text-is("1: own")');
     const add = async (key) => {
       const before = await painted(page);
@@ -295,7 +296,7 @@ test('a pool without a price: the cost is unknown, not 0, until the forms have o
     assert.equal(await page.textContent('#digest'), digestOf(await saved(page, 'priced.json'), '--trace', trace));
   }));
 
-// An entry without values is an error first.
+// A new entry without values is an error.
 test('entries with free names are added to the forms', () =>
   onPlanner({ allowed: /status of 422/ }, async (page) => {
     const file = join(HEADROOM_WORK, 'map.json');
@@ -311,7 +312,7 @@ test('entries with free names are added to the forms', () =>
       await page.keyboard.press('Enter');
     };
     await add('models\\.speeds', 'llama 7.b');
-    // The new group has the focus, and is opened for an entry of its own.
+    // The new group has the focus and is open, so that the user can add an entry.
     await page.waitForFunction(() => document.activeElement.textContent === 'llama 7.b');
     await page.keyboard.press('Enter');
     await add('models\\.speeds\\.llama\\%207\\%2Eb', 'A100-80');
@@ -319,7 +320,7 @@ test('entries with free names are added to the forms', () =>
     await page.waitForSelector(key);
     await page.fill(key, '2');
     await page.keyboard.press('Tab');
-    // Names that exist, comments and empty names are refused.
+    // Existing names, comments and empty names are rejected.
     for (const name of ['llama 7.b', '// x', ' ', '__proto__']) {
       await add('models\\.speeds', name);
       assert.equal(await page.$eval('#name-models\\.speeds', (input) => input.validity.valid), false);
@@ -339,7 +340,7 @@ test('a goal has the bound and the value of its metric', () =>
       await row.locator('select').first().selectOption(metric);
       const goal = [metric, await row.locator('select').last().inputValue(), await row.locator('input').inputValue()].join(' ');
       values.push(goal);
-      // It is a goal that the command line can read.
+      // The command line accepts the goal.
       const scenario = JSON.parse(readFileSync(await saved(page, 'goal.json'), 'utf8'));
       assert.equal(scenario.plan.constraints.at(-1), goal);
     }
@@ -348,14 +349,15 @@ test('a goal has the bound and the value of its metric', () =>
     const plan = { variables: [{ pool: 'a100', from: 0, to: 8, step: 8 }], constraints: values };
     writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(join(HEADROOM_PROJECT, 'scenarios/demo.json'), 'utf8')), plan }));
     headroom('validate', file);
-    // What the user wrote for another metric is not kept; that of the first metric of the goal is.
+    // The value that the user entered for another metric is discarded; the value for the first metric of the goal is
+    // restored.
     await row.locator('select').first().selectOption('completed');
     await row.locator('input').fill('3 min');
     await row.locator('select').first().selectOption('wait_s.p99');
     assert.equal(await row.locator('input').inputValue(), '4 h');
   }));
 
-// The browser reports answers of the server with a status above 400 as errors of the console.
+// The browser reports responses with a status above 400 as errors on the console.
 test('a saved scenario and errors with their places', () =>
   onPlanner({ allowed: /status of 422/ }, async (page) => {
     const path = join(HEADROOM_WORK, 'bad.json');
@@ -363,7 +365,7 @@ test('a saved scenario and errors with their places', () =>
     await page.setInputFiles('#scenario-file', path);
     await page.waitForSelector('#said.bad');
     assert.match(await page.textContent('#said'), /bad\.json:1:\d+: .*nodes/);
-    // The page would read a scenario of another form than the schema's.
+    // A file that does not have the form of a scenario is rejected before the page reads its members.
     const pools = '"cluster": { "pools": [{ "name": "a", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 8 }] }';
     for (const [text, words] of [
       ['', 'broken.json: is empty; expected a JSON object {...}'],
@@ -388,7 +390,7 @@ test('a narrow screen, dark mode, print, labels and the keyboard', () =>
     assert.equal(wide, 0);
     assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
     const unnamed = await page.evaluate(() => {
-      // The options of a list are no name for it.
+      // The options of a list are not its accessible name.
       const words = (label) => {
         const copy = label.cloneNode(true);
         copy.querySelectorAll('select, output').forEach((part) => part.remove());

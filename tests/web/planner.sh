@@ -4,7 +4,9 @@
 #
 #   planner.sh HEADROOM NODE_MODULES [PART]
 #
-# PART: drops (only dropped files), services (only scenarios with services), state (only the order of choices and answers), speed (only the time from a slider to the repaint), shipped (only whether every shipped scenario runs).
+# PART: drops (only dropped files), services (only scenarios with services), state (only the order of choices and
+# responses), speed (only the time from a change of a slider to the repaint), shipped (only whether every shipped
+# scenario runs).
 what='the planner'
 # shellcheck source=tests/web/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"

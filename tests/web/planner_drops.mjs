@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The page of the planner: files that are dropped one after the other, their names and columns, and the command that
-// gives the same digest.
+// The page of the planner: files that the user drops one after the other, their names and columns, and the command that
+// produces the same digest.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ const untilDigest = (page, digest) => page.waitForFunction((expected) => documen
 const rows = '0,100,8\n5,50,8\n7,20,4\n';
 const small = { name: 'small', cluster: { pools: [{ name: 'a', gpu: 'A100-80', nodes: 1, gpus_per_node: 8 }] }, policy: { name: 'queue' } };
 
-// Holds the first request of an address until `release` is called.
+// Delays the first request for a URL until `release` is called.
 const holdFirst = async (page, address) => {
   let release;
   let first = true;

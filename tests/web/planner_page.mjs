@@ -12,7 +12,7 @@ const browser = await chromium.launch({
 });
 after(() => browser.close());
 
-// Runs `check` on the page. Errors, warnings and requests to elsewhere fail the test, except those that `allowed` matches.
+// Runs `check` on the page. Errors, warnings and requests to other hosts fail the test, unless `allowed` matches them.
 export const onPlanner = async (settings, check) => {
   const { width = 1280, height = 900, allowed = null, ...more } = settings;
   const context = await browser.newContext({ viewport: { width, height }, acceptDownloads: true, ...more });

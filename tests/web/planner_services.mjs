@@ -27,7 +27,7 @@ test('with fewer replicas a service misses its goals, which the page says', () =
     assert.match(await page.textContent('#sentences p.bad'), new RegExp(`chat: ${percent(second.attainment)} \\(present: ${percent(first.attainment)}\\) of .* required: MISSED\\..* 3 replicas \\(present: 9 replicas\\) at most`));
     assert.equal((await row())[3], 'MISSED (present: met)');
     assert.equal((await row())[8], '3 (present: 9)');
-    // The jobs are the replicas: they are no jobs of the user.
+    // The jobs of the run are the replicas, not jobs of the user.
     assert.doesNotMatch(await page.textContent('#results'), /jobs/i);
     assert.match(await page.textContent('#queue-chart'), /Requests of chat within the goals, by hour.*MISSED/);
     for (const kind of ['now', 'was', 'limit']) assert.equal(await page.locator(`#queue-chart path.${kind}`).count(), 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Every scenario that ships runs on the page of the planner, unless its data are missing or it is for the user's trace.
+// Every shipped scenario runs on the page of the planner, unless its data are missing or it needs a trace of the user.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { onPlanner, painted } from './planner_page.mjs';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The page of the planner: one state of scenario, trace, load and search, whatever the order of choices and answers is.
+// The page of the planner: scenario, trace, load and search are consistent, in any order of choices and responses.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ const headroom = (...words) => execFileSync(HEADROOM, words, { encoding: 'utf8',
 const digestOf = (...words) => JSON.parse(headroom('run', ...words, '--json', '-')).digest;
 const untilDigest = (page, digest) => page.waitForFunction((expected) => document.querySelector('#digest')?.textContent === expected, digest);
 
-// Answers the search for a plan without one.
+// Responds to the search for a plan without a search.
 const answerPlan = (page, plan) => page.route('**/api/plan', (route) => route.fulfill({ contentType: 'text/event-stream', body: `event: result\ndata: ${JSON.stringify(plan)}\n\n` }), { times: 1 });
 const mixOf = (choice) => ({ recommendation: { choice, objective: 1, metrics: {} }, feasible: true, goals: [], runs: 1, probability_best: 1 });
 const small = { name: 'small', cluster: { pools: [{ name: 'a', gpu: 'A100-80', nodes: 1, gpus_per_node: 8 }] }, policy: { name: 'queue' }, trace: { file: 'small.csv' } };
@@ -26,7 +26,7 @@ const smallDigest = digestOf(join(folder, 'small.json'));
 test('a scenario is saved with paths that the command line finds, and that the page finds again', () =>
   onPlanner({}, async (page) => {
     mkdirSync(join(folder, 'sub'), { recursive: true });
-    const two = { pools: [{ ...small.cluster.pools[0], nodes: 2 }] }; // another digest, so that the page must have opened it
+    const two = { pools: [{ ...small.cluster.pools[0], nodes: 2 }] }; // its digest differs from that of `small`
     writeFileSync(join(folder, 'sub', 'far.json'), JSON.stringify({ ...small, name: 'far', cluster: two, trace: { file: './../small.csv' } }));
     mkdirSync(join(HEADROOM_WORK, 'elsewhere'), { recursive: true });
     await page.reload();
@@ -76,7 +76,7 @@ test('a search ends when another scenario is opened', () =>
   onPlanner({}, async (page) => {
     await page.selectOption('#shipped', 'plan-reserved-share');
     await untilPainted(page, 0);
-    // The answer of the search comes after the other scenario was opened.
+    // The response to the search arrives after the other scenario was opened.
     let release;
     const released = new Promise((done) => (release = done));
     let answered;
@@ -99,7 +99,7 @@ test('a search ends when another scenario is opened', () =>
     assert.equal(await page.isVisible('#plan-stop'), false);
     assert.equal(await page.textContent('#plan-answer'), '');
     assert.equal(await page.textContent('#plan .status'), '');
-    // A search of this scenario is answered.
+    // A response to a search in this scenario is used.
     await answerPlan(page, mixOf({}));
     await page.click('#plan-begin');
     await page.waitForSelector('#plan-sentence');
@@ -115,7 +115,7 @@ test('a saved scenario has its own trace, not that of the shipped scenario befor
     assert.equal(await page.isVisible('#purpose'), false);
     assert.equal(await page.isVisible('#trace'), false);
     assert.equal(await page.textContent('#exports code'), 'headroom run scenario.json');
-    // The dropped trace stays: the saved scenario was drafted for it.
+    // The dropped trace remains selected, because the saved scenario was drafted for it.
     const own = join(HEADROOM_WORK, 'small.csv');
     writeFileSync(own, 'submit_s,duration_s,gpus\n0,100,8\n5,50,8\n7,20,4\n');
     await page.setInputFiles('#trace-file', own);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The section of each inference service: its figures, and its replicas over time with the reasons of decisions.
+// The section of each inference service: its metrics, and its replicas over time with the reasons for decisions.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { documentOf, ink, on, seeAll, words } from './browser.mjs';

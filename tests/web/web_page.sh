@@ -4,8 +4,8 @@
 #
 #   web_page.sh HEADROOM NODE_MODULES [PART]
 #
-# PART: kinds (all kinds of pages), looks (how the pages look, and how they are operated), paint (the time until a page is
-# painted); otherwise what the page of a run says.
+# PART: kinds (all kinds of pages), looks (appearance and operation of the pages), paint (the time until a page is
+# painted); without PART: the content of the page of a run.
 what='the report page'
 # shellcheck source=tests/web/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
@@ -39,7 +39,7 @@ elif [ -n "$part" ]; then
   "$headroom" report scenarios/demo.json --trace "$work/long.csv" --quiet -o "$work/long.html"
   "$headroom" compare scenarios/demo.json --policies fifo,sjf,conservative --quiet \
     --report "$work/compare.html" --json "$work/compare.json"
-  # plan NAME SCENARIO [OPTION]...: a plan with its page, its JSON and what the terminal shows.
+  # plan NAME SCENARIO [OPTION]...: writes the page, the JSON and the terminal output of a plan.
   plan() {
     "$headroom" plan "${@:2}" --report "$work/$1.html" --json "$work/$1.json" >"$work/$1.txt" 2>/dev/null
   }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A figure: title, choices, chart, a sentence that describes the chart, and the same data as a table on demand. Charts of
-// folded sections are created when they come near the viewport. Charts are redrawn when the appearance of the page changes.
+// A figure: title, choices, a sentence that describes the chart, the chart, and on demand a table of the same data.
+// Charts in folded sections are created when they come near the viewport. All charts are redrawn when a setting of the
+// page changes.
 import { el, select, table } from './dom.js';
 import { init } from './library.js';
 import { isPrinting, isStill, look, onSettings, patterns } from './settings.js';
 import { joinZoom, leaveZoom, zoomOptions } from './zoom.js';
 
-const PRINT_WIDTH = 680;
-const PRINT_HEIGHT = 0.72;
+const PRINT_WIDTH = 680; // pixels
+const PRINT_HEIGHT = 0.72; // of the height on the screen
 
-const NARROW = 520;
+const NARROW = 520; // pixels; narrower charts have fewer labels
 
-// A narrow chart has few labels on its time axis.
 const fewerTicks = (axes) => {
   for (const axis of [axes].flat()) if (axis?.type === 'time') axis.splitNumber = 3;
 };
@@ -50,7 +50,7 @@ export const legend = (colours, extra = {}) => ({
   ...extra,
 });
 
-// The legend shows the dashed line of a series in line charts, and a coloured rectangle in area charts.
+// The legend of a line chart shows the line of each series with its dashes; that of an area chart shows rectangles.
 export const lineLegend = (colours) => legend(colours, { itemStyle: { opacity: 0 } });
 export const areaLegend = (colours) => legend(colours, { icon: 'roundRect', itemWidth: 14, itemHeight: 10 });
 
@@ -63,7 +63,7 @@ export const valueAxis = (colours, name, write) => ({
   splitLine: { lineStyle: { color: colours.line } },
 });
 
-// Axis steps for durations, in common units.
+// The axis of durations from 0 to `most` seconds. Its steps are round durations, such as 10 minutes or 6 hours.
 export const durationSteps = (most) => {
   const steps = [
     1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000, 864000,
@@ -229,8 +229,8 @@ class Figure {
   }
 }
 
-// Draws the charts that are not in folded sections at once, without animation, so that the page is complete when it has
-// loaded, and a picture of the whole page has no empty charts.
+// Draws all charts that are not in folded sections, without animation. So the page is complete when it has loaded, and
+// a screenshot of the whole page has no empty charts.
 export const drawVisible = () => {
   for (const figure of figures) if (figure.place.clientWidth > 0) figure.show(false);
 };
@@ -242,7 +242,11 @@ onSettings(() => {
   }
 });
 
-// spec: { id, title, draw(look, state, narrow) -> the chart's option, words(state) -> sentence, table(state) -> { columns, rows },
-//         choices: [{ name, label, options: [[value, words]], value }], height, time (zooms with the others), slider, ready(chart) }
+// spec: { id, title,
+//         draw(look, state, narrow): returns the option of the chart library,
+//         words(state): returns the sentence, table(state): returns { columns, rows },
+//         choices: [{ name, label, options: [[value, words]], value }]; state: { name: chosen value },
+//         height in pixels, time: whether the chart has a time axis and is zoomed with the other time charts,
+//         slider: whether it has a zoom slider, ready(chart): called when the chart has been created }
 export const makeFigure = (spec) => new Figure(spec);
 export const figure = (spec) => makeFigure(spec).element;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The document and its binary blocks, as the program wrote them into the page. A block is decoded when it is used
-// first, and the result is kept.
+// The document and its binary blocks, which the program has written into the page. A block is decoded when it is first
+// used, and the decoded block is cached.
 
 export const readDocument = () => JSON.parse(document.getElementById('headroom-data').textContent);
 
@@ -29,7 +29,8 @@ export const block = (name) => {
   return decoded.get(name);
 };
 
-// Differences are summed, and values are scaled, as doubles, because sums may exceed the range of the stored type.
+// Decodes a column. Sums of differences and scaled values are doubles, because they may exceed the range of the stored
+// type.
 const column = (buffer, { type, coding, offset, length, scale = 1 }) => {
   const packed = new ARRAYS[type](buffer, offset, length);
   if (coding !== 'delta' && scale === 1) return packed;
@@ -49,12 +50,12 @@ const readTable = async (described) => {
   return Object.fromEntries(described.columns.map((c) => [c.name, column(buffer, c)]));
 };
 
-// Returns an object of the columns of a table, by name.
+// Returns the columns of a table: { name: typed array }.
 export const tableOf = (described) => {
   if (!tables.has(described.block)) tables.set(described.block, readTable(described));
   return tables.get(described.block);
 };
 
-// Returns the job ids by row, or null if they are numbers in a column.
+// Returns the list of job ids, one per row; null if the ids are a column of numbers.
 export const jobIds = async () =>
   hasBlock('job_ids') ? new TextDecoder().decode(await block('job_ids')).split('\n') : null;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Folded sections: only their title is shown until the reader opens them. A link to a folded section opens it; for
-// printing, all sections are open.
+// Folded sections. Only the title of such a section is shown until the reader opens the section. A link to a folded
+// section opens it. While the page is printed, all sections are open.
 import { el } from './dom.js';
 import { isPrinting, onSettings } from './settings.js';
 
 const folds = new Set();
 
-// Puts the title and an empty box, which is returned, into a fold of the section.
+// Adds a fold with a title to a section. Returns the box for the contents of the fold.
 export const foldOf = (section, title) => {
   const box = el('div', { class: 'inside' });
   const fold = el('details', { class: 'fold' }, el('summary', {}, title), box);
@@ -15,7 +15,7 @@ export const foldOf = (section, title) => {
   return box;
 };
 
-// Opens the section that the address of the page names.
+// Opens the section whose id is the fragment of the page's URL.
 export const openTarget = () => {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   const fold = target?.querySelector(':scope > .fold') ?? target?.closest('.fold');

@@ -6,7 +6,8 @@ const GAP = '\u00a0';
 
 const grouped = (text) => text.replace(/\B(?=(\d{3})+(?!\d))/g, ',');
 
-// Rounds as C does, after the multiplication: 1.115 is 1.12, although the binary number is a little less.
+// Rounds after a multiplication, as the C code does. So 1.115 becomes 1.12, although its binary value is less than
+// 1.115.
 export const fixed = (value, decimals) => {
   const unit = 10 ** decimals;
   const [whole, part] = (Math.round(Math.abs(value) * unit) / unit).toFixed(decimals).split('.');
@@ -28,7 +29,7 @@ export const amount = (value) => {
 
 export const share = (value) => `${fixed(value * 100, 1)}${GAP}%`;
 
-// Amounts are whole micro-dollars.
+// The cents of an amount of dollars, without its sign. Amounts are whole micro-dollars; half cents are rounded up.
 const centsOf = (value) => Math.floor((Math.round(Math.abs(value) * 1e6) + 5000) / 10000);
 
 export const usd = (value) => {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The metrics that the summary of a run shows first, with notes, and their changes from the baseline.
+// The metrics in the summary of a run, with notes and with their changes from the baseline.
 import { count, share } from './format.js';
 import { metricIn, metricName, metricSense, metricWriter } from './metrics.js';
 
 const usesSpot = (run) => run.spot?.gpu_hours > 0;
 
-// The order is that of the page. `has`: whether the run has the metric, if a value is not enough.
+// In the order of the page. A metric is shown if it has a value and, if there is a function `has`, this returns true.
 const SHOWN = [
   { path: 'cost.monthly_usd', metric: 'monthly_usd', first: true, note: () => '730 hours with this demand' },
   { path: 'cost.total_usd' },
@@ -37,7 +37,8 @@ const SHOWN = [
   { path: 'goodput.lost_gpu_hours', has: (run) => usesSpot(run) || run.goodput?.lost_gpu_hours > 0 },
 ];
 
-// Less utilization is not worse if the run has prices: the cost of idle GPUs shows this.
+// If the run has prices, a change of the utilization is neither better nor worse: the cost of idle GPUs shows its
+// effect.
 const senseOf = (path) => (run) => (path.startsWith('utilization') && run.cost ? 0 : metricSense(path));
 
 export const HEADLINE_METRICS = SHOWN.map(({ path, metric = path, has, better, ...more }) => ({
@@ -64,9 +65,10 @@ function idleHours(run) {
   return run.cost || !used ? null : (run.gpu_hours / used) * (1 - used);
 }
 
-// Compares `value` with `base`: { words, better: true, false or null }.
+// A metric that has more than tripled is shown with its old value; smaller changes are shown in percent.
 const MUCH = 2;
 
+// Compares `value` with `base`. Returns { words, better }; `better` is true, false or null (neither better nor worse).
 export const change = (metric, value, base, run) => {
   if (value === null || base === null || base === undefined) return null;
   const by = value - base;

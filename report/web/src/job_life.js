@@ -11,7 +11,8 @@ import { tip } from './tip.js';
 const placeWords = (pool, node, nodes) =>
   [pool, node >= 0 ? `node ${node}${nodes > 1 ? ` and ${nodes - 1} more` : ''}` : null].filter(Boolean).join(', ');
 
-// Returns the attempt of a job that has only one. The row of the job contains all its data.
+// Returns the attempts of a job that started at most once, in a list. The row of the job contains all data of the
+// attempt.
 const onlyStay = (doc, rows, row) => {
   const [begin, end] = [rows.number('start_s', row), rows.number('end_s', row)];
   if (begin === null || begin < 0) return [];
@@ -28,7 +29,7 @@ const onlyStay = (doc, rows, row) => {
   ];
 };
 
-// Returns the attempts of a job in order: [{ begin, end, lost, ended, where }].
+// Returns the attempts of a job in order: [{ begin, end, lost, ended, where }], with times in seconds.
 export const staysOf = async (doc, rows, row) => {
   if (!doc.attempts) return onlyStay(doc, rows, row);
   const columns = await tableOf(doc.attempts);

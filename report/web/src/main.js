@@ -87,7 +87,7 @@ const start = () => {
   );
   document.getElementById('content').append(...present.map((section) => show(section, doc)));
   openTarget();
-  // The numbers are painted first.
+  // The browser paints the numbers before the charts are drawn.
   requestAnimationFrame(() => setTimeout(drawVisible));
   document
     .getElementById('foot')

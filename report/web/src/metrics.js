@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The catalogue of metrics, which the program writes into the document: titles, formats, and which direction is better.
-// A metric is found by its path in the JSON summary or by its column in CSV files.
+// The catalogue of metrics, which the program writes into the document: titles, units, and which direction is better.
+// The key of a metric is its path in the JSON summary or its column in CSV files.
 import { readDocument } from './data.js';
 import { amount, count, duration, durationShort, share, usd, usdShort } from './format.js';
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Colours of charts. The palette is that of Okabe and Ito (2008). People with the common kinds of colour blindness can
-// distinguish its colours. Lines also differ in dashes and marks in shape, and patterns can be switched on.
+// Colours of charts. The palette is that of Okabe and Ito (2008), whose colours differ also for people with the common
+// kinds of colour blindness. Besides, lines have different dashes, marks have different shapes, and the reader can
+// enable patterns.
 
 const HUES = [
   '#0072B2',

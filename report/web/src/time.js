@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Time on the page: seconds since t = 0 in the document, shown as dates if the trace has dates, else as days since the
+// Times. The document has seconds since t = 0. The page shows dates if the trace has dates, otherwise days since the
 // start. Dates are labelled as UTC only if the dates of the trace have a time zone.
 
 import { shownRange } from './zoom.js';
@@ -76,7 +76,7 @@ export const points = (doc, list) => {
   return list.map((value, i) => [clock.ms(begin + i * step + widthOf(doc, i) / 2), value]);
 };
 
-// Returns the begin of a bucket as text. If buckets are at least a minute long, the begin is rounded down to minutes.
+// Returns the start of a bucket as text. If buckets are at least a minute long, the start is rounded down to minutes.
 export const bucketText = (doc, i) => {
   const { begin_s: begin, step_s: step } = doc.series;
   const at = begin + i * step;

@@ -22,8 +22,8 @@ export const tip = (title, rows) =>
     ),
   );
 
-// The tooltip of charts with an axis of time or of groups. It lists the values of all series at the pointer, formatted
-// by `write`.
+// The tooltip of charts with an axis of times or of names. It lists the values of all series at the pointer. `write`
+// formats a value.
 export const axisTip = (title, write) => (found) => {
   const rows = found
     .map((f) => [f.color, f.seriesName, Array.isArray(f.value) ? f.value[1] : f.value])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Texts of findings: faults of rows together with faults of columns, notes of readers, small traces, allowed codes, and
-   the JSON file against its schema. */
+   a comparison of the JSON file with its schema. */
 
 #include "harness.h"
 #include "headroom/scenario.h"

@@ -11,7 +11,8 @@
 /* Returns the maximum difference between two empirical distributions, from 0 to 1. Sorts both arrays. */
 double distance_of(double *a, uint32_t n_a, double *b, uint32_t n_b);
 
-/* Sets `*value` to the compared property of a job. Returns false if the job has no such property and is left out. */
+/* Sets `*value` to the compared property of a job. Returns false if the job has no such property; then the job is
+   skipped. */
 typedef bool distance_value(const struct hr_trace *trace, uint32_t job, double *value);
 /* Returns the distance between the values of two traces. */
 double distance_between(const struct hr_trace *a, const struct hr_trace *b, distance_value *value);

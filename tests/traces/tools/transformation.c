@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reports of transformations: sizes computed by hand, a table of at most 80 columns, and the JSON file against its
-   schema. */
+/* Reports of transformations: sizes computed by hand, a table of at most 80 columns, and a comparison of the JSON file
+   with its schema. */
 #include "harness.h"
 #include "headroom/trace_files.h"
 #include "headroom/unstable/exports.h"

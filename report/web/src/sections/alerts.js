@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Alerts grouped by cause: a sentence for each cause, which says how much of the time it lasted. The table by rule and
-// subject, the list of all alerts, and the notes of the run can be opened.
+// Alerts grouped by cause. Each cause has a sentence that states for which share of the run the alerts lasted. The
+// reader can open the table by rule and subject, the list of all alerts, and the notes of the run.
 import { el, table } from '../dom.js';
 import { count, duration, share } from '../format.js';
 import { total } from '../lines.js';
@@ -9,8 +9,9 @@ import { clockOf } from '../time.js';
 const FEW = 4;
 const MAX_ROWS = 1000;
 
-// The causes, most important first: rules, what they mean, and the words for one subject.
 const times = (n) => (n === 1 ? 'once' : `${count(n)} times`);
+
+// The causes, most important first. `rules`: for each rule of the cause, a function that describes one subject.
 const CAUSES = [
   {
     title: 'Budgets are exceeded',
@@ -51,7 +52,7 @@ const causeItem = (title, parts) =>
     `${parts.slice(0, MAX_SUBJECTS).join(', ')}${parts.length > MAX_SUBJECTS ? `, and ${count(parts.length - MAX_SUBJECTS)} more` : ''}.`,
   );
 
-// Rules without a cause in the list are shown under their own names.
+// Rules that are not in CAUSES are shown under their own names.
 const causes = (groups, seconds) => {
   const said = groups.map((group) => ({ ...group, subject: group.subject ?? 'all', part: share(Math.min(1, group.seconds / seconds)) }));
   const known = new Set(CAUSES.flatMap(({ rules }) => Object.keys(rules)));
@@ -104,8 +105,8 @@ const eachRow = (clock) => (alert) => [
   alert.words ?? '',
 ];
 
-// The rows are created when the list is opened. all: the number of alerts of the run. If there are many, the report
-// contains only the first ones.
+// The list of all alerts; its rows are created when the reader opens it. `alerts`: the alerts in the report, which
+// contains only the first ones if there are many. `all`: the number of alerts of the run.
 const eachOf = (alerts, all, clock) => {
   const details = el(
     'details',

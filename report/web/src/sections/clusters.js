@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Several clusters: the jobs that each of them ran, and from which homes they came.
+// Several clusters: the jobs that each cluster ran, and the home clusters of these jobs.
 import { figure, grid, legend, valueAxis } from '../chart.js';
 import { el, table } from '../dom.js';
 import { amount, count, duration, orDash, share } from '../format.js';
@@ -48,10 +48,10 @@ const flows = ({ names, rows, homes }) =>
     height: 90 + 36 * names.length,
     words: () =>
       names
-        .map((name, k) => `${name}: ${homes.map(({ name: home, i }) => `${count(rows[k][i])} of ${home}`).join(', ')}`)
+        .map((name, k) => `${name}: ${homes.map(({ name: home, i }) => `${count(rows[k][i])} from ${home}`).join(', ')}`)
         .join('; '),
     table: () => ({
-      columns: [{ title: 'Cluster' }, ...homes.map(({ name }) => ({ title: `of ${name}`, number: true }))],
+      columns: [{ title: 'Cluster' }, ...homes.map(({ name }) => ({ title: `from ${name}`, number: true }))],
       rows: names.map((name, k) => [name, ...homes.map(({ i }) => count(rows[k][i]))]),
     }),
     draw: (colours) => ({
@@ -90,7 +90,7 @@ export const clusters = {
       el(
         'p',
         { class: 'lead' },
-        `${count(moved)} of ${count(jobs)} jobs (${share(jobs ? moved / jobs : 0)}) were sent to another cluster than their home.`,
+        `${count(moved)} of ${count(jobs)} jobs (${share(jobs ? moved / jobs : 0)}) were sent to a cluster other than their home.`,
       ),
       overview(doc.run),
     );

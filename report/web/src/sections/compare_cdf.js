@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The cumulative distributions of waits and completion times of all compared policies, in replication 0. The document has
-// the quantiles of each policy at equidistant shares of its jobs.
+// The cumulative distributions of waits and completion times of all compared policies, in replication 0. The document
+// has the quantiles of each policy at equidistant shares of its jobs.
 import { figure, grid, legend, valueAxis } from '../chart.js';
 import { duration, durationShort, orDash, share } from '../format.js';
 import { hue } from '../palette.js';
@@ -10,7 +10,7 @@ const KINDS = { wait_s: ['wait', 'of the jobs that started'], jct_s: ['completio
 const ROWS = [0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1];
 const DASHES = ['solid', 'dashed', 'dotted'];
 
-// A logarithmic axis has no zero, so shorter times are drawn at this one.
+// A logarithmic axis has no zero, so times below this one are drawn at this one.
 const LEAST_S = 1;
 const TICKS = [1, 10, 60, 600, 3600, 36000, 86400, 864000, 8640000];
 

@@ -20,7 +20,8 @@ const listsOf = (cost, by) => {
   return (cost[by] ?? []).map((group) => ({ name: group.name || '(none)', usd: group.usd }));
 };
 
-// For view 'rate', the dollars per hour in each bucket. Otherwise the cumulative dollars at the end of each bucket.
+// Returns one value for each bucket: the dollars per hour if the view is 'rate', otherwise the cumulative dollars at
+// the end of the bucket.
 const shaped = (doc, list, view) => {
   if (view === 'rate') return list.map((x, i) => (widthOf(doc, i) ? (x * 3600) / widthOf(doc, i) : 0));
   let sum = 0;
@@ -30,7 +31,7 @@ const shaped = (doc, list, view) => {
 const isIdle = (name) => name === 'idle' || name === '(idle)';
 
 const afterWords = ({ after_usd: after }) =>
-  after ? `${usd(after)} more are due after the run, for nodes reserved until later. ` : '';
+  after ? `${usd(after)} more are due after the run, for reservations that last longer than the run. ` : '';
 
 const overTime = (doc) => {
   const { cost } = doc.series;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Energy and carbon: what the energy was used for, by pool, and the power over time.
+// Energy and carbon: the uses of the energy, the energy of each pool, and the power over time.
 import { areaLegend, figure, grid, valueAxis } from '../chart.js';
 import { el, facts, table } from '../dom.js';
 import { amount, count, duration, orDash, share, usd } from '../format.js';
@@ -10,7 +10,7 @@ import { axisTip } from '../tip.js';
 const USES = [
   ['jobs_kwh', 'jobs'],
   ['idle_kwh', 'idle GPUs'],
-  ['transition_kwh', 'nodes that boot or fall asleep'],
+  ['transition_kwh', 'nodes that boot, wake or go to sleep'],
   ['down_kwh', 'nodes that sleep or are down'],
   ['other_kwh', 'other equipment'],
 ];
@@ -40,7 +40,7 @@ const figuresOf = ({ energy, carbon, battery }) =>
     ['Suspended nodes', known(energy.sleeps, (n) => `${count(n)} times; woken ${count(energy.wakes ?? 0)} times`)],
     ['Carbon of the electricity', known(carbon?.operational_kg, (kg) => `${amount(kg)}\u00a0kg CO2e`)],
     ['Carbon of the hardware', known(carbon?.embodied_kg, (kg) => `${amount(kg)}\u00a0kg CO2e`)],
-    ['Price of the energy', known(carbon?.energy_usd, usd)],
+    ['Cost of the energy', known(carbon?.energy_usd, usd)],
     ['Water', known(carbon?.water_l, (litres) => `${amount(litres)}\u00a0l`)],
   ]);
 
@@ -55,7 +55,7 @@ const powerChart = (doc) => {
     title: 'Power',
     time: true,
     height: 300,
-    words: () => `Highest mean of a step: ${kw(highest(lists[0][1]))} for the machines, ${kw(highest(lists[1][1]))} with cooling.`,
+    words: () => `Highest mean power of a time step: ${kw(highest(lists[0][1]))} for the machines, ${kw(highest(lists[1][1]))} with cooling.`,
     table: () => ({
       columns: [{ title: 'From' }, ...lists.map(([title]) => ({ title: `${title}, kW`, number: true }))],
       rows: lists[0][1].map((_, i) => [bucketText(doc, i), ...lists.map(([, list]) => amount(list[i] ?? 0))]),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The first lines of a page, for a reader with ten seconds: the period, the cost and its idle share, the largest saving
-// with its command; then the goals.
+// The first lines of a page, for a reader who has ten seconds: the period, the cost and its idle share, the largest
+// saving and the command for it, and the goals.
 import { copyButton, el } from '../dom.js';
 import { count, duration, orDash, share, things, usd } from '../format.js';
 import { metricWriter } from '../metrics.js';
@@ -33,7 +33,7 @@ const periodLine = (doc) => {
   return line('period', 'Period', `${when}. ${things(run.jobs.submitted, 'job')} on ${elastic ? 'up to ' : ''}${gpuWords(run.cluster)}.`);
 };
 
-// Prices that are assumed, where the cost is.
+// The note on assumed prices; it is part of the line with the cost.
 const assumedWords = (doc) => {
   const pools = (doc.prices ?? []).filter(({ status }) => status === 'assumed').map(({ pool }) => pool);
   if (!pools.length) return null;
@@ -54,7 +54,7 @@ const costLine = (doc) => {
     return line(
       'cost',
       'Use',
-      used ? `jobs held ${share(used)} of the GPU time, ${share(1 - used)} was idle. ` : '',
+      used ? `${share(used)} of the GPU time was allocated to jobs, ${share(1 - used)} was idle. ` : '',
       'Costs are unknown, because the scenario has no prices: add a market to the pools.',
     );
   }
@@ -131,14 +131,14 @@ const goalItem = (goal) => {
   );
 };
 
-// The goals of the run or of the plan. The goal "completed" that is added by default is shown if it is missed.
+// The goals of the run or of the plan. The default goal "completed" is shown only if it is missed.
 const goalLines = (doc) => {
   const goals = doc.goals?.length ? doc.goals : (doc.plan?.goals ?? []);
   if (!goals.length) return null;
   return el('div', { id: 'goals' }, el('b', {}, 'Goals:'), el('ul', { class: 'goals' }, goals.map(goalItem)));
 };
 
-// The metrics of goals on all jobs that are met, by path.
+// The goals that are met and apply to all jobs: a map from the path of the metric to the goal.
 export const metGoals = (doc) =>
   new Map(
     (doc.goals ?? [])

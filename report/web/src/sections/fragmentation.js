@@ -28,7 +28,7 @@ export const fragmentation = {
       el(
         'p',
         { class: 'lead' },
-        `Fragmented: idle, but unusable by a random typical task. Stranded: idle on nodes without enough free CPU or memory.${figures ? ` ${share(figures.makespan ?? 0)} of the GPUs were fragmented on average, ${share(figures.max ?? 0)} at most.` : ''}`,
+        `Fragmented: idle, but too small for a typical task. Stranded: idle on nodes without enough free CPU or memory.${figures ? ` ${share(figures.makespan ?? 0)} of the GPUs were fragmented on average, ${share(figures.max ?? 0)} at most.` : ''}`,
       ),
       figure({
         id: 'fragmentation-chart',

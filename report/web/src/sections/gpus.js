@@ -11,7 +11,7 @@ import { zoomButtons } from '../zoom.js';
 
 const WORDS = { tenant: 'by tenant', class: 'by class', gpu: 'by GPU type', market: 'by market', pool: 'by pool' };
 
-// Whether the capacity varied. Then the maxima of its buckets differ from the means.
+// Whether the capacity varied during the run: then the maximum of a bucket differs from its mean.
 const varies = ({ mean: means, max }) => max.some((most, i) => means[i] !== null && most - means[i] > 1e-4 * most);
 
 const whole = (doc, look) => {
@@ -50,7 +50,7 @@ const wordsOf = (doc, by) => {
   return `GPUs allocated on average: ${groups
     .slice(0, 4)
     .map(([name, x]) => `${name} ${amount(x)}`)
-    .join(', ')}${groups.length > 4 ? ' and less' : ''}.`;
+    .join(', ')}${groups.length > 4 ? '; the others fewer' : ''}.`;
 };
 
 const tableOf = (doc, by) => {
@@ -80,13 +80,15 @@ const choicesOf = (doc) => {
   return [['whole', 'use of GPUs'], ...by.map(([key]) => [key, WORDS[key] ?? `by ${key}`])];
 };
 
-// Over many weeks, the days look like a comb. So the chart shows days unless the reader selects the full resolution.
+// Over many weeks, daily peaks hide the trend. So the chart has a point per day unless the reader selects the full
+// resolution.
 const MANY_DAYS = 30;
 const DAY_S = 86400;
 
 const isLong = (doc) => doc.spans.end_s - doc.spans.begin_s > MANY_DAYS * DAY_S && doc.series.step_s < DAY_S / 2;
 
-// Combines the buckets of each day, or of a little more than a day: means of means, and extremes of extremes.
+// Combines consecutive buckets into buckets of about a day. A new mean is the mean of the old means, a new maximum the
+// maximum of the old maxima, and a new minimum the minimum of the old minima.
 const dailyOf = (doc) => {
   const { series } = doc;
   const width = Math.round(DAY_S / series.step_s);

@@ -6,10 +6,11 @@ import { things } from '../format.js';
 import { clusterWords, policyWords } from './about.js';
 import { firstLines, goalText, metGoals } from './first_lines.js';
 
-// A plain title for a reader who does not know the name of the scenario.
+// Titles that do not depend on the name of the scenario, which the reader may not know.
 const TITLES = { run: 'GPU use and cost', compare: 'Scheduling policies compared', plan: 'GPU capacity plan', tco: 'Cost of ownership' };
 
-// A change is neither better nor worse if both values meet a goal on this metric.
+// The change of a metric from the baseline. If the run meets a goal on this metric, the change is neither better nor
+// worse.
 const changeOf = (figure, value, run, baseline, goals) => {
   const against = baseline ? change(figure, value, figure.of(baseline), run) : null;
   const goal = goals.get(figure.key);
@@ -35,7 +36,7 @@ const card = (figure, run, baseline, goals) => {
   );
 };
 
-// The figures of a run with services and no jobs are in the section of the services.
+// A run with services and without jobs: the section on services has its figures.
 const hasNoJobs = (doc) => doc.kind === 'run' && doc.run?.services?.length > 0 && doc.run.jobs.submitted === 0;
 
 export const headline = {
@@ -62,7 +63,8 @@ export const depth = {
   fill: fillNumbers,
 };
 
-// Differences of the configuration from the baseline that may explain a change of the metrics. The policy is excluded.
+// The parts of the configuration that are compared with those of the baseline, because a difference may explain a
+// change of the metrics: [name, value to compare, text to show]. The policy is not compared.
 const clusterOf = ({ cluster }) => cluster && clusterWords(cluster);
 const CONFIGURATION = [
   ['scenario', (run) => run.scenario, (words) => words],

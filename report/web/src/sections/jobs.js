@@ -55,7 +55,7 @@ const columnsOf = (doc, rows) => {
   );
 };
 
-// Returns the sentence of the document that describes which jobs were selected. Adds thousands separators.
+// Adds thousands separators to the sentence of the document that describes which jobs were selected.
 const counted = (words) => words.replace(/\d{4,}/g, (digits) => count(Number(digits)));
 
 class JobTable {

@@ -9,8 +9,8 @@ import { tip } from '../tip.js';
 
 const ROOMY = 36;
 
-// Height in pixels of the map, or of one row if `each`. If there are many rows, each row is thin and only some rows are
-// labelled.
+// The height of the map in pixels, or of one row if `each` is true. If there are many rows, each row is thin, and only
+// some rows are labelled.
 const heightOf = (rows, each) => {
   const row = rows > ROOMY ? Math.max(2.5, Math.min(8, 560 / rows)) : 16;
   return each ? row : rows * row;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The capacity plan: the recommended mix and its cost compared with today's, its certainty, goals, the frontier of cost and
-// wait, and the sensitivity of the recommendation.
+// The capacity plan: the recommended mix, its cost compared with that of today's mix, its certainty, the goals, the
+// frontier of cost and wait, and the sensitivity of the recommendation.
 import { durationSteps, figure, grid, legend, valueAxis } from '../chart.js';
 import { el, table } from '../dom.js';
 import { duration, orDash, share } from '../format.js';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the recommendation of a plan depends on, in the words of the terminal (plan/search/robustness_table.c): the
-// conditions under which it misses a goal, safer mixes, commitments at risk, what the probability covers, and the table
-// "Holds under".
+// What the recommendation of a plan depends on: the conditions under which it misses a goal, safer mixes, commitments
+// at risk, what the probability covers, and the table "Holds under". The texts are those of the terminal output
+// (plan/search/robustness_table.c).
 import { el, facts, table } from '../dom.js';
 import { fixed, orDash, share, things, usd } from '../format.js';
 import { metricUnit, metricWriter } from '../metrics.js';
@@ -18,18 +18,18 @@ export const shortChoice = (choice) =>
 
 export const minimizesMoney = (plan) => metricUnit(plan.objective) === 'USD';
 
-// What follows a value of the objective: the cost of a month, or nothing, if it is that of the run.
+// The text after a value of the objective: " a month" if the value is for a month, nothing if it is for the run.
 export const perMonth = (plan) => (plan.objective === 'monthly_usd' ? ' a month' : '');
 
 const objectiveText = (plan, value) => orDash(metricWriter(plan.objective))(value);
 
 const GROUPS = { demand: 'demand', prices: 'prices', 'gpu supply': 'the supply of GPUs' };
-// Whether a mix meets all goals, and no run misses one that is not in dollars.
+// Whether a mix meets all goals, and each of its runs meets all goals that are not in dollars.
 const meets = ({ feasible, missed_runs: missed }) => feasible && missed === 0;
 
 const groupOf = ({ kind }) => GROUPS[kind] ?? 'spot availability';
 
-// For each group of conditions: under how many of them the recommended mix misses a goal.
+// Returns a sentence for each group of conditions in which the recommended mix misses a goal under some condition.
 const dependence = ({ conditions, mixes }) => {
   const groups = new Map();
   conditions.forEach((condition, i) => {
@@ -48,8 +48,8 @@ const dependence = ({ conditions, mixes }) => {
 // The mixes that are shown: the recommended one, and safer ones.
 export const shownMixes = ({ mixes }) => mixes.filter(({ shown }) => shown);
 
-// The evaluation of a mix as planned. The document does not contain whether the mix serves its jobs then. Only mixes that
-// do are tested, so it is false only if all runs miss a goal that is not in dollars.
+// The results of a mix without a changed condition. The document has no field `serves` for them. Only mixes that serve
+// their jobs are tested, so `serves` is false only if all runs miss a goal that is not in dollars.
 const planned = (mix) => ({ ...mix, serves: mix.feasible || mix.missed_runs < mix.runs });
 
 const saferWords = (plan, holds) => {
@@ -135,14 +135,14 @@ const cell = (plan, held) => {
   );
 };
 
-// The rows in which random cells have different numbers of runs, each with the runs of all its cells.
+// Lists the conditions whose random cells have different numbers of runs, with the number of runs of each cell.
 const unevenRows = (conditions) =>
   conditions
     .filter(({ held }) => new Set(held.map(({ runs }) => runs).filter((runs) => runs > 1)).size > 1)
     .map(({ name, held }) => `${name} (${held.map(({ runs }) => runs).join(', ')})`)
     .join(', ');
 
-// On how many runs the cells are based, and how much these runs differ.
+// Notes on the number of runs of each cell, and on the spread of these runs.
 const runNotes = (cells, conditions) => {
   const random = cells.filter(({ held }) => held.runs > 1);
   if (!random.length) return [];
@@ -233,8 +233,8 @@ export const metWords = (plan, goal) => {
   return unsure ? 'met, not significantly' : 'met';
 };
 
-// The remark on a goal that excluded a better candidate. Without a recommendation, "binding" is that the goal excluded
-// candidates.
+// The remark on a goal that excluded a better candidate. If the plan has no recommendation, `goal.binding` only means
+// that the goal excluded candidates.
 export const goalRemark = (plan, goal) => {
   if (!goal.met || !(goal.excluded_better || goal.binding)) return '';
   if (plan.feasible ? goal.binding : isAtBound(plan, goal)) return 'binds';

@@ -14,8 +14,9 @@ const testedUnder = (plan, condition) =>
     mix.results.filter((result) => result.condition === condition).map((result) => ({ ...mix, result })),
   );
 
-// The conditions under which the recommended mix misses a goal. `best`: what meets the goals then, or null. It is the best
-// mix of a search under the condition (`searched`), or a mix that was tested under it.
+// The conditions under which the recommended mix misses a goal. `best`: a mix that meets the goals under the condition,
+// or null. If `searched` is true, it is the best mix of a search under the condition, otherwise the cheapest tested
+// mix.
 const missed = (plan) => {
   const rows = (plan.sensitivity ?? [])
     .filter((row) => row.same_choice && !row.same_choice.feasible)
@@ -31,8 +32,8 @@ const missed = (plan) => {
 // The command of the page without its outputs.
 const withoutOutputs = (command) => command.replace(/ --(report|json|events)[ =]('[^']*'|\S+)/g, '');
 
-// The overrides that set a condition in the scenario; null if there are none. Growth and forecasts of the scenario itself
-// would be replaced, so their plans have no such command.
+// The overrides that set a condition in the scenario; null if there are none. An override of the demand would replace a
+// growth or forecast of the scenario itself, so there is none for such a scenario.
 const overrides = (plan, condition) => {
   const { kind, factor } = plan.holds_under.conditions.find((one) => one.condition === condition);
   if (kind === 'demand' && plan.forecast_months === null && !/workloads/.test(plan.probability_over))
@@ -43,7 +44,7 @@ const overrides = (plan, condition) => {
   return pools.flatMap(({ market }, i) => (market === 'spot' ? [`'cluster.pools.${i}.spot={"preset":"${preset}"}'`] : []));
 };
 
-// What to do if no tested mix meets the goals. Only a few mixes were tested, so this is no result of a search.
+// The advice if no tested mix meets the goals. Only a few mixes were tested, so a new search may find one that does.
 const planAgain = (plan, condition, command) => {
   const set = command ? overrides(plan, condition) : null;
   return set?.length

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Inference services: for each one its figures, the distribution of its latencies, the attainment by hour, and the
-// replicas over time with the reason of each decision.
+// Inference services. For each service: its figures, the distribution of its latencies, the attainment by hour, and the
+// replicas over time with the reason for each decision.
 import { areaLegend, figure, grid, legend, valueAxis } from '../chart.js';
 import { el, facts } from '../dom.js';
 import { amount, count, orDash, share, things, usd } from '../format.js';
@@ -101,7 +101,7 @@ const latencyChart = (service, number) =>
     }),
   });
 
-// Hours of the day if the requests begin on the first day, otherwise days and hours.
+// The hour of the day, with the number of the day unless it is the first day.
 const hourText = ({ hour }) => `${hour >= 24 ? `day ${Math.floor(hour / 24) + 1}, ` : ''}${String(hour % 24).padStart(2, '0')}:00`;
 
 const hourWords = ({ hours }) => {
@@ -157,7 +157,7 @@ const clockText = (seconds) => {
   return day ? `day ${day + 1}, ${at}` : at;
 };
 
-// The last decision until a time.
+// The last decision at or before a time; null if there is none.
 const decisionAt = ({ scaling }, seconds) => {
   const [first, ...rest] = scaling.decisions;
   return first && first.time_s <= seconds ? rest.reduce((last, next) => (next.time_s <= seconds ? next : last), first) : null;

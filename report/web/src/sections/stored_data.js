@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Data with a location: how long jobs waited for it, and what storage systems and links have transferred.
+// Data with a location: the time that jobs waited for data, and the data that storage systems and links transferred.
 import { el, facts, table } from '../dom.js';
 import { amount, orDash, share, usd } from '../format.js';
 
 const gb = (value) => `${amount(value)} GB`;
 
-// A use of 0 means that nothing was transferred, or that the bandwidth has no limit.
+// If the utilization is 0, nothing was transferred or the bandwidth has no limit; the table shows a dash.
 const rows = (lines) =>
   lines.map((line) => [
     line.name,

@@ -46,7 +46,7 @@ const atLeast = (counts) => {
   });
 };
 
-// The number of started jobs, or only of those that waited. Jobs that did not wait are in the first bin.
+// Returns the bins of all started jobs, or only of the jobs that waited. The first bin has the jobs that did not wait.
 const inView = (list, view) => (view === 'waited' ? list.slice(1) : list);
 const shares = (counts, view) => {
   const of = inView(counts, view);
