@@ -204,8 +204,10 @@ struct hr__kai_cycle *hr__kai_cycle_create(struct hr__kai_session *session) {
   cycle->sets = hr_arena_alloc(session->arena, ((size_t)cluster->n_sets + 1) * sizeof *cycle->sets);
   cycle->all_nodes = hr_arena_alloc(session->arena, (size_t)cluster->n_nodes + 1);
   cycle->failed = hr_arena_alloc(session->arena, ((size_t)cluster->n_jobs + 1) * sizeof *cycle->failed);
+  cycle->last_failed = hr_arena_alloc(session->arena, ((size_t)cluster->n_queues + 1) * sizeof *cycle->last_failed);
   cycle->dead = hr_arena_alloc(session->arena, (size_t)cluster->room_classes + 1);
-  if (!cycle->pods || !cycle->sets || !cycle->all_nodes || !cycle->failed || !cycle->dead) return NULL;
+  if (!cycle->pods || !cycle->sets || !cycle->all_nodes || !cycle->failed || !cycle->last_failed || !cycle->dead)
+    return NULL;
   for (uint32_t n = 0; n < cluster->n_nodes; n++) cycle->all_nodes[n] = 1;
   if (!hr__kai_placer_create(&cycle->placer, session) ||
       !hr__kai_solver_create(&cycle->solver, session, &cycle->placer) ||
@@ -230,6 +232,7 @@ static void begin_action(struct hr__kai_cycle *cycle) {
   const struct hr__kai_cluster *cluster = cycle->session->cluster;
   cycle->n_failed = 0;
   cycle->n_live = 0;
+  for (uint32_t q = 0; q < cluster->n_queues; q++) cycle->last_failed[q] = HR__KAI_NONE;
   for (uint32_t c = 0; cluster->leaves && c < cluster->n_classes; c++) {
     cycle->dead[c] = 0;
     cycle->n_live += cluster->jobs_of_class[c] > 0;
@@ -284,13 +287,20 @@ static bool is_no_easier(const struct hr__kai_cluster *cluster, uint32_t job, ui
   return true;
 }
 
+/* Records that a job has failed, for is_skipped. */
+static void add_failed(struct hr__kai_cycle *cycle, uint32_t job) {
+  uint32_t *last = &cycle->last_failed[cycle->session->cluster->jobs[job].queue];
+  cycle->failed[cycle->n_failed] = (struct hr__kai_failed){job, *last};
+  *last = cycle->n_failed++;
+}
+
 /* Whether a job is skipped because of one that has failed; with `in_queue`, of the same queue. */
 static bool is_skipped(const struct hr__kai_cycle *cycle, uint32_t job, bool in_queue) {
   const struct hr__kai_cluster *cluster = cycle->session->cluster;
-  for (uint32_t i = 0; cluster->config.signatures && i < cycle->n_failed; i++)
-    if ((!in_queue || cluster->jobs[cycle->failed[i]].queue == cluster->jobs[job].queue) &&
-        is_no_easier(cluster, job, cycle->failed[i]))
-      return true;
+  if (!cluster->config.signatures) return false;
+  for (uint32_t i = in_queue ? cycle->last_failed[cluster->jobs[job].queue] : cycle->n_failed - 1; i != HR__KAI_NONE;
+       i = in_queue ? cycle->failed[i].before : i - 1)
+    if (is_no_easier(cluster, job, cycle->failed[i].job)) return true;
   return false;
 }
 
@@ -422,7 +432,7 @@ static void take_victims(struct hr__kai_cycle *cycle, enum hr__kai_purpose purpo
       hr__kai_commit(cycle->session);
       revive(cycle);
     } else if (signatures) {
-      cycle->failed[cycle->n_failed++] = job;
+      add_failed(cycle, job);
       bury(cycle, job, FOR_GOOD);
     }
   }

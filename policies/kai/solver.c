@@ -139,32 +139,20 @@ static void add_victims(struct hr__kai_solver *solver, uint32_t job, const uint3
   }
 }
 
+/* All pods that are marked as taken or recorded are in the scenario. */
 static void clear_scenario(struct hr__kai_solver *solver) {
   struct hr__kai_victim_list *list = &solver->scenario;
+  for (uint32_t i = 0; i < list->n_pods; i++) solver->taken[list->pods[i]] = solver->is_recorded[list->pods[i]] = 0;
   for (uint32_t g = 0; g < list->n_groups; g++) solver->groups_of_job[list->groups[g].job] = 0;
   for (uint32_t n = 0; n < solver->session->cluster->n_nodes; n++) solver->first_on_node[n] = HR__KAI_NONE;
   list->n_groups = list->n_pods = 0;
   solver->some_split = false;
 }
 
-/* Clears the marks of the pods in the last scenario, and of the recorded ones. */
-static void forget_taken(struct hr__kai_solver *solver) {
-  const struct hr__kai_cluster *cluster = solver->session->cluster;
-  const uint32_t n_active = count_active(solver->session);
-  for (uint32_t i = 0; i < n_active; i++) {
-    const uint32_t j = active_job(solver->session, i);
-    if (j == HR__KAI_NONE) continue;
-    const struct hr__kai_job *job = &cluster->jobs[j];
-    for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods; p++)
-      solver->taken[p] = solver->is_recorded[p] = 0;
-  }
-}
-
 /* Starts a scenario with the recorded victims. */
 static void start_scenario(struct hr__kai_solver *solver) {
   const struct hr__kai_victim_list *recorded = &solver->recorded;
   clear_scenario(solver);
-  forget_taken(solver);
   for (uint32_t g = 0; g < recorded->n_groups; g++)
     add_victims(solver, recorded->groups[g].job, recorded->pods + recorded->groups[g].first, recorded->groups[g].n,
                 true);

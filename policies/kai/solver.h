@@ -349,7 +349,10 @@ struct hr__kai_cycle {
   struct hr__kai_job_order order;
   uint32_t *pods, *sets; /* scratch memory */
   uint8_t *all_nodes;    /* [n_nodes] 1 */
-  uint32_t *failed;      /* [n_failed] jobs that have failed in this action */
+  struct hr__kai_failed {
+    uint32_t job, before; /* before: the previous failed job of its queue in the list; HR__KAI_NONE: none */
+  } * failed;             /* [n_failed] jobs that have failed in this action */
+  uint32_t *last_failed;  /* [n_queues] the last failed job of each queue in the list; HR__KAI_NONE: none */
   uint32_t n_failed;
   uint8_t *dead; /* [room_classes] no job of the class can have a place in this action: for good 2, or for now 1 */
   uint32_t n_live;
