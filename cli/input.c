@@ -191,12 +191,24 @@ enum hr_status input_require_accepted(const struct input *input, const struct hr
                  rejections->n_jobs);
 }
 
+/* Whether the policy of a scenario has a queue for a job. */
+struct queue_rule {
+  const struct hr_scenario *scenario;
+  const struct hr_trace *trace;
+};
+
+static bool has_queue(const void *self, hr_job job) {
+  const struct queue_rule *rule = self;
+  return hr_policy_has_queue(rule->scenario->policy.ops, rule->scenario->systems, rule->trace, job);
+}
+
 enum hr_status input_predict_rejected(const struct input *input, const struct hr_scenario *scenario,
                                       struct hr_rejections *rejections, struct hr_error *error) {
   uint32_t *usable_nodes = hr_scenario_usable_nodes(scenario);
   if (!usable_nodes) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  const struct queue_rule rule = {scenario, input->trace};
   enum hr_status status = hr_rejections_predict(input->trace, &scenario->cluster, usable_nodes, scenario->classes,
-                                                scenario->speeds, rejections, error);
+                                                scenario->speeds, has_queue, &rule, rejections, error);
   free(usable_nodes);
   return status;
 }

@@ -6,6 +6,8 @@
 #include "base/policy_guard.h"
 #include "headroom/policies.h"
 #include "headroom/policy.h"
+#include "headroom/unstable/systems/systems.h"
+#include "policies/kueue/engine.h"
 #include "policies/params.h"
 #include "policies/plugins.h"
 #include "policies/queue/order/order.h"
@@ -293,4 +295,12 @@ void hr_router_choice_finish(struct hr_router_choice *choice) {
   free(choice->params);
   hr__plugin_close(choice->library);
   *choice = (struct hr_router_choice){0};
+}
+
+/* ---- Queues of jobs ---------------------------------------------------------------------------------- */
+
+bool hr_policy_has_queue(const struct hr_policy_ops *policy, const struct hr_systems *systems,
+                         const struct hr_trace *jobs, hr_job job) {
+  const bool is_kueue = systems && systems->kueue && strcmp(policy->name, "kueue") == 0;
+  return !is_kueue || hr__kueue_takes(systems->kueue, jobs, job);
 }

@@ -177,35 +177,36 @@ static void print_lines(char *text, const char *path) {
   }
 }
 
-/* Returns the warning of jobs that no pool can run; NULL if memory is exhausted. The caller frees it. Sets `accepted`
-   to HR_CHECK_FAILED if all jobs are rejected. */
-static char *rejection_warning(const struct diff_state *state, unsigned side, enum hr_status *accepted,
-                               struct hr_error *error) {
-  struct hr_rejections rejections;
-  struct input input = state->inputs[side];
+/* Returns the warning of rejected jobs; NULL if memory is exhausted. The caller frees it. */
+static char *rejection_warning(const struct diff_state *state, unsigned side) {
   char *text = NULL;
   size_t size;
-  if (!input.trace) input.trace = state->inputs[0].trace;
-  if (input_predict_rejected(&input, input.scenario, &rejections, error) != HR_OK) return NULL;
-  *accepted = input_require_accepted(&input, &rejections, error);
   FILE *out = open_memstream(&text, &size);
-  if (out) hr_rejections_warn(out, &rejections, input.trace, &input.scenario->cluster);
+  if (out)
+    hr_rejections_warn(out, hr_diff_rejections(state->diff, side), state->traces[side],
+                       &state->inputs[side].scenario->cluster);
   if (out && fclose(out) == 0) return text;
   free(text);
   return NULL;
 }
 
-/* Warns of jobs that no pool can run, and fails if all jobs of both runs are rejected. */
-static enum hr_status check_rejected(const struct diff_state *state, struct hr_error *error) {
-  enum hr_status a = HR_OK, b = HR_OK;
-  char *before = rejection_warning(state, 0, &a, error), *after = rejection_warning(state, 1, &b, error);
-  enum hr_status status = before && after ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
-  bool is_same = status == HR_OK && strcmp(before, after) == 0;
-  if (status == HR_OK) print_lines(before, is_same ? "both scenarios" : state->paths[0]);
-  if (status == HR_OK && !is_same) print_lines(after, state->paths[1]);
+/* Warns of rejected jobs. */
+static enum hr_status warn_rejected(const struct diff_state *state, struct hr_error *error) {
+  char *before = rejection_warning(state, 0), *after = rejection_warning(state, 1);
+  const bool complete = before && after, is_same = complete && strcmp(before, after) == 0;
+  if (complete) print_lines(before, is_same ? "both scenarios" : state->paths[0]);
+  if (complete && !is_same) print_lines(after, state->paths[1]);
   free(before);
   free(after);
-  return status == HR_OK && a != HR_OK && b != HR_OK ? a : status;
+  return complete ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
+}
+
+/* Fails if all jobs of both runs are rejected. */
+static enum hr_status require_accepted(const struct diff_state *state, struct hr_error *error) {
+  const struct input *input = &state->inputs[0];
+  struct hr_error other = {0};
+  if (input_require_accepted(input, hr_diff_rejections(state->diff, 1), &other) == HR_OK) return HR_OK;
+  return input_require_accepted(input, hr_diff_rejections(state->diff, 0), error);
 }
 
 static enum hr_status print_results(const struct diff_state *state, struct hr_error *error) {
@@ -228,8 +229,9 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
   struct diff_state state = {.args = args, .paths = operands->at};
   enum hr_status status = open_inputs(&state, error);
   if (status == HR_OK) status = run_both(&state, error);
+  if (status == HR_OK) status = warn_rejected(&state, error);
   if (status == HR_OK) status = print_results(&state, error);
-  if (status == HR_OK) status = check_rejected(&state, error);
+  if (status == HR_OK) status = require_accepted(&state, error);
   hr_diff_destroy(state.diff);
   for (unsigned i = 0; i < 2; i++) input_finish(&state.inputs[i]);
   return status;

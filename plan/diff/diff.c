@@ -180,6 +180,7 @@ static enum hr_status prepare(void *self, struct hr_replay *replay, struct hr_er
 static enum hr_status collect(void *self, const struct hr_replay *replay, struct hr_error *error) {
   struct diff_details *details = self;
   if (details->run->log.out_of_memory) return no_memory(error);
+  hr_rejections_of(replay->result, &details->run->rejections);
   return collect_queues(replay->result, details->side, details->run, error);
 }
 
@@ -467,4 +468,8 @@ void hr_diff_destroy(struct hr_diff *diff) {
 
 const struct hr_notes *hr_diff_notes(const struct hr_diff *diff) {
   return &diff->notes;
+}
+
+const struct hr_rejections *hr_diff_rejections(const struct hr_diff *diff, unsigned side) {
+  return &diff->runs[side].rejections;
 }

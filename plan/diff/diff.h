@@ -70,6 +70,7 @@ struct hr__diff_first {
 struct hr__diff_run {
   struct hr__one_run run;
   struct hr__diff_log log;
+  struct hr_rejections rejections;
   struct hr__diff_queue *queues; /* [n_queues]: queues of this run; only `jobs` and `wait_s` of this side are set */
   size_t n_queues;
 };

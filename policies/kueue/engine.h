@@ -162,8 +162,7 @@ struct hr__kueue_engine {
   const struct hr_kueue_local_queue_config **local_configs; /* by local queue of the world */
   struct hr__kueue_selector *selectors;                     /* by local queue of the world */
   const struct hr_kueue_cluster_queue **queue_configs;      /* by queue of the world */
-  struct hr__kueue_destination default_queue;
-  struct hr__pair_map destination_at; /* by names of queue and tenant of the trace */
+  struct hr__pair_map destination_at;                       /* by names of queue and tenant of the trace */
   struct hr__kueue_destination *destinations;
   uint32_t n_destinations, destinations_capacity;
   uint64_t *flavor_pools; /* [flavor][pool_words] */
@@ -236,6 +235,16 @@ int64_t hr__kueue_priority_of(const struct hr__kueue_engine *self, uint32_t job)
 static inline bool hr__kueue_flavor_has_pool(const struct hr__kueue_engine *self, uint32_t flavor, uint32_t pool) {
   return self->flavor_pools[(size_t)flavor * self->pool_words + pool / 64] >> pool % 64 & 1;
 }
+
+/* ---- Queues of jobs in the configuration (destination.c) ----------------------------------------------- */
+
+/* Finds the queue of a job. `queue` of the result is an index in the ClusterQueues of the configuration, or HR_NONE. */
+struct hr__kueue_destination hr__kueue_find_destination(const struct hr_kueue_config *config,
+                                                        const struct hr_trace *jobs, uint32_t job);
+/* Returns whether this queue admits jobs at all. */
+bool hr__kueue_is_open(const struct hr_kueue_config *config, struct hr__kueue_destination destination);
+/* Returns whether the queue of a job exists and admits jobs. A run rejects other jobs. */
+bool hr__kueue_takes(const struct hr_kueue_config *config, const struct hr_trace *jobs, hr_job job);
 
 /* ---- Jobs (engine_jobs.c) ------------------------------------------------------------------------------ */
 

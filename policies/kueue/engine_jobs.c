@@ -225,15 +225,13 @@ static bool may_ever_fit(const struct hr__kueue_engine *self, const struct hr__k
   return true;
 }
 
-/* Whether a queue admits jobs of a local queue at all. */
+/* Whether the queue of a job admits jobs at all. */
 static bool is_open(const struct hr__kueue_engine *self, struct hr__kueue_destination destination) {
-  if (destination.queue == HR_NONE || self->world.queues[destination.queue].inactive) return false;
-  if (destination.local_queue == HR_NONE) return true;
-  const struct hr_kueue_local_queue_config *local = self->local_configs[destination.local_queue];
+  if (destination.queue == HR_NONE) return false;
+  if (!self->config) return true;
   const struct hr_kueue_cluster_queue *queue = self->queue_configs[destination.queue];
-  bool selected = queue->n_namespaces == 0;
-  for (uint32_t i = 0; i < queue->n_namespaces; i++) selected |= strcmp(queue->namespaces[i], local->name_space) == 0;
-  return selected && local->stop_policy == HR_KUEUE_STOP_NONE;
+  destination.queue = (uint32_t)(queue - self->config->cluster_queues);
+  return hr__kueue_is_open(self->config, destination);
 }
 
 /* ---- Timers --------------------------------------------------------------------------------------------- */

@@ -338,57 +338,13 @@ static bool build_local_queues(struct engine_builder *builder) {
   return true;
 }
 
-/* Whether a text is "namespace/name" of a local queue. */
-static bool is_path_of(const struct hr_kueue_local_queue_config *queue, const char *text) {
-  size_t length = strlen(queue->name_space);
-  return strncmp(text, queue->name_space, length) == 0 && text[length] == '/' &&
-         strcmp(text + length + 1, queue->name) == 0;
-}
-
-/* Finds a local queue by "namespace/name", or by its name; of several with the name, the one in the namespace
-   `name_space`, else the first. HR_NONE if not found. */
-static uint32_t find_local_queue(const struct hr__kueue_engine *self, const char *text, const char *name_space) {
-  uint32_t found = HR_NONE;
-  for (uint32_t i = 0; i < self->world.n_local_queues; i++) {
-    const struct hr_kueue_local_queue_config *queue = self->local_configs[i];
-    if (is_path_of(queue, text)) return i;
-    if (strcmp(queue->name, text) != 0) continue;
-    if (found == HR_NONE || (name_space && strcmp(queue->name_space, name_space) == 0)) found = i;
-  }
-  return found;
-}
-
-/* The first local queue of a namespace. */
-static uint32_t find_namespace(const struct hr__kueue_engine *self, const char *name_space) {
-  for (uint32_t i = 0; i < self->world.n_local_queues; i++)
-    if (strcmp(self->local_configs[i]->name_space, name_space) == 0) return i;
-  return HR_NONE;
-}
-
-static struct hr__kueue_destination find_destination(const struct hr__kueue_engine *self, const char *text,
-                                                     const char *tenant) {
-  uint32_t local = text ? find_local_queue(self, text, tenant) : HR_NONE;
-  if (!text && tenant) {
-    local = find_local_queue(self, tenant, NULL);
-    if (local == HR_NONE) local = find_namespace(self, tenant);
-  }
-  if (local != HR_NONE) return (struct hr__kueue_destination){local, self->world.local_queues[local].queue};
-  const char *name = text ? text : tenant;
-  for (uint32_t i = 0; name && i < self->world.tree.n_queues; i++)
-    if (strcmp(self->world.queues[i].name, name) == 0) return (struct hr__kueue_destination){HR_NONE, i};
-  return (struct hr__kueue_destination){HR_NONE, HR_NONE};
-}
-
-static const char *name_at(const struct hr_names *names, const uint32_t *column, uint32_t job) {
-  uint32_t index = column ? column[job] : HR_NONE;
-  return index == HR_NONE || index >= names->count ? NULL : names->text[index];
-}
-
+/* The queue of a job that names one; its numbers are those of the world. */
 static struct hr__kueue_destination look_up(const struct hr__kueue_engine *self, uint32_t job) {
-  const char *text = name_at(&self->jobs->queues, self->jobs->queue, job);
-  const char *tenant = name_at(&self->jobs->tenants, self->jobs->tenant, job);
-  struct hr__kueue_destination found = find_destination(self, text && *text ? text : NULL, tenant);
-  return found.queue == HR_NONE ? self->default_queue : found;
+  struct hr__kueue_destination found = hr__kueue_find_destination(self->config, self->jobs, job);
+  for (uint32_t node = 0; found.queue != HR_NONE && node < self->world.tree.n_queues; node++)
+    if (self->queue_configs[node] == &self->config->cluster_queues[found.queue])
+      return (struct hr__kueue_destination){found.local_queue, node};
+  return (struct hr__kueue_destination){HR_NONE, HR_NONE};
 }
 
 bool hr__kueue_destination_of(struct hr__kueue_engine *self, uint32_t job, struct hr__kueue_destination *destination) {
@@ -413,7 +369,8 @@ bool hr__kueue_destination_of(struct hr__kueue_engine *self, uint32_t job, struc
 }
 
 int64_t hr__kueue_priority_of(const struct hr__kueue_engine *self, uint32_t job) {
-  const char *qos = name_at(&self->jobs->qos_names, self->jobs->qos, job);
+  const uint32_t index = self->jobs->qos ? self->jobs->qos[job] : HR_NONE;
+  const char *qos = index < self->jobs->qos_names.count ? self->jobs->qos_names.text[index] : NULL;
   for (uint32_t i = 0; qos && self->config && i < self->config->n_priority_classes; i++)
     if (strcmp(self->config->priority_classes[i].name, qos) == 0) return self->config->priority_classes[i].value;
   return self->jobs->priority ? self->jobs->priority[job] : 0;
@@ -565,7 +522,5 @@ enum hr_status hr__kueue_world_build(struct hr__kueue_engine *self, struct hr_er
   set_settings(&builder);
   hr__kueue_tree_prepare(&self->world.tree);
   if (!note_shares(self) || !hr__kueue_topology_build(self, config)) return HR_NO_MEMORY;
-  self->default_queue = (struct hr__kueue_destination){HR_NONE, HR_NONE};
-  if (config->default_queue) self->default_queue = find_destination(self, config->default_queue, NULL);
   return HR_OK;
 }

@@ -7,6 +7,7 @@
 
 #include "report/metrics/summary.h"
 
+#include "base/hash.h"
 #include "headroom/policy.h"
 #include "headroom/report.h"
 #include "headroom/trace.h"
@@ -36,13 +37,34 @@ void hr_rejections_of(const struct hr_result *result, struct hr_rejections *reje
       count(rejections, result->reason[job]);
 }
 
+/* The answers of `has_queue`: jobs of one queue and tenant have the same. */
+struct known_queues {
+  bool (*has_queue)(const void *self, hr_job job);
+  const void *self;
+  const struct hr_trace *trace;
+  struct hr_arena *arena;
+  struct hr__pair_map answers; /* by queue and tenant: 1 or 0 */
+};
+
+static bool has_known_queue(struct known_queues *known, uint32_t job, enum hr_status *status) {
+  const struct hr_trace *trace = known->trace;
+  const struct hr__pair names = {trace->queue ? trace->queue[job] : HR_NONE,
+                                 trace->tenant ? trace->tenant[job] : HR_NONE};
+  uint32_t answer = hr__pair_map_find(&known->answers, names);
+  if (answer != HR_NONE) return answer;
+  answer = known->has_queue(known->self, (hr_job){job});
+  if (!hr__pair_map_add(&known->answers, known->arena, names, answer)) *status = HR_NO_MEMORY;
+  return answer;
+}
+
 enum hr_status hr_rejections_predict(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                      const uint32_t *usable_nodes, const struct hr_class_spec *classes,
-                                     const struct hr_speeds *speeds, struct hr_rejections *rejections,
-                                     struct hr_error *error) {
+                                     const struct hr_speeds *speeds, bool (*has_queue)(const void *self, hr_job job),
+                                     const void *self, struct hr_rejections *rejections, struct hr_error *error) {
   struct hr_arena arena = {0};
   struct hr__speed_table table;
   struct hr_cluster state;
+  struct known_queues queues = {.has_queue = has_queue, .self = self, .trace = trace, .arena = &arena};
   *rejections = (struct hr_rejections){.n_jobs = trace->n_jobs};
   enum hr_status status = hr__speeds_init(&table, &arena, speeds, cluster, trace);
   if (status == HR_OK) status = hr__cluster_init(&state, &arena, cluster, trace, classes, &table);
@@ -50,6 +72,7 @@ enum hr_status hr_rejections_predict(const struct hr_trace *trace, const struct 
     state.pools[i].usable_nodes = usable_nodes[i];
   for (uint32_t job = 0; job < trace->n_jobs && status == HR_OK; job++) {
     enum hr_reason reason = hr__cluster_never_fits(&state, (hr_job){job});
+    if (reason == HR_REASON_NONE && has_queue && !has_known_queue(&queues, job, &status)) reason = HR_REASON_NO_QUEUE;
     if (reason != HR_REASON_NONE) count(rejections, reason);
   }
   hr__arena_finish(&arena);

@@ -83,8 +83,8 @@ enum hr_status hr__replica_reason(const struct hr_scenario *scenario, const stru
   const struct hr_trace trace = trace_of(&row);
   struct hr_rejections rejections;
   *reason = HR_REASON_NONE;
-  const enum hr_status status =
-      hr_rejections_predict(&trace, cluster, usable_nodes, scenario->classes, scenario->speeds, &rejections, error);
+  const enum hr_status status = hr_rejections_predict(&trace, cluster, usable_nodes, scenario->classes,
+                                                      scenario->speeds, NULL, NULL, &rejections, error);
   for (unsigned i = 0; i < HR_MAX_REASONS && status == HR_OK; i++)
     if (rejections.by_reason[i]) *reason = (enum hr_reason)i;
   return status;

@@ -190,6 +190,26 @@ case_rejections() {
   starts 0 100 -
 }
 
+# `run`, `validate` and `diff` warn of jobs without a queue in the same way, and fail if no job has one.
+case_jobs_without_queue() {
+  jobs 0,100,8,a,0 0,100,8,z,0 0,100,8,y,0
+  world 4 "$(queue a 8)"
+  try 0 run k.json --trace t.csv --quiet
+  grep '^warning' stderr >run
+  grep -qF 'warning: 2 of 3 jobs (66.7 %) can never run' run || fail 'run does not warn'
+  grep -qF 'warning: no-such-queue, 2 jobs' run || fail 'run does not give the reason'
+  try 0 validate k.json --trace t.csv
+  grep '^warning' stderr | cmp -s - run || fail 'the warnings of validate differ from those of run'
+  world 3 "$(queue a 8)"
+  cp k.json other.json
+  world 4 "$(queue a 8)"
+  try 0 diff other.json k.json --trace t.csv --quiet
+  sed 's/^warning: both scenarios: /warning: /' stderr | cmp -s - run || fail 'the warnings of diff differ from those of run'
+  jobs 0,100,8,z,0
+  try 1 diff other.json k.json --trace t.csv --quiet
+  says stderr 'all 1 jobs were rejected'
+}
+
 # Nodes are requested when a job is admitted, boot for a minute, and are released when they are idle.
 case_autoscaling() {
   jobs 0,100,8,a,0 0,100,8,a,0 0,100,8,a,0

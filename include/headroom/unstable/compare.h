@@ -144,6 +144,8 @@ HR_API enum hr_status hr_diff(const struct hr_diff_config *config, struct hr_dif
 HR_API void hr_diff_destroy(struct hr_diff *diff);
 /* Returns notes on the runs. */
 HR_API const struct hr_notes *hr_diff_notes(const struct hr_diff *diff);
+/* Returns the rejected jobs of a side: 0 (A) or 1 (B). */
+HR_API const struct hr_rejections *hr_diff_rejections(const struct hr_diff *diff, unsigned side);
 /* Prints the differences, 80 columns wide. */
 HR_API enum hr_status hr_diff_print(FILE *out, const struct hr_diff *diff, bool colour);
 /* Writes the differences as JSON (docs/reference/schemas/diff.schema.json); `path` "-" is standard output. */

@@ -40,11 +40,13 @@ struct hr_rejections {
 HR_API void hr_rejections_of(const struct hr_result *result, struct hr_rejections *rejections);
 /* Counts the jobs that can never run on a cluster, whatever the quotas are. `classes` and `speeds` are as in struct
    hr_run_config. `usable_nodes`: by pool, how many nodes the policy lets jobs use (hr_scenario_usable_nodes); NULL:
-   all. */
+   all. `has_queue`: whether the policy has a queue for a job, the same for jobs with equal fields `queue` and
+   `tenant`; NULL: jobs need none. */
 HR_API enum hr_status hr_rejections_predict(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                             const uint32_t *usable_nodes, const struct hr_class_spec *classes,
-                                            const struct hr_speeds *speeds, struct hr_rejections *rejections,
-                                            struct hr_error *error);
+                                            const struct hr_speeds *speeds,
+                                            bool (*has_queue)(const void *self, hr_job job), const void *self,
+                                            struct hr_rejections *rejections, struct hr_error *error);
 /* Whether more than 1 % of the jobs were rejected. Users must then be warned. */
 HR_API bool hr_rejections_are_many(const struct hr_rejections *rejections);
 /* Writes a warning if many jobs were rejected: one line with their number, and one line with the remedy for each
