@@ -16,7 +16,7 @@
 #include "headroom/unstable/replay.h"
 #include "headroom/unstable/scenario_clusters.h"
 #include "headroom/unstable/trace_tools.h"
-#include "report/metrics/parcels.h"
+#include "report/alerts/alerts.h"
 #include "report/metrics/summary.h"
 
 #include <errno.h>
