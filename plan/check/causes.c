@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 #include "base/hash.h"
-#include "plan/diff/keys.h"
+#include "plan/diff/diff.h"
 #include "report/tables/json_tree.h"
 
 #include <inttypes.h>
@@ -249,7 +249,7 @@ bool hr__decisions_first(const struct hr__decisions *decisions, const char *chai
  * Which inputs of a run differ from those of its baseline, in the order in which a reader looks for a cause: the trace,
  * the keys of the scenario after overrides, other files.
  *
- * A baseline contains the scenario after overrides as JSON. Both scenarios are compared key by key (plan/diff/keys.h).
+ * A baseline contains the scenario after overrides as JSON. Both scenarios are compared key by key (plan/diff/diff.h).
  * A baseline of an older program lacks the scenario; then only policy, seed and changed files are known.
  */
 

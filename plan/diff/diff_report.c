@@ -8,7 +8,6 @@
 #include "base/console.h"
 #include "base/text.h"
 #include "plan/diff/diff.h"
-#include "plan/diff/keys.h"
 #include "report/tables/json_tree.h"
 #include "report/tables/tables.h"
 

@@ -5,7 +5,7 @@
 /*
  * Cost of ownership of alternatives over years. An option is a set of pools that have nodes. Its runs (tco.c) show how
  * much of the capacity works, and how much of the work is useful. The model (tco_model.c) extends a run to years. The
- * report (tco_report.c, tco_json.c) prints the results.
+ * report (tco_report.c) prints the results.
  *
  * Amounts are whole micro-dollars, each rounded once from a double, so that years, parts and totals add up exactly.
  */
