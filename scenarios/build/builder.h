@@ -17,6 +17,7 @@
 #include "headroom/scenario.h"
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/experiments.h"
+#include "headroom/unstable/series.h"
 #include "scenarios/schema/keys.h"
 
 #include <math.h>
@@ -74,8 +75,6 @@ enum hr_status hr__build_tco(struct hr__builder *builder);  /* must be called af
    table. */
 enum hr_status hr__check_kai(struct hr__builder *builder, const cJSON *section, void *config);
 enum hr_status hr__check_kueue(struct hr__builder *builder, const cJSON *section, void *config);
-enum hr_status hr__check_kubernetes(struct hr__builder *builder, const cJSON *section, void *filled);
-enum hr_status hr__check_volcano(struct hr__builder *builder, const cJSON *section, void *filled);
 enum hr_status hr__check_slurm(struct hr__builder *builder, const cJSON *section, void *config);
 enum hr_status hr__build_services(struct hr__builder *builder); /* must be called after the cluster is built */
 /* Completes the engine, the memory and the cost of a service. Its values are read from `entry`. */
@@ -106,7 +105,7 @@ void hr__services_destroy(struct hr_services *all);
 enum hr_status hr__scenario_check(const char *path, const char *text, const char *const *overrides, size_t n_overrides,
                                   struct hr_error *error);
 
-/* Whether nodes of the pool can fail, or are slow at times (properties.c). */
+/* Whether nodes of the pool can fail, or are slow at times (scenario.c). */
 bool hr__pool_fails(const struct hr_pool_spec *pool);
 
 /* Frees what hr__build_systems() has built. NULL is accepted. */
@@ -318,6 +317,25 @@ enum hr_status hr__check_duration(struct hr__builder *builder, const cJSON *obje
 /* Checks that nodes are not too large for per-GPU allocation. Must be called after all pools are built. */
 enum hr_status hr__check_sharing(struct hr__builder *builder);
 
+/* ---- Series of carbon intensities and prices in files (series_files.c) --------------------------------- */
+
+/* Which values of a file are read, and how. All texts are borrowed. */
+struct hr__series_query {
+  const char *zone;    /* a column, or a value of the column of zones; NULL: the only one of the file */
+  const char *column;  /* the column of values; NULL: the only one, or that of the zone */
+  uint64_t factor_num; /* value in millionths = number x factor_num / factor_den */
+  uint64_t factor_den;
+  const char *noun; /* of a value in messages, such as "carbon intensity in g/kWh" */
+  bool may_be_negative;
+  bool is_utc;     /* stamps without an offset are in UTC, also if the header does not say so */
+  bool holds_gaps; /* a missing value equals the value before it; false: a missing value is an error */
+  bool repeats;
+};
+
+/* Reads a series. Errors: HR_BAD_INPUT with file, line and the expected value; HR_IO_ERROR; HR_NO_MEMORY. */
+enum hr_status hr__series_read(const char *path, const struct hr__series_query *query, struct hr_series **series,
+                               struct hr_error *error);
+
 /* ---- Recorded spot capacity and prices (spot_records.c) ------------------------------------------------ */
 
 /* Readers of recorded spot capacity and recorded spot prices. */
@@ -368,5 +386,19 @@ struct hr__spot_price_query {
    file and line, HR_NO_MEMORY, or the status of opening the file. */
 enum hr_status hr__spot_prices_read(const char *path, const struct hr__spot_price_query *query,
                                     struct hr__spot_prices *prices, struct hr_notes *notes, struct hr_error *error);
+
+/* ---- Shipped workload models ------------------------------------------------------------------------- */
+
+/* The bytes of the shipped workload models. They are embedded in the library when it is built. */
+
+#define HR__EMBEDDED_WORKLOAD(name)                                                                                    \
+  extern const unsigned char hr__workload_##name[];                                                                    \
+  extern const size_t hr__workload_##name##_size;
+
+HR__EMBEDDED_WORKLOAD(philly)
+HR__EMBEDDED_WORKLOAD(helios)
+HR__EMBEDDED_WORKLOAD(pai)
+HR__EMBEDDED_WORKLOAD(acme_seren)
+HR__EMBEDDED_WORKLOAD(acme_kalos)
 
 #endif

@@ -7,10 +7,9 @@
  * it. Series, and the structs to which pools refer, belong to a set, which belongs to the scenario.
  */
 
-#include "scenarios/build/electricity.h"
+#include "scenarios/build/builder.h"
 
 #include "base/array.h"
-#include "scenarios/build/builder.h"
 #include "traces/core/numbers.h"
 
 #include <stdlib.h>

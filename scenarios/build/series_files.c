@@ -11,7 +11,7 @@
  * has an hour twice in autumn and lacks one in spring.
  */
 
-#include "scenarios/build/electricity.h"
+#include "scenarios/build/builder.h"
 
 #include "base/array.h"
 #include "traces/core/input.h"

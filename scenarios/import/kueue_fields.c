@@ -152,8 +152,6 @@ static const struct hr__field class_fields[] = {{HR__USED("value", WHOLE), .requ
                                                 END};
 
 static const struct hr__field namespace_fields[] = {HR__IGNORED("spec"), HR__IGNORED("status"), END};
-static const struct hr__field config_map_fields[] = {
-    {HR__USED("data", LABELS)}, HR__IGNORED("binaryData"), HR__IGNORED("immutable"), END};
 
 /* ---- Configuration ---------------------------------------------------------------------------------- */
 
@@ -221,5 +219,4 @@ const struct hr__object_kind hr__kueue_kinds[HR__N_KUEUE_KINDS] = {
     [HR__KUEUE_CONFIGURATION] = {"Configuration", "config.kueue.x-k8s.io", config_versions, configuration_fields, true,
                                  false},
     [HR__KUEUE_CLASS] = {"PriorityClass", "scheduling.k8s.io", one_version, class_fields, false, false},
-    [HR__KUEUE_NAMESPACE] = {"Namespace", "", one_version, namespace_fields, false, false},
-    [HR__KUEUE_CONFIG_MAP] = {"ConfigMap", "", one_version, config_map_fields, false, true}};
+    [HR__KUEUE_NAMESPACE] = {"Namespace", "", one_version, namespace_fields, false, false}};
