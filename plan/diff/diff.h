@@ -125,10 +125,4 @@ static inline const struct hr_names *hr__diff_queue_names(const struct hr_trace 
   return trace->queue ? &trace->queues : &trace->tenants;
 }
 
-/* The name of the queue of a job; NULL: it has none. */
-static inline const char *hr__diff_queue_name(const struct hr_trace *trace, uint32_t job) {
-  const uint32_t *column = hr__diff_queue_column(trace);
-  return column && column[job] != HR_NONE ? hr__diff_queue_names(trace)->text[column[job]] : NULL;
-}
-
 #endif

@@ -123,6 +123,22 @@ static enum hr_status find_screening(struct hr_plan *plan, struct hr_error *erro
   return status;
 }
 
+/* Whether the candidate meets all goals in some replication, so that it may meet them over more replications. */
+static bool may_meet(const struct hr__evaluator *evaluator, uint32_t candidate, uint32_t replications) {
+  const struct hr__goals *goals = evaluator->goals;
+  if (hr__runner_unfit(evaluator->runner, evaluator->runner_ids[candidate])) return false;
+  if (hr__evaluator_unknown_costs(evaluator, candidate)) return false;
+  replications = hr__evaluator_made(evaluator, candidate, replications);
+  for (uint32_t r = 0; r < replications; r++) {
+    const double *values = hr__runner_values(evaluator->runner, evaluator->runner_ids[candidate], r);
+    bool meets = true;
+    for (size_t i = 0; i < goals->n_goals; i++)
+      meets = meets && hr__goal_violation(&goals->goals[i], values[goals->goals[i].metric]) == 0;
+    if (meets) return true;
+  }
+  return false;
+}
+
 /* Whether a candidate may be the best after more replications. `near_misses` selects which candidates are accepted. If
    true: those that slightly miss a goal, and have a better objective than the best candidate. If false: those that meet
    the goals, and have an equal or slightly worse objective. If the best candidate itself misses a goal, none are
@@ -132,7 +148,7 @@ static bool is_contender(const struct hr_plan *plan, const struct hr__evaluation
   if (best->violation > 0) return !near_misses && evaluation->violation <= best->violation + near_miss;
   if (near_misses)
     return evaluation->violation > 0 && evaluation->objective < best->objective &&
-           (evaluation->violation <= near_miss || hr__evaluator_may_meet(&plan->evaluator, candidate, plan->screening));
+           (evaluation->violation <= near_miss || may_meet(&plan->evaluator, candidate, plan->screening));
   return evaluation->violation == 0 && evaluation->objective <= best->objective + far_behind * fabs(best->objective);
 }
 

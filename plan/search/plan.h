@@ -117,11 +117,6 @@ void hr__robustness_finish(struct hr__robustness *robustness); /* accepts a zero
 uint32_t hr__robustness_shown(const struct hr__robustness *robustness, double zone,
                               uint32_t shown[HR__MAX_PRINTED_MIXES]);
 
-/* Whether the condition is one of the spot market. */
-static inline bool hr__condition_is_of_spot(const struct hr__condition *condition) {
-  return condition->kind == HR__CONDITION_SPOT_MODEL || condition->kind == HR__CONDITION_SPOT_AVAILABILITY;
-}
-
 /* ---- The plan ------------------------------------------------------------------------------------------ */
 
 /* A combination of capacity and policy, with its results. */

@@ -113,10 +113,15 @@ static struct hr__held evaluate(const struct hr_plan *plan, const struct hr__eva
   return held;
 }
 
+/* Whether the condition is one of the spot market. */
+static bool is_of_spot(const struct hr__condition *condition) {
+  return condition->kind == HR__CONDITION_SPOT_MODEL || condition->kind == HR__CONDITION_SPOT_AVAILABILITY;
+}
+
 /* Whether the mix has the same results under the condition as planned: it has no spot capacity, and the condition is
    one of the spot market. */
 static bool is_unaffected(const struct hr_plan *plan, uint32_t condition, uint32_t candidate) {
-  return hr__condition_is_of_spot(&plan->robustness.conditions[condition]) && spot_gpus(plan, candidate) == 0;
+  return is_of_spot(&plan->robustness.conditions[condition]) && spot_gpus(plan, candidate) == 0;
 }
 
 /* Lists the mixes from `first` on that a condition affects. Returns their number. */
@@ -327,7 +332,7 @@ static enum hr_status try_without_spot(struct hr_plan *plan, const struct hr__co
 static bool depends_on_spot(const struct hr__robustness *self) {
   bool depends = false;
   for (uint32_t k = 0; k < self->n_conditions; k++)
-    depends = depends || (hr__condition_is_of_spot(&self->conditions[k]) && self->mixes[0].held[k].violation > 0);
+    depends = depends || (is_of_spot(&self->conditions[k]) && self->mixes[0].held[k].violation > 0);
   return depends;
 }
 

@@ -257,6 +257,14 @@ static enum hr_status sample_grid(struct hr__search *search) {
   return status == HR_OK ? hr__search_climb_from_best(search, before) : status;
 }
 
+/* Whether all capacity of the slice is fixed. The lower bound is then exact. */
+static bool has_exact_bounds(const struct hr__bounds *bounds, uint32_t slice) {
+  const struct hr__slice_prices *prices = &bounds->slices[slice];
+  bool exact = bounds->weight > 0 && prices->min_elastic == 0;
+  for (uint32_t i = 0; i < bounds->space->n_capacity; i++) exact = exact && prices->fixed[i] > 0;
+  return exact;
+}
+
 /* Runs candidates that cost less than the best one, in slices in which all capacity is fixed. There, costs are known
    without runs. Does nothing if every capacity is monotone: more of it never serves jobs worse. Otherwise a cheaper
    candidate may be another local optimum, for example with several GPUs of one type in place of one GPU of
@@ -270,7 +278,7 @@ static enum hr_status try_cheaper(struct hr__search *search) {
   if (monotone || !search->config->bounds) return status;
   uint32_t max = search->n_run + MAX_RUNS;
   for (uint32_t i = space->n_candidates; i-- > 0 && status == HR_OK && search->n_run < max;) {
-    if (hr__bounds_exact(search->config->bounds, hr__space_slice(space, i))) hr__search_enqueue(search, i);
+    if (has_exact_bounds(search->config->bounds, hr__space_slice(space, i))) hr__search_enqueue(search, i);
     if (search->n_batch == BATCH || i == 0) status = hr__search_run_batch(search);
   }
   return status == HR_OK && search->n_batch ? hr__search_run_batch(search) : status;

@@ -168,14 +168,7 @@ static inline int64_t hr__tco_running_uusd(const struct hr__tco_path *path, uint
 static inline int64_t hr__tco_paid_uusd(const struct hr__tco_path *path, uint32_t year) {
   return path->bought_uusd[year] + hr__tco_running_uusd(path, year) - path->sold_uusd[year];
 }
-static inline double hr__tco_held_gpu_hours(const struct hr__tco_path *path) {
-  double sum = 0;
-  for (uint32_t year = 0; year < path->years; year++) sum += path->held_gpu_hours[year];
-  return sum;
-}
+
 const char *hr__tco_kind_name(enum hr__tco_kind kind);
-static inline bool hr__tco_is_owned(const struct hr__tco_option *option) {
-  return option->kind == HR__TCO_PRIVATE || option->kind == HR__TCO_COLOCATED;
-}
 
 #endif

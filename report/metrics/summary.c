@@ -94,10 +94,17 @@ static bool copy_name(char **copy, const char *name) {
   return *copy || !name;
 }
 
+/* Returns the integrals of a pool up to `until_us`. `until_us` must be the time of the last end of a job, or a time at
+   or after the last event. */
+static struct hr__pool_time pool_time_until(const struct hr__by_pool *by_pool, hr_pool pool, int64_t until_us) {
+  const struct hr__usage_pool *self = &by_pool->pools[pool.id];
+  return self->until_us <= until_us ? hr__pool_time_at(self, until_us) : self->at_last_end;
+}
+
 static enum hr_status fill_pool(const struct hr_pool_spec *spec, const struct hr_usage *usage, hr_pool pool,
                                 int64_t makespan_us, struct hr_pool_metrics *figures) {
-  struct hr__pool_time makespan = hr__by_pool_until(usage->by_pool, pool, makespan_us);
-  struct hr__pool_time all = hr__by_pool_until(usage->by_pool, pool, usage->now.until_us);
+  struct hr__pool_time makespan = pool_time_until(usage->by_pool, pool, makespan_us);
+  struct hr__pool_time all = pool_time_until(usage->by_pool, pool, usage->now.until_us);
   figures->sharing = spec->sharing;
   figures->gpu_hours = hr__gpu_hours((hr_amount)all.allocated_milli);
   figures->utilization =

@@ -221,14 +221,6 @@ static inline struct hr__pool_time hr__pool_time_at(const struct hr__usage_pool 
                                 pool->now.total_milli + (hr__wide)pool->total_milli * passed_us};
 }
 
-/* Returns the integrals of a pool up to `until_us`. `until_us` must be the time of the last end of a job, or a time at
-   or after the last event. */
-static inline struct hr__pool_time hr__by_pool_until(const struct hr__by_pool *by_pool, hr_pool pool,
-                                                     int64_t until_us) {
-  const struct hr__usage_pool *self = &by_pool->pools[pool.id];
-  return self->until_us <= until_us ? hr__pool_time_at(self, until_us) : self->at_last_end;
-}
-
 /* ---- Usage of the cluster ------------------------------------------------------------------------ */
 
 /* Integrals from time zero to `until_us`. */

@@ -15,6 +15,7 @@
 #include "headroom/report.h"
 
 #include <cjson/cJSON.h>
+#include <math.h>
 
 struct hr__json {
   bool failed; /* out of memory */
@@ -47,6 +48,10 @@ static inline void hr__json_number_if(struct hr__json *json, cJSON *object, cons
     hr__json_number(json, object, key, value);
   else
     hr__json_null(json, object, key);
+}
+/* Adds a number; null if it is not finite. */
+static inline void hr__json_finite(struct hr__json *json, cJSON *object, const char *key, double value) {
+  hr__json_number_if(json, object, key, isfinite(value), value);
 }
 /* Adds micro-dollars as dollars; null for HR_UNKNOWN_UUSD. */
 static inline void hr__json_usd(struct hr__json *json, cJSON *object, const char *key, int64_t uusd) {
