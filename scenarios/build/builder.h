@@ -17,7 +17,6 @@
 #include "headroom/scenario.h"
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/experiments.h"
-#include "headroom/unstable/series.h"
 #include "scenarios/schema/keys.h"
 
 #include <math.h>
@@ -112,15 +111,6 @@ bool hr__pool_fails(const struct hr_pool_spec *pool);
 void hr__systems_destroy(struct hr_systems *all);
 /* Frees the members of `source`, not `source` itself. */
 void hr__pool_source_finish(struct hr_pool_source *source);
-
-/* ---- Axes of grids and plans ------------------------------------------------------------------------ */
-
-/* Reads an axis from the object `json`. `path` is used if the object has no path; NULL: the path is required. All bytes
-   of `axis` must be zero. The caller calls hr__grid_axis_finish(), also after an error. */
-enum hr_status hr__grid_axis_build(struct hr__builder *builder, const cJSON *json, const char *path,
-                                   struct hr_grid_axis *axis);
-/* Frees the members of `axis`, not `axis` itself. */
-void hr__grid_axis_finish(struct hr_grid_axis *axis);
 
 /* Frees a list of strings and its strings. NULL is allowed. */
 static inline void hr__grid_texts_free(char **texts, size_t count) {
@@ -316,25 +306,6 @@ enum hr_status hr__build_power_budget(struct hr__builder *builder, const cJSON *
 enum hr_status hr__check_duration(struct hr__builder *builder, const cJSON *object);
 /* Checks that nodes are not too large for per-GPU allocation. Must be called after all pools are built. */
 enum hr_status hr__check_sharing(struct hr__builder *builder);
-
-/* ---- Series of carbon intensities and prices in files (series_files.c) --------------------------------- */
-
-/* Which values of a file are read, and how. All texts are borrowed. */
-struct hr__series_query {
-  const char *zone;    /* a column, or a value of the column of zones; NULL: the only one of the file */
-  const char *column;  /* the column of values; NULL: the only one, or that of the zone */
-  uint64_t factor_num; /* value in millionths = number x factor_num / factor_den */
-  uint64_t factor_den;
-  const char *noun; /* of a value in messages, such as "carbon intensity in g/kWh" */
-  bool may_be_negative;
-  bool is_utc;     /* stamps without an offset are in UTC, also if the header does not say so */
-  bool holds_gaps; /* a missing value equals the value before it; false: a missing value is an error */
-  bool repeats;
-};
-
-/* Reads a series. Errors: HR_BAD_INPUT with file, line and the expected value; HR_IO_ERROR; HR_NO_MEMORY. */
-enum hr_status hr__series_read(const char *path, const struct hr__series_query *query, struct hr_series **series,
-                               struct hr_error *error);
 
 /* ---- Recorded spot capacity and prices (spot_records.c) ------------------------------------------------ */
 

@@ -2,8 +2,8 @@
 #ifndef HR_SCENARIOS_IMPORT_KUEUE_H
 #define HR_SCENARIOS_IMPORT_KUEUE_H
 
-/* The import of Kueue: the kinds of objects that are read, with their fields (kueue_fields.c), and functions about
-   quotas (kueue_quotas.c). */
+/* The import of Kueue: the kinds of objects that are read, with their fields, and functions about quotas
+   (kueue_objects.c). */
 
 #include "scenarios/import/import.h"
 

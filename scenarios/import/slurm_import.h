@@ -145,11 +145,6 @@ enum hr_status hr__slurm_add(const struct hr__slurm_import *import, const struct
 cJSON *hr__slurm_list(cJSON *object, const char *name);
 cJSON *hr__slurm_object(cJSON *object, const char *name);
 
-/* ---- Parameters of slurm.conf that are independent (slurm_parameters.c) ---- */
-
-enum hr_status hr__slurm_read_parameters(struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                                         struct hr_error *error);
-
 /* ---- Nodes (slurm_nodes.c) ---- */
 
 /* A line with NodeName of slurm.conf or of `scontrol show node -o`. */

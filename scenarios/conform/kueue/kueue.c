@@ -13,8 +13,6 @@
 /* Runs the Kueue cases of several scheduling cycles: what is reserved after workloads are deleted, and which flavors
    are tried in later cycles. The bookmarks of a workload last until its queue's quota rises. */
 
-hr__conform_run_case hr__kueue_case_multi;
-
 struct multi_run {
   struct hr__kueue_cycle_run cycles;
   int32_t **rows;             /* by workload: bookmarks of the last attempt; NULL: none */
@@ -224,7 +222,7 @@ static cJSON *normalized(const cJSON *whole) {
   return copy;
 }
 
-void hr__kueue_case_multi(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_multi(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct multi_run run = {0};
   cJSON *copy = normalized(whole);
@@ -241,88 +239,19 @@ void hr__kueue_case_multi(const cJSON *whole, const char *kind, struct hr__verdi
 
 /* ---- All kinds ----------------------------------------------------------------------------------------- */
 
-/* The columns: kind, function in kueue_*.c that runs a case. */
-#define KINDS(X)                                                                                                       \
-  X("quota.available", quota_available)                                                                                \
-  X("quota.lendable", quota_lendable)                                                                                  \
-  X("quota.usageAfterOps", quota_usage)                                                                                \
-  X("fairSharing.share", share)                                                                                        \
-  X("fairSharing.borrowingOn", borrowing_on)                                                                           \
-  X("fairSharing.preciseShare", precise_share)                                                                         \
-  X("flavor.assign", assign)                                                                                           \
-  X("flavor.isPreferred", is_preferred)                                                                                \
-  X("flavor.noFitReason", no_fit_reason)                                                                               \
-  X("flavor.totalRequests", total_requests)                                                                            \
-  X("flavor.lastTried", last_tried)                                                                                    \
-  X("partialAdmission.search", reduce)                                                                                 \
-  X("preemption", preempt)                                                                                             \
-  X("preemption.candidateOrder", candidate_order)                                                                      \
-  X("preemption.fairTargetOrder", fair_order)                                                                          \
-  X("preemption.policy", policy)                                                                                       \
-  X("cycle", cycle)                                                                                                    \
-  X("cycle.tas", cycle)                                                                                                \
-  X("cycle.multi", multi)                                                                                              \
-  X("cycle.entryOrder", entry_order)                                                                                   \
-  X("cycle.fairEntryLess", fair_less)                                                                                  \
-  X("cycle.reserve", reserve)                                                                                          \
-  X("cycle.lastAssignment", outdated)                                                                                  \
-  X("cycle.lastAssignmentState", bookmarks)                                                                            \
-  X("podsReady.countdown", countdown)                                                                                  \
-  X("podsReady.requeue", reconcile)                                                                                    \
-  X("eviction.reconcile", reconcile)                                                                                   \
-  X("queue.setRequeueState", requeue_state)                                                                            \
-  X("queue.onHold", on_hold)                                                                                           \
-  X("queue.strictFIFO", queue_order)                                                                                   \
-  X("queue.orderTimestamp", order_time)                                                                                \
-  X("queue.admissionFairSharing", local_order)                                                                         \
-  X("queue.bestEffortRequeue", requeue_by_reason)                                                                      \
-  X("queue.strictRequeue", requeue_by_reason)                                                                          \
-  X("queue.inadmissibleHash", shape_reason)                                                                            \
-  X("queue.noFitReason", no_fit_known)                                                                                 \
-  X("queue.backoff", backoff)                                                                                          \
-  X("queue.requeueAfterCycle", after_cycle)                                                                            \
-  X("queue.ops", queue_ops)                                                                                            \
-  X("queue.requeueCohort", requeue_cohort)                                                                             \
-  X("queue.requeueStrict", requeue_strict)                                                                             \
-  X("queue.addWorkload", add_workload)                                                                                 \
-  X("queue.heads", heads)                                                                                              \
-  X("queue.secondPass", second_pass)                                                                                   \
-  X("requests.countIn", requests)                                                                                      \
-  X("requests.countInLimiting", requests)                                                                              \
-  X("requests.greaterKeys", greater_keys)                                                                              \
-  X("resources.amountFromQuantity", quantity)                                                                          \
-  X("resources.clamp", quantity)                                                                                       \
-  X("resources.floorToZero", floor)                                                                                    \
-  X("afs.usage", local_usage)                                                                                          \
-  X("afs.usageZeroWeight", local_usage)                                                                                \
-  X("afs.weight", local_weight)                                                                                        \
-  X("workload.usage", workload_usage)                                                                                  \
-  X("workload.executionTime", execution_time)                                                                          \
-  X("workload.reclaimable", reclaimable)                                                                               \
-  X("priority", priority)                                                                                              \
-  X("priority.boost", priority)                                                                                        \
-  X("priority.effective", priority)                                                                                    \
-  X("priority.parseEffective", priority)
+static const struct hr__kueue_case_kind multi_kinds[] = {{"cycle.multi", case_multi}, {NULL, NULL}};
 
-#define DECLARE(kind, function) hr__conform_run_case hr__kueue_case_##function;
-KINDS(DECLARE)
-#undef DECLARE
-
-static const struct {
-  const char *kind;
-  hr__conform_run_case *run;
-} rows[] = {
-#define ROW(kind, function) {kind, hr__kueue_case_##function},
-    KINDS(ROW)
-#undef ROW
-};
+static const struct hr__kueue_case_kind *const tables[] = {
+    multi_kinds,           hr__kueue_rules_kinds, hr__kueue_flavor_kinds, hr__kueue_life_kinds,
+    hr__kueue_cycle_kinds, hr__kueue_names_kinds, hr__kueue_queue_kinds};
 
 void hr__conform_kueue(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    if (strcmp(rows[i].kind, kind) != 0) continue;
-    rows[i].run(whole, kind, verdict);
-    return;
-  }
+  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+    for (const struct hr__kueue_case_kind *row = tables[i]; row->kind; row++)
+      if (strcmp(row->kind, kind) == 0) {
+        row->run(whole, kind, verdict);
+        return;
+      }
   if (strncmp(kind, "tas.", 4) == 0 && hr__conform_kueue_tas(whole, kind, verdict)) return;
   hr__verdict_unknown_kind(verdict, kind);
 }

@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-hr__conform_run_case hr__kueue_case_cycle;
-
 static bool text_is(const cJSON *object, const char *name, const char *value) {
   return strcmp(hr__case_text(object, name, ""), value) == 0;
 }
@@ -474,7 +472,7 @@ static bool has_slices(const struct hr__kueue_cycle_run *run) {
   return false;
 }
 
-void hr__kueue_case_cycle(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_cycle(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   struct hr__kueue_cycle_run run = {0};
   const cJSON *expect = hr__case_get(whole, "expect");
   if (!hr__kueue_cycle_start(&run, whole, verdict)) return;
@@ -497,3 +495,6 @@ void hr__kueue_case_cycle(const cJSON *whole, const char *kind, struct hr__verdi
   }
   cJSON_Delete(run.actual);
 }
+
+const struct hr__kueue_case_kind hr__kueue_cycle_kinds[] = {
+    {"cycle", case_cycle}, {"cycle.tas", case_cycle}, {NULL, NULL}};

@@ -13,9 +13,6 @@
 
 /* Runs the Kueue cases about preemption. The assignment of the incoming workload is given by the case. */
 
-hr__conform_run_case hr__kueue_case_preempt, hr__kueue_case_candidate_order, hr__kueue_case_fair_order;
-hr__conform_run_case hr__kueue_case_policy;
-
 static enum hr__kueue_mode read_mode(const char *text) {
   for (int i = 0; i < 4; i++)
     if (strcmp(hr__kueue_mode_name((enum hr__kueue_mode)i), text) == 0) return (enum hr__kueue_mode)i;
@@ -84,7 +81,7 @@ static bool begin(struct hr__kueue_case *self, const cJSON *whole, struct hr__ve
   return false;
 }
 
-void hr__kueue_case_preempt(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_preempt(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   struct hr__kueue_preemptor preemptor;
@@ -152,7 +149,7 @@ static bool read_candidate_queues(struct hr__kueue_case *self, struct hr__verdic
   return true;
 }
 
-void hr__kueue_case_candidate_order(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_candidate_order(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   struct hr__kueue_preemptor preemptor;
@@ -188,7 +185,7 @@ static void keep_candidates(struct hr__kueue_case *self, struct hr__kueue_preemp
   preemptor->n_candidates = kept;
 }
 
-void hr__kueue_case_fair_order(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_fair_order(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   struct hr__kueue_preemptor preemptor;
@@ -220,7 +217,7 @@ void hr__kueue_case_fair_order(const cJSON *whole, const char *kind, struct hr__
   cJSON_Delete(actual);
 }
 
-void hr__kueue_case_policy(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_policy(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   static const char *const names[] = {"Never", "", "LowerPriority", "LowerOrNewerEqualPriority", "Any"};
   struct hr__kueue_case self;
@@ -237,9 +234,6 @@ void hr__kueue_case_policy(const cJSON *whole, const char *kind, struct hr__verd
 }
 
 /* ---- The life of workloads ----------------------------------------------------------------------------- */
-
-hr__conform_run_case hr__kueue_case_countdown, hr__kueue_case_reconcile, hr__kueue_case_requeue_state;
-hr__conform_run_case hr__kueue_case_on_hold;
 
 static const char *const end_names[] = {"",
                                         "PodsReadyTimeout",
@@ -285,7 +279,7 @@ static struct hr__kueue_readiness read_readiness(const cJSON *conditions, const 
                                       .changed_us = hr__kueue_case_time(ready, time, 0)};
 }
 
-void hr__kueue_case_countdown(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_countdown(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   const cJSON *input = hr__case_get(whole, "input"), *expect = hr__case_get(whole, "expect");
   const cJSON *status = hr__case_get(hr__case_get(input, "workload"), "status");
@@ -303,7 +297,7 @@ void hr__kueue_case_countdown(const cJSON *whole, const char *kind, struct hr__v
 
 /* ---- State of requeuing ---- */
 
-void hr__kueue_case_requeue_state(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_requeue_state(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   const cJSON *input = hr__case_get(whole, "input"), *expect = hr__case_get(whole, "expect");
   const cJSON *json = hr__case_get(hr__case_get(hr__case_get(input, "workload"), "status"), "requeueState");
@@ -318,7 +312,7 @@ void hr__kueue_case_requeue_state(const cJSON *whole, const char *kind, struct h
   if (count || state.count >= 0) hr__verdict_compare_number(verdict, "wantCount", count, (double)state.count);
 }
 
-void hr__kueue_case_on_hold(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_on_hold(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   const cJSON *workload = hr__case_get(hr__case_get(whole, "input"), "wl");
   const cJSON *quota = condition(hr__case_get(workload, "conditions"), "QuotaReserved");
@@ -466,7 +460,7 @@ static void strip(cJSON *workload, const cJSON *before) {
   cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(workload, "requeueState"), "at");
 }
 
-void hr__kueue_case_reconcile(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_reconcile(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   const cJSON *input = hr__case_get(whole, "input"), *expect = hr__case_get(whole, "expect");
   const cJSON *before = hr__case_get(input, "workload"), *want = hr__case_get(expect, "wantWorkload");
@@ -490,3 +484,14 @@ void hr__kueue_case_reconcile(const cJSON *whole, const char *kind, struct hr__v
   cJSON_Delete(expected);
   cJSON_Delete(actual);
 }
+
+const struct hr__kueue_case_kind hr__kueue_life_kinds[] = {{"preemption", case_preempt},
+                                                           {"preemption.candidateOrder", case_candidate_order},
+                                                           {"preemption.fairTargetOrder", case_fair_order},
+                                                           {"preemption.policy", case_policy},
+                                                           {"podsReady.countdown", case_countdown},
+                                                           {"podsReady.requeue", case_reconcile},
+                                                           {"eviction.reconcile", case_reconcile},
+                                                           {"queue.setRequeueState", case_requeue_state},
+                                                           {"queue.onHold", case_on_hold},
+                                                           {NULL, NULL}};

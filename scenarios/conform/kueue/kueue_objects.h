@@ -149,4 +149,15 @@ bool hr__kueue_cycle_step(struct hr__kueue_cycle_run *run);
 /* Gives the workloads that the last cycle admitted their quota. Returns false if memory is exhausted. */
 bool hr__kueue_cycle_take_effect(struct hr__kueue_cycle_run *run);
 
+/* ---- Kinds of cases ------------------------------------------------------------------------------------ */
+
+/* A kind of case, and the function that runs it. */
+struct hr__kueue_case_kind {
+  const char *kind;
+  hr__conform_run_case *run;
+};
+/* The kinds of each file; the last row has no kind. */
+extern const struct hr__kueue_case_kind hr__kueue_rules_kinds[], hr__kueue_flavor_kinds[], hr__kueue_life_kinds[],
+    hr__kueue_cycle_kinds[], hr__kueue_names_kinds[], hr__kueue_queue_kinds[];
+
 #endif

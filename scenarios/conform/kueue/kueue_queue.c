@@ -8,12 +8,6 @@
 
 #include <string.h>
 
-hr__conform_run_case hr__kueue_case_queue_order, hr__kueue_case_heads, hr__kueue_case_requeue_by_reason;
-hr__conform_run_case hr__kueue_case_shape_reason, hr__kueue_case_no_fit_known, hr__kueue_case_local_order;
-hr__conform_run_case hr__kueue_case_queue_ops, hr__kueue_case_requeue_cohort, hr__kueue_case_requeue_strict;
-hr__conform_run_case hr__kueue_case_add_workload, hr__kueue_case_backoff, hr__kueue_case_after_cycle;
-hr__conform_run_case hr__kueue_case_second_pass, hr__kueue_case_order_time;
-
 static bool text_is(const cJSON *object, const char *name, const char *value) {
   return strcmp(hr__case_text(object, name, ""), value) == 0;
 }
@@ -88,7 +82,7 @@ static cJSON *pair_of(const cJSON *input) {
   return list;
 }
 
-void hr__kueue_case_queue_order(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_queue_order(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct queue_run run = {0};
   cJSON *pair = pair_of(hr__case_get(whole, "input"));
@@ -103,7 +97,7 @@ void hr__kueue_case_queue_order(const cJSON *whole, const char *kind, struct hr_
   cJSON_Delete(pair);
 }
 
-void hr__kueue_case_order_time(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_order_time(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   struct hr__kueue_workload workload;
@@ -130,7 +124,7 @@ static bool read_consumed(struct hr__kueue_case *self) {
   return true;
 }
 
-void hr__kueue_case_local_order(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_local_order(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct queue_run run = {0};
   cJSON *copy = cJSON_Duplicate(whole, true), *input = cJSON_GetObjectItemCaseSensitive(copy, "input"), *item;
@@ -174,7 +168,7 @@ static bool has_bookmark(const cJSON *last) {
   return false;
 }
 
-void hr__kueue_case_requeue_by_reason(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_requeue_by_reason(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   struct queue_run run = {0};
   if (begin_one(&run, whole, verdict, strcmp(kind, "queue.strictRequeue") == 0)) {
     const cJSON *input = hr__case_get(whole, "input");
@@ -186,13 +180,13 @@ void hr__kueue_case_requeue_by_reason(const cJSON *whole, const char *kind, stru
   finish(&run);
 }
 
-void hr__kueue_case_shape_reason(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_shape_reason(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   enum hr__kueue_requeue why = read_reason(hr__case_text(hr__case_get(whole, "input"), "reason", ""));
   hr__verdict_compare_bool(verdict, "wantHash", expect_of(whole, "wantHash"), hr__kueue_requeue_counts_for_shape(why));
 }
 
-void hr__kueue_case_no_fit_known(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_no_fit_known(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct queue_run run = {0};
   const cJSON *input = hr__case_get(whole, "input");
@@ -206,7 +200,7 @@ void hr__kueue_case_no_fit_known(const cJSON *whole, const char *kind, struct hr
   finish(&run);
 }
 
-void hr__kueue_case_backoff(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_backoff(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct queue_run run = {0};
   cJSON *list = cJSON_CreateArray();
@@ -250,7 +244,7 @@ static cJSON *place_json(bool there) {
   return all;
 }
 
-void hr__kueue_case_after_cycle(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_after_cycle(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct queue_run run = {0};
   const cJSON *entry = hr__case_get(hr__case_get(whole, "input"), "e");
@@ -375,7 +369,7 @@ static void run_ops(struct queue_run *run, const cJSON *whole) {
   cJSON_Delete(active);
 }
 
-void hr__kueue_case_queue_ops(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_queue_ops(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   static const char *const lists[] = {"workloadsToAdd", "inadmissibleWorkloadsToRequeue",
                                       "admissibleWorkloadsToRequeue", "workloadsToUpdate", "workloadsToDelete"};
@@ -417,7 +411,7 @@ static void rename_namespace(struct queue_run *run) {
   }
 }
 
-void hr__kueue_case_requeue_cohort(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_requeue_cohort(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct queue_run run = {0};
   const cJSON *list = hr__case_get(hr__case_get(whole, "input"), "workloads"), *item;
@@ -468,7 +462,7 @@ static bool queue_exists(const cJSON *input, const cJSON *local_queue) {
   return *name && text_is(hr__case_get(input, "cq"), "name", name);
 }
 
-void hr__kueue_case_requeue_strict(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_requeue_strict(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   const cJSON *input = hr__case_get(whole, "input"), *workload = hr__case_get(input, "workload");
   bool requeued = hr__case_bool(input, "inClient", false) && !hr__case_bool(input, "inQueue", false) &&
@@ -482,7 +476,7 @@ static cJSON *assigned_json(struct hr__kueue_case *self, const cJSON *workload, 
   return all;
 }
 
-void hr__kueue_case_add_workload(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_add_workload(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   if (!hr__kueue_case_begin(&self, whole, verdict)) return;
@@ -504,7 +498,7 @@ void hr__kueue_case_add_workload(const cJSON *whole, const char *kind, struct hr
   cJSON_Delete(actual);
 }
 
-void hr__kueue_case_heads(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_heads(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct queue_run run = {0};
   cJSON *copy = cJSON_Duplicate(whole, true), *input = cJSON_GetObjectItemCaseSensitive(copy, "input");
@@ -553,7 +547,7 @@ static bool needs_second_pass(const cJSON *workload) {
 /* The delay before the second pass. */
 #define SECOND_PASS_S 1.0
 
-void hr__kueue_case_second_pass(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_second_pass(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   if (!hr__kueue_case_begin(&self, whole, verdict)) return;
@@ -579,3 +573,13 @@ void hr__kueue_case_second_pass(const cJSON *whole, const char *kind, struct hr_
   cJSON_Delete(ready);
   cJSON_Delete(queued);
 }
+
+const struct hr__kueue_case_kind hr__kueue_queue_kinds[] = {
+    {"queue.strictFIFO", case_queue_order},           {"queue.orderTimestamp", case_order_time},
+    {"queue.admissionFairSharing", case_local_order}, {"queue.bestEffortRequeue", case_requeue_by_reason},
+    {"queue.strictRequeue", case_requeue_by_reason},  {"queue.inadmissibleHash", case_shape_reason},
+    {"queue.noFitReason", case_no_fit_known},         {"queue.backoff", case_backoff},
+    {"queue.requeueAfterCycle", case_after_cycle},    {"queue.ops", case_queue_ops},
+    {"queue.requeueCohort", case_requeue_cohort},     {"queue.requeueStrict", case_requeue_strict},
+    {"queue.addWorkload", case_add_workload},         {"queue.heads", case_heads},
+    {"queue.secondPass", case_second_pass},           {NULL, NULL}};

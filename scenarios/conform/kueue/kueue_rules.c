@@ -14,9 +14,6 @@
 /* Runs the Kueue cases about the tree of quotas and about fair shares. The usage of a case is added queue by queue
    to the tree of the world. */
 
-hr__conform_run_case hr__kueue_case_quota_available, hr__kueue_case_quota_lendable, hr__kueue_case_quota_usage;
-hr__conform_run_case hr__kueue_case_share, hr__kueue_case_borrowing_on, hr__kueue_case_precise_share;
-
 /* Adds {queue: {"flavor/resource": amount}} to the tree. */
 static void add_usage(struct hr__kueue_case *self, const cJSON *usage) {
   const cJSON *item;
@@ -45,7 +42,7 @@ static cJSON *table(struct hr__kueue_case *self, const cJSON *expected,
   return all;
 }
 
-void hr__kueue_case_quota_available(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_quota_available(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   if (!hr__kueue_case_begin(&self, whole, verdict)) return;
@@ -60,7 +57,7 @@ void hr__kueue_case_quota_available(const cJSON *whole, const char *kind, struct
   cJSON_Delete(actual);
 }
 
-void hr__kueue_case_quota_lendable(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_quota_lendable(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   if (!hr__kueue_case_begin(&self, whole, verdict)) return;
@@ -90,7 +87,7 @@ static void apply(struct hr__kueue_case *self, const char *list, bool add) {
   }
 }
 
-void hr__kueue_case_quota_usage(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_quota_usage(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   if (!hr__kueue_case_begin(&self, whole, verdict)) return;
@@ -126,7 +123,7 @@ static struct hr__kueue_usage *extra_of(struct hr__kueue_case *self, const char 
   return hr__kueue_case_usage(self, cJSON_IsObject(own) ? own : extra, count);
 }
 
-void hr__kueue_case_share(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_share(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   if (!hr__kueue_case_begin(&self, whole, verdict)) return;
@@ -149,7 +146,7 @@ void hr__kueue_case_share(const cJSON *whole, const char *kind, struct hr__verdi
   cJSON_Delete(actual);
 }
 
-void hr__kueue_case_borrowing_on(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_borrowing_on(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   if (!hr__kueue_case_begin(&self, whole, verdict)) return;
@@ -165,7 +162,7 @@ void hr__kueue_case_borrowing_on(const cJSON *whole, const char *kind, struct hr
   hr__verdict_compare_bool(verdict, "borrowingOnRequested", hr__case_get(expect, "borrowingOnRequested"), on_requested);
 }
 
-void hr__kueue_case_precise_share(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_precise_share(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   const cJSON *input = hr__case_get(whole, "input");
   double ratio = hr__case_real(input, "unweightedRatio", 0);
@@ -190,11 +187,6 @@ void hr__kueue_case_precise_share(const cJSON *whole, const char *kind, struct h
 /* Runs the Kueue cases about arithmetic and small rules: requests, quantities, priorities, usage of workloads and of
    local queues. */
 
-hr__conform_run_case hr__kueue_case_requests, hr__kueue_case_greater_keys, hr__kueue_case_quantity;
-hr__conform_run_case hr__kueue_case_floor, hr__kueue_case_local_usage, hr__kueue_case_local_weight;
-hr__conform_run_case hr__kueue_case_workload_usage, hr__kueue_case_execution_time, hr__kueue_case_reclaimable;
-hr__conform_run_case hr__kueue_case_priority;
-
 /* Collects the names of resources in an object. */
 static bool begin(struct hr__kueue_case *self, const cJSON *whole, struct hr__verdict *verdict) {
   return hr__kueue_case_begin(self, whole, verdict);
@@ -202,7 +194,7 @@ static bool begin(struct hr__kueue_case *self, const cJSON *whole, struct hr__ve
 
 /* ---- Requests ---- */
 
-void hr__kueue_case_requests(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_requests(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   if (!begin(&self, whole, verdict)) return;
@@ -217,7 +209,7 @@ void hr__kueue_case_requests(const cJSON *whole, const char *kind, struct hr__ve
   hr__verdict_compare_text(verdict, "limiting", hr__case_get(expect, "wantLimitingResource"), name);
 }
 
-void hr__kueue_case_greater_keys(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_greater_keys(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   if (!begin(&self, whole, verdict)) return;
@@ -234,7 +226,7 @@ void hr__kueue_case_greater_keys(const cJSON *whole, const char *kind, struct hr
   cJSON_Delete(keys);
 }
 
-void hr__kueue_case_quantity(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_quantity(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   const cJSON *input = hr__case_get(whole, "input"), *expect = hr__case_get(whole, "expect");
   int64_t value = 0;
@@ -249,7 +241,7 @@ void hr__kueue_case_quantity(const cJSON *whole, const char *kind, struct hr__ve
   if (want || !unlimited) hr__verdict_compare_number(verdict, "value", want, (double)value);
 }
 
-void hr__kueue_case_floor(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_floor(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   if (!begin(&self, whole, verdict)) return;
@@ -273,7 +265,7 @@ static double *read_weights(struct hr__kueue_case *self, const cJSON *object) {
   return weights;
 }
 
-void hr__kueue_case_local_usage(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_local_usage(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   struct hr__kueue_case self;
   if (!begin(&self, whole, verdict)) return;
   struct hr__kueue_amounts consumed = hr__kueue_case_amounts(&self, hr__case_get(self.input, "consumed"));
@@ -294,7 +286,7 @@ void hr__kueue_case_local_usage(const cJSON *whole, const char *kind, struct hr_
   }
 }
 
-void hr__kueue_case_local_weight(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_local_weight(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   const cJSON *queue = hr__case_get(hr__case_get(whole, "input"), "localQueue");
   double weight = hr__case_real(hr__case_get(queue, "fairSharing"), "weight", 1);
@@ -312,7 +304,7 @@ static void add_to(cJSON *object, const char *name, int64_t amount) {
     cJSON_AddNumberToObject(object, name, (double)amount);
 }
 
-void hr__kueue_case_workload_usage(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_workload_usage(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   if (!begin(&self, whole, verdict)) return;
@@ -337,7 +329,7 @@ void hr__kueue_case_workload_usage(const cJSON *whole, const char *kind, struct 
   cJSON_Delete(actual);
 }
 
-void hr__kueue_case_execution_time(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_execution_time(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   const cJSON *workload = hr__case_get(hr__case_get(whole, "input"), "wl");
   const cJSON *admitted = hr__kueue_case_condition(workload, "Admitted"),
@@ -355,7 +347,7 @@ void hr__kueue_case_execution_time(const cJSON *whole, const char *kind, struct 
   hr__verdict_compare_number(verdict, "want", want, time);
 }
 
-void hr__kueue_case_reclaimable(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_reclaimable(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   /* The workload of the cases has these pod sets; only their sizes matter. */
   static const struct {
@@ -379,7 +371,7 @@ void hr__kueue_case_reclaimable(const cJSON *whole, const char *kind, struct hr_
   cJSON_Delete(actual);
 }
 
-void hr__kueue_case_priority(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_priority(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   struct hr__kueue_case self;
   if (!begin(&self, whole, verdict)) return;
   const cJSON *json = hr__case_get(self.input, "workload"), *expect = hr__case_get(whole, "expect");
@@ -402,3 +394,27 @@ void hr__kueue_case_priority(const cJSON *whole, const char *kind, struct hr__ve
   else
     hr__verdict_compare_number(verdict, "priority", hr__case_get(expect, "want"), (double)priority);
 }
+
+const struct hr__kueue_case_kind hr__kueue_rules_kinds[] = {{"quota.available", case_quota_available},
+                                                            {"quota.lendable", case_quota_lendable},
+                                                            {"quota.usageAfterOps", case_quota_usage},
+                                                            {"fairSharing.share", case_share},
+                                                            {"fairSharing.borrowingOn", case_borrowing_on},
+                                                            {"fairSharing.preciseShare", case_precise_share},
+                                                            {"requests.countIn", case_requests},
+                                                            {"requests.countInLimiting", case_requests},
+                                                            {"requests.greaterKeys", case_greater_keys},
+                                                            {"resources.amountFromQuantity", case_quantity},
+                                                            {"resources.clamp", case_quantity},
+                                                            {"resources.floorToZero", case_floor},
+                                                            {"afs.usage", case_local_usage},
+                                                            {"afs.usageZeroWeight", case_local_usage},
+                                                            {"afs.weight", case_local_weight},
+                                                            {"workload.usage", case_workload_usage},
+                                                            {"workload.executionTime", case_execution_time},
+                                                            {"workload.reclaimable", case_reclaimable},
+                                                            {"priority", case_priority},
+                                                            {"priority.boost", case_priority},
+                                                            {"priority.effective", case_priority},
+                                                            {"priority.parseEffective", case_priority},
+                                                            {NULL, NULL}};
