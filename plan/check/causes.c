@@ -372,14 +372,8 @@ static enum hr_status note_program(struct hr__check_case *item, const char *vers
                       version, hr_version());
 }
 
-/* Returns the name of a file without its folders; points into `path`. */
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash && slash[1] ? slash + 1 : path;
-}
-
 enum hr_status hr__check_causes(struct hr__check_case *item, const char *version) {
-  struct key_differences keys = {.causes = &item->causes, .file = base_name(item->run->scenario)};
+  struct key_differences keys = {.causes = &item->causes, .file = hr__check_base_name(item->run->scenario)};
   enum hr_status status = note_trace(item);
   bool known = status == HR_OK && compare_scenarios(item, &keys);
   if (keys.out_of_memory) status = HR_NO_MEMORY;

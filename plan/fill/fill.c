@@ -57,10 +57,6 @@ static uint64_t seed_of(const struct hr_fill *fill, uint32_t index) {
   return fill->config.scenario->seed + index;
 }
 
-static uint64_t requested_milli(const struct hr_request *request) {
-  return (uint64_t)request->tasks * request->gpus * request->gpu_milli;
-}
-
 /* ---- Checks ----------------------------------------------------------------------------------------- */
 
 static enum hr_status check_nodes(const struct hr_scenario *scenario, struct hr_error *error) {
@@ -84,7 +80,7 @@ static enum hr_status check_pods(const struct fill_input *input, struct hr_error
     return hr_fail(error, HR_BAD_INPUT, "%s: jobs have topology constraints ('within'), which fill does not support",
                    input->trace->source);
   for (uint32_t i = 0; i < input->requests->count; i++)
-    requested += (double)input->requests->jobs[i] * (double)requested_milli(&input->requests->request[i]);
+    requested += (double)input->requests->jobs[i] * (double)hr_request_milli(&input->requests->request[i]);
   if (requested <= 0) return hr_fail(error, HR_BAD_INPUT, "%s: no job requests a GPU", input->trace->source);
   if (target / requested * input->trace->n_jobs > MAX_PODS)
     return hr_fail(error, HR_BAD_INPUT, "%s: more than %d jobs would be needed to fill the cluster",
@@ -161,7 +157,7 @@ static uint32_t *draw_pods(const struct fill_input *input, uint64_t seed, uint32
       return NULL;
     }
     pods[*count] = requests->of_job[below(&stream, input->trace->n_jobs)];
-    milli += requested_milli(&requests->request[pods[(*count)++]]);
+    milli += hr_request_milli(&requests->request[pods[(*count)++]]);
   }
   shuffle(pods, *count, seed);
   return pods;
@@ -294,12 +290,6 @@ struct fill_work {
   size_t done, total;
 };
 
-static double clock_s(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 static struct hr_fill_row *rows_of(const struct hr_fill *fill, uint32_t rule, uint32_t seed_index) {
   return fill->rows + ((size_t)rule * fill->config.n_seeds + seed_index) * fill->input.last;
 }
@@ -319,10 +309,10 @@ static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
   struct fill_work *work = self;
   struct hr_fill *fill = work->fill;
   uint32_t rule = (uint32_t)(task % fill->config.n_rules), index = (uint32_t)(task / fill->config.n_rules);
-  double begin_s = clock_s();
+  double begin_s = hr__clock_s();
   enum hr_status status =
       make_run(&fill->input, fill->config.rules[rule], seed_of(fill, index), rows_of(fill, rule, index));
-  report_progress(work, rule, clock_s() - begin_s);
+  report_progress(work, rule, hr__clock_s() - begin_s);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 

@@ -20,10 +20,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static enum hr_status no_memory(struct hr_error *error) {
-  return hr_fail(error, HR_NO_MEMORY, "out of memory for the plan");
-}
-
 enum {
   SCREENING = 3,   /* replications of each candidate in the search, if the scenario is random */
   FIRST_STAGE = 8, /* replications of each finalist before any is dropped */
@@ -90,7 +86,7 @@ static enum hr_status prepare(struct hr_plan *plan, struct hr_error *error) {
                                             .ranks = config->ranks,
                                             .progress = config->progress};
   plan->runner = hr__runner_create(&runner_config);
-  if (!plan->runner) return no_memory(error);
+  if (!plan->runner) return hr__plan_no_memory(error);
   hr__plan_environment(plan, &environment);
   status = hr__runner_add_environment(plan->runner, &environment, &number, error);
   if (status == HR_OK)
@@ -352,7 +348,8 @@ static enum hr_status find_unattainable(const struct hr_scenario *scenario, stru
     struct hr_service_requests requests;
     if (!has_goals(service)) continue;
     status = hr_requests_of_service(service, i, scenario->seed, &requests, error);
-    if (status == HR_OK && hr_service_goal_notes(service, &requests, notes) != HR_OK) status = no_memory(error);
+    if (status == HR_OK && hr_service_goal_notes(service, &requests, notes) != HR_OK)
+      status = hr__plan_no_memory(error);
     hr_requests_finish(&requests);
   }
   return status;
@@ -395,7 +392,7 @@ static enum hr_status note_unattainable(struct hr_plan *plan, struct hr_error *e
   struct hr_notes *found = calloc((size_t)n_slices + 1, sizeof *found);
   struct unattainable *list = NULL;
   uint32_t count = 0, capacity = 0;
-  enum hr_status status = run && found ? HR_OK : no_memory(error);
+  enum hr_status status = run && found ? HR_OK : hr__plan_no_memory(error);
   for (uint32_t i = 0; i < plan->search.n_ranked && status == HR_OK; i++) {
     uint32_t candidate = plan->search.ranking[i], slice = hr__space_slice(&plan->space, candidate);
     if (run[slice]++) continue;
@@ -405,9 +402,9 @@ static enum hr_status note_unattainable(struct hr_plan *plan, struct hr_error *e
       if (HR__ARRAY_HAS_ROOM(list, count, capacity))
         list[count++] = (struct unattainable){found[slice].text[k], slice};
       else
-        status = no_memory(error);
+        status = hr__plan_no_memory(error);
   }
-  if (status == HR_OK && note_reasons(plan, run, list, count) != HR_OK) status = no_memory(error);
+  if (status == HR_OK && note_reasons(plan, run, list, count) != HR_OK) status = hr__plan_no_memory(error);
   for (uint32_t i = 0; found && i < n_slices; i++) hr_notes_finish(&found[i]);
   free(list);
   free(found);
@@ -532,7 +529,7 @@ enum hr_status hr_plan(const struct hr_plan_config *config, struct hr_plan **pla
                    "%s: has no 'plan'; see docs/planner/plan.md, or copy a scenario such as 'plan-reserved-share'",
                    config->scenario->path);
   struct hr_plan *fresh = calloc(1, sizeof *fresh);
-  if (!fresh) return no_memory(error);
+  if (!fresh) return hr__plan_no_memory(error);
   fresh->config = *config;
   hr__option_finish(fresh, &fresh->choice);
   hr__option_finish(fresh, &fresh->today);

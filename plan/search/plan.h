@@ -12,6 +12,10 @@
 
 #include <string.h>
 
+static inline enum hr_status hr__plan_no_memory(struct hr_error *error) {
+  return hr_fail(error, HR_NO_MEMORY, "out of memory for the plan");
+}
+
 /* ---- Robustness (robustness.c) ------------------------------------------------------------------------- */
 
 /* Whether the choice of a plan and a few other mixes still meet the goals under conditions outside the control of

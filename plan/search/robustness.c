@@ -28,10 +28,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-static enum hr_status no_memory(struct hr_error *error) {
-  return hr_fail(error, HR_NO_MEMORY, "out of memory for the plan");
-}
-
 static void drop_mixes(struct hr__robustness *robustness) {
   for (uint32_t i = 0; i < robustness->n_mixes; i++) free(robustness->mixes[i].held);
   robustness->n_mixes = 0;
@@ -50,7 +46,7 @@ static enum hr_status add_mix(struct hr__robustness *self, uint32_t candidate, s
     if (self->mixes[i].candidate == candidate) return HR_OK;
   if (self->n_mixes == HR__MAX_TESTED) return HR_OK;
   struct hr__held *held = calloc((size_t)self->n_conditions + 1, sizeof *held);
-  if (!held) return no_memory(error);
+  if (!held) return hr__plan_no_memory(error);
   self->mixes[self->n_mixes++] = (struct hr__tested_mix){.candidate = candidate, .held = held};
   return HR_OK;
 }
@@ -318,7 +314,7 @@ static enum hr_status try_without_spot(struct hr_plan *plan, const struct hr__co
                                      .n_too_small = plan->search.n_too_small};
   struct hr__search_result result;
   double *bounds = calloc(plan->goals.n_goals + 1, sizeof *bounds);
-  if (!bounds) return no_memory(error);
+  if (!bounds) return hr__plan_no_memory(error);
   lift_dollars(&plan->goals, bounds, true);
   enum hr_status status = hr__search(&config, &result, error);
   lift_dollars(&plan->goals, bounds, false);

@@ -31,21 +31,13 @@ static double hours_of(hr_amount us) {
   return (double)us / (3600.0 * (double)HR_SECOND_US);
 }
 
-static double seconds_of(int64_t us) {
-  return (double)us / (double)HR_SECOND_US;
-}
-
-static double ratio(hr__wide part, hr__wide whole) {
-  return whole ? (double)part / (double)whole : 0;
-}
-
 static struct hr_goodput goodput_figures(const struct hr_gpu_times *times) {
   hr_amount held = times->kept + times->lost + times->saving + times->restarting + times->hanging + times->data;
   return (struct hr_goodput){.useful_gpu_hours = hr__gpu_hours(times->kept),
                              .lost_gpu_hours = hr__gpu_hours(times->lost),
                              .checkpoint_gpu_hours = hr__gpu_hours(times->saving),
                              .restart_gpu_hours = hr__gpu_hours(times->restarting),
-                             .fraction = ratio((hr__wide)times->kept, (hr__wide)held)};
+                             .fraction = hr__ratio((hr__wide)times->kept, (hr__wide)held)};
 }
 
 /* The pools with failures, summed. */
@@ -137,14 +129,15 @@ static struct hr_fault_metrics fault_figures(const struct hr_cluster_spec *clust
   add_spares(&figures, cluster, result);
   if (!sums.known) return figures;
   double held_s = 0;
-  for (uint32_t job = 0; result->account && job < result->n_jobs; job++) held_s += seconds_of(hr__held_us(result, job));
+  for (uint32_t job = 0; result->account && job < result->n_jobs; job++)
+    held_s += hr__seconds(hr__held_us(result, job));
   add_interval(&figures, held_s);
-  figures.availability = sums.node_us ? 1 - ratio((hr__wide)sums.down_us, (hr__wide)sums.node_us) : -1;
+  figures.availability = sums.node_us ? 1 - hr__ratio((hr__wide)sums.down_us, (hr__wide)sums.node_us) : -1;
   if (sums.fixed_failures) figures.mtbf_s = 3600 * hours_of(sums.node_us - sums.down_us) / (double)sums.fixed_failures;
   figures.ettr = ettr_of(result);
   figures.exclusions = sums.exclusions;
   figures.restart_preemptions = sums.restart_preemptions;
-  figures.excluded_s = seconds_of((int64_t)sums.excluded_us);
+  figures.excluded_s = hr__seconds((int64_t)sums.excluded_us);
   figures.hanging_gpu_hours = hr__gpu_hours(times->hanging);
   return figures;
 }
@@ -192,7 +185,7 @@ static struct hr_maintenance_metrics maintenance_figures(const struct hr_cluster
   figures.planned_gpu_hours = hours_of(planned_us);
   figures.unplanned_gpu_hours = hours_of(down_us);
   figures.draining_gpu_hours = hours_of(draining_us);
-  figures.availability = node_us ? 1 - ratio((hr__wide)(planned_us + down_us), (hr__wide)node_us) : 1;
+  figures.availability = node_us ? 1 - hr__ratio((hr__wide)(planned_us + down_us), (hr__wide)node_us) : 1;
   return figures;
 }
 
@@ -214,7 +207,7 @@ static struct hr_spot_metrics spot_figures(const struct hr_cluster_spec *cluster
   figures.node_hours = hours_of(node_us);
   figures.gpu_hours = hours_of(gpu_us);
   figures.reclaims_per_node_hour = node_us ? (double)figures.reclaims / figures.node_hours : 0;
-  figures.availability = ratio((hr__wide)offered_us, (hr__wide)all_us);
+  figures.availability = hr__ratio((hr__wide)offered_us, (hr__wide)all_us);
   return figures;
 }
 

@@ -27,14 +27,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double ratio(hr__wide part, hr__wide whole) {
-  return whole ? (double)part / (double)whole : 0;
-}
-
-static double seconds_of(int64_t us) {
-  return (double)us / (double)HR_SECOND_US;
-}
-
 /* ---- Pools --------------------------------------------------------------------------------------- */
 
 /* The latency factors of the jobs of a pool. A latency factor is the time for which a job held GPUs divided by its run
@@ -164,11 +156,11 @@ static struct hr__integrals over_makespan(const struct hr_result *result, const 
 static void fill_usage(struct hr_summary *summary, const struct hr_result *result, const struct hr_usage *usage) {
   struct hr__integrals makespan = over_makespan(result, usage);
   struct hr__integrals submits = usage->submits_over ? usage->at_last_submit : usage->now;
-  summary->makespan_s = seconds_of(makespan.until_us);
-  summary->submit_window_s = seconds_of(submits.until_us);
-  summary->utilization_makespan = ratio(makespan.allocated_milli, makespan.total_milli);
-  summary->utilization_submit_window = ratio(submits.allocated_milli, submits.total_milli);
-  summary->queue_mean = ratio(makespan.waiting, (uint64_t)makespan.until_us);
+  summary->makespan_s = hr__seconds(makespan.until_us);
+  summary->submit_window_s = hr__seconds(submits.until_us);
+  summary->utilization_makespan = hr__ratio(makespan.allocated_milli, makespan.total_milli);
+  summary->utilization_submit_window = hr__ratio(submits.allocated_milli, submits.total_milli);
+  summary->queue_mean = hr__ratio(makespan.waiting, (uint64_t)makespan.until_us);
   summary->queue_max = usage->max_waiting;
   summary->preemptions = usage->preemptions;
   summary->elastic = (struct hr_elastic_metrics){result->resized != NULL, usage->grows, usage->shrinks};
@@ -177,7 +169,7 @@ static void fill_usage(struct hr_summary *summary, const struct hr_result *resul
 /* Returns the fragmentation F (usage.c) as a share of the GPUs. `fragment` is the sum of F over the typical pods, so it
    is divided by their number. */
 static double share_of(const struct hr_usage *usage, hr__wide fragment, hr__wide total_milli) {
-  return ratio(fragment, total_milli) / (double)usage->fragment_pods;
+  return hr__ratio(fragment, total_milli) / (double)usage->fragment_pods;
 }
 
 static void fill_fragmentation(struct hr_summary *summary, const struct hr_result *result,
@@ -190,8 +182,8 @@ static void fill_fragmentation(struct hr_summary *summary, const struct hr_resul
   figures->submit_window = share_of(usage, submits.fragment, submits.total_milli);
   figures->makespan = share_of(usage, makespan.fragment, makespan.total_milli);
   figures->max = share_of(usage, usage->max_share.fragment, usage->max_share.total_milli);
-  figures->stranded = ratio(makespan.stranded_milli, makespan.total_milli);
-  figures->largest_gang_mean = ratio(makespan.largest_gang, (uint64_t)makespan.until_us);
+  figures->stranded = hr__ratio(makespan.stranded_milli, makespan.total_milli);
+  figures->largest_gang_mean = hr__ratio(makespan.largest_gang, (uint64_t)makespan.until_us);
   figures->largest_gang_min = usage->min_gang;
 }
 
@@ -511,8 +503,8 @@ struct hr_summary hr_streamed_close(const struct hr_streamed *streamed, const st
                                .wait_s = hr__sketch_distribution(&streamed->wait),
                                .jct_s = hr__sketch_distribution(&streamed->jct),
                                .slowdown = hr__sketch_distribution(&streamed->slowdown),
-                               .makespan_s = seconds_of(span->until_us),
-                               .submit_window_s = seconds_of(submits->until_us),
+                               .makespan_s = hr__seconds(span->until_us),
+                               .submit_window_s = hr__seconds(submits->until_us),
                                .utilization_makespan = utilization(span),
                                .utilization_submit_window = utilization(submits),
                                .gpu_hours = hr__gpu_hours((hr_amount)streamed->now.allocated_milli),

@@ -119,6 +119,11 @@ static inline double hr__gpu_hours(hr_amount milli_us) {
   return (double)milli_us / (3600.0 * 1000 * (double)HR_SECOND_US);
 }
 
+/* Returns part / whole; 0 if the whole is 0. */
+static inline double hr__ratio(hr__wide part, hr__wide whole) {
+  return whole ? (double)part / (double)whole : 0;
+}
+
 /* Whether at least one pool that has nodes kills jobs that run out of GPU memory. */
 static inline bool hr__can_kill(const struct hr_cluster_spec *cluster) {
   for (uint32_t i = 0; i < cluster->n_pools; i++)

@@ -17,6 +17,7 @@
 #include "headroom/scenario.h"
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/experiments.h"
+#include "headroom/unstable/scenario_clusters.h"
 #include "scenarios/schema/keys.h"
 
 #include <math.h>
@@ -51,6 +52,12 @@ enum hr_status hr__build_cluster(struct hr__builder *builder);
 enum hr_status hr__check_cluster_sections(struct hr__builder *builder);
 /* Builds `clusters` and `router`, each cluster by hr__build_part, and the pools of the whole scenario. */
 enum hr_status hr__build_clusters(struct hr__builder *builder);
+/* Returns the index of the cluster with this name; HR_NONE: none. */
+static inline uint32_t hr__cluster_named(const struct hr_scenario_clusters *clusters, const char *name) {
+  for (uint32_t i = 0; i < clusters->count; i++)
+    if (strcmp(clusters->at[i].name, name) == 0) return i;
+  return HR_NONE;
+}
 /* Builds the sections that belong to one cluster: its policy, pools, classes, speeds, quotas and systems. */
 enum hr_status hr__build_part(struct hr__builder *builder);
 /* Frees what hr__build_clusters has built, with the pools of the whole scenario. */

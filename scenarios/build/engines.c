@@ -8,18 +8,14 @@
 
 #include "scenarios/build/builder.h"
 #include "sim/services/cost.h"
+#include "sim/services/disaggregated.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Whether the engine is that of DistServe's simulator. */
-static bool has_phases(const struct hr_service *service) {
-  return service->engine == HR_SERVICE_DISAGGREGATED || service->engine == HR_SERVICE_COLOCATED;
-}
-
 static void set_defaults(const cJSON *engine, struct hr_service *service) {
   enum { NO_LIMIT = 10000000, SHARED = 4096, SEQUENCES = 256, BATCH_TOKENS = 8192 };
-  const bool phases = has_phases(service);
+  const bool phases = hr__has_phases(service);
   const uint32_t sequences = service->engine == HR_SERVICE_SINGLE ? SHARED : SEQUENCES;
   if (!hr__has(engine, "max_sequences")) service->limits.max_sequences = phases ? NO_LIMIT : sequences;
   if (!hr__has(engine, "max_batch_tokens")) service->limits.max_batch_tokens = phases ? NO_LIMIT : BATCH_TOKENS;
@@ -81,7 +77,7 @@ static enum hr_status check_memory(struct hr__builder *builder, const cJSON *ent
   if (limits->watermark >= 1 && (service->engine == HR_SERVICE_VLLM_V0 || service->engine == HR_SERVICE_SARATHI))
     return hr__build_fail_at(builder, engine, "watermark",
                              "expected less than 1, as a prompt that leaves all blocks free never starts");
-  if (has_phases(service)) return HR_OK;
+  if (hr__has_phases(service)) return HR_OK;
   if (limits->max_sequences > MOST_SEQUENCES)
     return hr__build_fail_at(builder, engine, "max_sequences", "expected at most %d for the engine '%s'",
                              MOST_SEQUENCES, hr_service_engine_name(service->engine));
@@ -142,7 +138,7 @@ static enum hr_status check_preferred(const struct hr__builder *builder, const c
 /* The same for the costs of a service. With 'integer', times are rounded to whole microseconds, or down with phases. */
 static double least_us(const struct hr_service *service) {
   if (!service->cost.integer) return LEAST_US;
-  return has_phases(service) ? 1 : 0.5;
+  return hr__has_phases(service) ? 1 : 0.5;
 }
 
 static double prompt_us(const struct hr_service_cost *cost, uint64_t tokens) {

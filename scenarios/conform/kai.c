@@ -230,7 +230,7 @@ static void run_schedule(const cJSON *whole, struct hr__verdict *verdict) {
   const cJSON *run = hr__case_get(whole, "run"), *expected = hr__case_get(whole, "expect");
   if (!hr__kai_case_read(&read, whole, verdict)) return;
   read.cluster.config.stale_grace_us = hr__case_whole(run, "staleness_grace_s", 0) * second_us;
-  if (strcmp(hr__case_text(run, "mode", ""), "rounds") != 0) {
+  if (!hr__case_text_is(run, "mode", "rounds")) {
     const struct hr__kai_session *session = run_session(&read, whole);
     if (!session) return;
     struct compared compared = {.read = &read, .session = session};

@@ -74,24 +74,20 @@ static void return_all(struct multi_run *run) {
 
 /* ---- Cases with two cycles ---- */
 
-static bool text_is(const cJSON *object, const char *name, const char *value) {
-  return strcmp(hr__case_text(object, name, ""), value) == 0;
-}
-
 /* The status and the reason of the condition QuotaReserved that a workload has after the first cycle. */
 static void compare_first_cycle(struct multi_run *run, const cJSON *expect) {
   struct hr__kueue_cycle_run *cycles = &run->cycles;
   const cJSON *item, *condition, *target;
   cJSON_ArrayForEach(item, hr__case_get(expect, "wantWorkloads")) {
     const char *key = hr__kueue_case_key(&cycles->self, item), *evicted = "";
-    cJSON_ArrayForEach(target, cycles->preempted) if (text_is(target, "workload", key)) evicted =
+    cJSON_ArrayForEach(target, cycles->preempted) if (hr__case_text_is(target, "workload", key)) evicted =
         hr__case_text(target, "reason", "");
     const cJSON *reason = hr__case_get(cycles->reasons, key);
     cJSON_ArrayForEach(condition, hr__case_get(item, "conditions")) {
-      if (text_is(condition, "type", "QuotaReserved") && text_is(condition, "status", "False"))
+      if (hr__case_text_is(condition, "type", "QuotaReserved") && hr__case_text_is(condition, "status", "False"))
         hr__verdict_compare(cycles->self.verdict, key, hr__case_get(condition, "reason"), reason, HR__COMPARE_EXACTLY,
                             0);
-      if (text_is(condition, "type", "Preempted"))
+      if (hr__case_text_is(condition, "type", "Preempted"))
         hr__verdict_compare_text(cycles->self.verdict, key, hr__case_get(condition, "reason"), evicted);
     }
     bool reserved = hr__case_get(item, "admission") != NULL;
@@ -157,8 +153,8 @@ static void delete_workloads(struct multi_run *run) {
   const cJSON *item;
   cJSON_ArrayForEach(item, hr__case_get(self->input, "deleteWorkloads")) for (uint32_t i = 0;
                                                                               i < self->world.n_workloads; i++) {
-    if (text_is(self->workload_json[i], "name", hr__case_text(item, "name", "")) &&
-        text_is(self->workload_json[i], "namespace", namespace_of(item)))
+    if (hr__case_text_is(self->workload_json[i], "name", hr__case_text(item, "name", "")) &&
+        hr__case_text_is(self->workload_json[i], "namespace", namespace_of(item)))
       delete_workload(run, i);
   }
 }
@@ -180,7 +176,8 @@ static const char *flavor_of(const struct multi_run *run, const char *name) {
   const struct hr__kueue_case *self = &run->cycles.self;
   for (uint32_t i = 0; i < self->world.n_workloads; i++) {
     const struct hr__kueue_workload *workload = &self->world.workloads[i];
-    if (!text_is(self->workload_json[i], "name", name) || !workload->listed || !workload->pod_sets[0].n_assigned)
+    if (!hr__case_text_is(self->workload_json[i], "name", name) || !workload->listed ||
+        !workload->pod_sets[0].n_assigned)
       continue;
     return self->world.flavors[workload->pod_sets[0].assigned[0].flavor].name;
   }

@@ -246,8 +246,7 @@ static void case_reserve(const cJSON *whole, const char *kind, struct hr__verdic
   struct hr__kueue_case self;
   if (!hr__kueue_case_begin(&self, whole, verdict)) return;
   struct hr__kueue_assignment assignment = {
-      .mode =
-          strcmp(hr__case_text(self.input, "assignmentMode", ""), "Preempt") == 0 ? HR__KUEUE_PREEMPT : HR__KUEUE_FIT,
+      .mode = hr__case_text_is(self.input, "assignmentMode", "Preempt") ? HR__KUEUE_PREEMPT : HR__KUEUE_FIT,
       .borrowing = (int32_t)hr__case_whole(self.input, "borrowing", 0)};
   assignment.usage = hr__kueue_case_usage(&self, hr__case_get(self.input, "assignmentUsage"), &assignment.n_usage);
   uint32_t n_usage;

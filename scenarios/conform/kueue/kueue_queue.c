@@ -8,10 +8,6 @@
 
 #include <string.h>
 
-static bool text_is(const cJSON *object, const char *name, const char *value) {
-  return strcmp(hr__case_text(object, name, ""), value) == 0;
-}
-
 static const cJSON *expect_of(const cJSON *whole, const char *name) {
   return hr__case_get(hr__case_get(whole, "expect"), name);
 }
@@ -67,8 +63,8 @@ static void finish(struct queue_run *run) {
 static void read_backoff(struct queue_run *run, uint32_t id) {
   const cJSON *json = run->self.workload_json[id], *item;
   run->pending.requeue_us[id] = hr__kueue_case_time(hr__case_get(json, "requeueState"), "at", HR__KUEUE_NO_TIME);
-  cJSON_ArrayForEach(item, hr__case_get(json, "conditions")) if (text_is(item, "type", "Requeued") &&
-                                                                 text_is(item, "status", "False"))
+  cJSON_ArrayForEach(item, hr__case_get(json, "conditions")) if (hr__case_text_is(item, "type", "Requeued") &&
+                                                                 hr__case_text_is(item, "status", "False"))
       run->pending.held[id] = true;
 }
 
@@ -334,8 +330,9 @@ static cJSON *unique_workloads(const cJSON *input, const char *const *names, siz
     const cJSON *item, *other;
     cJSON_ArrayForEach(item, hr__case_get(input, names[i])) {
       bool known = false;
-      cJSON_ArrayForEach(other, all) known |= text_is(other, "name", hr__case_text(item, "name", "")) &&
-                                              text_is(other, "namespace", hr__case_text(item, "namespace", ""));
+      cJSON_ArrayForEach(other, all) known |=
+          hr__case_text_is(other, "name", hr__case_text(item, "name", "")) &&
+          hr__case_text_is(other, "namespace", hr__case_text(item, "namespace", ""));
       if (!known) cJSON_AddItemToArray(all, cJSON_Duplicate(item, true));
     }
   }
@@ -346,7 +343,7 @@ static void run_ops(struct queue_run *run, const cJSON *whole) {
   struct hr__verdict *verdict = run->self.verdict;
   for (uint32_t i = 0; i < run->self.world.n_workloads; i++) {
     /* The queue of these cases selects the namespaces ns1 and ns2. */
-    if (text_is(run->self.workload_json[i], "namespace", "ns3"))
+    if (hr__case_text_is(run->self.workload_json[i], "namespace", "ns3"))
       run->self.world.workloads[i].obstacle = HR__KUEUE_NAMESPACE_MISMATCH;
     read_backoff(run, i);
   }
@@ -444,9 +441,9 @@ static void case_requeue_cohort(const cJSON *whole, const char *kind, struct hr_
 
 static const cJSON *local_queue_of(const cJSON *input, const cJSON *workload) {
   const cJSON *item;
-  cJSON_ArrayForEach(item,
-                     hr__case_get(input, "queues")) if (text_is(item, "name", hr__case_text(workload, "queue", "")) &&
-                                                        text_is(item, "namespace",
+  cJSON_ArrayForEach(
+      item, hr__case_get(input, "queues")) if (hr__case_text_is(item, "name", hr__case_text(workload, "queue", "")) &&
+                                               hr__case_text_is(item, "namespace",
                                                                 hr__case_text(workload, "namespace", ""))) return item;
   return NULL;
 }
@@ -459,7 +456,7 @@ static bool is_admissible(const cJSON *workload) {
 
 static bool queue_exists(const cJSON *input, const cJSON *local_queue) {
   const char *name = hr__case_text(local_queue, "clusterQueue", "");
-  return *name && text_is(hr__case_get(input, "cq"), "name", name);
+  return *name && hr__case_text_is(hr__case_get(input, "cq"), "name", name);
 }
 
 static void case_requeue_strict(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
@@ -539,8 +536,9 @@ static bool needs_second_pass(const cJSON *workload) {
     return false;
   bool pending = cJSON_GetArraySize(hr__case_get(workload, "unhealthyNodes")) > 0;
   cJSON_ArrayForEach(row, hr__case_get(hr__case_get(workload, "admission"), "podSets")) pending |=
-      text_is(row, "delayedTopologyRequest", "Pending");
-  cJSON_ArrayForEach(check, hr__case_get(workload, "admissionChecks")) pending &= text_is(check, "state", "Ready");
+      hr__case_text_is(row, "delayedTopologyRequest", "Pending");
+  cJSON_ArrayForEach(check, hr__case_get(workload, "admissionChecks")) pending &=
+      hr__case_text_is(check, "state", "Ready");
   return pending;
 }
 

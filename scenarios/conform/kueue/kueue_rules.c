@@ -133,7 +133,7 @@ static void case_share(const cJSON *whole, const char *kind, struct hr__verdict 
   cJSON_ArrayForEach(item, expected) {
     const char *name = hr__case_text(item, "node", "");
     uint32_t node = hr__kueue_name_find(&self.queues, name), count;
-    if (strcmp(hr__case_text(item, "type", ""), "cohort") == 0) {
+    if (hr__case_text_is(item, "type", "cohort")) {
       node = hr__kueue_name_find(&self.cohorts, name);
       if (node != HR_NONE) node += self.world.tree.n_queues;
     }
@@ -230,7 +230,7 @@ static void case_quantity(const cJSON *whole, const char *kind, struct hr__verdi
   (void)kind;
   const cJSON *input = hr__case_get(whole, "input"), *expect = hr__case_get(whole, "expect");
   int64_t value = 0;
-  bool cpu = strcmp(hr__case_text(input, "resource", ""), "cpu") == 0;
+  bool cpu = hr__case_text_is(input, "resource", "cpu");
   if (!hr__kueue_quantity(hr__case_text(input, "quantity", ""), cpu, &value)) {
     verdict->malformed = "expected a quantity";
     return;
