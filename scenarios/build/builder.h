@@ -102,9 +102,6 @@ enum hr_status hr__replica_reason(const struct hr_scenario *scenario, const stru
 uint32_t hr__service_pool(const struct hr_scenario *scenario, const struct hr_service *service);
 /* Notes if replicas can run on GPUs of several types. */
 enum hr_status hr__note_other_gpus(struct hr__builder *builder, const struct hr_service *service);
-/* Sets the cost or the KV memory from the model, the GPU type of hr__service_pool and the tensor parallelism. */
-enum hr_status hr__default_cost(struct hr__builder *builder, const cJSON *entry, struct hr_service *service);
-enum hr_status hr__default_memory(struct hr__builder *builder, const cJSON *entry, struct hr_service *service);
 /* Frees what hr__build_services() has built. NULL is accepted. */
 void hr__services_destroy(struct hr_services *all);
 /* Checks the text of a scenario as hr_scenario_load() does. `path` is for messages. */

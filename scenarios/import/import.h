@@ -103,25 +103,6 @@ static inline void hr__copy_seconds(struct hr__convert *convert, cJSON *to, cons
   if (text && hr__duration(text, &us)) hr__put_number(convert, to, key, (double)us / 1e6);
 }
 
-/* A quantity: as a number if it is a small whole number, otherwise as it is written. */
-static inline void hr__copy_quantity(struct hr__convert *convert, cJSON *to, const char *key,
-                                     const struct hr__yaml *from, const char *path) {
-  const char *text = hr__yaml_text(from, path);
-  if (!text) return;
-  if (strspn(text, "0123456789") == strlen(text) && strlen(text) < 15)
-    hr__put_number(convert, to, key, strtod(text, NULL));
-  else
-    hr__put_text(convert, to, key, text);
-}
-
-/* A quantity as a number with thousandths, such as 0.5 for "500m". */
-static inline void hr__copy_amount(struct hr__convert *convert, cJSON *to, const char *key, const struct hr__yaml *from,
-                                   const char *path) {
-  int64_t milli;
-  const char *text = hr__yaml_text(from, path);
-  if (text && hr__quantity_milli(text, &milli)) hr__put_number(convert, to, key, (double)milli / 1000);
-}
-
 static inline void hr__copy_texts(struct hr__convert *convert, cJSON *to, const char *key, const struct hr__yaml *from,
                                   const char *path) {
   const struct hr__yaml *list = hr__yaml_at(from, path);

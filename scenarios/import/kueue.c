@@ -139,6 +139,14 @@ static enum hr_status put_checks(struct hr__kueue_import *import, cJSON *to, con
   return status;
 }
 
+/* A quantity as a number with thousandths, such as 0.5 for "500m". */
+static void copy_amount(struct hr__convert *convert, cJSON *to, const char *key, const struct hr__yaml *from,
+                        const char *path) {
+  int64_t milli;
+  const char *text = hr__yaml_text(from, path);
+  if (text && hr__quantity_milli(text, &milli)) hr__put_number(convert, to, key, (double)milli / 1000);
+}
+
 static enum hr_status put_cluster_queue(struct hr__kueue_import *import, cJSON *list, const struct hr__object *queue) {
   struct hr__convert *convert = &import->convert;
   const struct hr__yaml *cohort = hr__kueue_cohort(queue);
@@ -152,7 +160,7 @@ static enum hr_status put_cluster_queue(struct hr__kueue_import *import, cJSON *
   hr__kueue_put_groups(import, object, queue);
   put_preemption(import, object, queue);
   put_fungibility(import, object, queue);
-  hr__copy_amount(convert, object, "fair_weight", queue->root, "spec.fairSharing.weight");
+  copy_amount(convert, object, "fair_weight", queue->root, "spec.fairSharing.weight");
   hr__copy_text(convert, object, "stop_policy", queue->root, "spec.stopPolicy");
   hr__copy_text(convert, object, "admission_mode", queue->root, "spec.admissionScope.admissionMode");
   status = put_checks(import, object, queue);
@@ -168,7 +176,7 @@ static enum hr_status put_cohort(struct hr__kueue_import *import, cJSON *list, c
   hr__put_text(convert, object, "name", cohort->name);
   if (parent) hr__put_text(convert, object, "parent", parent->text);
   hr__kueue_put_groups(import, object, cohort);
-  hr__copy_amount(convert, object, "fair_weight", cohort->root, "spec.fairSharing.weight");
+  copy_amount(convert, object, "fair_weight", cohort->root, "spec.fairSharing.weight");
   return status;
 }
 
@@ -178,7 +186,7 @@ static enum hr_status put_local_queue(struct hr__kueue_import *import, cJSON *li
   hr__put_text(convert, object, "name", queue->name);
   hr__put_text(convert, object, "namespace", queue->name_space);
   hr__copy_text(convert, object, "cluster_queue", queue->root, "spec.clusterQueue");
-  hr__copy_amount(convert, object, "fair_weight", queue->root, "spec.fairSharing.weight");
+  copy_amount(convert, object, "fair_weight", queue->root, "spec.fairSharing.weight");
   hr__copy_text(convert, object, "stop_policy", queue->root, "spec.stopPolicy");
   return hr__kueue_check_reference(import, queue, hr__yaml_at(queue->root, "spec.clusterQueue"),
                                    HR__KUEUE_CLUSTER_QUEUE);

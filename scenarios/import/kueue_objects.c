@@ -378,15 +378,26 @@ enum hr_status hr__kueue_check_groups(const struct hr__kueue_import *import, con
   return status;
 }
 
+/* A quantity: as a number if it is a small whole number, otherwise as it is written. */
+static void copy_quantity(struct hr__convert *convert, cJSON *to, const char *key, const struct hr__yaml *from,
+                          const char *path) {
+  const char *text = hr__yaml_text(from, path);
+  if (!text) return;
+  if (strspn(text, "0123456789") == strlen(text) && strlen(text) < 15)
+    hr__put_number(convert, to, key, strtod(text, NULL));
+  else
+    hr__put_text(convert, to, key, text);
+}
+
 static void put_quotas(struct hr__kueue_import *import, cJSON *to, const struct hr__yaml *resources) {
   struct hr__convert *convert = &import->convert;
   cJSON *list = hr__put_list(convert, to, "resources");
   for (const struct hr__yaml *entry = resources; entry; entry = entry->next) {
     cJSON *quota = hr__put_object(convert, list, NULL);
     hr__copy_text(convert, quota, "name", entry, "name");
-    hr__copy_quantity(convert, quota, "nominal_quota", entry, "nominalQuota");
-    hr__copy_quantity(convert, quota, "borrowing_limit", entry, "borrowingLimit");
-    hr__copy_quantity(convert, quota, "lending_limit", entry, "lendingLimit");
+    copy_quantity(convert, quota, "nominal_quota", entry, "nominalQuota");
+    copy_quantity(convert, quota, "borrowing_limit", entry, "borrowingLimit");
+    copy_quantity(convert, quota, "lending_limit", entry, "lendingLimit");
   }
 }
 

@@ -552,7 +552,7 @@ enum hr_status hr__objects_read(struct hr__objects *objects, const char *const *
 enum hr_status hr__objects_read_text(struct hr__objects *objects, const struct hr__yaml *text) {
   uint32_t from = objects->documents.count;
   enum hr_status status =
-      hr__yaml_read_text(&objects->documents, text->path, text->text, hr__yaml_text_line(text), objects->error);
+      hr__yaml_read_text(&objects->documents, text->path, text->text, text->line + text->block, objects->error);
   return status == HR_OK ? read_documents(objects, from) : status;
 }
 

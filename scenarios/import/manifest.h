@@ -63,11 +63,6 @@ enum hr_status hr__yaml_read_text(struct hr__yaml_documents *documents, const ch
                                   uint32_t line, struct hr_error *error);
 void hr__yaml_finish(struct hr__yaml_documents *documents);
 
-/* The line of the first line of a scalar's text. */
-static inline uint32_t hr__yaml_text_line(const struct hr__yaml *scalar) {
-  return scalar->line + scalar->block;
-}
-
 enum hr__yaml_type hr__yaml_type_of(const struct hr__yaml *scalar);
 
 /* The child of a map with this key, unless it is null; NULL: not found. `map` may be NULL or have any kind. */

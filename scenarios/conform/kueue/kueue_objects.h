@@ -85,14 +85,6 @@ uint32_t hr__kueue_name_find(const struct hr__kueue_names *names, const char *na
 /* The pair of "flavor/resource"; HR_NONE if one of them is unknown. */
 uint32_t hr__kueue_case_pair(const struct hr__kueue_case *self, const char *text);
 
-/* The queue or cohort of a name; HR_NONE if it is unknown. */
-static inline uint32_t hr__kueue_case_node(const struct hr__kueue_case *self, const char *name) {
-  uint32_t queue = hr__kueue_name_find(&self->queues, name);
-  if (queue != HR_NONE) return queue;
-  uint32_t cohort = hr__kueue_name_find(&self->cohorts, name);
-  return cohort == HR_NONE ? HR_NONE : self->world.tree.n_queues + cohort;
-}
-
 /* The workload "namespace/name"; HR_NONE if it is unknown. */
 static inline uint32_t hr__kueue_case_find_workload(const struct hr__kueue_case *self, const char *key) {
   for (uint32_t i = 0; i < self->world.n_workloads; i++)

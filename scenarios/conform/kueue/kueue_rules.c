@@ -14,11 +14,19 @@
 /* Runs the Kueue cases about the tree of quotas and about fair shares. The usage of a case is added queue by queue
    to the tree of the world. */
 
+/* The queue or cohort of a name; HR_NONE if it is unknown. */
+static uint32_t node_named(const struct hr__kueue_case *self, const char *name) {
+  uint32_t queue = hr__kueue_name_find(&self->queues, name);
+  if (queue != HR_NONE) return queue;
+  uint32_t cohort = hr__kueue_name_find(&self->cohorts, name);
+  return cohort == HR_NONE ? HR_NONE : self->world.tree.n_queues + cohort;
+}
+
 /* Adds {queue: {"flavor/resource": amount}} to the tree. */
 static void add_usage(struct hr__kueue_case *self, const cJSON *usage) {
   const cJSON *item;
   cJSON_ArrayForEach(item, usage) {
-    uint32_t node = hr__kueue_case_node(self, item->string), count;
+    uint32_t node = node_named(self, item->string), count;
     struct hr__kueue_usage *list = hr__kueue_case_usage(self, item, &count);
     for (uint32_t i = 0; list && node != HR_NONE && i < count; i++)
       hr__kueue_add_usage(&self->world.tree, node, list[i].pair, list[i].amount);
@@ -32,7 +40,7 @@ static cJSON *table(struct hr__kueue_case *self, const cJSON *expected,
   const cJSON *row, *cell;
   cJSON_ArrayForEach(row, expected) {
     cJSON *values = cJSON_AddObjectToObject(all, row->string);
-    uint32_t node = hr__kueue_case_node(self, row->string);
+    uint32_t node = node_named(self, row->string);
     cJSON_ArrayForEach(cell, row) {
       uint32_t pair = hr__kueue_case_pair(self, cell->string);
       if (node == HR_NONE || pair == HR_NONE) continue;
@@ -61,7 +69,7 @@ static void case_quota_lendable(const cJSON *whole, const char *kind, struct hr_
   (void)kind;
   struct hr__kueue_case self;
   if (!hr__kueue_case_begin(&self, whole, verdict)) return;
-  uint32_t node = hr__kueue_case_node(&self, hr__case_text(self.input, "node", NULL));
+  uint32_t node = node_named(&self, hr__case_text(self.input, "node", NULL));
   cJSON *actual = cJSON_CreateObject();
   for (uint32_t i = 0; node != HR_NONE && i < self.world.n_resources; i++)
     cJSON_AddNumberToObject(actual, self.world.resources[i], (double)hr__kueue_lendable(&self.world, node, i));
@@ -151,7 +159,7 @@ static void case_borrowing_on(const cJSON *whole, const char *kind, struct hr__v
   struct hr__kueue_case self;
   if (!hr__kueue_case_begin(&self, whole, verdict)) return;
   add_usage(&self, hr__case_get(self.input, "usage"));
-  uint32_t node = hr__kueue_case_node(&self, hr__case_text(self.input, "node", NULL)), count;
+  uint32_t node = node_named(&self, hr__case_text(self.input, "node", NULL)), count;
   struct hr__kueue_usage *requested = hr__kueue_case_usage(&self, hr__case_get(self.input, "requested"), &count);
   if (node == HR_NONE) verdict->malformed = "expected the name of a node";
   if (!requested || verdict->malformed) return;
