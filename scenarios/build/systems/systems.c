@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The sections of a scenario that configure a model of a real scheduler: `kueue`, `kai`, `volcano`, `kubernetes` and
- * `slurm`. A section is one struct, filled from its key table. Checks across keys are
- * here or in SYSTEM.c.
+ * `slurm`. A section is one struct, filled from its key table. Checks across keys are here or in SYSTEM.c.
  */
 
 #include "headroom/unstable/systems/systems.h"
