@@ -335,11 +335,7 @@ static void put_uses(struct advice_json_writer *writer, cJSON *root) {
 static void json_put_head(struct advice_json_writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
   const struct hr_advise_config *config = &writer->advice->config;
-  hr__json_text(json, root, "headroom", hr_version());
-  hr__json_text(json, root, "scenario", config->scenario->name);
-  cJSON *trace = hr__json_object(json, root, "trace");
-  hr__json_text(json, trace, "file", config->trace->source);
-  hr__json_text(json, trace, "format", config->trace->format);
+  hr__json_head(json, root, config->scenario->name, config->trace->source, config->trace->format);
   hr__json_seed(json, root, "seed", config->scenario->seed);
   hr__json_number(json, root, "confidence", config->scenario->replications.confidence);
   hr__json_count(json, root, "replications", writer->advice->n_replications);

@@ -436,11 +436,7 @@ static void put_policy(struct hr__json *json, cJSON *policies, const struct hr_f
 
 static void put_head(struct hr__json *json, cJSON *root, const struct hr_fill *fill) {
   const struct hr_fill_config *config = &fill->config;
-  hr__json_text(json, root, "headroom", hr_version());
-  hr__json_text(json, root, "scenario", config->scenario->name);
-  cJSON *trace = hr__json_object(json, root, "trace");
-  hr__json_text(json, trace, "file", config->trace->source);
-  hr__json_text(json, trace, "format", config->trace->format);
+  hr__json_head(json, root, config->scenario->name, config->trace->source, config->trace->format);
   hr__json_number(json, root, "gpus", (double)fill->input.capacity_milli / HR_WHOLE_GPU_MILLI);
   hr__json_number(json, root, "to", config->to);
   hr__json_number(json, root, "confidence", 0.95);

@@ -345,11 +345,7 @@ static void put_head(struct plan_json_writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
   const struct hr_plan *plan = writer->plan;
   char text[1000];
-  hr__json_text(json, root, "headroom", hr_version());
-  hr__json_text(json, root, "scenario", plan->config.scenario->name);
-  cJSON *trace = hr__json_object(json, root, "trace");
-  hr__json_text(json, trace, "file", plan->config.trace->source);
-  hr__json_text(json, trace, "format", plan->config.trace->format);
+  hr__json_head(json, root, plan->config.scenario->name, plan->config.trace->source, plan->config.trace->format);
   hr__json_seed(json, root, "seed", plan->config.scenario->seed);
   hr__json_text(json, root, "objective", hr__goals_objective_text(&plan->goals, text, sizeof text));
   hr__json_bool(json, root, "random", plan->evaluator.random);

@@ -538,11 +538,7 @@ static void put_pair(struct hr__json *json, cJSON *array, const struct hr_tco *t
 
 static cJSON *make_tree(struct hr__json *json, const struct hr_tco *tco) {
   cJSON *root = cJSON_CreateObject();
-  hr__json_text(json, root, "headroom", hr_version());
-  hr__json_text(json, root, "scenario", tco->scenario->name);
-  cJSON *trace = hr__json_object(json, root, "trace");
-  hr__json_text(json, trace, "file", tco->config.trace->source);
-  hr__json_text(json, trace, "format", tco->config.trace->format);
+  hr__json_head(json, root, tco->scenario->name, tco->config.trace->source, tco->config.trace->format);
   hr__json_seed(json, root, "seed", tco->scenario->seed);
   hr__json_count(json, root, "replications", tco->n_replications);
   hr__json_number(json, root, "confidence", tco->confidence);

@@ -103,6 +103,10 @@ void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summar
 /* Adds "perf", the time and memory of the simulator. */
 void hr__json_perf(struct hr__json *json, cJSON *root, const struct hr_summary *summary, const struct hr_perf *perf);
 
+/* ---- The head of reports ------------------------------------------------------------------------- */
+/* Adds the version of the program, the name of the scenario, and "trace" with the file and its format. */
+void hr__json_head(struct hr__json *json, cJSON *root, const char *scenario, const char *file, const char *format);
+
 /* ---- Output -------------------------------------------------------------------------------------- */
 /* Returns the tree as compact text, which the caller frees; NULL if out of memory. Frees the tree. */
 char *hr__json_print(const struct hr__json *json, cJSON *tree);

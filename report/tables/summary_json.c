@@ -62,11 +62,7 @@ cJSON *hr__json_make_seed(uint64_t seed) {
 
 static void put_label(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
                       const struct hr_run_label *label) {
-  hr__json_text(json, root, "headroom", hr_version());
-  hr__json_text(json, root, "scenario", label->scenario);
-  cJSON *trace = hr__json_object(json, root, "trace");
-  hr__json_text(json, trace, "file", label->trace);
-  hr__json_text(json, trace, "format", label->format);
+  hr__json_head(json, root, label->scenario, label->trace, label->format);
   put_cluster(json, root, summary, label->cluster);
   put_policy(json, root, label->policy);
   hr__json_seed(json, root, "seed", label->seed);
