@@ -244,10 +244,6 @@ static enum hr_status profile_run(const struct hr_scenario *scenario, const stru
   return status;
 }
 
-static enum hr_status no_memory(struct hr_error *error) {
-  return hr_fail(error, HR_NO_MEMORY, "out of memory for the advice");
-}
-
 /* ---- Metrics kept for each run --------------------------------------------------------------------- */
 
 static void add_group(struct hr_advice *advice, enum hr__metric_scope of, const char *name) {
@@ -270,7 +266,7 @@ static enum hr_status list_metrics(struct hr_advice *advice, struct hr_error *er
   size_t max = HR__A_GROUPS + (size_t)HR__A_GROUP_METRICS * (HR_N_CLASSES + 1 + n_tenants) + advice->goals.n_metrics;
   advice->metrics = calloc(max, sizeof *advice->metrics);
   advice->tenant_at = calloc((size_t)n_tenants + 1, sizeof *advice->tenant_at);
-  if (!advice->metrics || !advice->tenant_at) return no_memory(error);
+  if (!advice->metrics || !advice->tenant_at) return hr__advice_no_memory(error);
   for (size_t i = 0; i < HR__A_GROUPS; i++)
     advice->metrics[advice->n_metrics++] = (struct hr__scoped_metric){.id = metrics[i]};
   add_group(advice, HR__OF_ALL, NULL);
@@ -306,7 +302,7 @@ static enum hr_status parse_part(const struct hr_advise_config *config, const ch
   if (status != HR_OK || !json) return status;
   *value = cJSON_Parse(json);
   cJSON_free(json);
-  return *value ? HR_OK : no_memory(error);
+  return *value ? HR_OK : hr__advice_no_memory(error);
 }
 
 static enum hr_status read_parts(struct hr_advice *advice, struct hr_error *error) {
@@ -320,7 +316,7 @@ static enum hr_status read_parts(struct hr_advice *advice, struct hr_error *erro
   status = hr_notes_add(
       &advice->notes,
       "the pools come from a list of nodes, which overrides cannot change: only checkpoints were examined");
-  return status == HR_OK ? HR_OK : no_memory(error);
+  return status == HR_OK ? HR_OK : hr__advice_no_memory(error);
 }
 
 static void find_policy(struct hr_advice *advice) {
@@ -362,7 +358,7 @@ static enum hr_status prepare(struct hr_advice *advice, struct hr_error *error) 
   find_policy(advice);
   advice->n_replications = count_replications(config);
   advice->scratch = calloc((size_t)advice->n_replications + 1, sizeof *advice->scratch);
-  if (!advice->scratch) return no_memory(error);
+  if (!advice->scratch) return hr__advice_no_memory(error);
   struct hr__runner_config runner_config = {.scenario = scenario,
                                             .overrides = config->overrides,
                                             .n_overrides = config->n_overrides,
@@ -374,7 +370,7 @@ static enum hr_status prepare(struct hr_advice *advice, struct hr_error *error) 
   struct hr__environment environment = {.workload = scenario->replications.workload};
   hr_stress_init(&environment.stress);
   advice->runner = hr__runner_create(&runner_config);
-  if (!advice->runner) return no_memory(error);
+  if (!advice->runner) return hr__advice_no_memory(error);
   status = hr__runner_add_environment(advice->runner, &environment, &advice->environment, error);
   return status == HR_OK ? hr__runner_add_candidate(advice->runner, NULL, 0, advice->environment, &advice->base, error)
                          : status;
@@ -488,7 +484,7 @@ static int compare(const void *a, const void *b) {
 static enum hr_status evaluate_all(struct hr_advice *advice, struct hr_error *error) {
   uint32_t *candidates = calloc(2 * advice->n_proposals + 1, sizeof *candidates);
   size_t count = 0;
-  if (!candidates) return no_memory(error);
+  if (!candidates) return hr__advice_no_memory(error);
   for (size_t i = 0; i < advice->n_proposals; i++) {
     candidates[count++] = advice->proposals[i].candidate;
     if (advice->proposals[i].stricter != HR_NONE) candidates[count++] = advice->proposals[i].stricter;
@@ -524,7 +520,7 @@ enum hr_status hr_advise(const struct hr_advise_config *config, struct hr_advice
         "the router as variables",
         config->scenario->path);
   struct hr_advice *fresh = calloc(1, sizeof *fresh);
-  if (!fresh) return no_memory(error);
+  if (!fresh) return hr__advice_no_memory(error);
   fresh->config = *config;
   enum hr_status status = advise(fresh, error);
   if (status == HR_OK)

@@ -151,6 +151,10 @@ struct hr_advice {
   struct hr_notes notes;
 };
 
+static inline enum hr_status hr__advice_no_memory(struct hr_error *error) {
+  return hr_fail(error, HR_NO_MEMORY, "out of memory for the advice");
+}
+
 static inline const struct hr_pool_spec *hr__advice_pool(const struct hr_advice *advice, uint32_t pool) {
   return &advice->config.scenario->cluster.pools[pool];
 }

@@ -147,10 +147,6 @@ static enum hr_status propose_checkpoints(struct hr_advice *advice, uint32_t cla
   return status;
 }
 
-static enum hr_status no_memory(struct hr_error *error) {
-  return hr_fail(error, HR_NO_MEMORY, "out of memory for the advice");
-}
-
 static enum hr_status note_checkpoints(struct hr_advice *advice, struct hr_error *error, uint32_t class_,
                                        const char *text) {
   return hr_notes_add(&advice->notes, "checkpoints of %s: %s", hr__advice_class_text(class_), text) == HR_OK
@@ -362,7 +358,7 @@ static enum hr_status advise_use(struct hr_advice *advice, uint32_t class_, uint
   return hr_notes_add(&advice->notes, "spot nodes were not tried for %s: %s", hr__advice_class_text(class_), why) ==
                  HR_OK
              ? HR_OK
-             : no_memory(error);
+             : hr__advice_no_memory(error);
 }
 
 static enum hr_status advise_spot(struct hr_advice *advice, struct hr_error *error) {

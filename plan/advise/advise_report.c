@@ -219,16 +219,12 @@ struct advice_json_writer {
   const struct hr_advice *advice;
 };
 
-static void put_if_known(struct advice_json_writer *writer, cJSON *object, const char *key, double value) {
-  hr__json_number_if(&writer->json, object, key, isfinite(value), value);
-}
-
 static void put_pair(struct advice_json_writer *writer, cJSON *object, uint32_t candidate, size_t metric) {
   const struct hr_advice *advice = writer->advice;
   struct hr_advice_metric pair = hr__advice_metric(advice, candidate, metric, advice->n_replications);
   cJSON *inner = hr__json_object(&writer->json, object, hr__metric_rows[advice->metrics[metric].id].path);
-  put_if_known(writer, inner, "before", pair.before);
-  put_if_known(writer, inner, "after", pair.after);
+  hr__json_finite(&writer->json, inner, "before", pair.before);
+  hr__json_finite(&writer->json, inner, "after", pair.after);
 }
 
 static void put_group(struct advice_json_writer *writer, cJSON *object, uint32_t candidate, size_t first) {
@@ -257,8 +253,8 @@ static void json_put_goals(struct advice_json_writer *writer, cJSON *object, uin
     struct hr_advice_metric value = hr__advice_goal(advice, candidate, i, advice->n_replications);
     cJSON *inner = hr__json_append(&writer->json, list, cJSON_CreateObject());
     hr__json_text(&writer->json, inner, "goal", goal->text);
-    put_if_known(writer, inner, "before", value.before);
-    put_if_known(writer, inner, "after", value.after);
+    hr__json_finite(&writer->json, inner, "before", value.before);
+    hr__json_finite(&writer->json, inner, "after", value.after);
     hr__json_bool(&writer->json, inner, "met", hr__goal_violation(goal, value.after) == 0);
   }
 }
@@ -280,20 +276,20 @@ static void json_put_item(struct advice_json_writer *writer, cJSON *list, size_t
   cJSON *set = hr__json_array(json, inner, "set");
   for (size_t i = 0; i < item.n_set; i++) hr__json_append(json, set, cJSON_CreateString(item.set[i]));
   cJSON *usd = hr__json_object(json, inner, "monthly_usd");
-  put_if_known(writer, usd, "mean", item.monthly_usd.mean);
-  put_if_known(writer, usd, "low", item.monthly_usd.low);
-  put_if_known(writer, usd, "high", item.monthly_usd.high);
+  hr__json_finite(&writer->json, usd, "mean", item.monthly_usd.mean);
+  hr__json_finite(&writer->json, usd, "low", item.monthly_usd.low);
+  hr__json_finite(&writer->json, usd, "high", item.monthly_usd.high);
   cJSON *metrics = hr__json_object(json, inner, "metrics");
   put_group(writer, metrics, proposal->candidate, hr__advice_group_metric(advice, proposal->class_, 0));
   put_pair(writer, metrics, proposal->candidate, HR__A_LOST);
   if (item.figure) {
     cJSON *figure = hr__json_object(json, inner, "figure");
     hr__json_text(json, figure, "metric", item.figure);
-    put_if_known(writer, figure, "before", item.figure_value.before);
-    put_if_known(writer, figure, "after", item.figure_value.after);
-    put_if_known(writer, figure, "change", item.figure_change.mean);
-    put_if_known(writer, figure, "low", item.figure_change.low);
-    put_if_known(writer, figure, "high", item.figure_change.high);
+    hr__json_finite(&writer->json, figure, "before", item.figure_value.before);
+    hr__json_finite(&writer->json, figure, "after", item.figure_value.after);
+    hr__json_finite(&writer->json, figure, "change", item.figure_change.mean);
+    hr__json_finite(&writer->json, figure, "low", item.figure_change.low);
+    hr__json_finite(&writer->json, figure, "high", item.figure_change.high);
   }
   json_put_goals(writer, inner, proposal->candidate);
   put_tenants(writer, inner, proposal);
@@ -313,7 +309,8 @@ static void put_base(struct advice_json_writer *writer, cJSON *root) {
   for (size_t i = 0; i < HR__A_GROUPS + HR__A_GROUP_METRICS; i++) {
     const struct hr_metric *info = &hr__metric_rows[advice->metrics[i].id];
     if (i == HR__A_GROUPS + HR__A_GROUP_COST || i == HR__A_ETTR || i == HR__A_ENERGY) continue;
-    put_if_known(writer, base, info->path, hr__advice_metric(advice, advice->base, i, advice->n_replications).before);
+    hr__json_finite(&writer->json, base, info->path,
+                    hr__advice_metric(advice, advice->base, i, advice->n_replications).before);
   }
 }
 
@@ -338,11 +335,7 @@ static void put_uses(struct advice_json_writer *writer, cJSON *root) {
 static void json_put_head(struct advice_json_writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
   const struct hr_advise_config *config = &writer->advice->config;
-  hr__json_text(json, root, "headroom", hr_version());
-  hr__json_text(json, root, "scenario", config->scenario->name);
-  cJSON *trace = hr__json_object(json, root, "trace");
-  hr__json_text(json, trace, "file", config->trace->source);
-  hr__json_text(json, trace, "format", config->trace->format);
+  hr__json_head(json, root, config->scenario->name, config->trace->source, config->trace->format);
   hr__json_seed(json, root, "seed", config->scenario->seed);
   hr__json_number(json, root, "confidence", config->scenario->replications.confidence);
   hr__json_count(json, root, "replications", writer->advice->n_replications);

@@ -17,10 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum hr_status no_memory(struct hr_error *error) {
-  return hr_fail(error, HR_NO_MEMORY, "out of memory for the advice");
-}
-
 /* ---- Names ----------------------------------------------------------------------------------------- */
 
 HR__NAME_FUNCTION(hr_advice_kind_name, enum hr_advice_kind, HR_ADVICE_TABLE)
@@ -31,7 +27,7 @@ HR__NAME_FUNCTION(hr_advice_kind_name, enum hr_advice_kind, HR_ADVICE_TABLE)
 static enum hr_status add_text(struct hr__texts *texts, char *text, struct hr_error *error) {
   if (!text || !HR__ARRAY_HAS_ROOM(texts->at, texts->count, texts->capacity)) {
     free(text);
-    return no_memory(error);
+    return hr__advice_no_memory(error);
   }
   texts->at[texts->count++] = text;
   return HR_OK;
@@ -63,7 +59,7 @@ enum hr_status hr__proposal_assume(struct hr__proposal *proposal, struct hr_erro
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  return hr_notes_add(&proposal->assumed, "%s", text) == HR_OK ? HR_OK : no_memory(error);
+  return hr_notes_add(&proposal->assumed, "%s", text) == HR_OK ? HR_OK : hr__advice_no_memory(error);
 }
 
 /* ---- Loading --------------------------------------------------------------------------------------- */
@@ -87,13 +83,13 @@ enum hr_status hr__proposal_load(struct hr_advice *advice, struct hr__proposal *
   if (status != HR_BAD_INPUT) return hr_fail(error, status, "%s", inner.text);
   status = hr_notes_add(&advice->notes, "%s: %.100s -> %.100s cannot be run: %.500s",
                         hr_advice_kind_name(proposal->kind), proposal->from, proposal->to, inner.text);
-  return status == HR_OK ? HR_OK : no_memory(error);
+  return status == HR_OK ? HR_OK : hr__advice_no_memory(error);
 }
 
 enum hr_status hr__proposal_keep(struct hr_advice *advice, struct hr__proposal *proposal, struct hr_error *error) {
   enum hr_status status = proposal->candidate == HR_NONE ? hr__proposal_load(advice, proposal, error) : HR_OK;
   if (status == HR_OK && !HR__ARRAY_HAS_ROOM(advice->proposals, advice->n_proposals, advice->proposal_capacity))
-    status = no_memory(error);
+    status = hr__advice_no_memory(error);
   if (status == HR_OK && proposal->candidate != HR_NONE)
     advice->proposals[advice->n_proposals++] = *proposal;
   else
@@ -129,7 +125,7 @@ enum hr_status hr__advice_run(struct hr_advice *advice, const uint32_t *candidat
                               struct hr_error *error) {
   size_t n_trials = (count + 1) * replications, used = 0;
   struct hr__trial *trials = calloc(n_trials + 1, sizeof *trials);
-  if (!trials) return no_memory(error);
+  if (!trials) return hr__advice_no_memory(error);
   for (uint32_t r = 0; r < replications; r++) {
     trials[used++] = (struct hr__trial){advice->base, r};
     for (size_t i = 0; i < count; i++) trials[used++] = (struct hr__trial){candidates[i], r};
@@ -151,7 +147,7 @@ enum hr_status hr__advice_difference(const struct hr_advice *advice, uint32_t ca
                                      uint32_t replications, struct hr__interval *interval, struct hr_error *error) {
   uint32_t count = count_of(advice, candidate, replications);
   double *values = malloc(((size_t)count + 1) * sizeof *values);
-  if (!values) return no_memory(error);
+  if (!values) return hr__advice_no_memory(error);
   for (uint32_t r = 0; r < count; r++)
     values[r] = hr__runner_values(advice->runner, candidate, r)[metric] -
                 hr__runner_values(advice->runner, advice->base, r)[metric];
@@ -159,7 +155,7 @@ enum hr_status hr__advice_difference(const struct hr_advice *advice, uint32_t ca
       hr__interval_uncorrected(values, count, HR_METRIC_MEAN, advice->config.scenario->replications.confidence,
                                is_exact(advice, candidate), interval);
   free(values);
-  return status == HR_OK ? HR_OK : no_memory(error);
+  return status == HR_OK ? HR_OK : hr__advice_no_memory(error);
 }
 
 /* The mean of a metric over the replications in which it is known. If the metric is a quantile: the median. */

@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 #include "base/hash.h"
-#include "plan/diff/keys.h"
+#include "plan/diff/diff.h"
 #include "report/tables/json_tree.h"
 
 #include <inttypes.h>
@@ -249,7 +249,7 @@ bool hr__decisions_first(const struct hr__decisions *decisions, const char *chai
  * Which inputs of a run differ from those of its baseline, in the order in which a reader looks for a cause: the trace,
  * the keys of the scenario after overrides, other files.
  *
- * A baseline contains the scenario after overrides as JSON. Both scenarios are compared key by key (plan/diff/keys.h).
+ * A baseline contains the scenario after overrides as JSON. Both scenarios are compared key by key (plan/diff/diff.h).
  * A baseline of an older program lacks the scenario; then only policy, seed and changed files are known.
  */
 
@@ -372,14 +372,8 @@ static enum hr_status note_program(struct hr__check_case *item, const char *vers
                       version, hr_version());
 }
 
-/* Returns the name of a file without its folders; points into `path`. */
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash && slash[1] ? slash + 1 : path;
-}
-
 enum hr_status hr__check_causes(struct hr__check_case *item, const char *version) {
-  struct key_differences keys = {.causes = &item->causes, .file = base_name(item->run->scenario)};
+  struct key_differences keys = {.causes = &item->causes, .file = hr__check_base_name(item->run->scenario)};
   enum hr_status status = note_trace(item);
   bool known = status == HR_OK && compare_scenarios(item, &keys);
   if (keys.out_of_memory) status = HR_NO_MEMORY;

@@ -22,12 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the name of a file without its folders; points into `path`. */
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash && slash[1] ? slash + 1 : path;
-}
-
 static enum hr_status no_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory for the check");
 }
@@ -148,12 +142,12 @@ static enum hr_status add_input(struct hr_baseline_run *now, const char *path, s
   enum hr_status status = hr__input_digest_file(path, &digest, error);
   if (status != HR_OK) return status;
   for (size_t i = 0; i < now->n_inputs; i++)
-    if (same_text(now->inputs[i].name, base_name(path))) {
+    if (same_text(now->inputs[i].name, hr__check_base_name(path))) {
       now->inputs[i].digest = hr__digest_add(now->inputs[i].digest, digest);
       return HR_OK;
     }
   struct hr_baseline_input *input = &now->inputs[now->n_inputs++];
-  *input = (struct hr_baseline_input){strdup(base_name(path)), digest};
+  *input = (struct hr_baseline_input){strdup(hr__check_base_name(path)), digest};
   return input->name ? HR_OK : no_memory(error);
 }
 
@@ -278,7 +272,7 @@ static bool describe(const struct hr_check *check, struct hr__check_case *item) 
   struct hr_baseline_run *now = &item->now;
   now->name = strdup(item->name);
   now->policy = hr__policy_words(&item->scenario->policy);
-  now->trace = strdup(base_name(trace->path));
+  now->trace = strdup(hr__check_base_name(trace->path));
   now->seed = item->scenario->seed;
   now->trace_digest = trace->digest;
   now->n_jobs = trace->trace->n_jobs;

@@ -14,6 +14,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- Starts and decisions (causes.c) ------------------------------------------------------------------- */
 
@@ -263,5 +264,11 @@ enum hr_status hr__check_compare(const struct hr_check_config *config, struct hr
 /* Lists in item->causes which inputs differ from those of the baseline (causes.c). `version`: of the program that wrote
    the baseline. HR_NO_MEMORY is the only failure. */
 enum hr_status hr__check_causes(struct hr__check_case *item, const char *version);
+
+/* The name of a file without its folder. */
+static inline const char *hr__check_base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash && slash[1] ? slash + 1 : path;
+}
 
 #endif

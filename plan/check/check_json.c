@@ -197,20 +197,16 @@ enum hr_status hr_check_write_baseline(const char *path, const struct hr_check *
 
 /* ---- Result ----------------------------------------------------------------------------------------- */
 
-static void put_known(struct hr__json *json, cJSON *object, const char *key, double value) {
-  hr__json_number_if(json, object, key, isfinite(value), value);
-}
-
 static void json_put_change(struct hr__json *json, cJSON *array, const struct hr__check_change *change) {
   static const char *const verdicts[] = {
       [HR__BETTER] = "better", [HR__ALLOWED] = "allowed", [HR__CHANCE] = "chance", [HR__WORSE] = "failed"};
   cJSON *object = hr__json_append(json, array, cJSON_CreateObject());
   hr__json_text(json, object, "figure", change->label);
-  put_known(json, object, "baseline", change->before);
-  put_known(json, object, "now", change->now);
-  put_known(json, object, "low", change->low);
-  put_known(json, object, "high", change->high);
-  put_known(json, object, "chance", change->p_value);
+  hr__json_finite(json, object, "baseline", change->before);
+  hr__json_finite(json, object, "now", change->now);
+  hr__json_finite(json, object, "low", change->low);
+  hr__json_finite(json, object, "high", change->high);
+  hr__json_finite(json, object, "chance", change->p_value);
   hr__json_text(json, object, "verdict", verdicts[change->verdict]);
 }
 
@@ -258,7 +254,8 @@ static void json_put_goals(struct hr__json *json, cJSON *run, const struct hr__c
   for (size_t i = 0; i < item->goals.n_goals; i++) {
     cJSON *goal = hr__json_append(json, list, cJSON_CreateObject());
     hr__json_text(json, goal, "goal", item->goals.goals[i].text);
-    put_known(json, goal, "value", item->goal_values ? item->goal_values[item->goals.goals[i].metric] : HR__UNKNOWN);
+    hr__json_finite(json, goal, "value",
+                    item->goal_values ? item->goal_values[item->goals.goals[i].metric] : HR__UNKNOWN);
     hr__json_bool(json, goal, "met", !hr__check_misses(item, i));
   }
 }

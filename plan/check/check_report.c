@@ -340,12 +340,6 @@ enum hr_status hr_check_print(FILE *out, const struct hr_check *check, bool upda
 
 enum { MAX_FIGURES = 3 };
 
-/* Returns the name of a file without its folders; points into `path`. */
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash && slash[1] ? slash + 1 : path;
-}
-
 struct check_annotation {
   FILE *out;
   bool property; /* true: the text is a property of the command; false: it is the message */
@@ -475,7 +469,7 @@ enum hr_status hr_check_write_junit(const char *path, const struct hr_check *che
           "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"%zu\" failures=\"%zu\" errors=\"0\">\n",
           check->n_cases, failures);
   fputs("  <testsuite name=\"", page.out);
-  junit_put_text(&page, base_name(check->config.suite->path));
+  junit_put_text(&page, hr__check_base_name(check->config.suite->path));
   fprintf(page.out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"0\">\n", check->n_cases, failures);
   for (size_t i = 0; i < check->n_cases; i++) junit_put_case(&page, &check->cases[i]);
   fputs("  </testsuite>\n</testsuites>\n", page.out);

@@ -70,10 +70,6 @@ static const struct hr__compare_column columns_of_services[HR__N_COMPARE_GROUP_M
 
 static const struct hr_estimate unknown = {HR__UNKNOWN, HR__UNKNOWN, HR__UNKNOWN, HR__UNKNOWN, false};
 
-static int by_text(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 struct hr_estimate hr_comparison_estimate(const struct hr_comparison *comparison, uint32_t contender,
                                           const char *metric) {
   enum hr__metric known = hr__metric_find(metric, strlen(metric));
@@ -181,7 +177,7 @@ static bool make_tables(struct hr_comparison *comparison) {
   for (unsigned i = 0; trace->class_ && i < HR_N_CLASSES; i++)
     classes->names[classes->count++] = hr_job_class_name((enum hr_job_class)i);
   for (size_t i = 0; i < HR__N_GROUP_TABLES; i++)
-    qsort(comparison->groups[i].names, comparison->groups[i].count, sizeof *comparison->groups[i].names, by_text);
+    qsort(comparison->groups[i].names, comparison->groups[i].count, sizeof *comparison->groups[i].names, hr__by_text);
   return true;
 }
 

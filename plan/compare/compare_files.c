@@ -279,11 +279,7 @@ static void put_policy(struct hr__json *json, cJSON *policies, const struct hr_c
 
 static void put_head(struct hr__json *json, cJSON *root, const struct hr_comparison *comparison) {
   const struct hr_compare_config *config = &comparison->config;
-  hr__json_text(json, root, "headroom", hr_version());
-  hr__json_text(json, root, "scenario", config->scenario->name);
-  cJSON *trace = hr__json_object(json, root, "trace");
-  hr__json_text(json, trace, "file", config->trace->source);
-  hr__json_text(json, trace, "format", config->trace->format);
+  hr__json_head(json, root, config->scenario->name, config->trace->source, config->trace->format);
   hr__json_bool(json, root, "random", !comparison->exact);
   hr__json_count(json, root, "replications", comparison->n_replications);
   hr__json_text(json, root, "resample", hr_blocks_name(config->scenario->replications.workload.blocks));

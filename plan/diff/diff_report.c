@@ -8,7 +8,6 @@
 #include "base/console.h"
 #include "base/text.h"
 #include "plan/diff/diff.h"
-#include "plan/diff/keys.h"
 #include "report/tables/json_tree.h"
 #include "report/tables/tables.h"
 
@@ -194,11 +193,17 @@ static const char *time_text(const struct hr_trace *trace, int64_t at_us, char *
   return hr__duration_text(hr__seconds(at_us + hr_trace_clock_us(trace)), buffer);
 }
 
+/* The name of the queue of a job; NULL: it has none. */
+static const char *queue_name(const struct hr_trace *trace, uint32_t job) {
+  const uint32_t *column = hr__diff_queue_column(trace);
+  return column && column[job] != HR_NONE ? hr__diff_queue_names(trace)->text[column[job]] : NULL;
+}
+
 /* Writes "job 12 of team-a (8 GPUs, submitted at 1 h 2 min)". */
 static void put_job(FILE *out, const struct hr_diff *diff, uint32_t job) {
   const struct hr_trace *trace = diff->config.sides[0].trace;
   char id[HR_JOB_ID_BUFFER], gpus[HR__NUMBER_BYTES], submit[HR__NUMBER_BYTES];
-  const char *queue = hr__diff_queue_name(trace, job);
+  const char *queue = queue_name(trace, job);
   fprintf(out, "job %s%s%s (%s GPU%s, submitted at %s)", hr_trace_job_id(trace, (hr_job){job}, id), queue ? " of " : "",
           queue ? queue : "", hr__count_text(trace->gpus[job], gpus), hr__plural(trace->gpus[job]),
           time_text(trace, trace->submit_us[job], submit));
@@ -292,10 +297,6 @@ enum hr_status hr_diff_print(FILE *out, const struct hr_diff *diff, bool colour)
 
 static const char *const side_keys[HR__DIFF_SIDES] = {"a", "b"};
 
-static void put_number(struct hr__json *json, cJSON *object, const char *key, double value) {
-  hr__json_number_if(json, object, key, isfinite(value), value);
-}
-
 static void json_put_keys(struct hr__json *json, cJSON *root, const struct hr_diff *diff) {
   cJSON *list = hr__json_array(json, root, "keys");
   for (size_t i = 0; i < diff->n_keys; i++) {
@@ -309,16 +310,16 @@ static void json_put_keys(struct hr__json *json, cJSON *root, const struct hr_di
 }
 
 static void json_put_statistics(struct hr__json *json, cJSON *object, const struct hr_distribution *wait_s) {
-  put_number(json, object, "mean", known(wait_s, wait_s->mean));
-  put_number(json, object, "p50", known(wait_s, wait_s->p50));
-  put_number(json, object, "p95", known(wait_s, wait_s->p95));
+  hr__json_finite(json, object, "mean", known(wait_s, wait_s->mean));
+  hr__json_finite(json, object, "p50", known(wait_s, wait_s->p50));
+  hr__json_finite(json, object, "p95", known(wait_s, wait_s->p95));
 }
 
 static void json_put_change(struct hr__json *json, cJSON *object, const struct hr_distribution *a,
                             const struct hr_distribution *b) {
-  put_number(json, object, "mean", known(a, known(b, b->mean - a->mean)));
-  put_number(json, object, "p50", known(a, known(b, b->p50 - a->p50)));
-  put_number(json, object, "p95", known(a, known(b, b->p95 - a->p95)));
+  hr__json_finite(json, object, "mean", known(a, known(b, b->mean - a->mean)));
+  hr__json_finite(json, object, "p50", known(a, known(b, b->p50 - a->p50)));
+  hr__json_finite(json, object, "p95", known(a, known(b, b->p95 - a->p95)));
 }
 
 static void json_put_queues(struct hr__json *json, cJSON *root, const struct hr_diff *diff) {
@@ -344,9 +345,9 @@ static void json_put_metrics(struct hr__json *json, cJSON *root, const struct hr
     double a = hr__metric_of_run((enum hr__metric)i, diff->runs[0].run.summary).value;
     double b = hr__metric_of_run((enum hr__metric)i, diff->runs[1].run.summary).value;
     cJSON *entry = hr__json_object(json, object, hr__metric_rows[i].column);
-    put_number(json, entry, "a", a);
-    put_number(json, entry, "b", b);
-    put_number(json, entry, "change", b - a);
+    hr__json_finite(json, entry, "a", a);
+    hr__json_finite(json, entry, "b", b);
+    hr__json_finite(json, entry, "change", b - a);
   }
 }
 
@@ -364,7 +365,7 @@ static void json_put_decisions(struct hr__json *json, cJSON *object, const struc
     cJSON *entry = hr__json_append(json, list, cJSON_CreateObject());
     hr__json_text(json, entry, "event", hr_event_name((enum hr_event_kind)event->kind));
     hr__json_text(json, entry, "job", hr_trace_job_id(trace, (hr_job){event->job}, id));
-    hr__json_text(json, entry, "queue", hr__diff_queue_name(trace, event->job));
+    hr__json_text(json, entry, "queue", queue_name(trace, event->job));
     hr__json_count(json, entry, "gpus", trace->gpus[event->job]);
     hr__json_text(json, entry, "reason", hr_reason_name((enum hr_reason)event->reason));
   }

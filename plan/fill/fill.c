@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Runs fill experiments on a pool of threads. A task is one rule with one seed; it writes only to its own rows.
+ * Fill experiments. Pods are drawn from a trace and placed on an empty cluster, one after the other, until they request
+ * a given multiple of the GPUs of the cluster. No pod ends. Each run has one packing rule and one seed.
+ *
+ * Runs are made on a pool of threads. A task is one rule with one seed; it writes only to its own rows.
  *
  * The pods of a seed are drawn from the trace with replacement until the sum of their requests reaches the target. They
  * are then shuffled. All rules have the same pods. The tasks of a job are placed one by one. If a task does not fit,
@@ -8,7 +11,7 @@
  * per cent of the capacity.
  */
 
-#include "plan/fill/fill.h"
+#include "headroom/unstable/planning.h"
 
 #include "base/array.h"
 #include "base/console.h"
@@ -17,6 +20,7 @@
 #include "base/text.h"
 #include "base/threads.h"
 #include "base/writers.h"
+#include "headroom/scenario.h"
 #include "plan/runner/runner.h"
 #include "report/tables/json_tree.h"
 #include "sim/cluster/cluster.h"
@@ -28,8 +32,29 @@
 #include <string.h>
 #include <time.h>
 
-static uint64_t requested_milli(const struct hr_request *request) {
-  return (uint64_t)request->tasks * request->gpus * request->gpu_milli;
+/* Input of all runs. Immutable, so threads share it. */
+struct fill_input {
+  const struct hr_scenario *scenario;
+  const struct hr_trace *trace;
+  struct hr_arena arena; /* owns the arrays below */
+  struct hr_requests *requests;
+  struct hr_typical_pods *typical;
+  struct hr_acceptance acceptance;
+  uint64_t capacity_milli, target_milli; /* GPUs of the cluster; GPUs that all pods request; in milli-GPUs */
+  /* number of rows of a run: one for each per cent of the capacity up to the target */
+  uint32_t last;
+};
+
+struct hr_fill {
+  struct hr_fill_config config;
+  struct fill_input input;
+  struct hr_fill_row *rows; /* [n_rules][n_seeds][last] */
+  double *seconds;          /* [n_rules], wall clock time of all runs of a rule, in seconds */
+};
+
+/* The seed of run `index`: the scenario's seed + index. */
+static uint64_t seed_of(const struct hr_fill *fill, uint32_t index) {
+  return fill->config.scenario->seed + index;
 }
 
 /* ---- Checks ----------------------------------------------------------------------------------------- */
@@ -49,13 +74,13 @@ static enum hr_status check_nodes(const struct hr_scenario *scenario, struct hr_
 enum { MAX_PODS = 200000000 };
 
 /* Checks the requests and the expected number of pods. */
-static enum hr_status check_pods(const struct hr__fill_input *input, struct hr_error *error) {
+static enum hr_status check_pods(const struct fill_input *input, struct hr_error *error) {
   double requested = 0, target = (double)input->target_milli;
   if (input->trace->within)
     return hr_fail(error, HR_BAD_INPUT, "%s: jobs have topology constraints ('within'), which fill does not support",
                    input->trace->source);
   for (uint32_t i = 0; i < input->requests->count; i++)
-    requested += (double)input->requests->jobs[i] * (double)requested_milli(&input->requests->request[i]);
+    requested += (double)input->requests->jobs[i] * (double)hr_request_milli(&input->requests->request[i]);
   if (requested <= 0) return hr_fail(error, HR_BAD_INPUT, "%s: no job requests a GPU", input->trace->source);
   if (target / requested * input->trace->n_jobs > MAX_PODS)
     return hr_fail(error, HR_BAD_INPUT, "%s: more than %d jobs would be needed to fill the cluster",
@@ -66,7 +91,7 @@ static enum hr_status check_pods(const struct hr__fill_input *input, struct hr_e
 /* ---- Requests --------------------------------------------------------------------------------------- */
 
 /* Collects the requests of all jobs in the trace. The pools that a job accepts are determined as in a simulation. */
-static bool find_requests(struct hr__fill_input *input) {
+static bool find_requests(struct fill_input *input) {
   const struct hr_scenario *scenario = input->scenario;
   const struct hr_trace *trace = input->trace;
   struct hr_arena *arena = &input->arena;
@@ -86,9 +111,9 @@ static bool find_requests(struct hr__fill_input *input) {
 
 /* Prepares the input and checks that the cluster has GPUs and that jobs request GPUs. The caller must call
    input_finish, even after an error. */
-static enum hr_status input_make(struct hr__fill_input *input, const struct hr_fill_config *config,
+static enum hr_status input_make(struct fill_input *input, const struct hr_fill_config *config,
                                  struct hr_error *error) {
-  *input = (struct hr__fill_input){.scenario = config->scenario, .trace = config->trace};
+  *input = (struct fill_input){.scenario = config->scenario, .trace = config->trace};
   input->capacity_milli = hr_cluster_spec_gpus(&config->scenario->cluster) * HR_WHOLE_GPU_MILLI;
   input->target_milli = (uint64_t)ceil(config->to * (double)input->capacity_milli - 1e-6);
   input->last = (uint32_t)(config->to * 100 + 1e-6);
@@ -97,7 +122,7 @@ static enum hr_status input_make(struct hr__fill_input *input, const struct hr_f
   return status == HR_OK ? check_pods(input, error) : status;
 }
 
-static void input_finish(struct hr__fill_input *input) {
+static void input_finish(struct fill_input *input) {
   hr__arena_finish(&input->arena);
 }
 
@@ -119,7 +144,7 @@ static void shuffle(uint32_t *pods, uint32_t count, uint64_t seed) {
 
 /* Draws the pods. Returns the index of each pod's request, in order of arrival. The caller frees the array. NULL when
    out of memory. */
-static uint32_t *draw_pods(const struct hr__fill_input *input, uint64_t seed, uint32_t *count) {
+static uint32_t *draw_pods(const struct fill_input *input, uint64_t seed, uint32_t *count) {
   const struct hr_requests *requests = input->requests;
   struct hr__stream stream;
   uint32_t *pods = NULL, capacity = 0;
@@ -132,7 +157,7 @@ static uint32_t *draw_pods(const struct hr__fill_input *input, uint64_t seed, ui
       return NULL;
     }
     pods[*count] = requests->of_job[below(&stream, input->trace->n_jobs)];
-    milli += requested_milli(&requests->request[pods[(*count)++]]);
+    milli += hr_request_milli(&requests->request[pods[(*count)++]]);
   }
   shuffle(pods, *count, seed);
   return pods;
@@ -141,7 +166,7 @@ static uint32_t *draw_pods(const struct hr__fill_input *input, uint64_t seed, ui
 /* ---- One run ---------------------------------------------------------------------------------------- */
 
 struct fill_run {
-  const struct hr__fill_input *input;
+  const struct fill_input *input;
   struct hr_arena arena;
   struct hr_gpu_inventory *inventory;
   struct hr_packer *packer;
@@ -159,7 +184,7 @@ static uint32_t max_tasks(const struct hr_requests *requests) {
 }
 
 static bool run_make(struct fill_run *run, const struct hr_packing_rule *rule, uint64_t seed) {
-  const struct hr__fill_input *input = run->input;
+  const struct fill_input *input = run->input;
   const struct hr_cluster_spec *cluster = &input->scenario->cluster;
   run->inventory = hr_gpu_inventory_create(&run->arena, cluster, input->requests);
   if (run->inventory) /* a pod gets exactly the share it requests, even if a pool defines parts of a fixed size */
@@ -245,7 +270,7 @@ static void place_pods(struct fill_run *run, const uint32_t *pods, uint32_t coun
 
 /* Runs one rule with one seed and fills the array `rows`, which has input->last rows. HR_NO_MEMORY is the only failure.
  */
-static enum hr_status make_run(const struct hr__fill_input *input, const struct hr_packing_rule *rule, uint64_t seed,
+static enum hr_status make_run(const struct fill_input *input, const struct hr_packing_rule *rule, uint64_t seed,
                                struct hr_fill_row *rows) {
   struct fill_run run = {.input = input};
   uint32_t count;
@@ -264,12 +289,6 @@ struct fill_work {
   pthread_mutex_t lock;
   size_t done, total;
 };
-
-static double clock_s(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 static struct hr_fill_row *rows_of(const struct hr_fill *fill, uint32_t rule, uint32_t seed_index) {
   return fill->rows + ((size_t)rule * fill->config.n_seeds + seed_index) * fill->input.last;
@@ -290,10 +309,10 @@ static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
   struct fill_work *work = self;
   struct hr_fill *fill = work->fill;
   uint32_t rule = (uint32_t)(task % fill->config.n_rules), index = (uint32_t)(task / fill->config.n_rules);
-  double begin_s = clock_s();
+  double begin_s = hr__clock_s();
   enum hr_status status =
-      make_run(&fill->input, fill->config.rules[rule], hr__fill_seed(fill, index), rows_of(fill, rule, index));
-  report_progress(work, rule, clock_s() - begin_s);
+      make_run(&fill->input, fill->config.rules[rule], seed_of(fill, index), rows_of(fill, rule, index));
+  report_progress(work, rule, hr__clock_s() - begin_s);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
@@ -375,7 +394,7 @@ static void put_row(struct hr__csv_out *out, const struct hr_fill *fill, uint32_
   char buffer[HR__NUMBER_BYTES];
   struct hr_fill_row row = hr_fill_at(fill, rule, index, pct);
   hr__csv_text(out, fill->config.rules[rule]->name);
-  hr__csv_u64(out, hr__fill_seed(fill, index));
+  hr__csv_u64(out, seed_of(fill, index));
   hr__csv_u64(out, pct);
   hr__csv_text(out, hr__decimal_text(row.alloc_pct, buffer));
   hr__csv_text(out, hr__decimal_text(row.frag_pct, buffer));
@@ -417,16 +436,12 @@ static void put_policy(struct hr__json *json, cJSON *policies, const struct hr_f
 
 static void put_head(struct hr__json *json, cJSON *root, const struct hr_fill *fill) {
   const struct hr_fill_config *config = &fill->config;
-  hr__json_text(json, root, "headroom", hr_version());
-  hr__json_text(json, root, "scenario", config->scenario->name);
-  cJSON *trace = hr__json_object(json, root, "trace");
-  hr__json_text(json, trace, "file", config->trace->source);
-  hr__json_text(json, trace, "format", config->trace->format);
+  hr__json_head(json, root, config->scenario->name, config->trace->source, config->trace->format);
   hr__json_number(json, root, "gpus", (double)fill->input.capacity_milli / HR_WHOLE_GPU_MILLI);
   hr__json_number(json, root, "to", config->to);
   hr__json_number(json, root, "confidence", 0.95);
   cJSON *seeds = hr__json_array(json, root, "seeds");
-  for (uint32_t i = 0; i < config->n_seeds; i++) hr__json_append_seed(json, seeds, hr__fill_seed(fill, i));
+  for (uint32_t i = 0; i < config->n_seeds; i++) hr__json_append_seed(json, seeds, seed_of(fill, i));
 }
 
 static void put_perf(struct hr__json *json, cJSON *root, const struct hr_fill *fill, const struct hr_perf *perf) {
@@ -510,10 +525,10 @@ static void table_put_head(struct fill_terminal *page) {
                 hr__count_text(n_nodes, nodes), n_nodes == 1 ? "" : "s");
   hr__put_field(console, "pods", "drawn from the trace until they request %g times the GPUs; none ends", config->to);
   if (config->n_seeds == 1)
-    hr__put_field(console, "seed", "%" PRIu64, hr__fill_seed(page->fill, 0));
+    hr__put_field(console, "seed", "%" PRIu64, seed_of(page->fill, 0));
   else
     hr__put_field(console, "seeds", "%" PRIu32 ", starting at %" PRIu64 "; the same pods for all rules",
-                  config->n_seeds, hr__fill_seed(page->fill, 0));
+                  config->n_seeds, seed_of(page->fill, 0));
 }
 
 static void put_titles(struct fill_terminal *page) {

@@ -29,11 +29,6 @@ enum { MIN_PAUSE_US = 100, MAX_PAUSE_US = 1000 };
 enum { REQUESTS = 2 };
 enum { FIRST = 0 };
 
-static void pause_us(long us) {
-  const struct timespec pause = {.tv_nsec = us * 1000};
-  nanosleep(&pause, NULL);
-}
-
 /* ---- Batches: what a rank sends --------------------------------------------------------------------- */
 
 /* The request of a rank for more items. `size` bytes with the results follow it in messages of their own. */
@@ -95,18 +90,12 @@ static enum hr_status run_of_share(void *self, size_t task, struct hr_error *err
   return status;
 }
 
-static double clock_s(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 static void compute_share(struct follower *follower) {
   const struct hr__tasks tasks = {.self = follower, .run = run_of_share, .count = (size_t)follower->share.count};
   struct hr_error error = {0};
-  double begin_s = clock_s();
+  double begin_s = hr__clock_s();
   enum hr_status status = hr__pool_run(&tasks, follower->n_threads, &error);
-  follower->item_s = (clock_s() - begin_s) * follower->n_threads / (double)follower->share.count;
+  follower->item_s = (hr__clock_s() - begin_s) * follower->n_threads / (double)follower->share.count;
   if (status != HR_OK) failure_add(&follower->failure, follower->batch->count, status, &error);
 }
 
@@ -336,7 +325,7 @@ static struct item_failure lead(const struct hr__run_batch *batch, const struct 
     bool available = hr__ranks_poll(HR__TAG_REPORT, &from);
     if (available) receive_report(&leader, from);
     for (int rank = 1; rank < leader.n_ranks; rank++) answer(&leader, rank);
-    if (!available) pause_us(leader.pause_us);
+    if (!available) hr__pause_us(leader.pause_us);
   }
   if (threaded) pthread_join(thread, NULL);
   pthread_mutex_destroy(&leader.lock);

@@ -16,7 +16,7 @@
 #include "headroom/unstable/replay.h"
 #include "headroom/unstable/scenario_clusters.h"
 #include "headroom/unstable/trace_tools.h"
-#include "report/metrics/parcels.h"
+#include "report/alerts/alerts.h"
 #include "report/metrics/summary.h"
 
 #include <errno.h>
@@ -162,12 +162,6 @@ bool hr__wait_sentence(const struct hr_waits *waits, hr_job job, int64_t at_us, 
   }
   fputc('.', out);
   return fclose(out) == 0;
-}
-
-static double clock_s(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
 /* ---- Replay: observers ------------------------------------------------------------------------------ */
@@ -369,9 +363,9 @@ static enum hr_status simulate(struct hr_replay *replay, struct hr_error *error)
   struct hr_run_config run = run_config_of(replay);
   struct hr_clusters clusters;
   set_clusters(&run, replay->config.scenario, &clusters);
-  double begin_s = clock_s();
+  double begin_s = hr__clock_s();
   enum hr_status status = hr_sim_run(&run, &replay->result, error);
-  replay->sim_s = clock_s() - begin_s;
+  replay->sim_s = hr__clock_s() - begin_s;
   return status;
 }
 
@@ -533,14 +527,14 @@ static enum hr_status note(struct hr_replay *replay, struct hr_error *error) {
 }
 
 enum hr_status hr_replay_run(struct hr_replay *replay, struct hr_error *error) {
-  double begin_s = clock_s();
+  double begin_s = hr__clock_s();
   enum hr_status status = simulate(replay, error);
   if (status == HR_OK) status = serve(replay, error);
   if (status == HR_OK) leave_out_later(replay);
   if (status == HR_OK) status = summarize(replay, error);
   if (status == HR_OK) status = close_alerts(replay, error);
   if (status == HR_OK) status = note(replay, error);
-  replay->seconds = clock_s() - begin_s;
+  replay->seconds = hr__clock_s() - begin_s;
   return status;
 }
 

@@ -54,18 +54,13 @@ enum { MAX_MESSAGE = 1 << 30 };
 
 /* ---- Messages --------------------------------------------------------------------------------------- */
 
-static void pause_us(long us) {
-  const struct timespec pause = {.tv_nsec = us * 1000};
-  nanosleep(&pause, NULL);
-}
-
 /* Sleeps until the request has completed. MPI_Wait then returns at once. */
 static void sleep_until(MPI_Request *request) {
   enum { SPINS = 100, PAUSE_US = 100 };
   int complete = 0;
   for (unsigned tries = 0; !complete; tries++) {
     MPI_Test(request, &complete, MPI_STATUS_IGNORE);
-    if (!complete && tries > SPINS) pause_us(PAUSE_US);
+    if (!complete && tries > SPINS) hr__pause_us(PAUSE_US);
   }
 }
 

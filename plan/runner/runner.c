@@ -156,13 +156,9 @@ enum hr_status hr__runner_add_candidate(struct hr__runner *runner, const char *c
   return HR_OK;
 }
 
-static int by_text(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 enum hr_status hr__runner_note_unfit(struct hr_notes *notes, const char *noun, const char **reasons, size_t count) {
   enum hr_status status = HR_OK;
-  if (count) qsort(reasons, count, sizeof *reasons, by_text);
+  if (count) qsort(reasons, count, sizeof *reasons, hr__by_text);
   for (size_t i = 0, next; i < count && status == HR_OK; i = next) {
     for (next = i + 1; next < count && strcmp(reasons[next], reasons[i]) == 0;) next++;
     status =

@@ -22,6 +22,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Set by the build: whether ranks of an MPI job can share runs. */
 #ifndef HEADROOM_WITH_MPI
@@ -607,5 +608,25 @@ struct hr_replicates {
 /* Computes the interval of the metric with index `metric` over all replications. HR_NO_MEMORY is the only failure. */
 enum hr_status hr__replicates_interval(const struct hr_replicates *replicates, size_t metric,
                                        struct hr__interval *interval);
+
+/* ---- Small functions ----------------------------------------------------------------------------------- */
+
+/* Compares two texts of an array, for qsort. */
+static inline int hr__by_text(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The elapsed time since an arbitrary instant, in seconds. */
+static inline double hr__clock_s(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* Sleeps for less than a second. */
+static inline void hr__pause_us(long us) {
+  const struct timespec pause = {.tv_nsec = us * 1000};
+  nanosleep(&pause, NULL);
+}
 
 #endif

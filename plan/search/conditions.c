@@ -23,10 +23,6 @@
 /* FEW, MANY: minimum and maximum number of replications. MIN_RUNS: runs that are always affordable. */
 enum { FEW = 3, MANY = 8, MIN_RUNS = 100 };
 
-static enum hr_status no_memory(struct hr_error *error) {
-  return hr_fail(error, HR_NO_MEMORY, "out of memory for the plan");
-}
-
 /* ---- Conditions ------------------------------------------------------------------------------------- */
 
 /* Adds a condition with the plan's environment changed to `environment`. Does nothing if there are too many. */
@@ -245,7 +241,7 @@ static bool find_kept(struct hr_plan *plan) {
 }
 
 enum hr_status hr__plan_conditions(struct hr_plan *plan, struct hr_error *error) {
-  enum hr_status status = find_kept(plan) ? add_spot(plan, error) : no_memory(error);
+  enum hr_status status = find_kept(plan) ? add_spot(plan, error) : hr__plan_no_memory(error);
   if (status == HR_OK) status = add_demand(plan, error);
   if (status == HR_OK) status = add_prices(plan, error);
   if (status == HR_OK) status = add_gpu_types(plan, error);

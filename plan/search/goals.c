@@ -142,11 +142,18 @@ static bool wants_capacity(enum hr__metric metric, bool at_most) {
   return is_of_service(metric) && at_most != (hr__metric_rows[metric].direction == HR_HIGHER_IS_BETTER);
 }
 
+/* Whether a metric is a wait, completion time or slowdown of jobs. */
+static bool is_of_job_times(enum hr__metric metric) {
+  const struct hr_metric *row = &hr__metric_rows[metric];
+  unsigned flags = HR_METRIC_OF_GROUPS | HR_METRIC_OF_SERVICE;
+  return (row->flags & flags) == flags && (row->kind == HR_METRIC_MEAN || row->kind == HR_METRIC_QUANTILE);
+}
+
 static enum hr_status add_goal(struct hr__goals *goals, const struct hr__scoped_metric *metric, bool at_most,
                                double bound, const char *text, struct hr_error *error) {
   struct hr__goal *goal = &goals->goals[goals->n_goals++];
   /* A wait, completion time or slowdown is unknown only if no job started or ended. */
-  bool is_job_time = hr__metric_is_of_job_times(metric->id);
+  bool is_job_time = is_of_job_times(metric->id);
   bool is_of_requests = hr__metric_rows[metric->id].flags & HR_METRIC_OF_REQUESTS;
   *goal = (struct hr__goal){.metric = find_or_add(goals, metric),
                             .at_most = at_most,

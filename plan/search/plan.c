@@ -20,10 +20,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static enum hr_status no_memory(struct hr_error *error) {
-  return hr_fail(error, HR_NO_MEMORY, "out of memory for the plan");
-}
-
 enum {
   SCREENING = 3,   /* replications of each candidate in the search, if the scenario is random */
   FIRST_STAGE = 8, /* replications of each finalist before any is dropped */
@@ -90,7 +86,7 @@ static enum hr_status prepare(struct hr_plan *plan, struct hr_error *error) {
                                             .ranks = config->ranks,
                                             .progress = config->progress};
   plan->runner = hr__runner_create(&runner_config);
-  if (!plan->runner) return no_memory(error);
+  if (!plan->runner) return hr__plan_no_memory(error);
   hr__plan_environment(plan, &environment);
   status = hr__runner_add_environment(plan->runner, &environment, &number, error);
   if (status == HR_OK)
@@ -123,6 +119,22 @@ static enum hr_status find_screening(struct hr_plan *plan, struct hr_error *erro
   return status;
 }
 
+/* Whether the candidate meets all goals in some replication, so that it may meet them over more replications. */
+static bool may_meet(const struct hr__evaluator *evaluator, uint32_t candidate, uint32_t replications) {
+  const struct hr__goals *goals = evaluator->goals;
+  if (hr__runner_unfit(evaluator->runner, evaluator->runner_ids[candidate])) return false;
+  if (hr__evaluator_unknown_costs(evaluator, candidate)) return false;
+  replications = hr__evaluator_made(evaluator, candidate, replications);
+  for (uint32_t r = 0; r < replications; r++) {
+    const double *values = hr__runner_values(evaluator->runner, evaluator->runner_ids[candidate], r);
+    bool meets = true;
+    for (size_t i = 0; i < goals->n_goals; i++)
+      meets = meets && hr__goal_violation(&goals->goals[i], values[goals->goals[i].metric]) == 0;
+    if (meets) return true;
+  }
+  return false;
+}
+
 /* Whether a candidate may be the best after more replications. `near_misses` selects which candidates are accepted. If
    true: those that slightly miss a goal, and have a better objective than the best candidate. If false: those that meet
    the goals, and have an equal or slightly worse objective. If the best candidate itself misses a goal, none are
@@ -132,7 +144,7 @@ static bool is_contender(const struct hr_plan *plan, const struct hr__evaluation
   if (best->violation > 0) return !near_misses && evaluation->violation <= best->violation + near_miss;
   if (near_misses)
     return evaluation->violation > 0 && evaluation->objective < best->objective &&
-           (evaluation->violation <= near_miss || hr__evaluator_may_meet(&plan->evaluator, candidate, plan->screening));
+           (evaluation->violation <= near_miss || may_meet(&plan->evaluator, candidate, plan->screening));
   return evaluation->violation == 0 && evaluation->objective <= best->objective + far_behind * fabs(best->objective);
 }
 
@@ -336,7 +348,8 @@ static enum hr_status find_unattainable(const struct hr_scenario *scenario, stru
     struct hr_service_requests requests;
     if (!has_goals(service)) continue;
     status = hr_requests_of_service(service, i, scenario->seed, &requests, error);
-    if (status == HR_OK && hr_service_goal_notes(service, &requests, notes) != HR_OK) status = no_memory(error);
+    if (status == HR_OK && hr_service_goal_notes(service, &requests, notes) != HR_OK)
+      status = hr__plan_no_memory(error);
     hr_requests_finish(&requests);
   }
   return status;
@@ -379,7 +392,7 @@ static enum hr_status note_unattainable(struct hr_plan *plan, struct hr_error *e
   struct hr_notes *found = calloc((size_t)n_slices + 1, sizeof *found);
   struct unattainable *list = NULL;
   uint32_t count = 0, capacity = 0;
-  enum hr_status status = run && found ? HR_OK : no_memory(error);
+  enum hr_status status = run && found ? HR_OK : hr__plan_no_memory(error);
   for (uint32_t i = 0; i < plan->search.n_ranked && status == HR_OK; i++) {
     uint32_t candidate = plan->search.ranking[i], slice = hr__space_slice(&plan->space, candidate);
     if (run[slice]++) continue;
@@ -389,9 +402,9 @@ static enum hr_status note_unattainable(struct hr_plan *plan, struct hr_error *e
       if (HR__ARRAY_HAS_ROOM(list, count, capacity))
         list[count++] = (struct unattainable){found[slice].text[k], slice};
       else
-        status = no_memory(error);
+        status = hr__plan_no_memory(error);
   }
-  if (status == HR_OK && note_reasons(plan, run, list, count) != HR_OK) status = no_memory(error);
+  if (status == HR_OK && note_reasons(plan, run, list, count) != HR_OK) status = hr__plan_no_memory(error);
   for (uint32_t i = 0; found && i < n_slices; i++) hr_notes_finish(&found[i]);
   free(list);
   free(found);
@@ -516,7 +529,7 @@ enum hr_status hr_plan(const struct hr_plan_config *config, struct hr_plan **pla
                    "%s: has no 'plan'; see docs/planner/plan.md, or copy a scenario such as 'plan-reserved-share'",
                    config->scenario->path);
   struct hr_plan *fresh = calloc(1, sizeof *fresh);
-  if (!fresh) return no_memory(error);
+  if (!fresh) return hr__plan_no_memory(error);
   fresh->config = *config;
   hr__option_finish(fresh, &fresh->choice);
   hr__option_finish(fresh, &fresh->today);

@@ -15,10 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum hr_status no_memory(struct hr_error *error) {
-  return hr_fail(error, HR_NO_MEMORY, "out of memory for the plan");
-}
-
 /* ---- Options --------------------------------------------------------------------------------------- */
 
 enum hr_status hr__option_make(const struct hr_plan *plan, const struct hr__evaluator *evaluator, uint32_t candidate,
@@ -90,7 +86,7 @@ static enum hr_status run_variant(struct hr_plan *plan, struct plan_variant *var
   uint32_t runner_id, replications = plan->choice.replications;
   struct hr__trial *trials = calloc((size_t)replications + 1, sizeof *trials);
   struct hr_error inner = {0};
-  enum hr_status status = trials ? HR_OK : no_memory(error);
+  enum hr_status status = trials ? HR_OK : hr__plan_no_memory(error);
   if (status == HR_OK) {
     status = hr__runner_add_candidate(plan->runner, variant->set, variant->n_set, plan->evaluator.environment,
                                       &runner_id, &inner);
@@ -118,7 +114,7 @@ static enum hr_status make_today(struct hr_plan *plan, struct hr_error *error) {
   for (uint32_t i = 0; i < plan->space.n_axes && made; i++)
     made = take_level(&variant, i,
                       spec->baseline[i].text ? &spec->baseline[i] : &spec->variables[i].axis.levels[point.level[i]]);
-  enum hr_status status = made ? run_variant(plan, &variant, &plan->today, error) : no_memory(error);
+  enum hr_status status = made ? run_variant(plan, &variant, &plan->today, error) : hr__plan_no_memory(error);
   variant_finish(plan, &variant);
   return status;
 }
@@ -173,7 +169,7 @@ static enum hr_status make_all_on_demand(struct hr_plan *plan, struct hr_error *
     else
       made = take_zero(plan->config.scenario, &variant, i, variable);
   }
-  enum hr_status status = made ? run_variant(plan, &variant, &plan->all_on_demand, error) : no_memory(error);
+  enum hr_status status = made ? run_variant(plan, &variant, &plan->all_on_demand, error) : hr__plan_no_memory(error);
   variant_finish(plan, &variant);
   return status;
 }
@@ -256,7 +252,7 @@ static enum hr_status plan_pareto(struct hr_plan *plan, struct hr_error *error) 
   const struct hr__search_result *search = &plan->search;
   struct frontier_point *points = calloc((size_t)search->n_ranked + 2, sizeof *points);
   plan->pareto = calloc((size_t)search->n_ranked + 2, sizeof *plan->pareto);
-  enum hr_status status = points && plan->pareto ? HR_OK : no_memory(error);
+  enum hr_status status = points && plan->pareto ? HR_OK : hr__plan_no_memory(error);
   if (status == HR_OK) {
     find_metrics(plan);
     for (uint32_t i = 0; i < search->n_ranked; i++) plan->pareto[i] = search->ranking[i];
@@ -281,7 +277,7 @@ static double violation_of(const struct hr_plan *plan, uint32_t candidate, size_
    goals that the nearest candidate misses. */
 static enum hr_status plan_excluding(struct hr_plan *plan, struct hr_error *error) {
   plan->excluding = calloc(plan->goals.n_goals + 1, sizeof *plan->excluding);
-  if (!plan->excluding) return no_memory(error);
+  if (!plan->excluding) return hr__plan_no_memory(error);
   double own = hr__evaluator_evaluate(&plan->evaluator, plan->choice.candidate, plan->screening).objective;
   for (size_t i = 0; i < plan->goals.n_goals; i++) {
     if (plan->selection.choice == HR_NONE) {
@@ -615,7 +611,7 @@ enum hr_status hr__plan_examine(struct hr_plan *plan, struct hr_error *error) {
   if (status == HR_OK) status = plan_excluding(plan, error);
   if (status != HR_OK || !varies) return status;
   plan->tightenings = calloc(plan->goals.n_goals * HR__TIGHTENINGS_PER_GOAL + 1, sizeof *plan->tightenings);
-  status = plan->tightenings ? hr__plan_conditions(plan, error) : no_memory(error);
+  status = plan->tightenings ? hr__plan_conditions(plan, error) : hr__plan_no_memory(error);
   if (status == HR_OK) status = look_ahead(plan, error);
   return status == HR_OK ? vary(plan, error) : status;
 }

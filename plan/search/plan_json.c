@@ -13,10 +13,6 @@ struct plan_json_writer {
   const struct hr_plan *plan;
 };
 
-static void put_known(struct hr__json *json, cJSON *object, const char *key, double value) {
-  hr__json_number_if(json, object, key, isfinite(value), value);
-}
-
 /* ---- Options --------------------------------------------------------------------------------------- */
 
 /* Whether a value is written as a number. A baseline may have a text for a variable with numbers as levels. */
@@ -51,7 +47,7 @@ static void put_metrics(struct plan_json_writer *writer, cJSON *object, const st
 
 static void put_option(struct plan_json_writer *writer, cJSON *object, const struct hr__option *option) {
   put_choice(writer, object, option);
-  put_known(&writer->json, object, "objective", option->objective);
+  hr__json_finite(&writer->json, object, "objective", option->objective);
   hr__json_bool(&writer->json, object, "feasible", option->violation == 0);
   hr__json_count(&writer->json, object, "replications", option->replications);
   put_metrics(writer, object, option);
@@ -126,7 +122,7 @@ static void put_goals(struct plan_json_writer *writer, cJSON *root) {
     hr__json_bool(json, inner, "assumed", goal->assumed);
     hr__json_number(json, inner, "bound", goal->bound);
     bool unknown = hr__plan_cost_is_unknown(plan, i);
-    put_known(json, inner, "value", unknown ? HR__UNKNOWN : hr__interval_centre(interval));
+    hr__json_finite(json, inner, "value", unknown ? HR__UNKNOWN : hr__interval_centre(interval));
     hr__json_bool(json, inner, "met", !unknown && hr__goal_violation(goal, hr__interval_centre(interval)) == 0);
     bool feasible = hr_plan_feasible(plan), binds = plan->excluding[i] && (!feasible || hr__plan_is_at_bound(plan, i));
     hr__json_bool(json, inner, "binding", binds);
@@ -341,19 +337,15 @@ static void put_runs(struct plan_json_writer *writer, cJSON *root) {
   hr__json_count(json, candidates, "too_dear", plan->search.counts.too_expensive);
   hr__json_count(json, candidates, "too_small", plan->search.counts.too_small);
   hr__json_count(json, candidates, "left", plan->search.counts.not_evaluated);
-  put_known(json, candidates, "improvable", hr__plan_improvable(plan));
-  put_known(json, candidates, "lower_bound", plan->search.min_all);
+  hr__json_finite(json, candidates, "improvable", hr__plan_improvable(plan));
+  hr__json_finite(json, candidates, "lower_bound", plan->search.min_all);
 }
 
 static void put_head(struct plan_json_writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
   const struct hr_plan *plan = writer->plan;
   char text[1000];
-  hr__json_text(json, root, "headroom", hr_version());
-  hr__json_text(json, root, "scenario", plan->config.scenario->name);
-  cJSON *trace = hr__json_object(json, root, "trace");
-  hr__json_text(json, trace, "file", plan->config.trace->source);
-  hr__json_text(json, trace, "format", plan->config.trace->format);
+  hr__json_head(json, root, plan->config.scenario->name, plan->config.trace->source, plan->config.trace->format);
   hr__json_seed(json, root, "seed", plan->config.scenario->seed);
   hr__json_text(json, root, "objective", hr__goals_objective_text(&plan->goals, text, sizeof text));
   hr__json_bool(json, root, "random", plan->evaluator.random);

@@ -5,7 +5,7 @@
 #include "base/console.h"
 #include "base/text.h"
 #include "plan/runner/runner.h"
-#include "plan/search/plan_page.h"
+#include "plan/search/plan.h"
 
 #include <inttypes.h>
 #include <math.h>

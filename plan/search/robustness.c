@@ -28,10 +28,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-static enum hr_status no_memory(struct hr_error *error) {
-  return hr_fail(error, HR_NO_MEMORY, "out of memory for the plan");
-}
-
 static void drop_mixes(struct hr__robustness *robustness) {
   for (uint32_t i = 0; i < robustness->n_mixes; i++) free(robustness->mixes[i].held);
   robustness->n_mixes = 0;
@@ -50,7 +46,7 @@ static enum hr_status add_mix(struct hr__robustness *self, uint32_t candidate, s
     if (self->mixes[i].candidate == candidate) return HR_OK;
   if (self->n_mixes == HR__MAX_TESTED) return HR_OK;
   struct hr__held *held = calloc((size_t)self->n_conditions + 1, sizeof *held);
-  if (!held) return no_memory(error);
+  if (!held) return hr__plan_no_memory(error);
   self->mixes[self->n_mixes++] = (struct hr__tested_mix){.candidate = candidate, .held = held};
   return HR_OK;
 }
@@ -113,10 +109,15 @@ static struct hr__held evaluate(const struct hr_plan *plan, const struct hr__eva
   return held;
 }
 
+/* Whether the condition is one of the spot market. */
+static bool is_of_spot(const struct hr__condition *condition) {
+  return condition->kind == HR__CONDITION_SPOT_MODEL || condition->kind == HR__CONDITION_SPOT_AVAILABILITY;
+}
+
 /* Whether the mix has the same results under the condition as planned: it has no spot capacity, and the condition is
    one of the spot market. */
 static bool is_unaffected(const struct hr_plan *plan, uint32_t condition, uint32_t candidate) {
-  return hr__condition_is_of_spot(&plan->robustness.conditions[condition]) && spot_gpus(plan, candidate) == 0;
+  return is_of_spot(&plan->robustness.conditions[condition]) && spot_gpus(plan, candidate) == 0;
 }
 
 /* Lists the mixes from `first` on that a condition affects. Returns their number. */
@@ -313,7 +314,7 @@ static enum hr_status try_without_spot(struct hr_plan *plan, const struct hr__co
                                      .n_too_small = plan->search.n_too_small};
   struct hr__search_result result;
   double *bounds = calloc(plan->goals.n_goals + 1, sizeof *bounds);
-  if (!bounds) return no_memory(error);
+  if (!bounds) return hr__plan_no_memory(error);
   lift_dollars(&plan->goals, bounds, true);
   enum hr_status status = hr__search(&config, &result, error);
   lift_dollars(&plan->goals, bounds, false);
@@ -327,7 +328,7 @@ static enum hr_status try_without_spot(struct hr_plan *plan, const struct hr__co
 static bool depends_on_spot(const struct hr__robustness *self) {
   bool depends = false;
   for (uint32_t k = 0; k < self->n_conditions; k++)
-    depends = depends || (hr__condition_is_of_spot(&self->conditions[k]) && self->mixes[0].held[k].violation > 0);
+    depends = depends || (is_of_spot(&self->conditions[k]) && self->mixes[0].held[k].violation > 0);
   return depends;
 }
 

@@ -3,7 +3,7 @@
    conditions. */
 
 #include "base/text.h"
-#include "plan/search/plan_page.h"
+#include "plan/search/plan.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -247,23 +247,6 @@ static inline bool hr__evaluator_is_short(const struct hr__evaluator *evaluator,
   return false;
 }
 
-/* Whether the candidate meets all goals in some replication, so that it may meet them over more replications. */
-static inline bool hr__evaluator_may_meet(const struct hr__evaluator *evaluator, uint32_t candidate,
-                                          uint32_t replications) {
-  const struct hr__goals *goals = evaluator->goals;
-  if (hr__runner_unfit(evaluator->runner, evaluator->runner_ids[candidate])) return false;
-  if (hr__evaluator_unknown_costs(evaluator, candidate)) return false;
-  replications = hr__evaluator_made(evaluator, candidate, replications);
-  for (uint32_t r = 0; r < replications; r++) {
-    const double *values = hr__runner_values(evaluator->runner, evaluator->runner_ids[candidate], r);
-    bool meets = true;
-    for (size_t i = 0; i < goals->n_goals; i++)
-      meets = meets && hr__goal_violation(&goals->goals[i], values[goals->goals[i].metric]) == 0;
-    if (meets) return true;
-  }
-  return false;
-}
-
 /* Whether candidate `a` is better than `b`. Compares violations first, then objectives, then costs, then numbers of
    GPUs, then the indexes of the candidates; lower is better. */
 static inline bool hr__evaluation_is_better(const struct hr__space *space, uint32_t a,
@@ -378,14 +361,6 @@ static inline void hr__bounds_finish(struct hr__bounds *bounds) {
   free(bounds->slices);
   free(bounds->due);
   *bounds = (struct hr__bounds){0};
-}
-
-/* Whether all capacity of the slice is fixed. The lower bound is then exact. */
-static inline bool hr__bounds_exact(const struct hr__bounds *bounds, uint32_t slice) {
-  const struct hr__slice_prices *prices = &bounds->slices[slice];
-  bool exact = bounds->weight > 0 && prices->min_elastic == 0;
-  for (uint32_t i = 0; i < bounds->space->n_capacity; i++) exact = exact && prices->fixed[i] > 0;
-  return exact;
 }
 
 /* The lower bound of the candidate's objective with which the search works. It assumes that a run with a goal on waits

@@ -106,23 +106,4 @@ enum hr_status hr__search_climb_finely(struct hr__search *search, uint32_t from)
 /* Climbs from the best candidate with the finest steps. Does nothing if the best candidate is still `before`. */
 enum hr_status hr__search_climb_from_best(struct hr__search *search, uint32_t before);
 
-/* ---- Leaving local optima (local_optima.c) --------------------------------------------------------------- */
-
-/* Tries each fixed capacity without any other variable capacity. A climb does not find these candidates, since every
-   single step towards them may increase the cost. */
-enum hr_status hr__search_try_fixed_only(struct hr__search *search);
-/* Tries long steps and other settings from the best candidate, as long as they improve it. */
-enum hr_status hr__search_take_long_steps(struct hr__search *search);
-/* Tries points of a Sobol sequence: 1/25 of the grid, at most 20 points. Climbs if one of them is the best candidate.
- */
-enum hr_status hr__search_sample_grid(struct hr__search *search);
-/* Runs candidates that cost less than the best one, in slices in which all capacity is fixed. There, costs are known
-   without runs. Does nothing if every capacity is monotone: more of it never serves jobs worse. Otherwise a cheaper
-   candidate may be another local optimum, for example with several GPUs of one type in place of one GPU of
-   another type. The candidates are run in small batches, so that good candidates exclude others. */
-enum hr_status hr__search_try_cheaper(struct hr__search *search);
-/* Runs the most promising candidates until PATIENCE of them have not improved the best candidate. Does nothing on
-   grids on which the predictions would take long. */
-enum hr_status hr__search_try_predicted(struct hr__search *search);
-
 #endif

@@ -225,10 +225,6 @@ static enum hr_status count_runs(struct hr__sweep *sweep, uint64_t max_runs, str
 
 /* ---- Fingerprint ------------------------------------------------------------------------------------ */
 
-static int by_text(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Digests the input files. File names are stored without folders, so that they do not depend on the working directory.
  */
 static enum hr_status digest_inputs(struct hr__sweep *sweep, struct hr_error *error) {
@@ -244,7 +240,7 @@ static enum hr_status digest_inputs(struct hr__sweep *sweep, struct hr_error *er
   for (size_t i = 0; i < lines.count; i++) size += strlen(lines.text[i]) + 1;
   if (status == HR_OK) sweep->inputs = calloc(size, 1);
   if (sweep->inputs) {
-    if (lines.count) qsort(lines.text, lines.count, sizeof *lines.text, by_text);
+    if (lines.count) qsort(lines.text, lines.count, sizeof *lines.text, hr__by_text);
     char *at = sweep->inputs;
     for (size_t i = 0; i < lines.count; i++) at += sprintf(at, "%s%s", i ? "\n" : "", lines.text[i]);
   } else if (status == HR_OK) {

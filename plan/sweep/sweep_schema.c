@@ -59,10 +59,6 @@ char *hr__sweep_schema_sql(const struct hr__sweep *sweep, enum hr__sweep_stateme
 
 /* ---- Facts ------------------------------------------------------------------------------------------ */
 
-static int by_text(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Returns the names of the traces without their folders, one per line. */
 static char *trace_names(const struct hr__sweep *sweep) {
   const char **names = calloc(sweep->n_traces + 1, sizeof(*names));
@@ -71,7 +67,7 @@ static char *trace_names(const struct hr__sweep *sweep) {
     const char *slash = strrchr(sweep->traces[i].file, '/');
     names[i] = slash ? slash + 1 : sweep->traces[i].file;
   }
-  if (names) qsort(names, sweep->n_traces, sizeof(*names), by_text);
+  if (names) qsort(names, sweep->n_traces, sizeof(*names), hr__by_text);
   for (size_t i = 0; names && i < sweep->n_traces; i++) sqlite3_str_appendf(text, "%s%s", i ? "\n" : "", names[i]);
   char *result = sqlite3_str_finish(text);
   if (names && result) {

@@ -353,10 +353,14 @@ static enum hr_status make_runs(struct hr_tco *tco, struct hr_error *error) {
 
 /* ---- Results ----------------------------------------------------------------------------------------- */
 
+static bool is_owned(const struct hr__tco_option *option) {
+  return option->kind == HR__TCO_PRIVATE || option->kind == HR__TCO_COLOCATED;
+}
+
 static bool is_paired(const struct hr__tco_option *option, const struct hr__tco_option *other) {
   bool in_cloud = other->kind == HR__TCO_ON_DEMAND || other->kind == HR__TCO_SPOT;
   if (option->kind == HR__TCO_RESERVED) return in_cloud;
-  return hr__tco_is_owned(option) && (in_cloud || other->kind == HR__TCO_RESERVED);
+  return is_owned(option) && (in_cloud || other->kind == HR__TCO_RESERVED);
 }
 
 /* The values of all replications, figure by figure and pair by pair, and sums of the amounts. */
@@ -479,8 +483,14 @@ static enum hr_status make_results(struct hr_tco *tco, struct hr_error *error) {
 
 /* ---- Notes ------------------------------------------------------------------------------------------- */
 
+static double gpu_hours_held(const struct hr__tco_path *path) {
+  double sum = 0;
+  for (uint32_t year = 0; year < path->years; year++) sum += path->held_gpu_hours[year];
+  return sum;
+}
+
 double hr__tco_missing(const struct hr__tco_option *option) {
-  double missing = option->mean.unserved_gpu_hours, held = hr__tco_held_gpu_hours(&option->mean);
+  double missing = option->mean.unserved_gpu_hours, held = gpu_hours_held(&option->mean);
   return missing > 0 ? missing / (missing + held) : 0;
 }
 

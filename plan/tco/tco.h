@@ -5,7 +5,7 @@
 /*
  * Cost of ownership of alternatives over years. An option is a set of pools that have nodes. Its runs (tco.c) show how
  * much of the capacity works, and how much of the work is useful. The model (tco_model.c) extends a run to years. The
- * report (tco_report.c, tco_json.c) prints the results.
+ * report (tco_report.c) prints the results.
  *
  * Amounts are whole micro-dollars, each rounded once from a double, so that years, parts and totals add up exactly.
  */
@@ -168,14 +168,7 @@ static inline int64_t hr__tco_running_uusd(const struct hr__tco_path *path, uint
 static inline int64_t hr__tco_paid_uusd(const struct hr__tco_path *path, uint32_t year) {
   return path->bought_uusd[year] + hr__tco_running_uusd(path, year) - path->sold_uusd[year];
 }
-static inline double hr__tco_held_gpu_hours(const struct hr__tco_path *path) {
-  double sum = 0;
-  for (uint32_t year = 0; year < path->years; year++) sum += path->held_gpu_hours[year];
-  return sum;
-}
+
 const char *hr__tco_kind_name(enum hr__tco_kind kind);
-static inline bool hr__tco_is_owned(const struct hr__tco_option *option) {
-  return option->kind == HR__TCO_PRIVATE || option->kind == HR__TCO_COLOCATED;
-}
 
 #endif

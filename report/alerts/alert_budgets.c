@@ -12,7 +12,7 @@
  * The limit is the monthly budget times the threshold of the rule.
  */
 
-#include "report/alerts/alert_budgets.h"
+#include "report/alerts/alerts.h"
 
 #include "headroom/sim.h"
 #include "sim/market/market.h"

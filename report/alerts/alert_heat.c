@@ -13,7 +13,7 @@
  * Source: Newton's law of cooling; 90 degrees C is the usual limit of alerts on DCGM_FI_DEV_GPU_TEMP.
  */
 
-#include "report/alerts/alert_heat.h"
+#include "report/alerts/alerts.h"
 
 #include "headroom/sim.h"
 #include "sim/power/power.h"

@@ -14,8 +14,7 @@
  * Layout: all data of a rule are arrays of one service, sorted by time; each rule is one pass over them.
  */
 
-#include "report/alerts/alert_services.h"
-#include "report/alerts/alert_budgets.h"
+#include "report/alerts/alerts.h"
 
 #include <stdlib.h>
 #include <string.h>

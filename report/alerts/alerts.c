@@ -23,13 +23,11 @@
  * alert_services.c.
  */
 
+#include "report/alerts/alerts.h"
 #include "base/array.h"
+#include "base/parcel.h"
 #include "base/text.h"
 #include "headroom/report.h"
-#include "report/alerts/alert_budgets.h"
-#include "report/alerts/alert_heat.h"
-#include "report/alerts/alert_services.h"
-#include "report/metrics/parcels.h"
 
 #include <stdlib.h>
 #include <string.h>

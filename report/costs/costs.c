@@ -40,13 +40,17 @@ struct breakdown {
   const char *(*name_of)(const struct hr__costing *costing, uint32_t key);
 };
 
+static bool is_service(enum hr__cost_kind kind) {
+  return kind > HR__COST_IDLE;
+}
+
 static enum hr_status add_rest(const struct hr__costing *costing, const struct breakdown *breakdown,
                                struct hr_cost_lines *lines) {
   int64_t idle = 0, services = 0;
   for (size_t i = 0; i < costing->n_items; i++) {
     const struct hr__cost_item *item = &costing->items[i];
     if (breakdown->key_of(costing, item) != HR_NONE) continue;
-    if (hr__is_service(item->kind))
+    if (is_service(item->kind))
       services += item->uusd;
     else
       idle += item->uusd;
@@ -174,7 +178,7 @@ struct sorted_item {
 };
 
 static struct costs_key key_of(const struct hr__costing *costing, const struct hr__cost_item *item) {
-  bool service = hr__is_service(item->kind);
+  bool service = is_service(item->kind);
   struct costs_key key = {.section = (item->tenant == HR_NONE ? 2u : 0u) + service, .tenant = item->tenant};
   key.market = service ? (uint32_t)item->kind : (uint32_t)costing->cluster->pools[item->pool].market.market;
   key.gpu = service ? HR_NONE : costing->first_of_gpu[item->pool];
@@ -201,7 +205,7 @@ static const char *service_name(enum hr__cost_kind kind) {
 static enum hr_status begin_row(const struct hr__costing *costing, const struct sorted_item *keyed,
                                 struct hr_cost_summary *costs) {
   const struct hr__cost_item *item = keyed->item;
-  bool service = hr__is_service(item->kind);
+  bool service = is_service(item->kind);
   const char *no_tenant_name = service ? hr__shared_name : hr__idle_name;
   const struct hr_pool_spec *pool = service ? NULL : &costing->cluster->pools[item->pool];
   struct hr_cost_row *row = &costs->rows[costs->n_rows++];
@@ -286,7 +290,7 @@ static enum hr_status make_drafts(struct hr__costing *costing, struct drafts *dr
   for (size_t i = 0; i < costing->n_items; i++) {
     const struct hr__cost_item *item = &costing->items[i];
     if (item->tenant == HR_NONE) {
-      *(hr__is_service(item->kind) ? &drafts->shared[item->month] : &drafts->idle[item->month]) += item->uusd;
+      *(is_service(item->kind) ? &drafts->shared[item->month] : &drafts->idle[item->month]) += item->uusd;
       continue;
     }
     struct costs_draft *last = drafts->count ? &drafts->draft[drafts->count - 1] : NULL;
@@ -485,9 +489,9 @@ static enum hr_status sum_items(const struct hr__costing *costing, struct hr_cos
   costs->total_uusd = (int64_t)total;
   for (size_t i = 0; i < costing->n_items; i++) {
     const struct hr__cost_item *item = &costing->items[i];
-    if (!hr__is_service(item->kind)) costs->capacity_uusd += item->uusd;
+    if (!is_service(item->kind)) costs->capacity_uusd += item->uusd;
     if (item->kind == HR__COST_IDLE) costs->idle_uusd += item->uusd;
-    if (hr__is_service(item->kind) && item->tenant == HR_NONE) costs->shared_uusd += item->uusd;
+    if (is_service(item->kind) && item->tenant == HR_NONE) costs->shared_uusd += item->uusd;
   }
   return HR_OK;
 }
@@ -505,7 +509,7 @@ static int64_t all_on_demand_uusd(const struct hr__costing *costing) {
   }
   for (size_t i = 0; i < costing->n_items; i++) {
     enum hr__cost_kind kind = costing->items[i].kind;
-    if (hr__is_service(kind) && kind != HR__COST_SAVINGS_PLAN) uusd += costing->items[i].uusd;
+    if (is_service(kind) && kind != HR__COST_SAVINGS_PLAN) uusd += costing->items[i].uusd;
   }
   uusd += hr__divided(units, HR_LEDGER_UNITS_PER_UUSD);
   return uusd < HR__MAX_UUSD ? (int64_t)uusd : HR_UNKNOWN_UUSD;

@@ -127,10 +127,6 @@ static inline const char *hr__name_or_empty(const char *name) {
   return name ? name : "";
 }
 
-static inline bool hr__is_service(enum hr__cost_kind kind) {
-  return kind > HR__COST_IDLE;
-}
-
 /* Whether the job was submitted and has a deadline. */
 static inline bool hr__has_deadline(const struct hr_result *result, uint32_t job) {
   return result->trace->deadline_us && result->trace->deadline_us[job] >= 0 && result->state[job] != HR_JOB_FUTURE;

@@ -663,13 +663,6 @@ enum hr__metric_section {
 };
 enum hr__metric_section hr__metric_section(enum hr__metric metric);
 
-/* Whether a metric is a wait, completion time or slowdown of jobs. */
-static inline bool hr__metric_is_of_job_times(enum hr__metric metric) {
-  const struct hr_metric *row = &hr__metric_rows[metric];
-  unsigned flags = HR_METRIC_OF_GROUPS | HR_METRIC_OF_SERVICE;
-  return (row->flags & flags) == flags && (row->kind == HR_METRIC_MEAN || row->kind == HR_METRIC_QUANTILE);
-}
-
 /* ---- Values ------------------------------------------------------------------------------------------- */
 
 /* The value of a metric. `exact` is the value of a count, and micro-dollars if the unit is dollars. */

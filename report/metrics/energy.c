@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Metrics of energy: sums over the meters of the pools, and the energy of jobs by tenant. Sums are whole numbers
- * (headroom/power.h), which are converted to kilowatt hours last.
+ * Metrics of energy, of batteries, and of carbon, energy prices and water: sums over the meters of the pools, and over
+ * the energy of jobs by tenant. Sums are whole numbers (headroom/power.h), which are converted last.
+ *
+ * The carbon without a wait is the carbon of the same jobs if each job had started at its submission and had run
+ * without a pause, with the same power and for the same time, without the restarts after stops by the policy. It is the
+ * baseline of savings.
  */
 
 #include "headroom/power.h"
+#include "headroom/unstable/series.h"
 #include "report/metrics/summary.h"
+#include "sim/power/job_energy.h"
 #include "sim/power/power.h"
 
 #include <inttypes.h>
@@ -14,17 +20,87 @@
 #include <string.h>
 
 #define NW_PER_KW 1e12
+#define UL_PER_L 1e6
+#define UUSD_PER_USD 1e6
 
 static double kwh(hr_amount energy) {
   return (double)energy / HR_KWH_UNITS;
 }
 
+/* Adds all parts except the loss. */
+static void add_parts(struct hr_energy *sum, const struct hr_energy *part) {
+  sum->it += part->it;
+  sum->facility += part->facility;
+  sum->carbon += part->carbon;
+  sum->price += part->price;
+  sum->embodied += part->embodied;
+}
+
+/* ---- Energy of jobs --------------------------------------------------------------------------------------- */
+
+struct energy_jobs {
+  struct hr_energy *by_tenant; /* [number of tenants + 1]: the last one for jobs without a tenant; NULL: none */
+  double of_no_wait;           /* carbon of completed jobs / their carbon without a wait; 0: unknown */
+};
+
+/* Returns the electricity if all pools with a known intensity have the same series; else NULL. */
+static const struct hr_electricity *common_electricity(const struct hr_cluster_spec *cluster) {
+  const struct hr_electricity *common = NULL;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_pool_spec *pool = &cluster->pools[i];
+    if (pool->nodes == 0) continue;
+    if (!pool->power || !pool->electricity || !pool->electricity->carbon) return NULL;
+    if (!common) common = pool->electricity;
+    if (pool->electricity->carbon != common->carbon || pool->electricity->carbon_start_us != common->carbon_start_us)
+      return NULL;
+  }
+  return common;
+}
+
+/* Both sums are computed in one loop, because the energy of a job is computed from its start and end. */
+static enum hr_status energy_jobs_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                                       struct energy_jobs *sums) {
+  const struct hr_trace *trace = result->trace;
+  const struct hr_electricity *known = common_electricity(cluster);
+  struct hr__energy_cursor starts = {0};
+  struct hr_series_cursor submits = {0};
+  double with = 0, without = 0;
+  *sums = (struct energy_jobs){0};
+  if (!result->energy) return HR_OK;
+  if (trace->tenant) {
+    sums->by_tenant = calloc((size_t)trace->tenants.count + 1, sizeof *sums->by_tenant);
+    if (!sums->by_tenant) return HR_NO_MEMORY;
+  }
+  if (!sums->by_tenant && !known) return HR_OK;
+  int64_t begin_us = known ? hr_series_begin_us(known->carbon, known->carbon_start_us, trace) : 0;
+  for (uint32_t job = 0; job < result->n_jobs; job++) {
+    struct hr_energy energy = hr__result_energy_near(result, &starts, (hr_job){job});
+    if (sums->by_tenant && trace->tenant) {
+      uint32_t tenant = trace->tenant[job];
+      add_parts(&sums->by_tenant[tenant == HR_NONE ? trace->tenants.count : tenant], &energy);
+    }
+    int64_t held_us = known && result->state[job] == HR_JOB_COMPLETED ? hr__held_us(result, job) : 0;
+    if (held_us <= 0) continue;
+    int64_t submit_us = begin_us + trace->submit_us[job];
+    double nw = (double)(energy.it + energy.facility) / (double)held_us;
+    const uint32_t account = result->account ? result->account[job] : 0; /* 0: the job was not stopped */
+    int64_t alone_us = held_us - (account ? result->accounts[account].resuming_us : 0);
+    with += (double)energy.carbon;
+    hr_amount until = hr_series_between_near(known->carbon, &submits, submit_us, submit_us + alone_us);
+    without += nw * (double)until / 1000;
+  }
+  if (without > 0) sums->of_no_wait = with / without;
+  return HR_OK;
+}
+
+/* ---- Energy ----------------------------------------------------------------------------------------------- */
+
 static bool is_metered(const struct hr_cluster_spec *cluster, uint32_t pool) {
   return cluster->pools[pool].power && cluster->pools[pool].nodes > 0;
 }
 
-struct hr_energy_metrics hr__energy_totals(const struct hr_cluster_spec *cluster, const struct hr_result *result,
-                                           double gpu_hours) {
+static struct hr_energy_metrics energy_totals(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                                              double gpu_hours) {
   struct hr_energy_metrics figures = {0};
   struct hr_energy meter = {0}, uses[HR_N_ENERGY_USES] = {{0}};
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
@@ -57,8 +133,8 @@ struct hr_energy_metrics hr__energy_totals(const struct hr_cluster_spec *cluster
   return figures;
 }
 
-static enum hr_status make_pools(const struct hr_cluster_spec *cluster, const struct hr_result *result,
-                                 struct hr_energy_metrics *figures) {
+static enum hr_status make_energy_pools(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                                        struct hr_energy_metrics *figures) {
   figures->by_pool = calloc((size_t)cluster->n_pools + 1, sizeof *figures->by_pool);
   if (!figures->by_pool) return HR_NO_MEMORY;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
@@ -76,8 +152,8 @@ static enum hr_status make_pools(const struct hr_cluster_spec *cluster, const st
 }
 
 /* `sums`: the energy of the jobs of each tenant; jobs without a tenant are in the last entry. */
-static enum hr_status make_tenants(const struct hr_trace *trace, const struct hr_energy *sums,
-                                   struct hr_energy_metrics *figures) {
+static enum hr_status make_energy_tenants(const struct hr_trace *trace, const struct hr_energy *sums,
+                                          struct hr_energy_metrics *figures) {
   size_t count = (size_t)trace->tenants.count + 1;
   enum hr_status status = HR_OK;
   if (!sums) return HR_OK;
@@ -96,22 +172,195 @@ static enum hr_status make_tenants(const struct hr_trace *trace, const struct hr
   return status;
 }
 
-enum hr_status hr__energy_make(const struct hr_cluster_spec *cluster, const struct hr_result *result, double gpu_hours,
-                               const struct hr__energy_jobs *jobs, struct hr_energy_metrics *figures) {
-  *figures = hr__energy_totals(cluster, result, gpu_hours);
+static enum hr_status make_energy(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                                  double gpu_hours, const struct energy_jobs *jobs, struct hr_energy_metrics *figures) {
+  *figures = energy_totals(cluster, result, gpu_hours);
   if (!figures->known) return HR_OK;
-  enum hr_status status = make_pools(cluster, result, figures);
-  return status == HR_OK ? make_tenants(result->trace, jobs->by_tenant, figures) : status;
+  enum hr_status status = make_energy_pools(cluster, result, figures);
+  return status == HR_OK ? make_energy_tenants(result->trace, jobs->by_tenant, figures) : status;
 }
 
-static void free_lines(struct hr_energy_line *lines, size_t count) {
+/* ---- Batteries -------------------------------------------------------------------------------------------- */
+
+static void add_battery(struct hr_battery_energy *sum, const struct hr_battery_energy *part) {
+  sum->charged += part->charged;
+  sum->discharged += part->discharged;
+  sum->loss += part->loss;
+  sum->stored += part->stored;
+  sum->carbon += part->carbon;
+  sum->price += part->price;
+}
+
+static struct hr_battery_metrics battery_totals(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
+  struct hr_battery_metrics figures = {0};
+  struct hr_battery_energy sum = {0};
+  hr_amount site = 0;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_pool_spec *pool = &cluster->pools[i];
+    if (!pool->power || pool->nodes == 0) continue;
+    const struct hr_pool_energy *energy = &result->pools[i].energy;
+    site += energy->meter.it + energy->meter.facility;
+    if (!hr_pool_emits(pool) || !(pool->power->battery.capacity_kwh > 0)) continue;
+    figures.known = true;
+    figures.price_known = figures.price_known || pool->electricity->price;
+    add_battery(&sum, &energy->battery);
+  }
+  if (!figures.known) return figures;
+  figures.grid_kwh = kwh(site + sum.charged - sum.discharged);
+  figures.charged_kwh = kwh(sum.charged);
+  figures.discharged_kwh = kwh(sum.discharged);
+  figures.loss_kwh = kwh(sum.loss);
+  figures.stored_kwh = kwh(sum.stored);
+  figures.carbon_kg = (double)sum.carbon / HR_CARBON_UNITS_PER_KG;
+  figures.energy_usd = (double)sum.price / HR_KWH_UNITS / UUSD_PER_USD;
+  return figures;
+}
+
+/* ---- Carbon, energy prices and water ---------------------------------------------------------------------- */
+
+static const struct hr_electricity *known_of(const struct hr_cluster_spec *cluster, uint32_t pool) {
+  const struct hr_pool_spec *spec = &cluster->pools[pool];
+  return spec->power && spec->nodes > 0 ? spec->electricity : NULL;
+}
+
+static struct hr_carbon_line carbon_line(const struct hr_energy *energy) {
+  return (struct hr_carbon_line){.operational_kg = (double)energy->carbon / HR_CARBON_UNITS_PER_KG,
+                                 .embodied_kg = (double)energy->embodied / HR_ATTOGRAMS_PER_KG,
+                                 .energy_usd = (double)energy->price / HR_KWH_UNITS / UUSD_PER_USD};
+}
+
+/* Returns the energy of a pool, with the carbon and price of its energy from the grid. */
+static struct hr_energy grid_of(const struct hr_pool_energy *pool) {
+  struct hr_energy energy = pool->meter;
+  energy.carbon += pool->battery.carbon;
+  energy.price += pool->battery.price;
+  return energy;
+}
+
+static void set_ratios(const struct hr_energy *meter, hr_amount battery, struct hr_carbon_metrics *figures) {
+  double grid_kwh = (double)(meter->it + meter->facility + battery) / HR_KWH_UNITS;
+  figures->any_energy = grid_kwh > 0;
+  if (grid_kwh > 0 && figures->known) figures->g_per_kwh = figures->all.operational_kg * 1000 / grid_kwh;
+  if (grid_kwh > 0 && figures->price_known) figures->usd_per_kwh = figures->all.energy_usd / grid_kwh;
+}
+
+static struct hr_carbon_metrics carbon_totals(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                                              double of_no_wait) {
+  struct hr_carbon_metrics figures = {0};
+  struct hr_energy meter = {0}, jobs = {0};
+  hr_amount battery = 0;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_electricity *known = known_of(cluster, i);
+    if (!known) continue;
+    figures.known = figures.known || known->carbon;
+    figures.price_known = figures.price_known || known->price;
+    figures.water_known = figures.water_known || known->water_ul_kwh;
+    figures.embodied_known = figures.embodied_known || known->embodied_ug;
+    const struct hr_energy grid = grid_of(&result->pools[i].energy);
+    add_parts(&meter, &grid);
+    battery += result->pools[i].energy.battery.charged - result->pools[i].energy.battery.discharged;
+    add_parts(&jobs, &result->pools[i].energy.use[HR_ENERGY_JOBS]);
+    figures.all.water_l +=
+        (double)result->pools[i].energy.meter.it / HR_KWH_UNITS * (double)known->water_ul_kwh / UL_PER_L;
+  }
+  double water_l = figures.all.water_l;
+  figures.all = carbon_line(&meter);
+  figures.all.water_l = water_l;
+  figures.jobs = carbon_line(&jobs);
+  figures.of_no_wait = figures.known ? of_no_wait : 0;
+  set_ratios(&meter, battery, &figures);
+  return figures;
+}
+
+static enum hr_status append_line(struct hr_carbon_line *lines, size_t *count, const char *name,
+                                  struct hr_carbon_line line) {
+  line.name = strdup(name ? name : "");
+  if (!line.name) return HR_NO_MEMORY;
+  lines[(*count)++] = line;
+  return HR_OK;
+}
+
+static enum hr_status make_carbon_pools(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                                        struct hr_carbon_metrics *figures) {
+  enum hr_status status = HR_OK;
+  figures->by_pool = calloc((size_t)cluster->n_pools + 1, sizeof *figures->by_pool);
+  if (!figures->by_pool) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++) {
+    const struct hr_electricity *known = known_of(cluster, i);
+    if (!known) continue;
+    const struct hr_energy grid = grid_of(&result->pools[i].energy);
+    struct hr_carbon_line line = carbon_line(&grid);
+    line.known = known->carbon != NULL;
+    line.price_known = known->price != NULL;
+    line.water_known = known->water_ul_kwh > 0;
+    line.embodied_known = known->embodied_ug > 0;
+    line.water_l = (double)result->pools[i].energy.meter.it / HR_KWH_UNITS * (double)known->water_ul_kwh / UL_PER_L;
+    status = append_line(figures->by_pool, &figures->n_pools, cluster->pools[i].name, line);
+  }
+  return status;
+}
+
+static enum hr_status make_carbon_tenants(const struct hr_trace *trace, const struct hr_energy *sums,
+                                          struct hr_carbon_metrics *figures) {
+  size_t count = (size_t)trace->tenants.count + 1;
+  enum hr_status status = HR_OK;
+  if (!sums) return HR_OK;
+  figures->by_tenant = calloc(count, sizeof *figures->by_tenant);
+  if (!figures->by_tenant) return HR_NO_MEMORY;
+  for (size_t i = 0; i < count && status == HR_OK; i++) {
+    if (sums[i].it == 0 && sums[i].embodied == 0) continue;
+    struct hr_carbon_line line = carbon_line(&sums[i]);
+    line.known = figures->known;
+    line.price_known = figures->price_known;
+    line.embodied_known = figures->embodied_known;
+    status = append_line(figures->by_tenant, &figures->n_tenants, i + 1 < count ? trace->tenants.text[i] : "", line);
+  }
+  return status;
+}
+
+static enum hr_status make_carbon(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                                  const struct energy_jobs *jobs, struct hr_carbon_metrics *figures) {
+  *figures = carbon_totals(cluster, result, jobs->of_no_wait);
+  if (!figures->known && !figures->price_known && !figures->water_known && !figures->embodied_known) return HR_OK;
+  enum hr_status status = make_carbon_pools(cluster, result, figures);
+  return status == HR_OK ? make_carbon_tenants(result->trace, jobs->by_tenant, figures) : status;
+}
+
+/* ---- Parts of the summary ---------------------------------------------------------------------------- */
+
+void hr__energy_totals(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                       struct hr_summary *summary) {
+  summary->battery = battery_totals(cluster, result);
+  summary->energy = energy_totals(cluster, result, summary->gpu_hours);
+  summary->carbon = carbon_totals(cluster, result, 0); /* the energy of single jobs is not known */
+}
+
+enum hr_status hr__energy_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                               struct hr_summary *summary) {
+  struct energy_jobs jobs;
+  enum hr_status status = energy_jobs_make(cluster, result, &jobs);
+  summary->battery = battery_totals(cluster, result);
+  if (status == HR_OK) status = make_energy(cluster, result, summary->gpu_hours, &jobs, &summary->energy);
+  if (status == HR_OK) status = make_carbon(cluster, result, &jobs, &summary->carbon);
+  free(jobs.by_tenant);
+  return status;
+}
+
+static void free_energy_lines(struct hr_energy_line *lines, size_t count) {
   for (size_t i = 0; i < count; i++) free(lines[i].name);
   free(lines);
 }
 
-void hr__energy_finish(struct hr_energy_metrics *figures) {
-  free_lines(figures->by_pool, figures->n_pools);
-  free_lines(figures->by_tenant, figures->n_tenants);
+static void free_carbon_lines(struct hr_carbon_line *lines, size_t count) {
+  for (size_t i = 0; i < count; i++) free(lines[i].name);
+  free(lines);
+}
+
+void hr__energy_finish(struct hr_summary *summary) {
+  free_energy_lines(summary->energy.by_pool, summary->energy.n_pools);
+  free_energy_lines(summary->energy.by_tenant, summary->energy.n_tenants);
+  free_carbon_lines(summary->carbon.by_pool, summary->carbon.n_pools);
+  free_carbon_lines(summary->carbon.by_tenant, summary->carbon.n_tenants);
 }
 
 /* ---- Jobs that a power budget never permits ------------------------------------------------------------------ */

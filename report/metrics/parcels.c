@@ -2,7 +2,9 @@
 /* Summaries as bytes. Each structure is copied as a whole; then the arrays and texts that it points to follow, in the
    order of its members. Reading replaces all pointers, so no pointer of the other process remains. */
 
-#include "report/metrics/parcels.h"
+#include "report/metrics/summary.h"
+
+#include "base/parcel.h"
 
 #include "headroom/unstable/metrics.h"
 

@@ -62,14 +62,6 @@ struct hr_timeline_summary {
   struct hr__buckets allocated_milli, total_milli, waiting;
 };
 
-/* Returns the maximum number of GPUs present, rounded up. */
-static inline uint64_t hr__timeline_summary_gpus(const struct hr_timeline_summary *timeline) {
-  uint64_t max_milli = 0;
-  for (uint32_t i = 0; i < timeline->total_milli.n; i++)
-    if (timeline->total_milli.bucket[i].max > max_milli) max_milli = timeline->total_milli.bucket[i].max;
-  return (max_milli + 999) / 1000;
-}
-
 /* ---- Distributions ------------------------------------------------------------------------------------- */
 
 /* Distributions of values of jobs: exact quantiles of arrays, and sketches of bounded size and error for runs that

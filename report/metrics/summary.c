@@ -18,245 +18,14 @@
 
 #include "report/metrics/summary.h"
 #include "headroom/unstable/clusters.h"
-#include "headroom/unstable/faults.h"
 #include "headroom/unstable/metrics.h"
 #include "report/costs/costs.h"
 #include "report/metrics/statistics.h"
 
-#include <gsl/gsl_cdf.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- GPU time, goodput and spot ------------------------------------------------------------------ */
-
-static void add_gpu_times(struct hr_gpu_times *sum, const struct hr_gpu_times *part) {
-  sum->kept += part->kept;
-  sum->lost += part->lost;
-  sum->saving += part->saving;
-  sum->restarting += part->restarting;
-  sum->hanging += part->hanging;
-  sum->data += part->data;
-}
-
-static struct hr_gpu_times gpu_times_of_all(const struct hr_result *result) {
-  struct hr_gpu_times sum = {0};
-  for (uint32_t job = 0; job < result->n_jobs; job++) {
-    struct hr_gpu_times times = hr__gpu_times_of(result, job);
-    add_gpu_times(&sum, &times);
-  }
-  return sum;
-}
-
-static double hours_of(hr_amount us) {
-  return (double)us / (3600.0 * (double)HR_SECOND_US);
-}
-
-static double seconds_of(int64_t us) {
-  return (double)us / (double)HR_SECOND_US;
-}
-
-static double ratio(hr__wide part, hr__wide whole) {
-  return whole ? (double)part / (double)whole : 0;
-}
-
-static struct hr_goodput goodput_figures(const struct hr_gpu_times *times) {
-  hr_amount held = times->kept + times->lost + times->saving + times->restarting + times->hanging + times->data;
-  return (struct hr_goodput){.useful_gpu_hours = hr__gpu_hours(times->kept),
-                             .lost_gpu_hours = hr__gpu_hours(times->lost),
-                             .checkpoint_gpu_hours = hr__gpu_hours(times->saving),
-                             .restart_gpu_hours = hr__gpu_hours(times->restarting),
-                             .fraction = ratio((hr__wide)times->kept, (hr__wide)held)};
-}
-
-/* The pools with failures, summed. */
-struct fault_sums {
-  uint64_t failures, jobs_stopped, fixed_failures;
-  hr_amount node_us, down_us; /* of owned and reserved pools */
-  uint64_t exclusions;
-  hr_amount excluded_us;
-  uint64_t restart_preemptions;
-  bool known;
-};
-
-static struct fault_sums sum_faults(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
-  struct fault_sums sums = {0};
-  for (uint32_t i = 0; result->pools && i < cluster->n_pools; i++) {
-    const struct hr_pool_spec *spec = &cluster->pools[i];
-    const struct hr_pool_accounting *accounting = &result->pools[i];
-    if (!spec->faults || spec->faults->n_processes == 0 || spec->nodes == 0) continue;
-    sums.known = true;
-    sums.failures += accounting->failures;
-    sums.jobs_stopped += accounting->failed_jobs;
-    sums.exclusions += accounting->exclusions;
-    sums.excluded_us += accounting->excluded_us;
-    sums.restart_preemptions += accounting->restart_preemptions;
-    if (hr_market_is_elastic(spec->market.market)) continue;
-    sums.fixed_failures += accounting->failures;
-    sums.node_us += (hr_amount)spec->nodes * result->end_us;
-    sums.down_us += accounting->down_us;
-  }
-  return sums;
-}
-
-/* Returns the quantile of a chi-squared distribution with `freedom` degrees of freedom, at 0.025 or 0.975. GSL fails
-   for some large numbers. For these, the approximation of Wilson and Hilferty (1931) has an error below 1e-7. */
-static double chi_squared(bool is_upper, double freedom) {
-  enum { MANY = 20000 };
-  if (freedom <= MANY) return gsl_cdf_chisq_Pinv(is_upper ? 0.975 : 0.025, freedom);
-  const double normal = 1.959963984540054, variance = 2 / (9 * freedom);
-  const double root = 1 - variance + (is_upper ? normal : -normal) * sqrt(variance);
-  return freedom * root * root * root;
-}
-
-/* Returns the exact 95 % interval of the mean time between the events of a Poisson process. */
-static void add_interval(struct hr_fault_metrics *figures, double time_s) {
-  double n = (double)figures->jobs_stopped;
-  if (n == 0 || time_s <= 0) return;
-  figures->mtti_s = time_s / n;
-  figures->mtti_low_s = 2 * time_s / chi_squared(true, 2 * n + 2);
-  figures->mtti_high_s = 2 * time_s / chi_squared(false, 2 * n);
-}
-
-/* Returns the effective training time ratio of all jobs; -1 if it is unknown. */
-static double ettr_of(const struct hr_result *result) {
-  struct hr__totals totals = {0};
-  for (uint32_t job = 0; result->account && job < result->n_jobs; job++) {
-    struct hr_gpu_times times = hr__gpu_times_of(result, job);
-    totals.useful_milli_us += times.kept;
-    totals.training_milli_us += hr__training_milli_us(result, job, &times);
-  }
-  return hr__ettr_of(&totals);
-}
-
-/* Adds the figures of spare and slow nodes. A spare that does not wait has replaced a node. */
-static void add_spares(struct hr_fault_metrics *figures, const struct hr_cluster_spec *cluster,
-                       const struct hr_result *result) {
-  hr_amount held_us = 0, all_us = 0, slow_lost = 0;
-  for (uint32_t i = 0; result->pools && i < cluster->n_pools; i++) {
-    const struct hr_pool_spec *spec = &cluster->pools[i];
-    const struct hr_pool_accounting *accounting = &result->pools[i];
-    if (!spec->faults || spec->nodes == 0) continue;
-    uint32_t spares = spec->faults->spares < spec->nodes ? spec->faults->spares : 0;
-    figures->has_spares = figures->has_spares || spares > 0;
-    figures->has_slow = figures->has_slow || spec->faults->slow.speed_ppm > 0;
-    figures->spare_swaps += accounting->spare_activations;
-    figures->slow_episodes += accounting->slow_episodes;
-    held_us += accounting->spare_us * spec->gpus_per_node;
-    all_us += (hr_amount)spares * spec->gpus_per_node * result->end_us;
-    slow_lost += accounting->slow_lost;
-  }
-  figures->spare_gpu_hours = hours_of(held_us);
-  figures->spare_used_gpu_hours = hours_of(all_us > held_us ? all_us - held_us : 0);
-  figures->slow_gpu_hours = hr__gpu_hours(slow_lost / 1000000);
-}
-
-static struct hr_fault_metrics fault_figures(const struct hr_cluster_spec *cluster, const struct hr_result *result,
-                                             const struct hr_gpu_times *times) {
-  struct fault_sums sums = sum_faults(cluster, result);
-  struct hr_fault_metrics figures = {.known = sums.known, .failures = sums.failures, .jobs_stopped = sums.jobs_stopped};
-  add_spares(&figures, cluster, result);
-  if (!sums.known) return figures;
-  double held_s = 0;
-  for (uint32_t job = 0; result->account && job < result->n_jobs; job++) held_s += seconds_of(hr__held_us(result, job));
-  add_interval(&figures, held_s);
-  figures.availability = sums.node_us ? 1 - ratio((hr__wide)sums.down_us, (hr__wide)sums.node_us) : -1;
-  if (sums.fixed_failures) figures.mtbf_s = 3600 * hours_of(sums.node_us - sums.down_us) / (double)sums.fixed_failures;
-  figures.ettr = ettr_of(result);
-  figures.exclusions = sums.exclusions;
-  figures.restart_preemptions = sums.restart_preemptions;
-  figures.excluded_s = seconds_of((int64_t)sums.excluded_us);
-  figures.hanging_gpu_hours = hr__gpu_hours(times->hanging);
-  return figures;
-}
-
-static struct hr_scaling_metrics scaling_figures(const struct hr_cluster_spec *cluster,
-                                                 const struct hr_result *result) {
-  struct hr_scaling_metrics figures = {.known = cluster->autoscaler != NULL};
-  hr_amount provision_us = 0, up_us = 0, empty_us = 0;
-  for (uint32_t i = 0; result->pools && i < cluster->n_pools; i++) {
-    const struct hr_pool_accounting *pool = &result->pools[i];
-    /* in a run of several clusters, an autoscaler is known by these counts */
-    if (pool->provisioned + pool->removals + pool->scale_failures > 0) figures.known = true;
-    if (!hr_market_is_elastic(cluster->pools[i].market.market)) continue;
-    figures.added += pool->launches;
-    figures.removed += pool->removals;
-    figures.failures += pool->scale_failures;
-    figures.booted += pool->provisioned;
-    provision_us += pool->provision_us;
-    up_us += pool->up_us * cluster->pools[i].gpus_per_node;
-    empty_us += pool->empty_us * cluster->pools[i].gpus_per_node;
-  }
-  if (figures.booted) figures.provision_s = 3600 * hours_of(provision_us) / (double)figures.booted;
-  figures.gpu_hours = hours_of(up_us);
-  figures.empty_gpu_hours = hours_of(empty_us);
-  return figures.known ? figures : (struct hr_scaling_metrics){0};
-}
-
-static struct hr_maintenance_metrics maintenance_figures(const struct hr_cluster_spec *cluster,
-                                                         const struct hr_result *result) {
-  struct hr_maintenance_metrics figures = {0};
-  hr_amount node_us = 0, planned_us = 0, down_us = 0, draining_us = 0; /* x GPUs per node */
-  for (uint32_t i = 0; result->pools && i < cluster->n_pools; i++) {
-    const struct hr_pool_accounting *accounting = &result->pools[i];
-    if (cluster->pools[i].n_maintenance == 0 || cluster->pools[i].nodes == 0) continue;
-    figures.known = true;
-    figures.groups += accounting->maintenances;
-    figures.jobs_stopped += accounting->maintained_jobs;
-    uint32_t size = cluster->pools[i].gpus_per_node;
-    node_us += (hr_amount)cluster->pools[i].nodes * size * result->end_us;
-    planned_us += accounting->planned_us * size;
-    down_us += accounting->down_us * size;
-    draining_us += accounting->draining_us * size;
-  }
-  if (!figures.known) return figures;
-  figures.planned_gpu_hours = hours_of(planned_us);
-  figures.unplanned_gpu_hours = hours_of(down_us);
-  figures.draining_gpu_hours = hours_of(draining_us);
-  figures.availability = node_us ? 1 - ratio((hr__wide)(planned_us + down_us), (hr__wide)node_us) : 1;
-  return figures;
-}
-
-static double back_off_gpu_hours(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
-  hr_amount back_off_milli_us = 0;
-  for (uint32_t i = 0; i < cluster->n_pools; i++) back_off_milli_us += result->pools[i].back_off_milli_us;
-  return hr__gpu_hours(back_off_milli_us);
-}
-
-static struct hr_oom_metrics oom_figures(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
-  struct hr_oom_metrics figures = {.known = result->account && hr__can_kill(cluster)};
-  if (!figures.known) return figures;
-  for (uint32_t job = 0; job < result->n_jobs; job++) {
-    uint32_t kills = hr_result_accounting(result, (hr_job){job}).oom_kills;
-    figures.kills += kills;
-    figures.jobs += kills > 0;
-  }
-  figures.back_off_gpu_hours = back_off_gpu_hours(cluster, result);
-  return figures;
-}
-
-static struct hr_spot_metrics spot_figures(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
-  struct hr_spot_metrics figures = {0};
-  hr_amount node_us = 0, gpu_us = 0, offered_us = 0, all_us = 0;
-  for (uint32_t i = 0; result->pools && i < cluster->n_pools; i++) {
-    const struct hr_pool_spec *spec = &cluster->pools[i];
-    const struct hr_pool_accounting *accounting = &result->pools[i];
-    if (spec->market.market != HR_MARKET_SPOT || spec->nodes == 0) continue;
-    figures.pools++;
-    figures.reclaims += accounting->reclaims;
-    figures.jobs_interrupted += accounting->interruptions;
-    node_us += accounting->up_us;
-    gpu_us += accounting->up_us * spec->gpus_per_node;
-    offered_us += accounting->offered_us;
-    all_us += (hr_amount)spec->nodes * result->end_us;
-  }
-  figures.node_hours = hours_of(node_us);
-  figures.gpu_hours = hours_of(gpu_us);
-  figures.reclaims_per_node_hour = node_us ? (double)figures.reclaims / figures.node_hours : 0;
-  figures.availability = ratio((hr__wide)offered_us, (hr__wide)all_us);
-  return figures;
-}
 
 /* ---- Pools --------------------------------------------------------------------------------------- */
 
@@ -317,10 +86,17 @@ static bool copy_name(char **copy, const char *name) {
   return *copy || !name;
 }
 
+/* Returns the integrals of a pool up to `until_us`. `until_us` must be the time of the last end of a job, or a time at
+   or after the last event. */
+static struct hr__pool_time pool_time_until(const struct hr__by_pool *by_pool, hr_pool pool, int64_t until_us) {
+  const struct hr__usage_pool *self = &by_pool->pools[pool.id];
+  return self->until_us <= until_us ? hr__pool_time_at(self, until_us) : self->at_last_end;
+}
+
 static enum hr_status fill_pool(const struct hr_pool_spec *spec, const struct hr_usage *usage, hr_pool pool,
                                 int64_t makespan_us, struct hr_pool_metrics *figures) {
-  struct hr__pool_time makespan = hr__by_pool_until(usage->by_pool, pool, makespan_us);
-  struct hr__pool_time all = hr__by_pool_until(usage->by_pool, pool, usage->now.until_us);
+  struct hr__pool_time makespan = pool_time_until(usage->by_pool, pool, makespan_us);
+  struct hr__pool_time all = pool_time_until(usage->by_pool, pool, usage->now.until_us);
   figures->sharing = spec->sharing;
   figures->gpu_hours = hr__gpu_hours((hr_amount)all.allocated_milli);
   figures->utilization =
@@ -380,11 +156,11 @@ static struct hr__integrals over_makespan(const struct hr_result *result, const 
 static void fill_usage(struct hr_summary *summary, const struct hr_result *result, const struct hr_usage *usage) {
   struct hr__integrals makespan = over_makespan(result, usage);
   struct hr__integrals submits = usage->submits_over ? usage->at_last_submit : usage->now;
-  summary->makespan_s = seconds_of(makespan.until_us);
-  summary->submit_window_s = seconds_of(submits.until_us);
-  summary->utilization_makespan = ratio(makespan.allocated_milli, makespan.total_milli);
-  summary->utilization_submit_window = ratio(submits.allocated_milli, submits.total_milli);
-  summary->queue_mean = ratio(makespan.waiting, (uint64_t)makespan.until_us);
+  summary->makespan_s = hr__seconds(makespan.until_us);
+  summary->submit_window_s = hr__seconds(submits.until_us);
+  summary->utilization_makespan = hr__ratio(makespan.allocated_milli, makespan.total_milli);
+  summary->utilization_submit_window = hr__ratio(submits.allocated_milli, submits.total_milli);
+  summary->queue_mean = hr__ratio(makespan.waiting, (uint64_t)makespan.until_us);
   summary->queue_max = usage->max_waiting;
   summary->preemptions = usage->preemptions;
   summary->elastic = (struct hr_elastic_metrics){result->resized != NULL, usage->grows, usage->shrinks};
@@ -393,7 +169,7 @@ static void fill_usage(struct hr_summary *summary, const struct hr_result *resul
 /* Returns the fragmentation F (usage.c) as a share of the GPUs. `fragment` is the sum of F over the typical pods, so it
    is divided by their number. */
 static double share_of(const struct hr_usage *usage, hr__wide fragment, hr__wide total_milli) {
-  return ratio(fragment, total_milli) / (double)usage->fragment_pods;
+  return hr__ratio(fragment, total_milli) / (double)usage->fragment_pods;
 }
 
 static void fill_fragmentation(struct hr_summary *summary, const struct hr_result *result,
@@ -406,8 +182,8 @@ static void fill_fragmentation(struct hr_summary *summary, const struct hr_resul
   figures->submit_window = share_of(usage, submits.fragment, submits.total_milli);
   figures->makespan = share_of(usage, makespan.fragment, makespan.total_milli);
   figures->max = share_of(usage, usage->max_share.fragment, usage->max_share.total_milli);
-  figures->stranded = ratio(makespan.stranded_milli, makespan.total_milli);
-  figures->largest_gang_mean = ratio(makespan.largest_gang, (uint64_t)makespan.until_us);
+  figures->stranded = hr__ratio(makespan.stranded_milli, makespan.total_milli);
+  figures->largest_gang_mean = hr__ratio(makespan.largest_gang, (uint64_t)makespan.until_us);
   figures->largest_gang_min = usage->min_gang;
 }
 
@@ -480,31 +256,13 @@ static enum hr_status fill_groups(struct hr_summary *summary, const struct hr_re
   return status == HR_OK ? fill_routing(summary, result) : status;
 }
 
-static enum hr_status fill_energy(struct hr_summary *summary, const struct hr_cluster_spec *cluster,
-                                  const struct hr_result *result) {
-  struct hr__energy_jobs jobs;
-  enum hr_status status = hr__energy_jobs_make(cluster, result, &jobs);
-  if (status == HR_OK) status = hr__energy_make(cluster, result, summary->gpu_hours, &jobs, &summary->energy);
-  if (status == HR_OK) status = hr__carbon_make(cluster, result, &jobs, &summary->carbon);
-  hr__energy_jobs_finish(&jobs);
-  return status;
-}
-
 static enum hr_status fill_costs(struct hr_summary *summary, const struct hr_trace *trace,
                                  const struct hr_cluster_spec *cluster, const struct hr_result *result,
                                  const struct hr_cost_basis *basis) {
-  struct hr_gpu_times times = gpu_times_of_all(result);
-  summary->goodput = goodput_figures(&times);
-  summary->spot = spot_figures(cluster, result);
-  summary->faults = fault_figures(cluster, result, &times);
-  summary->maintenance = maintenance_figures(cluster, result);
-  summary->scaling = scaling_figures(cluster, result);
-  summary->battery = hr__battery_totals(cluster, result);
+  struct hr_gpu_times times;
   summary->stoppable = result->account != NULL;
-  summary->oom = oom_figures(cluster, result);
-  if (fill_energy(summary, cluster, result) != HR_OK) return HR_NO_MEMORY;
-  if (hr__outages_make(cluster, result, &summary->faults) != HR_OK) return HR_NO_MEMORY;
-  if (hr__data_make(result, &times, &summary->data) != HR_OK) return HR_NO_MEMORY;
+  if (hr__goodput_make(cluster, result, &times, summary) != HR_OK) return HR_NO_MEMORY;
+  if (hr__energy_make(cluster, result, summary) != HR_OK) return HR_NO_MEMORY;
   if (!basis) return HR_OK;
   enum hr_status status = hr__costs_make(trace, cluster, result, basis, times.kept, &summary->costs);
   if (status == HR_OK) pool_figures_price(cluster, summary);
@@ -580,10 +338,8 @@ void hr_summary_destroy(struct hr_summary *summary) {
   }
   free(summary->routing);
   hr__costs_destroy(summary->costs);
-  hr__energy_finish(&summary->energy);
-  hr__carbon_finish(&summary->carbon);
-  hr__data_finish(&summary->data);
-  hr__outages_finish(&summary->faults);
+  hr__energy_finish(summary);
+  hr__goodput_finish(summary);
   services_free(summary->services, summary->n_services);
   services_free(summary->all_services, summary->all_services != NULL);
   free(summary);
@@ -649,7 +405,7 @@ static void note_finished(struct hr_streamed *streamed, const struct hr_view *vi
   const struct hr_job_accounting copy = hr_view_accounting(view, event->job), *accounting = &copy;
   streamed->oom_kills += accounting->oom_kills;
   streamed->oom_jobs += accounting->oom_kills > 0;
-  add_gpu_times(&streamed->milli_us, &accounting->milli_us);
+  hr__gpu_times_add(&streamed->milli_us, &accounting->milli_us);
 }
 
 static void note_end(struct hr_streamed *streamed, hr_job job, int64_t jct_us) {
@@ -713,7 +469,7 @@ void hr_streamed_rejections(const struct hr_streamed *streamed, const struct hr_
 static struct hr_gpu_times gpu_times(const struct hr_streamed *streamed, const struct hr_result *result) {
   if (!streamed->stoppable) return (struct hr_gpu_times){.kept = (hr_amount)streamed->now.allocated_milli};
   struct hr_gpu_times times = streamed->milli_us;
-  add_gpu_times(&times, &result->left.milli_us);
+  hr__gpu_times_add(&times, &result->left.milli_us);
   return times;
 }
 
@@ -721,18 +477,11 @@ static void fill_accounting(const struct hr_streamed *streamed, const struct hr_
                             const struct hr_result *result, struct hr_summary *summary) {
   struct hr_gpu_times times = gpu_times(streamed, result);
   summary->stoppable = streamed->stoppable;
-  summary->goodput = goodput_figures(&times);
-  summary->spot = spot_figures(cluster, result);
-  summary->faults = fault_figures(cluster, result, &times);
-  summary->maintenance = maintenance_figures(cluster, result);
-  summary->scaling = scaling_figures(cluster, result);
-  summary->battery = hr__battery_totals(cluster, result);
-  summary->energy = hr__energy_totals(cluster, result, summary->gpu_hours);
-  summary->carbon = hr__carbon_totals(cluster, result, 0); /* the energy of single jobs is not known */
   summary->oom = (struct hr_oom_metrics){.known = streamed->stoppable && hr__can_kill(cluster),
                                          .kills = streamed->oom_kills + result->left.oom_kills,
                                          .jobs = streamed->oom_jobs + result->left.oom_jobs};
-  if (summary->oom.known) summary->oom.back_off_gpu_hours = back_off_gpu_hours(cluster, result);
+  hr__goodput_totals(cluster, result, &times, summary);
+  hr__energy_totals(cluster, result, summary);
 }
 
 struct hr_summary hr_streamed_close(const struct hr_streamed *streamed, const struct hr_cluster_spec *cluster,
@@ -754,8 +503,8 @@ struct hr_summary hr_streamed_close(const struct hr_streamed *streamed, const st
                                .wait_s = hr__sketch_distribution(&streamed->wait),
                                .jct_s = hr__sketch_distribution(&streamed->jct),
                                .slowdown = hr__sketch_distribution(&streamed->slowdown),
-                               .makespan_s = seconds_of(span->until_us),
-                               .submit_window_s = seconds_of(submits->until_us),
+                               .makespan_s = hr__seconds(span->until_us),
+                               .submit_window_s = hr__seconds(submits->until_us),
                                .utilization_makespan = utilization(span),
                                .utilization_submit_window = utilization(submits),
                                .gpu_hours = hr__gpu_hours((hr_amount)streamed->now.allocated_milli),

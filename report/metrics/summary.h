@@ -10,6 +10,8 @@
 
 #include <stdlib.h>
 
+struct hr__parcel;
+
 /* ---- Groups of jobs (groups.c) ------------------------------------------------------------------------- */
 
 /* Metrics of jobs by tenant, by class or by size, and functions that compute GPU time and fairness from the result
@@ -85,14 +87,14 @@ static inline struct hr_gpu_times hr__gpu_times_of(const struct hr_result *resul
   return (struct hr_gpu_times){.kept = (hr_amount)milli * hr__ran_us(result, job)};
 }
 
-/* Failures by class (outages.c). hr__outages_finish frees the list. */
-enum hr_status hr__outages_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
-                                struct hr_fault_metrics *figures);
-void hr__outages_finish(struct hr_fault_metrics *figures);
-/* Metrics of data with a location (data.c). `times`: of all jobs. hr__data_finish frees the lists. */
-enum hr_status hr__data_make(const struct hr_result *result, const struct hr_gpu_times *times,
-                             struct hr_data_metrics *figures);
-void hr__data_finish(struct hr_data_metrics *figures);
+static inline void hr__gpu_times_add(struct hr_gpu_times *sum, const struct hr_gpu_times *part) {
+  sum->kept += part->kept;
+  sum->lost += part->lost;
+  sum->saving += part->saving;
+  sum->restarting += part->restarting;
+  sum->hanging += part->hanging;
+  sum->data += part->data;
+}
 
 /* Returns the time for which a job held GPUs. */
 static inline int64_t hr__held_us(const struct hr_result *result, uint32_t job) {
@@ -117,6 +119,11 @@ static inline double hr__gpu_hours(hr_amount milli_us) {
   return (double)milli_us / (3600.0 * 1000 * (double)HR_SECOND_US);
 }
 
+/* Returns part / whole; 0 if the whole is 0. */
+static inline double hr__ratio(hr__wide part, hr__wide whole) {
+  return whole ? (double)part / (double)whole : 0;
+}
+
 /* Whether at least one pool that has nodes kills jobs that run out of GPU memory. */
 static inline bool hr__can_kill(const struct hr_cluster_spec *cluster) {
   for (uint32_t i = 0; i < cluster->n_pools; i++)
@@ -124,42 +131,33 @@ static inline bool hr__can_kill(const struct hr_cluster_spec *cluster) {
   return false;
 }
 
-/* ---- Energy of jobs (energy_jobs.c) --------------------------------------------------------------- */
+/* Where the GPU time went (goodput.c). hr__goodput_totals sets the figures of goodput, failures, maintenance,
+   autoscaling and spot capacity; `times`: of all jobs; summary->oom must be set except back_off_gpu_hours.
+   hr__goodput_make also sets `times`, the kills for lack of memory, data and the lists, which hr__goodput_finish frees,
+   also after an error. Returns HR_NO_MEMORY if out of memory. */
+void hr__goodput_totals(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                        const struct hr_gpu_times *times, struct hr_summary *summary);
+enum hr_status hr__goodput_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                                struct hr_gpu_times *times, struct hr_summary *summary);
+void hr__goodput_finish(struct hr_summary *summary);
 
-struct hr__energy_jobs {
-  struct hr_energy *by_tenant; /* [number of tenants + 1]: the last one for jobs without a tenant; NULL: none */
-  double of_no_wait;           /* carbon of completed jobs / their carbon without a wait; 0: unknown */
-};
-/* Computes the sums, which hr__energy_jobs_finish frees, also after an error. Returns HR_NO_MEMORY if out of memory. */
-enum hr_status hr__energy_jobs_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
-                                    struct hr__energy_jobs *sums);
-void hr__energy_jobs_finish(struct hr__energy_jobs *sums);
-/* Adds all parts except the loss. */
-void hr__energy_add_parts(struct hr_energy *sum, const struct hr_energy *part);
+/* ---- Energy, batteries, carbon (energy.c) --------------------------------------------------------- */
 
-/* ---- Energy (energy.c) --------------------------------------------------------------------------- */
-
-/* Returns the figures of batteries (battery.c). */
-struct hr_battery_metrics hr__battery_totals(const struct hr_cluster_spec *cluster, const struct hr_result *result);
-/* hr__energy_totals returns the figures without the lists by pool and tenant. hr__energy_make also makes these lists,
-   which hr__energy_finish() frees, also after an error; it returns HR_NO_MEMORY if out of memory. */
-struct hr_energy_metrics hr__energy_totals(const struct hr_cluster_spec *cluster, const struct hr_result *result,
-                                           double gpu_hours);
-enum hr_status hr__energy_make(const struct hr_cluster_spec *cluster, const struct hr_result *result, double gpu_hours,
-                               const struct hr__energy_jobs *jobs, struct hr_energy_metrics *figures);
-void hr__energy_finish(struct hr_energy_metrics *figures);
+/* The same for energy; summary->gpu_hours must be set. hr__energy_make adds the lists by pool and tenant. */
+void hr__energy_totals(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                       struct hr_summary *summary);
+enum hr_status hr__energy_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                               struct hr_summary *summary);
+void hr__energy_finish(struct hr_summary *summary);
 /* Adds a note if the power budget of the cluster, which is the only one of the run, never permits some jobs to run. */
 enum hr_status hr__power_budget_note(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                      struct hr_notes *notes);
 
-/* ---- Carbon (carbon.c) --------------------------------------------------------------------------- */
+/* ---- Results as bytes (parcels.c) -------------------------------------------------------------------- */
 
-/* As the functions for energy. */
-struct hr_carbon_metrics hr__carbon_totals(const struct hr_cluster_spec *cluster, const struct hr_result *result,
-                                           double of_no_wait);
-enum hr_status hr__carbon_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
-                               const struct hr__energy_jobs *jobs, struct hr_carbon_metrics *figures);
-void hr__carbon_finish(struct hr_carbon_metrics *figures);
+/* Copies a summary into the parcel, for runs that are made by another process, or allocates it and copies it out of the
+   parcel. If that fails, the summary must still be freed; it may be NULL. */
+void hr__parcel_summary(struct hr__parcel *parcel, struct hr_summary **summary);
 
 /* ---- Fairness ------------------------------------------------------------------------------------ */
 
@@ -226,14 +224,6 @@ static inline struct hr__pool_time hr__pool_time_at(const struct hr__usage_pool 
   uint64_t passed_us = (uint64_t)(until_us - pool->until_us);
   return (struct hr__pool_time){pool->now.allocated_milli + (hr__wide)pool->allocated_milli * passed_us,
                                 pool->now.total_milli + (hr__wide)pool->total_milli * passed_us};
-}
-
-/* Returns the integrals of a pool up to `until_us`. `until_us` must be the time of the last end of a job, or a time at
-   or after the last event. */
-static inline struct hr__pool_time hr__by_pool_until(const struct hr__by_pool *by_pool, hr_pool pool,
-                                                     int64_t until_us) {
-  const struct hr__usage_pool *self = &by_pool->pools[pool.id];
-  return self->until_us <= until_us ? hr__pool_time_at(self, until_us) : self->at_last_end;
 }
 
 /* ---- Usage of the cluster ------------------------------------------------------------------------ */

@@ -422,13 +422,18 @@ static void put_baseline(const struct hr_page *page, struct hr__page_json *json)
   hr__page_close(json, '}');
 }
 
+static void put_bool(struct hr__page_json *json, const char *key, bool value) {
+  hr__page_begin_value(json, key);
+  hr__out_text(json->out, value ? "true" : "false");
+}
+
 /* Writes "clock" and "spans". All times in the document are relative to the begin of the run; "clock" contains the time
    of the begin. */
 static void put_clock(const struct hr__page_view *view, struct hr__page_json *json) {
   const struct hr_trace *trace = view->run->trace;
   hr__page_open(json, "clock", '{');
-  hr__page_bool(json, "dated", trace->dated);
-  hr__page_bool(json, "zoned", trace->dated && !hr_trace_has_local_dates(trace));
+  put_bool(json, "dated", trace->dated);
+  put_bool(json, "zoned", trace->dated && !hr_trace_has_local_dates(trace));
   hr__page_seconds(json, "origin_s", trace->origin_us);
   hr__page_close(json, '}');
   hr__page_open(json, "spans", '{');
@@ -511,7 +516,7 @@ static void put_goals(const struct hr_page *page, struct hr__page_json *json) {
     hr__page_open(json, NULL, '{');
     hr__page_text(json, "constraint", page->goals[i].text);
     hr__page_number(json, "value", page->goals[i].value);
-    hr__page_bool(json, "met", page->goals[i].met);
+    put_bool(json, "met", page->goals[i].met);
     hr__page_close(json, '}');
   }
   hr__page_close(json, ']');
@@ -540,7 +545,7 @@ static void put_saving(const struct hr_page_saving *saving, struct hr__page_json
   }
   hr__page_open(json, "saving", '{');
   hr__page_text(json, "advise_command", saving->advise_command);
-  hr__page_bool(json, "searched", saving->is_searched);
+  put_bool(json, "searched", saving->is_searched);
   hr__page_count(json, "examined", saving->n_examined);
   hr__page_text(json, "command", saving->command);
   hr__page_number(json, "usd_per_month", saving->command ? saving->usd_per_month : (double)NAN);

@@ -57,10 +57,7 @@ static inline void hr__page_count(struct hr__page_json *json, const char *key, u
   hr__page_begin_value(json, key);
   hr__out_u64(json->out, count);
 }
-static inline void hr__page_bool(struct hr__page_json *json, const char *key, bool value) {
-  hr__page_begin_value(json, key);
-  hr__out_text(json->out, value ? "true" : "false");
-}
+
 static inline void hr__page_null(struct hr__page_json *json, const char *key) {
   hr__page_begin_value(json, key);
   hr__out_text(json->out, "null");
@@ -127,12 +124,6 @@ struct hr__page_grid {
 static inline uint32_t hr__page_bucket(const struct hr__page_grid *grid, int64_t at_us) {
   int64_t place = at_us / grid->width_us;
   return place < grid->n ? (uint32_t)place : grid->n - 1;
-}
-
-/* Returns the duration of bucket `i` in microseconds. */
-static inline int64_t hr__page_span_us(const struct hr__page_grid *grid, uint32_t i) {
-  int64_t left_us = grid->end_us - i * grid->width_us;
-  return left_us < grid->width_us ? left_us : grid->width_us;
 }
 
 /* Returns the end of bucket `i` or `to_us`, whichever is earlier. For the last bucket, returns `to_us`. */

@@ -42,12 +42,18 @@ static hr_amount *weigh(const struct hr__page_view *view, enum hr__page_dimensio
   return weight;
 }
 
+/* Returns the duration of bucket `i` in microseconds. */
+static int64_t page_span_us(const struct hr__page_grid *grid, uint32_t i) {
+  int64_t left_us = grid->end_us - i * grid->width_us;
+  return left_us < grid->width_us ? left_us : grid->width_us;
+}
+
 /* Writes an array with the number sum / (duration x unit) for each bucket. */
 static void put_means(struct hr__page_json *json, const char *key, const struct hr__page_sums *sums,
                       const struct hr__page_grid *grid, double unit) {
   hr__page_open(json, key, '[');
   for (uint32_t i = 0; i < grid->n; i++) {
-    int64_t span_us = hr__page_span_us(grid, i);
+    int64_t span_us = page_span_us(grid, i);
     hr__page_number(json, NULL, span_us > 0 ? (double)sums->sum[i] / ((double)span_us * unit) : (double)NAN);
   }
   hr__page_close(json, ']');
@@ -273,7 +279,7 @@ static void put_pixels(const struct map *map, uint32_t pool, uint32_t row, struc
   if (!pixel) return;
   hr_amount milli = (hr_amount)nodes_in(map, pool, row) * spec->gpus_per_node * 1000 * spec->nodes;
   for (uint32_t i = 0; i < map->grid.n; i++)
-    pixel[i] = shade(map->rows[row].sum[i], milli * hr__page_span_us(&map->grid, i));
+    pixel[i] = shade(map->rows[row].sum[i], milli * page_span_us(&map->grid, i));
   block->size += map->grid.n;
 }
 

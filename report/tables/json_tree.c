@@ -29,6 +29,14 @@ cJSON *hr__json_object(struct hr__json *json, cJSON *object, const char *key) {
   return child;
 }
 
+void hr__json_head(struct hr__json *json, cJSON *root, const char *scenario, const char *file, const char *format) {
+  hr__json_text(json, root, "headroom", hr_version());
+  hr__json_text(json, root, "scenario", scenario);
+  cJSON *trace = hr__json_object(json, root, "trace");
+  hr__json_text(json, trace, "file", file);
+  hr__json_text(json, trace, "format", format);
+}
+
 /* ---- Output -------------------------------------------------------------------------------------- */
 
 static void begin_line(FILE *out, unsigned depth) {

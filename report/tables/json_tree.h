@@ -15,6 +15,7 @@
 #include "headroom/report.h"
 
 #include <cjson/cJSON.h>
+#include <math.h>
 
 struct hr__json {
   bool failed; /* out of memory */
@@ -47,6 +48,10 @@ static inline void hr__json_number_if(struct hr__json *json, cJSON *object, cons
     hr__json_number(json, object, key, value);
   else
     hr__json_null(json, object, key);
+}
+/* Adds a number; null if it is not finite. */
+static inline void hr__json_finite(struct hr__json *json, cJSON *object, const char *key, double value) {
+  hr__json_number_if(json, object, key, isfinite(value), value);
 }
 /* Adds micro-dollars as dollars; null for HR_UNKNOWN_UUSD. */
 static inline void hr__json_usd(struct hr__json *json, cJSON *object, const char *key, int64_t uusd) {
@@ -97,6 +102,10 @@ void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summar
                       const struct hr_run_label *label);
 /* Adds "perf", the time and memory of the simulator. */
 void hr__json_perf(struct hr__json *json, cJSON *root, const struct hr_summary *summary, const struct hr_perf *perf);
+
+/* ---- The head of reports ------------------------------------------------------------------------- */
+/* Adds the version of the program, the name of the scenario, and "trace" with the file and its format. */
+void hr__json_head(struct hr__json *json, cJSON *root, const char *scenario, const char *file, const char *format);
 
 /* ---- Output -------------------------------------------------------------------------------------- */
 /* Returns the tree as compact text, which the caller frees; NULL if out of memory. Frees the tree. */

@@ -279,10 +279,6 @@ void hr__put_sparkline(struct hr__console *console, const struct hr__sparkline *
 
 enum { RULE_WIDTH = 15, WHERE_WIDTH = 15, MAX_ROWS = 12 };
 
-static double seconds(int64_t us) {
-  return (double)us / (double)HR_SECOND_US;
-}
-
 static int64_t length_us(const struct hr_alert *alert) {
   return alert->end_us - alert->begin_us;
 }
@@ -295,7 +291,7 @@ static const char *subject_of(const struct hr_alert *alert) {
 
 void hr__put_alert_words(FILE *out, const struct hr_alert *alert) {
   char lasted[HR__NUMBER_BYTES], percent[HR__NUMBER_BYTES], count[2][HR__NUMBER_BYTES];
-  hr__duration_text(seconds(length_us(alert)), lasted);
+  hr__duration_text(hr__seconds(length_us(alert)), lasted);
   hr__fixed_text(100 * alert->value, 1, percent);
   hr__count_text(alert->count, count[0]);
   switch (alert->rule) {
@@ -375,8 +371,9 @@ static void put_row(struct hr__console *console, const struct hr__alert_group *g
   const int value_width = strlen(value) < 8 ? 8 : (int)strlen(value) + 1; /* at least one blank before it */
   fprintf(console->out, "%-*s%s%*s%5s%12s%12s%12s%*s\n", RULE_WIDTH, hr_alert_name(longest->rule), where,
           (int)(WHERE_WIDTH - hr__width_of(where, strlen(where))), "", hr__count_text(group->count, text[0]),
-          hr__duration_text(seconds(group->sum_us), text[1]), hr__duration_text(seconds(length_us(longest)), text[2]),
-          hr__duration_text(seconds(longest->begin_us + clock_us), text[3]), value_width, value);
+          hr__duration_text(hr__seconds(group->sum_us), text[1]),
+          hr__duration_text(hr__seconds(length_us(longest)), text[2]),
+          hr__duration_text(hr__seconds(longest->begin_us + clock_us), text[3]), value_width, value);
   free(where);
 }
 
@@ -406,8 +403,9 @@ static void markdown_row(struct hr__console *page, const struct hr__alert_group 
   fprintf(page->out, "| %s: ", hr_alert_name(longest->rule));
   hr__markdown_text(page, longest->where[0] ? longest->where : "-");
   fprintf(page->out, " | %s | %s | %s | %s | %s |\n", hr__count_text(group->count, text[0]),
-          hr__duration_text(seconds(group->sum_us), text[1]), hr__duration_text(seconds(length_us(longest)), text[2]),
-          hr__duration_text(seconds(longest->begin_us + clock_us), text[3]), value);
+          hr__duration_text(hr__seconds(group->sum_us), text[1]),
+          hr__duration_text(hr__seconds(length_us(longest)), text[2]),
+          hr__duration_text(hr__seconds(longest->begin_us + clock_us), text[3]), value);
 }
 
 void hr__markdown_alerts(struct hr__console *page, const struct hr_alerts *alerts, int64_t clock_us) {

@@ -62,11 +62,7 @@ cJSON *hr__json_make_seed(uint64_t seed) {
 
 static void put_label(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
                       const struct hr_run_label *label) {
-  hr__json_text(json, root, "headroom", hr_version());
-  hr__json_text(json, root, "scenario", label->scenario);
-  cJSON *trace = hr__json_object(json, root, "trace");
-  hr__json_text(json, trace, "file", label->trace);
-  hr__json_text(json, trace, "format", label->format);
+  hr__json_head(json, root, label->scenario, label->trace, label->format);
   put_cluster(json, root, summary, label->cluster);
   put_policy(json, root, label->policy);
   hr__json_seed(json, root, "seed", label->seed);
@@ -218,10 +214,6 @@ static void put_hours(struct hr__json *json, cJSON *object, const struct hr_serv
   }
 }
 
-static double seconds_of(int64_t us) {
-  return (double)us / (double)HR_SECOND_US;
-}
-
 /* Writes the decisions of the autoscaler. The number of entries is limited; `count` has all. */
 static void put_decisions(struct hr__json *json, cJSON *object, const struct hr_service_summary *service) {
   cJSON *scaling = hr__json_object(json, object, "scaling");
@@ -230,7 +222,7 @@ static void put_decisions(struct hr__json *json, cJSON *object, const struct hr_
   for (uint32_t i = 0; i < service->n_listed; i++) {
     const struct hr_scale_decision *decision = &service->decisions[i];
     cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
-    hr__json_number(json, inner, "time_s", seconds_of(decision->at_us));
+    hr__json_number(json, inner, "time_s", hr__seconds(decision->at_us));
     hr__json_count(json, inner, "from", decision->from);
     hr__json_count(json, inner, "to", decision->to);
     hr__json_text(json, inner, "reason", hr_scale_reason_words((enum hr_scale_reason)decision->reason));
@@ -243,7 +235,7 @@ static void put_levels(struct hr__json *json, cJSON *object, const struct hr_ser
   for (uint32_t i = 0; i < service->n_levels; i++) {
     const struct hr_replica_level *level = &service->levels[i];
     cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
-    hr__json_number(json, inner, "time_s", seconds_of(level->at_us));
+    hr__json_number(json, inner, "time_s", hr__seconds(level->at_us));
     hr__json_count(json, inner, "wanted", level->wanted);
     hr__json_count(json, inner, "ready", level->ready);
     hr__json_count(json, inner, "starting", level->starting);

@@ -149,9 +149,17 @@ static void put_run_jobs(struct hr__console *table, const struct hr_summary *sum
     hr__put_field(table, "skipped", "%s row%s of the trace", hr__count_text(skipped, text), skipped == 1 ? "" : "s");
 }
 
+/* Returns the maximum number of GPUs present, rounded up. */
+static uint64_t max_gpus(const struct hr_timeline_summary *timeline) {
+  uint64_t max_milli = 0;
+  for (uint32_t i = 0; i < timeline->total_milli.n; i++)
+    if (timeline->total_milli.bucket[i].max > max_milli) max_milli = timeline->total_milli.bucket[i].max;
+  return (max_milli + 999) / 1000;
+}
+
 static void put_gpu_timeline(struct hr__console *table, const struct hr_timeline_summary *timeline) {
   struct hr__sparkline line;
-  uint64_t gpus = hr__timeline_summary_gpus(timeline);
+  uint64_t gpus = max_gpus(timeline);
   hr__sparkline_of_buckets(&line, HR__SPARK_MEANS, &timeline->allocated_milli, gpus * 1000);
   hr__put_sparkline(table, &line, gpus);
 }
@@ -499,9 +507,8 @@ static void put_timeline(struct summary_markdown_page *page) {
   char duration[HR__NUMBER_BYTES];
   if (!timeline || timeline->waiting.until_us == 0) return;
   fputs("\n```text\nallocated GPUs (mean)\n", page->console.out);
-  hr__sparkline_of_buckets(&line, HR__SPARK_MEANS, &timeline->allocated_milli,
-                           hr__timeline_summary_gpus(timeline) * 1000);
-  hr__put_sparkline(&page->console, &line, hr__timeline_summary_gpus(timeline));
+  hr__sparkline_of_buckets(&line, HR__SPARK_MEANS, &timeline->allocated_milli, max_gpus(timeline) * 1000);
+  hr__put_sparkline(&page->console, &line, max_gpus(timeline));
   fputs("waiting jobs (maximum)\n", page->console.out);
   hr__sparkline_of_buckets(&line, HR__SPARK_PEAKS, &timeline->waiting, page->summary->queue_max);
   hr__put_sparkline(&page->console, &line, page->summary->queue_max);

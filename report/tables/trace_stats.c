@@ -271,10 +271,6 @@ enum hr_status hr_trace_stats_write(const char *path, const struct hr_trace_stat
 
 /* ---- JSON ---------------------------------------------------------------------------------------- */
 
-static void put_known(struct hr__json *json, cJSON *object, const char *key, double value) {
-  hr__json_number_if(json, object, key, isfinite(value), value);
-}
-
 static void json_put_spread(struct hr__json *json, cJSON *parent, const char *key, const struct hr__spread *spread) {
   if (spread->count == 0) {
     hr__json_null(json, parent, key);
@@ -368,13 +364,13 @@ static void json_put_arrivals(struct hr__json *json, cJSON *root, const struct h
   put_counts(json, object, "by_hour", arrivals->by_hour, 24);
   put_counts(json, object, "by_weekday", arrivals->by_weekday, 7);
   hr__json_count(json, object, "hours", arrivals->hours);
-  put_known(json, object, "per_hour", arrivals->hours ? arrivals->per_hour : (double)NAN);
+  hr__json_finite(json, object, "per_hour", arrivals->hours ? arrivals->per_hour : (double)NAN);
   hr__json_number_if(json, object, "busiest_hour", arrivals->hours > 0, arrivals->busiest);
-  put_known(json, object, "dispersion_by_hour", arrivals->dispersion);
-  put_known(json, object, "dispersion_by_day", arrivals->dispersion_by_day);
-  put_known(json, object, "autocorrelation_day", arrivals->after_a_day);
-  put_known(json, object, "autocorrelation_week", arrivals->after_a_week);
-  put_known(json, object, "burstiness", arrivals->burstiness);
+  hr__json_finite(json, object, "dispersion_by_hour", arrivals->dispersion);
+  hr__json_finite(json, object, "dispersion_by_day", arrivals->dispersion_by_day);
+  hr__json_finite(json, object, "autocorrelation_day", arrivals->after_a_day);
+  hr__json_finite(json, object, "autocorrelation_week", arrivals->after_a_week);
+  hr__json_finite(json, object, "burstiness", arrivals->burstiness);
   hr__json_count(json, object, "together", arrivals->together);
   json_put_spread(json, object, "gap_s", &arrivals->gap_s);
   json_put_fits(json, object, "gap_fits", stats->gap_fits);
@@ -422,8 +418,8 @@ static cJSON *make_tree(struct hr__json *json, const struct hr_trace_stats *stat
   json_put_arrivals(json, root, stats);
   json_put_concentration(json, root, stats);
   cJSON *correlation = hr__json_object(json, root, "correlation");
-  put_known(json, correlation, "gpus_and_run_time", stats->size_and_run_time);
-  put_known(json, correlation, "run_time_explained_by_user", stats->user_in_run_time);
+  hr__json_finite(json, correlation, "gpus_and_run_time", stats->size_and_run_time);
+  hr__json_finite(json, correlation, "run_time_explained_by_user", stats->user_in_run_time);
   return root;
 }
 

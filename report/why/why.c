@@ -168,7 +168,7 @@ static enum hr_status add_up(const struct hr_why *why, const struct hr_why_quest
   if (!sums->tenants || !sums->sizes || !sums->jobs) return HR_NO_MEMORY;
   for (size_t i = 0; i < count; i += of_job) {
     for (of_job = 1; i + of_job < count && waits[i + of_job].job.id == waits[i].job.id;) of_job++;
-    if (waits[i].job.id >= why->trace->n_jobs) break; /* replicas of services (why_replicas.c) */
+    if (waits[i].job.id >= why->trace->n_jobs) break; /* replicas of services (why_services.c) */
     if (is_selected(why, question, waits[i].job)) add_job(why, sums, waits + i, of_job);
   }
   for (uint32_t i = 0; i < why->trace->n_jobs; i++)

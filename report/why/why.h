@@ -24,7 +24,7 @@ static inline const char *hr__why_gpus(uint64_t milli, char *buffer) {
   *hr__put_thousandths(buffer, (int64_t)milli) = '\0';
   return buffer;
 }
-/* Print and write the sums of the waits of replicas of services (why_replicas.c); nothing if the run has none. */
+/* Print and write the sums of the waits of replicas of services (why_services.c); nothing if the run has none. */
 void hr__why_put_replicas(struct hr__console *console, const struct hr_why *why);
 void hr__why_json_replicas(struct hr__json *json, cJSON *root, const struct hr_why *why);
 /* Prints the waits and attempts of a job as sentences in time order. */

@@ -17,6 +17,7 @@
 #include "headroom/scenario.h"
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/experiments.h"
+#include "headroom/unstable/scenario_clusters.h"
 #include "scenarios/schema/keys.h"
 
 #include <math.h>
@@ -51,6 +52,12 @@ enum hr_status hr__build_cluster(struct hr__builder *builder);
 enum hr_status hr__check_cluster_sections(struct hr__builder *builder);
 /* Builds `clusters` and `router`, each cluster by hr__build_part, and the pools of the whole scenario. */
 enum hr_status hr__build_clusters(struct hr__builder *builder);
+/* Returns the index of the cluster with this name; HR_NONE: none. */
+static inline uint32_t hr__cluster_named(const struct hr_scenario_clusters *clusters, const char *name) {
+  for (uint32_t i = 0; i < clusters->count; i++)
+    if (strcmp(clusters->at[i].name, name) == 0) return i;
+  return HR_NONE;
+}
 /* Builds the sections that belong to one cluster: its policy, pools, classes, speeds, quotas and systems. */
 enum hr_status hr__build_part(struct hr__builder *builder);
 /* Frees what hr__build_clusters has built, with the pools of the whole scenario. */
@@ -74,8 +81,6 @@ enum hr_status hr__build_tco(struct hr__builder *builder);  /* must be called af
    table. */
 enum hr_status hr__check_kai(struct hr__builder *builder, const cJSON *section, void *config);
 enum hr_status hr__check_kueue(struct hr__builder *builder, const cJSON *section, void *config);
-enum hr_status hr__check_kubernetes(struct hr__builder *builder, const cJSON *section, void *filled);
-enum hr_status hr__check_volcano(struct hr__builder *builder, const cJSON *section, void *filled);
 enum hr_status hr__check_slurm(struct hr__builder *builder, const cJSON *section, void *config);
 enum hr_status hr__build_services(struct hr__builder *builder); /* must be called after the cluster is built */
 /* Completes the engine, the memory and the cost of a service. Its values are read from `entry`. */
@@ -97,31 +102,19 @@ enum hr_status hr__replica_reason(const struct hr_scenario *scenario, const stru
 uint32_t hr__service_pool(const struct hr_scenario *scenario, const struct hr_service *service);
 /* Notes if replicas can run on GPUs of several types. */
 enum hr_status hr__note_other_gpus(struct hr__builder *builder, const struct hr_service *service);
-/* Sets the cost or the KV memory from the model, the GPU type of hr__service_pool and the tensor parallelism. */
-enum hr_status hr__default_cost(struct hr__builder *builder, const cJSON *entry, struct hr_service *service);
-enum hr_status hr__default_memory(struct hr__builder *builder, const cJSON *entry, struct hr_service *service);
 /* Frees what hr__build_services() has built. NULL is accepted. */
 void hr__services_destroy(struct hr_services *all);
 /* Checks the text of a scenario as hr_scenario_load() does. `path` is for messages. */
 enum hr_status hr__scenario_check(const char *path, const char *text, const char *const *overrides, size_t n_overrides,
                                   struct hr_error *error);
 
-/* Whether nodes of the pool can fail, or are slow at times (properties.c). */
+/* Whether nodes of the pool can fail, or are slow at times (scenario.c). */
 bool hr__pool_fails(const struct hr_pool_spec *pool);
 
 /* Frees what hr__build_systems() has built. NULL is accepted. */
 void hr__systems_destroy(struct hr_systems *all);
 /* Frees the members of `source`, not `source` itself. */
 void hr__pool_source_finish(struct hr_pool_source *source);
-
-/* ---- Axes of grids and plans ------------------------------------------------------------------------ */
-
-/* Reads an axis from the object `json`. `path` is used if the object has no path; NULL: the path is required. All bytes
-   of `axis` must be zero. The caller calls hr__grid_axis_finish(), also after an error. */
-enum hr_status hr__grid_axis_build(struct hr__builder *builder, const cJSON *json, const char *path,
-                                   struct hr_grid_axis *axis);
-/* Frees the members of `axis`, not `axis` itself. */
-void hr__grid_axis_finish(struct hr_grid_axis *axis);
 
 /* Frees a list of strings and its strings. NULL is allowed. */
 static inline void hr__grid_texts_free(char **texts, size_t count) {
@@ -368,5 +361,19 @@ struct hr__spot_price_query {
    file and line, HR_NO_MEMORY, or the status of opening the file. */
 enum hr_status hr__spot_prices_read(const char *path, const struct hr__spot_price_query *query,
                                     struct hr__spot_prices *prices, struct hr_notes *notes, struct hr_error *error);
+
+/* ---- Shipped workload models ------------------------------------------------------------------------- */
+
+/* The bytes of the shipped workload models. They are embedded in the library when it is built. */
+
+#define HR__EMBEDDED_WORKLOAD(name)                                                                                    \
+  extern const unsigned char hr__workload_##name[];                                                                    \
+  extern const size_t hr__workload_##name##_size;
+
+HR__EMBEDDED_WORKLOAD(philly)
+HR__EMBEDDED_WORKLOAD(helios)
+HR__EMBEDDED_WORKLOAD(pai)
+HR__EMBEDDED_WORKLOAD(acme_seren)
+HR__EMBEDDED_WORKLOAD(acme_kalos)
 
 #endif

@@ -187,12 +187,6 @@ enum {
             1 << HR_JOB_ROUTER_LEAST_LOADED | 1 << HR_JOB_ROUTER_AFFINITY | 1 << HR_JOB_ROUTER_PLUGIN
 };
 
-static uint32_t cluster_named(const struct hr_scenario_clusters *clusters, const char *name) {
-  for (uint32_t i = 0; i < clusters->count; i++)
-    if (strcmp(clusters->at[i].name, name) == 0) return i;
-  return HR_NONE;
-}
-
 /* Returns whether a cluster serves some tenant of the rule. */
 static bool serves_any(const struct hr_scenario_cluster *cluster, const struct hr_job_router_rule *rule) {
   if (!cluster->n_only || !rule->n_tenants) return true;
@@ -212,7 +206,7 @@ static enum hr_status build_rule(struct hr__builder *builder, const cJSON *json,
   if (!rule->clusters) return hr__build_no_memory(builder);
   const cJSON *name = hr__get(json, "clusters")->child;
   for (uint32_t i = 0; i < rule->n_clusters; i++, name = name->next) {
-    rule->clusters[i] = cluster_named(clusters, rule->names[i]);
+    rule->clusters[i] = hr__cluster_named(clusters, rule->names[i]);
     if (rule->clusters[i] == HR_NONE)
       return hr__build_fail(builder, name, "no cluster has the name '%.60s'", rule->names[i]);
     any = any || serves_any(&clusters->at[rule->clusters[i]], rule);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Reads the grid of a sweep (scenario, axes, design). An axis is a setting that varies. The variables of a plan have
- * the same syntax as axes, so hr__grid_axis_build() reads them, too.
+ * the same syntax as axes, so build_axis() reads them, too.
  *
  * The levels of an axis are a list of values, a range of numbers, or settings of several keys. Each level has a text, a
  * number (NaN unless its value is a number) and a list of overrides. The numbers of a range are rounded to twelve
@@ -155,8 +155,10 @@ static enum hr_status check_keys(struct hr__builder *builder, const cJSON *json,
   return HR_OK;
 }
 
-enum hr_status hr__grid_axis_build(struct hr__builder *builder, const cJSON *json, const char *path,
-                                   struct hr_grid_axis *axis) {
+/* Reads an axis from the object `json`. `path` is used if the object has no path; NULL: the path is required. All bytes
+   of `axis` must be zero. The caller calls finish_axis(), also after an error. */
+static enum hr_status build_axis(struct hr__builder *builder, const cJSON *json, const char *path,
+                                 struct hr_grid_axis *axis) {
   if (!path) path = hr__text_of(json, "path", NULL);
   enum hr_status status = check_keys(builder, json, path != NULL);
   if (status == HR_OK) status = hr__read(builder, json, hr__axis_keys, axis);
@@ -168,7 +170,7 @@ enum hr_status hr__grid_axis_build(struct hr__builder *builder, const cJSON *jso
   return hr__has(json, "values") ? build_values(builder, json, axis) : build_range(builder, json, axis);
 }
 
-void hr__grid_axis_finish(struct hr_grid_axis *axis) {
+static void finish_axis(struct hr_grid_axis *axis) {
   for (uint32_t i = 0; i < axis->n_levels; i++) {
     free(axis->levels[i].text);
     hr__grid_texts_free(axis->levels[i].set, axis->levels[i].n_set);
@@ -251,7 +253,7 @@ static enum hr_status build_axes(struct hr__builder *builder, struct hr_grid *gr
   if (!grid->axes) return hr__build_no_memory(builder);
   for (const cJSON *json = axes->child; json; json = json->next) {
     struct hr_grid_axis *axis = &grid->axes[grid->n_axes++];
-    enum hr_status status = hr__grid_axis_build(builder, json, NULL, axis);
+    enum hr_status status = build_axis(builder, json, NULL, axis);
     if (status == HR_OK) status = check_axis(builder, grid, json, axis);
     if (status != HR_OK) return status;
   }
@@ -311,7 +313,7 @@ enum hr_status hr_grid_load(const char *path, struct hr_grid **grid, struct hr_e
 
 void hr_grid_destroy(struct hr_grid *grid) {
   if (!grid) return;
-  for (uint32_t i = 0; i < grid->n_axes; i++) hr__grid_axis_finish(&grid->axes[i]);
+  for (uint32_t i = 0; i < grid->n_axes; i++) finish_axis(&grid->axes[i]);
   free(grid->axes);
   hr__grid_texts_free(grid->set, grid->n_set);
   free(grid->path);
@@ -348,7 +350,7 @@ static void levels_free(struct hr_grid_level *levels, size_t count) {
 void hr_plan_spec_destroy(struct hr_plan_spec *spec) {
   if (!spec) return;
   for (uint32_t i = 0; i < spec->n_variables; i++) {
-    hr__grid_axis_finish(&spec->variables[i].axis);
+    finish_axis(&spec->variables[i].axis);
     free(spec->variables[i].pools);
   }
   levels_free(spec->baseline, spec->n_variables);
@@ -446,13 +448,14 @@ static enum hr_status count_gpus(struct hr__builder *builder, const cJSON *json,
 
 /* Reads the axis of a variable. A variable that sets the size of pools is an axis without a path. If it has no name,
    it gets the name of its pool, or "pools" if it has several pools. */
-static enum hr_status build_axis(struct hr__builder *builder, const cJSON *json, struct hr_plan_variable *variable) {
+static enum hr_status build_variable_axis(struct hr__builder *builder, const cJSON *json,
+                                          struct hr_plan_variable *variable) {
   const cJSON *pool = hr__get(json, "pool");
-  if (!pool && !hr__has(json, "pools")) return hr__grid_axis_build(builder, json, NULL, &variable->axis);
+  if (!pool && !hr__has(json, "pools")) return build_axis(builder, json, NULL, &variable->axis);
   if (hr__has(json, "path") || hr__has(json, "settings"))
     return hr__build_fail(builder, json, "a variable has exactly one of 'pool', 'pools', 'path' and 'settings'");
   const char *name = hr__text_of(json, "name", pool ? pool->valuestring : "pools");
-  enum hr_status status = hr__grid_axis_build(builder, json, name, &variable->axis);
+  enum hr_status status = build_axis(builder, json, name, &variable->axis);
   free(variable->axis.path);
   variable->axis.path = NULL;
   return status;
@@ -483,7 +486,7 @@ static enum hr_status check_pools(struct hr__builder *builder, const cJSON *json
 
 static enum hr_status build_variable(struct hr__builder *builder, const cJSON *json, struct hr_plan_spec *spec) {
   struct hr_plan_variable *variable = &spec->variables[spec->n_variables++];
-  enum hr_status status = build_axis(builder, json, variable);
+  enum hr_status status = build_variable_axis(builder, json, variable);
   if (status == HR_OK && variable->axis.n_levels == 0)
     status = hr__build_fail(builder, json, "'%.60s' has no levels; 'from' and 'to' need 'step' or 'points'",
                             variable->axis.name);

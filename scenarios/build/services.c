@@ -7,6 +7,7 @@
 #include "headroom/unstable/trace_tools.h"
 
 #include "scenarios/build/builder.h"
+#include "sim/services/disaggregated.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -17,10 +18,6 @@
 static const struct hr__key services_keys[] = {
     {"services", LIST(0, MAX_MEMBERS, EACH(OBJECT(hr__service_keys))), AS_ARRAY(struct hr_services, stated, n_stated)},
     END};
-
-static bool has_phases(const struct hr_service *service) {
-  return service->engine == HR_SERVICE_DISAGGREGATED || service->engine == HR_SERVICE_COLOCATED;
-}
 
 static enum hr_status check_name(const struct hr__builder *builder, const cJSON *entry, const struct hr_services *all,
                                  uint32_t index) {
@@ -143,12 +140,6 @@ static bool is_in_region(const struct hr_scenario_cluster *cluster, const struct
   return false;
 }
 
-static uint32_t cluster_named(const struct hr_scenario_clusters *clusters, const char *name) {
-  for (uint32_t i = 0; i < clusters->count; i++)
-    if (strcmp(clusters->at[i].name, name) == 0) return i;
-  return HR_NONE;
-}
-
 /* The home of a service without `clusters`: that of its tenant, as for jobs. HR_NONE: no cluster serves it. */
 static uint32_t home_of(const struct hr_scenario_clusters *clusters, const struct hr_service *service) {
   const char *tenant = service->tenant;
@@ -181,7 +172,7 @@ static enum hr_status check_place(const struct hr__builder *builder, const cJSON
                                   const struct hr_service *service, uint32_t index, uint32_t *at) {
   const struct hr_scenario_clusters *clusters = builder->scenario->clusters;
   const struct hr_service_place *place = &service->places[index];
-  *at = clusters ? cluster_named(clusters, place->name) : HR_NONE;
+  *at = clusters ? hr__cluster_named(clusters, place->name) : HR_NONE;
   if (!clusters) return hr__build_fail_at(builder, json, "name", "the scenario has no 'clusters'");
   if (*at == HR_NONE) return hr__build_fail_at(builder, json, "name", "no cluster has the name '%.60s'", place->name);
   for (uint32_t i = 0; i < index; i++)
@@ -436,11 +427,11 @@ static enum hr_status check_phases(const struct hr__builder *builder, const cJSO
   static const char *const members[] = {"name", "order", "room", "weights"};
   const cJSON *router = hr__get(entry, "router");
   const struct hr_service_spill *spill = &service->routing.spill;
-  for (size_t i = 0; has_phases(service) && i < sizeof members / sizeof *members; i++)
+  for (size_t i = 0; hr__has_phases(service) && i < sizeof members / sizeof *members; i++)
     if (hr__has(router, members[i]))
       return hr__build_fail_at(builder, router, members[i], "the engine '%s' has a router of its own",
                                hr_service_engine_name(service->engine));
-  if (has_phases(service) && spill->to && spill->service == HR_NONE)
+  if (hr__has_phases(service) && spill->to && spill->service == HR_NONE)
     return hr__build_fail_at(builder, hr__get(router, "spill"), "to",
                              "the engine '%s' can spill over to other services only",
                              hr_service_engine_name(service->engine));

@@ -7,7 +7,6 @@
 #include "headroom/scenario.h"
 #include "headroom/unstable/scenario_files.h"
 #include "scenarios/build/builder.h"
-#include "scenarios/workloads/embedded.h"
 #include "traces/json/json.h"
 
 #include <dirent.h>

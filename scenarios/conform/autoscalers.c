@@ -236,7 +236,7 @@ static bool read_rules(struct hr__verdict *verdict, const cJSON *object, struct 
       return false;
     }
     rules->policies[rules->n_policies++] =
-        (struct hr__hpa_policy){.is_percent = strcmp(hr__case_text(item, "type", ""), "Percent") == 0,
+        (struct hr__hpa_policy){.is_percent = hr__case_text_is(item, "type", "Percent"),
                                 .value = hr__case_whole(item, "value", 0),
                                 .period_us = us_of(item, "period_s", 60)};
   }

@@ -133,6 +133,18 @@ static inline const char *hr__case_text(const cJSON *object, const char *name, c
   return cJSON_IsString(value) && value->valuestring ? value->valuestring : fallback;
 }
 
+/* Whether the member is this text. */
+static inline bool hr__case_text_is(const cJSON *object, const char *name, const char *text) {
+  return strcmp(hr__case_text(object, name, ""), text) == 0;
+}
+
+/* Whether a list has this text. */
+static inline bool hr__case_list_has(const cJSON *list, const char *text) {
+  const cJSON *item;
+  cJSON_ArrayForEach(item, list) if (cJSON_IsString(item) && strcmp(item->valuestring, text) == 0) return true;
+  return false;
+}
+
 static inline bool hr__case_bool(const cJSON *object, const char *name, bool fallback) {
   const cJSON *value = hr__case_get(object, name);
   return cJSON_IsBool(value) ? cJSON_IsTrue(value) : fallback;

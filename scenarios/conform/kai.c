@@ -18,15 +18,6 @@ static const int64_t second_us = 1000000, age_of_start_s = 60;
 #define LARGEST_NUMBER 1e10
 enum { MOST_ROUNDS = 1000 };
 
-void hr__conform_kai(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  hr__verdict_limit_numbers(verdict, whole, LARGEST_NUMBER);
-  if (verdict->malformed) return;
-  if (strcmp(kind, "schedule") == 0)
-    hr__kai_run_schedule(whole, verdict);
-  else
-    hr__kai_run_rule(whole, kind, verdict);
-}
-
 /* ---- Comparison ---- */
 
 static const char *const status_words[] = {
@@ -233,12 +224,13 @@ static bool compare_between(const struct hr__kai_case *read, const cJSON *whole)
   return session != NULL;
 }
 
-void hr__kai_run_schedule(const cJSON *whole, struct hr__verdict *verdict) {
+/* Runs a case of kind "schedule": sessions of actions, and the comparison of the pods with the expected ones. */
+static void run_schedule(const cJSON *whole, struct hr__verdict *verdict) {
   struct hr__kai_case read;
   const cJSON *run = hr__case_get(whole, "run"), *expected = hr__case_get(whole, "expect");
   if (!hr__kai_case_read(&read, whole, verdict)) return;
   read.cluster.config.stale_grace_us = hr__case_whole(run, "staleness_grace_s", 0) * second_us;
-  if (strcmp(hr__case_text(run, "mode", ""), "rounds") != 0) {
+  if (!hr__case_text_is(run, "mode", "rounds")) {
     const struct hr__kai_session *session = run_session(&read, whole);
     if (!session) return;
     struct compared compared = {.read = &read, .session = session};
@@ -257,4 +249,13 @@ void hr__kai_run_schedule(const cJSON *whole, struct hr__verdict *verdict) {
   if (!compare_between(&read, whole)) return;
   for (int64_t i = 0; i < n_after; i++)
     if (!run_round(&read, whole, true)) return;
+}
+
+void hr__conform_kai(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+  hr__verdict_limit_numbers(verdict, whole, LARGEST_NUMBER);
+  if (verdict->malformed) return;
+  if (strcmp(kind, "schedule") == 0)
+    run_schedule(whole, verdict);
+  else
+    hr__kai_run_rule(whole, kind, verdict);
 }

@@ -41,8 +41,6 @@ static inline uint32_t hr__kai_find_name(const char *const *names, uint32_t n, c
   return HR__KAI_NONE;
 }
 
-/* Runs a case of kind "schedule": sessions of actions, and the comparison of the pods with the expected ones. */
-void hr__kai_run_schedule(const cJSON *whole, struct hr__verdict *verdict);
 /* Runs a case that tests one rule. */
 void hr__kai_run_rule(const cJSON *whole, const char *kind, struct hr__verdict *verdict);
 

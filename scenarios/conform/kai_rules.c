@@ -282,7 +282,7 @@ static struct hr__kai_amounts requests_of(const cJSON *job) {
 }
 
 static bool is_preemptible(const cJSON *job) {
-  return strcmp(hr__case_text(job, "Preemptibility", ""), "Preemptible") == 0;
+  return hr__case_text_is(job, "Preemptibility", "Preemptible");
 }
 
 /* Whether a request is schedulable within the limits (`limits`), and within the quotas (`quotas`). */

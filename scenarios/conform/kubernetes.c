@@ -98,12 +98,6 @@ static uint32_t node_of(const struct kube_case *kube, const char *name) {
   return HR_NONE;
 }
 
-static bool is_listed(const cJSON *list, const char *text) {
-  const cJSON *item;
-  cJSON_ArrayForEach(item, list) if (cJSON_IsString(item) && strcmp(item->valuestring, text) == 0) return true;
-  return false;
-}
-
 /* Returns whether a budget selects a pod. A selector without labels selects nothing. */
 static bool selects(const cJSON *budget, const cJSON *pod) {
   const cJSON *wanted = hr__case_get(budget, "matchLabels"), *labels = hr__case_get(pod, "labels"), *label;
@@ -121,7 +115,8 @@ static void read_budgets(const struct kube_case *kube, const cJSON *object, stru
   const cJSON *budget;
   cJSON_ArrayForEach(budget, hr__case_get(kube->input, "pdbs")) {
     if (selects(budget, object)) pod->budgets |= bit;
-    if (is_listed(hr__case_get(budget, "disruptedPods"), hr__case_text(object, "name", ""))) pod->exempted |= bit;
+    if (hr__case_list_has(hr__case_get(budget, "disruptedPods"), hr__case_text(object, "name", "")))
+      pod->exempted |= bit;
     bit <<= 1;
   }
 }
@@ -141,7 +136,7 @@ static bool read_pod(struct kube_case *kube, const cJSON *object, struct hr__kub
   pod->priority = (int32_t)hr__case_whole(object, "priority", 0);
   pod->start = hr__case_whole(object, "startNs", 0);
   pod->is_terminating = hr__case_bool(object, "terminating", false);
-  pod->never_preempts = strcmp(hr__case_text(object, "preemptionPolicy", ""), "Never") == 0;
+  pod->never_preempts = hr__case_text_is(object, "preemptionPolicy", "Never");
   read_budgets(kube, object, pod);
   return true;
 }
@@ -279,7 +274,7 @@ static bool *read_ignored(struct kube_case *kube) {
   for (uint32_t r = 0; ignored && r < kube->n_resources; r++) {
     const char *name = kube->resources[r];
     if (!is_extended(name)) continue;
-    ignored[r] = is_listed(names, name);
+    ignored[r] = hr__case_list_has(names, name);
     cJSON_ArrayForEach(group, groups) {
       size_t length = cJSON_IsString(group) ? strlen(group->valuestring) : 0;
       ignored[r] |= length && strncmp(name, group->valuestring, length) == 0 && name[length] == '/';
@@ -412,7 +407,7 @@ static void run_node_choice(struct kube_case *kube) {
   const char *best =
       count ? node_name(kube, candidates[hr__kube_best_candidate(candidates, count, kube->pods)].node) : "";
   const cJSON *any_of = hr__case_get(kube->expect, "anyOf");
-  if (!is_listed(any_of, best)) hr__verdict_compare_text(kube->verdict, "anyOf", any_of, best);
+  if (!hr__case_list_has(any_of, best)) hr__verdict_compare_text(kube->verdict, "anyOf", any_of, best);
 }
 
 static void run_eligible(struct kube_case *kube) {

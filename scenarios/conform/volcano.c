@@ -102,7 +102,7 @@ static cJSON *kept_json(struct hr__volcano_case *world, const cJSON *preemptees)
                                           .node = HR__VOLCANO_NONE,
                                           .state = HR__VOLCANO_RUNNING,
                                           .preemptable = true};
-    tasks[at].is_critical = strcmp(hr__case_text(item, "Namespace", ""), "kube-system") == 0 ||
+    tasks[at].is_critical = hr__case_text_is(item, "Namespace", "kube-system") ||
                             strcmp(class_name, "system-cluster-critical") == 0 ||
                             strcmp(class_name, "system-node-critical") == 0;
     ids[at] = at;
@@ -215,12 +215,6 @@ static cJSON *evictions_json(const struct hr__volcano_case *world, const struct 
   return result;
 }
 
-static bool list_has(const cJSON *list, const char *text) {
-  const cJSON *item;
-  cJSON_ArrayForEach(item, list) if (cJSON_IsString(item) && strcmp(item->valuestring, text) == 0) return true;
-  return false;
-}
-
 /* The nodes of the pipelined tasks of a job. If there are some and all are expected, the result is the expected list.
  */
 static cJSON *pipelined_json(const struct hr__volcano_case *world, const struct hr__volcano_session *session,
@@ -231,8 +225,8 @@ static cJSON *pipelined_json(const struct hr__volcano_case *world, const struct 
   for (uint32_t i = 0; i < world->snapshot.n_tasks; i++) {
     if (world->snapshot.tasks[i].job != job || hr__volcano_task_state(session, i) != HR__VOLCANO_PIPELINED) continue;
     const char *node = world->node_names[hr__volcano_task_node(session, i)];
-    all_expected = all_expected && list_has(expected, node);
-    if (!list_has(nodes, node)) cJSON_AddItemToArray(nodes, cJSON_CreateString(node));
+    all_expected = all_expected && hr__case_list_has(expected, node);
+    if (!hr__case_list_has(nodes, node)) cJSON_AddItemToArray(nodes, cJSON_CreateString(node));
   }
   if (!nodes->child || !all_expected) return nodes;
   cJSON_Delete(nodes);

@@ -132,7 +132,7 @@ static void read_strategy(const struct hr__volcano_case *world, const cJSON *arg
       int32_t own = whole_of(found, "weight", 1);
       strategy->weighted |= (uint32_t)1 << k;
       strategy->dimension_weight[k] = own > 0 ? own : 1;
-      if (strcmp(hr__case_text(found, "type", ""), "MostAllocated") == 0) strategy->most_allocated |= (uint32_t)1 << k;
+      if (hr__case_text_is(found, "type", "MostAllocated")) strategy->most_allocated |= (uint32_t)1 << k;
     }
   }
   read_scarce(world, hr__case_get(arguments, "sra"), strategy);
@@ -278,7 +278,7 @@ static void read_actions(struct hr__volcano_case *world, const cJSON *run) {
   world->config.actions = actions;
   cJSON_ArrayForEach(item, hr__case_get(run, "action_config")) {
     const cJSON *arguments = hr__case_get(item, "arguments");
-    if (strcmp(hr__case_text(item, "name", ""), "preempt") != 0) continue;
+    if (!hr__case_text_is(item, "name", "preempt")) continue;
     world->config.topology_aware_preemption = flag_of(arguments, "enableTopologyAwarePreemption", false);
     world->config.candidate_percent = whole_of(arguments, "minCandidateNodesPercentage", 10);
     world->config.min_candidates = whole_of(arguments, "minCandidateNodesAbsolute", 1);

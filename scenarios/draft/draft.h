@@ -114,8 +114,6 @@ enum hr_status hr__draft_find_offers(struct hr__draft *draft);
 void hr__draft_name_own(struct hr__draft *draft, size_t index, size_t n_own);
 /* Returns the nodes that hold `gpus` GPUs, at least `min` nodes. */
 uint32_t hr__draft_nodes_for(double gpus, double gpus_per_node, uint32_t min);
-/* Guesses the nodes from the demand, if neither owned nodes nor a provider are known: guess.c. */
-enum hr_status hr__draft_guess_own(struct hr__draft *draft);
 
 /* Whether owned nodes, or nodes that can be bought, have a GPU type of a list such as "A100-80|H100". */
 bool hr__draft_own_has(const struct hr__draft *draft, const char *list);

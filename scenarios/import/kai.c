@@ -7,11 +7,8 @@
  * Source: NVIDIA/KAI-Scheduler, pkg/apis/scheduling/v2, pkg/apis/kai/v1, pkg/scheduler/conf, cmd/scheduler/app/options.
  */
 
-#include "scenarios/import/convert.h"
 #include "scenarios/import/import.h"
-#include "scenarios/import/nodes.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #define END                                                                                                            \
@@ -92,8 +89,6 @@ static const struct hr__field class_fields[] = {{HR__USED("value", WHOLE), .requ
                                                 HR__IGNORED("description"),
                                                 HR__IGNORED("preemptionPolicy"),
                                                 END};
-static const struct hr__field config_map_fields[] = {
-    {HR__USED("data", LABELS)}, HR__IGNORED("binaryData"), HR__IGNORED("immutable"), END};
 
 /* The text of the ConfigMap: the configuration of the scheduler. */
 static const struct hr__field plugin_fields[] = {{HR__USED("name", TEXT), .required = true},
@@ -113,13 +108,12 @@ static const struct hr__field config_fields[] = {{HR__USED("actions", TEXT)},
                                                  {HR__USED("queueDepthPerAction", OBJECT), .fields = depth_fields},
                                                  END};
 
-enum kai_kind { KAI_QUEUE, KAI_SHARD, KAI_TOPOLOGY, KAI_CLASS, KAI_CONFIG_MAP, KAI_CONFIG, N_KAI_KINDS };
+enum kai_kind { KAI_QUEUE, KAI_SHARD, KAI_TOPOLOGY, KAI_CLASS, KAI_CONFIG, N_KAI_KINDS };
 static const struct hr__object_kind kinds[N_KAI_KINDS] = {
     [KAI_QUEUE] = {"Queue", "scheduling.run.ai", queue_versions, queue_fields, false, false},
     [KAI_SHARD] = {"SchedulingShard", "kai.scheduler", kai_versions, shard_fields, false, false},
     [KAI_TOPOLOGY] = {"Topology", "kai.scheduler", kai_versions, topology_fields, false, false},
     [KAI_CLASS] = {"PriorityClass", "scheduling.k8s.io", one_version, class_fields, false, false},
-    [KAI_CONFIG_MAP] = {"ConfigMap", "", one_version, config_map_fields, false, true},
     [KAI_CONFIG] = {"configuration of the scheduler", "", one_version, config_fields, true, false}};
 
 /* ---- The import ------------------------------------------------------------------------------------- */
@@ -137,25 +131,6 @@ static const struct hr__object *next_of(const struct kai_import *import, enum ka
 }
 
 /* ---- Queues ----------------------------------------------------------------------------------------- */
-
-/* Checks that the parents of a queue exist and form no cycle. */
-static enum hr_status check_parents(const struct kai_import *import, const struct hr__object *queue) {
-  const struct hr__object *at = queue;
-  for (uint32_t steps = 0; steps <= import->objects.count; steps++) {
-    const struct hr__yaml *parent = hr__yaml_at(at->root, "spec.parentQueue");
-    if (!parent || !parent->text[0]) return HR_OK;
-    const struct hr__object *above = hr__objects_find(&import->objects, &kinds[KAI_QUEUE], NULL, parent->text);
-    if (!above)
-      return hr__object_fail(&import->objects, at, parent,
-                             "spec.parentQueue: found '%.80s', expected the name of a Queue in these files",
-                             parent->text);
-    if (above == queue)
-      return hr__object_fail(&import->objects, at, parent,
-                             "spec.parentQueue: the parents of queue '%.80s' form a cycle", queue->name);
-    at = above;
-  }
-  return HR_OK; /* a cycle of other queues, which is reported for them */
-}
 
 /* Copies the quota of a resource. Amounts are -1 for no limit, or at least 0. */
 static enum hr_status put_resource(struct kai_import *import, cJSON *to, const struct hr__object *queue,
@@ -189,7 +164,7 @@ static enum hr_status put_queue(struct kai_import *import, cJSON *list, const st
   hr__put_text(convert, object, "name", queue->name);
   hr__copy_text(convert, object, "parent", queue->root, "spec.parentQueue");
   hr__copy_number(convert, object, "priority", queue->root, "spec.priority");
-  enum hr_status status = check_parents(import, queue);
+  enum hr_status status = hr__objects_check_parents(&import->objects, queue, "spec.parentQueue", NULL);
   for (size_t i = 0; i < sizeof resources / sizeof *resources && status == HR_OK; i++)
     status = put_resource(import, object, queue, resources[i]);
   hr__copy_seconds(convert, object, "preempt_min_runtime_s", queue->root, "spec.preemptMinRuntime");
@@ -407,19 +382,6 @@ static enum hr_status put_config(struct kai_import *import, const struct hr__obj
   return status == HR_OK ? put_usage(import, config, hr__yaml_child(config->root, "usageDBConfig")) : status;
 }
 
-/* Reads the configuration of the scheduler from ConfigMaps. */
-static enum hr_status read_config_maps(struct kai_import *import) {
-  enum hr_status status = HR_OK;
-  uint32_t count = import->objects.count;
-  for (uint32_t i = 0; i < count && status == HR_OK; i++) {
-    if (import->objects.list[i].kind != &kinds[KAI_CONFIG_MAP]) continue;
-    const struct hr__yaml *data = hr__yaml_child(import->objects.list[i].root, "data");
-    const struct hr__yaml *text = hr__yaml_child(data, "config.yaml");
-    if (text) status = hr__objects_read_text(&import->objects, text);
-  }
-  return status;
-}
-
 static enum hr_status put_scheduler(struct kai_import *import, cJSON *section) {
   enum hr_status status = HR_OK;
   import->scheduler = hr__put_object(&import->convert, section, "scheduler");
@@ -473,24 +435,21 @@ static enum hr_status put_section(struct kai_import *import, cJSON *root, const 
   put_classes(import, section);
   if (status == HR_OK) status = put_scheduler(import, section);
   if (status == HR_OK) status = make_pools(import, section, file);
-  bool written = status == HR_OK && hr__node_pools_write(&import->pools, root);
-  hr__put_text(&import->convert, hr__put_object(&import->convert, root, "policy"), "name", "kai");
-  hr__put(&import->convert, root, "kai", section);
-  if (status != HR_OK) return status;
-  return written && !import->convert.failed ? HR_OK : hr__objects_no_memory(&import->objects);
+  return hr__import_write(&import->convert, &import->pools, root, "kai", section, status);
 }
 
 enum hr_status hr__import_kai(const char *const *files, size_t n_files, cJSON *root, struct hr_notes *notes,
                               struct hr_error *error) {
-  const struct hr__object_kind *read[N_KAI_KINDS + 2];
-  struct kai_import import = {.objects = {.kinds = read, .bare = &kinds[KAI_CONFIG], .notes = notes, .error = error}};
-  size_t n_kinds = 0;
-  for (; n_kinds < N_KAI_KINDS; n_kinds++) read[n_kinds] = &kinds[n_kinds];
-  read[n_kinds++] = &hr__kind_node;
-  read[n_kinds] = NULL;
+  static const char *const configs[] = {"config.yaml", NULL};
+  struct kai_import import = {.objects = {.kinds = kinds,
+                                          .n_kinds = N_KAI_KINDS,
+                                          .nodes = &hr__kind_node,
+                                          .bare = &kinds[KAI_CONFIG],
+                                          .notes = notes,
+                                          .error = error}};
   import.convert.objects = &import.objects;
   enum hr_status status = hr__objects_read(&import.objects, files, n_files);
-  if (status == HR_OK) status = read_config_maps(&import);
+  if (status == HR_OK) status = hr__objects_read_maps(&import.objects, configs);
   if (status == HR_OK && !next_of(&import, KAI_QUEUE, NULL))
     status = hr_fail(error, HR_BAD_INPUT,
                      "%s: no Queue of scheduling.run.ai in these files; expected the output of 'kubectl get "

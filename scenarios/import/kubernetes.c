@@ -9,11 +9,8 @@
  * Source: kubernetes/kube-scheduler, config/v1; kubernetes/kubernetes, pkg/scheduler/apis/config/v1/defaults.go.
  */
 
-#include "scenarios/import/convert.h"
 #include "scenarios/import/import.h"
-#include "scenarios/import/nodes.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #define END                                                                                                            \
@@ -118,15 +115,12 @@ static const struct hr__field class_fields[] = {
     {HR__USED("globalDefault", BOOLEAN), .effect = "jobs without a priority have priority 0", .neutral = "false"},
     HR__IGNORED("description"),
     END};
-static const struct hr__field config_map_fields[] = {
-    {HR__USED("data", LABELS)}, HR__IGNORED("binaryData"), HR__IGNORED("immutable"), END};
 
-enum kubernetes_kind { KUBERNETES_CONFIG, KUBERNETES_CLASS, KUBERNETES_CONFIG_MAP, N_KUBERNETES_KINDS };
+enum kubernetes_kind { KUBERNETES_CONFIG, KUBERNETES_CLASS, N_KUBERNETES_KINDS };
 static const struct hr__object_kind kinds[N_KUBERNETES_KINDS] = {
     [KUBERNETES_CONFIG] = {"KubeSchedulerConfiguration", "kubescheduler.config.k8s.io", config_versions, config_fields,
                            true, false},
-    [KUBERNETES_CLASS] = {"PriorityClass", "scheduling.k8s.io", one_version, class_fields, false, false},
-    [KUBERNETES_CONFIG_MAP] = {"ConfigMap", "", one_version, config_map_fields, false, true}};
+    [KUBERNETES_CLASS] = {"PriorityClass", "scheduling.k8s.io", one_version, class_fields, false, false}};
 
 /* ---- The import ------------------------------------------------------------------------------------- */
 
@@ -148,7 +142,7 @@ static enum hr_status read_config_maps(struct kubernetes_import *import) {
   enum hr_status status = HR_OK;
   const uint32_t count = import->objects.count;
   for (uint32_t i = 0; i < count && status == HR_OK; i++) {
-    if (import->objects.list[i].kind != &kinds[KUBERNETES_CONFIG_MAP]) continue;
+    if (import->objects.list[i].kind != &hr__kind_config_map) continue;
     const struct hr__yaml *data = hr__yaml_child(import->objects.list[i].root, "data");
     for (const struct hr__yaml *text = data ? data->first : NULL; text && status == HR_OK; text = text->next)
       if (strstr(text->text, "KubeSchedulerConfiguration")) status = hr__objects_read_text(&import->objects, text);
@@ -158,12 +152,8 @@ static enum hr_status read_config_maps(struct kubernetes_import *import) {
 
 /* Finds the configuration and its profile. */
 static enum hr_status choose_profile(struct kubernetes_import *import) {
-  import->config = next_of(import, KUBERNETES_CONFIG, NULL);
-  if (!import->config) return HR_OK;
-  const struct hr__object *second = next_of(import, KUBERNETES_CONFIG, import->config);
-  if (second)
-    return hr__object_fail(&import->objects, second, second->root, "is the second one; the first is at %.200s:%" PRIu32,
-                           import->config->root->path, import->config->root->line);
+  enum hr_status status = hr__objects_only(&import->objects, &kinds[KUBERNETES_CONFIG], &import->config);
+  if (status != HR_OK || !import->config) return status;
   const struct hr__yaml *profiles = hr__yaml_child(import->config->root, "profiles");
   import->profile = profiles ? profiles->first : NULL;
   for (const struct hr__yaml *profile = import->profile; profile; profile = profile->next) {
@@ -336,21 +326,14 @@ static enum hr_status put_section(struct kubernetes_import *import, cJSON *root)
   enum hr_status status = put_config(import, section);
   put_classes(import, section);
   if (status == HR_OK) status = hr__node_pools_make(&import->pools, &import->objects, &interest);
-  bool written = status == HR_OK && hr__node_pools_write(&import->pools, root);
-  hr__put_text(&import->convert, hr__put_object(&import->convert, root, "policy"), "name", "kubernetes");
-  hr__put(&import->convert, root, "kubernetes", section);
-  if (status != HR_OK) return status;
-  return written && !import->convert.failed ? HR_OK : hr__objects_no_memory(&import->objects);
+  return hr__import_write(&import->convert, &import->pools, root, "kubernetes", section, status);
 }
 
 enum hr_status hr__import_kubernetes(const char *const *files, size_t n_files, cJSON *root, struct hr_notes *notes,
                                      struct hr_error *error) {
-  const struct hr__object_kind *read[N_KUBERNETES_KINDS + 2];
-  struct kubernetes_import import = {.objects = {.kinds = read, .notes = notes, .error = error}};
-  size_t n_kinds = 0;
-  for (; n_kinds < N_KUBERNETES_KINDS; n_kinds++) read[n_kinds] = &kinds[n_kinds];
-  read[n_kinds++] = &hr__kind_node;
-  read[n_kinds] = NULL;
+  struct kubernetes_import import = {
+      .objects = {
+          .kinds = kinds, .n_kinds = N_KUBERNETES_KINDS, .nodes = &hr__kind_node, .notes = notes, .error = error}};
   import.convert.objects = &import.objects;
   enum hr_status status = hr__objects_read(&import.objects, files, n_files);
   if (status == HR_OK) status = read_config_maps(&import);

@@ -12,9 +12,7 @@
 #include "scenarios/import/kueue.h"
 
 #include "policies/kueue/kueue.h"
-#include "scenarios/import/import.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #define NAMESPACE_LABEL "kubernetes.io/metadata.name"
@@ -141,6 +139,14 @@ static enum hr_status put_checks(struct hr__kueue_import *import, cJSON *to, con
   return status;
 }
 
+/* A quantity as a number with thousandths, such as 0.5 for "500m". */
+static void copy_amount(struct hr__convert *convert, cJSON *to, const char *key, const struct hr__yaml *from,
+                        const char *path) {
+  int64_t milli;
+  const char *text = hr__yaml_text(from, path);
+  if (text && hr__quantity_milli(text, &milli)) hr__put_number(convert, to, key, (double)milli / 1000);
+}
+
 static enum hr_status put_cluster_queue(struct hr__kueue_import *import, cJSON *list, const struct hr__object *queue) {
   struct hr__convert *convert = &import->convert;
   const struct hr__yaml *cohort = hr__kueue_cohort(queue);
@@ -154,7 +160,7 @@ static enum hr_status put_cluster_queue(struct hr__kueue_import *import, cJSON *
   hr__kueue_put_groups(import, object, queue);
   put_preemption(import, object, queue);
   put_fungibility(import, object, queue);
-  hr__copy_amount(convert, object, "fair_weight", queue->root, "spec.fairSharing.weight");
+  copy_amount(convert, object, "fair_weight", queue->root, "spec.fairSharing.weight");
   hr__copy_text(convert, object, "stop_policy", queue->root, "spec.stopPolicy");
   hr__copy_text(convert, object, "admission_mode", queue->root, "spec.admissionScope.admissionMode");
   status = put_checks(import, object, queue);
@@ -170,7 +176,7 @@ static enum hr_status put_cohort(struct hr__kueue_import *import, cJSON *list, c
   hr__put_text(convert, object, "name", cohort->name);
   if (parent) hr__put_text(convert, object, "parent", parent->text);
   hr__kueue_put_groups(import, object, cohort);
-  hr__copy_amount(convert, object, "fair_weight", cohort->root, "spec.fairSharing.weight");
+  copy_amount(convert, object, "fair_weight", cohort->root, "spec.fairSharing.weight");
   return status;
 }
 
@@ -180,7 +186,7 @@ static enum hr_status put_local_queue(struct hr__kueue_import *import, cJSON *li
   hr__put_text(convert, object, "name", queue->name);
   hr__put_text(convert, object, "namespace", queue->name_space);
   hr__copy_text(convert, object, "cluster_queue", queue->root, "spec.clusterQueue");
-  hr__copy_amount(convert, object, "fair_weight", queue->root, "spec.fairSharing.weight");
+  copy_amount(convert, object, "fair_weight", queue->root, "spec.fairSharing.weight");
   hr__copy_text(convert, object, "stop_policy", queue->root, "spec.stopPolicy");
   return hr__kueue_check_reference(import, queue, hr__yaml_at(queue->root, "spec.clusterQueue"),
                                    HR__KUEUE_CLUSTER_QUEUE);
@@ -363,29 +369,10 @@ static enum hr_status put_gates(struct hr__kueue_import *import, cJSON *to, cons
   return status;
 }
 
-/* Reads the configuration that a ConfigMap contains. */
-static enum hr_status read_config_maps(struct hr__kueue_import *import) {
-  static const char *const keys[] = {"controller_manager_config.yaml", "controller_manager_config.yml", "config.yaml"};
-  enum hr_status status = HR_OK;
-  uint32_t count = import->objects.count;
-  for (uint32_t i = 0; i < count && status == HR_OK; i++) {
-    if (import->objects.list[i].kind != &hr__kueue_kinds[HR__KUEUE_CONFIG_MAP]) continue;
-    const struct hr__yaml *data = hr__yaml_child(import->objects.list[i].root, "data");
-    for (size_t k = 0; k < sizeof keys / sizeof *keys && status == HR_OK; k++) {
-      const struct hr__yaml *text = hr__yaml_child(data, keys[k]);
-      if (text) status = hr__objects_read_text(&import->objects, text);
-    }
-  }
-  return status;
-}
-
 static enum hr_status put_configuration(struct hr__kueue_import *import, cJSON *to) {
-  const struct hr__object *config = hr__kueue_next(import, HR__KUEUE_CONFIGURATION, NULL);
-  if (!config) return HR_OK;
-  const struct hr__object *second = hr__kueue_next(import, HR__KUEUE_CONFIGURATION, config);
-  if (second)
-    return hr__object_fail(&import->objects, second, second->root, "is the second one; the first is at %.200s:%" PRIu32,
-                           config->root->path, config->root->line);
+  const struct hr__object *config;
+  enum hr_status status = hr__objects_only(&import->objects, &hr__kueue_kinds[HR__KUEUE_CONFIGURATION], &config);
+  if (status != HR_OK || !config) return status;
   put_fair_sharing(import, to, config);
   put_usage(import, to, config);
   put_pods_ready(import, to, config);
@@ -477,25 +464,21 @@ static enum hr_status put_section(struct hr__kueue_import *import, cJSON *root, 
     status = put_list(import, section, &lists[i]);
   if (status == HR_OK) status = put_configuration(import, section);
   if (status == HR_OK) status = check_pools(import, file);
-  bool written = status == HR_OK && hr__node_pools_write(&import->pools, root);
-  cJSON *policy = hr__put_object(&import->convert, root, "policy");
-  hr__put_text(&import->convert, policy, "name", "kueue");
-  hr__put(&import->convert, root, "kueue", section);
-  if (status != HR_OK) return status;
-  return written && !import->convert.failed ? HR_OK : hr__objects_no_memory(&import->objects);
+  return hr__import_write(&import->convert, &import->pools, root, "kueue", section, status);
 }
 
 enum hr_status hr__import_kueue(const char *const *files, size_t n_files, cJSON *root, struct hr_notes *notes,
                                 struct hr_error *error) {
-  const struct hr__object_kind *kinds[HR__N_KUEUE_KINDS + 2];
-  struct hr__kueue_import import = {.objects = {.kinds = kinds, .notes = notes, .error = error}};
-  size_t n_kinds = 0;
-  for (; n_kinds < HR__N_KUEUE_KINDS; n_kinds++) kinds[n_kinds] = &hr__kueue_kinds[n_kinds];
-  kinds[n_kinds++] = &hr__kind_node;
-  kinds[n_kinds] = NULL;
+  static const char *const configs[] = {"controller_manager_config.yaml", "controller_manager_config.yml",
+                                        "config.yaml", NULL};
+  struct hr__kueue_import import = {.objects = {.kinds = hr__kueue_kinds,
+                                                .n_kinds = HR__N_KUEUE_KINDS,
+                                                .nodes = &hr__kind_node,
+                                                .notes = notes,
+                                                .error = error}};
   import.convert.objects = &import.objects;
   enum hr_status status = hr__objects_read(&import.objects, files, n_files);
-  if (status == HR_OK) status = read_config_maps(&import);
+  if (status == HR_OK) status = hr__objects_read_maps(&import.objects, configs);
   if (status == HR_OK) status = hr__objects_report(&import.objects);
   if (status == HR_OK && !hr__kueue_next(&import, HR__KUEUE_CLUSTER_QUEUE, NULL))
     status = hr_fail(error, HR_BAD_INPUT,

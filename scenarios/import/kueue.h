@@ -2,12 +2,10 @@
 #ifndef HR_SCENARIOS_IMPORT_KUEUE_H
 #define HR_SCENARIOS_IMPORT_KUEUE_H
 
-/* The import of Kueue: the kinds of objects that are read, with their fields (kueue_fields.c), and functions about
-   quotas (kueue_quotas.c). */
+/* The import of Kueue: the kinds of objects that are read, with their fields, and functions about quotas
+   (kueue_objects.c). */
 
-#include "scenarios/import/convert.h"
-#include "scenarios/import/manifest.h"
-#include "scenarios/import/nodes.h"
+#include "scenarios/import/import.h"
 
 enum hr__kueue_kind {
   HR__KUEUE_CLUSTER_QUEUE,
@@ -20,7 +18,6 @@ enum hr__kueue_kind {
   HR__KUEUE_CONFIGURATION,
   HR__KUEUE_CLASS,
   HR__KUEUE_NAMESPACE,
-  HR__KUEUE_CONFIG_MAP,
   HR__N_KUEUE_KINDS
 };
 extern const struct hr__object_kind hr__kueue_kinds[HR__N_KUEUE_KINDS];

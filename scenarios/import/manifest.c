@@ -17,6 +17,11 @@
 
 enum { PATH_BYTES = 240, SUBJECT_BYTES = 260, MESSAGE_BYTES = 700, TEXT_BYTES = 1400, FOUND_BYTES = 60 };
 
+static const char *const map_versions[] = {"v1", NULL};
+static const struct hr__field map_fields[] = {
+    {HR__USED("data", LABELS)}, HR__IGNORED("binaryData"), HR__IGNORED("immutable"), {.name = NULL}};
+const struct hr__object_kind hr__kind_config_map = {"ConfigMap", "", map_versions, map_fields, false, true};
+
 /* ---- Messages --------------------------------------------------------------------------------------- */
 
 static const char *kind_of(const struct hr__object *object) {
@@ -392,10 +397,13 @@ static bool has_version(const struct hr__object_kind *kind, const char *version)
 /* The kind with this name, preferably of this group. */
 static const struct hr__object_kind *find_kind(const struct hr__objects *objects, const char *name, const char *group) {
   const struct hr__object_kind *found = NULL;
-  for (size_t i = 0; objects->kinds[i]; i++) {
-    if (strcmp(objects->kinds[i]->name, name) != 0) continue;
-    if (strcmp(objects->kinds[i]->group, group) == 0) return objects->kinds[i];
-    if (!found) found = objects->kinds[i];
+  for (size_t i = 0; i < objects->n_kinds + 2; i++) {
+    const struct hr__object_kind *kind = i < objects->n_kinds    ? &objects->kinds[i]
+                                         : i == objects->n_kinds ? objects->nodes
+                                                                 : &hr__kind_config_map;
+    if (strcmp(kind->name, name) != 0) continue;
+    if (strcmp(kind->group, group) == 0) return kind;
+    if (!found) found = kind;
   }
   return found;
 }
@@ -544,8 +552,22 @@ enum hr_status hr__objects_read(struct hr__objects *objects, const char *const *
 enum hr_status hr__objects_read_text(struct hr__objects *objects, const struct hr__yaml *text) {
   uint32_t from = objects->documents.count;
   enum hr_status status =
-      hr__yaml_read_text(&objects->documents, text->path, text->text, hr__yaml_text_line(text), objects->error);
+      hr__yaml_read_text(&objects->documents, text->path, text->text, text->line + text->block, objects->error);
   return status == HR_OK ? read_documents(objects, from) : status;
+}
+
+enum hr_status hr__objects_read_maps(struct hr__objects *objects, const char *const *keys) {
+  enum hr_status status = HR_OK;
+  const uint32_t count = objects->count;
+  for (uint32_t i = 0; i < count && status == HR_OK; i++) {
+    if (objects->list[i].kind != &hr__kind_config_map) continue;
+    const struct hr__yaml *data = hr__yaml_child(objects->list[i].root, "data");
+    for (size_t k = 0; keys[k] && status == HR_OK; k++) {
+      const struct hr__yaml *text = hr__yaml_child(data, keys[k]);
+      if (text) status = hr__objects_read_text(objects, text);
+    }
+  }
+  return status;
 }
 
 void hr__objects_finish(struct hr__objects *objects) {
@@ -571,4 +593,35 @@ const struct hr__object *hr__objects_next(const struct hr__objects *objects, con
   for (uint32_t i = last ? (uint32_t)(last - objects->list) + 1 : 0; i < objects->count; i++)
     if (objects->list[i].kind == kind) return &objects->list[i];
   return NULL;
+}
+
+enum hr_status hr__objects_only(const struct hr__objects *objects, const struct hr__object_kind *kind,
+                                const struct hr__object **only) {
+  const struct hr__object *first = *only = hr__objects_next(objects, kind, NULL);
+  const struct hr__object *second = first ? hr__objects_next(objects, kind, first) : NULL;
+  if (!second) return HR_OK;
+  return hr__object_fail(objects, second, second->root, "is the second one; the first is at %.200s:%" PRIu32,
+                         first->root->path, first->root->line);
+}
+
+const struct hr__yaml *hr__object_parent(const struct hr__object *object, const char *path, const char *root) {
+  const struct hr__yaml *parent = hr__yaml_at(object->root, path);
+  return parent && parent->text[0] && !(root && strcmp(parent->text, root) == 0) ? parent : NULL;
+}
+
+enum hr_status hr__objects_check_parents(const struct hr__objects *objects, const struct hr__object *queue,
+                                         const char *path, const char *root) {
+  const struct hr__object *at = queue;
+  for (uint32_t steps = 0; steps <= objects->count; steps++) {
+    const struct hr__yaml *parent = hr__object_parent(at, path, root);
+    if (!parent) return HR_OK;
+    const struct hr__object *above = hr__objects_find(objects, queue->kind, NULL, parent->text);
+    if (!above)
+      return hr__object_fail(objects, at, parent, "%s: found '%.80s', expected %s%sthe name of a Queue in these files",
+                             path, parent->text, root ? root : "", root ? " or " : "");
+    if (above == queue)
+      return hr__object_fail(objects, at, parent, "%s: the parents of queue '%.80s' form a cycle", path, queue->name);
+    at = above;
+  }
+  return HR_OK; /* a cycle of other queues, which is reported for them */
 }

@@ -13,9 +13,70 @@
  * After this, code that converts objects can rely on the types.
  */
 
-#include "scenarios/import/yaml.h"
+#include "base/array.h"
+#include "headroom/base.h"
 
 #include <cjson/cJSON.h>
+
+/* ---- Values (yaml.c) --------------------------------------------------------------------------------- */
+
+/*
+ * YAML and JSON files as trees. A file may have several documents. Each value has its place in the file, for messages.
+ *
+ * Aliases refer to the children of their anchor, so they take no memory. The size of a document after its aliases are
+ * expanded is limited, so that walks over a tree take bounded time. Merge keys ("<<") are applied.
+ */
+
+enum hr__yaml_kind { HR__YAML_SCALAR, HR__YAML_LIST, HR__YAML_MAP };
+
+/* The type of a scalar. Quoted scalars are texts; the type of others follows from their form, as in YAML 1.1. */
+enum hr__yaml_type { HR__YAML_TEXT, HR__YAML_NULL, HR__YAML_BOOLEAN, HR__YAML_WHOLE, HR__YAML_REAL };
+
+/* A value. Children are a linked list. */
+struct hr__yaml {
+  const char *path; /* of the file */
+  const char *key;  /* in the map that contains the value; otherwise NULL */
+  const char *text; /* of a scalar; otherwise "" */
+  struct hr__yaml *first, *next;
+  uint32_t line, column;         /* from 1 */
+  uint32_t key_line, key_column; /* of the key; otherwise those of the value */
+  uint32_t count;                /* number of children */
+  uint32_t weight;               /* number of values of the tree below, after expansion of aliases; at least 1 */
+  uint8_t kind;                  /* enum hr__yaml_kind */
+  bool quoted;                   /* the scalar is not plain */
+  bool block;                    /* the scalar begins in the line after its key: "|" or ">" */
+};
+
+/* Documents of any number of files. A list with all members 0 is empty. */
+struct hr__yaml_documents {
+  struct hr_arena arena;
+  struct hr__yaml **roots;
+  uint32_t count, capacity;
+};
+
+/* Adds the documents of a file; "-" is standard input. Empty documents are left out. Returns HR_BAD_INPUT with the
+   place for syntax errors, duplicate keys, unknown anchors, aliases of an enclosing value, and values that are nested
+   too deeply or too many. `path` is borrowed. */
+enum hr_status hr__yaml_read(struct hr__yaml_documents *documents, const char *path, struct hr_error *error);
+/* The same for a text, such as a value of a ConfigMap. Its first line has the number `line`. */
+enum hr_status hr__yaml_read_text(struct hr__yaml_documents *documents, const char *path, const char *text,
+                                  uint32_t line, struct hr_error *error);
+void hr__yaml_finish(struct hr__yaml_documents *documents);
+
+enum hr__yaml_type hr__yaml_type_of(const struct hr__yaml *scalar);
+
+/* The child of a map with this key, unless it is null; NULL: not found. `map` may be NULL or have any kind. */
+struct hr__yaml *hr__yaml_child(const struct hr__yaml *map, const char *key);
+/* The value at a path of keys, separated by '.'; NULL: not found. */
+struct hr__yaml *hr__yaml_at(const struct hr__yaml *map, const char *path);
+/* The text of the scalar at a path; NULL: not found. */
+const char *hr__yaml_text(const struct hr__yaml *map, const char *path);
+
+/* The first child of the value at a path; NULL: not found. */
+static inline struct hr__yaml *hr__yaml_first(const struct hr__yaml *map, const char *path) {
+  const struct hr__yaml *value = hr__yaml_at(map, path);
+  return value ? value->first : NULL;
+}
 
 /* ---- Tables ----------------------------------------------------------------------------------------- */
 
@@ -65,6 +126,7 @@ struct hr__object_kind {
   bool nameless;                  /* a file of settings, which needs no name */
   bool namespaced;
 };
+extern const struct hr__object_kind hr__kind_config_map;
 
 /* ---- Objects ---------------------------------------------------------------------------------------- */
 
@@ -82,11 +144,12 @@ struct hr__finding {
   uint32_t count;
 };
 
-/* The objects of all files, in their order. Must be initialized to zero, except `kinds`, `bare`, `notes` and `error`.
- */
+/* The objects of all files, in their order. Must be initialized to zero, except the kinds, `notes` and `error`. */
 struct hr__objects {
-  const struct hr__object_kind *const *kinds; /* the kinds that are read; NULL-terminated */
-  const struct hr__object_kind *bare;         /* of documents without apiVersion and kind; NULL: they are errors */
+  const struct hr__object_kind *kinds; /* [n_kinds] the kinds that are read, besides ConfigMaps and `nodes` */
+  const struct hr__object_kind *nodes; /* hr__kind_node */
+  const struct hr__object_kind *bare;  /* of documents without apiVersion and kind; NULL: they are errors */
+  size_t n_kinds;
   struct hr_notes *notes;
   struct hr_error *error;
   struct hr__yaml_documents documents;
@@ -100,6 +163,8 @@ struct hr__objects {
 enum hr_status hr__objects_read(struct hr__objects *objects, const char *const *files, size_t n_files);
 /* Reads objects from a text within an object, such as a value of a ConfigMap. */
 enum hr_status hr__objects_read_text(struct hr__objects *objects, const struct hr__yaml *text);
+/* Reads objects from the values of ConfigMaps with one of these keys (NULL-terminated). */
+enum hr_status hr__objects_read_maps(struct hr__objects *objects, const char *const *keys);
 /* Adds notes on fields that are not modelled and on objects of other kinds. Call it once, after all were read. */
 enum hr_status hr__objects_report(struct hr__objects *objects);
 void hr__objects_finish(struct hr__objects *objects);
@@ -110,6 +175,15 @@ const struct hr__object *hr__objects_find(const struct hr__objects *objects, con
 /* The next object of a kind after `last` (NULL: the first one); NULL: not found. */
 const struct hr__object *hr__objects_next(const struct hr__objects *objects, const struct hr__object_kind *kind,
                                           const struct hr__object *last);
+
+/* Finds the only object of a kind; NULL: there is none. Two are an error. */
+enum hr_status hr__objects_only(const struct hr__objects *objects, const struct hr__object_kind *kind,
+                                const struct hr__object **only);
+/* The name of the parent at a path of an object; NULL: none, or `root` (NULL: no such name). */
+const struct hr__yaml *hr__object_parent(const struct hr__object *object, const char *path, const char *root);
+/* Checks that the parents of a queue, which are queues, exist and form no cycle. */
+enum hr_status hr__objects_check_parents(const struct hr__objects *objects, const struct hr__object *queue,
+                                         const char *path, const char *root);
 
 /* Checks a value with a table as if it were the part `path` of an object, for texts within objects. */
 enum hr_status hr__objects_check(struct hr__objects *objects, const struct hr__object *object, struct hr__yaml *value,

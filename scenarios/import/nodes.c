@@ -11,7 +11,7 @@
  * Source: docs.nvidia.com, GPU Operator: time-slicing, MPS and MIG; github.com/NVIDIA/k8s-device-plugin.
  */
 
-#include "scenarios/import/nodes.h"
+#include "scenarios/import/import.h"
 
 #include "base/array.h"
 #include "headroom/mig.h"
@@ -646,7 +646,7 @@ static bool write_pool(const struct hr__node_pool *pool, cJSON *list) {
          (!pool->racks_per_zone || cJSON_AddNumberToObject(topology, "racks_per_zone", pool->racks_per_zone));
 }
 
-bool hr__node_pools_write(const struct hr__node_pools *pools, cJSON *root) {
+static bool write_pools(const struct hr__node_pools *pools, cJSON *root) {
   cJSON *cluster = cJSON_AddObjectToObject(root, "cluster");
   cJSON *list = cluster ? cJSON_AddArrayToObject(cluster, "pools") : NULL;
   bool complete = list != NULL;
@@ -660,4 +660,13 @@ void hr__node_pools_finish(struct hr__node_pools *pools) {
   for (uint32_t i = 0; i < pools->n_nodes; i++) free(pools->nodes[i].group);
   free(pools->nodes);
   *pools = (struct hr__node_pools){0};
+}
+
+enum hr_status hr__import_write(struct hr__convert *convert, const struct hr__node_pools *pools, cJSON *root,
+                                const char *system, cJSON *section, enum hr_status status) {
+  const bool written = status == HR_OK && write_pools(pools, root);
+  hr__put_text(convert, hr__put_object(convert, root, "policy"), "name", system);
+  hr__put(convert, root, system, section);
+  if (status != HR_OK) return status;
+  return written && !convert->failed ? HR_OK : hr__objects_no_memory(convert->objects);
 }

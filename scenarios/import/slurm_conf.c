@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads files in the syntax of slurm.conf; see slurm_conf.h. Source: doc/man/man5/slurm.conf.5 of SchedMD/slurm. */
+/*
+ * Reads files in the syntax of slurm.conf, and the values in them and in the output of Slurm's commands: times, lists
+ * of names, resources, weights. Each value is written to the scenario by a rule, which has the name of the member and
+ * the notation of the value. Source: doc/man/man5/slurm.conf.5 and doc/man/man1/sacctmgr.1 of SchedMD/slurm.
+ */
 
-#include "scenarios/import/slurm_conf.h"
+#include "headroom/unstable/systems/slurm.h"
+#include "scenarios/import/slurm_import.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -215,4 +220,240 @@ bool hr__slurm_each_host(const char *list, hr__slurm_visit_host *visit, void *se
     at = end;
   }
   return true;
+}
+
+/* ---- Values ----------------------------------------------------------------------------------------------- */
+
+enum { MAX_VALUE = 4000 };
+
+enum hr_status hr__slurm_note(const struct hr__slurm_import *import, const struct hr__slurm_line *line,
+                              struct hr_error *error, const char *format, ...) {
+  char text[500];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  if (hr_notes_add(import->notes, "%s:%u: %s", line->path, line->number, text) == HR_OK) return HR_OK;
+  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
+}
+
+enum hr_status hr__slurm_bad(const struct hr__slurm_line *line, const char *key, const char *value,
+                             const char *expected, struct hr_error *error) {
+  return hr_fail(error, HR_BAD_INPUT, "%s:%u: %s is '%.60s', expected %s", line->path, line->number, key, value,
+                 expected);
+}
+
+bool hr__slurm_is_unset(const char *value) {
+  static const char *const words[] = {"", "NONE", "UNLIMITED", "INFINITE", "(null)", "N/A", "-1", NULL};
+  for (size_t i = 0; words[i]; i++)
+    if (strcasecmp(value, words[i]) == 0) return true;
+  return false;
+}
+
+/* Reads numbers that are separated by colons; at most 3. Returns how many; 0: not valid. */
+static unsigned read_parts(const char *text, int64_t parts[3]) {
+  unsigned count = 0;
+  for (const char *at = text;; at++) {
+    char *end;
+    if (count == 3 || !isdigit((unsigned char)*at)) return 0;
+    unsigned long long part = strtoull(at, &end, 10);
+    if (part > 1000000000) return 0;
+    parts[count++] = (int64_t)part;
+    if (*end == '\0') return count;
+    if (*end != ':') return 0;
+    at = end;
+  }
+}
+
+int64_t hr__slurm_seconds(const char *value, int64_t unit_s) {
+  int64_t days = 0, parts[3] = {0};
+  const char *dash = strchr(value, '-');
+  if (dash) {
+    char *end;
+    if (!isdigit((unsigned char)*value)) return -1;
+    days = (int64_t)strtoull(value, &end, 10);
+    if (end != dash || days > 100000) return -1;
+  }
+  unsigned count = read_parts(dash ? dash + 1 : value, parts);
+  if (count == 0) return -1;
+  if (dash) return ((days * 24 + parts[0]) * 60 + parts[1]) * 60 + parts[2];
+  if (count == 1) return parts[0] * unit_s;
+  return count == 2 ? parts[0] * 60 + parts[1] : (parts[0] * 60 + parts[1]) * 60 + parts[2];
+}
+
+int64_t hr__slurm_date(const char *text) {
+  static const char separators[] = "--T::";
+  static const long least[] = {1970, 1, 1, 0, 0, 0}, most[] = {9999, 12, 31, 23, 59, 60};
+  long part[6];
+  const char *at = text;
+  for (unsigned i = 0; i < 6; i++) {
+    char *end;
+    part[i] = strtol(at, &end, 10);
+    if (end == at || part[i] < least[i] || part[i] > most[i] || *end != (i < 5 ? separators[i] : '\0'))
+      return INT64_MIN;
+    at = end + 1;
+  }
+  int64_t year = part[0] - (part[1] <= 2), month = (part[1] + 9) % 12;
+  int64_t days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + part[2] - 1 - 719468;
+  return ((days * 24 + part[3]) * 60 + part[4]) * 60 + part[5];
+}
+
+/* ---- Members of the scenario ------------------------------------------------------------------------ */
+
+static cJSON *replace(cJSON *object, const char *name, cJSON *item) {
+  cJSON_DeleteItemFromObject(object, name);
+  cJSON_AddItemToObject(object, name, item);
+  return item;
+}
+
+cJSON *hr__slurm_list(cJSON *object, const char *name) {
+  cJSON *list = cJSON_GetObjectItemCaseSensitive(object, name);
+  return list ? list : cJSON_AddArrayToObject(object, name);
+}
+
+cJSON *hr__slurm_object(cJSON *object, const char *name) {
+  cJSON *part = cJSON_GetObjectItemCaseSensitive(object, name);
+  return part ? part : cJSON_AddObjectToObject(object, name);
+}
+
+static enum hr_status add_number(const struct hr__slurm_line *line, cJSON *object, const struct hr__slurm_rule *rule,
+                                 const char *value, struct hr_error *error) {
+  char *end;
+  double number = strtod(value, &end);
+  bool valid = end != value && *end == '\0' && number >= 0 && number <= 1e15;
+  if (valid && rule->notation == HR__SLURM_WHOLE) valid = number == (double)(int64_t)number;
+  if (!valid)
+    return hr__slurm_bad(line, rule->key, value,
+                         rule->notation == HR__SLURM_WHOLE ? "a whole number of at least 0" : "a number of at least 0",
+                         error);
+  replace(object, rule->member, cJSON_CreateNumber(number));
+  return HR_OK;
+}
+
+static enum hr_status add_time(const struct hr__slurm_line *line, cJSON *object, const struct hr__slurm_rule *rule,
+                               const char *value, struct hr_error *error) {
+  bool in_minutes = rule->notation == HR__SLURM_MINUTES || rule->notation == HR__SLURM_OVER_TIME;
+  int64_t seconds = hr__slurm_is_unset(value) ? HR_SLURM_OVER_TIME_UNLIMITED_US / HR_SECOND_US
+                                              : hr__slurm_seconds(value, in_minutes ? 60 : 1);
+  if (seconds < 0) return hr__slurm_bad(line, rule->key, value, "a time such as 30, 12:00:00 or 1-12:00:00", error);
+  replace(object, rule->member, cJSON_CreateNumber((double)seconds));
+  return HR_OK;
+}
+
+static enum hr_status add_yes_no(const struct hr__slurm_line *line, cJSON *object, const struct hr__slurm_rule *rule,
+                                 const char *value, struct hr_error *error) {
+  bool yes = strcasecmp(value, "YES") == 0 || strcasecmp(value, "TRUE") == 0 || strcmp(value, "1") == 0;
+  bool no = strcasecmp(value, "NO") == 0 || strcasecmp(value, "FALSE") == 0 || strcmp(value, "0") == 0;
+  if (!yes && !no) return hr__slurm_bad(line, rule->key, value, "YES or NO", error);
+  replace(object, rule->member, cJSON_CreateBool(yes));
+  return HR_OK;
+}
+
+/* A word that the model does not know is reported, and the default remains. */
+static enum hr_status add_word(const struct hr__slurm_import *import, const struct hr__slurm_line *line, cJSON *object,
+                               const struct hr__slurm_rule *rule, const char *value, struct hr_error *error) {
+  for (size_t i = 0; rule->words[i]; i++) {
+    if (strcasecmp(value, rule->words[i]) != 0) continue;
+    replace(object, rule->member, cJSON_CreateString(rule->words[i]));
+    return HR_OK;
+  }
+  return hr__slurm_note(import, line, error, "%s=%.60s is not modelled: it has no effect", rule->key, value);
+}
+
+/* Names, or flags if the rule has words. Flags that the model does not know are reported. */
+static enum hr_status add_names(const struct hr__slurm_import *import, const struct hr__slurm_line *line, cJSON *object,
+                                const struct hr__slurm_rule *rule, char *list, struct hr_error *error) {
+  cJSON *names = replace(object, rule->member, cJSON_CreateArray());
+  char *rest = list;
+  for (char *name; (name = strtok_r(rest, ",", &rest));) {
+    const char *word = name;
+    if (rule->words && strcasecmp(name, "FAIR_TREE") == 0) continue; // what Slurm does without flags
+    for (size_t i = 0; rule->words && (word = rule->words[i]) && strcasecmp(word, name) != 0;) i++;
+    if (word) cJSON_AddItemToArray(names, cJSON_CreateString(word));
+    enum hr_status status =
+        word ? HR_OK
+             : hr__slurm_note(import, line, error, "%s: '%.60s' is not modelled: it has no effect", rule->key, name);
+    if (status != HR_OK) return status;
+  }
+  return HR_OK;
+}
+
+/* ---- Resources -------------------------------------------------------------------------------------- */
+
+static const struct {
+  const char *name, *member;
+} resources[] = {{"cpu", "cpu"}, {"node", "node"}, {"mem", "mem_gb"}, {"gres/gpu", "gpu"}};
+
+/* An amount of memory in GiB, or a weight per GiB. A number without a unit is in MiB, or per MiB. */
+static bool read_memory(const char *value, bool is_weight, double *gib) {
+  static const char letters[] = "KMGTP";
+  char *end;
+  double number = strtod(value, &end), unit = 1.0 / 1024 / 1024;
+  const char *letter = strchr(letters, *end ? toupper((unsigned char)*end) : 'M');
+  if (end == value || number < 0 || !letter || (*end && end[1] != '\0')) return false;
+  for (const char *at = letters; at < letter; at++) unit *= 1024;
+  *gib = is_weight ? number / unit : number * unit;
+  return true;
+}
+
+static enum hr_status add_resource(const struct hr__slurm_import *import, const struct hr__slurm_line *line,
+                                   cJSON *object, const struct hr__slurm_rule *rule, char *item,
+                                   struct hr_error *error) {
+  char *value = strchr(item, '='), *end = NULL;
+  if (!value) return hr__slurm_bad(line, rule->key, item, "resources such as cpu=64,gres/gpu=8", error);
+  *value++ = '\0';
+  for (size_t i = 0; i < sizeof resources / sizeof *resources; i++) {
+    if (strcasecmp(item, resources[i].name) != 0) continue;
+    bool is_memory = i == 2 && rule->notation != HR__SLURM_SHARES, is_limit = rule->notation == HR__SLURM_TRES;
+    double number = is_memory ? 0 : strtod(value, &end);
+    bool valid = is_memory ? read_memory(value, !is_limit, &number) : end != value && *end == '\0' && number >= 0;
+    if (!valid) return hr__slurm_bad(line, rule->key, value, "an amount of the resource", error);
+    replace(object, resources[i].member, cJSON_CreateNumber(is_limit ? (double)(int64_t)number : number));
+    return HR_OK;
+  }
+  return hr__slurm_note(import, line, error, "%s: the resource '%.60s' is not modelled: it is not counted", rule->key,
+                        item);
+}
+
+static enum hr_status add_resources(const struct hr__slurm_import *import, const struct hr__slurm_line *line,
+                                    cJSON *object, const struct hr__slurm_rule *rule, char *list,
+                                    struct hr_error *error) {
+  cJSON *part = replace(object, rule->member, cJSON_CreateObject());
+  enum hr_status status = HR_OK;
+  char *rest = list;
+  for (char *item; status == HR_OK && (item = strtok_r(rest, ",", &rest));)
+    status = add_resource(import, line, part, rule, item, error);
+  if (status == HR_OK && !part->child) cJSON_DeleteItemFromObject(object, rule->member);
+  return status;
+}
+
+/* ---- Rules ------------------------------------------------------------------------------------------ */
+
+enum hr_status hr__slurm_add(const struct hr__slurm_import *import, const struct hr__slurm_line *line, cJSON *object,
+                             const struct hr__slurm_rule *rule, const char *value, struct hr_error *error) {
+  char copy[MAX_VALUE];
+  bool is_unlimited = strcasecmp(value, "UNLIMITED") == 0 || strcasecmp(value, "INFINITE") == 0;
+  if (hr__slurm_is_unset(value) && (rule->notation != HR__SLURM_OVER_TIME || !is_unlimited)) return HR_OK;
+  if (snprintf(copy, sizeof copy, "%s", value) >= (int)sizeof copy)
+    return hr__slurm_bad(line, rule->key, value, "a shorter value", error);
+  switch (rule->notation) {
+  case HR__SLURM_NUMBER:
+  case HR__SLURM_WHOLE:
+    return add_number(line, object, rule, value, error);
+  case HR__SLURM_SECONDS:
+  case HR__SLURM_MINUTES:
+  case HR__SLURM_OVER_TIME:
+    return add_time(line, object, rule, value, error);
+  case HR__SLURM_YES_NO:
+    return add_yes_no(line, object, rule, value, error);
+  case HR__SLURM_TEXT:
+    replace(object, rule->member, cJSON_CreateString(value));
+    return HR_OK;
+  case HR__SLURM_WORD:
+    return add_word(import, line, object, rule, value, error);
+  case HR__SLURM_NAMES:
+    return strcasecmp(value, "ALL") == 0 ? HR_OK : add_names(import, line, object, rule, copy, error);
+  default:
+    return add_resources(import, line, object, rule, copy, error);
+  }
 }

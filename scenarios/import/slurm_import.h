@@ -10,9 +10,51 @@
 #include "headroom/unstable/catalog.h"
 
 #include "base/hash.h"
-#include "scenarios/import/slurm_conf.h"
 
 #include <cjson/cJSON.h>
+
+/* ---- Lines (slurm_conf.c) --------------------------------------------------------------------------- */
+
+/* Files in the syntax of slurm.conf: lines of KEY=VALUE pairs, separated by white space. A value may be in quotation
+   marks. A comment begins with '#'. A line that ends with a backslash continues in the next line. Case of keys does not
+   matter. The output of `scontrol show ... -o` has such lines, too, but values may have spaces and no quotation marks.
+   Output of other commands is read line by line. */
+
+/* A line, with the pairs that it sets. */
+struct hr__slurm_line {
+  const char *path;
+  unsigned number; /* of its first line in the file, from 1 */
+  struct {
+    char *key, *value;
+  } pairs[64];
+  unsigned n_pairs;
+};
+
+/* Calls `visit` for each line that sets something, until it fails. Returns HR_BAD_INPUT for lines that are no list of
+   pairs, and for `Include`. */
+typedef enum hr_status hr__slurm_visit(void *self, const struct hr__slurm_line *line, struct hr_error *error);
+enum hr_status hr__slurm_conf_read(const char *path, hr__slurm_visit *visit, void *self, struct hr_error *error);
+
+/* Calls `visit` for each line that is neither empty nor a comment, with its text, which may be changed. */
+typedef enum hr_status hr__slurm_visit_text(void *self, struct hr__slurm_line *line, char *text,
+                                            struct hr_error *error);
+enum hr_status hr__slurm_text_read(const char *path, hr__slurm_visit_text *visit, void *self, struct hr_error *error);
+
+/* Splits a line of `scontrol show ... -o` into pairs. Words without '=' belong to the value before them, and are cut
+   off. Pairs that are too many are left out. */
+void hr__slurm_split_words(struct hr__slurm_line *line, char *text);
+
+/* Returns the value of a key of the line; NULL if the line does not set it. */
+const char *hr__slurm_value(const struct hr__slurm_line *line, const char *key);
+
+/* Returns the number of hosts of a list such as "n[01-16,20],login"; 0 if the list is not valid. */
+uint64_t hr__slurm_hosts(const char *list);
+
+/* Calls `visit` for each host of a valid list, until it returns false. Returns false if it did. */
+typedef bool hr__slurm_visit_host(void *self, const char *name, size_t length);
+bool hr__slurm_each_host(const char *list, hr__slurm_visit_host *visit, void *self);
+
+/* ---- The import --------------------------------------------------------------------------------------- */
 
 /* A node with GPUs: the pool, and its number in the pool. */
 struct hr__slurm_node {
@@ -51,7 +93,7 @@ struct hr__slurm_import {
   int64_t first_start_s; /* of all reservations, since 1970; INT64_MAX: none */
 };
 
-/* ---- Values (slurm_values.c) ---- */
+/* ---- Values (slurm_conf.c) ---- */
 
 /* Adds a note that begins with the place of the line. */
 enum hr_status hr__slurm_note(const struct hr__slurm_import *import, const struct hr__slurm_line *line,
@@ -102,11 +144,6 @@ enum hr_status hr__slurm_add(const struct hr__slurm_import *import, const struct
 /* Returns the list or object of that name in the object, and adds it if it is missing. */
 cJSON *hr__slurm_list(cJSON *object, const char *name);
 cJSON *hr__slurm_object(cJSON *object, const char *name);
-
-/* ---- Parameters of slurm.conf that are independent (slurm_parameters.c) ---- */
-
-enum hr_status hr__slurm_read_parameters(struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                                         struct hr_error *error);
 
 /* ---- Nodes (slurm_nodes.c) ---- */
 

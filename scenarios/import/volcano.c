@@ -8,9 +8,7 @@
  */
 
 #include "headroom/unstable/systems/volcano.h"
-#include "scenarios/import/convert.h"
 #include "scenarios/import/import.h"
-#include "scenarios/import/nodes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -45,8 +43,6 @@ static const struct hr__field queue_status[] = {{HR__USED("state", TEXT)},  HR__
                                                 HR__IGNORED("conditions"),  END};
 static const struct hr__field queue_fields[] = {
     {HR__USED("spec", OBJECT), .fields = queue_spec}, {HR__USED("status", OBJECT), .fields = queue_status}, END};
-static const struct hr__field config_map_fields[] = {
-    {HR__USED("data", LABELS)}, HR__IGNORED("binaryData"), HR__IGNORED("immutable"), END};
 
 /* The configuration of the scheduler. Options of plug-ins are checked with the table below. */
 static const struct hr__field tier_fields[] = {HR__IGNORED("plugins"), END};
@@ -57,10 +53,9 @@ static const struct hr__field config_fields[] = {
     HR__IGNORED("metrics"),
     END};
 
-enum volcano_kind { VOLCANO_QUEUE, VOLCANO_CONFIG_MAP, VOLCANO_CONFIG, N_VOLCANO_KINDS };
+enum volcano_kind { VOLCANO_QUEUE, VOLCANO_CONFIG, N_VOLCANO_KINDS };
 static const struct hr__object_kind kinds[N_VOLCANO_KINDS] = {
     [VOLCANO_QUEUE] = {"Queue", "scheduling.volcano.sh", queue_versions, queue_fields, false, false},
-    [VOLCANO_CONFIG_MAP] = {"ConfigMap", "", one_version, config_map_fields, false, true},
     [VOLCANO_CONFIG] = {"configuration of the scheduler", "", one_version, config_fields, true, false}};
 
 /* ---- The import ------------------------------------------------------------------------------------- */
@@ -107,31 +102,6 @@ static enum hr_status put_amounts(struct volcano_import *import, cJSON *to, cons
   return HR_OK;
 }
 
-/* The parent of a queue; NULL: none, or the root. */
-static const struct hr__yaml *parent_of(const struct hr__object *queue) {
-  const struct hr__yaml *parent = hr__yaml_at(queue->root, "spec.parent");
-  return parent && parent->text[0] && strcmp(parent->text, "root") != 0 ? parent : NULL;
-}
-
-/* Checks that the parents of a queue exist and form no cycle. */
-static enum hr_status check_parents(const struct volcano_import *import, const struct hr__object *queue) {
-  const struct hr__object *at = queue;
-  for (uint32_t steps = 0; steps <= import->objects.count; steps++) {
-    const struct hr__yaml *parent = parent_of(at);
-    if (!parent) return HR_OK;
-    const struct hr__object *above = hr__objects_find(&import->objects, &kinds[VOLCANO_QUEUE], NULL, parent->text);
-    if (!above)
-      return hr__object_fail(&import->objects, at, parent,
-                             "spec.parent: found '%.80s', expected root or the name of a Queue in these files",
-                             parent->text);
-    if (above == queue)
-      return hr__object_fail(&import->objects, at, parent, "spec.parent: the parents of queue '%.80s' form a cycle",
-                             queue->name);
-    at = above;
-  }
-  return HR_OK; /* a cycle of other queues, which is reported for them */
-}
-
 static enum hr_status put_queue(struct volcano_import *import, cJSON *list, const struct hr__object *queue) {
   struct hr__convert *convert = &import->convert;
   const struct hr__yaml *capability = hr__yaml_at(queue->root, "spec.capability");
@@ -144,7 +114,7 @@ static enum hr_status put_queue(struct volcano_import *import, cJSON *list, cons
   hr__copy_boolean(convert, object, "reclaimable", queue->root, "spec.reclaimable");
   if (state && (strcmp(state, "Closed") == 0 || strcmp(state, "Closing") == 0))
     hr__put_boolean(convert, object, "closed", true);
-  enum hr_status status = check_parents(import, queue);
+  enum hr_status status = hr__objects_check_parents(&import->objects, queue, "spec.parent", "root");
   if (status == HR_OK) status = put_amounts(import, object, "capability", queue, capability, NULL);
   if (status == HR_OK)
     status = put_amounts(import, object, "deserved", queue, hr__yaml_at(queue->root, "spec.deserved"), capability);
@@ -392,29 +362,11 @@ static enum hr_status put_actions(struct volcano_import *import, cJSON *section,
   return status;
 }
 
-static enum hr_status read_config_maps(struct volcano_import *import) {
-  static const char *const keys[] = {"volcano-scheduler.conf", "volcano-scheduler-ci.conf"};
-  enum hr_status status = HR_OK;
-  uint32_t count = import->objects.count;
-  for (uint32_t i = 0; i < count && status == HR_OK; i++) {
-    if (import->objects.list[i].kind != &kinds[VOLCANO_CONFIG_MAP]) continue;
-    const struct hr__yaml *data = hr__yaml_child(import->objects.list[i].root, "data");
-    for (size_t k = 0; k < sizeof keys / sizeof *keys && status == HR_OK; k++) {
-      const struct hr__yaml *text = hr__yaml_child(data, keys[k]);
-      if (text) status = hr__objects_read_text(&import->objects, text);
-    }
-  }
-  return status;
-}
-
 static enum hr_status put_config(struct volcano_import *import, cJSON *section) {
-  const struct hr__object *config = next_of(import, VOLCANO_CONFIG, NULL);
-  if (!config) return HR_OK;
-  const struct hr__object *second = next_of(import, VOLCANO_CONFIG, config);
-  if (second)
-    return hr__object_fail(&import->objects, second, second->root, "is the second one; the first is at %.200s:%" PRIu32,
-                           config->root->path, config->root->line);
-  enum hr_status status = put_actions(import, section, config);
+  const struct hr__object *config;
+  enum hr_status status = hr__objects_only(&import->objects, &kinds[VOLCANO_CONFIG], &config);
+  if (status != HR_OK || !config) return status;
+  status = put_actions(import, section, config);
   return status == HR_OK ? put_tiers(import, section, config) : status;
 }
 
@@ -443,7 +395,8 @@ static double gpus_of_queues(const struct volcano_import *import) {
     double gpus = 0;
     while ((queue = next_of(import, VOLCANO_QUEUE, queue))) {
       const struct hr__yaml *gpu = hr__yaml_child(hr__yaml_at(queue->root, lists[i]), import->gpu_resource);
-      if (gpu && !parent_of(queue) && strcmp(queue->name, "root") != 0) gpus += amount_of(gpu);
+      if (gpu && !hr__object_parent(queue, "spec.parent", "root") && strcmp(queue->name, "root") != 0)
+        gpus += amount_of(gpu);
     }
     if (gpus >= 1) return gpus;
   }
@@ -482,25 +435,21 @@ static enum hr_status put_section(struct volcano_import *import, cJSON *root, co
   hr__drop_empty(section, "queues");
   if (status == HR_OK) status = put_config(import, section);
   if (status == HR_OK) status = make_pools(import, file);
-  bool written = status == HR_OK && hr__node_pools_write(&import->pools, root);
-  hr__put_text(convert, hr__put_object(convert, root, "policy"), "name", "volcano");
-  hr__put(convert, root, "volcano", section);
-  if (status != HR_OK) return status;
-  return written && !convert->failed ? HR_OK : hr__objects_no_memory(&import->objects);
+  return hr__import_write(&import->convert, &import->pools, root, "volcano", section, status);
 }
 
 enum hr_status hr__import_volcano(const char *const *files, size_t n_files, cJSON *root, struct hr_notes *notes,
                                   struct hr_error *error) {
-  const struct hr__object_kind *read[N_VOLCANO_KINDS + 2];
-  struct volcano_import import = {
-      .objects = {.kinds = read, .bare = &kinds[VOLCANO_CONFIG], .notes = notes, .error = error}};
-  size_t n_kinds = 0;
-  for (; n_kinds < N_VOLCANO_KINDS; n_kinds++) read[n_kinds] = &kinds[n_kinds];
-  read[n_kinds++] = &hr__kind_node;
-  read[n_kinds] = NULL;
+  static const char *const configs[] = {"volcano-scheduler.conf", "volcano-scheduler-ci.conf", NULL};
+  struct volcano_import import = {.objects = {.kinds = kinds,
+                                              .n_kinds = N_VOLCANO_KINDS,
+                                              .nodes = &hr__kind_node,
+                                              .bare = &kinds[VOLCANO_CONFIG],
+                                              .notes = notes,
+                                              .error = error}};
   import.convert.objects = &import.objects;
   enum hr_status status = hr__objects_read(&import.objects, files, n_files);
-  if (status == HR_OK) status = read_config_maps(&import);
+  if (status == HR_OK) status = hr__objects_read_maps(&import.objects, configs);
   if (status == HR_OK && !next_of(&import, VOLCANO_QUEUE, NULL) && !next_of(&import, VOLCANO_CONFIG, NULL))
     status =
         hr_fail(error, HR_BAD_INPUT,

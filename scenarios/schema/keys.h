@@ -162,8 +162,8 @@ extern const struct hr__key hr__kubernetes_keys[], hr__slurm_keys[], hr__volcano
 /* `owned` of a pool, and `tco`. */
 extern const struct hr__key hr__owned_keys[], hr__tco_keys[];
 
-/* An entry of `services`, and the objects `engine` and `cost` of its replica. */
-extern const struct hr__key hr__service_keys[], hr__engine_keys[], hr__service_cost_keys[];
+/* An entry of `services`. */
+extern const struct hr__key hr__service_keys[];
 
 /* "default" and the names of the classes of jobs, as keys, in the order of enum hr_job_class. */
 extern const char *const hr__class_keys[];

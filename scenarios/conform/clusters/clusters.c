@@ -2,12 +2,16 @@
 /*
  * Runs test vectors of rules for several clusters, elastic capacity and data: cluster autoscaler, Karpenter,
  * MultiKueue, bandwidth and data loading. This file finds the adapter of a kind, and contains the functions that
- * adapters share.
+ * adapters share, and the cases of MultiKueue's dispatch, of max-min sharing, and of reading data.
  */
 
 #include "scenarios/conform/clusters/clusters.h"
+#include "sim/clusters/bandwidth.h"
+#include "sim/clusters/data_loading.h"
+#include "sim/clusters/multikueue.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* ---- Comparing ------------------------------------------------------------------------------------------- */
 
@@ -74,11 +78,243 @@ uint32_t hr__position_of(const cJSON *list, const char *name) {
   return UINT32_MAX;
 }
 
+/* ---- MultiKueue ------------------------------------------------------------------------------------------ */
+
+/* The order of preference: as configured, or by name. */
+static void order_clusters(const cJSON *clusters, bool by_name, uint32_t *order) {
+  uint32_t n = 0;
+  const cJSON *item;
+  cJSON_ArrayForEach(item, clusters) {
+    uint32_t at = n;
+    for (; by_name && at > 0; at--) {
+      const char *before = cJSON_GetStringValue(cJSON_GetArrayItem(clusters, (int)order[at - 1]));
+      if (!before || !item->valuestring || strcmp(before, item->valuestring) <= 0) break;
+      order[at] = order[at - 1];
+    }
+    order[at] = n++;
+  }
+}
+
+static void run_incremental(struct hr__cluster_case *self) {
+  const cJSON *clusters = hr__case_get(self->input, "clusters"), *item;
+  const uint32_t n = hr__case_count(self->input, "clusters"), n_already = hr__case_count(self->input, "already");
+  uint32_t *order = hr__verdict_alloc(self->verdict, n, sizeof *order);
+  struct hr__multikueue_offer offer = {.nominated =
+                                           hr__verdict_alloc(self->verdict, n + n_already, sizeof *offer.nominated)};
+  if (!order || !offer.nominated) return;
+  struct hr__multikueue_spec spec = hr__multikueue_defaults;
+  spec.is_incremental = true;
+  spec.step = (uint32_t)hr__case_whole(self->input, "step", HR__MULTIKUEUE_STEP);
+  order_clusters(clusters, strcmp(hr__case_text(self->input, "order", "config"), "name") == 0, order);
+  cJSON_ArrayForEach(item, hr__case_get(self->input, "already")) {
+    offer.nominated[offer.n_nominated] = hr__position_of(clusters, cJSON_GetStringValue(item));
+    if (offer.nominated[offer.n_nominated++] == UINT32_MAX) self->verdict->malformed = "unknown cluster in \"already\"";
+  }
+  if (self->verdict->malformed) return;
+  const int64_t now_us = spec.round_us + hr__case_bool(self->input, "round_over", false);
+  const bool is_any = hr__multikueue_nominate(&spec, &offer, order, n, now_us);
+  cJSON *nominated = cJSON_CreateArray();
+  for (uint32_t i = 0; i < offer.n_nominated; i++)
+    cJSON_AddItemToArray(nominated, cJSON_Duplicate(cJSON_GetArrayItem(clusters, (int)offer.nominated[i]), true));
+  hr__check_json(self, "nominated", nominated, HR__COMPARE_EXACTLY, 0);
+  hr__check_bool(self, "no_more", !is_any);
+}
+
+/* ---- Max-min sharing ------------------------------------------------------------------------------------- */
+
+static void run_share_one(struct hr__cluster_case *self) {
+  const cJSON *demands = hr__case_get(self->input, "demands"), *weights = hr__case_get(self->input, "weights"), *item;
+  const uint32_t n = hr__case_count(self->input, "demands");
+  struct hr__flow *flows = hr__verdict_alloc(self->verdict, n, sizeof *flows);
+  uint32_t *crossed = hr__verdict_alloc(self->verdict, 1, sizeof *crossed);
+  double *rates = hr__verdict_alloc(self->verdict, n, sizeof *rates);
+  if (!flows || !crossed || !rates) return;
+  const double capacity = hr__case_real(self->input, "capacity", (double)INFINITY);
+  uint32_t at = 0;
+  cJSON_ArrayForEach(item, demands) {
+    const cJSON *weight = cJSON_GetArrayItem(weights, (int)at);
+    flows[at] = (struct hr__flow){.demand = cJSON_IsNumber(item) ? item->valuedouble : (double)INFINITY,
+                                  .weight = cJSON_IsNumber(weight) ? weight->valuedouble : 1,
+                                  .n = 1};
+    if (!(flows[at++].weight > 0)) self->verdict->malformed = "a weight must be above 0";
+  }
+  if (self->verdict->malformed) return;
+  if (hr__share_max_min(flows, n, crossed, &capacity, 1, rates) != HR_OK) {
+    self->verdict->malformed = "out of memory";
+    return;
+  }
+  cJSON *list = cJSON_CreateArray();
+  for (uint32_t i = 0; i < n; i++)
+    cJSON_AddItemToArray(list, isinf(rates[i]) ? cJSON_CreateNull() : cJSON_CreateNumber(rates[i]));
+  hr__check_json(self, "rates", list, HR__COMPARE_EXACTLY, 1e-9);
+}
+
+/* A rate: a number, or a text with a whole number or a fraction. */
+static double rate_of(const cJSON *value) {
+  if (!cJSON_IsString(value)) return cJSON_IsNumber(value) ? value->valuedouble : (double)INFINITY;
+  char *end;
+  const double number = strtod(value->valuestring, &end);
+  return *end == '/' ? number / strtod(end + 1, NULL) : number;
+}
+
+/* Each end of a flow with a limit is a resource: senders first, then receivers. */
+static void read_flow(struct hr__cluster_case *self, const cJSON *ends, struct hr__flow *flow, uint32_t *crossed) {
+  const cJSON *senders = hr__case_get(self->input, "out"), *receivers = hr__case_get(self->input, "in");
+  const uint32_t out = hr__position_of(senders, cJSON_GetStringValue(cJSON_GetArrayItem(ends, 0)));
+  const uint32_t in = hr__position_of(receivers, cJSON_GetStringValue(cJSON_GetArrayItem(ends, 1)));
+  flow->demand = (double)INFINITY;
+  flow->weight = 1;
+  if (out != UINT32_MAX) crossed[flow->first + flow->n++] = out;
+  if (in != UINT32_MAX) crossed[flow->first + flow->n++] = hr__case_count(self->input, "out") + in;
+}
+
+static void run_share_net(struct hr__cluster_case *self) {
+  const uint32_t n_out = hr__case_count(self->input, "out"), n_all = n_out + hr__case_count(self->input, "in");
+  const uint32_t n = hr__case_count(self->input, "flows");
+  struct hr__flow *flows = hr__verdict_alloc(self->verdict, n, sizeof *flows);
+  uint32_t *crossed = hr__verdict_alloc(self->verdict, (size_t)2 * n, sizeof *crossed), at = 0;
+  double *rates = hr__verdict_alloc(self->verdict, n, sizeof *rates);
+  double *capacities = hr__verdict_alloc(self->verdict, n_all, sizeof *capacities);
+  if (!flows || !crossed || !rates || !capacities) return;
+  const cJSON *item;
+  cJSON_ArrayForEach(item, hr__case_get(self->input, "out")) capacities[at++] = rate_of(item);
+  cJSON_ArrayForEach(item, hr__case_get(self->input, "in")) capacities[at++] = rate_of(item);
+  at = 0;
+  cJSON_ArrayForEach(item, hr__case_get(self->input, "flows")) {
+    flows[at].first = 2 * at;
+    read_flow(self, item, &flows[at++], crossed);
+  }
+  if (hr__share_max_min(flows, n, crossed, capacities, n_all, rates) != HR_OK) {
+    self->verdict->malformed = "out of memory";
+    return;
+  }
+  cJSON *actual = cJSON_CreateArray();
+  at = 0;
+  cJSON_ArrayForEach(item, hr__expected(self, "rates", NULL)) {
+    const double expected = rate_of(item), rate = at < n ? rates[at] : (double)NAN;
+    /* fractions are written as in the case; rates are equal within rounding */
+    const bool is_equal = (isinf(expected) && isinf(rate)) || fabs(expected - rate) <= 1e-12 * expected;
+    cJSON_AddItemToArray(actual, is_equal ? cJSON_Duplicate(item, true) : cJSON_CreateNumber(rate));
+    at++;
+  }
+  hr__check_json(self, "rates", actual, HR__COMPARE_EXACTLY, 0);
+  if (at != n) self->verdict->malformed = "expected one rate per flow";
+}
+
+/* ---- Reading data ---------------------------------------------------------------------------------------- */
+
+static void run_need(struct hr__cluster_case *self) {
+  const double need =
+      hr__io_need(hr__case_real(self->input, "batch", 1), hr__case_real(self->input, "bytes_per_sample", 0),
+                  hr__case_real(self->input, "compute_s", 1));
+  hr__check_number(self, "bytes_per_s", need, 1e-12 * need);
+}
+
+static void run_speed(struct hr__cluster_case *self) {
+  const struct hr__io_job job = {.full_speed = hr__case_real(self->input, "full_speed", 0),
+                                 .remote = hr__case_real(self->input, "remote", (double)INFINITY),
+                                 .cached = hr__case_real(self->input, "cache", 0),
+                                 .dataset = hr__case_real(self->input, "dataset", 0),
+                                 .is_first_epoch = hr__case_bool(self->input, "first_epoch", false) ||
+                                                   hr__case_whole(self->input, "epoch", 0) == 1};
+  const double speed = hr__io_speed(&job);
+  hr__check_number(self, "speed", speed, 1e-9 * speed);
+  hr__check_number(self, "remote_need", hr__io_remote_need(&job), 1e-9 * job.full_speed);
+}
+
+static struct hr__mlperf read_mlperf(const cJSON *input) {
+  return (struct hr__mlperf){.accelerators = hr__case_whole(input, "accelerators", 0),
+                             .clients = hr__case_whole(input, "clients", 0),
+                             .client_bytes = hr__case_real(input, "client_memory_GiB", 0) * 0x1p30,
+                             .batch = hr__case_real(input, "batch", 1),
+                             .sample_bytes = hr__case_real(input, "sample_bytes", 1),
+                             .samples_per_file = hr__case_real(input, "samples_per_file", 1),
+                             .min_steps = hr__case_real(input, "min_steps", 500),
+                             .memory_factor = hr__case_real(input, "memory_factor", 5),
+                             .step_s = hr__case_real(input, "step_s", 1)};
+}
+
+static void run_files(struct hr__cluster_case *self) {
+  const struct hr__mlperf run = read_mlperf(self->input);
+  const int64_t files = hr__mlperf_files(&run);
+  hr__check_number(self, "files", (double)files, 0);
+  hr__check_number(self, "size_GiB", floor((double)files * run.samples_per_file * run.sample_bytes / 0x1p30), 0);
+}
+
+/* A measured run. The model gets the measured bandwidth of the storage; the rate in samples must follow to five digits,
+   and the time of an epoch within 0.4 %, as measured. */
+static void run_measured(struct hr__cluster_case *self) {
+  const struct hr__mlperf run = read_mlperf(self->input);
+  const cJSON *bandwidth = hr__expected(self, "MiB_per_s", NULL);
+  if (!cJSON_IsNumber(bandwidth)) {
+    self->verdict->malformed = "expected the number \"MiB_per_s\"";
+    return;
+  }
+  const double full = hr__mlperf_full_rate(&run);
+  const double rate = hr__mlperf_rate(&run, bandwidth->valuedouble * 1048576, (double)INFINITY);
+  const double samples = hr__case_real(self->input, "files", 0) * run.samples_per_file;
+  hr__check_number(self, "samples_per_s", rate, 1e-5 * rate);
+  hr__check_number(self, "MiB_per_s", rate * run.sample_bytes / 1048576, 1e-5 * bandwidth->valuedouble);
+  hr__check_number(self, "derived_samples_per_s_without_io", full, 1e-3);
+  hr__check_number(self, "derived_share_of_full_speed", rate / full, 1e-4);
+  hr__check_number(self, "derived_epoch_s", samples / rate, 0.004 * samples / rate);
+}
+
+/* ---- Caches ---------------------------------------------------------------------------------------------- */
+
+static enum hr__cache_policy policy_of(const cJSON *input) {
+  return strcmp(hr__case_text(input, "policy", "lru"), "lru") == 0 ? HR__CACHE_LRU : HR__CACHE_UNIFORM;
+}
+
+static bool is_same_order(const cJSON *input) {
+  const char *order = hr__case_text(input, "order", "new random order");
+  return !strstr(order, "random") && !strstr(order, "new");
+}
+
+static void run_cache_epoch(struct hr__cluster_case *self) {
+  const int64_t n_items = hr__case_whole(self->input, "items", 0), n_cached = hr__case_whole(self->input, "cache", 0);
+  if (n_items < 0 || n_items > 1000) {
+    self->verdict->malformed = "\"items\" must be from 0 to 1000";
+    return;
+  }
+  const struct hr__cache_misses misses =
+      hr__cache_misses(policy_of(self->input), n_items, n_cached, is_same_order(self->input));
+  /* a mean with two decimals comes from simulation; others are exact */
+  const double mean = hr__case_value_whole(hr__expected(self, "derived_mean", NULL), 0) >= 0
+                          ? cJSON_GetNumberValue(hr__expected(self, "derived_mean", NULL))
+                          : 0;
+  const bool is_rounded = fabs(100 * mean - round(100 * mean)) < 1e-9;
+  hr__check_number(self, "misses_per_epoch_after_first", misses.mean, 1e-9);
+  hr__check_number(self, "misses_per_epoch_after_first_min", (double)misses.least, 0);
+  hr__check_number(self, "misses_per_epoch_after_first_max", (double)misses.most, 0);
+  hr__check_number(self, "derived_mean", misses.mean, is_rounded ? 0.01 : 1e-6);
+  hr__check_number(self, "derived_min", (double)misses.least, 0);
+  hr__check_number(self, "derived_max", (double)misses.most, 0);
+}
+
+static void run_cache_share(struct hr__cluster_case *self) {
+  const double share = hr__case_real(self->input, "share_cached", 0);
+  const double hits = hr__cache_hits(policy_of(self->input), share, is_same_order(self->input));
+  hr__check_number(self, "derived_hit_share", hits, 1e-6);
+  hr__check_number(self, "hit_share", hits, 1e-6);
+}
+
+static const struct hr__cluster_kind data_kinds[] = {{"multikueue-incremental", run_incremental},
+                                                     {"max-min-one", run_share_one},
+                                                     {"max-min-net", run_share_net},
+                                                     {"io-need", run_need},
+                                                     {"io-speed", run_speed},
+                                                     {"mlperf-files", run_files},
+                                                     {"mlperf-measured", run_measured},
+                                                     {"cache-epoch", run_cache_epoch},
+                                                     {"cache-lru-share", run_cache_share},
+                                                     {NULL, NULL}};
+
 /* ---- Kinds ----------------------------------------------------------------------------------------------- */
 
 static hr__run_cluster_case *find_kind(const char *kind) {
   const struct hr__cluster_kind *const tables[] = {hr__scale_up_kinds, hr__scale_down_kinds, hr__karpenter_kinds,
-                                                   hr__data_kinds};
+                                                   data_kinds};
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
     for (const struct hr__cluster_kind *row = tables[i]; row->kind; row++)
       if (strcmp(row->kind, kind) == 0) return row->run;

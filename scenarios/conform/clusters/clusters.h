@@ -23,9 +23,8 @@ struct hr__cluster_kind {
   hr__run_cluster_case *run;
 };
 
-/* The kinds of each adapter; the last row has no name. */
-extern const struct hr__cluster_kind hr__scale_up_kinds[], hr__scale_down_kinds[], hr__karpenter_kinds[],
-    hr__data_kinds[];
+/* The kinds of the other adapters; the last row has no name. */
+extern const struct hr__cluster_kind hr__scale_up_kinds[], hr__scale_down_kinds[], hr__karpenter_kinds[];
 
 /* Marks an expected value as compared. Returns it, or NULL if it is missing or null; `is_there` may be NULL. */
 const cJSON *hr__expected(struct hr__cluster_case *self, const char *name, bool *is_there);

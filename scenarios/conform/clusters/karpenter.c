@@ -447,7 +447,7 @@ static void build_nodes(struct hr__cluster_case *self, struct built *built) {
   const cJSON *nodes = hr__case_get(self->input, "nodes"), *pods = hr__case_get(self->input, "pods");
   const bool is_listed = cJSON_IsArray(nodes),
              has_spot = hr__position_of(is_listed ? nodes : NULL, "spot") != UINT32_MAX;
-  const bool is_cheapest = strcmp(hr__case_text(self->input, "type", ""), "cheapest") == 0;
+  const bool is_cheapest = hr__case_text_is(self->input, "type", "cheapest");
   const bool has_smaller = !is_cheapest && (is_listed || hr__case_get(self->input, "node_cpu"));
   const int64_t cores = hr__case_whole(self->input, "node_cpu", NODE_CORES);
   if (cores < 1 || cores > 100000) {

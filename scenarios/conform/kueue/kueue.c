@@ -13,8 +13,6 @@
 /* Runs the Kueue cases of several scheduling cycles: what is reserved after workloads are deleted, and which flavors
    are tried in later cycles. The bookmarks of a workload last until its queue's quota rises. */
 
-hr__conform_run_case hr__kueue_case_multi;
-
 struct multi_run {
   struct hr__kueue_cycle_run cycles;
   int32_t **rows;             /* by workload: bookmarks of the last attempt; NULL: none */
@@ -76,24 +74,20 @@ static void return_all(struct multi_run *run) {
 
 /* ---- Cases with two cycles ---- */
 
-static bool text_is(const cJSON *object, const char *name, const char *value) {
-  return strcmp(hr__case_text(object, name, ""), value) == 0;
-}
-
 /* The status and the reason of the condition QuotaReserved that a workload has after the first cycle. */
 static void compare_first_cycle(struct multi_run *run, const cJSON *expect) {
   struct hr__kueue_cycle_run *cycles = &run->cycles;
   const cJSON *item, *condition, *target;
   cJSON_ArrayForEach(item, hr__case_get(expect, "wantWorkloads")) {
     const char *key = hr__kueue_case_key(&cycles->self, item), *evicted = "";
-    cJSON_ArrayForEach(target, cycles->preempted) if (text_is(target, "workload", key)) evicted =
+    cJSON_ArrayForEach(target, cycles->preempted) if (hr__case_text_is(target, "workload", key)) evicted =
         hr__case_text(target, "reason", "");
     const cJSON *reason = hr__case_get(cycles->reasons, key);
     cJSON_ArrayForEach(condition, hr__case_get(item, "conditions")) {
-      if (text_is(condition, "type", "QuotaReserved") && text_is(condition, "status", "False"))
+      if (hr__case_text_is(condition, "type", "QuotaReserved") && hr__case_text_is(condition, "status", "False"))
         hr__verdict_compare(cycles->self.verdict, key, hr__case_get(condition, "reason"), reason, HR__COMPARE_EXACTLY,
                             0);
-      if (text_is(condition, "type", "Preempted"))
+      if (hr__case_text_is(condition, "type", "Preempted"))
         hr__verdict_compare_text(cycles->self.verdict, key, hr__case_get(condition, "reason"), evicted);
     }
     bool reserved = hr__case_get(item, "admission") != NULL;
@@ -159,8 +153,8 @@ static void delete_workloads(struct multi_run *run) {
   const cJSON *item;
   cJSON_ArrayForEach(item, hr__case_get(self->input, "deleteWorkloads")) for (uint32_t i = 0;
                                                                               i < self->world.n_workloads; i++) {
-    if (text_is(self->workload_json[i], "name", hr__case_text(item, "name", "")) &&
-        text_is(self->workload_json[i], "namespace", namespace_of(item)))
+    if (hr__case_text_is(self->workload_json[i], "name", hr__case_text(item, "name", "")) &&
+        hr__case_text_is(self->workload_json[i], "namespace", namespace_of(item)))
       delete_workload(run, i);
   }
 }
@@ -182,7 +176,8 @@ static const char *flavor_of(const struct multi_run *run, const char *name) {
   const struct hr__kueue_case *self = &run->cycles.self;
   for (uint32_t i = 0; i < self->world.n_workloads; i++) {
     const struct hr__kueue_workload *workload = &self->world.workloads[i];
-    if (!text_is(self->workload_json[i], "name", name) || !workload->listed || !workload->pod_sets[0].n_assigned)
+    if (!hr__case_text_is(self->workload_json[i], "name", name) || !workload->listed ||
+        !workload->pod_sets[0].n_assigned)
       continue;
     return self->world.flavors[workload->pod_sets[0].assigned[0].flavor].name;
   }
@@ -224,7 +219,7 @@ static cJSON *normalized(const cJSON *whole) {
   return copy;
 }
 
-void hr__kueue_case_multi(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_multi(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct multi_run run = {0};
   cJSON *copy = normalized(whole);
@@ -241,88 +236,19 @@ void hr__kueue_case_multi(const cJSON *whole, const char *kind, struct hr__verdi
 
 /* ---- All kinds ----------------------------------------------------------------------------------------- */
 
-/* The columns: kind, function in kueue_*.c that runs a case. */
-#define KINDS(X)                                                                                                       \
-  X("quota.available", quota_available)                                                                                \
-  X("quota.lendable", quota_lendable)                                                                                  \
-  X("quota.usageAfterOps", quota_usage)                                                                                \
-  X("fairSharing.share", share)                                                                                        \
-  X("fairSharing.borrowingOn", borrowing_on)                                                                           \
-  X("fairSharing.preciseShare", precise_share)                                                                         \
-  X("flavor.assign", assign)                                                                                           \
-  X("flavor.isPreferred", is_preferred)                                                                                \
-  X("flavor.noFitReason", no_fit_reason)                                                                               \
-  X("flavor.totalRequests", total_requests)                                                                            \
-  X("flavor.lastTried", last_tried)                                                                                    \
-  X("partialAdmission.search", reduce)                                                                                 \
-  X("preemption", preempt)                                                                                             \
-  X("preemption.candidateOrder", candidate_order)                                                                      \
-  X("preemption.fairTargetOrder", fair_order)                                                                          \
-  X("preemption.policy", policy)                                                                                       \
-  X("cycle", cycle)                                                                                                    \
-  X("cycle.tas", cycle)                                                                                                \
-  X("cycle.multi", multi)                                                                                              \
-  X("cycle.entryOrder", entry_order)                                                                                   \
-  X("cycle.fairEntryLess", fair_less)                                                                                  \
-  X("cycle.reserve", reserve)                                                                                          \
-  X("cycle.lastAssignment", outdated)                                                                                  \
-  X("cycle.lastAssignmentState", bookmarks)                                                                            \
-  X("podsReady.countdown", countdown)                                                                                  \
-  X("podsReady.requeue", reconcile)                                                                                    \
-  X("eviction.reconcile", reconcile)                                                                                   \
-  X("queue.setRequeueState", requeue_state)                                                                            \
-  X("queue.onHold", on_hold)                                                                                           \
-  X("queue.strictFIFO", queue_order)                                                                                   \
-  X("queue.orderTimestamp", order_time)                                                                                \
-  X("queue.admissionFairSharing", local_order)                                                                         \
-  X("queue.bestEffortRequeue", requeue_by_reason)                                                                      \
-  X("queue.strictRequeue", requeue_by_reason)                                                                          \
-  X("queue.inadmissibleHash", shape_reason)                                                                            \
-  X("queue.noFitReason", no_fit_known)                                                                                 \
-  X("queue.backoff", backoff)                                                                                          \
-  X("queue.requeueAfterCycle", after_cycle)                                                                            \
-  X("queue.ops", queue_ops)                                                                                            \
-  X("queue.requeueCohort", requeue_cohort)                                                                             \
-  X("queue.requeueStrict", requeue_strict)                                                                             \
-  X("queue.addWorkload", add_workload)                                                                                 \
-  X("queue.heads", heads)                                                                                              \
-  X("queue.secondPass", second_pass)                                                                                   \
-  X("requests.countIn", requests)                                                                                      \
-  X("requests.countInLimiting", requests)                                                                              \
-  X("requests.greaterKeys", greater_keys)                                                                              \
-  X("resources.amountFromQuantity", quantity)                                                                          \
-  X("resources.clamp", quantity)                                                                                       \
-  X("resources.floorToZero", floor)                                                                                    \
-  X("afs.usage", local_usage)                                                                                          \
-  X("afs.usageZeroWeight", local_usage)                                                                                \
-  X("afs.weight", local_weight)                                                                                        \
-  X("workload.usage", workload_usage)                                                                                  \
-  X("workload.executionTime", execution_time)                                                                          \
-  X("workload.reclaimable", reclaimable)                                                                               \
-  X("priority", priority)                                                                                              \
-  X("priority.boost", priority)                                                                                        \
-  X("priority.effective", priority)                                                                                    \
-  X("priority.parseEffective", priority)
+static const struct hr__kueue_case_kind multi_kinds[] = {{"cycle.multi", case_multi}, {NULL, NULL}};
 
-#define DECLARE(kind, function) hr__conform_run_case hr__kueue_case_##function;
-KINDS(DECLARE)
-#undef DECLARE
-
-static const struct {
-  const char *kind;
-  hr__conform_run_case *run;
-} rows[] = {
-#define ROW(kind, function) {kind, hr__kueue_case_##function},
-    KINDS(ROW)
-#undef ROW
-};
+static const struct hr__kueue_case_kind *const tables[] = {
+    multi_kinds,           hr__kueue_rules_kinds, hr__kueue_flavor_kinds, hr__kueue_life_kinds,
+    hr__kueue_cycle_kinds, hr__kueue_names_kinds, hr__kueue_queue_kinds};
 
 void hr__conform_kueue(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    if (strcmp(rows[i].kind, kind) != 0) continue;
-    rows[i].run(whole, kind, verdict);
-    return;
-  }
+  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+    for (const struct hr__kueue_case_kind *row = tables[i]; row->kind; row++)
+      if (strcmp(row->kind, kind) == 0) {
+        row->run(whole, kind, verdict);
+        return;
+      }
   if (strncmp(kind, "tas.", 4) == 0 && hr__conform_kueue_tas(whole, kind, verdict)) return;
   hr__verdict_unknown_kind(verdict, kind);
 }

@@ -9,12 +9,6 @@
 
 #include <string.h>
 
-hr__conform_run_case hr__kueue_case_cycle;
-
-static bool text_is(const cJSON *object, const char *name, const char *value) {
-  return strcmp(hr__case_text(object, name, ""), value) == 0;
-}
-
 /* ---- Reading ---- */
 
 /* Whether labels match an expression {key, operator, values}. */
@@ -33,14 +27,15 @@ static bool expression_matches(const cJSON *labels, const cJSON *expression) {
 static bool namespace_matches(const struct hr__kueue_case *self, uint32_t queue, const cJSON *workload) {
   const cJSON *json = NULL, *item;
   for (uint32_t i = 0; i < self->n_queue_json; i++)
-    if (text_is(self->queue_json[i], "name", self->queues.items[queue])) json = self->queue_json[i];
+    if (hr__case_text_is(self->queue_json[i], "name", self->queues.items[queue])) json = self->queue_json[i];
   const cJSON *selector = hr__case_get(json, "namespaceSelector");
   const cJSON *labels = hr__case_get(hr__case_get(self->input, "namespaces"), hr__case_text(workload, "namespace", ""));
   cJSON_ArrayForEach(item,
                      hr__case_get(selector, "matchExpressions")) if (!expression_matches(labels, item)) return false;
-  cJSON_ArrayForEach(
-      item, hr__case_get(selector, "matchLabels")) if (!cJSON_IsString(item) ||
-                                                       !text_is(labels, item->string, item->valuestring)) return false;
+  cJSON_ArrayForEach(item,
+                     hr__case_get(selector, "matchLabels")) if (!cJSON_IsString(item) ||
+                                                                !hr__case_text_is(labels, item->string,
+                                                                                  item->valuestring)) return false;
   return true;
 }
 
@@ -54,17 +49,20 @@ static bool exceeds_limits(const cJSON *workload) {
 
 static bool has_check(const cJSON *workload, const char *state) {
   const cJSON *check;
-  cJSON_ArrayForEach(check, hr__case_get(workload, "admissionChecks")) if (text_is(check, "state", state)) return true;
+  cJSON_ArrayForEach(
+      check, hr__case_get(workload, "admissionChecks")) if (hr__case_text_is(check, "state", state)) return true;
   return false;
 }
 
 /* The number of the workload of which this one is a variant: the first variant with the same owner. */
 static uint32_t variant_of(const struct hr__kueue_case *self, const cJSON *workload) {
   const cJSON *owner = cJSON_GetArrayItem(hr__case_get(workload, "owners"), 0);
-  if (!text_is(owner, "kind", "Workload")) return HR_NONE;
+  if (!hr__case_text_is(owner, "kind", "Workload")) return HR_NONE;
   for (uint32_t i = 0; i < self->world.n_workloads; i++) {
     const cJSON *other = cJSON_GetArrayItem(hr__case_get(self->workload_json[i], "owners"), 0);
-    if (text_is(other, "kind", "Workload") && text_is(other, "name", hr__case_text(owner, "name", ""))) return i;
+    if (hr__case_text_is(other, "kind", "Workload") &&
+        hr__case_text_is(other, "name", hr__case_text(owner, "name", "")))
+      return i;
   }
   return HR_NONE;
 }
@@ -75,7 +73,7 @@ static bool has_closed_gate(const cJSON *other) {
   cJSON_ArrayForEach(gate, hr__case_get(other, "PreemptionGates")) {
     bool open = false;
     cJSON_ArrayForEach(state, hr__case_get(other, "PreemptionGateStates")) open |=
-        text_is(state, "name", hr__case_text(gate, "name", "")) && text_is(state, "position", "Open");
+        hr__case_text_is(state, "name", hr__case_text(gate, "name", "")) && hr__case_text_is(state, "position", "Open");
     if (!open) return true;
   }
   return false;
@@ -193,12 +191,12 @@ static bool is_fully_admitted(const struct hr__kueue_cycle_run *run, const struc
   for (uint32_t i = 0; i < entry->assignment.n_pod_sets; i++)
     if (entry->assignment.pod_sets[i].placement_pending) return false;
   for (uint32_t i = 0; i < run->self.n_queue_json; i++) {
-    if (!text_is(run->self.queue_json[i], "name", run->self.queues.items[queue])) continue;
+    if (!hr__case_text_is(run->self.queue_json[i], "name", run->self.queues.items[queue])) continue;
     cJSON_ArrayForEach(check, hr__case_get(run->self.queue_json[i], "admissionChecks")) {
       const char *name = cJSON_IsString(check) ? check->valuestring : hr__case_text(check, "name", "");
       bool ready = !check_applies(run, check, entry);
       cJSON_ArrayForEach(state, hr__case_get(json, "admissionChecks")) ready |=
-          text_is(state, "name", name) && text_is(state, "state", "Ready");
+          hr__case_text_is(state, "name", name) && hr__case_text_is(state, "state", "Ready");
       if (!ready) return false;
     }
   }
@@ -380,7 +378,7 @@ static void add_existing(struct hr__kueue_cycle_run *run, bool is_unsettled) {
 static const cJSON *possible_events(const struct hr__kueue_cycle_run *run, const cJSON *want) {
   cJSON *item;
   if (!run->refused_events || hr__json_is_equal(want, run->events, HR__COMPARE_SETS, 0)) return run->events;
-  cJSON_ArrayForEach(item, run->events) if (!text_is(item, "reason", "EvictedDueToNodeFailures"))
+  cJSON_ArrayForEach(item, run->events) if (!hr__case_text_is(item, "reason", "EvictedDueToNodeFailures"))
       cJSON_AddItemToArray(run->refused_events, cJSON_Duplicate(item, true));
   return hr__json_is_equal(want, run->refused_events, HR__COMPARE_SETS, 0) ? run->refused_events : run->events;
 }
@@ -474,7 +472,7 @@ static bool has_slices(const struct hr__kueue_cycle_run *run) {
   return false;
 }
 
-void hr__kueue_case_cycle(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_cycle(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   struct hr__kueue_cycle_run run = {0};
   const cJSON *expect = hr__case_get(whole, "expect");
   if (!hr__kueue_cycle_start(&run, whole, verdict)) return;
@@ -497,3 +495,6 @@ void hr__kueue_case_cycle(const cJSON *whole, const char *kind, struct hr__verdi
   }
   cJSON_Delete(run.actual);
 }
+
+const struct hr__kueue_case_kind hr__kueue_cycle_kinds[] = {
+    {"cycle", case_cycle}, {"cycle.tas", case_cycle}, {NULL, NULL}};

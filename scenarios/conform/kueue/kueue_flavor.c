@@ -10,9 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-hr__conform_run_case hr__kueue_case_assign, hr__kueue_case_is_preferred, hr__kueue_case_no_fit_reason;
-hr__conform_run_case hr__kueue_case_total_requests, hr__kueue_case_last_tried, hr__kueue_case_reduce;
-
 /* ---- Names ---- */
 
 const char *hr__kueue_mode_name(enum hr__kueue_mode mode) {
@@ -201,7 +198,7 @@ static cJSON *flavors_json(const struct hr__kueue_case *self, const struct hr__k
   return flavors;
 }
 
-void hr__kueue_case_assign(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_assign(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   struct hr__kueue_workload workload;
@@ -254,7 +251,7 @@ static void compare_reasons(struct hr__kueue_case *self, const struct hr__kueue_
   }
 }
 
-void hr__kueue_case_no_fit_reason(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_no_fit_reason(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   cJSON *copy = cJSON_Duplicate(whole, true), *input = cJSON_GetObjectItemCaseSensitive(copy, "input");
   if (!hr__case_get(input, "cq")) cJSON_AddItemToObject(input, "cq", cJSON_Parse(default_queue));
@@ -327,7 +324,7 @@ static cJSON *bookmark_case(const cJSON *input) {
   return copy;
 }
 
-void hr__kueue_case_last_tried(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_last_tried(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   cJSON *copy = bookmark_case(hr__case_get(whole, "input"));
   struct hr__kueue_case self;
@@ -351,7 +348,7 @@ void hr__kueue_case_last_tried(const cJSON *whole, const char *kind, struct hr__
 
 /* ---- Other kinds ---- */
 
-void hr__kueue_case_is_preferred(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_is_preferred(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   const cJSON *input = hr__case_get(whole, "input"), *a = hr__case_get(input, "a"), *b = hr__case_get(input, "b");
   const char *preference = hr__case_text(hr__case_get(input, "fungibility"), "preference", "");
@@ -363,7 +360,7 @@ void hr__kueue_case_is_preferred(const cJSON *whole, const char *kind, struct hr
   hr__verdict_compare_bool(verdict, "aPreferred", hr__case_get(hr__case_get(whole, "expect"), "aPreferred"), preferred);
 }
 
-void hr__kueue_case_total_requests(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_total_requests(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   const cJSON *input = hr__case_get(whole, "input"), *fields = hr__case_get(input, "fields"), *item, *request;
   const cJSON *pod_sets = hr__case_get(hr__case_get(hr__case_get(input, "args"), "wl"), "podSets");
@@ -404,7 +401,7 @@ static bool within_limit(void *argument, const int64_t *counts) {
   return sum <= limit->total;
 }
 
-void hr__kueue_case_reduce(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_reduce(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   const cJSON *input = hr__case_get(whole, "input"), *expect = hr__case_get(whole, "expect"), *item;
   size_t n = hr__case_count(input, "podSets");
@@ -421,3 +418,11 @@ void hr__kueue_case_reduce(const cJSON *whole, const char *kind, struct hr__verd
   hr__verdict_compare_bool(verdict, "found", hr__case_get(expect, "found"), found);
   hr__verdict_compare_number(verdict, "count", hr__case_get(expect, "count"), (double)sum);
 }
+
+const struct hr__kueue_case_kind hr__kueue_flavor_kinds[] = {{"flavor.assign", case_assign},
+                                                             {"flavor.isPreferred", case_is_preferred},
+                                                             {"flavor.noFitReason", case_no_fit_reason},
+                                                             {"flavor.totalRequests", case_total_requests},
+                                                             {"flavor.lastTried", case_last_tried},
+                                                             {"partialAdmission.search", case_reduce},
+                                                             {NULL, NULL}};

@@ -13,9 +13,6 @@
 
 /* Runs the Kueue cases about preemption. The assignment of the incoming workload is given by the case. */
 
-hr__conform_run_case hr__kueue_case_preempt, hr__kueue_case_candidate_order, hr__kueue_case_fair_order;
-hr__conform_run_case hr__kueue_case_policy;
-
 static enum hr__kueue_mode read_mode(const char *text) {
   for (int i = 0; i < 4; i++)
     if (strcmp(hr__kueue_mode_name((enum hr__kueue_mode)i), text) == 0) return (enum hr__kueue_mode)i;
@@ -84,7 +81,7 @@ static bool begin(struct hr__kueue_case *self, const cJSON *whole, struct hr__ve
   return false;
 }
 
-void hr__kueue_case_preempt(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_preempt(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   struct hr__kueue_preemptor preemptor;
@@ -152,7 +149,7 @@ static bool read_candidate_queues(struct hr__kueue_case *self, struct hr__verdic
   return true;
 }
 
-void hr__kueue_case_candidate_order(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_candidate_order(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   struct hr__kueue_preemptor preemptor;
@@ -188,7 +185,7 @@ static void keep_candidates(struct hr__kueue_case *self, struct hr__kueue_preemp
   preemptor->n_candidates = kept;
 }
 
-void hr__kueue_case_fair_order(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_fair_order(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   struct hr__kueue_preemptor preemptor;
@@ -220,7 +217,7 @@ void hr__kueue_case_fair_order(const cJSON *whole, const char *kind, struct hr__
   cJSON_Delete(actual);
 }
 
-void hr__kueue_case_policy(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_policy(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   static const char *const names[] = {"Never", "", "LowerPriority", "LowerOrNewerEqualPriority", "Any"};
   struct hr__kueue_case self;
@@ -238,9 +235,6 @@ void hr__kueue_case_policy(const cJSON *whole, const char *kind, struct hr__verd
 
 /* ---- The life of workloads ----------------------------------------------------------------------------- */
 
-hr__conform_run_case hr__kueue_case_countdown, hr__kueue_case_reconcile, hr__kueue_case_requeue_state;
-hr__conform_run_case hr__kueue_case_on_hold;
-
 static const char *const end_names[] = {"",
                                         "PodsReadyTimeout",
                                         "AdmissionCheck",
@@ -250,14 +244,10 @@ static const char *const end_names[] = {"",
                                         "RequeuingLimitExceeded"};
 static const char *const cause_names[] = {"", "WaitForStart", "WaitForRecovery"};
 
-static bool text_is(const cJSON *object, const char *name, const char *value) {
-  return strcmp(hr__case_text(object, name, ""), value) == 0;
-}
-
 /* The condition of a type, whatever its status. */
 static const cJSON *condition(const cJSON *list, const char *type) {
   const cJSON *item;
-  cJSON_ArrayForEach(item, list) if (text_is(item, "type", type)) return item;
+  cJSON_ArrayForEach(item, list) if (hr__case_text_is(item, "type", type)) return item;
   return NULL;
 }
 
@@ -278,14 +268,14 @@ static struct hr__kueue_ready_rules read_rules(const cJSON *json) {
 /* `time` is the name of the time of a condition. */
 static struct hr__kueue_readiness read_readiness(const cJSON *conditions, const char *time) {
   const cJSON *admitted = condition(conditions, "Admitted"), *ready = condition(conditions, "PodsReady");
-  return (struct hr__kueue_readiness){.admitted = text_is(admitted, "status", "True"),
-                                      .ready = text_is(ready, "status", "True"),
-                                      .was_ready = text_is(ready, "reason", "WaitForRecovery"),
+  return (struct hr__kueue_readiness){.admitted = hr__case_text_is(admitted, "status", "True"),
+                                      .ready = hr__case_text_is(ready, "status", "True"),
+                                      .was_ready = hr__case_text_is(ready, "reason", "WaitForRecovery"),
                                       .admitted_us = hr__kueue_case_time(admitted, time, 0),
                                       .changed_us = hr__kueue_case_time(ready, time, 0)};
 }
 
-void hr__kueue_case_countdown(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_countdown(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   const cJSON *input = hr__case_get(whole, "input"), *expect = hr__case_get(whole, "expect");
   const cJSON *status = hr__case_get(hr__case_get(input, "workload"), "status");
@@ -303,7 +293,7 @@ void hr__kueue_case_countdown(const cJSON *whole, const char *kind, struct hr__v
 
 /* ---- State of requeuing ---- */
 
-void hr__kueue_case_requeue_state(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_requeue_state(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   const cJSON *input = hr__case_get(whole, "input"), *expect = hr__case_get(whole, "expect");
   const cJSON *json = hr__case_get(hr__case_get(hr__case_get(input, "workload"), "status"), "requeueState");
@@ -318,19 +308,19 @@ void hr__kueue_case_requeue_state(const cJSON *whole, const char *kind, struct h
   if (count || state.count >= 0) hr__verdict_compare_number(verdict, "wantCount", count, (double)state.count);
 }
 
-void hr__kueue_case_on_hold(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_on_hold(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   const cJSON *workload = hr__case_get(hr__case_get(whole, "input"), "wl");
   const cJSON *quota = condition(hr__case_get(workload, "conditions"), "QuotaReserved");
-  bool held = text_is(quota, "status", "False") && text_is(quota, "reason", "OnHold");
+  bool held = hr__case_text_is(quota, "status", "False") && hr__case_text_is(quota, "reason", "OnHold");
   hr__verdict_compare_bool(verdict, "want", hr__case_get(hr__case_get(whole, "expect"), "want"), held);
 }
 
 /* ---- Steps ---- */
 
 static enum hr__kueue_stop read_stop(const cJSON *queue) {
-  if (text_is(queue, "stopPolicy", "HoldAndDrain")) return HR__KUEUE_HOLD_AND_DRAIN;
-  return text_is(queue, "stopPolicy", "Hold") ? HR__KUEUE_HOLD : HR__KUEUE_RUNS;
+  if (hr__case_text_is(queue, "stopPolicy", "HoldAndDrain")) return HR__KUEUE_HOLD_AND_DRAIN;
+  return hr__case_text_is(queue, "stopPolicy", "Hold") ? HR__KUEUE_HOLD : HR__KUEUE_RUNS;
 }
 
 /* A deactivation may name its own cause as well: "DeactivatedDueTo...". */
@@ -350,21 +340,21 @@ static struct hr__kueue_life read_life(const cJSON *input, const cJSON *workload
   const cJSON *state = hr__case_get(workload, "requeueState");
   struct hr__kueue_life life = {
       .active = hr__case_bool(workload, "active", true),
-      .reserved = text_is(condition(conditions, "QuotaReserved"), "status", "True"),
-      .evicted = text_is(condition(conditions, "Evicted"), "status", "True"),
-      .deactivating = text_is(condition(conditions, "DeactivationTarget"), "status", "True"),
-      .finished = text_is(condition(conditions, "Finished"), "status", "True"),
-      .requeued = !requeued                              ? HR__KUEUE_REQUEUED_UNSET
-                  : text_is(requeued, "status", "False") ? HR__KUEUE_REQUEUED_FALSE
-                                                         : HR__KUEUE_REQUEUED_TRUE,
+      .reserved = hr__case_text_is(condition(conditions, "QuotaReserved"), "status", "True"),
+      .evicted = hr__case_text_is(condition(conditions, "Evicted"), "status", "True"),
+      .deactivating = hr__case_text_is(condition(conditions, "DeactivationTarget"), "status", "True"),
+      .finished = hr__case_text_is(condition(conditions, "Finished"), "status", "True"),
+      .requeued = !requeued                                       ? HR__KUEUE_REQUEUED_UNSET
+                  : hr__case_text_is(requeued, "status", "False") ? HR__KUEUE_REQUEUED_FALSE
+                                                                  : HR__KUEUE_REQUEUED_TRUE,
       .requeued_reason = read_end(hr__case_text(requeued, "reason", "")),
       .queue_stop = read_stop(hr__case_get(input, "cq")),
       .local_stop = read_stop(hr__case_get(input, "lq")),
       .readiness = read_readiness(conditions, "at"),
       .requeue = {hr__case_whole(state, "count", -1), hr__kueue_case_time(state, "at", HR__KUEUE_NO_TIME)}};
   cJSON_ArrayForEach(check, hr__case_get(workload, "admissionChecks")) {
-    life.check_retry |= text_is(check, "state", "Retry");
-    life.check_rejected |= text_is(check, "state", "Rejected");
+    life.check_retry |= hr__case_text_is(check, "state", "Retry");
+    life.check_rejected |= hr__case_text_is(check, "state", "Rejected");
   }
   if (!life.readiness.admitted_us) life.readiness.admitted_us = -ADMITTED_BEFORE_US;
   return life;
@@ -375,7 +365,7 @@ static void set_condition(cJSON *workload, const char *type, bool status, const 
   if (!list) list = cJSON_AddArrayToObject(workload, "conditions");
   int at = 0;
   cJSON_ArrayForEach(item, list) {
-    if (text_is(item, "type", type)) break;
+    if (hr__case_text_is(item, "type", type)) break;
     at++;
   }
   if (item) cJSON_DeleteItemFromArray(list, at);
@@ -390,7 +380,7 @@ static void count_eviction(cJSON *workload, const char *reason, const char *caus
   cJSON *list = cJSON_GetObjectItemCaseSensitive(workload, "evictionCounts"), *item;
   if (!list) list = cJSON_AddArrayToObject(workload, "evictionCounts");
   cJSON_ArrayForEach(item, list) {
-    if (!text_is(item, "reason", reason) || !text_is(item, "underlyingCause", cause)) continue;
+    if (!hr__case_text_is(item, "reason", reason) || !hr__case_text_is(item, "underlyingCause", cause)) continue;
     cJSON *count = cJSON_GetObjectItemCaseSensitive(item, "count");
     if (count) cJSON_SetNumberValue(count, count->valuedouble + 1);
     return;
@@ -460,13 +450,13 @@ static void strip(cJSON *workload, const cJSON *before) {
   cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(workload, "conditions")) {
     const cJSON *old = condition(hr__case_get(before, "conditions"), hr__case_text(item, "type", ""));
     cJSON_DeleteItemFromObjectCaseSensitive(item, "at");
-    if (old && text_is(old, "status", hr__case_text(item, "status", "")))
+    if (old && hr__case_text_is(old, "status", hr__case_text(item, "status", "")))
       cJSON_DeleteItemFromObjectCaseSensitive(item, "reason");
   }
   cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(workload, "requeueState"), "at");
 }
 
-void hr__kueue_case_reconcile(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_reconcile(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   const cJSON *input = hr__case_get(whole, "input"), *expect = hr__case_get(whole, "expect");
   const cJSON *before = hr__case_get(input, "workload"), *want = hr__case_get(expect, "wantWorkload");
@@ -490,3 +480,14 @@ void hr__kueue_case_reconcile(const cJSON *whole, const char *kind, struct hr__v
   cJSON_Delete(expected);
   cJSON_Delete(actual);
 }
+
+const struct hr__kueue_case_kind hr__kueue_life_kinds[] = {{"preemption", case_preempt},
+                                                           {"preemption.candidateOrder", case_candidate_order},
+                                                           {"preemption.fairTargetOrder", case_fair_order},
+                                                           {"preemption.policy", case_policy},
+                                                           {"podsReady.countdown", case_countdown},
+                                                           {"podsReady.requeue", case_reconcile},
+                                                           {"eviction.reconcile", case_reconcile},
+                                                           {"queue.setRequeueState", case_requeue_state},
+                                                           {"queue.onHold", case_on_hold},
+                                                           {NULL, NULL}};

@@ -168,9 +168,6 @@ const char *hr__kueue_case_key(const struct hr__kueue_case *self, const cJSON *o
 /* Runs the Kueue cases about single steps of a cycle: the order of entries, what is reserved, and the bookmarks of
    the last attempt; and cases of several cycles. */
 
-hr__conform_run_case hr__kueue_case_entry_order, hr__kueue_case_fair_less, hr__kueue_case_reserve;
-hr__conform_run_case hr__kueue_case_outdated, hr__kueue_case_bookmarks;
-
 /* ---- Order ---- */
 
 static bool read_entry(struct hr__kueue_case *self, const cJSON *entry, struct hr__kueue_workload *workload) {
@@ -179,7 +176,7 @@ static bool read_entry(struct hr__kueue_case *self, const cJSON *entry, struct h
   return true;
 }
 
-void hr__kueue_case_entry_order(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_entry_order(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   if (!hr__kueue_case_begin(&self, whole, verdict)) return;
@@ -228,7 +225,7 @@ static struct hr__kueue_share read_share(const struct hr__kueue_case *self, cons
   return share;
 }
 
-void hr__kueue_case_fair_less(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_fair_less(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   struct hr__kueue_workload a, b;
@@ -244,13 +241,12 @@ void hr__kueue_case_fair_less(const cJSON *whole, const char *kind, struct hr__v
 
 /* ---- Reservation ---- */
 
-void hr__kueue_case_reserve(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_reserve(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   if (!hr__kueue_case_begin(&self, whole, verdict)) return;
   struct hr__kueue_assignment assignment = {
-      .mode =
-          strcmp(hr__case_text(self.input, "assignmentMode", ""), "Preempt") == 0 ? HR__KUEUE_PREEMPT : HR__KUEUE_FIT,
+      .mode = hr__case_text_is(self.input, "assignmentMode", "Preempt") ? HR__KUEUE_PREEMPT : HR__KUEUE_FIT,
       .borrowing = (int32_t)hr__case_whole(self.input, "borrowing", 0)};
   assignment.usage = hr__kueue_case_usage(&self, hr__case_get(self.input, "assignmentUsage"), &assignment.n_usage);
   uint32_t n_usage;
@@ -270,7 +266,7 @@ void hr__kueue_case_reserve(const cJSON *whole, const char *kind, struct hr__ver
 
 /* ---- Bookmarks ---- */
 
-void hr__kueue_case_outdated(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_outdated(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   const cJSON *input = hr__case_get(whole, "input"), *args = hr__case_get(input, "args"),
               *last = hr__case_get(args, "last");
@@ -285,7 +281,7 @@ void hr__kueue_case_outdated(const cJSON *whole, const char *kind, struct hr__ve
   hr__verdict_compare_bool(verdict, "want", hr__case_get(hr__case_get(whole, "expect"), "want"), outdated);
 }
 
-void hr__kueue_case_bookmarks(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_bookmarks(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   const cJSON *list = hr__case_get(hr__case_get(hr__case_get(whole, "input"), "state"), "lastTriedFlavorIdx"), *row,
               *tried;
@@ -294,3 +290,10 @@ void hr__kueue_case_bookmarks(const cJSON *whole, const char *kind, struct hr__v
   hr__verdict_compare_bool(verdict, "wantPendingFlavors",
                            hr__case_get(hr__case_get(whole, "expect"), "wantPendingFlavors"), pending);
 }
+
+const struct hr__kueue_case_kind hr__kueue_names_kinds[] = {{"cycle.entryOrder", case_entry_order},
+                                                            {"cycle.fairEntryLess", case_fair_less},
+                                                            {"cycle.reserve", case_reserve},
+                                                            {"cycle.lastAssignment", case_outdated},
+                                                            {"cycle.lastAssignmentState", case_bookmarks},
+                                                            {NULL, NULL}};

@@ -79,24 +79,20 @@ static enum hr__kueue_policy read_policy(const cJSON *block, const char *name) {
   return HR__KUEUE_POLICY_UNSET;
 }
 
-static bool text_is(const cJSON *object, const char *name, const char *value) {
-  return strcmp(hr__case_text(object, name, ""), value) == 0;
-}
-
 static void read_rules(const cJSON *json, struct hr__kueue_queue *queue) {
   const cJSON *block = hr__case_get(json, "preemption"), *borrow = hr__case_get(block, "borrowWithinCohort"),
               *fungibility = hr__case_get(json, "flavorFungibility");
   queue->preemption.within_queue = read_policy(block, "withinClusterQueue");
   queue->preemption.reclaim = read_policy(block, "reclaimWithinCohort");
-  queue->preemption.borrow = borrow && !text_is(borrow, "policy", "Never");
+  queue->preemption.borrow = borrow && !hr__case_text_is(borrow, "policy", "Never");
   queue->preemption.has_threshold = hr__case_get(borrow, "maxPriorityThreshold") != NULL;
   queue->preemption.threshold = hr__case_whole(borrow, "maxPriorityThreshold", 0);
-  queue->fungibility.borrow_next = text_is(fungibility, "whenCanBorrow", "TryNextFlavor");
+  queue->fungibility.borrow_next = hr__case_text_is(fungibility, "whenCanBorrow", "TryNextFlavor");
   queue->fungibility.preempt_next =
       strcmp(hr__case_text(fungibility, "whenCanPreempt", "TryNextFlavor"), "TryNextFlavor") == 0;
-  queue->fungibility.preemption_first = text_is(fungibility, "preference", "PreemptionOverBorrowing");
-  queue->strict = text_is(json, "queueingStrategy", "StrictFIFO");
-  queue->usage_based = text_is(json, "admissionMode", "UsageBasedAdmissionFairSharing");
+  queue->fungibility.preemption_first = hr__case_text_is(fungibility, "preference", "PreemptionOverBorrowing");
+  queue->strict = hr__case_text_is(json, "queueingStrategy", "StrictFIFO");
+  queue->usage_based = hr__case_text_is(json, "admissionMode", "UsageBasedAdmissionFairSharing");
   queue->inactive = !strcmp(hr__case_text(json, "stopPolicy", "None"), "None") ? false : true;
 }
 
@@ -104,11 +100,9 @@ static void read_rules(const cJSON *json, struct hr__kueue_queue *queue) {
 static bool provisions(const struct hr__kueue_case *self, const cJSON *check) {
   const char *name = cJSON_IsString(check) ? check->valuestring : hr__case_text(check, "name", "");
   const cJSON *item;
-  cJSON_ArrayForEach(
-      item, hr__case_get(self->input,
-                         "admissionChecks")) if (text_is(item, "name",
-                                                         name)) return text_is(item, "controller",
-                                                                               "kueue.x-k8s.io/provisioning-request");
+  cJSON_ArrayForEach(item, hr__case_get(self->input, "admissionChecks")) if (
+      hr__case_text_is(item, "name", name)) return hr__case_text_is(item, "controller",
+                                                                    "kueue.x-k8s.io/provisioning-request");
   return false;
 }
 
@@ -260,7 +254,7 @@ static void read_settings(struct hr__kueue_case *self) {
     world->strategies[1] = HR__KUEUE_INITIAL_SHARE;
   }
   world->now_us = hr__kueue_case_time(self->input, "now", 0);
-  world->ignore_undeclared = text_is(self->input, "quotaCheckStrategy", "IgnoreUndeclared");
+  world->ignore_undeclared = hr__case_text_is(self->input, "quotaCheckStrategy", "IgnoreUndeclared");
   self->requeuing = hr__case_text(self->input, "requeuingTimestamp", "Eviction");
 }
 

@@ -85,14 +85,6 @@ uint32_t hr__kueue_name_find(const struct hr__kueue_names *names, const char *na
 /* The pair of "flavor/resource"; HR_NONE if one of them is unknown. */
 uint32_t hr__kueue_case_pair(const struct hr__kueue_case *self, const char *text);
 
-/* The queue or cohort of a name; HR_NONE if it is unknown. */
-static inline uint32_t hr__kueue_case_node(const struct hr__kueue_case *self, const char *name) {
-  uint32_t queue = hr__kueue_name_find(&self->queues, name);
-  if (queue != HR_NONE) return queue;
-  uint32_t cohort = hr__kueue_name_find(&self->cohorts, name);
-  return cohort == HR_NONE ? HR_NONE : self->world.tree.n_queues + cohort;
-}
-
 /* The workload "namespace/name"; HR_NONE if it is unknown. */
 static inline uint32_t hr__kueue_case_find_workload(const struct hr__kueue_case *self, const char *key) {
   for (uint32_t i = 0; i < self->world.n_workloads; i++)
@@ -148,5 +140,16 @@ bool hr__kueue_cycle_start(struct hr__kueue_cycle_run *run, const cJSON *whole, 
 bool hr__kueue_cycle_step(struct hr__kueue_cycle_run *run);
 /* Gives the workloads that the last cycle admitted their quota. Returns false if memory is exhausted. */
 bool hr__kueue_cycle_take_effect(struct hr__kueue_cycle_run *run);
+
+/* ---- Kinds of cases ------------------------------------------------------------------------------------ */
+
+/* A kind of case, and the function that runs it. */
+struct hr__kueue_case_kind {
+  const char *kind;
+  hr__conform_run_case *run;
+};
+/* The kinds of each file; the last row has no kind. */
+extern const struct hr__kueue_case_kind hr__kueue_rules_kinds[], hr__kueue_flavor_kinds[], hr__kueue_life_kinds[],
+    hr__kueue_cycle_kinds[], hr__kueue_names_kinds[], hr__kueue_queue_kinds[];
 
 #endif

@@ -8,16 +8,6 @@
 
 #include <string.h>
 
-hr__conform_run_case hr__kueue_case_queue_order, hr__kueue_case_heads, hr__kueue_case_requeue_by_reason;
-hr__conform_run_case hr__kueue_case_shape_reason, hr__kueue_case_no_fit_known, hr__kueue_case_local_order;
-hr__conform_run_case hr__kueue_case_queue_ops, hr__kueue_case_requeue_cohort, hr__kueue_case_requeue_strict;
-hr__conform_run_case hr__kueue_case_add_workload, hr__kueue_case_backoff, hr__kueue_case_after_cycle;
-hr__conform_run_case hr__kueue_case_second_pass, hr__kueue_case_order_time;
-
-static bool text_is(const cJSON *object, const char *name, const char *value) {
-  return strcmp(hr__case_text(object, name, ""), value) == 0;
-}
-
 static const cJSON *expect_of(const cJSON *whole, const char *name) {
   return hr__case_get(hr__case_get(whole, "expect"), name);
 }
@@ -73,8 +63,8 @@ static void finish(struct queue_run *run) {
 static void read_backoff(struct queue_run *run, uint32_t id) {
   const cJSON *json = run->self.workload_json[id], *item;
   run->pending.requeue_us[id] = hr__kueue_case_time(hr__case_get(json, "requeueState"), "at", HR__KUEUE_NO_TIME);
-  cJSON_ArrayForEach(item, hr__case_get(json, "conditions")) if (text_is(item, "type", "Requeued") &&
-                                                                 text_is(item, "status", "False"))
+  cJSON_ArrayForEach(item, hr__case_get(json, "conditions")) if (hr__case_text_is(item, "type", "Requeued") &&
+                                                                 hr__case_text_is(item, "status", "False"))
       run->pending.held[id] = true;
 }
 
@@ -88,7 +78,7 @@ static cJSON *pair_of(const cJSON *input) {
   return list;
 }
 
-void hr__kueue_case_queue_order(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_queue_order(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct queue_run run = {0};
   cJSON *pair = pair_of(hr__case_get(whole, "input"));
@@ -103,7 +93,7 @@ void hr__kueue_case_queue_order(const cJSON *whole, const char *kind, struct hr_
   cJSON_Delete(pair);
 }
 
-void hr__kueue_case_order_time(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_order_time(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   struct hr__kueue_workload workload;
@@ -130,7 +120,7 @@ static bool read_consumed(struct hr__kueue_case *self) {
   return true;
 }
 
-void hr__kueue_case_local_order(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_local_order(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct queue_run run = {0};
   cJSON *copy = cJSON_Duplicate(whole, true), *input = cJSON_GetObjectItemCaseSensitive(copy, "input"), *item;
@@ -174,7 +164,7 @@ static bool has_bookmark(const cJSON *last) {
   return false;
 }
 
-void hr__kueue_case_requeue_by_reason(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_requeue_by_reason(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   struct queue_run run = {0};
   if (begin_one(&run, whole, verdict, strcmp(kind, "queue.strictRequeue") == 0)) {
     const cJSON *input = hr__case_get(whole, "input");
@@ -186,13 +176,13 @@ void hr__kueue_case_requeue_by_reason(const cJSON *whole, const char *kind, stru
   finish(&run);
 }
 
-void hr__kueue_case_shape_reason(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_shape_reason(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   enum hr__kueue_requeue why = read_reason(hr__case_text(hr__case_get(whole, "input"), "reason", ""));
   hr__verdict_compare_bool(verdict, "wantHash", expect_of(whole, "wantHash"), hr__kueue_requeue_counts_for_shape(why));
 }
 
-void hr__kueue_case_no_fit_known(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_no_fit_known(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct queue_run run = {0};
   const cJSON *input = hr__case_get(whole, "input");
@@ -206,7 +196,7 @@ void hr__kueue_case_no_fit_known(const cJSON *whole, const char *kind, struct hr
   finish(&run);
 }
 
-void hr__kueue_case_backoff(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_backoff(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct queue_run run = {0};
   cJSON *list = cJSON_CreateArray();
@@ -250,7 +240,7 @@ static cJSON *place_json(bool there) {
   return all;
 }
 
-void hr__kueue_case_after_cycle(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_after_cycle(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct queue_run run = {0};
   const cJSON *entry = hr__case_get(hr__case_get(whole, "input"), "e");
@@ -340,8 +330,9 @@ static cJSON *unique_workloads(const cJSON *input, const char *const *names, siz
     const cJSON *item, *other;
     cJSON_ArrayForEach(item, hr__case_get(input, names[i])) {
       bool known = false;
-      cJSON_ArrayForEach(other, all) known |= text_is(other, "name", hr__case_text(item, "name", "")) &&
-                                              text_is(other, "namespace", hr__case_text(item, "namespace", ""));
+      cJSON_ArrayForEach(other, all) known |=
+          hr__case_text_is(other, "name", hr__case_text(item, "name", "")) &&
+          hr__case_text_is(other, "namespace", hr__case_text(item, "namespace", ""));
       if (!known) cJSON_AddItemToArray(all, cJSON_Duplicate(item, true));
     }
   }
@@ -352,7 +343,7 @@ static void run_ops(struct queue_run *run, const cJSON *whole) {
   struct hr__verdict *verdict = run->self.verdict;
   for (uint32_t i = 0; i < run->self.world.n_workloads; i++) {
     /* The queue of these cases selects the namespaces ns1 and ns2. */
-    if (text_is(run->self.workload_json[i], "namespace", "ns3"))
+    if (hr__case_text_is(run->self.workload_json[i], "namespace", "ns3"))
       run->self.world.workloads[i].obstacle = HR__KUEUE_NAMESPACE_MISMATCH;
     read_backoff(run, i);
   }
@@ -375,7 +366,7 @@ static void run_ops(struct queue_run *run, const cJSON *whole) {
   cJSON_Delete(active);
 }
 
-void hr__kueue_case_queue_ops(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_queue_ops(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   static const char *const lists[] = {"workloadsToAdd", "inadmissibleWorkloadsToRequeue",
                                       "admissibleWorkloadsToRequeue", "workloadsToUpdate", "workloadsToDelete"};
@@ -417,7 +408,7 @@ static void rename_namespace(struct queue_run *run) {
   }
 }
 
-void hr__kueue_case_requeue_cohort(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_requeue_cohort(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct queue_run run = {0};
   const cJSON *list = hr__case_get(hr__case_get(whole, "input"), "workloads"), *item;
@@ -450,9 +441,9 @@ void hr__kueue_case_requeue_cohort(const cJSON *whole, const char *kind, struct 
 
 static const cJSON *local_queue_of(const cJSON *input, const cJSON *workload) {
   const cJSON *item;
-  cJSON_ArrayForEach(item,
-                     hr__case_get(input, "queues")) if (text_is(item, "name", hr__case_text(workload, "queue", "")) &&
-                                                        text_is(item, "namespace",
+  cJSON_ArrayForEach(
+      item, hr__case_get(input, "queues")) if (hr__case_text_is(item, "name", hr__case_text(workload, "queue", "")) &&
+                                               hr__case_text_is(item, "namespace",
                                                                 hr__case_text(workload, "namespace", ""))) return item;
   return NULL;
 }
@@ -465,10 +456,10 @@ static bool is_admissible(const cJSON *workload) {
 
 static bool queue_exists(const cJSON *input, const cJSON *local_queue) {
   const char *name = hr__case_text(local_queue, "clusterQueue", "");
-  return *name && text_is(hr__case_get(input, "cq"), "name", name);
+  return *name && hr__case_text_is(hr__case_get(input, "cq"), "name", name);
 }
 
-void hr__kueue_case_requeue_strict(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_requeue_strict(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   const cJSON *input = hr__case_get(whole, "input"), *workload = hr__case_get(input, "workload");
   bool requeued = hr__case_bool(input, "inClient", false) && !hr__case_bool(input, "inQueue", false) &&
@@ -482,7 +473,7 @@ static cJSON *assigned_json(struct hr__kueue_case *self, const cJSON *workload, 
   return all;
 }
 
-void hr__kueue_case_add_workload(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_add_workload(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   if (!hr__kueue_case_begin(&self, whole, verdict)) return;
@@ -504,7 +495,7 @@ void hr__kueue_case_add_workload(const cJSON *whole, const char *kind, struct hr
   cJSON_Delete(actual);
 }
 
-void hr__kueue_case_heads(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_heads(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct queue_run run = {0};
   cJSON *copy = cJSON_Duplicate(whole, true), *input = cJSON_GetObjectItemCaseSensitive(copy, "input");
@@ -545,15 +536,16 @@ static bool needs_second_pass(const cJSON *workload) {
     return false;
   bool pending = cJSON_GetArraySize(hr__case_get(workload, "unhealthyNodes")) > 0;
   cJSON_ArrayForEach(row, hr__case_get(hr__case_get(workload, "admission"), "podSets")) pending |=
-      text_is(row, "delayedTopologyRequest", "Pending");
-  cJSON_ArrayForEach(check, hr__case_get(workload, "admissionChecks")) pending &= text_is(check, "state", "Ready");
+      hr__case_text_is(row, "delayedTopologyRequest", "Pending");
+  cJSON_ArrayForEach(check, hr__case_get(workload, "admissionChecks")) pending &=
+      hr__case_text_is(check, "state", "Ready");
   return pending;
 }
 
 /* The delay before the second pass. */
 #define SECOND_PASS_S 1.0
 
-void hr__kueue_case_second_pass(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_second_pass(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   if (!hr__kueue_case_begin(&self, whole, verdict)) return;
@@ -579,3 +571,13 @@ void hr__kueue_case_second_pass(const cJSON *whole, const char *kind, struct hr_
   cJSON_Delete(ready);
   cJSON_Delete(queued);
 }
+
+const struct hr__kueue_case_kind hr__kueue_queue_kinds[] = {
+    {"queue.strictFIFO", case_queue_order},           {"queue.orderTimestamp", case_order_time},
+    {"queue.admissionFairSharing", case_local_order}, {"queue.bestEffortRequeue", case_requeue_by_reason},
+    {"queue.strictRequeue", case_requeue_by_reason},  {"queue.inadmissibleHash", case_shape_reason},
+    {"queue.noFitReason", case_no_fit_known},         {"queue.backoff", case_backoff},
+    {"queue.requeueAfterCycle", case_after_cycle},    {"queue.ops", case_queue_ops},
+    {"queue.requeueCohort", case_requeue_cohort},     {"queue.requeueStrict", case_requeue_strict},
+    {"queue.addWorkload", case_add_workload},         {"queue.heads", case_heads},
+    {"queue.secondPass", case_second_pass},           {NULL, NULL}};

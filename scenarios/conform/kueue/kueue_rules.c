@@ -14,14 +14,19 @@
 /* Runs the Kueue cases about the tree of quotas and about fair shares. The usage of a case is added queue by queue
    to the tree of the world. */
 
-hr__conform_run_case hr__kueue_case_quota_available, hr__kueue_case_quota_lendable, hr__kueue_case_quota_usage;
-hr__conform_run_case hr__kueue_case_share, hr__kueue_case_borrowing_on, hr__kueue_case_precise_share;
+/* The queue or cohort of a name; HR_NONE if it is unknown. */
+static uint32_t node_named(const struct hr__kueue_case *self, const char *name) {
+  uint32_t queue = hr__kueue_name_find(&self->queues, name);
+  if (queue != HR_NONE) return queue;
+  uint32_t cohort = hr__kueue_name_find(&self->cohorts, name);
+  return cohort == HR_NONE ? HR_NONE : self->world.tree.n_queues + cohort;
+}
 
 /* Adds {queue: {"flavor/resource": amount}} to the tree. */
 static void add_usage(struct hr__kueue_case *self, const cJSON *usage) {
   const cJSON *item;
   cJSON_ArrayForEach(item, usage) {
-    uint32_t node = hr__kueue_case_node(self, item->string), count;
+    uint32_t node = node_named(self, item->string), count;
     struct hr__kueue_usage *list = hr__kueue_case_usage(self, item, &count);
     for (uint32_t i = 0; list && node != HR_NONE && i < count; i++)
       hr__kueue_add_usage(&self->world.tree, node, list[i].pair, list[i].amount);
@@ -35,7 +40,7 @@ static cJSON *table(struct hr__kueue_case *self, const cJSON *expected,
   const cJSON *row, *cell;
   cJSON_ArrayForEach(row, expected) {
     cJSON *values = cJSON_AddObjectToObject(all, row->string);
-    uint32_t node = hr__kueue_case_node(self, row->string);
+    uint32_t node = node_named(self, row->string);
     cJSON_ArrayForEach(cell, row) {
       uint32_t pair = hr__kueue_case_pair(self, cell->string);
       if (node == HR_NONE || pair == HR_NONE) continue;
@@ -45,7 +50,7 @@ static cJSON *table(struct hr__kueue_case *self, const cJSON *expected,
   return all;
 }
 
-void hr__kueue_case_quota_available(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_quota_available(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   if (!hr__kueue_case_begin(&self, whole, verdict)) return;
@@ -60,11 +65,11 @@ void hr__kueue_case_quota_available(const cJSON *whole, const char *kind, struct
   cJSON_Delete(actual);
 }
 
-void hr__kueue_case_quota_lendable(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_quota_lendable(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   if (!hr__kueue_case_begin(&self, whole, verdict)) return;
-  uint32_t node = hr__kueue_case_node(&self, hr__case_text(self.input, "node", NULL));
+  uint32_t node = node_named(&self, hr__case_text(self.input, "node", NULL));
   cJSON *actual = cJSON_CreateObject();
   for (uint32_t i = 0; node != HR_NONE && i < self.world.n_resources; i++)
     cJSON_AddNumberToObject(actual, self.world.resources[i], (double)hr__kueue_lendable(&self.world, node, i));
@@ -90,7 +95,7 @@ static void apply(struct hr__kueue_case *self, const char *list, bool add) {
   }
 }
 
-void hr__kueue_case_quota_usage(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_quota_usage(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   if (!hr__kueue_case_begin(&self, whole, verdict)) return;
@@ -126,7 +131,7 @@ static struct hr__kueue_usage *extra_of(struct hr__kueue_case *self, const char 
   return hr__kueue_case_usage(self, cJSON_IsObject(own) ? own : extra, count);
 }
 
-void hr__kueue_case_share(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_share(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   if (!hr__kueue_case_begin(&self, whole, verdict)) return;
@@ -136,7 +141,7 @@ void hr__kueue_case_share(const cJSON *whole, const char *kind, struct hr__verdi
   cJSON_ArrayForEach(item, expected) {
     const char *name = hr__case_text(item, "node", "");
     uint32_t node = hr__kueue_name_find(&self.queues, name), count;
-    if (strcmp(hr__case_text(item, "type", ""), "cohort") == 0) {
+    if (hr__case_text_is(item, "type", "cohort")) {
       node = hr__kueue_name_find(&self.cohorts, name);
       if (node != HR_NONE) node += self.world.tree.n_queues;
     }
@@ -149,12 +154,12 @@ void hr__kueue_case_share(const cJSON *whole, const char *kind, struct hr__verdi
   cJSON_Delete(actual);
 }
 
-void hr__kueue_case_borrowing_on(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_borrowing_on(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   if (!hr__kueue_case_begin(&self, whole, verdict)) return;
   add_usage(&self, hr__case_get(self.input, "usage"));
-  uint32_t node = hr__kueue_case_node(&self, hr__case_text(self.input, "node", NULL)), count;
+  uint32_t node = node_named(&self, hr__case_text(self.input, "node", NULL)), count;
   struct hr__kueue_usage *requested = hr__kueue_case_usage(&self, hr__case_get(self.input, "requested"), &count);
   if (node == HR_NONE) verdict->malformed = "expected the name of a node";
   if (!requested || verdict->malformed) return;
@@ -165,7 +170,7 @@ void hr__kueue_case_borrowing_on(const cJSON *whole, const char *kind, struct hr
   hr__verdict_compare_bool(verdict, "borrowingOnRequested", hr__case_get(expect, "borrowingOnRequested"), on_requested);
 }
 
-void hr__kueue_case_precise_share(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_precise_share(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   const cJSON *input = hr__case_get(whole, "input");
   double ratio = hr__case_real(input, "unweightedRatio", 0);
@@ -190,11 +195,6 @@ void hr__kueue_case_precise_share(const cJSON *whole, const char *kind, struct h
 /* Runs the Kueue cases about arithmetic and small rules: requests, quantities, priorities, usage of workloads and of
    local queues. */
 
-hr__conform_run_case hr__kueue_case_requests, hr__kueue_case_greater_keys, hr__kueue_case_quantity;
-hr__conform_run_case hr__kueue_case_floor, hr__kueue_case_local_usage, hr__kueue_case_local_weight;
-hr__conform_run_case hr__kueue_case_workload_usage, hr__kueue_case_execution_time, hr__kueue_case_reclaimable;
-hr__conform_run_case hr__kueue_case_priority;
-
 /* Collects the names of resources in an object. */
 static bool begin(struct hr__kueue_case *self, const cJSON *whole, struct hr__verdict *verdict) {
   return hr__kueue_case_begin(self, whole, verdict);
@@ -202,7 +202,7 @@ static bool begin(struct hr__kueue_case *self, const cJSON *whole, struct hr__ve
 
 /* ---- Requests ---- */
 
-void hr__kueue_case_requests(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_requests(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   if (!begin(&self, whole, verdict)) return;
@@ -217,7 +217,7 @@ void hr__kueue_case_requests(const cJSON *whole, const char *kind, struct hr__ve
   hr__verdict_compare_text(verdict, "limiting", hr__case_get(expect, "wantLimitingResource"), name);
 }
 
-void hr__kueue_case_greater_keys(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_greater_keys(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   if (!begin(&self, whole, verdict)) return;
@@ -234,11 +234,11 @@ void hr__kueue_case_greater_keys(const cJSON *whole, const char *kind, struct hr
   cJSON_Delete(keys);
 }
 
-void hr__kueue_case_quantity(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_quantity(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   const cJSON *input = hr__case_get(whole, "input"), *expect = hr__case_get(whole, "expect");
   int64_t value = 0;
-  bool cpu = strcmp(hr__case_text(input, "resource", ""), "cpu") == 0;
+  bool cpu = hr__case_text_is(input, "resource", "cpu");
   if (!hr__kueue_quantity(hr__case_text(input, "quantity", ""), cpu, &value)) {
     verdict->malformed = "expected a quantity";
     return;
@@ -249,7 +249,7 @@ void hr__kueue_case_quantity(const cJSON *whole, const char *kind, struct hr__ve
   if (want || !unlimited) hr__verdict_compare_number(verdict, "value", want, (double)value);
 }
 
-void hr__kueue_case_floor(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_floor(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   if (!begin(&self, whole, verdict)) return;
@@ -273,7 +273,7 @@ static double *read_weights(struct hr__kueue_case *self, const cJSON *object) {
   return weights;
 }
 
-void hr__kueue_case_local_usage(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_local_usage(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   struct hr__kueue_case self;
   if (!begin(&self, whole, verdict)) return;
   struct hr__kueue_amounts consumed = hr__kueue_case_amounts(&self, hr__case_get(self.input, "consumed"));
@@ -294,7 +294,7 @@ void hr__kueue_case_local_usage(const cJSON *whole, const char *kind, struct hr_
   }
 }
 
-void hr__kueue_case_local_weight(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_local_weight(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   const cJSON *queue = hr__case_get(hr__case_get(whole, "input"), "localQueue");
   double weight = hr__case_real(hr__case_get(queue, "fairSharing"), "weight", 1);
@@ -312,7 +312,7 @@ static void add_to(cJSON *object, const char *name, int64_t amount) {
     cJSON_AddNumberToObject(object, name, (double)amount);
 }
 
-void hr__kueue_case_workload_usage(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_workload_usage(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   if (!begin(&self, whole, verdict)) return;
@@ -337,7 +337,7 @@ void hr__kueue_case_workload_usage(const cJSON *whole, const char *kind, struct 
   cJSON_Delete(actual);
 }
 
-void hr__kueue_case_execution_time(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_execution_time(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   const cJSON *workload = hr__case_get(hr__case_get(whole, "input"), "wl");
   const cJSON *admitted = hr__kueue_case_condition(workload, "Admitted"),
@@ -355,7 +355,7 @@ void hr__kueue_case_execution_time(const cJSON *whole, const char *kind, struct 
   hr__verdict_compare_number(verdict, "want", want, time);
 }
 
-void hr__kueue_case_reclaimable(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_reclaimable(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   /* The workload of the cases has these pod sets; only their sizes matter. */
   static const struct {
@@ -379,7 +379,7 @@ void hr__kueue_case_reclaimable(const cJSON *whole, const char *kind, struct hr_
   cJSON_Delete(actual);
 }
 
-void hr__kueue_case_priority(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+static void case_priority(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   struct hr__kueue_case self;
   if (!begin(&self, whole, verdict)) return;
   const cJSON *json = hr__case_get(self.input, "workload"), *expect = hr__case_get(whole, "expect");
@@ -402,3 +402,27 @@ void hr__kueue_case_priority(const cJSON *whole, const char *kind, struct hr__ve
   else
     hr__verdict_compare_number(verdict, "priority", hr__case_get(expect, "want"), (double)priority);
 }
+
+const struct hr__kueue_case_kind hr__kueue_rules_kinds[] = {{"quota.available", case_quota_available},
+                                                            {"quota.lendable", case_quota_lendable},
+                                                            {"quota.usageAfterOps", case_quota_usage},
+                                                            {"fairSharing.share", case_share},
+                                                            {"fairSharing.borrowingOn", case_borrowing_on},
+                                                            {"fairSharing.preciseShare", case_precise_share},
+                                                            {"requests.countIn", case_requests},
+                                                            {"requests.countInLimiting", case_requests},
+                                                            {"requests.greaterKeys", case_greater_keys},
+                                                            {"resources.amountFromQuantity", case_quantity},
+                                                            {"resources.clamp", case_quantity},
+                                                            {"resources.floorToZero", case_floor},
+                                                            {"afs.usage", case_local_usage},
+                                                            {"afs.usageZeroWeight", case_local_usage},
+                                                            {"afs.weight", case_local_weight},
+                                                            {"workload.usage", case_workload_usage},
+                                                            {"workload.executionTime", case_execution_time},
+                                                            {"workload.reclaimable", case_reclaimable},
+                                                            {"priority", case_priority},
+                                                            {"priority.boost", case_priority},
+                                                            {"priority.effective", case_priority},
+                                                            {"priority.parseEffective", case_priority},
+                                                            {NULL, NULL}};

@@ -288,7 +288,7 @@ static bool read_admitted_pod_set(struct hr__kueue_case *self, const cJSON *json
   pod_set->assigned = assigned;
   pod_set->admitted_count = hr__case_whole(json, "count", pod_set->count);
   pod_set->placement = hr__kueue_case_placement(self, hr__case_get(json, "topologyAssignment"));
-  pod_set->placement_pending = strcmp(hr__case_text(json, "delayedTopologyRequest", ""), "Pending") == 0;
+  pod_set->placement_pending = hr__case_text_is(json, "delayedTopologyRequest", "Pending");
   return true;
 }
 
@@ -322,11 +322,10 @@ static int64_t read_queue_time(const struct hr__kueue_case *self, const cJSON *j
   struct hr__kueue_history history = {
       .created_us = created_us,
       .evicted_us = hr__kueue_case_time(evicted, "at", HR__KUEUE_NO_TIME),
-      .evicted_by_timeout = evicted && strcmp(hr__case_text(evicted, "reason", ""), "PodsReadyTimeout") == 0,
-      .evicted_by_check = evicted && strcmp(hr__case_text(evicted, "reason", ""), "AdmissionCheck") == 0,
+      .evicted_by_timeout = evicted && hr__case_text_is(evicted, "reason", "PodsReadyTimeout"),
+      .evicted_by_check = evicted && hr__case_text_is(evicted, "reason", "AdmissionCheck"),
       .preempted_us = hr__kueue_case_time(preempted, "at", HR__KUEUE_NO_TIME),
-      .reclaimed_while_borrowing =
-          preempted && strcmp(hr__case_text(preempted, "reason", ""), "InCohortReclaimWhileBorrowing") == 0};
+      .reclaimed_while_borrowing = preempted && hr__case_text_is(preempted, "reason", "InCohortReclaimWhileBorrowing")};
   bool sorting = hr__kueue_has_gate(&self->world, HR__KUEUE_BIT_PRIORITY_SORTING);
   return hr__kueue_queue_time(&history, strcmp(self->requeuing, "Creation") == 0, sorting);
 }

@@ -3,7 +3,7 @@
 #define HEADROOM_UNSTABLE_SYSTEMS_KUBERNETES_H
 
 /* The configuration of kube-scheduler: the section `kubernetes` of a scenario. The key table is
-   scenarios/schema/keys_kubernetes.c. Texts and arrays are from malloc. */
+   scenarios/schema/keys_systems.c. Texts and arrays are from malloc. */
 
 #include "headroom/base.h"
 

@@ -2,7 +2,7 @@
 #ifndef HEADROOM_UNSTABLE_SYSTEMS_VOLCANO_H
 #define HEADROOM_UNSTABLE_SYSTEMS_VOLCANO_H
 
-/* The configuration of Volcano: the section `volcano` of a scenario. The key table is scenarios/schema/keys_volcano.c.
+/* The configuration of Volcano: the section `volcano` of a scenario. The key table is scenarios/schema/keys_systems.c.
    Texts and arrays are from malloc. */
 
 #include "headroom/base.h"

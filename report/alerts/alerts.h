@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HR_REPORT_ALERTS_ALERT_BUDGETS_H
-#define HR_REPORT_ALERTS_ALERT_BUDGETS_H
+#ifndef HR_REPORT_ALERTS_ALERTS_H
+#define HR_REPORT_ALERTS_ALERTS_H
 
 #include "base/array.h"
 #include "headroom/report.h"
+#include "headroom/unstable/metrics.h"
 
-/* Declares the interface of a group of alert rules, the list of alerts to which the rules append, and the budget rule.
-   The budget rule reports tenants that spend more than their monthly budget. */
+struct hr__parcel;
+
+/* The interface of a group of alert rules, the list of alerts to which the rules append, and the groups. */
 
 struct hr__alert_log {
   struct hr_alert *list;
@@ -37,6 +39,14 @@ struct hr__alert_watcher {
   void (*close)(void *self, const struct hr_cost_summary *costs, int64_t end_us);
 };
 
-extern const struct hr__alert_watcher hr__alert_budgets;
+extern const struct hr__alert_watcher hr__alert_budgets; /* `over-budget` (alert_budgets.c) */
+extern const struct hr__alert_watcher hr__alert_heat;    /* `gpus-hot` (alert_heat.c) */
+/* Appends the alerts of inference services after their run (alert_services.c). `origin_us`: time 0 of the run in the
+   clock of the requests. The log borrows the names of the services. */
+void hr__alert_services(const struct hr_alert_rules *rules, const struct hr_served *served, uint32_t count,
+                        int64_t origin_us, struct hr__alert_log *log);
+
+/* Copies the closed alerts of a run into the parcel of another process, or out of it, as hr__parcel_summary does. */
+void hr__parcel_alerts(struct hr__parcel *parcel, struct hr_alerts **alerts);
 
 #endif

@@ -1,21 +1,102 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The key table of the section `volcano`: queues, and the configuration of the scheduler, with the names of Volcano in
-   snake case. A table precedes the tables that refer to it. */
+/* The key tables of the sections `kubernetes` and `volcano`: the configuration of kube-scheduler, and queues and the
+   configuration of Volcano, with the names of their configuration files in snake case. A table precedes the tables that
+   refer to it. */
 
+#include "headroom/unstable/systems/kubernetes.h"
 #include "headroom/unstable/systems/volcano.h"
 #include "scenarios/schema/keys.h"
+
+/* ---- kubernetes ------------------------------------------------------------------------------------------ */
+
+#define KUBERNETES struct hr_kubernetes_config
+#define WORD(name, text) text,
+static const char *const scorings[] = {HR_KUBERNETES_SCORING_TABLE(WORD) NULL};
+static const char *const preemptions[] = {HR_KUBERNETES_PREEMPTION_TABLE(WORD) NULL};
+static const char *const partials[] = {HR_KUBERNETES_PARTIAL_TABLE(WORD) NULL};
+
+static const struct hr__key resource_keys[] = {{"name", NAME, MUST, AT(TEXT, struct hr_kubernetes_resource, name),
+                                                HELP("Name of the resource, such as cpu, memory or nvidia.com/gpu.")},
+                                               {"weight", WHOLE(1, 100), DEFAULT("1"),
+                                                AT(INTEGER, struct hr_kubernetes_resource, weight),
+                                                HELP("Weight of the resource in the score.")},
+                                               END};
+
+static const struct hr__key point_keys[] = {
+    {"utilization", WHOLE(0, 100), .unit = "%", MUST, AT(INTEGER, struct hr_kubernetes_point, utilization),
+     HELP("Part of the resource that is requested, with the pod.")},
+    {"score", WHOLE(0, 10), MUST, AT(INTEGER, struct hr_kubernetes_point, score), HELP("Score of the node.")},
+    END};
+
+static const struct hr__key scoring_keys[] = {
+    {"type", CHOICE(scorings), DEFAULT("least_allocated"), AT(INTEGER, KUBERNETES, scoring),
+     HELP("Which nodes are preferred. least_allocated: empty ones. most_allocated: full ones. "
+          "requested_to_capacity_ratio: by 'shape'.")},
+    {"resources", LIST(1, 60, EACH(OBJECT(resource_keys))), OTHERWISE("cpu and memory, with weight 1"),
+     AS_ARRAY(KUBERNETES, resources, n_resources), HELP("The resources that count. GPUs count only if listed.")},
+    {"shape", LIST(1, 100, EACH(OBJECT(point_keys))), OTHERWISE("score 0 at 0 %, 10 at 100 %"),
+     AS_ARRAY(KUBERNETES, shape, n_points), HELP("With requested_to_capacity_ratio: points of the score.")},
+    END};
+
+static const struct hr__key weight_keys[] = {
+    {"fit", WHOLE(0, 100), DEFAULT("1"), AT(INTEGER, KUBERNETES, fit_weight),
+     HELP("Weight of the plug-in NodeResourcesFit, which 'scoring' configures.")},
+    {"balanced_allocation", WHOLE(0, 100), DEFAULT("1"), AT(INTEGER, KUBERNETES, balanced_weight),
+     HELP("Weight of the plug-in NodeResourcesBalancedAllocation.")},
+    END};
+
+static const struct hr__key class_keys[] = {
+    {"name", NAME, MUST, AT(TEXT, struct hr_kubernetes_class, name), HELP("Name of the PriorityClass.")},
+    {"value", WHOLE(INT32_MIN, INT32_MAX), MUST, AT(INTEGER, struct hr_kubernetes_class, value),
+     HELP("Priority of its pods. A job has the class with its priority as value.")},
+    {"preemption_policy", CHOICE(preemptions), DEFAULT("PreemptLowerPriority"),
+     AT(INTEGER, struct hr_kubernetes_class, preemption), HELP("Whether its pods may evict pods of lower priority.")},
+    END};
+
+const struct hr__key hr__kubernetes_keys[] = {
+    {"scoring", OBJECT(scoring_keys), .store = HR__STORE_PART, HELP("How nodes are scored: scoringStrategy.")},
+    {"balanced_resources", LIST(1, 60, EACH(OBJECT(resource_keys))), OTHERWISE("cpu and memory"),
+     AS_ARRAY(KUBERNETES, balanced, n_balanced),
+     HELP("The resources that NodeResourcesBalancedAllocation balances. Their weights are ignored.")},
+    {"plugin_weights", OBJECT(weight_keys), .store = HR__STORE_PART, HELP("Weights of the plug-ins that score nodes.")},
+    {"percentage_of_nodes_to_score", WHOLE(0, 100), .unit = "%", DEFAULT("0"),
+     AT(INTEGER, KUBERNETES, percentage_of_nodes),
+     HELP(
+         "How many suitable nodes are scored, of the nodes of the cluster, at least 100. 0: 50 % less one for each 125 "
+         "nodes, at least 5 %.")},
+    {"preemption", BOOLEAN, DEFAULT("true"), AT(INTEGER, KUBERNETES, preempts),
+     HELP("Pods evict pods of lower priority: the plug-in DefaultPreemption.")},
+    {"priority_classes", LIST(0, 10000, EACH(OBJECT(class_keys))), AS_ARRAY(KUBERNETES, classes, n_classes),
+     HELP("PriorityClasses. They are needed only for a preemption policy of Never.")},
+    {"pod_initial_backoff_s", SECONDS, DEFAULT("1"), AS_US(KUBERNETES, initial_backoff_us),
+     HELP("Time until a pod that did not fit is tried again. It doubles with each try.")},
+    {"pod_max_backoff_s", SECONDS, DEFAULT("10"), AS_US(KUBERNETES, max_backoff_us), HELP("Maximum of this time.")},
+    {"partial_jobs", CHOICE(partials), DEFAULT("together"), AT(INTEGER, KUBERNETES, partial),
+     HELP(
+         "What happens if only some pods of a job fit. together: the job waits and holds nothing. hold: these pods are "
+         "bound and hold their GPUs until the others fit, as in Kubernetes; jobs may block each other for ever.")},
+    {"gpu_resource", NAME, OTHERWISE("nvidia.com/gpu"), AT(TEXT, KUBERNETES, gpu_resource),
+     HELP("Name of the resource of GPUs in this section and in reasons for waiting.")},
+    {"pods_per_node", WHOLE(1, 100000), DEFAULT("110"), AT(INTEGER, KUBERNETES, pods_per_node),
+     HELP("Maximum number of pods of a node.")},
+    {"idle_release_s", SECONDS, DEFAULT("600"), AS_US(KUBERNETES, idle_release_us),
+     HELP("Idle time after which the cluster autoscaler releases a node of an elastic pool.")},
+    {"seed", SEED, OTHERWISE("that of the scenario"), AT(INTEGER, KUBERNETES, seed),
+     HELP("Seed of the choice between nodes with equal scores.")},
+    END};
+
+/* ---- volcano --------------------------------------------------------------------------------------------- */
 
 #define VOLCANO struct hr_volcano_config
 #define PLUGIN struct hr_volcano_plugin_config
 #define QUEUE struct hr_volcano_queue
-#define WORD(name, text) text,
 static const char *const plugins[] = {HR_VOLCANO_PLUGIN_TABLE(WORD) NULL};
 static const char *const callbacks[] = {HR_VOLCANO_CALLBACK_TABLE(WORD) NULL};
 static const char *const actions[] = {HR_VOLCANO_ACTION_TABLE(WORD) NULL};
 
 #define OF(plugin) WITH(1u << HR_VOLCANO_##plugin)
 
-static const struct hr__key weight_keys[] = {
+static const struct hr__key resource_weight_keys[] = {
     {"resource", NAME, MUST, AT(TEXT, struct hr_volcano_weight, resource),
      HELP("Name of the resource, such as cpu, memory or nvidia.com/gpu.")},
     {"weight", WHOLE(0, 1000), MUST, AT(INTEGER, struct hr_volcano_weight, weight), HELP("Weight of the resource.")},
@@ -42,8 +123,9 @@ static const struct hr__key plugin_keys[] = {
      HELP("Weight of the score by equal use of CPU, memory and GPUs.")},
     {"weight", WHOLE(0, 1000), OF(BINPACK), DEFAULT("1"), AT(INTEGER, PLUGIN, weight),
      HELP("Weight of the plug-in: binpack.weight.")},
-    {"resources", LIST(0, 60, EACH(OBJECT(weight_keys))), OF(BINPACK), OTHERWISE("cpu and memory, with weight 1"),
-     AS_ARRAY(PLUGIN, resources, n_resources), HELP("Weights of resources: binpack.resources. Added to the default.")},
+    {"resources", LIST(0, 60, EACH(OBJECT(resource_weight_keys))), OF(BINPACK),
+     OTHERWISE("cpu and memory, with weight 1"), AS_ARRAY(PLUGIN, resources, n_resources),
+     HELP("Weights of resources: binpack.resources. Added to the default.")},
     END};
 
 static const struct hr__key tier_keys[] = {{"plugins", LIST(0, 100, EACH(OBJECT(plugin_keys))), MUST,
