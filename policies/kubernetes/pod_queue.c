@@ -7,7 +7,7 @@
 
 #include "policies/kubernetes/kubernetes_policy.h"
 
-#include "base/sort.h"
+#include "base/array.h"
 
 /* ---- Entering and leaving ---- */
 

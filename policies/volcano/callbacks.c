@@ -7,7 +7,7 @@
 
 #include "policies/volcano/session.h"
 
-#include "base/sort.h"
+#include "base/array.h"
 
 #include <string.h>
 
