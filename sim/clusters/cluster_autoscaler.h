@@ -13,7 +13,7 @@
 
 #include "sim/clusters/amounts.h"
 
-/* ---- Expanders (scale_up.c): which of the options is chosen -------------------------------------------- */
+/* ---- Expanders: which of the options is chosen --------------------------------------------------------- */
 
 /* An option: the growth of one node group. */
 struct hr__ca_option {
@@ -81,7 +81,7 @@ static inline int64_t hr__ca_room_limit(int64_t room) {
   return room > 0 ? room : -1;
 }
 
-/* ---- Packing pods on new nodes of one group (packing.c) -------------------------------------------------- */
+/* ---- Packing pods on new nodes of one group -------------------------------------------------------------- */
 
 enum hr__ca_spread { HR__CA_NO_SPREAD, HR__CA_SPREAD_HOSTS, HR__CA_SPREAD_ZONES };
 enum { HR__CA_MAX_ZONES = 64, HR__CA_MAX_PORTS = 64 };
@@ -124,7 +124,7 @@ struct hr__ca_packing {
    then count as used. */
 void hr__ca_pack(struct hr__ca_packing *packing, struct hr__ca_pods *groups, uint32_t n_groups);
 
-/* ---- A scale-up (scale_up.c) ----------------------------------------------------------------------------- */
+/* ---- A scale-up ------------------------------------------------------------------------------------------ */
 
 enum hr__ca_refusal {
   HR__CA_NOT_REFUSED,
@@ -185,7 +185,7 @@ struct hr__ca_size {
 /* Adds nodes one by one to the smallest group below its maximum. Returns the number of nodes added. */
 int64_t hr__ca_balance(struct hr__ca_size *groups, uint32_t n_groups, int64_t add);
 
-/* ---- Back-off of a group (scale_down.c) ------------------------------------------------------------------ */
+/* ---- Back-off of a group --------------------------------------------------------------------------------- */
 
 struct hr__ca_backoff_spec {
   int64_t first_us, longest_us, forget_us;
@@ -201,7 +201,7 @@ static inline bool hr__ca_is_backed_off(const struct hr__ca_backoff *self, int64
   return self->has_failed && self->until_us >= now_us;
 }
 
-/* ---- Scale-down (scale_down.c) --------------------------------------------------------------------------- */
+/* ---- Scale-down ------------------------------------------------------------------------------------------ */
 
 struct hr__ca_use {
   struct hr__node_amounts containers; /* requests of the containers, and of init containers that continue to run */

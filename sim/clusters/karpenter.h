@@ -52,7 +52,7 @@ struct hr__karpenter_part {
 struct hr__karpenter_score hr__karpenter_score_move(double savings, const struct hr__karpenter_part *parts,
                                                     uint32_t n_parts);
 
-/* ---- Schedules and budgets (karpenter_budget.c) ---------------------------------------------------------- */
+/* ---- Schedules and budgets ------------------------------------------------------------------------------- */
 
 /* A cron schedule in UTC: bit i is set if the field may be i. */
 struct hr__cron {

@@ -271,7 +271,7 @@ struct hr__engine {
   bool corrupts;                        /* some failures corrupt results until they are detected */
   struct hr__spares *spares;            /* sim/faults/spares.c; NULL without spare nodes */
   struct hr__slow *slow;                /* NULL unless nodes are slow at times */
-  struct hr__node_victim *node_victims; /* by node (sim/faults/restarts.c); NULL unless nodes fail and jobs preempt */
+  struct hr__node_victim *node_victims; /* by node (sim/faults/outages.c); NULL unless nodes fail and jobs preempt */
   uint8_t *restart_marks;               /* by job */
   struct hr__data *data;                /* shared by all clusters of a run; NULL without data */
   struct hr__maintenance *maintenance;  /* sim/faults/maintenance.c; NULL without maintenance */

@@ -5,8 +5,8 @@
 #include "sim/clusters/bandwidth.h"
 #include "sim/clusters/cluster_autoscaler.h"
 #include "sim/clusters/data_loading.h"
+#include "sim/clusters/job_router.h"
 #include "sim/clusters/karpenter.h"
-#include "sim/clusters/multikueue.h"
 
 #include <math.h>
 #include <string.h>
@@ -410,14 +410,6 @@ static void dispatch(void) {
   CU_ASSERT_EQUAL(offer.n_nominated, 5);
   CU_ASSERT_EQUAL(nominated[4], 0);
   CU_ASSERT_FALSE(hr__multikueue_nominate(&spec, &offer, preference, 5, 20 * minute));
-  const int64_t admitted[] = {7, -1, 5, 5, -1};
-  CU_ASSERT_EQUAL(hr__multikueue_winner(&offer, admitted), 3);
-  CU_ASSERT_EQUAL(hr__multikueue_after_loss(&spec, -1, true, 0), HR__MULTIKUEUE_STAYS);
-  CU_ASSERT_EQUAL(hr__multikueue_after_loss(&spec, -1, false, 0), HR__MULTIKUEUE_RETRIES);
-  CU_ASSERT_EQUAL(hr__multikueue_after_loss(&spec, 0, false, 15 * minute - 1), HR__MULTIKUEUE_STAYS);
-  CU_ASSERT_EQUAL(hr__multikueue_after_loss(&spec, 0, false, 15 * minute), HR__MULTIKUEUE_RETRIES);
-  CU_ASSERT_EQUAL(hr__multikueue_reconnect_us(0), 5 * HR_SECOND_US);
-  CU_ASSERT_EQUAL(hr__multikueue_reconnect_us(9), 320 * HR_SECOND_US);
 }
 
 TEST_MAIN("rules for several clusters", TEST(sharing_is_fair), TEST(weights_are_exact), TEST(law_of_lru),
