@@ -6,7 +6,7 @@
    (omniscient.c). */
 
 #include "headroom/policy_kit.h"
-#include "policies/kit/withdrawn.h"
+#include "policies/kit/replica_jobs.h"
 
 /* The rules, and their names in scenarios. */
 #define HR__DEADLINE_RULES(X)                                                                                          \

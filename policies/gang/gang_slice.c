@@ -12,7 +12,7 @@
 
 #include "headroom/policy_kit.h"
 #include "policies/kit/place.h"
-#include "policies/kit/withdrawn.h"
+#include "policies/kit/replica_jobs.h"
 
 /* A job in the matrix. */
 struct hr__gang {

@@ -14,9 +14,7 @@
 
 #include "headroom/policy.h"
 #include "headroom/unstable/systems/systems.h"
-#include "policies/kai/autoscaler.h"
 #include "policies/kai/node_usage.h"
-#include "policies/kai/usage.h"
 #include "policies/kai/world.h"
 
 enum { MOST_EVICTIONS = 500 }; /* of a job on average, while no job ends */

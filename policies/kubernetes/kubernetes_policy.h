@@ -16,7 +16,7 @@
 #include "headroom/policy_kit.h"
 #include "headroom/unstable/systems/kubernetes.h"
 #include "policies/kit/pods.h"
-#include "policies/kit/withdrawn.h"
+#include "policies/kit/replica_jobs.h"
 #include "policies/kubernetes/kubernetes.h"
 
 /* Resources of the model. GPUs are counted in thousandths. */

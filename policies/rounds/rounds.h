@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "headroom/policy.h"
 #include "policies/kit/place.h"
-#include "policies/kit/withdrawn.h"
+#include "policies/kit/replica_jobs.h"
 
 /* ---- Shares of time (round_shares.c) ------------------------------------------------------------------- */
 

@@ -20,7 +20,7 @@
 #include "headroom/policy_kit.h"
 #include "headroom/unstable/systems/volcano.h"
 #include "policies/kit/pods.h"
-#include "policies/kit/withdrawn.h"
+#include "policies/kit/replica_jobs.h"
 #include "policies/volcano/session.h"
 
 /* The dimension of GPUs, in thousandths. */

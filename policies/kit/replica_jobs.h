@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HR_POLICIES_KIT_WITHDRAWN_H
-#define HR_POLICIES_KIT_WITHDRAWN_H
+#ifndef HR_POLICIES_KIT_REPLICA_JOBS_H
+#define HR_POLICIES_KIT_REPLICA_JOBS_H
+
+/* Replicas of inference services, and jobs that are not needed any more. */
+
+#include "headroom/policy.h"
+#include "headroom/trace.h"
+
+/* Returns whether a job is a replica of a service: the run submits it, and it runs until it is not needed any more. Its
+   recorded run time and limit have no meaning. */
+static inline bool hr__is_replica(const struct hr_trace *trace, hr_job job) {
+  return job.id >= trace->n_jobs - trace->n_added;
+}
 
 /*
  * Jobs that are not needed any more (HR_EVENT_WITHDRAW). When the policy gets this event, it removes the job from all
  * its lists, and adds it to this list. At the begin of its next pass, which is at the same instant, it rejects the
- * list.
+ * list. All bytes zero: empty.
  */
-
-#include "headroom/policy.h"
-
-/* All bytes zero: empty. */
 struct hr__withdrawn {
   hr_job *jobs;
   uint32_t count, capacity;
