@@ -11,6 +11,7 @@
  * to a pipe. The end of the pipe says that the worker has ended.
  */
 
+#include "base/confinement.h"
 #include "serve/job.h"
 
 #include <stdbool.h>
@@ -60,5 +61,9 @@ unsigned hr__worker_answer(const struct hr__worker *worker, char *message, size_
 
 /* Executes the steps of a job in this process, writing to standard output. Returns the exit code. */
 int hr__worker_execute(const struct hr__job *job, hr__command *command);
+
+/* What messages of a worker say for the options of the command line. */
+extern const struct hr__phrase hr__serve_phrases[];
+extern const size_t hr__n_serve_phrases;
 
 #endif
