@@ -6,6 +6,7 @@
    that it needs to the replay, and writes its file after the run. */
 
 #include "cli/input.h"
+#include "headroom/headroom.h"
 #include "headroom/unstable/exports.h"
 #include "headroom/unstable/planning.h"
 #include "headroom/unstable/replay.h"
@@ -159,5 +160,17 @@ void page_facts_finish(struct page_facts *facts);
 /* Returns the words as a command line, with quotes where a shell needs them. The caller frees it. NULL when out of
    memory. */
 char *shell_command(const char *const *words, size_t count);
+
+/* ---- Inference services (run_services.c) -------------------------------------------------------- */
+
+/* Whether a scenario has services. */
+bool has_services(const struct hr_scenario *scenario);
+/* Prints warnings about services, and their tables if `wants_table` is set. */
+void print_services(const struct hr_replay *replay, bool wants_table);
+/* Returns HR_CHECK_FAILED if there are services, and no request was completed. */
+enum hr_status require_served(const struct hr_replay *replay, struct hr_error *error);
+
+/* Makes the requests of all services, and prints a line for each service. */
+enum hr_status validate_services(const struct hr_scenario *scenario, struct hr_error *error);
 
 #endif
