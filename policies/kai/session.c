@@ -29,7 +29,7 @@ struct hr__kai_config hr__kai_default_config(void) {
                                  .allow_consolidating_reclaim = true,
                                  .gpu_placement = HR__KAI_BINPACK,
                                  .cpu_placement = HR__KAI_BINPACK,
-                                 .reclaim_method = HR__KAI_LOWEST_COMMON_ANCESTOR,
+                                 .reclaim_method = HR_KAI_RECLAIM_LCA,
                                  .max_consolidation_victims = -1,
                                  .min_gpu_mib = 100,
                                  .k_value = 1,

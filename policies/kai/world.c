@@ -35,8 +35,7 @@ static struct hr__kai_config settings_of(const struct hr_kai_scheduler *schedule
   settings.allow_consolidating_reclaim = scheduler->allow_consolidating_reclaim;
   settings.gpu_placement = scheduler->gpu_placement == HR_KAI_SPREAD ? HR__KAI_SPREAD : HR__KAI_BINPACK;
   settings.cpu_placement = scheduler->cpu_placement == HR_KAI_SPREAD ? HR__KAI_SPREAD : HR__KAI_BINPACK;
-  settings.reclaim_method =
-      scheduler->reclaim_method == HR_KAI_RECLAIM_QUEUE ? HR__KAI_VICTIM_QUEUE : HR__KAI_LOWEST_COMMON_ANCESTOR;
+  settings.reclaim_method = scheduler->reclaim_method;
   settings.preempt_min_runtime_us = scheduler->preempt_min_runtime_us;
   settings.reclaim_min_runtime_us = scheduler->reclaim_min_runtime_us;
   settings.max_consolidation_victims = scheduler->max_consolidation_victims;

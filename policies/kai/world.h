@@ -196,7 +196,7 @@ uint32_t hr__kai_full_queue(const struct hr__kai_world *world, uint32_t slot, bo
 /* Writes why the job is pending in KAI's words, or nothing if it only waits for the next cycle. */
 void hr__kai_describe(const struct hr__kai_world *world, uint32_t slot, char *text, size_t size);
 
-/* ---- Per-GPU allocation (gpus.c) ---- */
+/* ---- Per-GPU allocation (slots.c) ---- */
 
 /* Creates the inventory if there is per-GPU allocation. False: out of memory. */
 bool hr__kai_gpus_create(struct hr__kai_world *world);

@@ -47,23 +47,12 @@ static uint32_t abilities(void *self) {
 
 /* ---- Events ---- */
 
-static bool add_job(struct hr__kube_policy *kube, hr_job **list, uint32_t *n, uint32_t *capacity, hr_job job) {
-  if (*n == *capacity) {
-    hr_job *grown = hr_arena_grown(kube->arena, *list, capacity, sizeof *grown);
-    if (!grown) return false;
-    *list = grown;
-  }
-  (*list)[(*n)++] = job;
-  return true;
-}
-
 static bool submit(struct hr__kube_policy *kube, const struct hr_view *view, hr_job job) {
   int32_t priority = view->jobs->priority ? view->jobs->priority[job.id] : 0;
   uint32_t kind = hr__pods_kind(&kube->pods, view, job, 0, priority);
   if (kind == HR_NONE) return false;
-  if (kube->pods.kinds[kind].is_empty)
-    return add_job(kube, &kube->idle_jobs, &kube->n_idle_jobs, &kube->idle_capacity, job);
-  if (kube->pods.kinds[kind].never_fits) return add_job(kube, &kube->unfit, &kube->n_unfit, &kube->unfit_capacity, job);
+  if (kube->pods.kinds[kind].is_empty) return hr__job_list_add(&kube->pods.idle_jobs, kube->arena, job);
+  if (kube->pods.kinds[kind].never_fits) return hr__job_list_add(&kube->pods.unfit, kube->arena, job);
   return hr__kube_enter(kube, job, kind);
 }
 
@@ -91,13 +80,10 @@ static void drop_held(struct hr__kube_policy *kube, const struct hr_view *view, 
 
 /* A waiting job was withdrawn: it is not needed any more. */
 static bool withdraw(struct hr__kube_policy *kube, hr_job job) {
-  for (uint32_t i = 0; i < kube->n_idle_jobs; i++)
-    if (kube->idle_jobs[i].id == job.id) return true; /* it needs no node, and starts now */
-  for (uint32_t i = 0; i < kube->n_unfit; i++)
-    if (kube->unfit[i].id == job.id) return true; /* it is rejected now */
+  if (hr__pods_lists(&kube->pods, job)) return true; /* it starts now, or is rejected now */
   hr__kube_leave(kube, job);
   unbind(kube, job);
-  return hr__withdrawn_add(&kube->withdrawn, kube->arena, job);
+  return hr__job_list_add(&kube->pods.withdrawn, kube->arena, job);
 }
 
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
@@ -132,8 +118,8 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
 
 /* Stops the jobs that were evicted for a pod. They enter the queue again. */
 static void stop_evicted(struct hr__kube_policy *kube) {
-  for (uint32_t i = 0; i < kube->n_evicted && kube->status == HR_OK; i++) {
-    hr_job job = kube->evicted[i];
+  for (uint32_t i = 0; i < kube->evicted.count && kube->status == HR_OK; i++) {
+    hr_job job = kube->evicted.jobs[i];
     uint32_t kind = kube->kind_of[job.id];
     bool runs = kube->view->state[job.id] == HR_JOB_RUNNING;
     hr__kube_freed_by(kube, job);
@@ -168,12 +154,12 @@ static bool try_job(struct hr__kube_policy *kube, uint32_t kind, bool passed_oth
   bool any_is_lower = kube->n_priorities > 1, holds = kube->config->partial == HR_KUBERNETES_HOLD, placed = false;
   uint32_t before = hr__kube_n_pods(kube, job);
   kube->was_blocked = false;
-  kube->n_evicted = 0;
+  kube->evicted.count = 0;
   if (any_is_lower || holds || hr__kube_may_fit(kube, kind)) placed = hr__kube_place(kube, job, kind);
   if (kube->status != HR_OK) return false;
   uint32_t n_new = hr__kube_n_pods(kube, job) - before;
   if (n_new && !hr__kube_count_priority(kube, kind, n_new, 1)) kube->status = HR_NO_MEMORY;
-  if (kube->n_evicted) stop_evicted(kube);
+  if (kube->evicted.count) stop_evicted(kube);
   if (placed && kube->status == HR_OK) start(kube, job, passed_others);
   return placed;
 }
@@ -189,7 +175,7 @@ static void run_queue(struct hr__kube_policy *kube) {
     for (uint32_t kind = hr__kube_next(kube); kind != HR_NONE; kind = hr__kube_next(kube)) {
       bool started = try_job(kube, kind, passed_others);
       if (kube->status != HR_OK) return;
-      any_evicted = any_evicted || kube->n_evicted;
+      any_evicted = any_evicted || kube->evicted.count;
       if (started) {
         hr__kube_again(kube, kind, false);
         continue;
@@ -201,15 +187,6 @@ static void run_queue(struct hr__kube_policy *kube) {
       kube->queues[kind].retries = kube->was_blocked;
     }
   }
-}
-
-static void start_idle(struct hr__kube_policy *kube) {
-  static const struct hr_placement nowhere = {0};
-  for (uint32_t i = 0; i < kube->n_idle_jobs && kube->status == HR_OK; i++)
-    kube->status = hr_moves_start(kube->moves, kube->idle_jobs[i], &nowhere, HR_REASON_IN_ORDER);
-  for (uint32_t i = 0; i < kube->n_unfit && kube->status == HR_OK; i++)
-    kube->status = hr_moves_reject(kube->moves, kube->unfit[i], HR_REASON_NODE_TOO_SMALL);
-  kube->n_idle_jobs = kube->n_unfit = 0;
 }
 
 /* The waiting jobs for the autoscaler: kind by kind. */
@@ -231,8 +208,7 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   struct hr__kube_policy *kube = self;
   kube->view = view;
   kube->moves = moves;
-  kube->status = hr__withdrawn_reject(&kube->withdrawn, moves);
-  start_idle(kube);
+  kube->status = hr__pods_settle_lists(&kube->pods, moves);
   if (kube->n_listed && kube->status == HR_OK) run_queue(kube);
   int64_t release_us = HR_NEVER_US;
   kube->scale_at = 0;

@@ -16,7 +16,6 @@
 #include "headroom/policy_kit.h"
 #include "headroom/unstable/systems/kubernetes.h"
 #include "policies/kit/pods.h"
-#include "policies/kit/replica_jobs.h"
 #include "policies/kubernetes/kubernetes.h"
 
 /* Resources of the model. GPUs are counted in thousandths. */
@@ -72,9 +71,7 @@ struct hr__kube_policy {
   uint32_t next_node; /* where the next search for nodes begins */
   uint64_t seed, n_draws;
   struct hr__kube_trial trial;
-  hr_job *evicted, *idle_jobs, *unfit; /* evicted: those of the present try; idle_jobs: need no node */
-  uint32_t n_evicted, evicted_capacity, n_idle_jobs, idle_capacity, n_unfit, unfit_capacity;
-  struct hr__withdrawn withdrawn;
+  struct hr__job_list evicted; /* those of the present try */
   int64_t wake_us;
   bool scales, was_blocked; /* was_blocked: preemption passed over jobs that started in this instant */
   /* The present pass. */

@@ -577,8 +577,6 @@ void hr__kueue_tree_prepare(struct hr__kueue_tree *tree);
 void hr__kueue_add_usage(struct hr__kueue_tree *tree, uint32_t node, uint32_t pair, int64_t amount);
 void hr__kueue_remove_usage(struct hr__kueue_tree *tree, uint32_t node, uint32_t pair, int64_t amount);
 
-/* The quota that the node never lends. */
-int64_t hr__kueue_local_quota(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair);
 /* The unused part of the quota that the node never lends. */
 int64_t hr__kueue_local_available(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair);
 /* The same part, but at least 0. */

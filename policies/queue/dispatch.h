@@ -11,7 +11,7 @@
 
 #include "headroom/policy_kit.h"
 #include "headroom/unstable/capacity.h"
-#include "policies/kit/replica_jobs.h"
+#include "policies/kit/jobs.h"
 #include "policies/placement/locality.h"
 #include "policies/queue/order/order.h"
 

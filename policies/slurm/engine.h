@@ -13,7 +13,7 @@
 
 #include "headroom/policy.h"
 #include "headroom/unstable/systems/slurm.h"
-#include "policies/kit/replica_jobs.h"
+#include "policies/kit/jobs.h"
 #include "policies/slurm/selector.h"
 #include "policies/slurm/slurm.h"
 #include "policies/slurm/waiting.h"

@@ -207,7 +207,7 @@ void hr__volcano_undo(struct hr__volcano_session *session, uint32_t mark) {
 
 /* ---- Opening ---- */
 
-void hr__volcano_pool_reset(struct hr__volcano_session *session) {
+static void pool_reset(struct hr__volcano_session *session) {
   session->pool.items = session->pool_start;
 }
 
@@ -299,7 +299,7 @@ struct hr__volcano_session *hr__volcano_open(struct hr_arena *arena, const struc
   for (uint32_t i = 0; i < config->n_plugins; i++) session->plugin[config->plugins[i].id] = &config->plugins[i];
   if (!allocate_tasks(session, arena) || !allocate_jobs(session, arena) || !allocate_plugins(session, arena))
     return NULL;
-  hr__volcano_pool_reset(session);
+  pool_reset(session);
   session->epoch = 1;
   open_nodes(session);
   open_tasks(session);
@@ -390,7 +390,7 @@ void hr__volcano_run(struct hr__volcano_session *session) {
                                                                   hr__volcano_run_backfill, hr__volcano_run_preempt,
                                                                   hr__volcano_run_reclaim,  hr__volcano_run_shuffle};
   for (uint32_t i = 0; i < session->config->n_actions; i++) {
-    hr__volcano_pool_reset(session);
+    pool_reset(session);
     actions[session->config->actions[i]](session);
   }
 }

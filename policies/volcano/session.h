@@ -199,14 +199,12 @@ static inline void hr__volcano_forget(struct hr__volcano_session *session, uint3
 /* Binds a task that was placed. */
 void hr__volcano_bind(struct hr__volcano_session *session, uint32_t task);
 
-/* Takes memory for `capacity` ids from the pool. hr__volcano_pool_reset frees all of it. */
+/* Takes memory for `capacity` ids from the pool. Each action frees all of it at its begin. */
 static inline struct hr__volcano_heap hr__volcano_pool_heap(struct hr__volcano_session *session, uint32_t capacity) {
   struct hr__volcano_heap heap = {session->pool.items, 0, capacity};
   session->pool.items += capacity;
   return heap;
 }
-
-void hr__volcano_pool_reset(struct hr__volcano_session *session);
 
 /* ---- callbacks.c ---- */
 
@@ -246,7 +244,6 @@ uint32_t hr__volcano_victims_pop(struct hr__volcano_session *session);
 /* ---- gang.c ---- */
 
 uint32_t hr__volcano_ready_tasks(const struct hr__volcano_session *session, uint32_t job);
-uint32_t hr__volcano_allocated_tasks(const struct hr__volcano_session *session, uint32_t job);
 bool hr__volcano_gang_is_valid(const struct hr__volcano_session *session, uint32_t job);
 /* Ready without, pipelined with the tasks that wait for resources. */
 bool hr__volcano_gang_is_ready(const struct hr__volcano_session *session, uint32_t job, bool with_pipelined);
@@ -285,9 +282,6 @@ static inline struct hr__volcano_vector hr__volcano_queue_capability(const struc
   return result;
 }
 
-/* minimum resources of the job - allocated, in the dimensions above 0, without gated tasks. */
-struct hr__volcano_vector hr__volcano_reserved(const struct hr__volcano_session *session, uint32_t job,
-                                               const struct hr__volcano_vector *allocated);
 /* Minimum resources of the job without its gated tasks. */
 struct hr__volcano_vector hr__volcano_minimum(const struct hr__volcano_session *session, uint32_t job);
 /* Whether the queue has room for the minimum resources of the job. */
