@@ -363,7 +363,9 @@ static double price_score(const struct hr__ca_option *option, const struct hr__c
   return (option->has_gpus ? 1000 : faded) * per_pods * (option->is_new_group ? 2 : 1);
 }
 
-void hr__ca_score_options(enum hr__ca_expander expander, const struct hr__ca_option *options, uint32_t n_options,
+/* Writes the score of each option. The option with the lowest score is the best; NAN excludes the option. `price` may
+   be NULL for expanders other than HR__CA_PRICE. */
+static void score_options(enum hr__ca_expander expander, const struct hr__ca_option *options, uint32_t n_options,
                           const struct hr__ca_price_settings *price, double *scores) {
   for (uint32_t i = 0; i < n_options; i++) {
     const struct hr__ca_option *option = &options[i];
@@ -390,7 +392,10 @@ void hr__ca_score_options(enum hr__ca_expander expander, const struct hr__ca_opt
   }
 }
 
-uint32_t hr__ca_keep_lowest(const double *scores, uint32_t *kept, uint32_t n_kept) {
+/* Removes from `kept` (indices of options) all options except those with the lowest score. Ties are kept, scores NAN
+ * are removed. Returns the number of kept options.
+ */
+static uint32_t keep_lowest(const double *scores, uint32_t *kept, uint32_t n_kept) {
   double lowest = (double)INFINITY;
   for (uint32_t i = 0; i < n_kept; i++) lowest = fmin(lowest, scores[kept[i]]); // fmin ignores NAN
   uint32_t n = 0;
@@ -401,13 +406,13 @@ uint32_t hr__ca_keep_lowest(const double *scores, uint32_t *kept, uint32_t n_kep
 
 uint32_t hr__ca_expand(enum hr__ca_expander expander, const struct hr__ca_option *options,
                        const struct hr__ca_price_settings *price, double *scores, uint32_t *kept, uint32_t n_kept) {
-  for (uint32_t i = 0; i < n_kept; i++) hr__ca_score_options(expander, &options[kept[i]], 1, price, &scores[kept[i]]);
+  for (uint32_t i = 0; i < n_kept; i++) score_options(expander, &options[kept[i]], 1, price, &scores[kept[i]]);
   if (expander == HR__CA_PRIORITY) {
     bool matches = false;
     for (uint32_t i = 0; i < n_kept; i++) matches |= options[kept[i]].has_priority;
     if (!matches) return n_kept;
   }
-  return hr__ca_keep_lowest(scores, kept, n_kept);
+  return keep_lowest(scores, kept, n_kept);
 }
 
 uint32_t hr__ca_chain(const struct hr__ca_filter *filters, uint32_t n_filters, uint32_t *kept, uint32_t n_kept) {

@@ -43,14 +43,6 @@ struct hr__ca_price_settings {
   double stabilization_usd_h; /* price of a pod of half a core and 500 MiB */
 };
 
-/* Writes the score of each option. The option with the lowest score is the best; NAN excludes the option. `price` may
-   be NULL for expanders other than HR__CA_PRICE. */
-void hr__ca_score_options(enum hr__ca_expander expander, const struct hr__ca_option *options, uint32_t n_options,
-                          const struct hr__ca_price_settings *price, double *scores);
-/* Removes from `kept` (indices of options) all options except those with the lowest score. Ties are kept, scores NAN
- * are removed. Returns the number of kept options.
- */
-uint32_t hr__ca_keep_lowest(const double *scores, uint32_t *kept, uint32_t n_kept);
 /* Removes from `kept` all options except the best ones by an expander, as hr__ca_keep_lowest does. The priority
    expander keeps all options if no pattern matches. */
 uint32_t hr__ca_expand(enum hr__ca_expander expander, const struct hr__ca_option *options,

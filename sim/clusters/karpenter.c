@@ -75,7 +75,9 @@ static double dearest(const struct hr__karpenter_world *world, uint32_t type, bo
   return price;
 }
 
-double hr__karpenter_worst_price(const struct hr__karpenter_world *world, uint32_t type, bool *is_spot) {
+/* The price that a new node may have at worst: the dearest offering that it may get; NAN: none. If spot is allowed and
+   offered, it is bought as spot. */
+static double worst_price(const struct hr__karpenter_world *world, uint32_t type, bool *is_spot) {
   const double spot = world->allows_spot ? dearest(world, type, true) : (double)NAN;
   *is_spot = !isnan(spot);
   if (*is_spot) return spot;
@@ -84,7 +86,7 @@ double hr__karpenter_worst_price(const struct hr__karpenter_world *world, uint32
 
 static double price_of(const struct hr__karpenter_world *world, uint32_t type) {
   bool is_spot;
-  return hr__karpenter_worst_price(world, type, &is_spot);
+  return worst_price(world, type, &is_spot);
 }
 
 /* ---- Order ----------------------------------------------------------------------------------------------- */
@@ -185,7 +187,7 @@ static double limit_of_same_type(const struct hr__karpenter_world *world, uint32
 static bool is_sent_as_spot(const struct hr__karpenter_world *world, uint32_t n_sent) {
   for (uint32_t i = 0; i < n_sent; i++) {
     bool is_spot;
-    hr__karpenter_worst_price(world, world->sent[i], &is_spot);
+    worst_price(world, world->sent[i], &is_spot);
     if (is_spot) return true;
   }
   return false;

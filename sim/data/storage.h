@@ -24,8 +24,6 @@ struct hr__cached {
   int64_t taken, valid; /* bytes of the data set: with room, and already there */
 };
 
-/* Creates empty caches with memory from the arena; NULL if memory is exhausted. */
-struct hr__caches *hr__caches_create(struct hr_arena *arena, uint32_t n_nodes, uint32_t n_sets);
 /* A job with this placement begins to read a data set of `bytes`. `first_node`: number of node 0 of the placement's
    cluster. `node_bytes`: size of the cache of each node. */
 struct hr__cached hr__caches_take(struct hr__caches *caches, const struct hr_placement *placement, uint32_t first_node,

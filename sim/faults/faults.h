@@ -38,8 +38,6 @@ struct hr__fault_start hr__fault_start_draw(const struct hr__fault_draws *draws,
                                             double factor);
 /* Returns how often the unit fails, relative to others: bad_factor with the probability bad_share, otherwise 1. */
 double hr__fault_factor(const struct hr__fault_draws *draws, const struct hr_fault_process *process);
-/* Returns the mean time of a repair over all classes, in seconds. */
-double hr__fault_mean_repair_s(const struct hr_fault_process *process);
 
 /* ---- Units -------------------------------------------------------------------------------------- */
 

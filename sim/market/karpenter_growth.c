@@ -4,7 +4,7 @@
  * order of their kinds (node_demand.c); each planned node is then requested from the cheapest pool that it may be in.
  * If that pool has no capacity, it is not tried again for some time, and the next one is tried.
  *
- * Invariant: a node pool stays within its limits. Source: see sim/clusters/karpenter_provisioning.h.
+ * Invariant: a node pool stays within its limits. Source: see sim/clusters/karpenter.h.
  */
 
 #include "sim/market/karpenter_nodes.h"

@@ -3,8 +3,8 @@
 #define HR_SIM_SERVICES_FLEET_H
 
 /*
- * The services of one run, and their replicas as jobs. fleet.c adds rows for the jobs to the trace, replica_jobs.c is
- * the component of the engine, fleet_services.c opens and closes the services, scaling.c decides how many replicas a
+ * The services of one run, and their replicas as jobs. fleet.c adds rows for the jobs to the trace, and opens and
+ * closes the services; replica_jobs.c is the component of the engine, scaling.c decides how many replicas a
  * service wants, replica_changes.c submits and ends their jobs.
  *
  * A replica has a place (its number in results) and, while it exists, a job. Rows of jobs are used once, in the order
@@ -110,7 +110,7 @@ uint32_t hr__fleet_most_requests(const struct hr_fleet *fleet, uint32_t service)
 /* Sets the columns of an unused row to the values of a service. */
 void hr__fleet_set_row(struct hr_fleet *fleet, uint32_t row, uint32_t service);
 
-/* ---- fleet_services.c ------------------------------------------------------------------------------- */
+/* ---- Services of a run ------------------------------------------------------------------------------- */
 
 /* Opens a service at the begin of a run. HR_NO_MEMORY is the only error. */
 enum hr_status hr__fleet_open_service(struct hr__engine *engine, uint32_t index);

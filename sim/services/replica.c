@@ -425,7 +425,7 @@ static void end_item(struct hr__replica *replica, const struct hr__batch_item *i
     replica->running[replica->n_running++] = item->id;
 }
 
-/* Ends the iterations of an engine of whole.c. */
+/* Ends the iterations of an engine that does not add requests to a running batch. */
 static void end_whole(struct hr__replica *replica, hr__sequence_event *event, void *context) {
   if (!replica->wait_ticks) replica->iterations += replica->n_repeats;
   if (replica->service->engine == HR_SERVICE_STATIC) take_growth(replica);

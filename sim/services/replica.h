@@ -229,10 +229,8 @@ static inline uint64_t hr__steady_need(const struct hr__replica *replica) {
 }
 /* Forms the batch of the engine of the service. */
 void hr__engine_form(struct hr__replica *replica);
-/* Engines of whole.c: their batches, the end of their iterations, and (`single`) the loss of the replica. */
-void hr__form_static(struct hr__replica *replica);
-void hr__form_dynamic(struct hr__replica *replica);
-void hr__form_single(struct hr__replica *replica);
+/* Engines that do not add requests to a running batch: the end of their iterations, and (`single`) the loss of the
+   replica. */
 void hr__end_static(struct hr__replica *replica, hr__sequence_event *event, void *context);
 void hr__end_dynamic(struct hr__replica *replica, hr__sequence_event *event, void *context);
 void hr__end_single(struct hr__replica *replica, hr__sequence_event *event, void *context);

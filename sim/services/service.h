@@ -198,8 +198,6 @@ static inline bool hr__is_limited(const struct hr_service *spec) {
 bool hr__service_admits(struct hr__service_run *service, uint32_t id);
 /* Returns the predicted wait of a request that arrives now, until its first iteration. */
 int64_t hr__service_predicted_us(struct hr__service_run *service);
-/* The first request that waits for its first iteration; HR_NONE: none. */
-uint32_t hr__service_oldest(struct hr__service_run *service);
 /* With feeds: the next arrival, and its transfer to the requests of this service. Returns its id. */
 int64_t hr__feeds_next_us(const struct hr__service_run *service);
 uint32_t hr__feeds_take(struct hr__service_run *service);

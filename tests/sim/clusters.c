@@ -242,6 +242,13 @@ static void few_items(void) {
 
 /* ---- Published figures of data loading ------------------------------------------------------------------- */
 
+/* The duration of some epochs, the first of which has no hits. */
+static double epochs_s(const struct hr__io_job *job, double epochs) {
+  struct hr__io_job cold = *job;
+  cold.is_first_epoch = true;
+  return job->dataset / hr__io_speed(&cold) + (epochs - 1) * job->dataset / hr__io_speed(job);
+}
+
 /* Hoard: 16 GPUs, ImageNet of 150 GB, 10 Gb/s, all data local after the first epoch. */
 static void hoard(void) {
   const double dataset = 150e9;
@@ -250,8 +257,7 @@ static void hoard(void) {
   struct hr__io_job remote = job;
   remote.cached = 0;
   for (size_t i = 0; i < sizeof epochs / sizeof *epochs; i++)
-    CU_ASSERT_DOUBLE_EQUAL(hr__io_epochs_s(&remote, epochs[i], false) / hr__io_epochs_s(&job, epochs[i], false),
-                           speedups[i], 0.01);
+    CU_ASSERT_DOUBLE_EQUAL(epochs_s(&remote, epochs[i]) / epochs_s(&job, epochs[i]), speedups[i], 0.01);
 }
 
 /* Two jobs share a cache of 100 GB and 100 MB/s of remote bandwidth: the division of the cache decides the sum of
