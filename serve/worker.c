@@ -129,7 +129,8 @@ static bool execute(const struct hr__step *step, hr__command *command, int *code
   return false;
 }
 
-int hr__worker_execute(const struct hr__job *job, hr__command *command) {
+/* Executes the steps of a job in this process, writing to standard output. Returns the exit code. */
+static int execute_job(const struct hr__job *job, hr__command *command) {
   const int system_failure = hr_status_exit_code(HR_IO_ERROR);
   for (uint32_t i = 0; i < job->n_steps; i++) {
     int code = 0;
@@ -197,7 +198,7 @@ static void live(const struct hr__worker *worker, int events, const struct hr__j
   if (!place_files(worker, events) || chdir(folder) != 0) _exit(hr_status_exit_code(HR_IO_ERROR));
   set_limits(rules, job->planned ? rules->plan_s : rules->run_s);
   hr__confine(&confinement);
-  int code = hr__worker_execute(job, rules->command);
+  int code = execute_job(job, rules->command);
   fflush(NULL);
   _exit(code);
 }
