@@ -33,8 +33,8 @@ extern const struct verb verb_run, verb_report, verb_why, verb_compare, verb_che
     verb_merge, verb_fill, verb_forecast, verb_validate, verb_init, verb_list, verb_trace, verb_conform, verb_import,
     verb_diff, verb_fit, verb_tco, verb_serve;
 /* Actions of `trace`. */
-extern const struct verb verb_trace_generate, verb_trace_stats, verb_trace_pack, verb_trace_check, verb_trace_convert,
-    verb_trace_cut, verb_trace_scale, verb_trace_merge, verb_trace_anonymise, verb_trace_shuffle;
+extern const struct verb verb_trace_generate, verb_trace_convert, verb_trace_cut, verb_trace_scale, verb_trace_merge,
+    verb_trace_anonymise, verb_trace_shuffle;
 
 /* Runs a command (its first word is the program), reports its error, and returns its exit code. Workers of `headroom
    serve` run several commands in one process. */

@@ -264,8 +264,8 @@ static void set_pods(struct hr__kai_world *world, uint32_t slot, enum hr__kai_st
     hr__kai_put(world->session, p, status, HR__KAI_NONE);
 }
 
-/* Inserts a slot into the waiting list, which is sorted by job. False: out of memory. */
-static bool list_waiting(struct hr__kai_world *world, uint32_t slot) {
+/* Returns the place of a slot in the waiting list, which is sorted by job. */
+static uint32_t waiting_place(const struct hr__kai_world *world, uint32_t slot) {
   uint32_t low = 0, high = world->n_waiting;
   while (low < high) {
     const uint32_t middle = low + (high - low) / 2;
@@ -274,8 +274,14 @@ static bool list_waiting(struct hr__kai_world *world, uint32_t slot) {
     else
       high = middle;
   }
-  memmove(world->waiting + low + 1, world->waiting + low, (world->n_waiting - low) * sizeof *world->waiting);
-  world->waiting[low] = slot;
+  return low;
+}
+
+/* Inserts a slot into the waiting list. False: out of memory. */
+static bool list_waiting(struct hr__kai_world *world, uint32_t slot) {
+  const uint32_t at = waiting_place(world, slot);
+  memmove(world->waiting + at + 1, world->waiting + at, (world->n_waiting - at) * sizeof *world->waiting);
+  world->waiting[at] = slot;
   world->cluster.n_waiting = ++world->n_waiting;
   return list_in_queue(world, slot);
 }
@@ -286,16 +292,9 @@ static void unlist(uint32_t *list, uint32_t *n, uint32_t at) {
 }
 
 static void unlist_waiting(struct hr__kai_world *world, uint32_t slot) {
-  uint32_t low = 0, high = world->n_waiting;
-  while (low < high) {
-    const uint32_t middle = low + (high - low) / 2;
-    if (world->job_of[world->waiting[middle]] < world->job_of[slot])
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  if (low == world->n_waiting || world->waiting[low] != slot) return;
-  unlist(world->waiting, &world->n_waiting, low);
+  const uint32_t at = waiting_place(world, slot);
+  if (at == world->n_waiting || world->waiting[at] != slot) return;
+  unlist(world->waiting, &world->n_waiting, at);
   world->cluster.n_waiting = world->n_waiting;
   unlist_in_queue(world, slot);
 }
