@@ -357,7 +357,7 @@ enum hr_status hr__slurm_list_job(struct hr__slurm_run *run, struct hr__slurm_li
 /* Lists a job that was stopped for the queue. */
 enum hr_status hr__slurm_requeue(struct hr__slurm_run *run, uint32_t job, int64_t now_us);
 
-/* ---- Suspension (suspend.c) ------------------------------------------------------------------------- */
+/* ---- Suspension (preempt.c) ------------------------------------------------------------------------- */
 
 /* Creates the state, after that of preemption. Returns false if memory is exhausted. */
 bool hr__slurm_create_suspension(struct hr__slurm_run *run);
@@ -365,10 +365,6 @@ bool hr__slurm_create_suspension(struct hr__slurm_run *run);
 static inline bool hr__slurm_is_suspended(const struct hr__slurm_run *run, uint32_t job) {
   return run->suspension.since_us && run->suspension.since_us[job] > 0;
 }
-
-/* Suspends as many of the first `n` candidates of preemption as necessary, so that a job can start on nodes of a set:
-   its nodes are chosen. Returns false if it does not fit even without their CPUs. */
-bool hr__slurm_suspend(struct hr__slurm_run *run, uint32_t job, uint32_t n, const uint64_t *set);
 
 /* Resumes the suspended jobs for which there are enough CPUs. */
 void hr__slurm_resume(struct hr__slurm_run *run);

@@ -69,9 +69,6 @@ void hr__karpenter_set_options(struct hr__engine *engine);
 /* Requests a node that may be any of some options (by pool). Sets `node`, to HR_NONE if no pool has capacity. */
 enum hr_status hr__karpenter_launch(struct hr__engine *engine, const bool *may, hr_node *node);
 
-/* Requests nodes for the jobs that no node can take (karpenter_growth.c). */
-enum hr_status hr__karpenter_grow(struct hr__engine *engine);
-
 /* The pass may decide otherwise at this time. */
 static inline void hr__karpenter_pass_is_due(struct hr__karpenter_loop *loop, int64_t at_us) {
   if (at_us < loop->due_us) loop->due_us = at_us;
