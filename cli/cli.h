@@ -55,15 +55,6 @@ struct list_args {
    or date. */
 enum hr_status list_catalog(const char *name, const struct list_args *args, struct hr_error *error);
 
-/* What `headroom list keys` prints. */
-struct list_keys_args {
-  const char *path;      /* lists the members of this key; NULL: all keys */
-  bool verbose;          /* print the whole help, not only its first sentence */
-  bool schema, markdown; /* print the JSON Schema of scenarios, or a table in Markdown */
-};
-
-enum hr_status list_keys(const struct list_keys_args *args, struct hr_error *error);
-
 /* ---- Output files that options name: input.c ----------------------------------------------------- */
 
 /* An option that names an output file, and its path. NULL: not set; "-": standard output. */

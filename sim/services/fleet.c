@@ -336,23 +336,26 @@ static uint32_t target_of(const struct hr_services *services, uint32_t service) 
   return spill->to ? spill->service : HR_NONE;
 }
 
-uint32_t hr__fleet_hops(const struct hr_services *services, uint32_t from, uint32_t to) {
+/* Returns the number of steps of spill-over from a service to another one, or back to itself; 0: not reachable. */
+static uint32_t count_hops(const struct hr_services *services, uint32_t from, uint32_t to) {
   uint32_t at = target_of(services, from), n = 1;
   while (at != HR_NONE && at != to && n <= services->count) at = target_of(services, at), n++;
   return at == to && at != HR_NONE ? n : 0;
 }
 
-uint32_t hr__fleet_way(const struct hr_services *services, uint32_t from) {
+/* Returns the maximum number of other services to which a request of a service can go, one after another. */
+static uint32_t longest_way(const struct hr_services *services, uint32_t from) {
   uint32_t n = 0;
-  for (uint32_t i = 0; i < services->count; i++) n += i != from && hr__fleet_hops(services, from, i) > 0;
+  for (uint32_t i = 0; i < services->count; i++) n += i != from && count_hops(services, from, i) > 0;
   return n;
 }
 
-uint32_t hr__fleet_most_requests(const struct hr_fleet *fleet, uint32_t service) {
+/* Returns an upper bound for the number of requests of a service, including those from other services. */
+static uint32_t most_requests(const struct hr_fleet *fleet, uint32_t service) {
   const struct hr_services *services = fleet->config.services;
   uint64_t most = fleet->config.requests[service].count;
   for (uint32_t i = 0; i < services->count; i++)
-    if (i != service && hr__fleet_hops(services, i, service)) most += fleet->config.requests[i].count;
+    if (i != service && count_hops(services, i, service)) most += fleet->config.requests[i].count;
   return most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
 }
 
@@ -423,12 +426,12 @@ static bool push_link(struct hr__service_run ***list, uint32_t *n, uint32_t most
 static bool find_links(struct hr_fleet *fleet, uint32_t index) {
   const struct hr_services *services = fleet->config.services;
   struct hr__spill_links *links = &fleet->of[index].links;
-  const bool in_circle = hr__fleet_hops(services, index, index) > 0;
-  links->n_hops = hr__fleet_way(services, index);
+  const bool in_circle = count_hops(services, index, index) > 0;
+  links->n_hops = longest_way(services, index);
   bool is_complete = true;
   for (uint32_t i = 0; i < hr__fleet_count(fleet) && is_complete; i++) {
     struct hr__service_run *run = &fleet->of[i].run;
-    const bool comes = hr__fleet_hops(services, i, index) > 0, goes = hr__fleet_hops(services, index, i) > 0;
+    const bool comes = count_hops(services, i, index) > 0, goes = count_hops(services, index, i) > 0;
     if (comes && i != index) is_complete = push_link(&links->upstream, &links->n_upstream, services->count, run);
     if (is_complete && in_circle && comes && goes)
       is_complete = push_link(&links->circle, &links->n_circle, services->count, run);
@@ -456,7 +459,7 @@ enum hr_status hr__fleet_open_service(struct hr__engine *engine, uint32_t index)
                                             .steps = fleet->config.steps || engine->config->check,
                                             .feeds = service->feeds,
                                             .n_feeds = service->n_feeds,
-                                            .most = hr__fleet_most_requests(fleet, index),
+                                            .most = most_requests(fleet, index),
                                             .received = &service->received,
                                             .links = service->links};
   service->places = calloc((size_t)service->n_places + 1, sizeof *service->places);

@@ -101,12 +101,6 @@ static inline bool hr__fleet_is_here(const struct hr_fleet *fleet, const struct 
 static inline bool hr__spills_to(const struct hr_service *from, uint32_t to) {
   return from->routing.spill.to && from->routing.spill.service == to;
 }
-/* Returns the number of steps of spill-over from a service to another one, or back to itself; 0: not reachable. */
-uint32_t hr__fleet_hops(const struct hr_services *services, uint32_t from, uint32_t to);
-/* Returns the maximum number of other services to which a request of a service can go, one after another. */
-uint32_t hr__fleet_way(const struct hr_services *services, uint32_t from);
-/* Returns an upper bound for the number of requests of a service, including those from other services. */
-uint32_t hr__fleet_most_requests(const struct hr_fleet *fleet, uint32_t service);
 /* Sets the columns of an unused row to the values of a service. */
 void hr__fleet_set_row(struct hr_fleet *fleet, uint32_t row, uint32_t service);
 
