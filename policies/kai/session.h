@@ -72,13 +72,6 @@ static inline bool hr__kai_at_most(const struct hr__kai_amounts *a, const struct
   return true;
 }
 
-/* Whether the number `a` is less than `b` in every resource. */
-static inline bool hr__kai_less(const struct hr__kai_amounts *a, const struct hr__kai_amounts *b) {
-  for (int r = 0; r < HR__KAI_RESOURCES; r++)
-    if (a->of[r] >= b->of[r]) return false;
-  return true;
-}
-
 /* ---- Shares ---- */
 
 /* What a queue requests, within its limit. */

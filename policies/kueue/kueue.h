@@ -592,11 +592,6 @@ static inline bool hr__kueue_borrows_with(const struct hr__kueue_tree *tree, uin
   return quota != HR__KUEUE_UNLIMITED && hr__kueue_plus(tree->usage[at], amount) > quota;
 }
 
-/* Whether the node uses more than its own quota without an additional amount. */
-static inline bool hr__kueue_is_borrowing(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair) {
-  return hr__kueue_borrows_with(tree, node, pair, 0);
-}
-
 /* The height of the lowest cohort above the queue within whose quota an additional amount fits; 0: the queue itself
    has enough. `may_reclaim` is set if that part of the tree is a real part. It may be NULL. */
 uint32_t hr__kueue_borrow_level(const struct hr__kueue_tree *tree, uint32_t queue, uint32_t pair, int64_t amount,

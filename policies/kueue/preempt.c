@@ -390,11 +390,16 @@ static bool take_by_share(struct hr__kueue_preemptor *self, uint32_t queue) {
   return false;
 }
 
+/* Whether the node uses more than its own quota without an additional amount. */
+static bool is_borrowing(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair) {
+  return hr__kueue_borrows_with(tree, node, pair, 0);
+}
+
 /* Whether the incoming usage is within the nominal quota, so that shares do not matter. */
 static bool is_entitled(const struct hr__kueue_preemptor *self) {
   bool entitled = hr__kueue_has_gate(self->world, HR__KUEUE_BIT_FAIR_WITHIN_NOMINAL);
   for (uint32_t i = 0; i < self->demand.n_pairs; i++)
-    entitled &= !hr__kueue_is_borrowing(&self->world->tree, self->demand.workload->queue, self->demand.pairs[i]);
+    entitled &= !is_borrowing(&self->world->tree, self->demand.workload->queue, self->demand.pairs[i]);
   return entitled;
 }
 
@@ -446,7 +451,7 @@ static void collect_candidates_of(struct hr__kueue_preemptor *self, uint32_t que
 
 static bool borrows(const struct hr__kueue_preemptor *self, uint32_t queue) {
   for (uint32_t i = 0; i < self->demand.n_pairs; i++)
-    if (hr__kueue_is_borrowing(&self->world->tree, queue, self->demand.pairs[i])) return true;
+    if (is_borrowing(&self->world->tree, queue, self->demand.pairs[i])) return true;
   return false;
 }
 

@@ -290,6 +290,11 @@ static void open_tasks(struct hr__volcano_session *session) {
   }
 }
 
+static void nodegroup_open(struct hr__volcano_session *session) {
+  for (uint32_t i = 0; i < session->snapshot->n_tasks; i++)
+    if (hr__volcano_is_allocated(session->task_state[i])) hr__volcano_nodegroup_notify(session, i, true);
+}
+
 struct hr__volcano_session *hr__volcano_open(struct hr_arena *arena, const struct hr__volcano_snapshot *snapshot,
                                              const struct hr__volcano_config *config) {
   struct hr__volcano_session *session;
@@ -307,7 +312,7 @@ struct hr__volcano_session *hr__volcano_open(struct hr_arena *arena, const struc
   if (session->capacity) session->capacity_is_ready = hr__volcano_capacity_open(session);
   if (session->plugin[HR__VOLCANO_DRF] && !hr__volcano_drf_open(session, arena)) return NULL;
   hr__volcano_admission_open(session);
-  if (session->plugin[HR__VOLCANO_NODEGROUP]) hr__volcano_nodegroup_open(session);
+  if (session->plugin[HR__VOLCANO_NODEGROUP]) nodegroup_open(session);
   return session;
 }
 

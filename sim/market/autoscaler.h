@@ -150,10 +150,6 @@ struct hr__autoscaler {
 static inline int64_t hr__scaled_size(const struct hr__pool *pool) {
   return (int64_t)pool->spec->nodes - pool->n_in[HR_NODE_OFF];
 }
-/* Records that a scan at this time or later may decide differently. */
-static inline void hr__scan_is_due(struct hr__autoscaler *self, int64_t at_us) {
-  if (at_us < self->due_us) self->due_us = at_us;
-}
 
 /* ---- autoscaler.c ---- */
 

@@ -69,11 +69,6 @@ void hr__karpenter_set_options(struct hr__engine *engine);
 /* Requests a node that may be any of some options (by pool). Sets `node`, to HR_NONE if no pool has capacity. */
 enum hr_status hr__karpenter_launch(struct hr__engine *engine, const bool *may, hr_node *node);
 
-/* The pass may decide otherwise at this time. */
-static inline void hr__karpenter_pass_is_due(struct hr__karpenter_loop *loop, int64_t at_us) {
-  if (at_us < loop->due_us) loop->due_us = at_us;
-}
-
 /* Finds nodes to remove (karpenter_removal.c). Returns whether there is a command, which is then stored. */
 bool hr__karpenter_find_command(struct hr__engine *engine);
 /* Executes the stored command for the nodes for which it is still valid. Sets `any` if there was such a node. */

@@ -50,6 +50,11 @@ static int64_t utc_s(const struct hr__engine *engine) {
   return us / HR_SECOND_US - (us % HR_SECOND_US < 0);
 }
 
+/* The pass may decide otherwise at this time. */
+static void pass_is_due(struct hr__karpenter_loop *loop, int64_t at_us) {
+  if (at_us < loop->due_us) loop->due_us = at_us;
+}
+
 /* Notes when a budget begins or ceases to apply: then a command may be found without a change. */
 static void note_times(struct hr__engine *engine) {
   struct hr__autoscaler *self = engine->autoscaler;
@@ -57,8 +62,7 @@ static void note_times(struct hr__engine *engine) {
   const int64_t now_s = utc_s(engine);
   for (uint32_t i = 0; i < loop->first_budget[self->spec->n_node_pools]; i++) {
     const int64_t until_s = hr__karpenter_constant_until(&loop->budgets[i], now_s);
-    if (until_s < HR_NEVER_US / HR_SECOND_US)
-      hr__karpenter_pass_is_due(loop, until_s * HR_SECOND_US - engine->trace->origin_us);
+    if (until_s < HR_NEVER_US / HR_SECOND_US) pass_is_due(loop, until_s * HR_SECOND_US - engine->trace->origin_us);
   }
 }
 
@@ -91,7 +95,7 @@ static bool may_remove(struct hr__engine *engine, uint32_t node) {
   const int64_t now_us = engine->view.now_us;
   if (now_us - loop->touched_us[node] >= spec->consolidate_after_us) return true;
   if (spec->consolidate_after_us < HR_NEVER_US - now_us)
-    hr__karpenter_pass_is_due(loop, loop->touched_us[node] + spec->consolidate_after_us);
+    pass_is_due(loop, loop->touched_us[node] + spec->consolidate_after_us);
   return false;
 }
 
@@ -227,11 +231,11 @@ static void store_command(struct hr__engine *engine, const struct hr__karpenter_
 static void note_offerings(struct hr__engine *engine) {
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
     const int64_t again_us = engine->autoscaler->karpenter->unavailable_until_us[i];
-    if (again_us > engine->view.now_us) hr__karpenter_pass_is_due(engine->autoscaler->karpenter, again_us);
+    if (again_us > engine->view.now_us) pass_is_due(engine->autoscaler->karpenter, again_us);
     const struct hr_market_spec *market = &engine->cluster.pools[i].spec->market;
     uint32_t k = 0;
     while (k < market->n_prices && market->prices[k].at_us <= engine->view.now_us) k++;
-    if (k < market->n_prices) hr__karpenter_pass_is_due(engine->autoscaler->karpenter, market->prices[k].at_us);
+    if (k < market->n_prices) pass_is_due(engine->autoscaler->karpenter, market->prices[k].at_us);
   }
 }
 
@@ -351,7 +355,7 @@ static bool note_drifts(struct hr__engine *engine) {
     for (uint32_t k = 0; k < spec->node_pools[i].n_drifts; k++) {
       any = true;
       if (spec->node_pools[i].drifts_us[k] > engine->view.now_us)
-        hr__karpenter_pass_is_due(engine->autoscaler->karpenter, spec->node_pools[i].drifts_us[k]);
+        pass_is_due(engine->autoscaler->karpenter, spec->node_pools[i].drifts_us[k]);
     }
   return any;
 }

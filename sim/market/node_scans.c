@@ -65,6 +65,11 @@ static struct hr__ca_backoff_spec backoff_spec(const struct hr__autoscaler *self
   return (struct hr__ca_backoff_spec){spec->backoff_us, spec->max_backoff_us, spec->backoff_reset_us};
 }
 
+/* Records that a scan at this time or later may decide differently. */
+static void scan_is_due(struct hr__autoscaler *self, int64_t at_us) {
+  if (at_us < self->due_us) self->due_us = at_us;
+}
+
 static void fail_pool(struct hr__engine *engine, uint32_t pool) {
   struct hr__autoscaler *self = engine->autoscaler;
   const struct hr__ca_backoff_spec spec = backoff_spec(self);
@@ -72,7 +77,7 @@ static void fail_pool(struct hr__engine *engine, uint32_t pool) {
   hr__ca_fail(&spec, &self->pools[pool].backoff, engine->view.now_us);
   engine->pool_accounting[pool].scale_failures++;
   self->failed_us = engine->view.now_us;
-  hr__scan_is_due(self, self->pools[pool].backoff.until_us + 1);
+  scan_is_due(self, self->pools[pool].backoff.until_us + 1);
 }
 
 /* Requests up to `count` nodes of a pool. If the provider has fewer nodes, the pool backs off. Sets `*n_requested` to
@@ -88,7 +93,7 @@ static enum hr_status request_nodes(struct hr__engine *engine, uint32_t pool, in
     self->unneeded_since_us[node.id] = -1;
     ++*n_requested;
   }
-  if (*n_requested > 0) hr__scan_is_due(self, engine->view.now_us + self->spec->provision_us + 1);
+  if (*n_requested > 0) scan_is_due(self, engine->view.now_us + self->spec->provision_us + 1);
   if (*n_requested < count) fail_pool(engine, pool);
   self->has_acted = self->has_acted || *n_requested > 0;
   return status;
@@ -105,7 +110,7 @@ static enum hr_status give_up_late(struct hr__engine *engine, uint32_t number) {
     if (engine->cluster.nodes[i].state != HR_NODE_BOOTING) continue;
     const int64_t end_us = engine->cluster.nodes[i].since_us + self->spec->provision_us;
     if (end_us >= engine->view.now_us) {
-      hr__scan_is_due(self, end_us + 1);
+      scan_is_due(self, end_us + 1);
       continue;
     }
     status = hr__market_take_down(engine, (hr_pool){number}, (hr_node){i}, HR_REASON_NOT_PROVISIONED);
@@ -121,7 +126,7 @@ static bool backs_off(struct hr__engine *engine, uint32_t pool) {
   struct hr__ca_backoff *backoff = &self->pools[pool].backoff;
   hr__ca_forget(&spec, backoff, engine->view.now_us);
   if (!hr__ca_is_backed_off(backoff, engine->view.now_us)) return false;
-  hr__scan_is_due(self, backoff->until_us + 1);
+  scan_is_due(self, backoff->until_us + 1);
   return true;
 }
 
@@ -381,7 +386,7 @@ static enum hr_status grow(struct hr__engine *engine, bool *grew) {
     if (self->groups[i].grow == 0) continue;
     status = request_nodes(engine, i, self->groups[i].grow, &n_requested);
     *grew = *grew || n_requested > 0;
-    hr__scan_is_due(self, engine->view.now_us + 1); /* other pools may be tried */
+    scan_is_due(self, engine->view.now_us + 1); /* other pools may be tried */
   }
   if (*grew) self->added_us = engine->view.now_us;
   return status;
@@ -489,7 +494,7 @@ static struct hr__ca_deletion count_candidates(struct hr__engine *engine, uint32
       if (since_us < 0 || (self->n_tasks[node] > 0) != (with_jobs == 1) || size <= pool->spec->min_nodes) continue;
       if (engine->view.now_us < delayed_us || !may_go(engine, number, node, size)) {
         const int64_t age_us = since_us + self->spec->unneeded_us + 1;
-        hr__scan_is_due(self, age_us > delayed_us ? age_us : delayed_us);
+        scan_is_due(self, age_us > delayed_us ? age_us : delayed_us);
         continue;
       }
       size--;
@@ -537,7 +542,7 @@ static enum hr_status remove_unneeded(struct hr__engine *engine, bool is_off) {
     if (status == HR_OK) status = remove_nodes(engine, i, taken->take_empty, false);
     if (status == HR_OK) status = remove_nodes(engine, i, taken->take_drain, true);
   }
-  if (left > 0) hr__scan_is_due(self, engine->view.now_us + 1);
+  if (left > 0) scan_is_due(self, engine->view.now_us + 1);
   return status;
 }
 
@@ -552,7 +557,7 @@ static bool are_young(struct hr__engine *engine) {
   if (with_gpus_us != HR_NEVER_US && with_gpus_us + self->spec->new_gpu_job_us > old_us)
     old_us = with_gpus_us + self->spec->new_gpu_job_us;
   if (old_us <= engine->view.now_us) return false;
-  hr__scan_is_due(self, old_us);
+  scan_is_due(self, old_us);
   return true;
 }
 

@@ -24,9 +24,31 @@
 
 /* ---- static ----------------------------------------------------------------------------------------- */
 
+static void take_memory(struct hr__replica *replica, uint32_t id, uint64_t memory) {
+  struct hr__sequence *sequence = hr__sequence_of(replica, id);
+  if (sequence->memory == 0) replica->n_held++;
+  sequence->memory += (uint32_t)memory;
+  replica->used += memory;
+}
+
+static void add_to_batch(struct hr__replica *replica, uint32_t id, uint32_t tokens) {
+  replica->batch[replica->n_batch++] = (struct hr__batch_item){id, tokens};
+}
+
+/* Takes the first sequence out of the queue. If it gets memory, it has processed the tokens that need no computation.
+ */
+static uint32_t admit(struct hr__replica *replica) {
+  const uint32_t id = hr__queue_pop(&replica->waiting);
+  if (replica->cached && replica->service->engine <= HR_SERVICE_STATIC) {
+    struct hr__sequence *sequence = hr__sequence_of(replica, id);
+    if (!sequence->is_decoding) sequence->processed = replica->cached[id];
+  }
+  return replica->admitted[replica->n_admitted++] = id;
+}
+
 static void form_static(struct hr__replica *replica) {
   const struct hr_service_limits *limits = &replica->service->limits;
-  for (uint32_t i = 0; i < replica->n_running; i++) hr__add_to_batch(replica, replica->running[i], 1);
+  for (uint32_t i = 0; i < replica->n_running; i++) add_to_batch(replica, replica->running[i], 1);
   replica->n_running = 0;
   if (replica->n_batch) return;
   uint64_t longest = 0;
@@ -37,9 +59,9 @@ static void form_static(struct hr__replica *replica) {
     /* prompts are padded to the longest prompt; a prompt that became too long on a lost replica runs alone */
     const bool is_long = (replica->n_batch + 1) * longest > limits->max_batch_tokens;
     if (hr__free_memory(replica) < blocks || (is_long && replica->n_batch > 0)) break;
-    hr__admit(replica);
-    hr__take_memory(replica, id, blocks);
-    hr__add_to_batch(replica, id, prompt);
+    admit(replica);
+    take_memory(replica, id, blocks);
+    add_to_batch(replica, id, prompt);
   }
 }
 
@@ -101,8 +123,8 @@ static void form_dynamic(struct hr__replica *replica) {
   const uint32_t size = dynamic_size(replica, &until_ticks);
   if (size == 0) replica->wait_ticks = until_ticks - replica->begin_ticks;
   while (replica->n_batch < size) {
-    const uint32_t id = hr__admit(replica);
-    hr__add_to_batch(replica, id, hr__new_tokens(replica, id));
+    const uint32_t id = admit(replica);
+    add_to_batch(replica, id, hr__new_tokens(replica, id));
   }
 }
 
@@ -166,7 +188,7 @@ static void form_single(struct hr__replica *replica) {
   const uint32_t most = rules->shares ? replica->service->limits.max_sequences : rules->servers;
   if (!replica->n_due) replica->done_ticks = 0;
   while (replica->waiting.count && replica->n_due < most) {
-    const uint32_t id = hr__admit(replica);
+    const uint32_t id = admit(replica);
     const double begin = rules->shares ? replica->done_ticks : (double)replica->begin_ticks;
     push_due(replica, (struct hr__due){begin + (double)first_work(replica, id), id, true});
   }
@@ -265,8 +287,8 @@ static bool decode(struct hr__replica *replica, uint32_t id, uint32_t next) {
   }
   const struct hr__sequence *sequence = hr__sequence_of(replica, id);
   if (sequence->processed > (uint64_t)sequence->memory * replica->service->limits.block_tokens)
-    hr__take_memory(replica, id, 1);
-  hr__add_to_batch(replica, id, 1);
+    take_memory(replica, id, 1);
+  add_to_batch(replica, id, 1);
   return true;
 }
 
@@ -287,9 +309,9 @@ static bool add_prompts(struct hr__replica *replica) {
     const bool is_long = (replica->n_batch + 1) * longest > limits->max_batch_tokens;
     if (!prompt_fits(replica, id) || (is_long && replica->n_batch > 0) || replica->n_held == limits->max_sequences)
       break;
-    hr__admit(replica);
-    hr__take_memory(replica, id, hr__blocks_for(limits, hr__sequence_of(replica, id)->prompt));
-    hr__add_to_batch(replica, id, prompt);
+    admit(replica);
+    take_memory(replica, id, hr__blocks_for(limits, hr__sequence_of(replica, id)->prompt));
+    add_to_batch(replica, id, prompt);
   }
   return replica->n_batch > 0;
 }
@@ -332,7 +354,7 @@ static void add_chunks(struct hr__replica *replica, uint32_t decodes) {
   uint32_t room = limits->chunk_tokens > decodes ? limits->chunk_tokens - decodes : 0, n_left = 0;
   for (uint32_t i = 0; i < replica->n_running; i++) {
     const uint32_t id = replica->running[i], n = lesser(rest_of_prompt(hr__sequence_of(replica, id)), room);
-    if (n) hr__add_to_batch(replica, id, n);
+    if (n) add_to_batch(replica, id, n);
     if (!n) replica->running[n_left++] = id;
     room -= n;
   }
@@ -340,9 +362,9 @@ static void add_chunks(struct hr__replica *replica, uint32_t decodes) {
   while (replica->waiting.count && room > 0 && replica->n_held < limits->max_sequences) {
     const uint32_t id = hr__queue_at(&replica->waiting, 0), prompt = hr__new_tokens(replica, id);
     if (!prompt_fits(replica, id)) break;
-    hr__admit(replica);
-    hr__take_memory(replica, id, hr__blocks_for(limits, hr__sequence_of(replica, id)->prompt));
-    hr__add_to_batch(replica, id, lesser(prompt, room));
+    admit(replica);
+    take_memory(replica, id, hr__blocks_for(limits, hr__sequence_of(replica, id)->prompt));
+    add_to_batch(replica, id, lesser(prompt, room));
     room -= lesser(prompt, room);
   }
 }
@@ -362,7 +384,7 @@ static void form_sarathi(struct hr__replica *replica) {
 
 /* All running sequences decode. Returns their number. */
 static uint32_t decode_all(struct hr__replica *replica) {
-  for (uint32_t i = 0; i < replica->n_running; i++) hr__add_to_batch(replica, replica->running[i], 1);
+  for (uint32_t i = 0; i < replica->n_running; i++) add_to_batch(replica, replica->running[i], 1);
   replica->n_running = 0;
   decode_steady(replica);
   return replica->steady.count + replica->n_batch;
@@ -373,9 +395,9 @@ static void form_orca(struct hr__replica *replica) {
   const uint64_t reserved = hr__blocks_for(limits, limits->max_batch_tokens);
   uint32_t count = decode_all(replica);
   for (; replica->waiting.count && count < limits->max_sequences && hr__free_memory(replica) >= reserved; count++) {
-    const uint32_t id = hr__admit(replica);
-    hr__take_memory(replica, id, reserved);
-    hr__add_to_batch(replica, id, hr__new_tokens(replica, id));
+    const uint32_t id = admit(replica);
+    take_memory(replica, id, reserved);
+    add_to_batch(replica, id, hr__new_tokens(replica, id));
   }
 }
 
@@ -389,12 +411,12 @@ static void form_splitwise(struct hr__replica *replica) {
     const struct hr__sequence *sequence = hr__sequence_of(replica, id);
     const uint64_t needed = sequence->is_decoding ? sequence->total - sequence->prompt - 1 : sequence->prompt + 1;
     if (hr__free_memory(replica) < needed) break;
-    hr__admit(replica);
-    hr__take_memory(replica, id, needed);
+    admit(replica);
+    take_memory(replica, id, needed);
     if (!sequence->is_decoding)
-      hr__add_to_batch(replica, id, hr__new_tokens(replica, id));
+      add_to_batch(replica, id, hr__new_tokens(replica, id));
     else if (replica->steps)
-      hr__add_to_batch(replica, id, 1);
+      add_to_batch(replica, id, 1);
     else
       hr__steady_add(replica, id);
   }
@@ -421,7 +443,7 @@ static bool extend(struct hr__replica *replica, uint32_t id, uint32_t next, uint
     }
     restart(replica, replica->running[--replica->n_running]);
   }
-  hr__take_memory(replica, id, more);
+  take_memory(replica, id, more);
   return true;
 }
 
@@ -437,8 +459,8 @@ static bool run_steady(struct hr__replica *replica, uint32_t *budget) {
     const uint32_t n = lesser(rest_of_prompt(sequence), room);
     const uint64_t more = more_blocks(replica, sequence, n);
     if (!n || sequence->order < steady->last_order || growth + more > free) return false;
-    hr__take_memory(replica, id, more);
-    hr__add_to_batch(replica, id, n);
+    take_memory(replica, id, more);
+    add_to_batch(replica, id, n);
     replica->n_running = 0;
     *budget -= n;
   }
@@ -457,7 +479,7 @@ static void run_each(struct hr__replica *replica, uint32_t *budget) {
     const struct hr__sequence *sequence = hr__sequence_of(replica, id);
     const uint32_t n = lesser(sequence->is_decoding ? 1 : rest_of_prompt(sequence), *budget);
     if (!extend(replica, id, next, n)) break;
-    hr__add_to_batch(replica, id, n);
+    add_to_batch(replica, id, n);
     *budget -= n;
   }
   drop_running(replica, next);
@@ -476,10 +498,10 @@ static void form_vllm_v1(struct hr__replica *replica) {
     const uint32_t n = lesser(hr__new_tokens(replica, id), budget);
     const uint64_t blocks = hr__blocks_for(limits, (uint64_t)hr__cached(replica, id) + n);
     if (hr__free_memory(replica) < blocks) break;
-    hr__admit(replica);
+    admit(replica);
     sequence->order = ++replica->n_orders;
-    hr__take_memory(replica, id, blocks);
-    hr__add_to_batch(replica, id, n);
+    take_memory(replica, id, blocks);
+    add_to_batch(replica, id, n);
     budget -= n;
   }
 }

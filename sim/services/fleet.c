@@ -388,10 +388,15 @@ int64_t hr_fleet_origin_us(const struct hr_fleet *fleet) {
   return fleet->origin_us;
 }
 
+/* Whether requests of a service can go to another one. */
+static bool spills_to(const struct hr_service *from, uint32_t to) {
+  return from->routing.spill.to && from->routing.spill.service == to;
+}
+
 const struct hr_service_requests *hr_fleet_requests(const struct hr_fleet *fleet, uint32_t service) {
   bool gets_more = false;
   for (uint32_t i = 0; i < fleet->config.services->count; i++)
-    gets_more = gets_more || hr__spills_to(&fleet->config.services->at[i], service);
+    gets_more = gets_more || spills_to(&fleet->config.services->at[i], service);
   return gets_more ? &fleet->of[service].received : &fleet->config.requests[service];
 }
 
@@ -409,7 +414,7 @@ const struct hr_service_result *hr_fleet_result(const struct hr_fleet *fleet, ui
 static bool find_feeds(struct hr_fleet *fleet, uint32_t index) {
   struct hr__fleet_service *service = &fleet->of[index];
   for (uint32_t i = 0; i < hr__fleet_count(fleet); i++) {
-    if (!hr__spills_to(&fleet->config.services->at[i], index)) continue;
+    if (!spills_to(&fleet->config.services->at[i], index)) continue;
     if (!service->feeds && !(service->feeds = calloc(hr__fleet_count(fleet), sizeof *service->feeds))) return false;
     service->feeds[service->n_feeds++].from = &fleet->of[i].run;
   }

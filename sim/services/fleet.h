@@ -97,10 +97,6 @@ static inline bool hr__place_runs(const struct hr__replica_place *place) {
 static inline bool hr__fleet_is_here(const struct hr_fleet *fleet, const struct hr__engine *engine, uint32_t service) {
   return !engine->whole || fleet->config.services->at[service].cluster == engine->number;
 }
-/* Whether requests of a service can go to another one. */
-static inline bool hr__spills_to(const struct hr_service *from, uint32_t to) {
-  return from->routing.spill.to && from->routing.spill.service == to;
-}
 /* Sets the columns of an unused row to the values of a service. */
 void hr__fleet_set_row(struct hr_fleet *fleet, uint32_t row, uint32_t service);
 

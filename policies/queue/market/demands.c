@@ -254,14 +254,23 @@ static enum hr_status move_job(struct hr__queue *queue, const struct hr_view *vi
   return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }
 
+/* Returns whether the share of spot nodes remains within its maximum if `more_spot` spot nodes are added and
+   `fewer_others` on-demand nodes are removed. */
+static bool keeps_share(const struct hr__queue *queue, uint32_t more_spot, uint32_t fewer_others) {
+  double spot = hr__market_n_active_in(queue, true, false) + more_spot;
+  double others = hr__market_n_active_in(queue, false, true);
+  others = others > fewer_others ? others - fewer_others : 0;
+  return queue->market->limits.max_spot_share >= 1 ||
+         spot <= queue->market->limits.max_spot_share * (spot + others) + 1e-9;
+}
+
 /* Moves returning jobs to spot nodes with room. `*leaving`: incremented for each moved job. The loop runs backwards
    because a moved job is removed from the list, and the last job of the list takes its place. */
 static enum hr_status move_all(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                uint32_t *leaving) {
   struct hr__market *market = queue->market;
   enum hr_status status = HR_OK;
-  for (uint32_t i = market->n_returning;
-       i-- > 0 && status == HR_OK && hr__market_keeps_share(queue, 0, *leaving + 1);) {
+  for (uint32_t i = market->n_returning; i-- > 0 && status == HR_OK && keeps_share(queue, 0, *leaving + 1);) {
     struct hr_placement to;
     struct hr_slice slice;
     if (!is_worth_moving(queue, view, market->returning[i].job)) continue;
@@ -284,7 +293,7 @@ static enum hr_status supply(struct hr__queue *queue, const struct hr_view *view
                                        .is_single = true};
     leaving++;
     if (hr__supply_pack(queue, &demand, 1, true)) continue;
-    if (!hr__market_keeps_share(queue, 1, leaving)) break;
+    if (!keeps_share(queue, 1, leaving)) break;
     status = hr__supply_acquire(queue, &demand, 1, true, view, moves, &found);
     if (!found) break; /* no spot node is available */
   }

@@ -141,16 +141,6 @@ static inline double hr__market_max_spot(double max_share, double others) {
   return max_share >= 1 ? (double)INFINITY : floor(max_share * others / (1 - max_share) + 1e-9);
 }
 
-/* Returns whether the share of spot nodes remains within its maximum if `more_spot` spot nodes are added and
-   `fewer_others` on-demand nodes are removed. */
-static inline bool hr__market_keeps_share(const struct hr__queue *queue, uint32_t more_spot, uint32_t fewer_others) {
-  double spot = hr__market_n_active_in(queue, true, false) + more_spot;
-  double others = hr__market_n_active_in(queue, false, true);
-  others = others > fewer_others ? others - fewer_others : 0;
-  return queue->market->limits.max_spot_share >= 1 ||
-         spot <= queue->market->limits.max_spot_share * (spot + others) + 1e-9;
-}
-
 /* Returns the end of the patience of a waiting job; HR_NEVER_US if its patience is over, or if the rule is not
    spot-first. */
 static inline int64_t hr__market_patience_us(const struct hr__queue *queue, hr_job job) {
