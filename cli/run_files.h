@@ -6,15 +6,13 @@
    that it needs to the replay, and writes its file after the run. */
 
 #include "cli/input.h"
+#include "cli/options.h"
 #include "headroom/headroom.h"
 #include "headroom/unstable/exports.h"
 #include "headroom/unstable/planning.h"
 #include "headroom/unstable/replay.h"
 
 /* ---- HTML report ------------------------------------------------------------------------------------ */
-
-#include "cli/options.h"
-#include "headroom/headroom.h"
 
 struct page_args {
   const char *report;   /* path; NULL: no report */
