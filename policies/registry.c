@@ -117,7 +117,7 @@ static const char *param_text(const struct hr_param *param, const struct hr_para
   return "";
 }
 
-/* ---- Tables of parameters --------------------------------------------------------------------------------------- */
+/* ---- Tables of parameters ------------------------------------------------------------------------ */
 
 /* Sets `*values`, from malloc, to the defaults of all `*count` parameters. The caller frees it, also on failure. */
 static enum hr_status params_create(const struct hr_param *params, struct hr_param_value **values, size_t *count,
@@ -252,7 +252,7 @@ static enum hr_status load_library(const char *path, void **library, const struc
   return plugin_refuse(&policy_plugin, path, &inner, error);
 }
 
-/* ---- Tables of policies --------------------------------------------------------------------------------------- */
+/* ---- Tables of policies -------------------------------------------------------------------------- */
 
 extern const struct hr_policy_ops hr__policy_queue, hr__policy_deadline, hr__policy_gang_slice, hr__policy_rounds,
     hr__policy_kubernetes, hr__policy_volcano, hr__policy_slurm, hr__policy_kai, hr__policy_kueue;

@@ -61,7 +61,7 @@ int64_t hr__ca_preferred_cores(int64_t cluster_nodes);
 /* Returns the ratio by which a node differs from the preferred one in cores; 1: equal. */
 double hr__ca_unfitness(int64_t preferred_cpu_m, int64_t node_cpu_m);
 
-/* ---- Limits of one scale-up (packing.c); 0: no limit, negative: nothing may be added --------------------- */
+/* ---- Limits of one scale-up; 0: no limit, negative: nothing may be added --------------------------------- */
 
 int64_t hr__ca_smaller_limit(int64_t a, int64_t b);
 int64_t hr__ca_cluster_limit(int64_t max_nodes, int64_t nodes);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Data sets at storage systems, the paths from there to clients, and copies to further storage systems.
+ * Data sets at storage systems, the paths from there to clients, copies to further storage systems, and caches of
+ * nodes.
  *
  * Layout: a path is a storage system, with a link or without, to clients or to another storage system. Each pool has
  * one path for each data set (`route`); it changes when a copy is complete. A copy is a flow (flows.h) of its own,

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The state of a running service for its owner and for its accounts: how long requests waited for cold starts, when
- * replicas were idle, which replicas are ready, and when the next event is. Names of engines, routers and states.
+ * The state of a service, for its owner and for its accounts: its creation and end, with the memory of its replicas and
+ * of its result; how long requests waited for cold starts, when replicas were idle, which replicas are ready, and when
+ * the next event is. Names of engines, routers and states. Also simulates a service alone, without the job engine
+ * (hr_service_run).
  *
- * Invariant: a replica that is ready and has no iteration has the begin of its idle time.
+ * Layout: a column of a result has one entry for each request, in order of arrival. Columns that only some inference
+ * engines need are NULL with the others. Invariant: a replica that is ready and has no iteration has the begin of its
+ * idle time.
  */
 
 #include "sim/services/service.h"
@@ -145,15 +149,7 @@ int64_t hr__service_next_us(struct hr__service_run *service) {
   return timeout_us < end_us ? timeout_us : end_us;
 }
 
-/* ---- Memory ------------------------------------------------------------------------------------- */
-
-/*
- * Creates and ends a service: allocates and frees the memory of its replicas and of its result. Also simulates a
- * service alone, without the job engine (hr_service_run).
- *
- * Layout: a column of a result has one entry for each request, in order of arrival. Columns that only some inference
- * engines need are NULL with the others.
- */
+/* ---- Creation and end --------------------------------------------------------------------------------- */
 
 /* The initial capacity for sequences. */
 enum { FIRST_SEQUENCES = 8 };

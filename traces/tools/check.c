@@ -241,7 +241,7 @@ size_t hr_trace_check_count(const struct hr_trace_check *check, enum hr_severity
   return count;
 }
 
-/* ---- Findings ---------------------------------------------------------------------------------------- */
+/* ---- What parts share --------------------------------------------------------------------------------- */
 
 static char *format_text(const char *format, va_list arguments) {
   va_list again;
