@@ -126,16 +126,10 @@ static inline const struct hr_pool_spec *hr__kai_pool(const struct hr__kai_world
   return hr_cluster_pool_spec(world->simulated, (hr_pool){pool});
 }
 
-/* ---- Kinds of jobs (kinds.c) ---- */
+/* ---- Kinds of jobs (world.c) ---- */
 
 int32_t hr__kai_priority_of(const struct hr_kai_config *config, const struct hr_trace *trace, hr_job job);
 bool hr__kai_is_preemptible(const struct hr_kai_config *config, const struct hr_trace *trace, hr_job job);
-/* The queue with this name that takes jobs; HR_NONE: none. */
-uint32_t hr__kai_find_queue(const struct hr__kai_world *world, const char *name);
-/* The number of static MIG instances of a profile on a node. */
-int64_t hr__kai_count_instances(const struct hr_pool_spec *spec, uint32_t profile);
-/* The dimension of a MIG profile; 0: no pool has it. */
-uint32_t hr__kai_dimension_of(const struct hr__kai_world *world, const char *profile);
 
 /* The kind and the queue of a job, and whether it may wait. */
 struct hr__kai_admission {
