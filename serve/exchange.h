@@ -115,8 +115,7 @@ bool hr__exchange_stop(struct hr__server *server, const char *id);
 /* Ends the worker of an exchange and frees the exchange. */
 void hr__exchange_free(struct hr__exchange *exchange);
 
-/* ---- What a server knows before it listens (paths.c)
- * -------------------------------------------------------------------- */
+/* ---- What a server knows before it listens (paths.c) ------------------------------------------------ */
 
 /* Checks the settings, and sets those that are 0 or NULL to their defaults. Creates the temporary folder. The caller
    calls hr__serve_paths_finish, also after an error. `settings` must outlive the server. */

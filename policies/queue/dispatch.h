@@ -316,8 +316,7 @@ enum hr_status hr__queue_add_again(struct hr__queue *queue, const struct hr_view
 /* Sets a flag on which the kind of a waiting job depends, and moves the job to the shape of its new kind. */
 enum hr_status hr__queue_change_kind(struct hr__queue *queue, const struct hr_view *view, hr_job job, uint8_t *flag);
 
-/* ---- Elastic jobs: parameters `elastic` and `recovery` (elastic.c)
- * ------------------------------------------------------------------------------- */
+/* ---- Elastic jobs: parameters `elastic` and `recovery` (elastic.c) ---------------------------------- */
 
 /* How the policy resizes elastic jobs. Each value includes the values before it. */
 enum hr__elastic_level { HR__ELASTIC_OFF, HR__ELASTIC_START, HR__ELASTIC_GROW, HR__ELASTIC_SHRINK };

@@ -168,8 +168,7 @@ struct hr__karpenter_command hr__karpenter_try_several(const struct hr__karpente
 /* Several nodes first, then single ones. */
 struct hr__karpenter_command hr__karpenter_consolidate(const struct hr__karpenter_world *world);
 
-/* ---- Provisioning (karpenter_provisioning.c)
- * ------------------------------------------------------------------------------- */
+/* ---- Provisioning (karpenter_provisioning.c) -------------------------------------------------------- */
 
 /*
  * Karpenter's rules for new nodes, as functions of a plan: pods are packed on planned nodes. A planned node may be

@@ -75,8 +75,7 @@ bool hr__scaler_tick(struct hr__scaler *scaler, const struct hr__service_run *ru
 bool hr__scaler_activates_at_once(const struct hr__scaler *scaler);
 struct hr__scale_choice hr__scaler_activate(struct hr__scaler *scaler, int64_t now_us);
 
-/* ---- The autoscaler `slo` (slo_model.c)
- * --------------------------------------------------------------------------------- */
+/* ---- The autoscaler `slo` (slo_model.c) ------------------------------------------------------------- */
 
 /* The load of a service. */
 struct hr__slo_demand {

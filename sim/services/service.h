@@ -209,8 +209,7 @@ bool hr__admission_open(struct hr__service_run *service, const struct hr__servic
 void hr__admission_end(struct hr__service_run *service);
 void hr__admission_close(struct hr__service_run *service);
 
-/* ---- How requests are assigned to ready replicas (router.c)
- * ------------------------------------------------------------------------------------- */
+/* ---- How requests are assigned to ready replicas (router.c) ----------------------------------------- */
 
 /* Prepares the router of a service. Returns false if memory is exhausted. */
 bool hr__router_open(struct hr__service_run *service);

@@ -288,8 +288,7 @@ bool hr__carbon_best_slots(const struct hr__carbon_job *job, struct hr__carbon_p
   return true;
 }
 
-/* ---- Forecasts of the carbon intensity with errors, as in Let's Wait Awhile
- * ---------------------------------------------------------------------------------- */
+/* ---- Forecasts of the carbon intensity with errors, as in Let's Wait Awhile ------------------------- */
 
 /* Returns a draw from the standard normal distribution (Box and Muller). */
 static double normal(struct hr__stream *stream) {
