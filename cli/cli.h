@@ -33,8 +33,8 @@ extern const struct verb verb_run, verb_report, verb_why, verb_compare, verb_che
     verb_merge, verb_fill, verb_forecast, verb_validate, verb_init, verb_list, verb_trace, verb_conform, verb_import,
     verb_diff, verb_fit, verb_tco, verb_serve;
 /* Actions of `trace`. */
-extern const struct verb verb_trace_generate, verb_trace_stats, verb_trace_pack, verb_trace_check, verb_trace_convert,
-    verb_trace_cut, verb_trace_scale, verb_trace_merge, verb_trace_anonymise, verb_trace_shuffle;
+extern const struct verb verb_trace_generate, verb_trace_convert, verb_trace_cut, verb_trace_scale, verb_trace_merge,
+    verb_trace_anonymise, verb_trace_shuffle;
 
 /* Runs a command (its first word is the program), reports its error, and returns its exit code. Workers of `headroom
    serve` run several commands in one process. */
@@ -54,15 +54,6 @@ struct list_args {
 /* Loads the catalogue and prints its list with this name, which must exist. Errors: unknown provider, region, GPU type
    or date. */
 enum hr_status list_catalog(const char *name, const struct list_args *args, struct hr_error *error);
-
-/* What `headroom list keys` prints. */
-struct list_keys_args {
-  const char *path;      /* lists the members of this key; NULL: all keys */
-  bool verbose;          /* print the whole help, not only its first sentence */
-  bool schema, markdown; /* print the JSON Schema of scenarios, or a table in Markdown */
-};
-
-enum hr_status list_keys(const struct list_keys_args *args, struct hr_error *error);
 
 /* ---- Output files that options name: input.c ----------------------------------------------------- */
 

@@ -39,7 +39,9 @@ static char *put_quoted(char *at, const char *word) {
   return at;
 }
 
-char *shell_command(const char *const *words, size_t count) {
+/* Returns the words as a command line, with quotes where a shell needs them. The caller frees it. NULL when out of
+   memory. */
+static char *shell_command(const char *const *words, size_t count) {
   enum { QUOTED = 4 };
   size_t bytes = 1;
   for (size_t i = 0; i < count; i++) bytes += QUOTED * strlen(words[i]) + 3;
@@ -82,6 +84,23 @@ static char *command_of(const struct input *input, const char *verb, const char 
 }
 
 /* ---- Facts ------------------------------------------------------------------------------------------ */
+
+/* Traces with more jobs are not searched for savings, because the search runs the scenario about a hundred times. A
+   limit on time would let the report depend on the speed of the machine. */
+enum { PAGE_MAX_ADVISED_JOBS = 30000 };
+
+/* Must be initialized to zero. `saving` and the members of struct hr_page refer to the other members. */
+struct page_facts {
+  struct hr_goal_result *results;
+  size_t n_results;
+  struct hr_page_goal *goals;   /* [n_results] */
+  struct hr_page_price *prices; /* [n_prices] */
+  size_t n_prices;
+  struct hr_advice *advice; /* NULL: not searched */
+  char *advise_command, *saving_command;
+  struct hr_page_saving saving;
+  struct hr_notes notes; /* why goals are not shown */
+};
 
 static enum hr_status no_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory for the report");
@@ -177,24 +196,7 @@ static enum hr_status find_mix_command(struct page_facts *facts, const struct in
   return facts->saving_command ? HR_OK : no_memory(error);
 }
 
-enum hr_status page_facts_make(struct page_facts *facts, const struct input *input, const struct hr_replay *replay,
-                               struct hr_error *error) {
-  enum hr_status status = find_goals(facts, replay, error);
-  if (status == HR_OK) status = find_prices(facts, replay->config.scenario, error);
-  if (status != HR_OK || !input) return status;
-  bool is_chosen = replay->config.scenario != input->scenario;
-  return is_chosen ? find_mix_command(facts, input, replay->config.scenario, error) : find_saving(facts, input, error);
-}
-
-void page_facts_show(const struct page_facts *facts, struct hr_page *page) {
-  page->goals = facts->goals;
-  page->n_goals = facts->goals ? facts->n_results : 0;
-  page->prices = facts->prices;
-  page->n_prices = facts->n_prices;
-  page->saving = &facts->saving;
-}
-
-void page_facts_finish(struct page_facts *facts) {
+static void page_facts_finish(struct page_facts *facts) {
   hr_goal_results_free(facts->results, facts->n_results);
   free(facts->goals);
   free(facts->prices);
@@ -202,6 +204,27 @@ void page_facts_finish(struct page_facts *facts) {
   free(facts->advise_command);
   free(facts->saving_command);
   hr_notes_finish(&facts->notes);
+}
+
+/* Collects the facts for the report of a replay. `input`: the input of the run, to search for savings; NULL: they are
+   not searched. If the replay is of another scenario, which a plan has chosen, the command runs that one instead. The
+   caller must call page_facts_finish, even after an error. */
+static enum hr_status page_facts_make(struct page_facts *facts, const struct input *input,
+                                      const struct hr_replay *replay, struct hr_error *error) {
+  enum hr_status status = find_goals(facts, replay, error);
+  if (status == HR_OK) status = find_prices(facts, replay->config.scenario, error);
+  if (status != HR_OK || !input) return status;
+  bool is_chosen = replay->config.scenario != input->scenario;
+  return is_chosen ? find_mix_command(facts, input, replay->config.scenario, error) : find_saving(facts, input, error);
+}
+
+/* Adds the facts to a report. */
+static void page_facts_show(const struct page_facts *facts, struct hr_page *page) {
+  page->goals = facts->goals;
+  page->n_goals = facts->goals ? facts->n_results : 0;
+  page->prices = facts->prices;
+  page->n_prices = facts->n_prices;
+  page->saving = &facts->saving;
 }
 
 /* ---- Files --------------------------------------------------------------------------------------------- */

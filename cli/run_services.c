@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Output of runs of scenarios with inference services: tables, warnings, and a file of requests. */
 
-#include "cli/run_services.h"
+#include "cli/run_files.h"
 
 #include "cli/input.h"
 #include "headroom/unstable/scenario_clusters.h"

@@ -4,24 +4,220 @@
    policy are listed in policies/queue/order/order.h. */
 
 #include "base/policy_guard.h"
+
+#include "base/confinement.h"
 #include "headroom/policies.h"
 #include "headroom/policy.h"
 #include "headroom/unstable/systems/systems.h"
 #include "policies/kueue/engine.h"
-#include "policies/params.h"
-#include "policies/plugins.h"
 #include "policies/queue/order/order.h"
 
+#include <dlfcn.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- Suggestions ---------------------------------------------------------------------------------- */
+
+/* Joins a NULL-terminated list as "a, b, c". */
+static void join_words(const char *const *words, char *text, size_t size) {
+  size_t used = 0;
+  text[0] = '\0';
+  for (; *words && used < size; words++) {
+    int written = snprintf(text + used, size - used, "%s%s", used ? ", " : "", *words);
+    used += written > 0 ? (size_t)written : 0;
+  }
+}
+
+/* Writes a suggestion for a mistyped word: "did you mean 'x'? (known: a, b)". */
+static void suggest_word(const char *word, const char *const *words, char *text, size_t size) {
+  char known[400];
+  const char *nearest = hr_nearest_word(word, words);
+  join_words(words, known, sizeof known);
+  if (nearest)
+    snprintf(text, size, "did you mean '%s'? (known: %s)", nearest, known);
+  else
+    snprintf(text, size, "known: %s", known);
+}
+
+/* ---- Values --------------------------------------------------------------------------------------- */
+
+static enum hr_status parse_choice(const struct hr_param *param, const char *text, struct hr_param_value *value,
+                                   struct hr_error *error) {
+  for (int64_t i = 0; param->choices[i]; i++) {
+    if (strcmp(param->choices[i], text) != 0) continue;
+    value->integer = i;
+    return HR_OK;
+  }
+  char hint[500];
+  suggest_word(text, param->choices, hint, sizeof hint);
+  return hr_fail(error, HR_BAD_INPUT, "parameter '%s': '%s' is not one of its choices; %s", param->key, text, hint);
+}
+
+static enum hr_status parse_number(const struct hr_param *param, const char *text, struct hr_param_value *value,
+                                   struct hr_error *error) {
+  bool whole = param->type == HR_PARAM_INTEGER;
+  char *end;
+  errno = 0;
+  double real = strtod(text, &end);
+  bool good = end != text && *end == '\0' && errno == 0 && isfinite(real) && real >= param->min && real <= param->max;
+  if (whole && good) {
+    good = real == floor(real) && fabs(real) <= 0x1p53;
+    if (good) value->integer = (int64_t)real;
+  }
+  value->real = real;
+  if (good) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "parameter '%s': '%s' is not a %s from %g to %g", param->key, text,
+                 whole ? "whole number" : "number", param->min, param->max);
+}
+
+static enum hr_status parse_boolean(const struct hr_param *param, const char *text, struct hr_param_value *value,
+                                    struct hr_error *error) {
+  bool yes = strcmp(text, "true") == 0, no = strcmp(text, "false") == 0;
+  value->integer = yes;
+  return yes || no ? HR_OK
+                   : hr_fail(error, HR_BAD_INPUT, "parameter '%s': '%s' is not true or false", param->key, text);
+}
+
+/* Converts text to a value within the bounds of the parameter. */
+static enum hr_status param_parse(const struct hr_param *param, const char *text, struct hr_param_value *value,
+                                  struct hr_error *error) {
+  switch (param->type) {
+  case HR_PARAM_CHOICE:
+    return parse_choice(param, text, value, error);
+  case HR_PARAM_INTEGER:
+  case HR_PARAM_REAL:
+    return parse_number(param, text, value, error);
+  case HR_PARAM_BOOLEAN:
+    return parse_boolean(param, text, value, error);
+  }
+  return HR_INTERNAL;
+}
+
+/* Returns a value as text. A number is written to `buffer`, of at least 32 bytes; other texts are constants. */
+static const char *param_text(const struct hr_param *param, const struct hr_param_value *value, char *buffer) {
+  switch (param->type) {
+  case HR_PARAM_CHOICE:
+    return param->choices[value->integer];
+  case HR_PARAM_BOOLEAN:
+    return value->integer ? "true" : "false";
+  case HR_PARAM_INTEGER:
+    snprintf(buffer, 32, "%" PRId64, value->integer);
+    return buffer;
+  case HR_PARAM_REAL:
+    /* shortest text that reads back as the same number: 0.8 instead of 0.80000000000000004 */
+    for (int digits = 15; digits <= 17; digits++) {
+      snprintf(buffer, 32, "%.*g", digits, value->real);
+      if (strtod(buffer, NULL) == value->real) break;
+    }
+    return buffer;
+  }
+  return "";
+}
+
+/* ---- Tables of parameters ------------------------------------------------------------------------ */
+
+/* Sets `*values`, from malloc, to the defaults of all `*count` parameters. The caller frees it, also on failure. */
+static enum hr_status params_create(const struct hr_param *params, struct hr_param_value **values, size_t *count,
+                                    struct hr_error *error) {
+  size_t n = 0;
+  while (params && params[n].key) n++;
+  *count = n;
+  *values = calloc(n + 1, sizeof **values);
+  if (!*values) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  for (size_t i = 0; i < n; i++) {
+    enum hr_status status = param_parse(&params[i], params[i].fallback, &(*values)[i], error);
+    if (status != HR_OK) return status;
+  }
+  return HR_OK;
+}
+
+/* Returns the parameter with the key; NULL: none has it. */
+static const struct hr_param *param_find(const struct hr_param *params, const char *key) {
+  while (params && params->key && strcmp(params->key, key) != 0) params++;
+  return params && params->key ? params : NULL;
+}
+
+/* A table of parameters, and its owner: "policy", "queue". */
+struct params_of {
+  const char *kind, *name;
+  const struct hr_param *params; /* terminated by a NULL key; may be NULL */
+};
+
+/* Sets one of the values from text. `error` lists the valid keys or values. */
+static enum hr_status params_set(const struct params_of *of, struct hr_param_value *values, const char *key,
+                                 const char *text, struct hr_error *error) {
+  const struct hr_param *param = param_find(of->params, key);
+  if (param) return param_parse(param, text, &values[param - of->params], error);
+  size_t n = 0;
+  while (of->params && of->params[n].key) n++;
+  const char **keys = calloc(n + 1, sizeof(*keys));
+  if (!keys) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  for (size_t i = 0; i < n; i++) keys[i] = of->params[i].key;
+  char hint[500];
+  suggest_word(key, keys, hint, sizeof hint);
+  free(keys);
+  return hr_fail(error, HR_BAD_INPUT, "%s '%s' has no parameter '%s'; %s", of->kind, of->name, key, hint);
+}
+
+/* ---- Shared objects ------------------------------------------------------------------------------- */
+
+/* What a shared object contains, for messages, and its entry: the name of a function without arguments that returns a
+   pointer to the operations. */
+struct plugin_kind {
+  const char *name, *plural; /* "policy", "policies" */
+  const char *symbol;
+  const char *hint; /* how the symbol is defined */
+};
+
+/* Returns HR_BAD_INPUT with the path and the text of `inner`. */
+static enum hr_status plugin_refuse(const struct plugin_kind *kind, const char *path, const struct hr_error *inner,
+                                    struct hr_error *error) {
+  return hr_fail(error, HR_BAD_INPUT, "cannot load %s %.300s: %.400s", kind->name, path, inner->text);
+}
+
+static void plugin_close(void *library) {
+  if (library) dlclose(library);
+}
+
+/* Opens a shared object and sets `*ops` to its operations, which are not yet checked. Returns HR_BAD_INPUT, with
+   `*library` NULL, if plug-ins are not allowed or the file does not contain such an entry. */
+static enum hr_status plugin_open(const char *path, const struct plugin_kind *kind, void **library, const void **ops,
+                                  struct hr_error *error) {
+  struct hr_error inner = {0};
+  *ops = NULL;
+  *library = NULL;
+  if (!hr__allows_plugins()) {
+    hr_fail(&inner, HR_BAD_INPUT, "%s in shared objects are not allowed here", kind->plural);
+    return plugin_refuse(kind, path, &inner, error);
+  }
+  *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!*library) {
+    hr_fail(&inner, HR_BAD_INPUT, "%s", dlerror());
+    return plugin_refuse(kind, path, &inner, error);
+  }
+  const void *(*entry)(void);
+  void *symbol = dlsym(*library, kind->symbol);
+  memcpy(&entry, &symbol, sizeof entry); /* converts the object pointer of dlsym to a function pointer */
+  *ops = symbol ? entry() : NULL;
+  if (*ops) return HR_OK;
+  hr_fail(&inner, HR_BAD_INPUT, "no symbol '%s'; %s", kind->symbol, kind->hint);
+  plugin_close(*library);
+  *library = NULL;
+  return plugin_refuse(kind, path, &inner, error);
+}
+
+/* ---- Policies in shared objects --------------------------------------------------------------------- */
+
 /* The minimum size of struct hr_policy_ops in a shared object: it must contain all required members. */
 #define MIN_SIZE (offsetof(struct hr_policy_ops, decide) + sizeof(((struct hr_policy_ops *)0)->decide))
 
-static const struct hr__plugin_kind policy_plugin = {
-    "policy", "policies", "headroom_policy", "define the policy with HR_POLICY(name) = {...} of headroom/policy.h"};
+static const struct plugin_kind policy_plugin = {"policy", "policies", "headroom_policy",
+                                                 "define the policy with HR_POLICY(name) = {...} of headroom/policy.h"};
 
 static bool is_path(const char *name) {
   return strchr(name, '/') != NULL;
@@ -47,18 +243,18 @@ static enum hr_status load_library(const char *path, void **library, const struc
                                    struct hr_error *error) {
   struct hr_error inner = {0};
   const void *entry;
-  enum hr_status status = hr__plugin_open(path, &policy_plugin, library, &entry, error);
+  enum hr_status status = plugin_open(path, &policy_plugin, library, &entry, error);
   if (status != HR_OK) return status;
   *ops = entry;
   status = check_ops(*ops, &inner);
   if (status == HR_OK) hr__policy_guard_add((*ops)->name);
   if (status == HR_OK) return HR_OK;
-  hr__plugin_close(*library);
+  plugin_close(*library);
   *library = NULL;
-  return hr__plugin_refuse(&policy_plugin, path, &inner, error);
+  return plugin_refuse(&policy_plugin, path, &inner, error);
 }
 
-/* ---- Tables --------------------------------------------------------------------------------------- */
+/* ---- Tables of policies -------------------------------------------------------------------------- */
 
 extern const struct hr_policy_ops hr__policy_queue, hr__policy_deadline, hr__policy_gang_slice, hr__policy_rounds,
     hr__policy_kubernetes, hr__policy_volcano, hr__policy_slurm, hr__policy_kai, hr__policy_kueue;
@@ -97,7 +293,7 @@ static const struct hr_policy_ops *find_policy(const char *name, struct hr_error
   }
   for (size_t i = 0; i < N_SETTINGS; i++) names[N_POLICIES + i] = settings[i].name;
   char hint[500];
-  hr__suggest_word(name, names, hint, sizeof hint);
+  suggest_word(name, names, hint, sizeof hint);
   hr_fail(error, HR_BAD_INPUT, "unknown policy '%s'; %s", name, hint);
   return NULL;
 }
@@ -105,7 +301,7 @@ static const struct hr_policy_ops *find_policy(const char *name, struct hr_error
 /* ---- Choices -------------------------------------------------------------------------------------- */
 
 static enum hr_status set_defaults(struct hr_policy_choice *choice, struct hr_error *error) {
-  return hr__params_create(choice->ops->params, &choice->params, &choice->n_params, error);
+  return params_create(choice->ops->params, &choice->params, &choice->n_params, error);
 }
 
 enum hr_status hr_policy_choice_init(struct hr_policy_choice *choice, const char *name, struct hr_error *error) {
@@ -123,13 +319,13 @@ enum hr_status hr_policy_choice_init(struct hr_policy_choice *choice, const char
 }
 
 static const struct hr_param *find_param(const struct hr_policy_ops *ops, const char *key) {
-  return hr__param_find(ops->params, key);
+  return param_find(ops->params, key);
 }
 
 static enum hr_status set_value(struct hr_policy_choice *choice, const char *key, const char *text,
                                 struct hr_error *error) {
-  const struct hr__params_of of = {"policy", choice->ops->name, choice->ops->params};
-  return hr__params_set(&of, choice->params, key, text, error);
+  const struct params_of of = {"policy", choice->ops->name, choice->ops->params};
+  return params_set(&of, choice->params, key, text, error);
 }
 
 /* ---- Former parameters: the rules and the change-over time of `deadline` were parameters of `queue` ------------ */
@@ -153,7 +349,7 @@ static void copy_common(const struct hr_policy_choice *from, struct hr_policy_ch
     const struct hr_param *same = find_param(from->ops, param->key);
     if (!same) continue;
     const char *text = hr_policy_choice_text(from, (size_t)(same - from->ops->params), buffer);
-    (void)hr__param_parse(param, text, &to->params[param - to->ops->params], NULL);
+    (void)param_parse(param, text, &to->params[param - to->ops->params], NULL);
   }
 }
 
@@ -210,7 +406,7 @@ enum hr_status hr_policy_choice_set(struct hr_policy_choice *choice, const char 
 }
 
 const char *hr_policy_choice_text(const struct hr_policy_choice *choice, size_t index, char *buffer) {
-  return hr__param_text(&choice->ops->params[index], &choice->params[index], buffer);
+  return param_text(&choice->ops->params[index], &choice->params[index], buffer);
 }
 
 bool hr_policy_choice_draws(const struct hr_policy_choice *choice) {
@@ -246,7 +442,7 @@ void hr_policy_choice_finish(struct hr_policy_choice *choice) {
   if (choice->former) free(choice->former->params);
   free(choice->former);
   free(choice->params);
-  hr__plugin_close(choice->library);
+  plugin_close(choice->library);
   *choice = (struct hr_policy_choice){0};
 }
 
@@ -255,8 +451,8 @@ void hr_policy_choice_finish(struct hr_policy_choice *choice) {
 /* The minimum size of struct hr_router_ops in a shared object: it must contain all required members. */
 #define MIN_ROUTER_SIZE (offsetof(struct hr_router_ops, choose) + sizeof(((struct hr_router_ops *)0)->choose))
 
-static const struct hr__plugin_kind router_plugin = {
-    "router", "routers", "headroom_router", "define the router with HR_ROUTER(name) = {...} of headroom/router.h"};
+static const struct plugin_kind router_plugin = {"router", "routers", "headroom_router",
+                                                 "define the router with HR_ROUTER(name) = {...} of headroom/router.h"};
 
 static enum hr_status check_router(const struct hr_router_ops *ops, struct hr_error *error) {
   if (ops->abi != HR_ROUTER_ABI)
@@ -277,23 +473,23 @@ enum hr_status hr_router_choice_init(struct hr_router_choice *choice, const char
   struct hr_error inner = {0};
   const void *ops;
   *choice = (struct hr_router_choice){0};
-  enum hr_status status = hr__plugin_open(path, &router_plugin, &choice->library, &ops, error);
+  enum hr_status status = plugin_open(path, &router_plugin, &choice->library, &ops, error);
   if (status != HR_OK) return status;
-  if (check_router(ops, &inner) != HR_OK) return hr__plugin_refuse(&router_plugin, path, &inner, error);
+  if (check_router(ops, &inner) != HR_OK) return plugin_refuse(&router_plugin, path, &inner, error);
   choice->ops = ops;
   hr__policy_guard_add(choice->ops->name);
-  return hr__params_create(choice->ops->params, &choice->params, &choice->n_params, error);
+  return params_create(choice->ops->params, &choice->params, &choice->n_params, error);
 }
 
 enum hr_status hr_router_choice_set(struct hr_router_choice *choice, const char *key, const char *text,
                                     struct hr_error *error) {
-  const struct hr__params_of of = {"router", choice->ops->name, choice->ops->params};
-  return hr__params_set(&of, choice->params, key, text, error);
+  const struct params_of of = {"router", choice->ops->name, choice->ops->params};
+  return params_set(&of, choice->params, key, text, error);
 }
 
 void hr_router_choice_finish(struct hr_router_choice *choice) {
   free(choice->params);
-  hr__plugin_close(choice->library);
+  plugin_close(choice->library);
   *choice = (struct hr_router_choice){0};
 }
 

@@ -8,9 +8,9 @@
  */
 
 #include "headroom/unstable/serve.h"
+#include "serve/documents.h"
 #include "serve/guard.h"
 #include "serve/request.h"
-#include "serve/shipped.h"
 #include "serve/worker.h"
 
 struct MHD_Connection;
@@ -114,5 +114,17 @@ void hr__exchanges_work(struct hr__server *server);
 bool hr__exchange_stop(struct hr__server *server, const char *id);
 /* Ends the worker of an exchange and frees the exchange. */
 void hr__exchange_free(struct hr__exchange *exchange);
+
+/* ---- What a server knows before it listens (paths.c) ------------------------------------------------ */
+
+/* Checks the settings, and sets those that are 0 or NULL to their defaults. Creates the temporary folder. The caller
+   calls hr__serve_paths_finish, also after an error. `settings` must outlive the server. */
+enum hr_status hr__serve_prepare(struct hr__server *server, struct hr_serve_config *settings, struct hr_error *error);
+/* Removes the temporary folder, and frees the paths. */
+void hr__serve_paths_finish(struct hr__server *server);
+
+/* The page, its script and its style, which the build bundles from serve/web and embeds. NULL: the program was built
+   without node and npm. */
+extern const char *const hr__planner_page, *const hr__planner_script, *const hr__planner_style;
 
 #endif

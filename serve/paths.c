@@ -2,7 +2,7 @@
 /* Settings and folders of a server. Files that ship with Headroom are two folders beside each other, scenarios and
    traces, because scenarios name their traces relative to themselves. */
 
-#include "serve/paths.h"
+#include "serve/exchange.h"
 
 #include "base/confinement.h"
 

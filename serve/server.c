@@ -13,9 +13,7 @@
 
 #ifdef HEADROOM_WITH_MICROHTTPD
 
-#include "serve/assets.h"
 #include "serve/documents.h"
-#include "serve/paths.h"
 
 #include "base/text.h"
 #include "headroom/unstable/scenario_files.h"

@@ -9,7 +9,7 @@
 
 #include "serve/worker.h"
 
-#include "serve/phrases.h"
+#include "headroom/unstable/serve.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -129,7 +129,8 @@ static bool execute(const struct hr__step *step, hr__command *command, int *code
   return false;
 }
 
-int hr__worker_execute(const struct hr__job *job, hr__command *command) {
+/* Executes the steps of a job in this process, writing to standard output. Returns the exit code. */
+static int execute_job(const struct hr__job *job, hr__command *command) {
   const int system_failure = hr_status_exit_code(HR_IO_ERROR);
   for (uint32_t i = 0; i < job->n_steps; i++) {
     int code = 0;
@@ -197,7 +198,7 @@ static void live(const struct hr__worker *worker, int events, const struct hr__j
   if (!place_files(worker, events) || chdir(folder) != 0) _exit(hr_status_exit_code(HR_IO_ERROR));
   set_limits(rules, job->planned ? rules->plan_s : rules->run_s);
   hr__confine(&confinement);
-  int code = hr__worker_execute(job, rules->command);
+  int code = execute_job(job, rules->command);
   fflush(NULL);
   _exit(code);
 }
@@ -317,4 +318,59 @@ unsigned hr__worker_answer(const struct hr__worker *worker, char *message, size_
     return OVERLOADED;
   }
   return code == hr_status_exit_code(HR_IO_ERROR) ? FAILED : UNPROCESSABLE;
+}
+
+/* ---- Phrases ------------------------------------------------------------------------------------ */
+
+/* Phrases of the command line in messages, and those of the interface. They are replaced in the formats of messages
+   before values are inserted (hr_fail), so the text of users is never changed. */
+
+const struct hr__phrase hr__serve_phrases[] = {
+    {"give a scenario, and this file with --trace; 'headroom init --from' drafts a scenario from it",
+     "name it in 'trace_file', or draft a scenario from it (/api/draft)"},
+    {"; 'headroom list scenarios' shows those that ship", "; /api/scenarios lists those that ship"},
+    {"; 'headroom list placements' shows them", "; docs/reference/rules.md describes them"},
+    {"; 'headroom sweep' reads it", "; 'headroom sweep' on the command line reads it"},
+    {"; 'headroom check' reads it", "; 'headroom check' on the command line reads it"},
+    {" (see 'headroom help plan')", ""},
+    {"\nTry 'headroom help %s'.", "%.0s"},
+    /* Outputs are in a temporary folder, or have a name that the browser chooses. */
+    {"--%s %s: cannot be written: %s is not a folder", "'%s'%.0s: cannot be written%.0s"},
+    {"--%s %s: cannot be written: folder %s: %s", "'%s'%.0s: cannot be written:%.0s %s"},
+    {"--%s %s: cannot be written: %s", "'%s'%.0s: cannot be written: %s"},
+    {"--costs %s:", "export as 'csv':%.0s"},
+    {"--trace FILE", "'trace' or 'trace_file'"},
+    {"--map %.200s:", "'map' in the address, %.200s:"},
+    {"--map", "'map' in the address:"},
+    {"--format", "'format' in the address"},
+    {"--lenient", "'lenient' in the address"},
+    {"--trace", "'trace'"},
+    {"--set", "'set'"},
+    {"--policy", "'policy'"},
+    {"--policies", "'policies'"},
+    {"--seed", "'seed'"},
+    {"--replications", "'replications'"},
+    {"--averages", "'series'"},
+    {"--intervals", "'series'"},
+    {"--own", "'own'"},
+    {"--cloud", "'cloud'"},
+    {"--goal", "'goals'"},
+    {"--forecast", "'forecast'"},
+    {"--brief", "'brief'"},
+    {"--load", "'load'"},
+    {"--from", "'trace'"},
+    {"--costs", "export as 'csv'"},
+    {"--jobs", "export as 'jobs'"},
+    {"--timeline", "export as 'timeline'"},
+    {"--md", "export as 'markdown'"},
+    {"--csv", "export as 'csv'"},
+    {"--report", "export as 'page'"},
+    {"--json", "the answer"},
+    {"--output", "the answer"},
+    {"--%s", "'%s'"},
+};
+const size_t hr__n_serve_phrases = sizeof hr__serve_phrases / sizeof *hr__serve_phrases;
+
+const char *hr_serve_phrase(const char *text) {
+  return hr__phrase(text);
 }

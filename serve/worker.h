@@ -11,6 +11,7 @@
  * to a pipe. The end of the pipe says that the worker has ended.
  */
 
+#include "base/confinement.h"
 #include "serve/job.h"
 
 #include <stdbool.h>
@@ -58,7 +59,8 @@ void hr__worker_finish(struct hr__worker *worker);
 /* The answer of an ended worker: its HTTP status, and in `message` what it said, if that is not 200. */
 unsigned hr__worker_answer(const struct hr__worker *worker, char *message, size_t size);
 
-/* Executes the steps of a job in this process, writing to standard output. Returns the exit code. */
-int hr__worker_execute(const struct hr__job *job, hr__command *command);
+/* What messages of a worker say for the options of the command line. */
+extern const struct hr__phrase hr__serve_phrases[];
+extern const size_t hr__n_serve_phrases;
 
 #endif

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `headroom list`: lists policies, trace formats, metrics and shipped scenarios, 80 columns wide. Keys are printed by
-   list_keys.c, and the tables of the catalogue by list_catalog.c. With --verbose, details that do not fit and the
-   sources of the values are printed too. */
+/* `headroom list`: lists policies, trace formats, metrics, shipped scenarios and keys, 80 columns wide; keys also as a
+   table in Markdown or a JSON Schema. The tables of the catalogue are printed by list_catalog.c. With --verbose,
+   details that do not fit and the sources of the values are printed too. */
 
 #include "cli/cli.h"
+
 #include "cli/options.h"
 #include "headroom/headroom.h"
 #include "headroom/unstable/capacity.h"
 #include "headroom/unstable/metrics.h"
+#include "headroom/unstable/scenario_files.h"
 #include "headroom/unstable/trace_tools.h"
 
 #include <stdlib.h>
@@ -231,6 +233,114 @@ static enum hr_status list_scenarios(const struct list_args *args, struct hr_err
   return HR_OK;
 }
 
+/* ---- Keys of scenario files --------------------------------------------------------------------------- */
+
+static void write_facts(FILE *out, const void *what) {
+  const struct hr_scenario_key *key = what;
+  fputs(key->type, out);
+  if (key->unit) fprintf(out, ", in %s", key->unit);
+  if (key->required) fputs("; required", out);
+  if (key->fallback) fprintf(out, "; default: %s", key->fallback);
+  if (key->only_with) fprintf(out, "; only with %s", key->only_with);
+  if (key->newer) fprintf(out, "; old name of %s", key->newer);
+}
+
+static void write_first_sentence(FILE *out, const void *what) {
+  const struct hr_scenario_key *key = what;
+  const char *stop = strstr(key->help, ". ");
+  fprintf(out, "%.*s", stop ? (int)(stop - key->help) + 1 : (int)strlen(key->help), key->help);
+}
+
+static void print_key(const struct hr_scenario_key *key, bool verbose) {
+  printf("%s\n    ", key->path);
+  print_wrapped_from(stdout, write_facts, key, 4, 4);
+  if (!key->help || !key->help[0]) return;
+  printf("    ");
+  if (verbose)
+    print_wrapped(stdout, key->help, 4, 4);
+  else
+    print_wrapped_from(stdout, write_first_sentence, key, 4, 4);
+}
+
+/* ---- Markdown --------------------------------------------------------------------------------------- */
+
+/* Prints a cell of a table. Some characters have a meaning in Markdown. */
+static void print_cell(const char *text) {
+  putchar(' ');
+  for (; *text; text++) {
+    if (strchr("|<*_", *text)) putchar('\\');
+    putchar(*text);
+  }
+  fputs(" |", stdout);
+}
+
+/* Tables omit long lists of choices, which are in the reference of rules. */
+static void print_row(const struct hr_scenario_key *key, const char *name) {
+  enum { LONG_LIST = 100 };
+  char text[900];
+  bool is_long = strncmp(key->type, "one of ", strlen("one of ")) == 0 && strlen(key->type) > LONG_LIST;
+  int help_length = (int)(is_long ? strcspn(key->help, ":") : strlen(key->help));
+  printf("| `%s` |", name);
+  snprintf(text, sizeof text, "%s%s%s", is_long ? "one of many names" : key->type, key->unit ? ", in " : "",
+           key->unit ? key->unit : "");
+  print_cell(text);
+  print_cell(key->required ? "required" : key->fallback ? key->fallback : "");
+  snprintf(text, sizeof text, "%.*s%s%s%s%s", help_length, key->help,
+           is_long ? ". [rules.md](rules.md) has all names." : "", key->only_with ? " Only with " : "",
+           key->only_with ? key->only_with : "", key->only_with ? "." : "");
+  print_cell(text);
+  putchar('\n');
+}
+
+/* Returns the name of the key in the object at `path`, or in the entries of the list at `path`; NULL if it is not a
+   member. */
+static const char *name_in(const struct hr_scenario_key *key, const char *path) {
+  size_t length = strlen(path);
+  if (strncmp(key->path, path, length) != 0) return NULL;
+  const char *name = key->path + length;
+  if (length && *name++ != '.') return NULL;
+  if (strncmp(name, "*.", 2) == 0) name += 2;
+  return *name && !strchr(name, '.') && key->help ? name : NULL;
+}
+
+/* Prints a table for each object: that at `path`, and those below it. */
+static void print_tables(const struct hr_scenario_key *keys, size_t count, const char *path) {
+  for (size_t i = 0; i <= count; i++) {
+    const char *object = i ? keys[i - 1].path : path;
+    bool has_head = false;
+    size_t length = strlen(object);
+    if ((i && strcmp(object, path) == 0) || (length > 1 && strcmp(object + length - 2, ".*") == 0)) continue;
+    for (size_t k = 0; k < count; k++) {
+      const char *name = name_in(&keys[k], object);
+      if (!name) continue;
+      if (!has_head)
+        printf("%s`%s`:\n\n| key | type | default | meaning |\n|---|---|---|---|\n", i ? "\n" : "",
+               *object ? object : "(scenario)");
+      has_head = true;
+      print_row(&keys[k], name);
+    }
+  }
+}
+
+/* Lists the members of the key `path`, or all keys: as text, as a table in Markdown, or as a JSON Schema. */
+static enum hr_status list_keys(const char *path, const struct list_args *args, struct hr_error *error) {
+  struct hr_scenario_key *keys;
+  size_t count;
+  char *json;
+  if (args->schema) {
+    enum hr_status status = hr_scenario_schema(&json, error);
+    if (status == HR_OK) fputs(json, stdout);
+    if (status == HR_OK) free(json);
+    return status;
+  }
+  enum hr_status status = hr_scenario_keys(path, &keys, &count, error);
+  if (status != HR_OK) return status;
+  if (args->markdown) print_tables(keys, count, path);
+  for (size_t i = 0; i < count && !args->markdown; i++) print_key(&keys[i], args->verbose);
+  hr_scenario_keys_free(keys, count);
+  return HR_OK;
+}
+
 /* ---- The verb --------------------------------------------------------------------------------------- */
 
 enum list_filter {
@@ -283,8 +393,7 @@ static enum hr_status print_list(const struct list_list *list, const struct list
       return hr_fail(error, HR_BAD_INPUT, "option '--%s' cannot be used with 'list %s'", set[i].name, list->name);
   if (path && !(list->filters & OF_KEYS))
     return hr_fail(error, HR_BAD_INPUT, "list: unexpected argument '%.60s'", path);
-  const struct list_keys_args keys = {path, args->verbose, args->schema, args->markdown};
-  if (list->filters & OF_KEYS) return list_keys(&keys, error);
+  if (list->filters & OF_KEYS) return list_keys(path ? path : "", args, error);
   return list->filters & OF_CATALOG ? list_catalog(list->name, args, error) : list->print(args, error);
 }
 

@@ -7,7 +7,6 @@
 #include "cli/input.h"
 #include "cli/process.h"
 #include "cli/run_files.h"
-#include "cli/run_services.h"
 #include "headroom/unstable/compare.h"
 #include "headroom/unstable/planning.h"
 #include "headroom/unstable/replay.h"

@@ -32,15 +32,7 @@ static const struct option sweep_options[] = {
      .offset = AT(csv),
      .value = "FILE",
      .help = "also write the file's runs as CSV ('-': standard output, without the table)"},
-    {.name = "threads",
-     .kind = OPTION_WHOLE,
-     .offset = AT(threads),
-     .value = "N",
-     .help =
-         "number of parallel runs (default: number of processors; under mpirun per rank, default: 1); does not change "
-         "results",
-     .min = 1,
-     .max = HR_MAX_THREADS},
+    RANK_THREADS_OPTION(sweep_args),
     {.name = "shard",
      .kind = OPTION_TEXT,
      .offset = AT(shard),

@@ -143,15 +143,15 @@ static enum hr_status run_action(const void *args, const struct words *operands,
   return status;
 }
 
-const struct verb verb_trace_check = {.name = "trace check",
-                                      .operands = "TRACE",
-                                      .min_operands = 1,
-                                      .max_operands = 1,
-                                      .summary = "list wrong and suspicious data of a trace: exit code 0 or 1",
-                                      .details = check_details,
-                                      .options = check_options,
-                                      .args_bytes = sizeof(struct trace_check_args),
-                                      .run = run_action};
+static const struct verb verb_trace_check = {.name = "trace check",
+                                             .operands = "TRACE",
+                                             .min_operands = 1,
+                                             .max_operands = 1,
+                                             .summary = "list wrong and suspicious data of a trace: exit code 0 or 1",
+                                             .details = check_details,
+                                             .options = check_options,
+                                             .args_bytes = sizeof(struct trace_check_args),
+                                             .run = run_action};
 
 /* ---- trace stats ------------------------------------------------------------------------------------ */
 
@@ -226,16 +226,16 @@ static enum hr_status stats_run_action(const void *untyped, const struct words *
   return status;
 }
 
-const struct verb verb_trace_stats = {.name = "trace stats",
-                                      .operands = "TRACE",
-                                      .min_operands = 1,
-                                      .max_operands = 1,
-                                      .summary =
-                                          "print statistics of a trace: sizes, run times, arrivals, shares, fits",
-                                      .details = stats_details,
-                                      .options = stats_options,
-                                      .args_bytes = sizeof(struct stats_args),
-                                      .run = stats_run_action};
+static const struct verb verb_trace_stats = {
+    .name = "trace stats",
+    .operands = "TRACE",
+    .min_operands = 1,
+    .max_operands = 1,
+    .summary = "print statistics of a trace: sizes, run times, arrivals, shares, fits",
+    .details = stats_details,
+    .options = stats_options,
+    .args_bytes = sizeof(struct stats_args),
+    .run = stats_run_action};
 
 /* ---- trace pack ------------------------------------------------------------------------------------- */
 
@@ -296,15 +296,16 @@ static enum hr_status pack(const void *untyped, const struct words *operands, st
   return status;
 }
 
-const struct verb verb_trace_pack = {.name = "trace pack",
-                                     .operands = "TRACE",
-                                     .min_operands = 1,
-                                     .max_operands = 1,
-                                     .summary = "write a trace in the packed format, which opens without parsing",
-                                     .details = pack_details,
-                                     .options = pack_options,
-                                     .args_bytes = sizeof(struct pack_args),
-                                     .run = pack};
+static const struct verb verb_trace_pack = {.name = "trace pack",
+                                            .operands = "TRACE",
+                                            .min_operands = 1,
+                                            .max_operands = 1,
+                                            .summary =
+                                                "write a trace in the packed format, which opens without parsing",
+                                            .details = pack_details,
+                                            .options = pack_options,
+                                            .args_bytes = sizeof(struct pack_args),
+                                            .run = pack};
 
 /* ---- trace ------------------------------------------------------------------------------------------ */
 

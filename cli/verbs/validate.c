@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/options.h"
-#include "cli/run_services.h"
+#include "cli/run_files.h"
 #include "headroom/headroom.h"
 #include "headroom/unstable/planning.h"
 #include "headroom/unstable/replay.h"

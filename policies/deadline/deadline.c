@@ -224,7 +224,7 @@ static enum hr_status observe(void *state, const struct hr_view *view, const str
     return HR_OK;
   case HR_EVENT_WITHDRAW:
     remove_job(self, event->job);
-    return hr__withdrawn_add(&self->withdrawn, self->arena, event->job) ? HR_OK : HR_NO_MEMORY;
+    return hr__job_list_add(&self->withdrawn, self->arena, event->job) ? HR_OK : HR_NO_MEMORY;
   case HR_EVENT_INTERRUPT:
     drop_nodes(self, find(self, event->job));
     return HR_OK;
@@ -385,7 +385,7 @@ static enum hr_status start_booted(struct hr__deadline *self, const struct hr_vi
 
 static enum hr_status decide(void *state, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__deadline *self = state;
-  enum hr_status status = hr__withdrawn_reject(&self->withdrawn, moves);
+  enum hr_status status = hr__job_list_reject(&self->withdrawn, moves, HR_REASON_WITHDRAWN);
   if (status != HR_OK) return status;
   if (self->is_fixed) return start_in_order(self, view, moves);
   bool is_tick = hr__deadline_tick_us(self, view->now_us) == view->now_us;

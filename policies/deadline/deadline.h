@@ -6,7 +6,7 @@
    (omniscient.c). */
 
 #include "headroom/policy_kit.h"
-#include "policies/kit/withdrawn.h"
+#include "policies/kit/jobs.h"
 
 /* The rules, and their names in scenarios. */
 #define HR__DEADLINE_RULES(X)                                                                                          \
@@ -69,7 +69,7 @@ struct hr__deadline {
   bool has_spare;   /* nodes without an owner are kept until the next tick */
   struct hr_error *error;
   int64_t wake_us;
-  struct hr__withdrawn withdrawn;
+  struct hr__job_list withdrawn;
 };
 
 static inline const struct hr_pool_spec *hr__deadline_spec(const struct hr__deadline *self, uint32_t pool) {

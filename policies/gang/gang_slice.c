@@ -11,8 +11,8 @@
  */
 
 #include "headroom/policy_kit.h"
+#include "policies/kit/jobs.h"
 #include "policies/kit/place.h"
-#include "policies/kit/withdrawn.h"
 
 /* A job in the matrix. */
 struct hr__gang {
@@ -283,15 +283,14 @@ static const struct hr_param params[] = {
 struct slicer {
   struct hr__matrix matrix;
   int64_t slice_us;
-  uint32_t present;     /* index of the present row */
-  int64_t slice_end_us; /* end of the current slice */
-  int64_t wake_us;      /* time of the last requested wake-up */
-  uint32_t n_idle;      /* number of jobs in the matrix that do not run */
-  bool changed;         /* an event that can change the choice occurred since the last choice */
-  bool pins;            /* some job may be pinned; if false, no job is pinned */
-  hr_job *gpuless;      /* waiting jobs without GPUs */
-  uint32_t n_gpuless, gpuless_capacity;
-  struct hr__withdrawn withdrawn;
+  uint32_t present;            /* index of the present row */
+  int64_t slice_end_us;        /* end of the current slice */
+  int64_t wake_us;             /* time of the last requested wake-up */
+  uint32_t n_idle;             /* number of jobs in the matrix that do not run */
+  bool changed;                /* an event that can change the choice occurred since the last choice */
+  bool pins;                   /* some job may be pinned; if false, no job is pinned */
+  struct hr__job_list gpuless; /* waiting jobs without GPUs */
+  struct hr__job_list withdrawn;
   uint64_t chosen_milli; /* milli-GPUs of the chosen jobs */
 };
 
@@ -310,20 +309,10 @@ static uint32_t abilities(void *self) {
 
 /* ---- Events --------------------------------------------------------------------------------------- */
 
-/* Adds a waiting job without GPUs, which starts in the next pass. False: out of memory. */
-static bool add_gpuless(struct slicer *slicer, hr_job job) {
-  if (slicer->n_gpuless == slicer->gpuless_capacity) {
-    hr_job *grown = hr_arena_grown(slicer->matrix.arena, slicer->gpuless, &slicer->gpuless_capacity, sizeof *grown);
-    if (!grown) return false;
-    slicer->gpuless = grown;
-  }
-  slicer->gpuless[slicer->n_gpuless++] = job;
-  return true;
-}
-
 static bool wait_outside(struct slicer *slicer, hr_job job) {
   struct hr_need need = hr_need_of(slicer->matrix.cluster, slicer->matrix.jobs, job);
-  if (hr_need_is_empty(slicer->matrix.cluster, &need)) return add_gpuless(slicer, job);
+  if (hr_need_is_empty(slicer->matrix.cluster, &need))
+    return hr__job_list_add(&slicer->gpuless, slicer->matrix.arena, job);
   return matrix_put_outside(&slicer->matrix, job);
 }
 
@@ -337,7 +326,7 @@ static bool withdraw(struct slicer *slicer, hr_job job) {
   struct hr__gang *gang = slicer->matrix.gang_of[job.id];
   if (!gang && !hr_job_tree_remove(&slicer->matrix.outside, 0, job)) return true; /* it needs no GPUs, and starts now */
   leave(slicer, job);
-  return hr__withdrawn_add(&slicer->withdrawn, slicer->matrix.arena, job);
+  return hr__job_list_add(&slicer->withdrawn, slicer->matrix.arena, job);
 }
 
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
@@ -469,15 +458,6 @@ static enum hr_status start_chosen(struct slicer *slicer, struct hr_moves *moves
   return HR_OK;
 }
 
-static enum hr_status start_gpuless(struct slicer *slicer, struct hr_moves *moves) {
-  static const struct hr_placement nowhere = {0};
-  enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < slicer->n_gpuless && status == HR_OK; i++)
-    status = hr_moves_start(moves, slicer->gpuless[i], &nowhere, HR_REASON_IN_ORDER);
-  slicer->n_gpuless = 0;
-  return status;
-}
-
 /* Requests a wake-up for the end of the slice, if some job does not run. If all jobs ran before this pass (`all_ran`),
    there was no slice, so a new slice begins now. */
 static enum hr_status wake_at_end(struct slicer *slicer, const struct hr_view *view, struct hr_moves *moves,
@@ -492,8 +472,8 @@ static enum hr_status wake_at_end(struct slicer *slicer, const struct hr_view *v
 static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
   struct slicer *slicer = self;
   bool all_ran = slicer->n_idle == 0, is_turn = turn(slicer, view);
-  enum hr_status status = hr__withdrawn_reject(&slicer->withdrawn, moves);
-  if (status == HR_OK) status = start_gpuless(slicer, moves);
+  enum hr_status status = hr__job_list_reject(&slicer->withdrawn, moves, HR_REASON_WITHDRAWN);
+  if (status == HR_OK) status = hr__job_list_start(&slicer->gpuless, moves);
   if (status == HR_OK && slicer->changed) status = matrix_unify(&slicer->matrix, slicer->present);
   if (status == HR_OK && slicer->changed) status = matrix_admit(&slicer->matrix, view, moves);
   /* checked again, because the matrix may have been empty before jobs were admitted */

@@ -10,8 +10,8 @@
  * Source: Kubernetes cluster-autoscaler (scale-up by bin packing of pending pods, scale-down-unneeded-time).
  */
 
-#include "policies/kai/autoscaler.h"
 #include "headroom/unstable/autoscaling.h"
+#include "policies/kai/world.h"
 
 #include <string.h>
 

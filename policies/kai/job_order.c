@@ -29,9 +29,16 @@ static int first_if(bool l, bool r) {
   return l == r ? 0 : l ? -1 : 1;
 }
 
+/* Whether the number `a` is less than `b` in every resource. */
+static bool is_less(const struct hr__kai_amounts *a, const struct hr__kai_amounts *b) {
+  for (int r = 0; r < HR__KAI_RESOURCES; r++)
+    if (a->of[r] >= b->of[r]) return false;
+  return true;
+}
+
 static bool over_utilised(const struct hr__kai_queue *queue) {
   const struct hr__kai_amounts fair = hr__kai_fair_of(queue), allocated = hr__kai_allocated_of(queue);
-  return hr__kai_less(&fair, &allocated);
+  return is_less(&fair, &allocated);
 }
 
 static struct hr__kai_amounts with_job(const struct hr__kai_side *side) {

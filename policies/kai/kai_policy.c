@@ -14,10 +14,9 @@
 
 #include "headroom/policy.h"
 #include "headroom/unstable/systems/systems.h"
-#include "policies/kai/autoscaler.h"
 #include "policies/kai/node_usage.h"
-#include "policies/kai/usage.h"
 #include "policies/kai/world.h"
+#include "policies/kit/jobs.h"
 
 enum { MOST_EVICTIONS = 500 }; /* of a job on average, while no job ends */
 enum { PARAM_AUTOSCALE, PARAM_IDLE_RELEASE, PARAM_CHECK, PARAM_PLAIN };
@@ -56,20 +55,20 @@ struct kai {
   struct hr_moves *moves;
   struct hr_slice *slices; /* [max_slices] scratch memory */
   uint32_t max_slices;
-  uint32_t *rejected, *free_jobs; /* in the next pass: jobs to reject, each with its reason; jobs that need no node */
-  uint32_t n_rejected, max_rejected, n_free, max_free;
+  /* In the next pass: jobs that need no node; jobs to reject, each with its reason. */
+  struct hr__job_list free_jobs;
+  uint32_t *rejected, n_rejected, max_rejected;
   uint32_t *bound, *leaving; /* jobs that the cycle starts, and that it evicts */
   uint32_t n_bound, max_bound, n_leaving, max_leaving, n_started;
-  uint32_t n_unplaced;         /* jobs for which the GPUs did not suffice in the last cycle */
-  int64_t cycle_us;            /* when the last cycle ran */
-  int64_t wake_us, release_us; /* the last wake-ups that were requested: for a cycle, for the release of a node */
-  int64_t fetch_us;            /* the same, for the next reading of past usage */
-  uint32_t *expiring;          /* jobs with a requirement on locality that ends */
-  uint32_t n_expiring, max_expiring;
-  int64_t expire_us;    /* when the first one ends */
-  bool changed;         /* since the last cycle */
-  uint64_t n_fruitless; /* evictions since a job has ended */
-  bool is_settled;      /* the last cycle only bound pods, and nothing has happened since: the next one finds nothing */
+  uint32_t n_unplaced;          /* jobs for which the GPUs did not suffice in the last cycle */
+  int64_t cycle_us;             /* when the last cycle ran */
+  int64_t wake_us, release_us;  /* the last wake-ups that were requested: for a cycle, for the release of a node */
+  int64_t fetch_us;             /* the same, for the next reading of past usage */
+  struct hr__job_list expiring; /* jobs with a requirement on locality that ends */
+  int64_t expire_us;            /* when the first one ends */
+  bool changed;                 /* since the last cycle */
+  uint64_t n_fruitless;         /* evictions since a job has ended */
+  bool is_settled; /* the last cycle only bound pods, and nothing has happened since: the next one finds nothing */
   bool autoscales;
   int64_t *runtimes_us; /* [n_runtimes] distinct minimum run times */
   uint32_t n_runtimes;
@@ -165,7 +164,7 @@ static bool expect_end(struct kai *kai, hr_job job, int64_t now_us) {
   if (locality.tier == HR_TIER_ANY || locality.until_us == HR_NEVER_US || locality.until_us <= now_us) return true;
   if (locality.until_us < kai->expire_us) kai->expire_us = locality.until_us;
   kai->must_wake = true;
-  return append(kai->arena, &kai->expiring, &kai->n_expiring, &kai->max_expiring, job.id);
+  return hr__job_list_add(&kai->expiring, kai->arena, job);
 }
 
 static enum hr_status submit(struct kai *kai, const struct hr_view *view, hr_job job) {
@@ -173,7 +172,7 @@ static enum hr_status submit(struct kai *kai, const struct hr_view *view, hr_job
   if (!hr__kai_admit(&kai->world, job, view->now_us, &admission)) return HR_NO_MEMORY;
   bool done;
   if (admission.needs_no_node)
-    done = append(kai->arena, &kai->free_jobs, &kai->n_free, &kai->max_free, job.id);
+    done = hr__job_list_add(&kai->free_jobs, kai->arena, job);
   else if (admission.reject != HR_REASON_NONE)
     done = reject_later(kai, job, admission.reject);
   else
@@ -186,19 +185,19 @@ static enum hr_status end_requirements(struct kai *kai, int64_t now_us) {
   if (now_us < kai->expire_us) return HR_OK;
   uint32_t kept = 0;
   kai->expire_us = HR_NEVER_US;
-  for (uint32_t i = 0; i < kai->n_expiring; i++) {
-    const hr_job job = {kai->expiring[i]};
+  for (uint32_t i = 0; i < kai->expiring.count; i++) {
+    const hr_job job = kai->expiring.jobs[i];
     const uint32_t slot = hr__kai_slot_of(&kai->world, job);
     const int64_t until_us = hr_cluster_locality(kai->world.simulated, job).until_us;
     if (until_us > now_us) {
-      kai->expiring[kept++] = job.id;
+      kai->expiring.jobs[kept++] = job;
       if (until_us < kai->expire_us) kai->expire_us = until_us;
     } else if (slot != HR_NONE && kai->view->state[job.id] == HR_JOB_WAITING) {
       if (!hr__kai_renew_kind(&kai->world, slot, now_us)) return HR_NO_MEMORY;
       note_change(kai);
     }
   }
-  kai->n_expiring = kept;
+  kai->expiring.count = kept;
   return kai->expire_us == HR_NEVER_US ? HR_OK : hr_moves_wake_at(kai->moves, kai->expire_us);
 }
 
@@ -432,13 +431,10 @@ static enum hr_status run_cycle(struct kai *kai) {
 
 /* Starts jobs that need no node, and rejects jobs that can never start. */
 static enum hr_status finish_submitted(struct kai *kai) {
-  static const struct hr_placement nowhere = {0};
-  enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < kai->n_free && status == HR_OK; i++)
-    status = hr_moves_start(kai->moves, (hr_job){kai->free_jobs[i]}, &nowhere, HR_REASON_IN_ORDER);
+  enum hr_status status = hr__job_list_start(&kai->free_jobs, kai->moves);
   for (uint32_t i = 0; i < kai->n_rejected && status == HR_OK; i += 2)
     status = hr_moves_reject(kai->moves, (hr_job){kai->rejected[i]}, (enum hr_reason)kai->rejected[i + 1]);
-  kai->n_free = kai->n_rejected = 0;
+  kai->n_rejected = 0;
   return status;
 }
 

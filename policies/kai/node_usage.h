@@ -76,7 +76,7 @@ static inline int64_t hr__kai_count_fitting(const struct hr__kai_session *sessio
 /* GPUs of a node that are idle (0) and being released (1), and MiB of GPU memory of both, with parts of shared GPUs. */
 void hr__kai_free_gpus(const struct hr__kai_session *session, uint32_t node, double gpus[2], int64_t *mib);
 
-/* ---- Invariants (check.c) ------------------------------------------------------------------------------ */
+/* ---- Invariants (session.c) ------------------------------------------------------------------------------ */
 
 /* Invariants of a session, for checked mode. */
 

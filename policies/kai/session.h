@@ -12,6 +12,7 @@
  */
 
 #include "headroom/base.h"
+#include "headroom/unstable/systems/kai.h"
 
 #include <math.h>
 
@@ -68,13 +69,6 @@ static inline void hr__kai_subtract(struct hr__kai_amounts *from, const struct h
 static inline bool hr__kai_at_most(const struct hr__kai_amounts *a, const struct hr__kai_amounts *b) {
   for (int r = 0; r < HR__KAI_RESOURCES; r++)
     if (b->of[r] != HR__KAI_UNLIMITED && (a->of[r] == HR__KAI_UNLIMITED || a->of[r] > b->of[r])) return false;
-  return true;
-}
-
-/* Whether the number `a` is less than `b` in every resource. */
-static inline bool hr__kai_less(const struct hr__kai_amounts *a, const struct hr__kai_amounts *b) {
-  for (int r = 0; r < HR__KAI_RESOURCES; r++)
-    if (a->of[r] >= b->of[r]) return false;
   return true;
 }
 
@@ -235,9 +229,6 @@ bool hr__kai_reclaimable(const struct hr__kai_queue *queues, uint32_t n_queues,
                          const struct hr__kai_reclaimer *reclaimer, const struct hr__kai_taken *victims,
                          uint32_t n_victims, double saturation, struct hr__kai_remaining *remaining);
 
-/* How the minimum run time for reclaim is found. */
-enum hr__kai_min_runtime_method { HR__KAI_LOWEST_COMMON_ANCESTOR, HR__KAI_VICTIM_QUEUE };
-
 /* The time for which a job of the queue `victim` is protected after its start. */
 static inline int64_t hr__kai_preempt_min_runtime(const struct hr__kai_queue *queues, uint32_t victim,
                                                   int64_t fallback_us) {
@@ -247,7 +238,7 @@ static inline int64_t hr__kai_preempt_min_runtime(const struct hr__kai_queue *qu
 }
 
 int64_t hr__kai_reclaim_min_runtime(const struct hr__kai_queue *queues, uint32_t reclaimer, uint32_t victim,
-                                    enum hr__kai_min_runtime_method method, int64_t fallback_us);
+                                    enum hr_kai_reclaim_method method, int64_t fallback_us);
 
 /* ---- The session --------------------------------------------------------------------------------------- */
 
@@ -377,7 +368,7 @@ struct hr__kai_config {
   bool resource_type, pod_set_order, task_order, topology, min_runtime;
   bool allow_consolidating_reclaim;
   enum hr__kai_placement gpu_placement, cpu_placement;
-  enum hr__kai_min_runtime_method reclaim_method;
+  enum hr_kai_reclaim_method reclaim_method;
   int64_t preempt_min_runtime_us, reclaim_min_runtime_us;
   int64_t max_consolidation_victims; /* -1: no limit; 0: no consolidation */
   int64_t stale_grace_us;            /* negative: stale gangs are never evicted */

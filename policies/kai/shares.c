@@ -382,8 +382,8 @@ static int64_t first_reclaim_value(const struct hr__kai_queue *queues, uint32_t 
 }
 
 int64_t hr__kai_reclaim_min_runtime(const struct hr__kai_queue *queues, uint32_t reclaimer, uint32_t victim,
-                                    enum hr__kai_min_runtime_method method, int64_t fallback_us) {
-  if (method == HR__KAI_VICTIM_QUEUE) return first_reclaim_value(queues, victim, fallback_us);
+                                    enum hr_kai_reclaim_method method, int64_t fallback_us) {
+  if (method == HR_KAI_RECLAIM_QUEUE) return first_reclaim_value(queues, victim, fallback_us);
   if (reclaimer == HR__KAI_NONE || victim == HR__KAI_NONE) return fallback_us; // a job without an existing queue
   uint32_t mine = reclaimer, other = victim;
   level_queues(queues, &mine, &other);

@@ -11,7 +11,7 @@
  * Source: KAI-Scheduler, cache/usagedb.
  */
 
-#include "policies/kai/usage.h"
+#include "policies/kai/world.h"
 
 #include <math.h>
 #include <string.h>

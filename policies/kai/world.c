@@ -3,6 +3,10 @@
  * Creates the cluster of a run as KAI sees it: settings, queues, nodes and the topology of the pools.
  *
  * Nodes of the session are those of the engine, with equal ids. Invariant: a node that is not up has no resources.
+ *
+ * Kinds of jobs: the pods of a job, the nodes on which they may run, and whether it can ever run. Jobs of one kind
+ * request the same on the same nodes. A kind is made when the first of its jobs arrives, and stays. Invariant: two
+ * kinds differ in a member that `is_kind` compares.
  */
 
 #include "policies/kai/world.h"
@@ -11,6 +15,346 @@
 
 static const int64_t mb_bytes = 1000000, unknown_cpu = INT64_C(1000000000000), unknown_mem = INT64_C(100000000000000),
                      unknown_gpu_mib = 100000;
+
+/* ---- Priorities and queues ----------------------------------------------------------------------------- */
+
+int32_t hr__kai_priority_of(const struct hr_kai_config *config, const struct hr_trace *trace, hr_job job) {
+  if (trace->priority) return trace->priority[job.id];
+  return config ? config->default_priority : 50;
+}
+
+bool hr__kai_is_preemptible(const struct hr_kai_config *config, const struct hr_trace *trace, hr_job job) {
+  if (trace->flags && trace->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE) return false;
+  const int32_t priority = hr__kai_priority_of(config, trace, job);
+  for (uint32_t i = 0; config && i < config->n_classes; i++)
+    if (config->classes[i].value == priority) return config->classes[i].preemptible;
+  return priority < 100;
+}
+
+/* The queue with this name that takes jobs; HR_NONE: none. */
+static uint32_t find_queue(const struct hr__kai_world *world, const char *name) {
+  for (uint32_t i = 0; name && i < world->cluster.n_queues; i++)
+    if (world->queues[i].n_children == 0 && strcmp(world->queue_names[i], name) == 0) return i;
+  return HR_NONE;
+}
+
+static uint32_t queue_of(const struct hr__kai_world *world, hr_job job) {
+  const struct hr_trace *trace = world->trace;
+  const char *name = NULL;
+  if (trace->queue && trace->queue[job.id] != HR_NONE)
+    name = trace->queues.text[trace->queue[job.id]];
+  else if (trace->tenant && trace->tenant[job.id] != HR_NONE)
+    name = trace->tenants.text[trace->tenant[job.id]];
+  const uint32_t found = find_queue(world, name);
+  return found == HR_NONE ? world->default_queue : found;
+}
+
+/* ---- MIG profiles -------------------------------------------------------------------------------------- */
+
+/* The number of static MIG instances of a profile on a node. */
+static int64_t count_instances(const struct hr_pool_spec *spec, uint32_t profile) {
+  int64_t n = 0;
+  for (uint32_t g = 0; g < spec->gpus_per_node; g++)
+    for (unsigned starts = spec->mig->layouts[spec->mig->layout_of_gpu[g]].starts[profile]; starts;
+         starts &= starts - 1)
+      n++;
+  return n;
+}
+
+/* The dimension of a MIG profile; 0: no pool has it. */
+static uint32_t dimension_of(const struct hr__kai_world *world, const char *profile) {
+  for (uint32_t d = HR__KAI_DIM_MIG; d < world->cluster.n_dims; d++)
+    if (strcmp(world->profiles[d - HR__KAI_DIM_MIG], profile) == 0) return d;
+  return 0;
+}
+
+/* ---- Kinds of jobs ------------------------------------------------------------------------------------- */
+
+/* Whether pods may share the GPUs of a pool. */
+static bool shares_gpus(const struct hr__kai_world *world, uint32_t pool) {
+  return hr__kai_pool(world, pool)->nodes > 0 && hr__kai_pool(world, pool)->sharing == HR_SHARING_FRACTION;
+}
+
+/* The nodes that jobs of an accept class accept; with `shared`, only those with shared GPUs. False: out of memory. */
+static bool find_class_nodes(struct hr__kai_world *world, uint32_t accept_class, bool shared, const uint8_t **allowed) {
+  const uint32_t at = 2 * accept_class + shared;
+  if (at >= world->n_classes_known) {
+    const uint32_t n = 2 * at + 8;
+    const uint8_t **grown = hr__kai_alloc(world, n, sizeof(*grown));
+    if (!grown) return false;
+    for (uint32_t i = 0; i < world->n_classes_known; i++) grown[i] = world->class_nodes[i];
+    world->class_nodes = grown;
+    world->n_classes_known = n;
+  }
+  if (!world->class_nodes[at]) {
+    uint8_t *nodes = hr__kai_alloc(world, world->cluster.n_nodes, sizeof *nodes);
+    if (!nodes) return false;
+    for (uint32_t n = 0; n < world->cluster.n_nodes; n++)
+      nodes[n] = hr_cluster_accepts(world->simulated, accept_class, (hr_pool){world->pool_of[n]}) &&
+                 (!shared || shares_gpus(world, world->pool_of[n]));
+    world->class_nodes[at] = nodes;
+  }
+  *allowed = world->class_nodes[at];
+  return true;
+}
+
+/* The fewest and the most GPUs of a node that the class accepts. */
+static void node_sizes(const struct hr__kai_world *world, uint32_t accept_class, uint32_t *fewest, uint32_t *most) {
+  *fewest = UINT32_MAX;
+  *most = 1;
+  for (uint32_t p = 0; p < world->n_pools; p++) {
+    const struct hr_pool_spec *spec = hr__kai_pool(world, p);
+    if (spec->nodes == 0 || spec->gpus_per_node == 0 ||
+        !hr_cluster_accepts(world->simulated, accept_class, (hr_pool){p}))
+      continue;
+    if (spec->gpus_per_node < *fewest) *fewest = spec->gpus_per_node;
+    if (spec->gpus_per_node > *most) *most = spec->gpus_per_node;
+  }
+  if (*fewest > *most) *fewest = *most;
+}
+
+/* How many pods of the kind fit on an empty node of a pool. */
+static int64_t pods_on_empty(const struct hr__kai_world *world, const struct hr__kai_kind *kind, uint32_t pool) {
+  const int64_t *has = world->node_amounts[pool];
+  int64_t most = INT64_MAX;
+  for (uint32_t d = 0; d < world->cluster.n_dims; d++)
+    if (kind->amounts[d] > 0 && has[d] / kind->amounts[d] < most) most = has[d] / kind->amounts[d];
+  if (kind->pod.kind != HR__KAI_FRACTION) return most;
+  const int64_t parts = llround(kind->pod.portion * 100) > 0 ? 100 / llround(kind->pod.portion * 100) : 0;
+  const int64_t shared = parts * (has[HR__KAI_DIM_GPUS] / (kind->pod.n_devices ? kind->pod.n_devices : 1));
+  return shared < most ? shared : most;
+}
+
+/* Why no group of nodes is large enough for the kind; HR_REASON_NONE: one is. */
+static enum hr_reason never_fits(const struct hr__kai_world *world, const struct hr__kai_kind *kind) {
+  const enum hr_tier tier = kind->preferred || kind->tier == HR_TIER_ANY ? HR_TIER_POOL : kind->tier;
+  bool fits_node = false;
+  for (uint32_t p = 0; p < world->n_pools; p++) {
+    const struct hr_pool_spec *spec = hr__kai_pool(world, p);
+    if (spec->nodes == 0 || !kind->allowed_nodes[hr_cluster_first_node(world->simulated, (hr_pool){p}).id]) continue;
+    const int64_t on_each = pods_on_empty(world, kind, p);
+    const int64_t nodes = hr_topology_nodes(&spec->topology, tier, spec->nodes);
+    fits_node = fits_node || on_each > 0;
+    if (on_each > kind->fewest || on_each * nodes >= kind->fewest) return HR_REASON_NONE;
+  }
+  return fits_node ? HR_REASON_TOO_LARGE : HR_REASON_NODE_TOO_SMALL;
+}
+
+static struct hr__kai_constraint constraint_of(const struct hr__kai_world *world, const struct hr__kai_kind *kind) {
+  uint32_t n_pools = 0;
+  for (uint32_t p = 0; p < world->n_pools; p++) n_pools += hr__kai_pool(world, p)->nodes > 0;
+  int32_t level = 0;
+  if (kind->tier != HR_TIER_ANY)
+    level = kind->tier <= HR_TIER_NODE   ? HR__KAI_LEVEL_NODE
+            : kind->tier == HR_TIER_RACK ? HR__KAI_LEVEL_RACK
+            : kind->tier == HR_TIER_ZONE ? HR__KAI_LEVEL_ZONE
+                                         : HR__KAI_LEVEL_POOL;
+  const int32_t any = n_pools > 1 ? HR__KAI_LEVEL_POOL : 0;
+  struct hr__kai_constraint constraint = {.topology = HR__KAI_NONE};
+  if (kind->n_pods < 2 || (level == 0 && any == 0)) return constraint;
+  constraint.topology = 0;
+  constraint.required = kind->preferred || level < any ? any : level;
+  constraint.preferred = kind->preferred ? level : 0;
+  return constraint;
+}
+
+/* The part of each GPU that a pod requests, in thousandths: enough for its memory, too. It is a whole GPU if no pool
+   that the job accepts has shared GPUs. */
+static int64_t shared_milli(const struct hr__kai_world *world, const struct hr_request *request) {
+  int64_t milli = HR_WHOLE_GPU_MILLI;
+  bool first = true;
+  if (request->gpu_milli >= HR_WHOLE_GPU_MILLI) return milli;
+  for (uint32_t p = 0; p < world->n_pools; p++) {
+    if (!shares_gpus(world, p) || !hr_cluster_accepts(world->simulated, request->accept_class, (hr_pool){p})) continue;
+    const int64_t mib = hr__kai_pool(world, p)->gpu_mem_mib;
+    int64_t needed = request->gpu_milli;
+    if (mib > 0 && (int64_t)request->gpu_mem_mib * HR_WHOLE_GPU_MILLI > needed * mib)
+      needed = ((int64_t)request->gpu_mem_mib * HR_WHOLE_GPU_MILLI + mib - 1) / mib;
+    if (first || needed > milli) milli = needed;
+    first = false;
+  }
+  return milli < HR_WHOLE_GPU_MILLI ? milli : HR_WHOLE_GPU_MILLI;
+}
+
+/* The smallest profile of a pool that suits the request and that the pool has; NULL: none. */
+static const char *smallest_profile(const struct hr__kai_world *world, const struct hr_request *request,
+                                    uint32_t pool) {
+  const struct hr_pool_spec *spec = hr__kai_pool(world, pool);
+  if (!spec->mig || !request->mig_profiles || spec->nodes == 0 ||
+      !hr_cluster_accepts(world->simulated, request->accept_class, (hr_pool){pool}))
+    return NULL;
+  for (uint32_t i = spec->mig->type.n_profiles; i-- > 0;)
+    if (request->mig_profiles[pool] >> i & 1 && count_instances(spec, i) > 0) return spec->mig->type.profiles[i].name;
+  return NULL;
+}
+
+/* Whether jobs with the request run on MIG instances: they name a profile, or no other pool accepts them. */
+static bool uses_instances(const struct hr__kai_world *world, const struct hr_request *request, const char **profile) {
+  bool others = false;
+  *profile = NULL;
+  for (uint32_t p = 0; p < world->n_pools; p++) {
+    const char *found = smallest_profile(world, request, p);
+    if (!*profile) *profile = found;
+    others = others || (!hr__kai_pool(world, p)->mig && hr__kai_pool(world, p)->nodes > 0 &&
+                        hr_cluster_accepts(world->simulated, request->accept_class, (hr_pool){p}));
+  }
+  return *profile && (request->prefers_mig || !others);
+}
+
+/* Makes the pods of a kind request instances of a profile, on nodes on which no smaller profile suits them. */
+static bool request_instances(struct hr__kai_world *world, struct hr__kai_kind *kind, const struct hr_request *request,
+                              const char *profile, int64_t *amounts) {
+  uint8_t *nodes = hr__kai_alloc(world, world->cluster.n_nodes, sizeof *nodes);
+  if (!nodes) return false;
+  for (uint32_t n = 0; n < world->cluster.n_nodes; n++) {
+    const char *smallest = smallest_profile(world, request, world->pool_of[n]);
+    nodes[n] = smallest && strcmp(smallest, profile) == 0;
+  }
+  const uint32_t dim = dimension_of(world, profile);
+  kind->allowed_nodes = nodes;
+  kind->pod.kind = HR__KAI_INSTANCE;
+  kind->pod_gpus = kind->last_gpus = 0;
+  amounts[dim] = request->gpus;
+  kind->pod.quota.of[HR__KAI_GPU] = request->gpus * world->cluster.mig_slices[dim] * HR__KAI_GPU_UNIT;
+  return true;
+}
+
+/* Sets how many pods jobs of an elastic kind have at most, and need. All of them are equal. */
+static void describe_sizes(struct hr__kai_kind *kind) {
+  const uint32_t each = kind->pod_gpus;
+  kind->fewest = kind->n_pods;
+  if (kind->min_gpus == kind->max_gpus || each == 0 || kind->max_gpus % each != 0) return;
+  const uint32_t most = kind->max_gpus / each, fewest = (kind->min_gpus + each - 1) / each;
+  if (fewest >= most) return;
+  kind->n_pods = most;
+  kind->fewest = fewest;
+  kind->last_gpus = each;
+}
+
+/* Sets the pods of a kind: in per-GPU allocation those of the request, else one for each task. A task that is larger
+   than all nodes is divided into pods that fill the smallest nodes. */
+static bool describe_pods(struct hr__kai_world *world, struct hr__kai_kind *kind) {
+  const uint32_t n_dims = world->cluster.n_dims;
+  int64_t *amounts = hr__kai_alloc(world, 2 * (size_t)n_dims, sizeof *amounts), *last = amounts + n_dims;
+  if (!amounts) return false;
+  struct hr__kai_pod *pod = &kind->pod;
+  if (kind->request != HR_NONE) {
+    const struct hr_request *request = &hr_cluster_requests(world->simulated)->request[kind->request];
+    kind->n_pods = request->tasks;
+    kind->pod_gpus = kind->last_gpus = request->gpus;
+    amounts[HR__KAI_DIM_CPU] = request->cpu_milli;
+    amounts[HR__KAI_DIM_MEM] = (int64_t)request->mem_mib * HR__KAI_MIB_BYTES;
+    const int64_t milli = shared_milli(world, request);
+    const char *profile;
+    if (request->gpus > 0 && uses_instances(world, request, &profile)) {
+      if (!request_instances(world, kind, request, profile, amounts)) return false;
+    } else if (milli < HR_WHOLE_GPU_MILLI && request->gpus > 0) {
+      pod->kind = HR__KAI_FRACTION;
+      pod->portion = (double)milli / HR_WHOLE_GPU_MILLI;
+      pod->n_devices = request->gpus;
+      pod->gpus = request->gpus * milli * (HR__KAI_GPU_UNIT / HR_WHOLE_GPU_MILLI);
+    }
+  } else {
+    uint32_t fewest, most;
+    node_sizes(world, kind->accept_class, &fewest, &most);
+    kind->n_pods = kind->tasks;
+    kind->pod_gpus = kind->last_gpus = kind->gpus / kind->tasks;
+    if (kind->pod_gpus > most) {
+      kind->n_pods = (kind->gpus + fewest - 1) / fewest;
+      kind->pod_gpus = fewest;
+      kind->last_gpus = kind->gpus - (kind->n_pods - 1) * fewest;
+    }
+  }
+  describe_sizes(kind);
+  amounts[HR__KAI_DIM_PODS] = 1;
+  if (kind->request != HR_NONE && hr_cluster_requests(world->simulated)->request[kind->request].dedicated)
+    amounts[HR__KAI_DIM_PODS] = HR__KAI_MANY_PODS;
+  if (pod->kind == HR__KAI_WHOLE) pod->gpus = (int64_t)kind->pod_gpus * HR__KAI_GPU_UNIT;
+  amounts[HR__KAI_DIM_GPUS] = pod->kind == HR__KAI_WHOLE ? kind->pod_gpus : 0;
+  memcpy(last, amounts, n_dims * sizeof *last);
+  if (pod->kind == HR__KAI_WHOLE) last[HR__KAI_DIM_GPUS] = kind->last_gpus;
+  pod->quota.of[HR__KAI_CPU] = amounts[HR__KAI_DIM_CPU];
+  pod->quota.of[HR__KAI_MEM] = amounts[HR__KAI_DIM_MEM];
+  if (pod->kind != HR__KAI_INSTANCE) pod->quota.of[HR__KAI_GPU] = pod->gpus;
+  kind->amounts = amounts;
+  kind->last = last;
+  return true;
+}
+
+static bool is_kind(const struct hr__kai_kind *a, const struct hr__kai_kind *b) {
+  return a->gpus == b->gpus && a->tasks == b->tasks && a->accept_class == b->accept_class && a->request == b->request &&
+         a->tier == b->tier && a->preferred == b->preferred && a->min_gpus == b->min_gpus && a->max_gpus == b->max_gpus;
+}
+
+/* Finds or adds a kind. False: out of memory. */
+static bool find_kind(struct hr__kai_world *world, const struct hr__kai_kind *wanted, uint32_t *number) {
+  for (*number = 0; *number < world->n_kinds; ++*number)
+    if (is_kind(&world->kinds[*number], wanted)) return true;
+  if (world->n_kinds == world->kinds_capacity) {
+    struct hr__kai_kind *grown =
+        hr_arena_grown(world->arena, world->kinds, &world->kinds_capacity, sizeof *world->kinds);
+    if (!grown) return false;
+    world->kinds = grown;
+  }
+  struct hr__kai_kind kind = *wanted;
+  if (!describe_pods(world, &kind)) return false;
+  if (!kind.allowed_nodes &&
+      !find_class_nodes(world, kind.accept_class, kind.pod.kind == HR__KAI_FRACTION, &kind.allowed_nodes))
+    return false;
+  kind.first_class = HR_NONE;
+  kind.constraint = constraint_of(world, &kind);
+  kind.never = never_fits(world, &kind);
+  kind.in_pool = kind.fewest < kind.n_pods ? hr__kai_alloc(world, world->n_pools, sizeof *kind.in_pool) : NULL;
+  if (kind.fewest < kind.n_pods && !kind.in_pool) return false;
+  world->kinds[world->n_kinds++] = kind;
+  return true;
+}
+
+/* Whether the minimum of pods of such a job is within the limits of the queue if no other job runs. */
+static bool fits_queue(const struct hr__kai_world *world, const struct hr__kai_kind *kind, uint32_t queue,
+                       bool preemptible) {
+  struct hr__kai_amounts request = kind->pod.quota;
+  for (int r = 0; r < HR__KAI_RESOURCES; r++) request.of[r] *= kind->fewest;
+  request.of[HR__KAI_GPU] -= (int64_t)(kind->pod_gpus - kind->last_gpus) * HR__KAI_GPU_UNIT;
+  for (uint32_t q = queue; q != HR__KAI_NONE; q = world->queues[q].parent)
+    for (int r = 0; r < HR__KAI_RESOURCES; r++) {
+      const struct hr__kai_share *share = &world->queues[q].share[r];
+      if (request.of[r] == 0) continue;
+      if (share->limit != HR__KAI_UNLIMITED && request.of[r] > share->limit) return false;
+      if (!preemptible && share->deserved != HR__KAI_UNLIMITED && request.of[r] > share->deserved) return false;
+    }
+  return true;
+}
+
+bool hr__kai_admit(struct hr__kai_world *world, hr_job job, int64_t now_us, struct hr__kai_admission *admission) {
+  const struct hr_trace *trace = world->trace;
+  const struct hr_requests *requests = hr_cluster_requests(world->simulated);
+  const struct hr_locality locality = hr_cluster_locality(world->simulated, job);
+  struct hr__kai_kind wanted = {.gpus = trace->gpus[job.id],
+                                .tasks = trace->tasks ? trace->tasks[job.id] : 1,
+                                .accept_class = hr_cluster_accept_class(world->simulated, job),
+                                .request = requests ? requests->of_job[job.id] : HR_NONE,
+                                .tier = locality.tier,
+                                .preferred = locality.tier != HR_TIER_ANY && now_us >= locality.until_us};
+  wanted.min_gpus = wanted.max_gpus = wanted.gpus;
+  if (world->resizes && locality.tier == HR_TIER_ANY) {
+    const struct hr_sizes sizes = hr_cluster_sizes(world->simulated, job);
+    wanted.min_gpus = sizes.min;
+    wanted.max_gpus = sizes.max;
+  }
+  *admission = (struct hr__kai_admission){.queue = queue_of(world, job)};
+  admission->needs_no_node = requests ? !hr_request_needs_node(&requests->request[wanted.request]) : wanted.gpus == 0;
+  if (admission->needs_no_node) return true;
+  if (!find_kind(world, &wanted, &admission->kind)) return false;
+  admission->reject = world->kinds[admission->kind].never;
+  if (locality.until_us != HR_NEVER_US) admission->reject = HR_REASON_NONE;
+  if (admission->queue == HR_NONE)
+    admission->reject = HR_REASON_POLICY;
+  else if (!fits_queue(world, &world->kinds[admission->kind], admission->queue,
+                       hr__kai_is_preemptible(world->config, trace, job)))
+    admission->reject = HR_REASON_OVER_QUOTA;
+  return true;
+}
 
 /* ---- Settings ------------------------------------------------------------------------------------------ */
 
@@ -35,8 +379,7 @@ static struct hr__kai_config settings_of(const struct hr_kai_scheduler *schedule
   settings.allow_consolidating_reclaim = scheduler->allow_consolidating_reclaim;
   settings.gpu_placement = scheduler->gpu_placement == HR_KAI_SPREAD ? HR__KAI_SPREAD : HR__KAI_BINPACK;
   settings.cpu_placement = scheduler->cpu_placement == HR_KAI_SPREAD ? HR__KAI_SPREAD : HR__KAI_BINPACK;
-  settings.reclaim_method =
-      scheduler->reclaim_method == HR_KAI_RECLAIM_QUEUE ? HR__KAI_VICTIM_QUEUE : HR__KAI_LOWEST_COMMON_ANCESTOR;
+  settings.reclaim_method = scheduler->reclaim_method;
   settings.preempt_min_runtime_us = scheduler->preempt_min_runtime_us;
   settings.reclaim_min_runtime_us = scheduler->reclaim_min_runtime_us;
   settings.max_consolidation_victims = scheduler->max_consolidation_victims;
@@ -107,7 +450,7 @@ static bool create_dimensions(struct hr__kai_world *world) {
   for (uint32_t p = 0; p < world->n_pools; p++) {
     const struct hr_mig_spec *mig = hr__kai_pool(world, p)->mig;
     for (uint32_t i = 0; mig && i < mig->type.n_profiles; i++) {
-      if (hr__kai_dimension_of(world, mig->type.profiles[i].name)) continue;
+      if (dimension_of(world, mig->type.profiles[i].name)) continue;
       world->profiles[world->cluster.n_dims - HR__KAI_DIM_MIG] = mig->type.profiles[i].name;
       slices[world->cluster.n_dims++] = mig->type.profiles[i].compute_slices;
     }
@@ -127,7 +470,7 @@ static bool create_pool(struct hr__kai_world *world, uint32_t pool) {
   amounts[HR__KAI_DIM_PODS] = HR__KAI_MANY_PODS;
   amounts[HR__KAI_DIM_GPUS] = spec->mig ? 0 : spec->gpus_per_node;
   for (uint32_t i = 0; spec->mig && i < spec->mig->type.n_profiles; i++)
-    amounts[hr__kai_dimension_of(world, spec->mig->type.profiles[i].name)] = hr__kai_count_instances(spec, i);
+    amounts[dimension_of(world, spec->mig->type.profiles[i].name)] = count_instances(spec, i);
   world->node_amounts[pool] = amounts;
   const uint32_t first = hr_cluster_first_node(world->simulated, (hr_pool){pool}).id;
   for (uint32_t n = first; n < first + spec->nodes; n++) {
@@ -232,7 +575,7 @@ enum hr_status hr__kai_world_create(struct hr__kai_world *world, const struct hr
       !hr__kai_gpus_create(world))
     return HR_NO_MEMORY;
   const bool has_queues = config && config->n_queues > 0;
-  world->default_queue = has_queues ? hr__kai_find_queue(world, config->default_queue) : 0;
+  world->default_queue = has_queues ? find_queue(world, config->default_queue) : 0;
   int64_t least = INT64_MAX;
   for (uint32_t n = 0; n < world->cluster.n_nodes; n++)
     if (world->nodes[n].gpu_mib < least) least = world->nodes[n].gpu_mib;

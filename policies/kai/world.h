@@ -126,16 +126,10 @@ static inline const struct hr_pool_spec *hr__kai_pool(const struct hr__kai_world
   return hr_cluster_pool_spec(world->simulated, (hr_pool){pool});
 }
 
-/* ---- Kinds of jobs (kinds.c) ---- */
+/* ---- Kinds of jobs (world.c) ---- */
 
 int32_t hr__kai_priority_of(const struct hr_kai_config *config, const struct hr_trace *trace, hr_job job);
 bool hr__kai_is_preemptible(const struct hr_kai_config *config, const struct hr_trace *trace, hr_job job);
-/* The queue with this name that takes jobs; HR_NONE: none. */
-uint32_t hr__kai_find_queue(const struct hr__kai_world *world, const char *name);
-/* The number of static MIG instances of a profile on a node. */
-int64_t hr__kai_count_instances(const struct hr_pool_spec *spec, uint32_t profile);
-/* The dimension of a MIG profile; 0: no pool has it. */
-uint32_t hr__kai_dimension_of(const struct hr__kai_world *world, const char *profile);
 
 /* The kind and the queue of a job, and whether it may wait. */
 struct hr__kai_admission {
@@ -196,7 +190,7 @@ uint32_t hr__kai_full_queue(const struct hr__kai_world *world, uint32_t slot, bo
 /* Writes why the job is pending in KAI's words, or nothing if it only waits for the next cycle. */
 void hr__kai_describe(const struct hr__kai_world *world, uint32_t slot, char *text, size_t size);
 
-/* ---- Per-GPU allocation (gpus.c) ---- */
+/* ---- Per-GPU allocation (slots.c) ---- */
 
 /* Creates the inventory if there is per-GPU allocation. False: out of memory. */
 bool hr__kai_gpus_create(struct hr__kai_world *world);
@@ -213,5 +207,69 @@ static inline uint32_t hr__kai_slot_of(const struct hr__kai_world *world, hr_job
 
 /* The settings of KAI when it is installed. */
 struct hr_kai_scheduler hr__kai_default_scheduler(void);
+
+/* ---- Nodes of elastic pools (autoscaler.c) --------------------------------------------------------------- */
+
+struct hr__kai_autoscaler {
+  struct hr__kai_world *world;
+  int64_t idle_release_us;
+  int64_t *idle_us; /* [n_nodes] the time since which a node has no pods; HR_NEVER_US: it has some, or is not up */
+  /* Scratch memory of a pass. */
+  uint32_t *pools; /* [n_virtual] the pools of nodes that will come up */
+  int64_t *left;   /* [n_virtual * n_dims] the rest on them */
+  uint32_t n_virtual;
+  bool *idle_used;              /* [n_pools] a gang uses the idle nodes */
+  struct hr__kai_amounts *held; /* [n_queues] requests of jobs for which there will be capacity */
+};
+
+/* Whether any pool is elastic. */
+bool hr__kai_has_elastic(const struct hr__kai_world *world);
+/* False: out of memory. */
+bool hr__kai_autoscaler_create(struct hr__kai_autoscaler *scaler, struct hr__kai_world *world, int64_t idle_release_us);
+/* Requests nodes for the jobs that wait after a cycle. `some_up`: some nodes are up at once. */
+enum hr_status hr__kai_request_nodes(struct hr__kai_autoscaler *scaler, const struct hr_view *view,
+                                     struct hr_moves *moves, bool *some_up);
+/* Releases nodes that have been empty for long enough. `next_us`: when the next one is due; HR_NEVER_US: unknown. */
+enum hr_status hr__kai_release_nodes(struct hr__kai_autoscaler *scaler, const struct hr_view *view,
+                                     struct hr_moves *moves, int64_t *next_us);
+
+/* ---- Past usage (usage.c) ----------------------------------------------------------------------- */
+
+/*
+ * Past usage of queues, for KAI's time-based fair share.
+ *
+ * The usage of a queue is its integral of allocated resources over the window, divided by the integral of what the
+ * cluster had. With a half-life, older parts of both integrals count less. KAI reads it from a database of metrics
+ * each `fetch_interval`; so it changes only at multiples of the interval.
+ */
+
+/* A time from which an amount stays the same. */
+struct hr__kai_piece {
+  int64_t from_us;
+  double integral; /* of the amounts before, as of `from_us`, in amounts times us */
+  double amount;
+};
+
+/* The pieces of one amount that the window still needs, oldest first. */
+struct hr__kai_history {
+  struct hr__kai_piece *pieces;
+  uint32_t first, end, capacity;
+};
+
+struct hr__kai_past {
+  struct hr__kai_world *world;
+  struct hr_kai_usage rules;
+  struct hr__kai_history *queues;                     /* [n_queues * HR__KAI_RESOURCES] */
+  struct hr__kai_history capacity[HR__KAI_RESOURCES]; /* of the cluster */
+  int64_t recorded_us;                                /* the last time at which amounts could change */
+  int64_t fetched_us;                                 /* when usage was read last */
+  bool changed;                                       /* usage has changed since the caller set this member to false */
+};
+
+/* Prepares the histories. False: out of memory. */
+bool hr__kai_past_create(struct hr__kai_past *past, struct hr__kai_world *world, const struct hr_kai_usage *rules);
+/* Sets the time, before anything changes at this time. Reads the usage if an interval has passed.
+   False: out of memory. */
+bool hr__kai_past_advance(struct hr__kai_past *past, int64_t now_us);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "policies/kit/tournament.h"
 
-#include "base/sort.h"
+#include "base/array.h"
 
 enum { FIRST_CAPACITY = 4 };
 

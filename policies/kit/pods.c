@@ -411,6 +411,14 @@ void hr__pods_remove(struct hr__pods *pods, hr_job job, uint32_t node) {
   pods->free_pod = at;
 }
 
+/* ---- Jobs without pods ---- */
+
+enum hr_status hr__pods_settle_lists(struct hr__pods *pods, struct hr_moves *moves) {
+  enum hr_status status = hr__job_list_reject(&pods->withdrawn, moves, HR_REASON_WITHDRAWN);
+  if (status == HR_OK) status = hr__job_list_start(&pods->idle_jobs, moves);
+  return status == HR_OK ? hr__job_list_reject(&pods->unfit, moves, HR_REASON_NODE_TOO_SMALL) : status;
+}
+
 /* ---- Placements ---- */
 
 /* Adds a slice; in counted allocation there is one slice for each node. */

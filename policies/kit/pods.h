@@ -18,6 +18,7 @@
  */
 
 #include "base/hash.h"
+#include "policies/kit/jobs.h"
 #include "policies/kit/place.h"
 
 /* What the pods of a job request in a pool. */
@@ -82,7 +83,8 @@ struct hr__pods {
   uint32_t pods_capacity, n_pods, free_pod; /* n_pods: numbers that were ever used; free_pod: first unused number */
   uint32_t *first_of_job, *last_of_job;     /* by job: number of the pod + 1; 0: none */
   int64_t *scratch;                         /* by pool, for the caller */
-  struct hr_slice *slices;                  /* buffer of hr__pods_placement */
+  struct hr__job_list idle_jobs, unfit, withdrawn; /* for the next pass; idle_jobs: need no node; unfit: fit on none */
+  struct hr_slice *slices;                         /* buffer of hr__pods_placement */
   uint32_t slices_capacity;
   /* The autoscaler. */
   int64_t idle_release_us;
@@ -126,6 +128,13 @@ bool hr__pods_placement(struct hr__pods *pods, hr_job job, struct hr_placement *
 static inline bool hr__pods_have_memory(const struct hr__pods *pods, hr_job job, const struct hr_placement *placement) {
   return hr__tasks_have_memory(pods->cluster, pods->jobs, job, placement);
 }
+
+/* Whether a job is listed for the next pass: it starts, or is rejected. */
+static inline bool hr__pods_lists(const struct hr__pods *pods, hr_job job) {
+  return hr__job_list_has(&pods->idle_jobs, job) || hr__job_list_has(&pods->unfit, job);
+}
+/* Rejects jobs that are withdrawn, and starts or rejects the listed ones. Called at the begin of a pass. */
+enum hr_status hr__pods_settle_lists(struct hr__pods *pods, struct hr_moves *moves);
 
 /* An event of a node: it comes, gets notice, or is gone. Its pods were removed before it is gone. */
 void hr__pods_node_event(struct hr__pods *pods, const struct hr_event *event);

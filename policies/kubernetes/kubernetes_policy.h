@@ -5,7 +5,6 @@
 /*
  * The state of the policy `kubernetes`, shared by its modules:
  *   kubernetes_policy.c   parameters, events, passes, reasons for waiting
- *   pod_queue.c           which job is tried next: active queue, back-off
  *   pod_nodes.c           choice of a node, and preemption
  *
  * Waiting jobs of one kind (policies/kit/pods.h) are in one tree, ordered by the time at which they entered the queue.
@@ -16,7 +15,6 @@
 #include "headroom/policy_kit.h"
 #include "headroom/unstable/systems/kubernetes.h"
 #include "policies/kit/pods.h"
-#include "policies/kit/withdrawn.h"
 #include "policies/kubernetes/kubernetes.h"
 
 /* Resources of the model. GPUs are counted in thousandths. */
@@ -72,9 +70,7 @@ struct hr__kube_policy {
   uint32_t next_node; /* where the next search for nodes begins */
   uint64_t seed, n_draws;
   struct hr__kube_trial trial;
-  hr_job *evicted, *idle_jobs, *unfit; /* evicted: those of the present try; idle_jobs: need no node */
-  uint32_t n_evicted, evicted_capacity, n_idle_jobs, idle_capacity, n_unfit, unfit_capacity;
-  struct hr__withdrawn withdrawn;
+  struct hr__job_list evicted; /* those of the present try */
   int64_t wake_us;
   bool scales, was_blocked; /* was_blocked: preemption passed over jobs that started in this instant */
   /* The present pass. */
@@ -84,30 +80,6 @@ struct hr__kube_policy {
   uint32_t scale_at; /* index in `listed` of the autoscaler */
   struct hr_job_entry scale_entry;
 };
-
-/* ---- pod_queue.c ---- */
-
-/* A job begins to wait. False: out of memory. */
-bool hr__kube_enter(struct hr__kube_policy *kube, hr_job job, uint32_t kind);
-void hr__kube_leave(struct hr__kube_policy *kube, hr_job job);
-/* Reports that pods left the node, or that the node came. */
-static inline void hr__kube_freed(struct hr__kube_policy *kube, uint32_t node) {
-  kube->freed[kube->n_freed++ % HR__KUBE_FREED] = node;
-}
-/* Reports the nodes of all pods of a job. */
-void hr__kube_freed_by(struct hr__kube_policy *kube, hr_job job);
-/* Fills the heap with the kinds that have a job to be tried now. */
-void hr__kube_collect(struct hr__kube_policy *kube);
-/* Takes the first kind from the heap; HR_NONE: none is left. Its job is queues[kind].head.job. */
-uint32_t hr__kube_next(struct hr__kube_policy *kube);
-/* Puts back a kind with a first job that left the queue, or that did not fit while others may fit. */
-void hr__kube_again(struct hr__kube_policy *kube, uint32_t kind, bool after_head);
-/* The job of the kind did not fit. */
-void hr__kube_failed(struct hr__kube_policy *kube, uint32_t kind);
-/* Whether any node that was freed since the last failure of the kind accepts a pod. */
-bool hr__kube_may_fit(const struct hr__kube_policy *kube, uint32_t kind);
-/* The time at which the next job leaves the back-off; HR_NEVER_US: none. */
-int64_t hr__kube_wake_us(const struct hr__kube_policy *kube);
 
 /* ---- pod_nodes.c ---- */
 

@@ -275,15 +275,8 @@ static void try_node(struct hr__kube_policy *kube, uint32_t kind, uint32_t numbe
 static bool evict(struct hr__kube_policy *kube, const struct hr__kube_candidate *candidate) {
   for (uint32_t i = 0; i < candidate->n_victims; i++) {
     hr_job job = {kube->pods.pods[candidate->victims[i]].job};
-    bool is_gone = false;
-    for (uint32_t k = 0; k < kube->n_evicted; k++) is_gone |= kube->evicted[k].id == job.id;
-    if (is_gone) continue;
-    if (kube->n_evicted == kube->evicted_capacity) {
-      hr_job *grown = hr_arena_grown(kube->arena, kube->evicted, &kube->evicted_capacity, sizeof *grown);
-      if (!grown) return false;
-      kube->evicted = grown;
-    }
-    kube->evicted[kube->n_evicted++] = job;
+    if (hr__job_list_has(&kube->evicted, job)) continue;
+    if (!hr__job_list_add(&kube->evicted, kube->arena, job)) return false;
     hr__pods_set_aside(&kube->pods, job);
   }
   return true;
@@ -320,7 +313,7 @@ uint32_t hr__kube_n_pods(const struct hr__kube_policy *kube, hr_job job) {
  */
 static void undo(struct hr__kube_policy *kube, hr_job job, uint32_t last, uint32_t n_evicted) {
   hr__pods_cut(&kube->pods, job, last, true);
-  while (kube->n_evicted > n_evicted) hr__pods_put_back(&kube->pods, kube->evicted[--kube->n_evicted]);
+  while (kube->evicted.count > n_evicted) hr__pods_put_back(&kube->pods, kube->evicted.jobs[--kube->evicted.count]);
 }
 
 /* Places the pods of a job that are not placed yet. `pool`: of all pods; HR_NONE: any, for jobs with one pod. */
@@ -344,7 +337,7 @@ bool hr__kube_place(struct hr__kube_policy *kube, hr_job job, uint32_t kind) {
   const struct hr__job_kind *of = &kube->pods.kinds[kind];
   bool may_preempt = kube->config->preempts && !kube->queues[kind].never_preempts;
   uint32_t first = hr__pods_first(&kube->pods, job);
-  kube->n_evicted = 0;
+  kube->evicted.count = 0;
   if (first != HR_NONE)
     return place_in(kube, job, kind, kube->pods.nodes[kube->pods.pods[first].slice.node.id].pool, may_preempt);
   if (of->is_single) return place_in(kube, job, kind, HR_NONE, may_preempt);

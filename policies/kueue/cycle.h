@@ -182,9 +182,6 @@ static inline void hr__kueue_preempt_forget(struct hr__kueue_preemptor *self) {
 /* Whether a candidate may be preempted under a policy. */
 bool hr__kueue_policy_allows(enum hr__kueue_policy policy, const struct hr__kueue_workload *preemptor,
                              const struct hr__kueue_workload *candidate);
-/* Compares candidates of a preemption for `queue`: negative if `a` is preempted before `b`. Equal workloads are in the
-   order of their indices. */
-int hr__kueue_candidate_order(const struct hr__kueue_world *world, uint32_t a, uint32_t b, uint32_t queue);
 
 /* Whether the queue can always reclaim its nominal quota. */
 static inline bool hr__kueue_can_always_reclaim(const struct hr__kueue_queue *queue) {
@@ -194,18 +191,7 @@ static inline bool hr__kueue_can_always_reclaim(const struct hr__kueue_queue *qu
 /* The name of a cause in Kueue. */
 const char *hr__kueue_cause_name(enum hr__kueue_cause cause);
 
-/* ---- Steps, for preempt*.c ---- */
-
-bool hr__kueue_demand_uses(const struct hr__kueue_preemptor *self, const struct hr__kueue_workload *candidate);
-/* Whether the node uses at most its quota of all pairs of the demand. */
-bool hr__kueue_within_nominal(const struct hr__kueue_preemptor *self, uint32_t node);
-/* Whether the demand fits now. */
-bool hr__kueue_demand_fits(struct hr__kueue_preemptor *self, bool borrow);
 void hr__kueue_candidates_sort(struct hr__kueue_preemptor *self);
-/* Adds a target and removes its usage. */
-void hr__kueue_target_take(struct hr__kueue_preemptor *self, uint32_t workload, enum hr__kueue_cause cause);
-/* Puts targets back that are not needed, and restores the usage of all. */
-void hr__kueue_targets_settle(struct hr__kueue_preemptor *self, bool fits, bool borrow);
 
 /* Whether, on some level of the tree, another node borrows and its share is at least that of the node on the way from
    the queue to the root. If not, and no workload of the queue is preempted, no strategy allows a first target: either

@@ -192,12 +192,19 @@ static void link_children(struct hr__kueue_tree *tree) {
   start[tree->n_nodes] = total;
 }
 
+/* The quota that the node never lends. */
+static int64_t local_quota(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair) {
+  size_t at = hr__kueue_cell(tree, node, pair);
+  if (tree->lending[at] == HR__KUEUE_UNLIMITED) return 0;
+  return max(0, hr__kueue_minus(tree->subtree[at], tree->lending[at]));
+}
+
 /* Adds a finished child to its parent. */
 static void accumulate(struct hr__kueue_tree *tree, uint32_t child) {
   uint32_t parent = tree->parent[child];
   for (uint32_t pair = 0; pair < tree->n_pairs; pair++) {
     size_t at = hr__kueue_cell(tree, child, pair), above = hr__kueue_cell(tree, parent, pair);
-    int64_t local = hr__kueue_local_quota(tree, child, pair);
+    int64_t local = local_quota(tree, child, pair);
     if (!tree->has_quota[at] && tree->usage[at] == 0) continue;
     tree->has_quota[above] |= tree->has_quota[at];
     tree->subtree[above] = hr__kueue_plus(tree->subtree[above], hr__kueue_minus(tree->subtree[at], local));
@@ -231,14 +238,8 @@ void hr__kueue_tree_prepare(struct hr__kueue_tree *tree) {
 
 /* ---- Usage ---- */
 
-int64_t hr__kueue_local_quota(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair) {
-  size_t at = hr__kueue_cell(tree, node, pair);
-  if (tree->lending[at] == HR__KUEUE_UNLIMITED) return 0;
-  return max(0, hr__kueue_minus(tree->subtree[at], tree->lending[at]));
-}
-
 int64_t hr__kueue_local_available(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair) {
-  int64_t local = hr__kueue_local_quota(tree, node, pair);
+  int64_t local = local_quota(tree, node, pair);
   return max(0, hr__kueue_minus(local, tree->usage[hr__kueue_cell(tree, node, pair)]));
 }
 
@@ -262,7 +263,7 @@ void hr__kueue_add_usage(struct hr__kueue_tree *tree, uint32_t node, uint32_t pa
 void hr__kueue_remove_usage(struct hr__kueue_tree *tree, uint32_t node, uint32_t pair, int64_t amount) {
   for (;;) {
     size_t at = hr__kueue_cell(tree, node, pair);
-    int64_t in_parent = hr__kueue_minus(tree->usage[at], hr__kueue_local_quota(tree, node, pair));
+    int64_t in_parent = hr__kueue_minus(tree->usage[at], local_quota(tree, node, pair));
     touch(tree, node);
     tree->usage[at] = hr__kueue_minus(tree->usage[at], amount);
     if (in_parent <= 0 || tree->parent[node] == HR_NONE) return;
@@ -279,7 +280,7 @@ static int64_t available_raw(const struct hr__kueue_tree *tree, uint32_t node, u
   if (tree->parent[node] == HR_NONE) return hr__kueue_minus(tree->subtree[at], tree->usage[at]);
   int64_t above = available_raw(tree, tree->parent[node], pair);
   if (tree->borrowing[at] != HR__KUEUE_UNLIMITED) {
-    int64_t local = hr__kueue_local_quota(tree, node, pair);
+    int64_t local = local_quota(tree, node, pair);
     int64_t stored = hr__kueue_minus(tree->subtree[at], local);
     int64_t used = max(0, hr__kueue_minus(tree->usage[at], local));
     above = min(above, hr__kueue_plus(hr__kueue_minus(stored, used), tree->borrowing[at]));
@@ -295,7 +296,7 @@ int64_t hr__kueue_potential(const struct hr__kueue_tree *tree, uint32_t node, ui
   size_t at = hr__kueue_cell(tree, node, pair);
   if (tree->parent[node] == HR_NONE) return tree->subtree[at];
   int64_t above = hr__kueue_potential(tree, tree->parent[node], pair);
-  int64_t sum = hr__kueue_plus(hr__kueue_local_quota(tree, node, pair), above);
+  int64_t sum = hr__kueue_plus(local_quota(tree, node, pair), above);
   if (tree->borrowing[at] == HR__KUEUE_UNLIMITED) return sum;
   return min(sum, hr__kueue_plus(tree->subtree[at], tree->borrowing[at]));
 }

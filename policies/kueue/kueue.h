@@ -577,8 +577,6 @@ void hr__kueue_tree_prepare(struct hr__kueue_tree *tree);
 void hr__kueue_add_usage(struct hr__kueue_tree *tree, uint32_t node, uint32_t pair, int64_t amount);
 void hr__kueue_remove_usage(struct hr__kueue_tree *tree, uint32_t node, uint32_t pair, int64_t amount);
 
-/* The quota that the node never lends. */
-int64_t hr__kueue_local_quota(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair);
 /* The unused part of the quota that the node never lends. */
 int64_t hr__kueue_local_available(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair);
 /* The same part, but at least 0. */
@@ -592,11 +590,6 @@ static inline bool hr__kueue_borrows_with(const struct hr__kueue_tree *tree, uin
   size_t at = hr__kueue_cell(tree, node, pair);
   int64_t quota = node < tree->n_queues ? tree->nominal[at] : tree->subtree[at];
   return quota != HR__KUEUE_UNLIMITED && hr__kueue_plus(tree->usage[at], amount) > quota;
-}
-
-/* Whether the node uses more than its own quota without an additional amount. */
-static inline bool hr__kueue_is_borrowing(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair) {
-  return hr__kueue_borrows_with(tree, node, pair, 0);
 }
 
 /* The height of the lowest cohort above the queue within whose quota an additional amount fits; 0: the queue itself

@@ -39,6 +39,13 @@ static void classify(const struct hr__kueue_preemptor *self, const struct hr__ku
   candidate->cause = candidate->only_without_borrowing ? HR__KUEUE_RECLAIM : HR__KUEUE_RECLAIM_WHILE_BORROWING;
 }
 
+static bool demand_uses(const struct hr__kueue_preemptor *self, const struct hr__kueue_workload *candidate) {
+  for (uint32_t i = 0; i < candidate->n_usage; i++)
+    for (uint32_t k = 0; k < self->demand.n_pairs; k++)
+      if (candidate->usage[i].pair == self->demand.pairs[k]) return true;
+  return false;
+}
+
 /* Adds the candidates of a queue that were collected at `ancestor` (HR_NONE: the preemptor's queue). */
 static void collect_queue(struct hr__kueue_preemptor *self, uint32_t queue, uint32_t ancestor, bool advantage) {
   const struct hr__kueue_preemption *rules = &self->world->queues[self->demand.workload->queue].preemption;
@@ -46,8 +53,7 @@ static void collect_queue(struct hr__kueue_preemptor *self, uint32_t queue, uint
   for (uint32_t id = self->world->queues[queue].first_admitted; id != HR_NONE;
        id = self->world->workloads[id].next_admitted) {
     const struct hr__kueue_workload *workload = &self->world->workloads[id];
-    if (!hr__kueue_demand_uses(self, workload) || !hr__kueue_policy_allows(policy, self->demand.workload, workload))
-      continue;
+    if (!demand_uses(self, workload) || !hr__kueue_policy_allows(policy, self->demand.workload, workload)) continue;
     struct hr__kueue_candidate candidate = {.workload = id, .ancestor = ancestor, .hierarchy = advantage};
     if (ancestor == HR_NONE)
       candidate.cause = HR__KUEUE_IN_QUEUE;
@@ -59,13 +65,23 @@ static void collect_queue(struct hr__kueue_preemptor *self, uint32_t queue, uint
   }
 }
 
+/* Whether the node uses at most its quota of all pairs of the demand. */
+static bool is_within_nominal(const struct hr__kueue_preemptor *self, uint32_t node) {
+  const struct hr__kueue_tree *tree = &self->world->tree;
+  for (uint32_t i = 0; i < self->demand.n_pairs; i++) {
+    size_t at = hr__kueue_cell(tree, node, self->demand.pairs[i]);
+    if (tree->usage[at] > tree->subtree[at]) return false;
+  }
+  return true;
+}
+
 /* Collects below `node`, without the part `skip` that was visited before. */
 static void collect_below(struct hr__kueue_preemptor *self, uint32_t node, uint32_t ancestor, uint32_t skip,
                           bool advantage) {
   const struct hr__kueue_tree *tree = &self->world->tree;
   for (uint32_t i = tree->child_start[node]; i < tree->child_start[node + 1]; i++) {
     uint32_t child = tree->children[i];
-    if (child == skip || child == self->demand.workload->queue || hr__kueue_within_nominal(self, child)) continue;
+    if (child == skip || child == self->demand.workload->queue || is_within_nominal(self, child)) continue;
     if (child < tree->n_queues)
       collect_queue(self, child, ancestor, advantage);
     else
@@ -113,8 +129,44 @@ static bool is_valid(const struct hr__kueue_preemptor *self, const struct hr__ku
   if (borrow && candidate->only_without_borrowing) return false;
   uint32_t node = self->world->workloads[candidate->workload].queue;
   for (; node != candidate->ancestor; node = self->world->tree.parent[node])
-    if (hr__kueue_within_nominal(self, node)) return false;
+    if (is_within_nominal(self, node)) return false;
   return true;
+}
+
+/* Whether the demand fits now. */
+static bool demand_fits(struct hr__kueue_preemptor *self, bool borrow) {
+  const struct hr__kueue_demand *demand = &self->demand;
+  const struct hr__kueue_tree *tree = &self->world->tree;
+  uint32_t queue = demand->workload->queue;
+  for (uint32_t i = 0; i < demand->n_usage; i++) {
+    const struct hr__kueue_usage *usage = &demand->usage[i];
+    if (!borrow && hr__kueue_borrows_with(tree, queue, usage->pair, usage->amount)) return false;
+    if (usage->amount > hr__kueue_available(tree, queue, usage->pair)) return false;
+  }
+  const struct hr__kueue_topology_calls *topology = &self->world->topology;
+  if (!demand->assignment || !topology->find || !hr__kueue_has_gate(self->world, HR__KUEUE_BIT_TOPOLOGY)) return true;
+  topology->find(topology->self, self->world, demand->workload, demand->assignment, false, &self->placements);
+  return self->placements.failed == HR_NONE;
+}
+
+/* Adds a target and removes its usage. */
+static void take_target(struct hr__kueue_preemptor *self, uint32_t workload, enum hr__kueue_cause cause) {
+  hr__kueue_change_usage(self->world, workload, -1);
+  self->targets[self->n_targets++] = (struct hr__kueue_target){workload, cause};
+}
+
+/* Puts targets back that are not needed, and restores the usage of all. */
+static void settle_targets(struct hr__kueue_preemptor *self, bool fits, bool borrow) {
+  for (uint32_t i = self->n_targets; fits && i-- > 0;) {
+    if (i + 1 >= self->n_targets) continue; /* the last one was needed */
+    hr__kueue_change_usage(self->world, self->targets[i].workload, 1);
+    if (demand_fits(self, borrow))
+      self->targets[i] = self->targets[--self->n_targets];
+    else
+      hr__kueue_change_usage(self->world, self->targets[i].workload, -1);
+  }
+  for (uint32_t i = 0; i < self->n_targets; i++) hr__kueue_change_usage(self->world, self->targets[i].workload, 1);
+  if (!fits) self->n_targets = 0;
 }
 
 static bool attempt(struct hr__kueue_preemptor *self, bool borrow) {
@@ -122,10 +174,10 @@ static bool attempt(struct hr__kueue_preemptor *self, bool borrow) {
   for (uint32_t i = 0; i < self->n_candidates && !fits; i++) {
     const struct hr__kueue_candidate *candidate = &self->candidates[i];
     if (!is_valid(self, candidate, borrow)) continue;
-    hr__kueue_target_take(self, candidate->workload, candidate->cause);
-    fits = hr__kueue_demand_fits(self, borrow);
+    take_target(self, candidate->workload, candidate->cause);
+    fits = demand_fits(self, borrow);
   }
-  hr__kueue_targets_settle(self, fits, borrow);
+  settle_targets(self, fits, borrow);
   return fits;
 }
 
@@ -198,10 +250,35 @@ static bool prune(struct hr__kueue_preemptor *self, uint32_t node, const struct 
   return self->pruned[node];
 }
 
+/* Candidates of one queue that uses admission fair sharing are ordered by the usage of their local queues. */
+static int by_local_usage(const struct hr__kueue_world *world, const struct hr__kueue_workload *a,
+                          const struct hr__kueue_workload *b) {
+  if (!world->admission_fair_sharing || a->queue != b->queue || !world->queues[a->queue].usage_based) return 0;
+  if (a->local_queue == b->local_queue || a->local_queue == HR_NONE || b->local_queue == HR_NONE) return 0;
+  double left = world->local_queues[a->local_queue].usage, right = world->local_queues[b->local_queue].usage;
+  return (left < right) - (left > right);
+}
+
+/* Compares candidates of a preemption for `queue`: negative if `a` is preempted before `b`. Equal workloads are in the
+   order of their indices. */
+static int candidate_order(const struct hr__kueue_world *world, uint32_t a_id, uint32_t b_id, uint32_t queue) {
+  const struct hr__kueue_workload *a = &world->workloads[a_id], *b = &world->workloads[b_id];
+  if (a->evicted != b->evicted) return a->evicted ? -1 : 1;
+  bool a_own = a->queue == queue, b_own = b->queue == queue;
+  if (a_own != b_own) return b_own ? -1 : 1;
+  int order = by_local_usage(world, a, b);
+  if (order) return order;
+  if (a->priority != b->priority) return a->priority < b->priority ? -1 : 1;
+  int64_t a_us = a->reserved ? a->reserved_us : world->now_us, b_us = b->reserved ? b->reserved_us : world->now_us;
+  if (a_us != b_us) return a_us > b_us ? -1 : 1;
+  if (a->uid_rank != b->uid_rank) return a->uid_rank < b->uid_rank ? -1 : 1;
+  return (a_id > b_id) - (a_id < b_id);
+}
+
 /* Whether queue `a` comes before queue `b` of the same share: its first candidate sorts first. */
 static bool head_first(const struct hr__kueue_preemptor *self, uint32_t a, uint32_t b) {
-  return hr__kueue_candidate_order(self->world, self->candidates[self->heads[a]].workload,
-                                   self->candidates[self->heads[b]].workload, self->demand.workload->queue) < 0;
+  return candidate_order(self->world, self->candidates[self->heads[a]].workload,
+                         self->candidates[self->heads[b]].workload, self->demand.workload->queue) < 0;
 }
 
 /* The child of `node` with the highest share; a cohort wins a tie against a queue. HR_NONE: all are pruned. */
@@ -295,9 +372,9 @@ static void change_incoming(struct hr__kueue_preemptor *self, bool add) {
 }
 
 static bool take(struct hr__kueue_preemptor *self, uint32_t workload, enum hr__kueue_cause cause) {
-  hr__kueue_target_take(self, workload, cause);
+  take_target(self, workload, cause);
   change_incoming(self, false);
-  bool fits = hr__kueue_demand_fits(self, true);
+  bool fits = demand_fits(self, true);
   change_incoming(self, true);
   return fits;
 }
@@ -313,11 +390,16 @@ static bool take_by_share(struct hr__kueue_preemptor *self, uint32_t queue) {
   return false;
 }
 
+/* Whether the node uses more than its own quota without an additional amount. */
+static bool is_borrowing(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair) {
+  return hr__kueue_borrows_with(tree, node, pair, 0);
+}
+
 /* Whether the incoming usage is within the nominal quota, so that shares do not matter. */
 static bool is_entitled(const struct hr__kueue_preemptor *self) {
   bool entitled = hr__kueue_has_gate(self->world, HR__KUEUE_BIT_FAIR_WITHIN_NOMINAL);
   for (uint32_t i = 0; i < self->demand.n_pairs; i++)
-    entitled &= !hr__kueue_is_borrowing(&self->world->tree, self->demand.workload->queue, self->demand.pairs[i]);
+    entitled &= !is_borrowing(&self->world->tree, self->demand.workload->queue, self->demand.pairs[i]);
   return entitled;
 }
 
@@ -362,14 +444,14 @@ static void collect_candidates_of(struct hr__kueue_preemptor *self, uint32_t que
   for (uint32_t id = self->world->queues[queue].first_admitted; id != HR_NONE;
        id = self->world->workloads[id].next_admitted) {
     const struct hr__kueue_workload *workload = &self->world->workloads[id];
-    if (hr__kueue_policy_allows(policy, self->demand.workload, workload) && hr__kueue_demand_uses(self, workload))
+    if (hr__kueue_policy_allows(policy, self->demand.workload, workload) && demand_uses(self, workload))
       self->candidates[self->n_candidates++] = (struct hr__kueue_candidate){.workload = id, .ancestor = HR_NONE};
   }
 }
 
 static bool borrows(const struct hr__kueue_preemptor *self, uint32_t queue) {
   for (uint32_t i = 0; i < self->demand.n_pairs; i++)
-    if (hr__kueue_is_borrowing(&self->world->tree, queue, self->demand.pairs[i])) return true;
+    if (is_borrowing(&self->world->tree, queue, self->demand.pairs[i])) return true;
   return false;
 }
 
@@ -425,7 +507,7 @@ static void preempt_fair(struct hr__kueue_preemptor *self) {
   change_incoming(self, true);
   bool fits = first_pass(self, entitled) || second_pass(self);
   change_incoming(self, false);
-  hr__kueue_targets_settle(self, fits, true);
+  settle_targets(self, fits, true);
 }
 
 /* ---- Preemption ---------------------------------------------------------------------------------------- */
@@ -471,29 +553,6 @@ const char *hr__kueue_cause_name(enum hr__kueue_cause cause) {
 
 /* ---- Order of candidates ---- */
 
-/* Candidates of one queue that uses admission fair sharing are ordered by the usage of their local queues. */
-static int by_local_usage(const struct hr__kueue_world *world, const struct hr__kueue_workload *a,
-                          const struct hr__kueue_workload *b) {
-  if (!world->admission_fair_sharing || a->queue != b->queue || !world->queues[a->queue].usage_based) return 0;
-  if (a->local_queue == b->local_queue || a->local_queue == HR_NONE || b->local_queue == HR_NONE) return 0;
-  double left = world->local_queues[a->local_queue].usage, right = world->local_queues[b->local_queue].usage;
-  return (left < right) - (left > right);
-}
-
-int hr__kueue_candidate_order(const struct hr__kueue_world *world, uint32_t a_id, uint32_t b_id, uint32_t queue) {
-  const struct hr__kueue_workload *a = &world->workloads[a_id], *b = &world->workloads[b_id];
-  if (a->evicted != b->evicted) return a->evicted ? -1 : 1;
-  bool a_own = a->queue == queue, b_own = b->queue == queue;
-  if (a_own != b_own) return b_own ? -1 : 1;
-  int order = by_local_usage(world, a, b);
-  if (order) return order;
-  if (a->priority != b->priority) return a->priority < b->priority ? -1 : 1;
-  int64_t a_us = a->reserved ? a->reserved_us : world->now_us, b_us = b->reserved ? b->reserved_us : world->now_us;
-  if (a_us != b_us) return a_us > b_us ? -1 : 1;
-  if (a->uid_rank != b->uid_rank) return a->uid_rank < b->uid_rank ? -1 : 1;
-  return (a_id > b_id) - (a_id < b_id);
-}
-
 /* The list a candidate belongs to in the classical order: hierarchy, priority, own queue. */
 static int list_of(const struct hr__kueue_candidate *candidate) {
   return candidate->ancestor == HR_NONE ? 2 : !candidate->hierarchy;
@@ -505,7 +564,7 @@ static int compare(const struct hr__kueue_preemptor *self, const struct hr__kueu
   bool a_evicted = world->workloads[a->workload].evicted, b_evicted = world->workloads[b->workload].evicted;
   if (a_evicted != b_evicted) return a_evicted ? -1 : 1;
   if (list_of(a) != list_of(b)) return list_of(a) - list_of(b);
-  return hr__kueue_candidate_order(world, a->workload, b->workload, self->demand.workload->queue);
+  return candidate_order(world, a->workload, b->workload, self->demand.workload->queue);
 }
 
 /* Merges the sorted runs first .. middle - 1 and middle .. end - 1. */
@@ -533,56 +592,7 @@ void hr__kueue_candidates_sort(struct hr__kueue_preemptor *self) {
 
 /* ---- Demand ---- */
 
-bool hr__kueue_demand_uses(const struct hr__kueue_preemptor *self, const struct hr__kueue_workload *candidate) {
-  for (uint32_t i = 0; i < candidate->n_usage; i++)
-    for (uint32_t k = 0; k < self->demand.n_pairs; k++)
-      if (candidate->usage[i].pair == self->demand.pairs[k]) return true;
-  return false;
-}
-
-bool hr__kueue_within_nominal(const struct hr__kueue_preemptor *self, uint32_t node) {
-  const struct hr__kueue_tree *tree = &self->world->tree;
-  for (uint32_t i = 0; i < self->demand.n_pairs; i++) {
-    size_t at = hr__kueue_cell(tree, node, self->demand.pairs[i]);
-    if (tree->usage[at] > tree->subtree[at]) return false;
-  }
-  return true;
-}
-
-bool hr__kueue_demand_fits(struct hr__kueue_preemptor *self, bool borrow) {
-  const struct hr__kueue_demand *demand = &self->demand;
-  const struct hr__kueue_tree *tree = &self->world->tree;
-  uint32_t queue = demand->workload->queue;
-  for (uint32_t i = 0; i < demand->n_usage; i++) {
-    const struct hr__kueue_usage *usage = &demand->usage[i];
-    if (!borrow && hr__kueue_borrows_with(tree, queue, usage->pair, usage->amount)) return false;
-    if (usage->amount > hr__kueue_available(tree, queue, usage->pair)) return false;
-  }
-  const struct hr__kueue_topology_calls *topology = &self->world->topology;
-  if (!demand->assignment || !topology->find || !hr__kueue_has_gate(self->world, HR__KUEUE_BIT_TOPOLOGY)) return true;
-  topology->find(topology->self, self->world, demand->workload, demand->assignment, false, &self->placements);
-  return self->placements.failed == HR_NONE;
-}
-
 /* ---- Targets ---- */
-
-void hr__kueue_target_take(struct hr__kueue_preemptor *self, uint32_t workload, enum hr__kueue_cause cause) {
-  hr__kueue_change_usage(self->world, workload, -1);
-  self->targets[self->n_targets++] = (struct hr__kueue_target){workload, cause};
-}
-
-void hr__kueue_targets_settle(struct hr__kueue_preemptor *self, bool fits, bool borrow) {
-  for (uint32_t i = self->n_targets; fits && i-- > 0;) {
-    if (i + 1 >= self->n_targets) continue; /* the last one was needed */
-    hr__kueue_change_usage(self->world, self->targets[i].workload, 1);
-    if (hr__kueue_demand_fits(self, borrow))
-      self->targets[i] = self->targets[--self->n_targets];
-    else
-      hr__kueue_change_usage(self->world, self->targets[i].workload, -1);
-  }
-  for (uint32_t i = 0; i < self->n_targets; i++) hr__kueue_change_usage(self->world, self->targets[i].workload, 1);
-  if (!fits) self->n_targets = 0;
-}
 
 /* Finds the targets for any demand. */
 static uint32_t preempt_for(struct hr__kueue_preemptor *self, const struct hr__kueue_demand *demand) {

@@ -70,6 +70,12 @@ struct hr_use_limits hr__gpu_set_use_limits(const struct hr__gpu_set *set, uint3
                                 .first_gpu = FIRST_OF_GPUS};
 }
 
+/* Reports that the free capacity of a node changed, for the next searches in the state. */
+static void node_changed(const struct hr__gpu_state *state, hr_node node) {
+  if (state->groups) hr__gang_groups_changed(state->groups, node);
+  if (state->bare) hr_packer_changed(state->bare, node);
+}
+
 void hr__gpu_state_set_window(const struct hr__gpu_set *set, const struct hr__gpu_state *state,
                               const struct hr__gpu_state *now, hr_node node, const struct hr_window_use *use) {
   const uint64_t *columns = use->columns, *gpu_milli = columns + FIRST_OF_GPUS;
@@ -88,7 +94,7 @@ void hr__gpu_state_set_window(const struct hr__gpu_set *set, const struct hr__gp
   hr_gpu_inventory_set_use(state->inventory, hr_cluster_spec_of(set->cluster), now->inventory, node, &of_node);
   state->inventory->closed[node.id] = 0;
   hr_packer_set_tasks(state->packer, node, (uint32_t)columns[TASKS], gpu_milli + 3 * (size_t)n);
-  hr__gpu_state_node_changed(state, node);
+  node_changed(state, node);
 }
 
 uint32_t hr__gpu_set_min_nodes(const struct hr__gpu_set *set, uint32_t request, hr_pool pool) {
@@ -116,11 +122,6 @@ bool hr__gpu_set_is_monotone(const struct hr__gpu_set *set, uint32_t request) {
 
 /* ---- Search --------------------------------------------------------------------------------------- */
 
-void hr__gpu_state_node_changed(const struct hr__gpu_state *state, hr_node node) {
-  if (state->groups) hr__gang_groups_changed(state->groups, node);
-  if (state->bare) hr_packer_changed(state->bare, node);
-}
-
 /* Allocates or releases the GPUs of one task in a state, or reverts their allocation. */
 static void change(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
                    const struct hr_slice *slice, enum hr__gpu_change change) {
@@ -135,7 +136,7 @@ static void change(const struct hr__gpu_set *set, const struct hr__gpu_state *st
     hr_packer_taken(state->packer, request, slice->node);
   else
     hr_packer_given(state->packer, request, slice->node);
-  hr__gpu_state_node_changed(state, slice->node);
+  node_changed(state, slice->node);
 }
 
 /* Finds a node and GPUs for one task, within the group `place`, or anywhere if `place` is NULL. If the group is only a
@@ -234,7 +235,7 @@ void hr__gpu_state_set_usable(const struct hr__gpu_state *state, hr_node node, b
   if (renew) hr_gpu_inventory_renew(state->inventory, node);
   state->inventory->closed[node.id] = !usable;
   hr_packer_changed(state->packer, node);
-  hr__gpu_state_node_changed(state, node);
+  node_changed(state, node);
 }
 
 /* The layouts of MIG GPUs are those of the present state. */
@@ -246,7 +247,7 @@ void hr__gpu_state_reset(const struct hr__gpu_set *set, const struct hr__gpu_sta
     hr_gpu_inventory_clear(state->inventory, hr_cluster_spec_of(set->cluster), node);
     state->inventory->closed[i] = hr_cluster_node_state(set->cluster, node) != HR_NODE_UP;
     hr_packer_cleared(state->packer, node);
-    hr__gpu_state_node_changed(state, node);
+    node_changed(state, node);
   }
 }
 

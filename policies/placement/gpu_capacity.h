@@ -127,8 +127,6 @@ bool hr__gpu_set_is_monotone(const struct hr__gpu_set *set, uint32_t request);
 /* See hr_capacity_set_window. `now`: the present state. */
 void hr__gpu_state_set_window(const struct hr__gpu_set *set, const struct hr__gpu_state *state,
                               const struct hr__gpu_state *now, hr_node node, const struct hr_window_use *use);
-/* Reports that the free capacity of a node changed, for the next searches in the state. */
-void hr__gpu_state_node_changed(const struct hr__gpu_state *state, hr_node node);
 
 /* ---- Reservations (window_plan.c) ---------------------------------------------------------------------- */
 

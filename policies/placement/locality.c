@@ -11,7 +11,7 @@
 
 #include "policies/placement/locality.h"
 
-#include "base/sort.h"
+#include "base/array.h"
 #include "headroom/policy_kit.h"
 #include "policies/queue/dispatch.h"
 

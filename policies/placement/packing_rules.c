@@ -47,10 +47,6 @@ struct hr__amounts {
 static void kube_amounts(const struct hr_packing *packing, const struct hr_request *request, hr_node node,
                          struct hr__amounts amounts[HR__N_RESOURCES]);
 
-extern const struct hr_packing_rule hr__pack_first_fit, hr__pack_best_fit, hr__pack_worst_fit, hr__pack_spread,
-    hr__pack_random, hr__pack_weighted_best_fit, hr__pack_dot_product, hr__pack_gpu_packing, hr__pack_gpu_clustering,
-    hr__pack_fgd, hr__pack_kube_default, hr__pack_kube_most_allocated;
-
 /* Rules with a single criterion: the order of nodes, the free GPU capacity, or the number of tasks of the node. */
 
 static int32_t first(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
@@ -90,19 +86,19 @@ static uint64_t pick_widest(const struct hr_packing *packing, const struct hr_re
   return picked;
 }
 
-const struct hr_packing_rule hr__pack_first_fit = {
+static const struct hr_packing_rule pack_first_fit = {
     .name = "first-fit", .summary = "the first node with room", .score = first, .scores_nodes = true};
-const struct hr_packing_rule hr__pack_best_fit = {.name = "best-fit",
-                                                  .summary = "the node with the least free GPU capacity",
-                                                  .score = score_least_left,
-                                                  .scores_nodes = true};
-const struct hr_packing_rule hr__pack_worst_fit = {
+static const struct hr_packing_rule pack_best_fit = {.name = "best-fit",
+                                                     .summary = "the node with the least free GPU capacity",
+                                                     .score = score_least_left,
+                                                     .scores_nodes = true};
+static const struct hr_packing_rule pack_worst_fit = {
     .name = "worst-fit",
     .summary = "the node with the most free GPU capacity; a fraction goes to its GPU with the most left",
     .score = score_most_left,
     .pick = pick_widest,
     .scores_nodes = true};
-const struct hr_packing_rule hr__pack_spread = {
+static const struct hr_packing_rule pack_spread = {
     .name = "spread",
     .summary = "the node with the fewest tasks; a fraction goes to its GPU with the most left",
     .score = fewest_tasks,
@@ -122,7 +118,7 @@ static uint64_t pick(const struct hr_packing *packing, const struct hr_request *
   return fitting & -fitting;
 }
 
-const struct hr_packing_rule hr__pack_random = {
+static const struct hr_packing_rule pack_random = {
     .name = "random", .summary = "a random node with room; a fraction goes to a random GPU with room", .pick = pick};
 
 /* Score: 100 x (1 - (free CPU x requested CPU / max CPU^2 + free GPU x requested GPU / max GPU^2) / 2), truncated; max
@@ -138,7 +134,7 @@ static int32_t score(const struct hr_packing *packing, const struct hr_request *
   return (int32_t)(100 * (1 - (cpu + gpu) / 2));
 }
 
-const struct hr_packing_rule hr__pack_dot_product = {
+static const struct hr_packing_rule pack_dot_product = {
     .name = "dot-product",
     .summary = "the node with the smallest dot product of its free CPU and GPU and the request",
     .score = score};
@@ -159,7 +155,7 @@ static int32_t weighted_best_fit_score(const struct hr_packing *packing, const s
   return (int32_t)(100 * (1 - (0.5 * cpu + 0.5 * gpu)));
 }
 
-const struct hr_packing_rule hr__pack_weighted_best_fit = {
+static const struct hr_packing_rule pack_weighted_best_fit = {
     .name = "weighted-best-fit",
     .summary = "the node with the least free CPU and GPU, relative to the largest node",
     .score = weighted_best_fit_score};
@@ -186,10 +182,10 @@ static int32_t gpu_clustering_score(const struct hr_packing *packing, const stru
   return (int32_t)(base + 25 * (max_gpu - (double)free_milli(packing, node)) / max_gpu);
 }
 
-const struct hr_packing_rule hr__pack_gpu_clustering = {.name = "gpu-clustering",
-                                                        .summary =
-                                                            "a node with tasks of the same kind, by number of GPUs",
-                                                        .score = gpu_clustering_score};
+static const struct hr_packing_rule pack_gpu_clustering = {.name = "gpu-clustering",
+                                                           .summary =
+                                                               "a node with tasks of the same kind, by number of GPUs",
+                                                           .score = gpu_clustering_score};
 
 /*
  * Prefers shared GPUs, then idle GPUs of nodes in use, then nodes that are not in use. The score depends on the GPUs
@@ -223,7 +219,7 @@ static int32_t gpu_packing_score(const struct hr_packing *packing, const struct 
   return at_least(50, 100 - left_pct / 10);
 }
 
-const struct hr_packing_rule hr__pack_gpu_packing = {
+static const struct hr_packing_rule pack_gpu_packing = {
     .name = "gpu-packing",
     .summary = "GPUs already shared, then idle GPUs of nodes in use, then whole nodes",
     .score = gpu_packing_score};
@@ -297,11 +293,11 @@ static int32_t score_most(const struct hr_packing *packing, const struct hr_requ
   return weight ? (int32_t)(sum / weight) : 0;
 }
 
-const struct hr_packing_rule hr__pack_kube_default = {
+static const struct hr_packing_rule pack_kube_default = {
     .name = "kube-default",
     .summary = "Kubernetes' default: spreads by CPU and memory, ignores GPUs",
     .score = score_default};
-const struct hr_packing_rule hr__pack_kube_most_allocated = {
+static const struct hr_packing_rule pack_kube_most_allocated = {
     .name = "kube-most-allocated",
     .summary = "Kubernetes' MostAllocated: the fullest node, GPUs with three times the weight of CPU or memory",
     .score = score_most};
@@ -353,25 +349,25 @@ static uint64_t fgd_pick(const struct hr_packing *packing, const struct hr_reque
   return pick_share(packing, request, node, &best);
 }
 
-const struct hr_packing_rule hr__pack_fgd = {
+static const struct hr_packing_rule pack_fgd = {
     .name = "fgd",
     .summary = "the node and GPU where fragmentation for typical pods grows least (fragmentation gradient descent)",
     .score = fgd_score,
     .pick = fgd_pick,
     .wants_fragmentation = true};
 
-static const struct hr_packing_rule *const rules[] = {&hr__pack_fgd,
-                                                      &hr__pack_weighted_best_fit,
-                                                      &hr__pack_dot_product,
-                                                      &hr__pack_gpu_packing,
-                                                      &hr__pack_gpu_clustering,
-                                                      &hr__pack_best_fit,
-                                                      &hr__pack_worst_fit,
-                                                      &hr__pack_first_fit,
-                                                      &hr__pack_spread,
-                                                      &hr__pack_random,
-                                                      &hr__pack_kube_default,
-                                                      &hr__pack_kube_most_allocated,
+static const struct hr_packing_rule *const rules[] = {&pack_fgd,
+                                                      &pack_weighted_best_fit,
+                                                      &pack_dot_product,
+                                                      &pack_gpu_packing,
+                                                      &pack_gpu_clustering,
+                                                      &pack_best_fit,
+                                                      &pack_worst_fit,
+                                                      &pack_first_fit,
+                                                      &pack_spread,
+                                                      &pack_random,
+                                                      &pack_kube_default,
+                                                      &pack_kube_most_allocated,
                                                       NULL};
 
 const struct hr_packing_rule *const *hr_packing_rules(void) {

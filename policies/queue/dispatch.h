@@ -11,7 +11,7 @@
 
 #include "headroom/policy_kit.h"
 #include "headroom/unstable/capacity.h"
-#include "policies/kit/replica_job.h"
+#include "policies/kit/jobs.h"
 #include "policies/placement/locality.h"
 #include "policies/queue/order/order.h"
 
@@ -121,7 +121,7 @@ struct hr__queue {
   struct hr__quota *quota;         /* NULL without quotas */
   struct hr__preemptor *preemptor; /* NULL without preemption */
   struct hr__market *market;       /* NULL if the policy does not acquire nodes */
-  struct hr__easy_plan *easy_plan; /* NULL unless the backfill `easy` plans with maintenance (easy_plan.c) */
+  struct hr__easy_plan *easy_plan; /* NULL unless the backfill `easy` plans with maintenance (backfill.c) */
   struct hr__carbon *carbon;       /* NULL if jobs do not wait for electricity with less carbon */
   struct hr__elastic *elastic;     /* NULL if jobs are not resized */
   /* used instead of `calendar` with per-GPU allocation; otherwise NULL */
@@ -315,5 +315,30 @@ enum hr_status hr__queue_add_again(struct hr__queue *queue, const struct hr_view
 
 /* Sets a flag on which the kind of a waiting job depends, and moves the job to the shape of its new kind. */
 enum hr_status hr__queue_change_kind(struct hr__queue *queue, const struct hr_view *view, hr_job job, uint8_t *flag);
+
+/* ---- Elastic jobs: parameters `elastic` and `recovery` (elastic.c) ---------------------------------- */
+
+/* How the policy resizes elastic jobs. Each value includes the values before it. */
+enum hr__elastic_level { HR__ELASTIC_OFF, HR__ELASTIC_START, HR__ELASTIC_GROW, HR__ELASTIC_SHRINK };
+/* What happens to a running elastic job if one of its nodes fails. */
+enum hr__recovery { HR__RECOVERY_REQUEUE, HR__RECOVERY_SHRINK };
+
+struct hr__elastic;
+/* Creates the module (queue->elastic) if the parameters require it. Returns HR_NO_MEMORY if memory is exhausted. */
+enum hr_status hr__elastic_create(struct hr__queue *queue, enum hr__elastic_level level, enum hr__recovery recovery);
+/* Returns the abilities that the module needs. */
+uint32_t hr__elastic_abilities(const struct hr__queue *queue);
+/* Must be called when the engine has removed failed nodes from a running job. `from`: the previous placement of the
+   job. */
+enum hr_status hr__elastic_job_shrank(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                      const struct hr_placement *from);
+/* Jobs that lost nodes get free GPUs until they have as many as they request. Called before jobs start. */
+enum hr_status hr__elastic_restore(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
+/* Starts the first job in order with fewer GPUs, if the parameters permit it and the minimum number fits. `*started`:
+   whether the job was started. Called after a pass of the backfill. */
+enum hr_status hr__elastic_start_first(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                                       bool *started);
+/* If no job waits, running jobs grow. Called at the end of a pass. */
+enum hr_status hr__elastic_grow(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 
 #endif

@@ -17,7 +17,7 @@
  * rolled back, so the engine checks every state that is considered.
  */
 
-#include "policies/queue/elastic.h"
+#include "policies/queue/dispatch.h"
 
 #include <string.h>
 

@@ -6,7 +6,6 @@
 #include "headroom/unstable/autoscaling.h"
 #include "policies/queue/carbon/carbon.h"
 #include "policies/queue/dispatch.h"
-#include "policies/queue/elastic.h"
 #include "policies/queue/market/market.h"
 #include "policies/queue/params.h"
 #include "policies/queue/preemption/preemption.h"

@@ -12,7 +12,7 @@
 
 #include "policies/queue/waiting.h"
 
-#include "base/sort.h"
+#include "base/array.h"
 
 static bool init_admission(struct hr__waiting *waiting, const struct hr__admission *admission) {
   if (!admission) return true;
@@ -313,6 +313,12 @@ void hr__waiting_advance(struct hr__waiting *waiting, int64_t now_us) {
 
 /* ---- The first job -------------------------------------------------------------------------------- */
 
+/* Returns whether a subqueue is held back, and writes the limit that blocks it. */
+static bool is_held(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
+                    struct hr__admission_limit *limit) {
+  return waiting->admission.is_held && waiting->admission.is_held(waiting->self, subqueue, limit);
+}
+
 /* Updates the first subqueue of the shape: lists it again if its key has grown, and parks it if it is held back.
    Repeats this with the new first subqueue until neither is necessary. */
 static enum hr_status find_first(struct hr__waiting *waiting, struct hr__shape *shape) {
@@ -325,7 +331,7 @@ static enum hr_status find_first(struct hr__waiting *waiting, struct hr__shape *
       status = relist(waiting, subqueue, true);
       continue;
     }
-    if (!hr__subqueue_is_held(waiting, subqueue, &limit)) break;
+    if (!is_held(waiting, subqueue, &limit)) break;
     status = hr__subqueue_park(waiting, subqueue, &limit);
   }
   return status;
@@ -400,6 +406,12 @@ static bool find_in_subqueue(void *self, const struct hr__contestant *first, boo
   return true;
 }
 
+/* Replaces the key of an entry by its full key; see hr__full_key. */
+static void make_full(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
+                      struct hr_job_entry *entry) {
+  if (hr__has_subqueues(waiting)) entry->key = waiting->full_key(waiting->self, subqueue, *entry);
+}
+
 static bool next_in_tournament(const struct hr__waiting *waiting, const struct hr__shape *shape, int64_t bound,
                                struct hr_job_entry *entry) {
   struct tournament_search search = {.waiting = waiting, .tournament = &shape->tournament, .bound = bound};
@@ -410,7 +422,7 @@ static bool next_in_tournament(const struct hr__waiting *waiting, const struct h
   hr__kinetic_search(&shape->tournament, bound, find_in_subqueue, &search);
   if (!search.subqueue) return false;
   *entry = search.entry;
-  hr__make_full(waiting, search.subqueue, entry);
+  make_full(waiting, search.subqueue, entry);
   return true;
 }
 
@@ -420,7 +432,7 @@ static void search_subqueue(const struct hr__waiting *waiting, const struct hr__
                             struct waiting_search *search) {
   struct hr_job_entry first;
   if (!hr_job_tree_next(&subqueue->jobs, HR__BEFORE_ALL, (hr_job){0}, search->bound, &first)) return;
-  hr__make_full(waiting, subqueue, &first);
+  make_full(waiting, subqueue, &first);
   if (!search->found || hr__entry_before(first, *search->entry)) *search->entry = first;
   search->found = true;
 }
@@ -444,7 +456,7 @@ static void search_groups(const struct hr__waiting *waiting, const struct hr__sh
     struct hr__admission_limit limit;
     if (!hr__group_has_room(waiting, group)) continue;
     while ((subqueue = next_to_search(waiting, &group->subqueues, search, &listed))) {
-      bool held = hr__subqueue_is_held(waiting, subqueue, &limit);
+      bool held = is_held(waiting, subqueue, &limit);
       if (held && hr__group_is_held(group, &limit)) break;
       if (!held) search_subqueue(waiting, subqueue, search);
     }
@@ -458,7 +470,7 @@ static bool search_list(struct hr__waiting *waiting, const struct hr__shape *sha
   struct hr__admission_limit limit;
   while ((subqueue = next_to_search(waiting, &shape->subqueues, search, &listed))) {
     if (relist_grown(waiting, subqueue, &listed)) continue;
-    if (!hr__subqueue_is_held(waiting, subqueue, &limit))
+    if (!is_held(waiting, subqueue, &limit))
       search_subqueue(waiting, subqueue, search);
     else if (hr__subqueue_park(waiting, subqueue, &limit) != HR_OK)
       return false;
@@ -490,7 +502,7 @@ HR__HEAP(cursors, struct hr__cursor, is_above)
 static struct hr__cursor cursor_at(const struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                                    struct hr_job_entry at) {
   struct hr__cursor cursor = {subqueue, at, at};
-  hr__make_full(waiting, subqueue, &cursor.entry);
+  make_full(waiting, subqueue, &cursor.entry);
   return cursor;
 }
 
@@ -502,7 +514,7 @@ static void find_next_subqueue(const struct hr__waiting *waiting, struct hr__wal
                                                         walk->last_entered.job, INT64_MAX, &walk->last_entered)) {
     struct hr__subqueue *subqueue = hr__subqueue_listed(waiting, walk->last_entered);
     struct hr__admission_limit limit;
-    if (subqueue->walk == walk->number || hr__subqueue_is_held(waiting, subqueue, &limit)) continue;
+    if (subqueue->walk == walk->number || is_held(waiting, subqueue, &limit)) continue;
     walk->next = subqueue;
     walk->next_entry = cursor_at(waiting, subqueue, subqueue->head).entry;
     return;

@@ -327,12 +327,6 @@ static inline const struct hr_job_tree *hr__shape_list(const struct hr__waiting 
   return waiting->preferred_only ? &shape->preferred : &shape->subqueues;
 }
 
-/* Replaces the key of an entry by its full key; see hr__full_key. */
-static inline void hr__make_full(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
-                                 struct hr_job_entry *entry) {
-  if (hr__has_subqueues(waiting)) entry->key = waiting->full_key(waiting->self, subqueue, *entry);
-}
-
 /* A group: parked subqueues of one shape that are blocked by the same limit and have the same need. */
 struct hr__subqueue_group {
   struct hr__shape *shape;
@@ -354,12 +348,6 @@ enum hr_status hr__subqueue_relist_parked(struct hr__waiting *waiting, struct hr
                                           struct hr_job_entry now);
 /* Updates the groups that a subqueue represents, after its entry has changed. */
 enum hr_status hr__subqueue_check_represented(struct hr__waiting *waiting, struct hr__subqueue *subqueue);
-
-/* Returns whether a subqueue is held back, and writes the limit that blocks it. */
-static inline bool hr__subqueue_is_held(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
-                                        struct hr__admission_limit *limit) {
-  return waiting->admission.is_held && waiting->admission.is_held(waiting->self, subqueue, limit);
-}
 
 /* Returns whether the limit leaves enough room for the need of the group. */
 static inline bool hr__group_has_room(const struct hr__waiting *waiting, const struct hr__subqueue_group *group) {

@@ -152,16 +152,6 @@ static void leave(struct hr__rounds *rounds, struct hr__member *member) {
   rounds->set_changed = true;
 }
 
-static enum hr_status add_gpuless(struct hr__rounds *rounds, hr_job job) {
-  if (rounds->n_gpuless == rounds->gpuless_capacity) {
-    hr_job *grown = hr_arena_grown(rounds->arena, rounds->gpuless, &rounds->gpuless_capacity, sizeof *grown);
-    if (!grown) return HR_NO_MEMORY;
-    rounds->gpuless = grown;
-  }
-  rounds->gpuless[rounds->n_gpuless++] = job;
-  return HR_OK;
-}
-
 /* ---- Nodes ---------------------------------------------------------------------------------------- */
 
 /* With the objective cost-slo, nodes are acquired and released so that idle nodes are not paid for. Shares are computed
@@ -598,7 +588,8 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   rounds->freed = rounds->freed || (event->kind != HR_EVENT_TIMER && event->kind != HR_EVENT_SAVED);
   switch (event->kind) {
   case HR_EVENT_SUBMIT:
-    return needs_node(rounds, event->job) ? join(rounds, view, event->job) : add_gpuless(rounds, event->job);
+    if (needs_node(rounds, event->job)) return join(rounds, view, event->job);
+    return hr__job_list_add(&rounds->gpuless, rounds->arena, event->job) ? HR_OK : HR_NO_MEMORY;
   case HR_EVENT_END:
     if (member) {
       stop(rounds, member, view->now_us);
@@ -611,7 +602,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   case HR_EVENT_WITHDRAW:
     if (!member) return HR_OK; /* it needs no node, and starts now */
     leave(rounds, member);
-    return hr__withdrawn_add(&rounds->withdrawn, rounds->arena, event->job) ? HR_OK : HR_NO_MEMORY;
+    return hr__job_list_add(&rounds->withdrawn, rounds->arena, event->job) ? HR_OK : HR_NO_MEMORY;
   case HR_EVENT_OFFER:
     rounds->set_changed = true;
     return HR_OK;
@@ -629,21 +620,12 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
 
 /* ---- Pass ----------------------------------------------------------------------------------------- */
 
-static enum hr_status start_gpuless(struct hr__rounds *rounds, struct hr_moves *moves) {
-  static const struct hr_placement nowhere = {0};
-  enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < rounds->n_gpuless && status == HR_OK; i++)
-    status = hr_moves_start(moves, rounds->gpuless[i], &nowhere, HR_REASON_IN_ORDER);
-  rounds->n_gpuless = 0;
-  return status;
-}
-
 /* Begins a round if the previous round has ended, or if a job arrives when there were no jobs. Otherwise, within a
    round, starts waiting jobs on free capacity. */
 static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__rounds *rounds = self;
-  enum hr_status status = hr__withdrawn_reject(&rounds->withdrawn, moves);
-  if (status == HR_OK) status = start_gpuless(rounds, moves);
+  enum hr_status status = hr__job_list_reject(&rounds->withdrawn, moves, HR_REASON_WITHDRAWN);
+  if (status == HR_OK) status = hr__job_list_start(&rounds->gpuless, moves);
   if (status != HR_OK || rounds->n_members == 0) return status;
   if (view->now_us < rounds->end_us) {
     bool fills = rounds->freed && (rounds->objective != HR__COST_SLO || rounds->manages);

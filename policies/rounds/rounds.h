@@ -6,8 +6,8 @@
 
 #include "base/hash.h"
 #include "headroom/policy.h"
+#include "policies/kit/jobs.h"
 #include "policies/kit/place.h"
-#include "policies/kit/withdrawn.h"
 
 /* ---- Shares of time (round_shares.c) ------------------------------------------------------------------- */
 
@@ -122,9 +122,8 @@ struct hr__rounds {
 
   struct hr__member **members, **member_of; /* members: all, in no order; member_of: by job */
   uint32_t n_members, members_capacity;
-  hr_job *gpuless; /* waiting jobs that need no node */
-  uint32_t n_gpuless, gpuless_capacity;
-  struct hr__withdrawn withdrawn;
+  struct hr__job_list gpuless; /* waiting jobs that need no node */
+  struct hr__job_list withdrawn;
   struct hr__candidate *candidates;
   uint32_t n_candidates, candidates_capacity;
 

@@ -7,13 +7,13 @@
  * kind is computed once: the shapes in each pool, and the set of nodes on which the jobs may start.
  *
  * setup.c resolves the names of the configuration, multifactor.c has usage and priorities, limits.c the
- * limits, kinds.c the kinds and where
- * their jobs fit, passes.c the passes of the main and the backfill scheduler, and slurm_policy.c the events.
+ * limits, kinds.c the kinds and where their jobs fit, and slurm_policy.c the events, and the passes of the main and the
+ * backfill scheduler.
  */
 
 #include "headroom/policy.h"
 #include "headroom/unstable/systems/slurm.h"
-#include "policies/kit/replica_job.h"
+#include "policies/kit/jobs.h"
 #include "policies/slurm/selector.h"
 #include "policies/slurm/slurm.h"
 #include "policies/slurm/waiting.h"
@@ -211,7 +211,7 @@ struct hr__slurm_run {
   int64_t change_us; /* the requested time of the next begin or end of an advance reservation */
   int64_t exempt_us; /* the same, of the next end of a PreemptExemptTime */
   int64_t full_us;   /* the same, of the next pass of the main scheduler that examines all jobs */
-  bool may_do_more;  /* the main scheduler may start jobs without a change; see passes.c */
+  bool may_do_more;  /* the main scheduler may start jobs without a change; see slurm_policy.c */
   bool changed;      /* the main scheduler runs at once */
   bool is_queued;    /* it runs at `loop_us` in the background loop of slurmctld */
   int64_t loop_us;
@@ -357,7 +357,7 @@ enum hr_status hr__slurm_list_job(struct hr__slurm_run *run, struct hr__slurm_li
 /* Lists a job that was stopped for the queue. */
 enum hr_status hr__slurm_requeue(struct hr__slurm_run *run, uint32_t job, int64_t now_us);
 
-/* ---- Suspension (suspend.c) ------------------------------------------------------------------------- */
+/* ---- Suspension (preempt.c) ------------------------------------------------------------------------- */
 
 /* Creates the state, after that of preemption. Returns false if memory is exhausted. */
 bool hr__slurm_create_suspension(struct hr__slurm_run *run);
@@ -365,10 +365,6 @@ bool hr__slurm_create_suspension(struct hr__slurm_run *run);
 static inline bool hr__slurm_is_suspended(const struct hr__slurm_run *run, uint32_t job) {
   return run->suspension.since_us && run->suspension.since_us[job] > 0;
 }
-
-/* Suspends as many of the first `n` candidates of preemption as necessary, so that a job can start on nodes of a set:
-   its nodes are chosen. Returns false if it does not fit even without their CPUs. */
-bool hr__slurm_suspend(struct hr__slurm_run *run, uint32_t job, uint32_t n, const uint64_t *set);
 
 /* Resumes the suspended jobs for which there are enough CPUs. */
 void hr__slurm_resume(struct hr__slurm_run *run);
@@ -440,27 +436,5 @@ void hr__slurm_describe_wait(void *self, const struct hr_view *view, hr_job job,
 void hr__slurm_write_headers(const struct hr__slurm_run *run);
 void hr__slurm_write_priority(struct hr__slurm_run *run, uint32_t job, int64_t at_us);
 void hr__slurm_write_shares(const struct hr__slurm_run *run, int64_t at_us);
-
-/* ---- Passes (passes.c) ------------------------------------------------------------------------------ */
-
-/* Starts waiting jobs in order until one does not fit. */
-void hr__slurm_run_main(struct hr__slurm_run *run);
-
-/* The first time from a time on at which the main scheduler examines all jobs: once in sched_interval, counted from the
-   start of slurmctld or else the begin of the trace. */
-int64_t hr__slurm_full_pass(const struct hr__slurm_run *run, int64_t from_us);
-
-/* Queues a pass of the main scheduler for the background loop of slurmctld. */
-void hr__slurm_queue_main(struct hr__slurm_run *run, int64_t now_us);
-
-/* Takes a queued pass that was due until now, and returns whether it is due now. One that was due before was left out
-   because no job waited. */
-bool hr__slurm_take_queued(struct hr__slurm_run *run, int64_t now_us);
-
-/* Creates the counters for the limits of a backfill pass. Returns false if memory is exhausted. */
-bool hr__slurm_create_counters(struct hr__slurm_run *run);
-
-/* Runs a pass of the backfill scheduler. */
-void hr__slurm_run_backfill(struct hr__slurm_run *run);
 
 #endif

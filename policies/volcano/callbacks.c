@@ -7,7 +7,7 @@
 
 #include "policies/volcano/session.h"
 
-#include "base/sort.h"
+#include "base/array.h"
 
 #include <string.h>
 
@@ -186,9 +186,16 @@ bool hr__volcano_overused(const struct hr__volcano_session *session, uint32_t qu
   return false;
 }
 
+static bool proportion_within(const struct hr__volcano_session *session, uint32_t queue, uint32_t task) {
+  if (!session->snapshot->queues[queue].is_open) return false;
+  struct hr__volcano_vector used = session->proportion[queue].allocated;
+  hr__volcano_add(&used, hr__volcano_request(session, task));
+  return hr__volcano_within(&used, &session->proportion[queue].deserved, hr__volcano_request(session, task));
+}
+
 bool hr__volcano_allocatable(const struct hr__volcano_session *session, uint32_t queue, uint32_t task) {
   FOR_EACH_ENABLED(plugin, HR__VOLCANO_ALLOCATABLE) {
-    if (plugin->id == HR__VOLCANO_PROPORTION && !hr__volcano_proportion_within(session, queue, task)) return false;
+    if (plugin->id == HR__VOLCANO_PROPORTION && !proportion_within(session, queue, task)) return false;
     if (plugin->id == HR__VOLCANO_CAPACITY && !hr__volcano_capacity_allocatable(session, queue, task)) return false;
   }
   return true;
@@ -196,7 +203,7 @@ bool hr__volcano_allocatable(const struct hr__volcano_session *session, uint32_t
 
 bool hr__volcano_preemptive(const struct hr__volcano_session *session, uint32_t queue, uint32_t task) {
   FOR_EACH_ENABLED(plugin, HR__VOLCANO_PREEMPTIVE) {
-    if (plugin->id == HR__VOLCANO_PROPORTION && !hr__volcano_proportion_within(session, queue, task)) return false;
+    if (plugin->id == HR__VOLCANO_PROPORTION && !proportion_within(session, queue, task)) return false;
     if (plugin->id == HR__VOLCANO_CAPACITY && !hr__volcano_capacity_preemptive(session, queue, task)) return false;
   }
   return true;
@@ -220,13 +227,18 @@ static enum vote vote_of(bool permits) {
   return permits ? PERMIT : REJECT;
 }
 
+static bool gang_is_starving(const struct hr__volcano_session *session, uint32_t job) {
+  uint32_t count = hr__volcano_ready_tasks(session, job) + session->job_count[job][HR__VOLCANO_PIPELINED];
+  return (int64_t)count < session->snapshot->jobs[job].min_available;
+}
+
 static enum vote pipelined_vote(const struct hr__volcano_session *session, enum hr__volcano_plugin_id plugin,
                                 uint32_t job) {
   switch (plugin) {
   case HR__VOLCANO_GANG:
     return vote_of(hr__volcano_gang_is_ready(session, job, true));
   case HR__VOLCANO_TDM:
-    return vote_of(!hr__volcano_gang_is_starving(session, job));
+    return vote_of(!gang_is_starving(session, job));
   case HR__VOLCANO_SLA:
     return hr__volcano_sla_is_over(session, job) ? PERMIT : ABSTAIN;
   default:
@@ -284,6 +296,11 @@ bool hr__volcano_is_enqueueable(struct hr__volcano_session *session, uint32_t jo
   return true;
 }
 
+static bool priority_is_starving(const struct hr__volcano_session *session, uint32_t job) {
+  return hr__volcano_ready_tasks(session, job) + session->job_count[job][HR__VOLCANO_PIPELINED] <
+         session->snapshot->jobs[job].n_tasks;
+}
+
 /* All plug-ins of the first tier that knows starving jobs must agree. */
 bool hr__volcano_job_is_starving(const struct hr__volcano_session *session, uint32_t job) {
   bool found = false;
@@ -292,9 +309,9 @@ bool hr__volcano_job_is_starving(const struct hr__volcano_session *session, uint
     if (hr__volcano_enables(plugin, HR__VOLCANO_JOB_STARVING)) {
       bool starving = true, knows = true;
       if (plugin->id == HR__VOLCANO_GANG)
-        starving = hr__volcano_gang_is_starving(session, job);
+        starving = gang_is_starving(session, job);
       else if (plugin->id == HR__VOLCANO_PRIORITY)
-        starving = hr__volcano_priority_is_starving(session, job);
+        starving = priority_is_starving(session, job);
       else if (plugin->id == HR__VOLCANO_TDM)
         starving = !session->snapshot->jobs[job].preemptable && session->job_count[job][HR__VOLCANO_PENDING] > 0;
       else
@@ -307,12 +324,24 @@ bool hr__volcano_job_is_starving(const struct hr__volcano_session *session, uint
   return false;
 }
 
+static void capacity_enqueued(struct hr__volcano_session *session, uint32_t job) {
+  if (!session->snapshot->jobs[job].has_min_resources) return;
+  struct hr__volcano_vector minimum = hr__volcano_minimum(session, job);
+  for (uint32_t at = session->snapshot->jobs[job].queue; at != HR__VOLCANO_NONE; at = session->capacity[at].parent)
+    hr__volcano_add(&session->capacity[at].inqueue, &minimum);
+}
+
+static void quota_enqueued(struct hr__volcano_session *session, uint32_t job) {
+  const struct hr__volcano_job *info = &session->snapshot->jobs[job];
+  if (info->has_min_resources) hr__volcano_add(&session->namespace_pending[info->name_space], &info->min_resources);
+}
+
 void hr__volcano_job_enqueued(struct hr__volcano_session *session, uint32_t job) {
   const struct hr__volcano_job *info = &session->snapshot->jobs[job];
   FOR_EACH_ENABLED(plugin, HR__VOLCANO_JOB_ENQUEUED) {
     struct hr__volcano_vector minimum = hr__volcano_minimum(session, job);
-    if (plugin->id == HR__VOLCANO_CAPACITY) hr__volcano_capacity_enqueued(session, job);
-    if (plugin->id == HR__VOLCANO_RESOURCEQUOTA) hr__volcano_quota_enqueued(session, job);
+    if (plugin->id == HR__VOLCANO_CAPACITY) capacity_enqueued(session, job);
+    if (plugin->id == HR__VOLCANO_RESOURCEQUOTA) quota_enqueued(session, job);
     if (!info->has_min_resources) continue;
     if (plugin->id == HR__VOLCANO_PROPORTION) hr__volcano_add(&session->proportion[info->queue].inqueue, &minimum);
     if (plugin->id == HR__VOLCANO_OVERCOMMIT) hr__volcano_add(&session->overcommit_inqueue, &minimum);

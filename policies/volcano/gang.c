@@ -3,6 +3,41 @@
 
 #include "policies/volcano/session.h"
 
+/* ---- Resources of jobs ----------------------------------------------------------------------------------- */
+
+static uint32_t allocated_tasks(const struct hr__volcano_session *session, uint32_t job) {
+  const uint32_t *count = session->job_count[job];
+  return count[HR__VOLCANO_ALLOCATED] + count[HR__VOLCANO_BINDING] + count[HR__VOLCANO_BOUND] +
+         count[HR__VOLCANO_RUNNING];
+}
+
+/* Resources of tasks that external gates keep from being scheduled. */
+static struct hr__volcano_vector gated_resources(const struct hr__volcano_session *session, uint32_t job) {
+  struct hr__volcano_vector gated;
+  hr__volcano_clear(&gated);
+  const struct hr__volcano_job *info = &session->snapshot->jobs[job];
+  for (uint32_t i = info->first_task; i < info->first_task + info->n_tasks; i++)
+    if (session->snapshot->tasks[i].gated) hr__volcano_add(&gated, session->snapshot->tasks[i].request);
+  return gated;
+}
+
+static void deduct_gated(const struct hr__volcano_session *session, uint32_t job, struct hr__volcano_vector *vector) {
+  struct hr__volcano_vector gated = gated_resources(session, job);
+  if (hr__volcano_is_empty(&gated)) return;
+  for (uint32_t i = 0; i < vector->width; i++) {
+    if (!hr__volcano_has(&gated, i)) continue;
+    vector->amount[i] = vector->amount[i] > gated.amount[i] ? vector->amount[i] - gated.amount[i] : 0;
+  }
+}
+
+/* minimum resources of the job - allocated, in the dimensions above 0, without gated tasks. */
+static struct hr__volcano_vector reserved_of(const struct hr__volcano_session *session, uint32_t job,
+                                             const struct hr__volcano_vector *allocated) {
+  struct hr__volcano_vector result = hr__volcano_exceeding(&session->snapshot->jobs[job].min_resources, allocated);
+  deduct_gated(session, job, &result);
+  return result;
+}
+
 /* ---- Admission ----------------------------------------------------------------------------------------- */
 
 /* The plug-ins that vote on the action enqueue by other limits than those of queues: overcommit (of the cluster),
@@ -34,9 +69,8 @@ void hr__volcano_admission_open(struct hr__volcano_session *session) {
     struct hr__volcano_vector more;
     if (job->phase == HR__VOLCANO_PHASE_INQUEUE)
       more = hr__volcano_minimum(session, i);
-    else if (job->phase == HR__VOLCANO_PHASE_RUNNING &&
-             (int64_t)hr__volcano_allocated_tasks(session, i) >= job->min_available)
-      more = hr__volcano_reserved(session, i, &session->job_allocated[i]);
+    else if (job->phase == HR__VOLCANO_PHASE_RUNNING && (int64_t)allocated_tasks(session, i) >= job->min_available)
+      more = reserved_of(session, i, &session->job_allocated[i]);
     else
       continue;
     hr__volcano_add(&session->overcommit_inqueue, &more);
@@ -108,14 +142,8 @@ int hr__volcano_sla_compare(const struct hr__volcano_session *session, uint32_t 
 
 /* ---- Counts ---- */
 
-uint32_t hr__volcano_allocated_tasks(const struct hr__volcano_session *session, uint32_t job) {
-  const uint32_t *count = session->job_count[job];
-  return count[HR__VOLCANO_ALLOCATED] + count[HR__VOLCANO_BINDING] + count[HR__VOLCANO_BOUND] +
-         count[HR__VOLCANO_RUNNING];
-}
-
 uint32_t hr__volcano_ready_tasks(const struct hr__volcano_session *session, uint32_t job) {
-  return hr__volcano_allocated_tasks(session, job) + session->job_count[job][HR__VOLCANO_SUCCEEDED];
+  return allocated_tasks(session, job) + session->job_count[job][HR__VOLCANO_SUCCEEDED];
 }
 
 /* Sets of states, for counts by role. */
@@ -281,32 +309,6 @@ uint32_t hr__volcano_conformance_victims(struct hr__volcano_session *session, co
 
 /* ---- Sums over the jobs of a queue ---- */
 
-/* Resources of tasks that external gates keep from being scheduled. */
-static struct hr__volcano_vector gated_resources(const struct hr__volcano_session *session, uint32_t job) {
-  struct hr__volcano_vector gated;
-  hr__volcano_clear(&gated);
-  const struct hr__volcano_job *info = &session->snapshot->jobs[job];
-  for (uint32_t i = info->first_task; i < info->first_task + info->n_tasks; i++)
-    if (session->snapshot->tasks[i].gated) hr__volcano_add(&gated, session->snapshot->tasks[i].request);
-  return gated;
-}
-
-static void deduct_gated(const struct hr__volcano_session *session, uint32_t job, struct hr__volcano_vector *vector) {
-  struct hr__volcano_vector gated = gated_resources(session, job);
-  if (hr__volcano_is_empty(&gated)) return;
-  for (uint32_t i = 0; i < vector->width; i++) {
-    if (!hr__volcano_has(&gated, i)) continue;
-    vector->amount[i] = vector->amount[i] > gated.amount[i] ? vector->amount[i] - gated.amount[i] : 0;
-  }
-}
-
-struct hr__volcano_vector hr__volcano_reserved(const struct hr__volcano_session *session, uint32_t job,
-                                               const struct hr__volcano_vector *allocated) {
-  struct hr__volcano_vector result = hr__volcano_exceeding(&session->snapshot->jobs[job].min_resources, allocated);
-  deduct_gated(session, job, &result);
-  return result;
-}
-
 struct hr__volcano_vector hr__volcano_minimum(const struct hr__volcano_session *session, uint32_t job) {
   struct hr__volcano_vector result = session->snapshot->jobs[job].min_resources;
   deduct_gated(session, job, &result);
@@ -327,11 +329,11 @@ static void add_job(struct hr__volcano_session *session, struct hr__volcano_queu
     if (session->task_state[i] == HR__VOLCANO_PENDING) hr__volcano_add(&request, session->snapshot->tasks[i].request);
   ADD_UPWARDS(queues, info->queue, allocated, allocated);
   ADD_UPWARDS(queues, info->queue, request, &request);
-  bool reserves = info->phase == HR__VOLCANO_PHASE_INQUEUE ||
-                  (info->phase == HR__VOLCANO_PHASE_RUNNING &&
-                   (int64_t)hr__volcano_allocated_tasks(session, job) >= info->min_available);
+  bool reserves =
+      info->phase == HR__VOLCANO_PHASE_INQUEUE ||
+      (info->phase == HR__VOLCANO_PHASE_RUNNING && (int64_t)allocated_tasks(session, job) >= info->min_available);
   if (reserves && info->has_min_resources) {
-    struct hr__volcano_vector reserved = hr__volcano_reserved(session, job, allocated);
+    struct hr__volcano_vector reserved = reserved_of(session, job, allocated);
     ADD_UPWARDS(queues, info->queue, inqueue, &reserved);
   }
   struct hr__volcano_vector elastic = hr__volcano_exceeding(allocated, &info->min_resources);

@@ -207,7 +207,7 @@ void hr__volcano_undo(struct hr__volcano_session *session, uint32_t mark) {
 
 /* ---- Opening ---- */
 
-void hr__volcano_pool_reset(struct hr__volcano_session *session) {
+static void pool_reset(struct hr__volcano_session *session) {
   session->pool.items = session->pool_start;
 }
 
@@ -290,6 +290,11 @@ static void open_tasks(struct hr__volcano_session *session) {
   }
 }
 
+static void nodegroup_open(struct hr__volcano_session *session) {
+  for (uint32_t i = 0; i < session->snapshot->n_tasks; i++)
+    if (hr__volcano_is_allocated(session->task_state[i])) hr__volcano_nodegroup_notify(session, i, true);
+}
+
 struct hr__volcano_session *hr__volcano_open(struct hr_arena *arena, const struct hr__volcano_snapshot *snapshot,
                                              const struct hr__volcano_config *config) {
   struct hr__volcano_session *session;
@@ -299,7 +304,7 @@ struct hr__volcano_session *hr__volcano_open(struct hr_arena *arena, const struc
   for (uint32_t i = 0; i < config->n_plugins; i++) session->plugin[config->plugins[i].id] = &config->plugins[i];
   if (!allocate_tasks(session, arena) || !allocate_jobs(session, arena) || !allocate_plugins(session, arena))
     return NULL;
-  hr__volcano_pool_reset(session);
+  pool_reset(session);
   session->epoch = 1;
   open_nodes(session);
   open_tasks(session);
@@ -307,7 +312,7 @@ struct hr__volcano_session *hr__volcano_open(struct hr_arena *arena, const struc
   if (session->capacity) session->capacity_is_ready = hr__volcano_capacity_open(session);
   if (session->plugin[HR__VOLCANO_DRF] && !hr__volcano_drf_open(session, arena)) return NULL;
   hr__volcano_admission_open(session);
-  if (session->plugin[HR__VOLCANO_NODEGROUP]) hr__volcano_nodegroup_open(session);
+  if (session->plugin[HR__VOLCANO_NODEGROUP]) nodegroup_open(session);
   return session;
 }
 
@@ -390,7 +395,7 @@ void hr__volcano_run(struct hr__volcano_session *session) {
                                                                   hr__volcano_run_backfill, hr__volcano_run_preempt,
                                                                   hr__volcano_run_reclaim,  hr__volcano_run_shuffle};
   for (uint32_t i = 0; i < session->config->n_actions; i++) {
-    hr__volcano_pool_reset(session);
+    pool_reset(session);
     actions[session->config->actions[i]](session);
   }
 }

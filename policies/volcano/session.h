@@ -199,14 +199,12 @@ static inline void hr__volcano_forget(struct hr__volcano_session *session, uint3
 /* Binds a task that was placed. */
 void hr__volcano_bind(struct hr__volcano_session *session, uint32_t task);
 
-/* Takes memory for `capacity` ids from the pool. hr__volcano_pool_reset frees all of it. */
+/* Takes memory for `capacity` ids from the pool. Each action frees all of it at its begin. */
 static inline struct hr__volcano_heap hr__volcano_pool_heap(struct hr__volcano_session *session, uint32_t capacity) {
   struct hr__volcano_heap heap = {session->pool.items, 0, capacity};
   session->pool.items += capacity;
   return heap;
 }
-
-void hr__volcano_pool_reset(struct hr__volcano_session *session);
 
 /* ---- callbacks.c ---- */
 
@@ -246,7 +244,6 @@ uint32_t hr__volcano_victims_pop(struct hr__volcano_session *session);
 /* ---- gang.c ---- */
 
 uint32_t hr__volcano_ready_tasks(const struct hr__volcano_session *session, uint32_t job);
-uint32_t hr__volcano_allocated_tasks(const struct hr__volcano_session *session, uint32_t job);
 bool hr__volcano_gang_is_valid(const struct hr__volcano_session *session, uint32_t job);
 /* Ready without, pipelined with the tasks that wait for resources. */
 bool hr__volcano_gang_is_ready(const struct hr__volcano_session *session, uint32_t job, bool with_pipelined);
@@ -255,19 +252,9 @@ bool hr__volcano_gang_is_ready(const struct hr__volcano_session *session, uint32
 bool hr__volcano_subjob_is_ready(const struct hr__volcano_session *session, uint32_t job, uint32_t subjob,
                                  bool with_pipelined);
 
-static inline bool hr__volcano_gang_is_starving(const struct hr__volcano_session *session, uint32_t job) {
-  uint32_t count = hr__volcano_ready_tasks(session, job) + session->job_count[job][HR__VOLCANO_PIPELINED];
-  return (int64_t)count < session->snapshot->jobs[job].min_available;
-}
-
 int hr__volcano_gang_compare_jobs(const struct hr__volcano_session *session, uint32_t left, uint32_t right);
 uint32_t hr__volcano_gang_victims(struct hr__volcano_session *session, const uint32_t *candidates, uint32_t n,
                                   uint32_t *victims);
-
-static inline bool hr__volcano_priority_is_starving(const struct hr__volcano_session *session, uint32_t job) {
-  return hr__volcano_ready_tasks(session, job) + session->job_count[job][HR__VOLCANO_PIPELINED] <
-         session->snapshot->jobs[job].n_tasks;
-}
 
 uint32_t hr__volcano_priority_victims(struct hr__volcano_session *session, uint32_t preemptor,
                                       const uint32_t *candidates, uint32_t n, uint32_t *victims);
@@ -285,9 +272,6 @@ static inline struct hr__volcano_vector hr__volcano_queue_capability(const struc
   return result;
 }
 
-/* minimum resources of the job - allocated, in the dimensions above 0, without gated tasks. */
-struct hr__volcano_vector hr__volcano_reserved(const struct hr__volcano_session *session, uint32_t job,
-                                               const struct hr__volcano_vector *allocated);
 /* Minimum resources of the job without its gated tasks. */
 struct hr__volcano_vector hr__volcano_minimum(const struct hr__volcano_session *session, uint32_t job);
 /* Whether the queue has room for the minimum resources of the job. */
@@ -298,14 +282,6 @@ void hr__volcano_proportion_open(struct hr__volcano_session *session);
 
 static inline void hr__volcano_proportion_share(struct hr__volcano_queue_state *queue) {
   queue->share = hr__volcano_dominant_share(&queue->allocated, &queue->deserved);
-}
-
-static inline bool hr__volcano_proportion_within(const struct hr__volcano_session *session, uint32_t queue,
-                                                 uint32_t task) {
-  if (!session->snapshot->queues[queue].is_open) return false;
-  struct hr__volcano_vector used = session->proportion[queue].allocated;
-  hr__volcano_add(&used, hr__volcano_request(session, task));
-  return hr__volcano_within(&used, &session->proportion[queue].deserved, hr__volcano_request(session, task));
 }
 
 uint32_t hr__volcano_proportion_victims(struct hr__volcano_session *session, const uint32_t *candidates, uint32_t n,
@@ -321,13 +297,6 @@ int hr__volcano_capacity_compare_victims(const struct hr__volcano_session *sessi
 bool hr__volcano_capacity_allocatable(const struct hr__volcano_session *session, uint32_t queue, uint32_t task);
 bool hr__volcano_capacity_preemptive(const struct hr__volcano_session *session, uint32_t queue, uint32_t task);
 bool hr__volcano_capacity_enqueueable(const struct hr__volcano_session *session, uint32_t job);
-
-static inline void hr__volcano_capacity_enqueued(struct hr__volcano_session *session, uint32_t job) {
-  if (!session->snapshot->jobs[job].has_min_resources) return;
-  struct hr__volcano_vector minimum = hr__volcano_minimum(session, job);
-  for (uint32_t at = session->snapshot->jobs[job].queue; at != HR__VOLCANO_NONE; at = session->capacity[at].parent)
-    hr__volcano_add(&session->capacity[at].inqueue, &minimum);
-}
 
 void hr__volcano_capacity_notify(struct hr__volcano_session *session, uint32_t task, bool allocated);
 uint32_t hr__volcano_capacity_victims(struct hr__volcano_session *session, uint32_t reclaimer,
@@ -351,22 +320,12 @@ void hr__volcano_admission_open(struct hr__volcano_session *session);
 bool hr__volcano_overcommit_allows(const struct hr__volcano_session *session, uint32_t job);
 bool hr__volcano_quota_allows(const struct hr__volcano_session *session, uint32_t job);
 
-static inline void hr__volcano_quota_enqueued(struct hr__volcano_session *session, uint32_t job) {
-  const struct hr__volcano_job *info = &session->snapshot->jobs[job];
-  if (info->has_min_resources) hr__volcano_add(&session->namespace_pending[info->name_space], &info->min_resources);
-}
-
 bool hr__volcano_sla_is_over(const struct hr__volcano_session *session, uint32_t job);
 int hr__volcano_sla_compare(const struct hr__volcano_session *session, uint32_t left, uint32_t right);
 
 /* ---- nodes.c ---- */
 
 void hr__volcano_nodegroup_notify(struct hr__volcano_session *session, uint32_t task, bool allocated);
-
-static inline void hr__volcano_nodegroup_open(struct hr__volcano_session *session) {
-  for (uint32_t i = 0; i < session->snapshot->n_tasks; i++)
-    if (hr__volcano_is_allocated(session->task_state[i])) hr__volcano_nodegroup_notify(session, i, true);
-}
 
 double hr__volcano_nodegroup_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node);
 double hr__volcano_usage_score(const struct hr__volcano_session *session, uint32_t node);

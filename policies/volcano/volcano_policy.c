@@ -63,26 +63,14 @@ static uint32_t abilities(void *self) {
 
 /* ---- Events ---- */
 
-static bool add_job(struct hr__volcano_policy *volcano, hr_job **list, uint32_t *n, uint32_t *capacity, hr_job job) {
-  if (*n == *capacity) {
-    hr_job *grown = hr_arena_grown(volcano->arena, *list, capacity, sizeof *grown);
-    if (!grown) return false;
-    *list = grown;
-  }
-  (*list)[(*n)++] = job;
-  return true;
-}
-
 static bool submit(struct hr__volcano_policy *volcano, const struct hr_view *view, hr_job job) {
   int32_t priority = view->jobs->priority ? view->jobs->priority[job.id] : 0;
   uint32_t queue = hr__volcano_queue_of(volcano, view->jobs, job);
   uint32_t kind = queue == HR_NONE ? HR_NONE : hr__pods_kind(&volcano->pods, view, job, queue, priority);
   if (kind == HR_NONE || !hr__volcano_make_kind(volcano, kind)) return false;
   volcano->kind_of[job.id] = kind;
-  if (volcano->pods.kinds[kind].is_empty)
-    return add_job(volcano, &volcano->idle_jobs, &volcano->n_idle_jobs, &volcano->idle_capacity, job);
-  if (volcano->pods.kinds[kind].never_fits)
-    return add_job(volcano, &volcano->unfit, &volcano->n_unfit, &volcano->unfit_capacity, job);
+  if (volcano->pods.kinds[kind].is_empty) return hr__job_list_add(&volcano->pods.idle_jobs, volcano->arena, job);
+  if (volcano->pods.kinds[kind].never_fits) return hr__job_list_add(&volcano->pods.unfit, volcano->arena, job);
   return hr__volcano_enter(volcano, job, true);
 }
 
@@ -109,13 +97,10 @@ static void forget(struct hr__volcano_policy *volcano, hr_job job) {
 
 /* A waiting job was cancelled. Between sessions it has no slot. */
 static bool withdraw(struct hr__volcano_policy *volcano, hr_job job) {
-  for (uint32_t i = 0; i < volcano->n_idle_jobs; i++)
-    if (volcano->idle_jobs[i].id == job.id) return true; /* it needs no node, and starts now */
-  for (uint32_t i = 0; i < volcano->n_unfit; i++)
-    if (volcano->unfit[i].id == job.id) return true; /* it is rejected now */
+  if (hr__pods_lists(&volcano->pods, job)) return true; /* it starts now, or is rejected now */
   hr__volcano_leave(volcano, job);
   forget(volcano, job);
-  return hr__withdrawn_add(&volcano->withdrawn, volcano->arena, job);
+  return hr__job_list_add(&volcano->pods.withdrawn, volcano->arena, job);
 }
 
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
@@ -289,15 +274,6 @@ static hr_job next_for_autoscaler(void *self, bool fits, uint32_t *kind) {
   return job;
 }
 
-static void start_idle(struct hr__volcano_policy *volcano) {
-  static const struct hr_placement nowhere = {0};
-  for (uint32_t i = 0; i < volcano->n_idle_jobs && volcano->status == HR_OK; i++)
-    volcano->status = hr_moves_start(volcano->moves, volcano->idle_jobs[i], &nowhere, HR_REASON_IN_ORDER);
-  for (uint32_t i = 0; i < volcano->n_unfit && volcano->status == HR_OK; i++)
-    volcano->status = hr_moves_reject(volcano->moves, volcano->unfit[i], HR_REASON_NODE_TOO_SMALL);
-  volcano->n_idle_jobs = volcano->n_unfit = 0;
-}
-
 static void scale(struct hr__volcano_policy *volcano) {
   volcano->scale_at = volcano->scale_phase = volcano->scale_elastic = 0;
   volcano->scale_seen = HR_NONE;
@@ -316,8 +292,7 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   int64_t period_us = volcano->config->period_us;
   volcano->view = view;
   volcano->moves = moves;
-  volcano->status = hr__withdrawn_reject(&volcano->withdrawn, moves);
-  start_idle(volcano);
+  volcano->status = hr__pods_settle_lists(&volcano->pods, moves);
   if (volcano->changed && has_work(volcano) && view->now_us % period_us == 0 && volcano->status == HR_OK) {
     volcano->changed = false;
     run_session(volcano);

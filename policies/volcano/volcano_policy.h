@@ -6,7 +6,6 @@
  * The state of the policy `volcano`, shared by its modules:
  *   volcano_policy.c   parameters, events, sessions, what a session decided, reasons for waiting
  *   volcano_slots.c    the snapshot of the session: running jobs, and those that it may start
- *   volcano_elastic.c  running jobs with a changing number of pods
  *   volcano_queues.c   waiting jobs, the action enqueue, and the configuration
  *
  * Volcano builds a snapshot of all jobs for each session. This policy keeps one session (hr__volcano_refresh) and a
@@ -20,7 +19,6 @@
 #include "headroom/policy_kit.h"
 #include "headroom/unstable/systems/volcano.h"
 #include "policies/kit/pods.h"
-#include "policies/kit/withdrawn.h"
 #include "policies/volcano/session.h"
 
 /* The dimension of GPUs, in thousandths. */
@@ -93,9 +91,7 @@ struct hr__volcano_policy {
   uint32_t names_capacity, default_queue;
   bool enqueues, evicts, by_priority, changed, scales, has_cpu, has_mem;
   int64_t wake_us, release_wake_us;
-  hr_job *idle_jobs, *unfit, *admitted; /* idle_jobs: need no node; admitted: by the action enqueue of this session */
-  uint32_t n_admitted, admitted_capacity, n_idle_jobs, idle_capacity, n_unfit, unfit_capacity;
-  struct hr__withdrawn withdrawn;
+  struct hr__job_list admitted; /* by the action enqueue of this session */
   /* The present pass. */
   const struct hr_view *view;
   struct hr_moves *moves;
@@ -132,7 +128,7 @@ void hr__volcano_free_slot(struct hr__volcano_policy *volcano, uint32_t slot);
 /* Sets what a node has after it came or went. */
 void hr__volcano_update_node(struct hr__volcano_policy *volcano, uint32_t at);
 
-/* ---- volcano_elastic.c ---- */
+/* ---- Elastic jobs (volcano_slots.c) ---- */
 
 /* An elastic job runs: counts its pods. False: out of memory. */
 bool hr__volcano_elastic_begin(struct hr__volcano_policy *volcano, uint32_t slot);

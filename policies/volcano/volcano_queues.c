@@ -367,19 +367,14 @@ static bool may_enqueue(struct hr__volcano_policy *volcano, const struct hr__vol
 
 static bool enqueue_head(struct hr__volcano_policy *volcano, struct hr__volcano_kind *kind) {
   hr_job job = kind->pending.job;
-  if (volcano->n_admitted == volcano->admitted_capacity) {
-    hr_job *grown = hr_arena_grown(volcano->arena, volcano->admitted, &volcano->admitted_capacity, sizeof *grown);
-    if (!grown) return false;
-    volcano->admitted = grown;
-  }
+  if (!hr__job_list_add(&volcano->admitted, volcano->arena, job)) return false;
   hr_job_tree_remove(&kind->waiting[HR__VOLCANO_WAITS_PENDING], kind->pending.key, job);
-  volcano->admitted[volcano->n_admitted++] = job;
   return true;
 }
 
 void hr__volcano_make_pods(struct hr__volcano_policy *volcano) {
-  for (uint32_t i = 0; i < volcano->n_admitted && volcano->status == HR_OK; i++) {
-    hr_job job = volcano->admitted[i];
+  for (uint32_t i = 0; i < volcano->admitted.count && volcano->status == HR_OK; i++) {
+    hr_job job = volcano->admitted.jobs[i];
     struct hr__volcano_kind *kind = &volcano->kinds[volcano->kind_of[job.id]];
     const struct hr_job_entry entry = {volcano->pods.jobs->submit_us[job.id], job, 0};
     volcano->phase_of[job.id] = HR__VOLCANO_WAITS_INQUEUE;
@@ -389,7 +384,7 @@ void hr__volcano_make_pods(struct hr__volcano_policy *volcano) {
     list_kind(volcano, kind);
     volcano->changed = true;
   }
-  volcano->n_admitted = 0;
+  volcano->admitted.count = 0;
 }
 
 static void enqueue_in(struct hr__volcano_policy *volcano, uint32_t queue) {

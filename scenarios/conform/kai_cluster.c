@@ -667,8 +667,8 @@ static void read_arguments(struct hr__kai_config *config, const char *name, cons
     config->preempt_min_runtime_us = duration_us(arguments, "defaultPreemptMinRuntime");
     config->reclaim_min_runtime_us = duration_us(arguments, "defaultReclaimMinRuntime");
     config->reclaim_method = strcmp(hr__case_text(arguments, "reclaimResolveMethod", "lca"), "queue") == 0
-                                 ? HR__KAI_VICTIM_QUEUE
-                                 : HR__KAI_LOWEST_COMMON_ANCESTOR;
+                                 ? HR_KAI_RECLAIM_QUEUE
+                                 : HR_KAI_RECLAIM_LCA;
   }
 }
 

@@ -257,12 +257,18 @@ static void add_total(struct hr_cluster *cluster, struct hr__pool *pool, bool mo
   cluster->total_milli += more ? size_milli : -size_milli;
 }
 
+/* Returns how many whole GPUs of a node are free. */
+static uint32_t whole_gpus(const struct hr_cluster *cluster, hr_node node) {
+  return cluster->inventory ? hr_gpu_inventory_idle_gpus(cluster->inventory, node)
+                            : cluster->node_free_milli[node.id] / 1000;
+}
+
 static void add_free(struct hr_cluster *cluster, struct hr__pool *pool, hr_node node, bool more) {
   uint64_t free_milli = cluster->node_free_milli[node.id];
   pool->free_milli += more ? free_milli : -free_milli;
   cluster->free_milli += more ? free_milli : -free_milli;
   if (!cluster->is_copy)
-    hr_free_index_set(pool->index, node.id - pool->first_node.id, more ? hr__cluster_whole_gpus(cluster, node) : 0);
+    hr_free_index_set(pool->index, node.id - pool->first_node.id, more ? whole_gpus(cluster, node) : 0);
   if (cluster->inventory) cluster->inventory->closed[node.id] = !more;
 }
 
@@ -318,7 +324,7 @@ static bool is_up(const struct hr_cluster *cluster, hr_node node) {
 static void change_node(struct hr_cluster *cluster, struct hr__pool *pool, hr_node node, uint32_t free_milli) {
   cluster->node_free_milli[node.id] = free_milli;
   if (cluster->is_copy || !is_up(cluster, node)) return;
-  hr_free_index_set(pool->index, node.id - pool->first_node.id, hr__cluster_whole_gpus(cluster, node));
+  hr_free_index_set(pool->index, node.id - pool->first_node.id, whole_gpus(cluster, node));
 }
 
 typedef void release_function(struct hr_gpu_inventory *inventory, const struct hr_request *request,

@@ -272,12 +272,6 @@ struct hr_cluster {
   bool is_copy;
 };
 
-/* Returns how many whole GPUs of a node are free. */
-static inline uint32_t hr__cluster_whole_gpus(const struct hr_cluster *cluster, hr_node node) {
-  return cluster->inventory ? hr_gpu_inventory_idle_gpus(cluster->inventory, node)
-                            : cluster->node_free_milli[node.id] / 1000;
-}
-
 /* Initializes the cluster, with memory from the arena. `classes` may be NULL. `spec`, `trace`, `classes` and `speeds`
    must exist as long as the cluster is used. Nodes that come and go are initially off. Returns HR_OK or
    HR_NO_MEMORY. */

@@ -13,7 +13,7 @@
 
 #include "sim/clusters/amounts.h"
 
-/* ---- Expanders (scale_up.c): which of the options is chosen -------------------------------------------- */
+/* ---- Expanders: which of the options is chosen --------------------------------------------------------- */
 
 /* An option: the growth of one node group. */
 struct hr__ca_option {
@@ -43,14 +43,6 @@ struct hr__ca_price_settings {
   double stabilization_usd_h; /* price of a pod of half a core and 500 MiB */
 };
 
-/* Writes the score of each option. The option with the lowest score is the best; NAN excludes the option. `price` may
-   be NULL for expanders other than HR__CA_PRICE. */
-void hr__ca_score_options(enum hr__ca_expander expander, const struct hr__ca_option *options, uint32_t n_options,
-                          const struct hr__ca_price_settings *price, double *scores);
-/* Removes from `kept` (indices of options) all options except those with the lowest score. Ties are kept, scores NAN
- * are removed. Returns the number of kept options.
- */
-uint32_t hr__ca_keep_lowest(const double *scores, uint32_t *kept, uint32_t n_kept);
 /* Removes from `kept` all options except the best ones by an expander, as hr__ca_keep_lowest does. The priority
    expander keeps all options if no pattern matches. */
 uint32_t hr__ca_expand(enum hr__ca_expander expander, const struct hr__ca_option *options,
@@ -69,7 +61,7 @@ int64_t hr__ca_preferred_cores(int64_t cluster_nodes);
 /* Returns the ratio by which a node differs from the preferred one in cores; 1: equal. */
 double hr__ca_unfitness(int64_t preferred_cpu_m, int64_t node_cpu_m);
 
-/* ---- Limits of one scale-up (packing.c); 0: no limit, negative: nothing may be added --------------------- */
+/* ---- Limits of one scale-up; 0: no limit, negative: nothing may be added --------------------------------- */
 
 int64_t hr__ca_smaller_limit(int64_t a, int64_t b);
 int64_t hr__ca_cluster_limit(int64_t max_nodes, int64_t nodes);
@@ -81,7 +73,7 @@ static inline int64_t hr__ca_room_limit(int64_t room) {
   return room > 0 ? room : -1;
 }
 
-/* ---- Packing pods on new nodes of one group (packing.c) -------------------------------------------------- */
+/* ---- Packing pods on new nodes of one group -------------------------------------------------------------- */
 
 enum hr__ca_spread { HR__CA_NO_SPREAD, HR__CA_SPREAD_HOSTS, HR__CA_SPREAD_ZONES };
 enum { HR__CA_MAX_ZONES = 64, HR__CA_MAX_PORTS = 64 };
@@ -124,7 +116,7 @@ struct hr__ca_packing {
    then count as used. */
 void hr__ca_pack(struct hr__ca_packing *packing, struct hr__ca_pods *groups, uint32_t n_groups);
 
-/* ---- A scale-up (scale_up.c) ----------------------------------------------------------------------------- */
+/* ---- A scale-up ------------------------------------------------------------------------------------------ */
 
 enum hr__ca_refusal {
   HR__CA_NOT_REFUSED,
@@ -185,7 +177,7 @@ struct hr__ca_size {
 /* Adds nodes one by one to the smallest group below its maximum. Returns the number of nodes added. */
 int64_t hr__ca_balance(struct hr__ca_size *groups, uint32_t n_groups, int64_t add);
 
-/* ---- Back-off of a group (scale_down.c) ------------------------------------------------------------------ */
+/* ---- Back-off of a group --------------------------------------------------------------------------------- */
 
 struct hr__ca_backoff_spec {
   int64_t first_us, longest_us, forget_us;
@@ -201,7 +193,7 @@ static inline bool hr__ca_is_backed_off(const struct hr__ca_backoff *self, int64
   return self->has_failed && self->until_us >= now_us;
 }
 
-/* ---- Scale-down (scale_down.c) --------------------------------------------------------------------------- */
+/* ---- Scale-down ------------------------------------------------------------------------------------------ */
 
 struct hr__ca_use {
   struct hr__node_amounts containers; /* requests of the containers, and of init containers that continue to run */

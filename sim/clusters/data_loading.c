@@ -36,17 +36,6 @@ double hr__io_remote_need(const struct hr__io_job *job) {
   return job->full_speed * remote_share(job);
 }
 
-double hr__io_epochs_s(const struct hr__io_job *job, double epochs, bool is_warm) {
-  struct hr__io_job cold = *job, warm = *job;
-  cold.is_first_epoch = true;
-  warm.is_first_epoch = false;
-  const double n_cold = is_warm ? 0 : fmin(1, epochs), n_warm = epochs - n_cold;
-  double seconds = 0; // an epoch that is not run takes no time, even without bandwidth
-  if (n_cold > 0) seconds += n_cold * job->dataset / hr__io_speed(&cold);
-  if (n_warm > 0) seconds += n_warm * job->dataset / hr__io_speed(&warm);
-  return seconds;
-}
-
 /* ---- Caches ---------------------------------------------------------------------------------------------- */
 
 double hr__cache_hits(enum hr__cache_policy policy, double share, bool same_order) {

@@ -33,10 +33,6 @@ double hr__io_speed(const struct hr__io_job *job);
 /* Returns the bandwidth that the job needs from remote storage at full speed. */
 double hr__io_remote_need(const struct hr__io_job *job);
 
-/* Returns the duration of `epochs` epochs in seconds. The first epoch has no hits unless the cache is warm. INFINITY:
-   the job cannot make progress. */
-double hr__io_epochs_s(const struct hr__io_job *job, double epochs, bool is_warm);
-
 /* ---- Caches ---------------------------------------------------------------------------------------------- */
 
 enum hr__cache_policy { HR__CACHE_UNIFORM, HR__CACHE_LRU };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The choice of a cluster for a job, and the prediction of its wait. See job_router.h. */
+/* The choice of a cluster for a job, the prediction of its wait, and the rounds of MultiKueue. See job_router.h. */
 
 #include "sim/clusters/job_router.h"
 
@@ -180,6 +180,32 @@ uint32_t hr__job_router_prefer(const struct hr_job_router_spec *router, const st
   const uint32_t other = best_within(router->spill, loads, n_clusters, HR_NONE, router->max_wait_us);
   if (other != HR_NONE) return other;
   return first != HR_NONE ? first : best_within(router->spill, loads, n_clusters, HR_NONE, HR_NEVER_US);
+}
+
+/* ---- MultiKueue ----------------------------------------------------------------------------------------- */
+
+const struct hr__multikueue_spec hr__multikueue_defaults = {.step = HR__MULTIKUEUE_STEP,
+                                                            .round_us = INT64_C(300000000)};
+
+static bool is_nominated(const struct hr__multikueue_offer *offer, uint32_t cluster) {
+  for (uint32_t i = 0; i < offer->n_nominated; i++)
+    if (offer->nominated[i] == cluster) return true;
+  return false;
+}
+
+bool hr__multikueue_nominate(const struct hr__multikueue_spec *spec, struct hr__multikueue_offer *offer,
+                             const uint32_t *preference, uint32_t n_clusters, int64_t now_us) {
+  if (spec->is_incremental && offer->n_nominated > 0 && now_us - offer->round_us <= spec->round_us) return true;
+  const uint32_t step = spec->step ? spec->step : HR__MULTIKUEUE_STEP;
+  uint32_t n_new = 0;
+  for (uint32_t i = 0; i < n_clusters && (!spec->is_incremental || n_new < step); i++) {
+    if (is_nominated(offer, preference[i])) continue;
+    offer->nominated[offer->n_nominated++] = preference[i];
+    n_new++;
+  }
+  if (n_new == 0) return false;
+  offer->round_us = now_us;
+  return true;
 }
 
 HR__NAME_FUNCTION(hr_job_router_name, enum hr_job_router_kind, HR_JOB_ROUTER_TABLE)

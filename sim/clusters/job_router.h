@@ -66,4 +66,34 @@ uint32_t hr__job_router_choose(const struct hr_job_router_spec *router, const st
 uint32_t hr__job_router_prefer(const struct hr_job_router_spec *router, const struct hr_job_router_rule *rule,
                                const struct hr__cluster_load *loads, uint32_t n_clusters);
 
+/* ---- MultiKueue --------------------------------------------------------------------------------- */
+
+/* To which worker clusters MultiKueue offers a workload. In each round, further clusters are nominated; they remain
+   nominated until the workload is admitted or queued again. Clusters are dense indices in the order of the
+   configuration. Times are microseconds of one clock. Invariant: no cluster is nominated twice.
+
+   Source: kubernetes-sigs/kueue, pkg/controller/workloaddispatcher (incremental dispatcher), keps/693-multikueue. */
+
+enum { HR__MULTIKUEUE_STEP = 3 /* clusters per round */ };
+
+struct hr__multikueue_spec {
+  bool is_incremental; /* otherwise all clusters at once */
+  uint32_t step;       /* clusters per round; 0: HR__MULTIKUEUE_STEP */
+  int64_t round_us;    /* a round is over after more than this: 5 min */
+};
+
+extern const struct hr__multikueue_spec hr__multikueue_defaults;
+
+/* The offer of one workload. */
+struct hr__multikueue_offer {
+  uint32_t *nominated; /* [n_clusters], in order; earlier nominations stay */
+  uint32_t n_nominated;
+  int64_t round_us; /* start of the round; without meaning before the first one */
+};
+
+/* Starts the next round if the present one is over. `preference` has all connected clusters: in the order of the
+   configuration, or by name in older releases. Returns false if no cluster is left to nominate. */
+bool hr__multikueue_nominate(const struct hr__multikueue_spec *spec, struct hr__multikueue_offer *offer,
+                             const uint32_t *preference, uint32_t n_clusters, int64_t now_us);
+
 #endif

@@ -3,8 +3,8 @@
 #define HR_SIM_CLUSTERS_KARPENTER_H
 
 /*
- * Karpenter's rules for removing and replacing nodes, as pure functions: what a disruption costs, how many nodes a
- * budget lets go, and which nodes are deleted or replaced by a cheaper one. Prices are $ an hour. Instance types, nodes
+ * Karpenter's rules, as pure functions: what a disruption costs, how many nodes a budget lets go, which nodes are
+ * deleted or replaced by a cheaper one, and which are bought. Prices are $ an hour. Instance types, nodes
  * and pods are dense indices; all arrays belong to the caller.
  *
  * Source: kubernetes-sigs/karpenter, pkg/controllers/disruption, pkg/apis/v1/nodepool.go, pkg/utils/disruption, at
@@ -13,7 +13,7 @@
 
 #include "sim/clusters/amounts.h"
 
-/* ---- Costs of a disruption (karpenter.c) ----------------------------------------------------------------- */
+/* ---- Costs of a disruption ------------------------------------------------------------------------------- */
 
 /* Cost of evicting a pod, from -10 to 10; a plain pod has 1. */
 double hr__karpenter_eviction_cost(double priority, double deletion_cost);
@@ -24,7 +24,7 @@ static inline double hr__karpenter_savings_ratio(double price, double disruption
   return price / disruption;
 }
 
-/* ---- The balanced policy (karpenter.c) ------------------------------------------------------------------- */
+/* ---- The balanced policy --------------------------------------------------------------------------------- */
 
 struct hr__karpenter_totals {
   double cost, disruption; /* sums over the nodes of a pool */
@@ -52,7 +52,7 @@ struct hr__karpenter_part {
 struct hr__karpenter_score hr__karpenter_score_move(double savings, const struct hr__karpenter_part *parts,
                                                     uint32_t n_parts);
 
-/* ---- Schedules and budgets (karpenter_budget.c) ---------------------------------------------------------- */
+/* ---- Schedules and budgets ------------------------------------------------------------------------------- */
 
 /* A cron schedule in UTC: bit i is set if the field may be i. */
 struct hr__cron {
@@ -93,7 +93,7 @@ static inline int64_t hr__karpenter_left(int64_t allowed, int64_t leaving) {
   return allowed == INT64_MAX ? allowed : allowed > leaving ? allowed - leaving : 0;
 }
 
-/* ---- Consolidation (karpenter.c) ----------------------------------------------------------- */
+/* ---- Consolidation ------------------------------------------------------------------------- */
 
 #define HR__KARPENTER_ANY UINT32_MAX
 #define HR__KARPENTER_TOO_LARGE (INT64_C(1) << 44)
@@ -158,9 +158,6 @@ struct hr__karpenter_command {
 /* The price of a running node of a type: its cheapest offering, available or not. NAN: none. */
 double hr__karpenter_node_price(const struct hr__karpenter_offering *offerings, uint32_t n_offerings, uint32_t zone,
                                 bool is_spot);
-/* The price that a new node may have at worst: the dearest offering that it may get; NAN: none. If spot is allowed and
-   offered, it is bought as spot. */
-double hr__karpenter_worst_price(const struct hr__karpenter_world *world, uint32_t type, bool *is_spot);
 /* Sorts the candidates by savings ratio, falling. Returns their number. */
 uint32_t hr__karpenter_order(const struct hr__karpenter_world *world);
 /* What to do with nodes order[first], ...: one command for all of them. */
@@ -170,5 +167,89 @@ struct hr__karpenter_command hr__karpenter_try(const struct hr__karpenter_world 
 struct hr__karpenter_command hr__karpenter_try_several(const struct hr__karpenter_world *world, uint32_t n);
 /* Several nodes first, then single ones. */
 struct hr__karpenter_command hr__karpenter_consolidate(const struct hr__karpenter_world *world);
+
+/* ---- Provisioning (karpenter_provisioning.c) -------------------------------------------------------- */
+
+/*
+ * Karpenter's rules for new nodes, as functions of a plan: pods are packed on planned nodes. A planned node may be
+ * bought as any of several options; each pod that is added narrows them. An option is an instance type in a zone as
+ * spot or on-demand capacity. Prices are $ an hour of a node. All arrays belong to the caller, except those of the
+ * plan.
+ *
+ * Source: kubernetes-sigs/karpenter, pkg/controllers/provisioning, at 22664681; aws/karpenter-provider-aws,
+ * pkg/providers/instance, at 1d927085.
+ */
+
+struct hr__karpenter_option {
+  struct hr__node_amounts size;
+  double price;
+  uint32_t node_pool; /* HR_NONE: it is not used */
+  bool is_spot, is_available;
+  int64_t room; /* nodes that may be added */
+};
+
+/* A node pool: which options are tried first, and what its limits leave; INT64_MAX: no limit. */
+struct hr__karpenter_node_pool {
+  uint32_t weight;
+  struct hr__node_amounts left;
+  int64_t nodes_left;
+};
+
+/* Pods of one job that differ by option, because nodes have different sizes: up to two rows of equal pods. */
+struct hr__karpenter_pods {
+  struct hr__node_amounts request[2];
+  uint32_t count[2]; /* 0 in both rows: the option does not suit */
+};
+
+struct hr__karpenter_planned {
+  uint32_t node_pool, n_pods;
+};
+
+/* Begin with the arrays and numbers of options and node pools, and all other members 0. */
+struct hr__karpenter_plan {
+  const struct hr__karpenter_option *options;
+  uint32_t n_options;
+  struct hr__karpenter_node_pool *node_pools; /* their limits fall as nodes are planned */
+  uint32_t n_node_pools;
+  /* result: planned nodes, from malloc */
+  struct hr__karpenter_planned *nodes;
+  uint32_t n_nodes, capacity;
+  bool *may;                     /* [capacity * n_options]: the options of each node */
+  struct hr__node_amounts *used; /* [capacity * n_options]: what its pods request */
+  struct hr__node_amounts *trial;
+  uint32_t *trial_pods, *trial_node; /* scratch */
+  uint32_t trial_capacity;
+  bool lacks_memory;
+};
+
+void hr__karpenter_plan_finish(struct hr__karpenter_plan *plan);
+/* Places a pod: on the planned node with the fewest pods that can have it, or on a new node of the first node pool, by
+   weight, whose options and limits allow one. A limit is reduced by the largest of the options of the new node.
+   `pods`: [n_options], one row each. Returns whether it was placed. */
+bool hr__karpenter_place_pod(struct hr__karpenter_plan *plan, const struct hr__karpenter_pods *pods);
+/* Places all pods of a job on nodes of one option, or none of them. The node pool is the first one, by weight, that
+   allows these nodes; the option is the one whose new nodes cost least. */
+bool hr__karpenter_place_job(struct hr__karpenter_plan *plan, const struct hr__karpenter_pods *pods);
+
+/* Returns whether one of the options is bought as spot capacity: spot is preferred unless on-demand is cheaper. */
+bool hr__karpenter_buys_spot(const struct hr__karpenter_option *options, const bool *may, uint32_t n_options);
+/* Returns the cheapest option that is available and has room, of spot or of on-demand capacity; HR_NONE: none. */
+uint32_t hr__karpenter_cheapest(const struct hr__karpenter_option *options, const bool *may, uint32_t n_options,
+                                bool is_spot);
+
+/* ---- Batches ---------------------------------------------------------------------------------------------- */
+
+/* The window in which new pods are collected. It ends idle_us after the last new pod, and max_us after the first. */
+struct hr__karpenter_batch {
+  int64_t idle_us, max_us;
+  bool is_open;
+  int64_t first_us, end_us;
+};
+static inline void hr__karpenter_batch_add(struct hr__karpenter_batch *batch, int64_t now_us) {
+  if (!batch->is_open) batch->first_us = now_us;
+  batch->is_open = true;
+  batch->end_us = now_us + batch->idle_us;
+  if (batch->end_us > batch->first_us + batch->max_us) batch->end_us = batch->first_us + batch->max_us;
+}
 
 #endif

@@ -8,8 +8,8 @@
  * n_options. Invariant: a planned node has an option, and its pods fit each of its options. Source: see the header.
  */
 
-#include "sim/clusters/karpenter_provisioning.h"
 #include "base/array.h"
+#include "sim/clusters/karpenter.h"
 
 #include <math.h>
 

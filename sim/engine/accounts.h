@@ -19,11 +19,6 @@ static inline hr_amount hr__attempt_gpu_time(const struct hr__engine_attempt *at
 /* Returns the account of a running job. The job gets one if it has none. */
 struct hr_job_accounting *hr__account_open(struct hr__engine *engine, hr_job job);
 
-static inline void hr__account_saved(struct hr__engine *engine, hr_job job) {
-  int64_t *saved_us = &hr__account_open(engine, job)->saved_us;
-  if (*saved_us == HR_NEVER_US) *saved_us = engine->view.now_us;
-}
-
 /* Returns whether the speed of a job depends on its data. */
 static inline bool hr__attempt_reads(const struct hr__engine *engine, hr_job job) {
   return engine->data && hr__data_reads(engine, job);
@@ -69,11 +64,6 @@ enum hr_status hr__account_corrupt(struct hr__engine *engine, hr_job job, bool f
 void hr__account_roll_back(struct hr__engine *engine, hr_job job);
 /* Checks that the time for which a job held its GPUs is the sum of its parts. */
 enum hr_status hr__account_check(const struct hr__engine *engine, uint32_t job);
-
-static inline void hr__attempt_enter(struct hr__engine *engine, hr_job job, enum hr__phase phase) {
-  hr__account_phase(engine, job);
-  hr__attempt(engine, job)->phase = phase;
-}
 
 /* ---- Series of checkpoints (checkpoints.c) ---- */
 /* Begins a series if the job, which has just begun to work after a checkpoint or at the start of an attempt, has very

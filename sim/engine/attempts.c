@@ -78,9 +78,14 @@ static enum hr_status work_on(struct hr__engine *engine, hr_job job) {
   return schedule_work(engine, job, hr__time_left_us(left_us, attempt->part, attempt->rate), HR__PENDING_END);
 }
 
+static void enter(struct hr__engine *engine, hr_job job, enum hr__phase phase) {
+  hr__account_phase(engine, job);
+  hr__attempt(engine, job)->phase = phase;
+}
+
 enum hr_status hr__attempt_resume(struct hr__engine *engine, hr_job job) {
   hr__event_heap_remove_job(&engine->heap, job.id);
-  hr__attempt_enter(engine, job, HR__PHASE_WORKING);
+  enter(engine, job, HR__PHASE_WORKING);
   return work_on(engine, job);
 }
 
@@ -92,7 +97,7 @@ static enum hr_status set_speed(struct hr__engine *engine, hr_job job, uint32_t 
   if (status != HR_OK) return status;
   if (attempt->phase == HR__PHASE_WORKING) {
     hr__event_heap_remove_job(&engine->heap, job.id);
-    hr__attempt_enter(engine, job, HR__PHASE_WORKING);
+    enter(engine, job, HR__PHASE_WORKING);
   }
   attempt->rate.ppm = speed_ppm;
   struct hr_slice one;
@@ -104,12 +109,17 @@ static enum hr_status set_speed(struct hr__engine *engine, hr_job job, uint32_t 
 /* Begins an asynchronous checkpoint of the work so far: the job stops for a short time, then it works on. */
 static enum hr_status save_async(struct hr__engine *engine, hr_job job) {
   const struct hr_class_spec *class_ = hr__class_spec(engine, job);
-  hr__attempt_enter(engine, job, HR__PHASE_SAVING);
+  enter(engine, job, HR__PHASE_SAVING);
   int64_t now_us = engine->view.now_us, stall_us = class_->stall_us < class_->write_us ? class_->stall_us : 0;
   const struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   engine->async_saves[job.id] = (struct hr__async_save){now_us + class_->write_us, attempt->progress_us,
                                                         attempt->unkept_us, attempt->unkept_milli_us};
   return hr__schedule(engine, now_us + stall_us, HR__PENDING_PHASE, job.id);
+}
+
+static void account_saved(struct hr__engine *engine, hr_job job) {
+  int64_t *saved_us = &hr__account_open(engine, job)->saved_us;
+  if (*saved_us == HR_NEVER_US) *saved_us = engine->view.now_us;
 }
 
 /* Completes an asynchronous checkpoint: the work at its begin is kept, and the job works on. */
@@ -118,7 +128,7 @@ static enum hr_status finish_async(struct hr__engine *engine, hr_job job) {
   struct hr__async_save *saved = &engine->async_saves[job.id];
   struct hr_slice one;
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
-  hr__attempt_enter(engine, job, HR__PHASE_WORKING);
+  enter(engine, job, HR__PHASE_WORKING);
   if (engine->kept_us[job.id] < saved->progress_us) engine->last_progress_us = engine->view.now_us;
   engine->kept_us[job.id] = saved->progress_us;
   hr__account_open(engine, job)->kept_us += saved->unkept_us;
@@ -126,7 +136,7 @@ static enum hr_status finish_async(struct hr__engine *engine, hr_job job) {
   attempt->unkept_us -= saved->unkept_us;
   attempt->unkept_milli_us -= saved->unkept_milli_us;
   saved->durable_us = 0;
-  hr__account_saved(engine, job);
+  account_saved(engine, job);
   struct hr_event event = {engine->view.now_us, HR_EVENT_SAVED, HR_REASON_NONE, job, &placement, {HR_NONE}, {HR_NONE}};
   enum hr_status status = hr__emit(engine, &event);
   return status == HR_OK ? work_on(engine, job) : status;
@@ -137,13 +147,13 @@ static void drop_async(struct hr__engine *engine, hr_job job) {
   struct hr__async_save *saved = async_save(engine, job);
   if (!saved) return;
   saved->durable_us = 0;
-  if (hr__attempt(engine, job)->phase == HR__PHASE_SAVING) hr__attempt_enter(engine, job, HR__PHASE_WORKING);
+  if (hr__attempt(engine, job)->phase == HR__PHASE_SAVING) enter(engine, job, HR__PHASE_WORKING);
 }
 
 static enum hr_status save(struct hr__engine *engine, hr_job job, enum hr__phase phase) {
   if (phase == HR__PHASE_SAVING && engine->async_saves && hr__class_spec(engine, job)->async)
     return save_async(engine, job);
-  hr__attempt_enter(engine, job, phase);
+  enter(engine, job, phase);
   return hr__checkpoint_write(engine, job, hr__attempt_pool(engine, job));
 }
 
@@ -164,9 +174,9 @@ static enum hr_status finish_save(struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   bool leaves = attempt->phase == HR__PHASE_LEAVING;
-  hr__attempt_enter(engine, job, HR__PHASE_WORKING);
+  enter(engine, job, HR__PHASE_WORKING);
   hr__account_keep(engine, job);
-  hr__account_saved(engine, job);
+  account_saved(engine, job);
   struct hr_event event = {engine->view.now_us, HR_EVENT_SAVED, HR_REASON_NONE, job, &placement, {HR_NONE}, {HR_NONE}};
   enum hr_status status = hr__emit(engine, &event);
   if (status != HR_OK) return status;
@@ -193,7 +203,7 @@ static enum hr_status back_off(struct hr__engine *engine, hr_job job) {
 /* Begins the restart or the work of a job that has its GPUs and their memory. */
 static enum hr_status begin_execution(struct hr__engine *engine, hr_job job) {
   int64_t restart_us = hr__attempt(engine, job)->restart_us;
-  hr__attempt_enter(engine, job, restart_us ? HR__PHASE_RESTARTING : HR__PHASE_WORKING);
+  enter(engine, job, restart_us ? HR__PHASE_RESTARTING : HR__PHASE_WORKING);
   if (restart_us) return hr__schedule(engine, engine->view.now_us + restart_us, HR__PENDING_PHASE, job.id);
   return work_on(engine, job);
 }
@@ -212,7 +222,7 @@ static enum hr_status try_again(struct hr__engine *engine, hr_job job) {
 static enum hr_status advance_phase(struct hr__engine *engine, hr_job job) {
   switch (hr__attempt(engine, job)->phase) {
   case HR__PHASE_RESTARTING:
-    hr__attempt_enter(engine, job, HR__PHASE_WORKING);
+    enter(engine, job, HR__PHASE_WORKING);
     return work_on(engine, job);
   case HR__PHASE_WORKING:
     return async_save(engine, job) ? finish_async(engine, job) : save(engine, job, HR__PHASE_SAVING);
@@ -225,7 +235,7 @@ static enum hr_status advance_phase(struct hr__engine *engine, hr_job job) {
     break;
   }
   if (!async_save(engine, job)) return finish_save(engine, job);
-  hr__attempt_enter(engine, job, HR__PHASE_WORKING);
+  enter(engine, job, HR__PHASE_WORKING);
   return work_on(engine, job);
 }
 
@@ -268,7 +278,7 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
   if (engine->resized) attempt->rate = hr__job_rate(engine, job, gpu_milli, attempt->rate.ppm);
   if (continues) carry_over(attempt, &before);
   note_slow(engine, job, placement);
-  if (hr__checkpoint_is_continuous(engine, job)) hr__account_saved(engine, job);
+  if (hr__checkpoint_is_continuous(engine, job)) account_saved(engine, job);
   enum hr_status status = claimed ? begin_execution(engine, job) : back_off(engine, job);
   return status == HR_OK ? hr__sharing_update_speeds(engine, placement) : status;
 }
@@ -328,7 +338,7 @@ static void settle(struct hr__engine *engine) {
 static enum hr_status leave_when_saved(struct hr__engine *engine, hr_job job, int64_t down_us) {
   struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   if (attempt->phase == HR__PHASE_SAVING || down_us < attempt->down_us) attempt->down_us = down_us;
-  if (attempt->phase == HR__PHASE_SAVING) hr__attempt_enter(engine, job, HR__PHASE_LEAVING);
+  if (attempt->phase == HR__PHASE_SAVING) enter(engine, job, HR__PHASE_LEAVING);
   return HR_OK;
 }
 
@@ -344,7 +354,7 @@ static enum hr_status warn(struct hr__engine *engine, hr_job job, int64_t down_u
     /* the checkpoint that is being written is cancelled, because a later one contains more work */
     hr__event_heap_remove_job(&engine->heap, job.id);
     drop_async(engine, job);
-    hr__attempt_enter(engine, job, HR__PHASE_WORKING);
+    enter(engine, job, HR__PHASE_WORKING);
     status = work_on(engine, job);
     if (status != HR_OK) return status;
   }
@@ -360,7 +370,7 @@ static enum hr_status warn(struct hr__engine *engine, hr_job job, int64_t down_u
     attempt->down_us = down_us;
     return save(engine, job, HR__PHASE_LEAVING);
   }
-  hr__attempt_enter(engine, job, HR__PHASE_WORKING);
+  enter(engine, job, HR__PHASE_WORKING);
   return work_on(engine, job);
 }
 
@@ -374,7 +384,7 @@ static enum hr_status hang(struct hr__engine *engine, hr_job job) {
   if (status == HR_OK && (attempt->phase == HR__PHASE_SAVING || attempt->phase == HR__PHASE_LEAVING))
     status = hr__checkpoint_cancel(engine, job, hr__attempt_pool(engine, job));
   hr__event_heap_remove_job(&engine->heap, job.id);
-  hr__attempt_enter(engine, job, HR__PHASE_HANGING);
+  enter(engine, job, HR__PHASE_HANGING);
   return status == HR_OK ? hr__schedule(engine, HR_NEVER_US, HR__PENDING_PHASE, job.id) : status;
 }
 

@@ -209,7 +209,8 @@ int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, 
   return is_shared ? work_us / MAX_WRITES : interval_us;
 }
 
-int64_t hr__checkpoint_write_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+/* Returns how long a checkpoint of the job takes; HR_UNKNOWN_US if it is written to the storage of the pool. */
+static int64_t write_time_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
   const bool is_shared = writes_to_storage(engine, job, pool) || writes_to_data(engine, job, pool);
   return is_shared ? HR_UNKNOWN_US : hr__class_spec(engine, job)->write_us;
 }
@@ -357,7 +358,7 @@ enum hr_status hr__series_begin(struct hr__engine *engine, hr_job job, int64_t l
   struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   int64_t saves = left_us / attempt->interval_us, write_us;
   if (saves <= MAX_SAVED_EVENTS || hr__attempt_reads(engine, job)) return HR_OK;
-  write_us = hr__checkpoint_write_us(engine, job, hr__attempt_pool(engine, job));
+  write_us = write_time_us(engine, job, hr__attempt_pool(engine, job));
   if (write_us == HR_UNKNOWN_US || hr__class_spec(engine, job)->async) return HR_OK;
   uint64_t part = attempt->part;
   int64_t max_work_us = hr__work_done_us(*until_us, attempt->rate, &part) + 1; /* of a period */

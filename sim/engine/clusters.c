@@ -385,6 +385,40 @@ static enum hr_status serve(struct hr__clusters *all) {
   return status;
 }
 
+/* Checked mode: the copy agrees with the clusters, and each submitted job is counted in one cluster. */
+static enum hr_status check_clusters(const struct hr__engine *whole) {
+  const struct hr__clusters *all = whole->clusters;
+  uint64_t submitted = 0, total_milli = 0;
+  for (uint32_t i = 0; i < all->spec->count; i++) {
+    const struct hr__part *cluster = &all->at[i];
+    const struct hr_cluster *own = &cluster->engine.cluster;
+    const struct hr_view *view = &cluster->engine.view;
+    submitted += cluster->engine.n_submitted - cluster->engine.n_left;
+    total_milli += view->total_milli;
+    if (cluster->n_waiting != view->n_waiting || cluster->n_running != view->n_running ||
+        cluster->allocated_milli != view->allocated_milli || cluster->total_milli != view->total_milli)
+      return hr__broken(whole, "cluster '%s': the whole run counts other jobs or GPUs", all->spec->at[i].name);
+    if (cluster->engine.view.n_waiting == 0 && (cluster->waiting_milli || cluster->waiting_work != 0))
+      return hr__broken(whole, "cluster '%s': no job waits, but the router counts some", all->spec->at[i].name);
+    if (cluster->engine.view.n_running == 0 && cluster->releases.count)
+      return hr__broken(whole, "cluster '%s': no job runs, but the router expects ends", all->spec->at[i].name);
+    for (uint32_t pool = 0; pool < own->n_pools; pool++)
+      if (own->pools[pool].free_milli != whole->cluster.pools[cluster->first_pool + pool].free_milli)
+        return hr__broken(whole, "cluster '%s': the copy of pool %" PRIu32 " differs", all->spec->at[i].name, pool);
+    for (uint32_t node = 0; node < own->n_nodes; node++) {
+      const hr_node in_copy = {node + cluster->first_node};
+      if (own->node_free_milli[node] != whole->cluster.node_free_milli[in_copy.id] ||
+          hr_cluster_node_state(own, (hr_node){node}) != hr_cluster_node_state(&whole->cluster, in_copy))
+        return hr__broken(whole, "cluster '%s': the copy of node %" PRIu32 " differs", all->spec->at[i].name, node);
+    }
+  }
+  if (total_milli != whole->view.total_milli)
+    return hr__broken(whole, "the GPUs of the clusters are not those of the run");
+  return submitted == whole->cursor + whole->n_added + all->n_extra
+             ? HR_OK
+             : hr__broken(whole, "a submitted job is in no cluster");
+}
+
 /* Handles one instant in all clusters. */
 static enum hr_status step(struct hr__clusters *all, int64_t now_us) {
   const uint32_t n_words = (all->spec->count + 63) / 64;
@@ -406,7 +440,7 @@ static enum hr_status step(struct hr__clusters *all, int64_t now_us) {
   all->whole->view.now_us = now_us;
   if (any) all->whole->last_us = now_us;
   hr__notify_instant(all->whole);
-  return any && all->whole->config->check ? hr__clusters_check(all->whole) : HR_OK;
+  return any && all->whole->config->check ? check_clusters(all->whole) : HR_OK;
 }
 
 static void stop_at(struct hr__clusters *all, int64_t end_us) {
@@ -664,38 +698,4 @@ void hr__clusters_finish(struct hr__engine *whole) {
 const struct hr_view *hr__clusters_view(const struct hr__engine *whole, hr_job job) {
   const uint32_t at = whole->clusters->of_job[job.id];
   return at == HR_NONE ? NULL : &whole->clusters->at[at].engine.view;
-}
-
-/* Checked mode: the copy agrees with the clusters, and each submitted job is counted in one cluster. */
-enum hr_status hr__clusters_check(const struct hr__engine *whole) {
-  const struct hr__clusters *all = whole->clusters;
-  uint64_t submitted = 0, total_milli = 0;
-  for (uint32_t i = 0; i < all->spec->count; i++) {
-    const struct hr__part *cluster = &all->at[i];
-    const struct hr_cluster *own = &cluster->engine.cluster;
-    const struct hr_view *view = &cluster->engine.view;
-    submitted += cluster->engine.n_submitted - cluster->engine.n_left;
-    total_milli += view->total_milli;
-    if (cluster->n_waiting != view->n_waiting || cluster->n_running != view->n_running ||
-        cluster->allocated_milli != view->allocated_milli || cluster->total_milli != view->total_milli)
-      return hr__broken(whole, "cluster '%s': the whole run counts other jobs or GPUs", all->spec->at[i].name);
-    if (cluster->engine.view.n_waiting == 0 && (cluster->waiting_milli || cluster->waiting_work != 0))
-      return hr__broken(whole, "cluster '%s': no job waits, but the router counts some", all->spec->at[i].name);
-    if (cluster->engine.view.n_running == 0 && cluster->releases.count)
-      return hr__broken(whole, "cluster '%s': no job runs, but the router expects ends", all->spec->at[i].name);
-    for (uint32_t pool = 0; pool < own->n_pools; pool++)
-      if (own->pools[pool].free_milli != whole->cluster.pools[cluster->first_pool + pool].free_milli)
-        return hr__broken(whole, "cluster '%s': the copy of pool %" PRIu32 " differs", all->spec->at[i].name, pool);
-    for (uint32_t node = 0; node < own->n_nodes; node++) {
-      const hr_node in_copy = {node + cluster->first_node};
-      if (own->node_free_milli[node] != whole->cluster.node_free_milli[in_copy.id] ||
-          hr_cluster_node_state(own, (hr_node){node}) != hr_cluster_node_state(&whole->cluster, in_copy))
-        return hr__broken(whole, "cluster '%s': the copy of node %" PRIu32 " differs", all->spec->at[i].name, node);
-    }
-  }
-  if (total_milli != whole->view.total_milli)
-    return hr__broken(whole, "the GPUs of the clusters are not those of the run");
-  return submitted == whole->cursor + whole->n_added + all->n_extra
-             ? HR_OK
-             : hr__broken(whole, "a submitted job is in no cluster");
 }

@@ -271,7 +271,7 @@ struct hr__engine {
   bool corrupts;                        /* some failures corrupt results until they are detected */
   struct hr__spares *spares;            /* sim/faults/spares.c; NULL without spare nodes */
   struct hr__slow *slow;                /* NULL unless nodes are slow at times */
-  struct hr__node_victim *node_victims; /* by node (sim/faults/restarts.c); NULL unless nodes fail and jobs preempt */
+  struct hr__node_victim *node_victims; /* by node (sim/faults/outages.c); NULL unless nodes fail and jobs preempt */
   uint8_t *restart_marks;               /* by job */
   struct hr__data *data;                /* shared by all clusters of a run; NULL without data */
   struct hr__maintenance *maintenance;  /* sim/faults/maintenance.c; NULL without maintenance */
@@ -352,7 +352,7 @@ static inline bool hr__has_attempts(const struct hr__engine *engine, hr_job job)
 /* Frees the account of a job. */
 void hr__account_free(struct hr__engine *engine, hr_job job);
 
-/* ---- restarts.c: preemptions that restarts after failures cause ---- */
+/* ---- outages.c: preemptions that restarts after failures cause ---- */
 enum hr_status hr__restarts_init(struct hr__engine *engine);
 void hr__restarts_job_stops(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                             enum hr_reason reason);
@@ -425,8 +425,6 @@ enum hr_status hr__job_notice(struct hr__engine *engine, hr_job job, struct hr__
 enum hr_status hr__attempt_resume(struct hr__engine *engine, hr_job job);
 
 /* ---- resizes.c: elastic jobs ---- */
-/* Returns how many GPUs a job has at a placement of this size. */
-uint32_t hr__job_gpus_at(const struct hr__engine *engine, hr_job job, uint64_t gpu_milli);
 /* Returns the rate at which a job works with this number of milli-GPUs at a speed. */
 struct hr__rate hr__job_rate(const struct hr__engine *engine, hr_job job, uint64_t gpu_milli, uint32_t ppm);
 /* Returns how long work takes at the minimum size of a job if it takes `time_us` at the requested size. */
@@ -447,8 +445,6 @@ bool hr__checkpoint_is_continuous(const struct hr__engine *engine, hr_job job);
 /* Returns how much work a job does between two checkpoints at its present placement in `pool`. Returns HR_NEVER_US if
    the job writes no periodic checkpoints. */
 int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool);
-/* Returns how long a checkpoint of the job takes; HR_UNKNOWN_US if it is written to the storage of the pool. */
-int64_t hr__checkpoint_write_us(const struct hr__engine *engine, hr_job job, hr_pool pool);
 /* Begins to write a checkpoint, and schedules its completion: HR__PENDING_PHASE of the job or HR__PENDING_STORAGE of
    the pool. */
 enum hr_status hr__checkpoint_write(struct hr__engine *engine, hr_job job, hr_pool pool);
@@ -469,10 +465,9 @@ hr_node hr__market_request(struct hr__engine *engine, hr_pool pool);
 void hr__market_cancel(struct hr__engine *engine, hr_node node);
 /* Launches a requested node: the node is billed from now on and begins to boot. */
 enum hr_status hr__market_launch(struct hr__engine *engine, hr_node node);
-/* hr__market_take_down stops the jobs of a node, turns it off and emits HR_EVENT_NODE_DOWN with the reason.
-   hr__market_put_up makes a node available and emits HR_EVENT_NODE_UP. Both call the hooks of the components. */
+/* Stops the jobs of a node, turns it off and emits HR_EVENT_NODE_DOWN with the reason. Calls the hooks of the
+   components. */
 enum hr_status hr__market_take_down(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason);
-enum hr_status hr__market_put_up(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason);
 /* Makes a node available, unless it has failed, is in maintenance, or its reservation is not open. */
 enum hr_status hr__market_return(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason);
 /* Gives notice to all jobs of a node that they will be stopped at `down_us`. */
@@ -639,7 +634,6 @@ enum hr_status hr__clusters_enter(struct hr__engine *whole, uint32_t cluster, in
 struct hr__engine *hr__clusters_entered(const struct hr__engine *whole, uint32_t cluster);
 /* Must be called when an event was scheduled in the engine of a cluster, because another cluster may be active. */
 void hr__clusters_wake_at(struct hr__engine *engine, int64_t at_us);
-enum hr_status hr__clusters_check(const struct hr__engine *whole);
 
 /* ---- dispatch.c: copies of a waiting job in a cluster's engine ---- */
 /* hr__dispatch_must_leave returns whether the copy of a job must leave the cluster. hr__dispatch_mark records that the

@@ -19,7 +19,8 @@
 
 /* ---- Rates ---- */
 
-uint32_t hr__job_gpus_at(const struct hr__engine *engine, hr_job job, uint64_t gpu_milli) {
+/* Returns how many GPUs a job has at a placement of this size. */
+static uint32_t gpus_at(const struct hr__engine *engine, hr_job job, uint64_t gpu_milli) {
   uint64_t asked_milli = hr_cluster_asked_milli(&engine->cluster, job), gpus = engine->trace->gpus[job.id];
   return asked_milli ? (uint32_t)(gpu_milli * gpus / asked_milli) : (uint32_t)gpus;
 }
@@ -32,7 +33,7 @@ struct hr__rate hr__job_rate(const struct hr__engine *engine, hr_job job, uint64
   uint32_t model = engine->trace->model ? engine->trace->model[job.id] : HR_NONE;
   const char *name = model == HR_NONE ? NULL : engine->trace->models.text[model];
   const struct hr_scaling_table *table = engine->config->scaling;
-  rate.num = hr_scaling_speed(table, name, hr__job_gpus_at(engine, job, gpu_milli));
+  rate.num = hr_scaling_speed(table, name, gpus_at(engine, job, gpu_milli));
   rate.den = hr_scaling_speed(table, name, engine->trace->gpus[job.id]);
   return rate;
 }
@@ -216,7 +217,7 @@ static enum hr_status check(const struct hr__engine *engine, const struct hr__ru
     struct hr_placement placement = hr__allocation_placement(engine, job, &one);
     struct hr_sizes sizes = hr_cluster_sizes(&engine->cluster, job);
     uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
-    uint32_t gpus = hr__job_gpus_at(engine, job, gpu_milli);
+    uint32_t gpus = gpus_at(engine, job, gpu_milli);
     if (engine->gpu_milli[job.id] != gpu_milli)
       return hr__broken(engine, "job %" PRIu32 ": its GPUs differ from its placement", job.id);
     if (sizes.min < sizes.max && (gpus < sizes.min || gpus > sizes.max || gpus % sizes.step))

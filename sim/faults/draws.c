@@ -86,7 +86,8 @@ const struct hr_fault_class *hr__fault_class_draw(const struct hr__fault_draws *
   return class_;
 }
 
-double hr__fault_mean_repair_s(const struct hr_fault_process *process) {
+/* Returns the mean time of a repair over all classes, in seconds. */
+static double mean_repair_s(const struct hr_fault_process *process) {
   double sum = 0, sum_s = 0;
   if (process->recorded_repair.n_values) return process->recorded_repair.mean_s;
   if (process->n_classes == 0) return hr__duration_mean_s(&process->only.repair);
@@ -114,7 +115,7 @@ struct hr__fault_start hr__fault_start_draw(const struct hr__fault_draws *draws,
                                             double factor) {
   struct hr__stream stream = stream_at(draws, 0);
   struct hr_duration between = sooner(process->between, factor);
-  double up_s = hr__duration_mean_s(&between), down_s = hr__fault_mean_repair_s(process);
+  double up_s = hr__duration_mean_s(&between), down_s = mean_repair_s(process);
   bool is_down = process->clock == HR_FAULT_CLOCK_UP && hr__stream_uniform(&stream) * (up_s + down_s) < down_s;
   const struct hr_recorded *recorded = is_down ? &process->recorded_repair : &process->recorded_between;
   if (recorded->n_values) {

@@ -14,8 +14,9 @@
  * has none. At most `crew` units of a pool are repaired at the same time.
  */
 
+#include "sim/faults/faults.h"
 #include "base/array.h"
-#include "sim/faults/units.h"
+#include "sim/engine/engine.h"
 
 static struct hr__fault_draws draws_of(const struct hr__engine *engine, uint32_t unit) {
   const struct hr__faults *faults = engine->faults;

@@ -4,8 +4,8 @@
 
 /*
  * The autoscaler of a cluster in a run: its state, the demand of waiting jobs (node_demand.c), and the rules of each
- * kind of autoscaler. The rules of Kubernetes' cluster autoscaler are in node_scans.c, node_growth.c and
- * node_removal.c; they use the decisions of sim/clusters/cluster_autoscaler.h.
+ * kind of autoscaler. The rules of Kubernetes' cluster autoscaler are in node_scans.c, which uses the decisions of
+ * sim/clusters/cluster_autoscaler.h.
  */
 
 #include "base/hash.h"
@@ -150,10 +150,6 @@ struct hr__autoscaler {
 static inline int64_t hr__scaled_size(const struct hr__pool *pool) {
   return (int64_t)pool->spec->nodes - pool->n_in[HR_NODE_OFF];
 }
-/* Records that a scan at this time or later may decide differently. */
-static inline void hr__scan_is_due(struct hr__autoscaler *self, int64_t at_us) {
-  if (at_us < self->due_us) self->due_us = at_us;
-}
 
 /* ---- autoscaler.c ---- */
 
@@ -161,17 +157,6 @@ static inline void hr__scan_is_due(struct hr__autoscaler *self, int64_t at_us) {
 enum hr_status hr__node_request(struct hr__engine *engine, uint32_t pool, hr_node *node);
 /* Returns by how many nodes a pool may grow within its maximum, that of the cluster, and the quotas. */
 int64_t hr__nodes_allowed(const struct hr__engine *engine, uint32_t pool);
-
-/* ---- node_scans.c, node_growth.c, node_removal.c: the cluster autoscaler ---- */
-
-/* Requests up to `count` nodes of a pool. If the provider has fewer nodes, the pool backs off. Sets `*n_requested` to
-   the number of requested nodes. */
-enum hr_status hr__nodes_request(struct hr__engine *engine, uint32_t pool, int64_t count, int64_t *n_requested);
-
-/* Grows one pool, and pools similar to it, for the jobs that fit on no node. */
-enum hr_status hr__nodes_grow(struct hr__engine *engine, bool *grew);
-/* Removes nodes that were unneeded for long enough. With `is_off`, only records which nodes are unneeded. */
-enum hr_status hr__nodes_remove(struct hr__engine *engine, bool is_off);
 
 /* ---- node_demand.c ---- */
 

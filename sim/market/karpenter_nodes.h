@@ -3,12 +3,11 @@
 #define HR_SIM_MARKET_KARPENTER_NODES_H
 
 /*
- * Karpenter in a run. Its decisions are those of sim/clusters/karpenter.h and karpenter_provisioning.h. Each elastic
+ * Karpenter in a run. Its decisions are those of sim/clusters/karpenter.h. Each elastic
  * pool is an option: one instance type in one region and market.
  */
 
 #include "sim/clusters/karpenter.h"
-#include "sim/clusters/karpenter_provisioning.h"
 #include "sim/market/autoscaler.h"
 
 /* Entities of HR__PENDING_SCAN. */
@@ -70,49 +69,11 @@ void hr__karpenter_set_options(struct hr__engine *engine);
 /* Requests a node that may be any of some options (by pool). Sets `node`, to HR_NONE if no pool has capacity. */
 enum hr_status hr__karpenter_launch(struct hr__engine *engine, const bool *may, hr_node *node);
 
-/* Requests nodes for the jobs that no node can take (karpenter_growth.c). */
-enum hr_status hr__karpenter_grow(struct hr__engine *engine);
-
-/* The pass may decide otherwise at this time. */
-static inline void hr__karpenter_pass_is_due(struct hr__karpenter_loop *loop, int64_t at_us) {
-  if (at_us < loop->due_us) loop->due_us = at_us;
-}
-
 /* Finds nodes to remove (karpenter_removal.c). Returns whether there is a command, which is then stored. */
 bool hr__karpenter_find_command(struct hr__engine *engine);
-/* Finds nodes with jobs that can go, alone or for a cheaper node (karpenter_consolidation.c). Returns whether there is
-   a command, which is then stored. */
-bool hr__karpenter_find_underutilized(struct hr__engine *engine);
-/* Finds a node of which the template has changed (karpenter_drift.c). Returns whether there is a command, which is then
-   stored. */
-bool hr__karpenter_find_drifted(struct hr__engine *engine);
-/* Describes the nodes: those of a node pool that may go for a reason are candidates. */
-struct hr__karpenter_world hr__karpenter_describe(struct hr__engine *engine, uint32_t number,
-                                                  enum hr__karpenter_reason reason);
-/* Stores a command about this world. */
-void hr__karpenter_store(struct hr__engine *engine, const struct hr__karpenter_world *world,
-                         const struct hr__karpenter_command *command, enum hr__karpenter_reason reason);
-/* Executes the stored command. Sets `any`, unless there is no replacement. */
-enum hr_status hr__karpenter_execute(struct hr__engine *engine, bool *any);
-/* Returns when the template of a node has first changed since it was requested; HR_NEVER_US: not yet. */
-int64_t hr__karpenter_drifted_us(const struct hr__engine *engine, uint32_t node);
-/* Carries out the stored command of this kind if it is still valid. */
-enum hr_status hr__karpenter_consolidate_now(struct hr__engine *engine, bool *any);
-/* Removes each node whose replacement has booted. Reopens each node whose replacement no longer exists. */
-enum hr_status hr__karpenter_settle(struct hr__engine *engine);
-
-/* Whether a node may be removed now according to the policy of its node pool. Notes when it may be. */
-bool hr__karpenter_may_remove(struct hr__engine *engine, uint32_t node);
-/* Sets how many nodes of each node pool may be removed for a reason. */
-void hr__karpenter_set_budgets_left(struct hr__engine *engine, enum hr__karpenter_reason reason);
-/* These note when a command may be found without a change: when a budget begins or ceases to apply; when a price
-   changes, or a pool is tried again. */
-void hr__karpenter_note_times(struct hr__engine *engine);
-void hr__karpenter_note_offerings(struct hr__engine *engine);
-/* Takes a node from the budget of its node pool; false: the budget is used up. */
-bool hr__karpenter_take_budget(struct hr__engine *engine, uint32_t node);
-
 /* Executes the stored command for the nodes for which it is still valid. Sets `any` if there was such a node. */
 enum hr_status hr__karpenter_carry_out(struct hr__engine *engine, bool *any);
+/* Removes each node whose replacement has booted. Reopens each node whose replacement no longer exists. */
+enum hr_status hr__karpenter_settle(struct hr__engine *engine);
 
 #endif

@@ -143,7 +143,8 @@ enum hr_status hr__market_take_down(struct hr__engine *engine, hr_pool pool, hr_
   return status == HR_OK && engine->spares ? hr__spares_activate(engine, pool) : status;
 }
 
-enum hr_status hr__market_put_up(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason) {
+/* Makes a node available and emits HR_EVENT_NODE_UP. Calls the hooks of the components. */
+static enum hr_status put_up(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason) {
   hr__market_set_state(engine, node, HR_NODE_UP);
   enum hr_status status = HR_OK;
   HR__CALL_ACTIVE(engine, status, node_up, pool, node);
@@ -156,7 +157,7 @@ enum hr_status hr__market_return(struct hr__engine *engine, hr_pool pool, hr_nod
     return HR_OK;
   if (engine->standby && hr__standby_keeps(engine, node)) return hr__standby_ask_for_pass(engine);
   if (engine->spares && hr__spares_take(engine, pool, node)) return HR_OK;
-  return hr__market_put_up(engine, pool, node, reason);
+  return put_up(engine, pool, node, reason);
 }
 
 /* Gives notice to all jobs of a node that they will be stopped at `down_us`. A job that leaves at once is removed from
@@ -413,7 +414,7 @@ static enum hr_status boot_node(struct hr__engine *engine, hr_node node) {
     return give_node(engine, pool, node);
   }
   if (self->since_us + draw_boot_us(engine, pool, node) != engine->view.now_us) return HR_OK;
-  return hr__market_put_up(engine, pool, node, HR_REASON_NONE);
+  return put_up(engine, pool, node, HR_REASON_NONE);
 }
 
 /* ---- Reservations ---- */

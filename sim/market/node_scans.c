@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * When Kubernetes' cluster autoscaler scans the cluster, and what it does then. It uses the decisions of
+ * Kubernetes' cluster autoscaler in a run: when it scans the cluster, and what it does then. It uses the decisions of
  * sim/clusters/cluster_autoscaler.h.
  *
  * It scans the cluster at multiples of its scan interval, after the pass of that instant. If nothing has changed since
@@ -9,12 +9,25 @@
  * pools below their minimum. It grows one pool, and similar pools, for jobs that fit on no node. If it grows no pool,
  * it removes nodes.
  *
- * Invariant: a pool is not below its minimum after a scan unless the provider lacks nodes. Source:
- * kubernetes/autoscaler, cluster-autoscaler/core (static_autoscaler.go, scaleup, scaledown) and clusterstate at
- * f7bb0c36.
+ * Growth: for each pool, the jobs that fit on no node are packed on new nodes (hr__ca_find_options). If a job would get
+ * only some of its pods, this job is left out, and the other jobs are packed again. The expanders choose one of the
+ * pools, which grows together with similar ones (hr__ca_grow). There are one or two rows of pods for each kind of jobs;
+ * the groups are the pools.
+ *
+ * Removal: in each scan, a node is unneeded if it has no job and no waiting job would use it, or if its utilization is
+ * low and all its jobs fit on other nodes. A node that was unneeded in all scans for long enough is removed, with three
+ * exceptions: a delay after another change has not ended; the pool is at its minimum; enough other nodes are removed in
+ * this scan.
+ *
+ * Invariants: after a scan, a pool is not below its minimum unless the provider lacks nodes; no pool grows beyond its
+ * maximum. Source: kubernetes/autoscaler, cluster-autoscaler/core (static_autoscaler.go, scaleup, scaledown) and
+ * clusterstate at f7bb0c36.
  */
 
+#include "base/random.h"
 #include "sim/market/autoscaler.h"
+
+#include <math.h>
 
 #define LONG_AGO (INT64_MIN / 4)
 
@@ -52,6 +65,11 @@ static struct hr__ca_backoff_spec backoff_spec(const struct hr__autoscaler *self
   return (struct hr__ca_backoff_spec){spec->backoff_us, spec->max_backoff_us, spec->backoff_reset_us};
 }
 
+/* Records that a scan at this time or later may decide differently. */
+static void scan_is_due(struct hr__autoscaler *self, int64_t at_us) {
+  if (at_us < self->due_us) self->due_us = at_us;
+}
+
 static void fail_pool(struct hr__engine *engine, uint32_t pool) {
   struct hr__autoscaler *self = engine->autoscaler;
   const struct hr__ca_backoff_spec spec = backoff_spec(self);
@@ -59,10 +77,12 @@ static void fail_pool(struct hr__engine *engine, uint32_t pool) {
   hr__ca_fail(&spec, &self->pools[pool].backoff, engine->view.now_us);
   engine->pool_accounting[pool].scale_failures++;
   self->failed_us = engine->view.now_us;
-  hr__scan_is_due(self, self->pools[pool].backoff.until_us + 1);
+  scan_is_due(self, self->pools[pool].backoff.until_us + 1);
 }
 
-enum hr_status hr__nodes_request(struct hr__engine *engine, uint32_t pool, int64_t count, int64_t *n_requested) {
+/* Requests up to `count` nodes of a pool. If the provider has fewer nodes, the pool backs off. Sets `*n_requested` to
+   the number of requested nodes. */
+static enum hr_status request_nodes(struct hr__engine *engine, uint32_t pool, int64_t count, int64_t *n_requested) {
   struct hr__autoscaler *self = engine->autoscaler;
   enum hr_status status = HR_OK;
   *n_requested = 0;
@@ -73,7 +93,7 @@ enum hr_status hr__nodes_request(struct hr__engine *engine, uint32_t pool, int64
     self->unneeded_since_us[node.id] = -1;
     ++*n_requested;
   }
-  if (*n_requested > 0) hr__scan_is_due(self, engine->view.now_us + self->spec->provision_us + 1);
+  if (*n_requested > 0) scan_is_due(self, engine->view.now_us + self->spec->provision_us + 1);
   if (*n_requested < count) fail_pool(engine, pool);
   self->has_acted = self->has_acted || *n_requested > 0;
   return status;
@@ -90,7 +110,7 @@ static enum hr_status give_up_late(struct hr__engine *engine, uint32_t number) {
     if (engine->cluster.nodes[i].state != HR_NODE_BOOTING) continue;
     const int64_t end_us = engine->cluster.nodes[i].since_us + self->spec->provision_us;
     if (end_us >= engine->view.now_us) {
-      hr__scan_is_due(self, end_us + 1);
+      scan_is_due(self, end_us + 1);
       continue;
     }
     status = hr__market_take_down(engine, (hr_pool){number}, (hr_node){i}, HR_REASON_NOT_PROVISIONED);
@@ -106,7 +126,7 @@ static bool backs_off(struct hr__engine *engine, uint32_t pool) {
   struct hr__ca_backoff *backoff = &self->pools[pool].backoff;
   hr__ca_forget(&spec, backoff, engine->view.now_us);
   if (!hr__ca_is_backed_off(backoff, engine->view.now_us)) return false;
-  hr__scan_is_due(self, backoff->until_us + 1);
+  scan_is_due(self, backoff->until_us + 1);
   return true;
 }
 
@@ -116,7 +136,7 @@ static enum hr_status keep_minimum(struct hr__engine *engine, uint32_t number) {
   int64_t lacks = (int64_t)pool->spec->min_nodes - hr__scaled_size(pool), n_requested;
   if (allowed < lacks) lacks = allowed;
   if (lacks <= 0 || backs_off(engine, number)) return HR_OK;
-  return hr__nodes_request(engine, number, lacks, &n_requested);
+  return request_nodes(engine, number, lacks, &n_requested);
 }
 
 /* Returns whether waiting jobs can affect a scan: a pool may grow, or a node without a job may be removed. */
@@ -130,6 +150,402 @@ static bool must_place_jobs(struct hr__engine *engine) {
   return self->spec->drains;
 }
 
+/* ---- Growth ---------------------------------------------------------------------------------------------------- */
+
+/* The price of half a core and 500 MiB in the price model for GCE, by which the expander `price` compares. */
+#define STABILIZATION_USD_H (0.5 * 0.033174 + 500.0 / 1024 * 0.004446)
+
+/* Adds the rows of pods of `jobs` equal jobs. `per_job`: the pods of one job, by row. Returns the number of rows. */
+static uint32_t add_pods(struct hr__autoscaler *self, uint32_t n, uint32_t kind, const struct hr__pod_rows *rows,
+                         const uint32_t per_job[2], uint32_t jobs) {
+  const uint32_t first = n;
+  for (uint32_t k = 0; k < 2 && k < rows->n_rows && jobs > 0; k++) {
+    const uint64_t count = (uint64_t)per_job[k] * jobs;
+    if (count == 0) continue;
+    self->pods[n] = (struct hr__ca_pods){.request = rows->row[k].request,
+                                         .count = count < UINT32_MAX / 2 ? (uint32_t)count : UINT32_MAX / 2};
+    self->pods_of[n++] = (struct hr__pods_of){.kind = kind, .per_job = per_job[k]};
+  }
+  if (n > first) self->pods_of[first].n_rows = n - first;
+  return n;
+}
+
+/* Fills the rows of pods that the jobs that fit on no node would have on new nodes of a pool. Returns the number of
+   rows. */
+static uint32_t fill_pods(struct hr__engine *engine, uint32_t pool) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  uint32_t n = 0;
+  for (uint32_t i = self->first_kind; i != HR_NONE; i = self->kinds[i].next) {
+    const struct hr__pod_kind *kind = &self->kinds[i];
+    if (kind->n_left == 0 || !hr__pod_kind_suits(engine, kind, pool)) continue;
+    const struct hr__pod_rows rows = hr__pod_kind_rows(engine, kind, pool);
+    const uint32_t all[2] = {rows.row[0].count, rows.row[1].count};
+    const bool has_part = kind->part_pool != HR_NONE;
+    if (kind->part_pool == pool) n = add_pods(self, n, i, &rows, kind->part_left, 1);
+    n = add_pods(self, n, i, &rows, all, kind->n_left - has_part);
+  }
+  return n;
+}
+
+/* Equal jobs. Their pods are the rows `first` to `end` - 1. */
+struct packed_jobs {
+  uint32_t first, end; /* rows */
+  uint32_t complete;   /* number of jobs with all pods placed */
+  uint32_t most;       /* maximum over the rows: number of jobs with all pods of this row placed */
+  bool has_part;       /* only some pods of a job were placed */
+};
+
+static struct packed_jobs jobs_at(const struct hr__autoscaler *self, uint32_t row) {
+  struct packed_jobs jobs = {row, row + self->pods_of[row].n_rows, UINT32_MAX, 0, false};
+  for (uint32_t k = row; k < jobs.end; k++) {
+    const uint32_t n = self->pods[k].placed / self->pods_of[k].per_job;
+    if (n < jobs.complete) jobs.complete = n;
+    if (n > jobs.most) jobs.most = n;
+  }
+  for (uint32_t k = row; k < jobs.end; k++)
+    jobs.has_part = jobs.has_part || self->pods[k].placed != jobs.complete * self->pods_of[k].per_job;
+  return jobs;
+}
+
+/* If a job would get only some of its pods, drops pods of other jobs: those of the last kind that got any pods, if this
+   kind follows the kind of the job; otherwise those of one job of its own kind. Returns false if each job gets all of
+   its pods or none. */
+static bool drop_parts(struct hr__autoscaler *self, uint32_t n_pods) {
+  struct packed_jobs part = {0}, last = {0};
+  for (uint32_t i = 0; i < n_pods; i += self->pods_of[i].n_rows) {
+    const struct packed_jobs jobs = jobs_at(self, i);
+    if (jobs.has_part && !part.has_part) part = jobs;
+    for (uint32_t k = i; k < jobs.end; k++)
+      if (self->pods[k].placed > 0) last = jobs;
+  }
+  if (!part.has_part) return false;
+  uint32_t left = 0;
+  if (last.first == part.first) {
+    left = self->pods[part.first].count / self->pods_of[part.first].per_job - 1;
+    if (part.most < left) left = part.most;
+  }
+  for (uint32_t k = last.first; k < last.end; k++) self->pods[k].count = left * self->pods_of[k].per_job;
+  return true;
+}
+
+/* Considers the jobs that fit on no node. Returns whether the two pools suit the same of these jobs, and each of them
+   has one pod. Jobs with several pods cannot be divided among pools, because all pods of a job are in one pool. */
+static bool suits_as(struct hr__engine *engine, uint32_t pool, uint32_t other) {
+  const struct hr__autoscaler *self = engine->autoscaler;
+  for (uint32_t i = self->first_kind; i != HR_NONE; i = self->kinds[i].next) {
+    const struct hr__pod_kind *kind = &self->kinds[i];
+    if (kind->n_left == 0) continue;
+    const bool suits = hr__pod_kind_suits(engine, kind, pool);
+    if (suits != hr__pod_kind_suits(engine, kind, other)) return false;
+    if (!suits) continue;
+    const struct hr__pod_rows rows = hr__pod_kind_rows(engine, kind, pool);
+    if (rows.n_rows > 1 || rows.row[0].count > 1) return false;
+  }
+  return true;
+}
+
+/* Sets the node groups for a scale-up of one pool, and of those that it may be balanced with. */
+static void set_groups(struct hr__engine *engine, uint32_t pool) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    const struct hr__pool *at = &engine->cluster.pools[i];
+    const bool takes_part = i == pool || (self->spec->balances && suits_as(engine, pool, i));
+    self->groups[i] = (struct hr__ca_group){.node = self->pools[i].node,
+                                            .size = hr__scaled_size(at),
+                                            .max = hr__scaled_size(at) + hr__nodes_allowed(engine, i),
+                                            .max_pods = INT64_MAX,
+                                            .is_fixed = !self->pools[i].is_scaled,
+                                            .is_unready = !takes_part || self->rules->backs_off(engine, i)};
+  }
+}
+
+/* Packs the jobs that fit on no node on new nodes of a pool. */
+static void estimate(struct hr__engine *engine, uint32_t pool, struct hr__ca_scale_up *scale_up) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  set_groups(engine, pool);
+  *scale_up = (struct hr__ca_scale_up){.groups = self->groups,
+                                       .n_groups = engine->cluster.n_pools,
+                                       .pods = self->pods,
+                                       .states = self->states,
+                                       .n_pods = fill_pods(engine, pool),
+                                       .quotas = self->quotas,
+                                       .n_quotas = self->spec->n_quotas,
+                                       .max_nodes = self->spec->max_nodes,
+                                       .balances = self->spec->balances,
+                                       .nodes = self->packed,
+                                       .order = self->order};
+  if (self->groups[pool].is_unready || self->groups[pool].is_fixed || scale_up->n_pods == 0) return;
+  do hr__ca_find_options(scale_up);
+  while (self->groups[pool].option_nodes > 0 && drop_parts(self, scale_up->n_pods));
+}
+
+static double usd_h(const struct hr__engine *engine, uint32_t pool, int64_t milli) {
+  const int64_t uusd_h = hr_cluster_price_uusd_h(&engine->cluster, (hr_pool){pool}, engine->view.now_us);
+  return (double)uusd_h * 1e-6 * (double)milli * 1e-3;
+}
+
+/* Returns the lowest price of the GPUs of a kind of jobs. */
+static double lowest_usd_h(const struct hr__engine *engine, const struct hr__pod_kind *kind, int64_t milli) {
+  double lowest = (double)INFINITY;
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
+    if (engine->autoscaler->pools[i].is_scaled && hr__pod_kind_suits(engine, kind, i))
+      lowest = fmin(lowest, usd_h(engine, i, milli));
+  return lowest;
+}
+
+static struct hr__ca_option option_of(const struct hr__engine *engine, uint32_t pool,
+                                      const struct hr__ca_scale_up *scale_up) {
+  const struct hr__autoscaler *self = engine->autoscaler;
+  const struct hr_pool_spec *spec = engine->cluster.pools[pool].spec;
+  struct hr__ca_option option = {.nodes = self->groups[pool].option_nodes,
+                                 .node = self->pools[pool].node,
+                                 .has_gpus = spec->gpus_per_node > 0,
+                                 .has_priority = spec->scale_priority > 0,
+                                 .priority = spec->scale_priority};
+  option.node_usd_h = usd_h(engine, pool, option.node.of[HR__GPUS]);
+  for (uint32_t i = 0; i < scale_up->n_pods; i++) {
+    const struct hr__ca_pods *pods = &scale_up->pods[i];
+    if (pods->placed == 0) continue;
+    option.n_pods += pods->placed;
+    hr__amounts_add(&option.pods, &pods->request, pods->placed);
+    option.pods_usd_h +=
+        lowest_usd_h(engine, &self->kinds[self->pods_of[i].kind], pods->request.of[HR__GPUS] * pods->placed);
+  }
+  return option;
+}
+
+/* Finds the pools that could grow. Returns their number. */
+static uint32_t find_options(struct hr__engine *engine) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    struct hr__ca_scale_up scale_up;
+    if (!self->pools[i].is_scaled || hr__nodes_allowed(engine, i) == 0) continue;
+    estimate(engine, i, &scale_up);
+    if (self->groups[i].option_nodes == 0) continue;
+    self->options[n] = option_of(engine, i, &scale_up);
+    self->option_pool[n] = i;
+    self->kept[n] = n;
+    n++;
+  }
+  return n;
+}
+
+struct expander {
+  struct hr__engine *engine;
+  enum hr__ca_expander kind;
+};
+
+static uint32_t keep_best(const void *state, uint32_t *kept, uint32_t n_kept) {
+  const struct expander *expander = state;
+  const struct hr__engine *engine = expander->engine;
+  const struct hr__autoscaler *self = engine->autoscaler;
+  int64_t nodes = 0;
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) nodes += hr__scaled_size(&engine->cluster.pools[i]);
+  const struct hr__ca_price_settings price = {hr__ca_preferred_cores(nodes) * 1000, STABILIZATION_USD_H};
+  return hr__ca_expand(expander->kind, self->options, &price, self->scores, kept, n_kept);
+}
+
+/* Chooses one of the best options at random. */
+static uint32_t choose(struct hr__engine *engine, uint32_t n_options) {
+  static const enum hr__ca_expander kinds[HR_N_EXPANDERS] = {[HR_EXPANDER_RANDOM] = HR__CA_RANDOM,
+                                                             [HR_EXPANDER_MOST_PODS] = HR__CA_MOST_PODS,
+                                                             [HR_EXPANDER_LEAST_NODES] = HR__CA_LEAST_NODES,
+                                                             [HR_EXPANDER_LEAST_WASTE] = HR__CA_LEAST_WASTE,
+                                                             [HR_EXPANDER_PRICE] = HR__CA_PRICE,
+                                                             [HR_EXPANDER_PRIORITY] = HR__CA_PRIORITY};
+  struct hr__autoscaler *self = engine->autoscaler;
+  struct expander expanders[HR_N_EXPANDERS];
+  struct hr__ca_filter filters[HR_N_EXPANDERS];
+  const uint32_t n_filters = self->spec->n_expanders ? self->spec->n_expanders : 1;
+  for (uint32_t i = 0; i < n_filters; i++) {
+    expanders[i] =
+        (struct expander){engine, self->spec->n_expanders ? kinds[self->spec->expanders[i].kind] : HR__CA_LEAST_WASTE};
+    filters[i] = (struct hr__ca_filter){keep_best, &expanders[i]};
+  }
+  const uint32_t n_kept = n_options > 1 ? hr__ca_chain(filters, n_filters, self->kept, n_options) : n_options;
+  if (n_kept <= 1) return n_kept ? self->option_pool[self->kept[0]] : HR_NONE;
+  struct hr__stream stream;
+  hr__stream_init(&stream, engine->config->seed, HR__PURPOSE_EXPANDER, self->n_draws++, 0);
+  const double draw = hr__stream_uniform(&stream);
+  return self->option_pool[self->kept[(uint32_t)(draw * n_kept)]];
+}
+
+/* Grows one pool, and pools similar to it, for the jobs that fit on no node. */
+/* Grows one pool, and pools similar to it, for the jobs that fit on no node. */
+static enum hr_status grow(struct hr__engine *engine, bool *grew) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  const uint32_t pool = choose(engine, find_options(engine));
+  struct hr__ca_scale_up scale_up;
+  enum hr_status status = HR_OK;
+  if (pool == HR_NONE) return HR_OK;
+  estimate(engine, pool, &scale_up);
+  hr__ca_grow(&scale_up, pool);
+  for (uint32_t i = 0; i < engine->cluster.n_pools && status == HR_OK; i++) {
+    int64_t n_requested;
+    if (self->groups[i].grow == 0) continue;
+    status = request_nodes(engine, i, self->groups[i].grow, &n_requested);
+    *grew = *grew || n_requested > 0;
+    scan_is_due(self, engine->view.now_us + 1); /* other pools may be tried */
+  }
+  if (*grew) self->added_us = engine->view.now_us;
+  return status;
+}
+
+/* ---- Removal --------------------------------------------------------------------------------------------------- */
+
+/* Returns whether all jobs of a node fit on other nodes that are up. If they do, the room for them is reserved. */
+static bool may_drain(struct hr__engine *engine, uint32_t node) {
+  const struct hr__residents *residents = &engine->residents;
+  for (uint32_t link = residents->first[node]; link; link = residents->links[link - 1].next) {
+    const hr_job job = residents->links[link - 1].job;
+    const struct hr__pod_kind *kind = hr__node_demand_kind(engine, job);
+    struct hr_slice one;
+    const struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+    bool fits = false;
+    for (uint32_t i = 0; i < placement.n_slices; i++)
+      if (placement.slices[i].node.id != node) return false; /* the job has other nodes, too */
+    for (uint32_t pool = 0; pool < engine->cluster.n_pools && !fits; pool++)
+      fits = hr__pod_kind_suits(engine, kind, pool) && hr__node_demand_place(engine, kind, pool, node);
+    if (!fits) return false;
+  }
+  return true;
+}
+
+static bool is_unneeded(struct hr__engine *engine, uint32_t pool, uint32_t node) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  const struct hr__node_amounts *whole = &self->pools[pool].node;
+  const struct hr__node_room *room = &self->room[node];
+  if (engine->cluster.nodes[node].state != HR_NODE_UP || room->is_needed) return false;
+  if (self->n_tasks[node] == 0) return true;
+  if (!self->spec->drains) return false;
+  struct hr__ca_use use = {.containers = *whole};
+  hr__amounts_add(&use.containers, &room->free, -1);
+  const struct hr__ca_used_node used = {
+      .allocatable = *whole, .has_gpus = whole->of[HR__GPUS] > 0, .pods = &use, .n_pods = 1};
+  const struct hr__ca_candidate candidate = {
+      .is_ready = true, .has_group = true, .threshold = self->spec->utilization_threshold};
+  if (hr__ca_eligible(&candidate, &used) != HR__CA_NO_REASON) return false;
+  self->room[node].is_usable = false;
+  const bool may = may_drain(engine, node);
+  self->room[node].is_usable = !may; /* jobs of other nodes do not move to this node */
+  return may;
+}
+
+/* Records which nodes are unneeded: first nodes without jobs, then nodes with jobs that could move. */
+static void note_unneeded(struct hr__engine *engine) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  memset(self->is_unneeded, 0, engine->cluster.n_nodes * sizeof *self->is_unneeded);
+  for (int with_jobs = 0; with_jobs <= (self->spec->drains ? 1 : 0); with_jobs++)
+    for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+      const struct hr__pool *pool = &engine->cluster.pools[i];
+      const uint32_t first = pool->first_node.id;
+      for (uint32_t k = 0; k < pool->spec->nodes && self->pools[i].is_scaled; k++) {
+        if ((self->n_tasks[first + k] > 0) != (with_jobs == 1)) continue;
+        self->is_unneeded[first + k] = is_unneeded(engine, i, first + k);
+        /* jobs of other nodes are not moved to an empty unneeded node */
+        if (self->is_unneeded[first + k]) self->room[first + k].is_usable = false;
+      }
+    }
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    const struct hr__pool *pool = &engine->cluster.pools[i];
+    const uint32_t first = pool->first_node.id;
+    if (self->pools[i].is_scaled)
+      hr__ca_note_unneeded(&self->unneeded_since_us[first], &self->is_unneeded[first], pool->spec->nodes,
+                           engine->view.now_us);
+  }
+}
+
+/* Returns when the delays before removals end. */
+static int64_t delays_end_us(const struct hr__autoscaler *self) {
+  const struct hr_autoscaler_spec *spec = self->spec;
+  int64_t end_us = self->added_us + spec->after_add_us;
+  const int64_t others[] = {self->deleted_us + spec->after_delete_us, self->failed_us + spec->after_failure_us};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (others[i] > end_us) end_us = others[i];
+  return end_us;
+}
+
+static bool may_go(const struct hr__engine *engine, uint32_t pool, uint32_t node, int64_t size) {
+  const struct hr__autoscaler *self = engine->autoscaler;
+  const struct hr__node_amounts no_minimum = {{INT64_MAX, INT64_MAX, INT64_MAX}};
+  const struct hr__ca_candidate candidate = {.is_ready = true,
+                                             .has_group = true,
+                                             .since_us = self->unneeded_since_us[node],
+                                             .unneeded_us = self->spec->unneeded_us,
+                                             .group_size = size,
+                                             .group_min = engine->cluster.pools[pool].spec->min_nodes,
+                                             .cluster_left = no_minimum,
+                                             .cluster_nodes_left = INT64_MAX};
+  return self->unneeded_since_us[node] >= 0 &&
+         hr__ca_removable(&candidate, &self->pools[pool].node, engine->view.now_us) == HR__CA_NO_REASON;
+}
+
+/* Counts the nodes of a pool that may be removed, empty nodes first. Records when other nodes may be removed. */
+static struct hr__ca_deletion count_candidates(struct hr__engine *engine, uint32_t number, int64_t delayed_us) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  const struct hr__pool *pool = &engine->cluster.pools[number];
+  struct hr__ca_deletion found = {0};
+  int64_t size = hr__scaled_size(pool);
+  for (int with_jobs = 0; with_jobs <= 1; with_jobs++)
+    for (uint32_t k = 0; k < pool->spec->nodes; k++) {
+      const uint32_t node = pool->first_node.id + k;
+      const int64_t since_us = self->unneeded_since_us[node];
+      if (since_us < 0 || (self->n_tasks[node] > 0) != (with_jobs == 1) || size <= pool->spec->min_nodes) continue;
+      if (engine->view.now_us < delayed_us || !may_go(engine, number, node, size)) {
+        const int64_t age_us = since_us + self->spec->unneeded_us + 1;
+        scan_is_due(self, age_us > delayed_us ? age_us : delayed_us);
+        continue;
+      }
+      size--;
+      found.empty += with_jobs == 0;
+      found.drain += with_jobs == 1;
+    }
+  return found;
+}
+
+static enum hr_status remove_nodes(struct hr__engine *engine, uint32_t number, int64_t count, bool with_jobs) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  const struct hr__pool *pool = &engine->cluster.pools[number];
+  enum hr_status status = HR_OK;
+  for (uint32_t k = 0; k < pool->spec->nodes && count > 0 && status == HR_OK; k++) {
+    const uint32_t node = pool->first_node.id + k;
+    if (self->unneeded_since_us[node] < 0 || (self->n_tasks[node] > 0) != with_jobs) continue;
+    if (!may_go(engine, number, node, hr__scaled_size(pool))) continue;
+    status = hr__market_take_down(engine, (hr_pool){number}, (hr_node){node}, HR_REASON_SCALED_DOWN);
+    engine->pool_accounting[number].removals++;
+    self->deleted_us = engine->view.now_us;
+    self->has_acted = true;
+    count--;
+  }
+  return status;
+}
+
+/* Removes nodes that were unneeded for long enough. With `is_off`, only records which nodes are unneeded. */
+static enum hr_status remove_unneeded(struct hr__engine *engine, bool is_off) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  const uint32_t n_pools = engine->cluster.n_pools;
+  const int64_t end_us = delays_end_us(self), delayed_us = is_off ? engine->view.now_us + 1 : end_us;
+  enum hr_status status = HR_OK;
+  int64_t left = 0;
+  note_unneeded(engine);
+  for (uint32_t i = 0; i < n_pools; i++) {
+    self->deletions[i] = (struct hr__ca_deletion){0};
+    self->kept[i] = i;
+    if (self->pools[i].is_scaled) self->deletions[i] = count_candidates(engine, i, delayed_us);
+  }
+  struct hr__ca_deletions all = {self->deletions, self->kept, self->kept, n_pools, n_pools};
+  hr__ca_take(&all, (struct hr__ca_budget){self->spec->max_deletions, self->spec->max_drains});
+  for (uint32_t i = 0; i < n_pools; i++) {
+    const struct hr__ca_deletion *taken = &self->deletions[i];
+    left += taken->empty + taken->drain - taken->take_empty - taken->take_drain;
+    if (status == HR_OK) status = remove_nodes(engine, i, taken->take_empty, false);
+    if (status == HR_OK) status = remove_nodes(engine, i, taken->take_drain, true);
+  }
+  if (left > 0) scan_is_due(self, engine->view.now_us + 1);
+  return status;
+}
+
 /* ---- A scan ----------------------------------------------------------------------------------------------- */
 
 /* Returns whether all jobs that need nodes have waited for too short a time. */
@@ -141,7 +557,7 @@ static bool are_young(struct hr__engine *engine) {
   if (with_gpus_us != HR_NEVER_US && with_gpus_us + self->spec->new_gpu_job_us > old_us)
     old_us = with_gpus_us + self->spec->new_gpu_job_us;
   if (old_us <= engine->view.now_us) return false;
-  hr__scan_is_due(self, old_us);
+  scan_is_due(self, old_us);
   return true;
 }
 
@@ -158,9 +574,9 @@ static enum hr_status scan(struct hr__engine *engine) {
   if (status == HR_OK && !any) memset(self->room, 0, engine->cluster.n_nodes * sizeof *self->room);
   if (any && hr__node_demand_find(engine)) {
     are_new = are_young(engine);
-    if (!are_new) status = hr__nodes_grow(engine, &grew);
+    if (!are_new) status = grow(engine, &grew);
   }
-  if (status == HR_OK && !grew) status = hr__nodes_remove(engine, are_new);
+  if (status == HR_OK && !grew) status = remove_unneeded(engine, are_new);
   return status;
 }
 

@@ -12,7 +12,7 @@
  * integral of the power from the grid is the energy of the site + charged - discharged.
  */
 
-#include "sim/power/battery.h"
+#include "sim/power/meter.h"
 
 #include "headroom/unstable/series.h"
 

@@ -90,9 +90,6 @@ struct hr__power_limit {
   double gpu_w;
 };
 
-/* Returns the watts of a GPU in use, without a limit. `fraction_ppm`: of the maximum watts; HR__NO_FRACTION: as
-   follows from the utilization of the pool. */
-double hr__gpu_watts(const struct hr_power_spec *spec, uint32_t fraction_ppm);
 /* Returns the effect of the power limit of the pool on such a job. hr__power_limit_at: of the limit `cap_w`; 0: none.
  */
 struct hr__power_limit hr__power_limit(const struct hr_power_spec *spec, uint32_t fraction_ppm);

@@ -47,7 +47,9 @@ static double from_table(const struct hr_power_spec *spec, double u) {
   return points[at].gpu_w + part * (points[at + 1].gpu_w - points[at].gpu_w);
 }
 
-double hr__gpu_watts(const struct hr_power_spec *spec, uint32_t fraction_ppm) {
+/* Returns the watts of a GPU in use, without a limit. `fraction_ppm`: of the maximum watts; HR__NO_FRACTION: as
+   follows from the utilization of the pool. */
+static double gpu_watts(const struct hr_power_spec *spec, uint32_t fraction_ppm) {
   if (fraction_ppm != HR__NO_FRACTION) {
     double watts = spec->gpu_max_w * fraction_ppm / PPM;
     return watts > spec->gpu_idle_w ? watts : spec->gpu_idle_w;
@@ -61,7 +63,7 @@ double hr__gpu_watts(const struct hr_power_spec *spec, uint32_t fraction_ppm) {
 static double host_watts(const struct hr_power_spec *spec, uint32_t fraction_ppm) {
   double part = shape(spec, spec->utilization), range = spec->gpu_max_w - spec->gpu_idle_w;
   if (fraction_ppm != HR__NO_FRACTION)
-    part = range > 0 ? (hr__gpu_watts(spec, fraction_ppm) - spec->gpu_idle_w) / range : 1;
+    part = range > 0 ? (gpu_watts(spec, fraction_ppm) - spec->gpu_idle_w) / range : 1;
   return spec->host_idle_w + (spec->host_max_w - spec->host_idle_w) * part;
 }
 
@@ -82,7 +84,7 @@ static struct hr_power_cap effect_of_limit(const struct hr_power_spec *spec, dou
 }
 
 struct hr__power_limit hr__power_limit_at(const struct hr_power_spec *spec, double cap_w, uint32_t fraction_ppm) {
-  struct hr__power_limit limit = {1000000, hr__gpu_watts(spec, fraction_ppm)};
+  struct hr__power_limit limit = {1000000, gpu_watts(spec, fraction_ppm)};
   if (!(cap_w > 0) || limit.gpu_w <= cap_w) return limit;
   struct hr_power_cap effect = spec->n_caps ? effect_of_limit(spec, cap_w) : (struct hr_power_cap){0, 1, 1};
   limit.speed_ppm = (uint32_t)lround(PPM / effect.time_ratio);

@@ -28,7 +28,8 @@ static int64_t now_us(const struct hr__service_run *service) {
   return service->origin_us + (service->now_ticks >> HR__TICK_BITS);
 }
 
-uint32_t hr__service_oldest(struct hr__service_run *service) {
+/* The first request that waits for its first iteration; HR_NONE: none. */
+static uint32_t oldest(struct hr__service_run *service) {
   const struct hr_service_result *result = service->result;
   if (!service->n_waiting) return HR_NONE;
   while (result->state[service->oldest] != HR_REQUEST_UNFINISHED ||
@@ -40,7 +41,7 @@ uint32_t hr__service_oldest(struct hr__service_run *service) {
 int64_t hr__service_timeout_us(struct hr__service_run *service) {
   const int64_t timeout_us = service->spec->queue.timeout_us;
   if (!timeout_us || !service->n_waiting) return HR_NEVER_US;
-  return service->requests->arrival_us[hr__service_oldest(service)] + timeout_us;
+  return service->requests->arrival_us[oldest(service)] + timeout_us;
 }
 
 static int64_t cold_start_us(const struct hr_service *spec) {
@@ -52,7 +53,7 @@ int64_t hr__service_predicted_us(struct hr__service_run *service) {
   int64_t wait_us = 0;
   if (service->n_waiting) {
     const uint32_t in_service = service->n_outstanding - service->n_waiting;
-    const int64_t age_us = now_us(service) - service->requests->arrival_us[hr__service_oldest(service)];
+    const int64_t age_us = now_us(service) - service->requests->arrival_us[oldest(service)];
     wait_us = (int64_t)((hr_amount)service->n_waiting * service->mean_us / (in_service ? in_service : 1));
     if (wait_us < age_us) wait_us = age_us;
   }

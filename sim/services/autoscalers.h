@@ -13,7 +13,7 @@
 
 #include "headroom/base.h"
 
-/* ---- Knative (knative.c) ------------------------------------------------------------------------------- */
+/* ---- Knative ------------------------------------------------------------------------------------------- */
 
 struct hr__knative_spec {
   double target;          /* wanted value of the metric per replica, above 0 */
@@ -71,7 +71,7 @@ void hr__knative_window_add(struct hr__knative_window *window, int64_t now_us, d
    seconds. Sets `*is_empty` if the last value is older than the window. */
 double hr__knative_window_average(const struct hr__knative_window *window, int64_t now_us, bool *is_empty);
 
-/* ---- Horizontal pod autoscaler of Kubernetes (hpa.c) ------------------------------------------------------- */
+/* ---- Horizontal pod autoscaler of Kubernetes --------------------------------------------------------------- */
 
 enum hr__hpa_metric {
   HR__HPA_UTILIZATION,  /* usage of a resource in percent of the request */
@@ -181,7 +181,7 @@ static inline int64_t hr__hpa_default_up_limit(int64_t current) {
 }
 struct hr__hpa_limited hr__hpa_limit_default(int64_t current, int64_t desired, struct hr__hpa_limits limits);
 
-/* ---- Rules without windows (replica_rules.c) ------------------------------------------------------------ */
+/* ---- Rules without windows ------------------------------------------------------------------------------ */
 
 struct hr__ray_spec {
   int64_t min, max;

@@ -3,8 +3,8 @@
 #define HR_SIM_SERVICES_FLEET_H
 
 /*
- * The services of one run, and their replicas as jobs. fleet.c adds rows for the jobs to the trace, replica_jobs.c is
- * the component of the engine, fleet_services.c opens and closes the services, scaling.c decides how many replicas a
+ * The services of one run, and their replicas as jobs. fleet.c adds rows for the jobs to the trace, and opens and
+ * closes the services; replica_jobs.c is the component of the engine, scaling.c decides how many replicas a
  * service wants, replica_changes.c submits and ends their jobs.
  *
  * A replica has a place (its number in results) and, while it exists, a job. Rows of jobs are used once, in the order
@@ -97,20 +97,10 @@ static inline bool hr__place_runs(const struct hr__replica_place *place) {
 static inline bool hr__fleet_is_here(const struct hr_fleet *fleet, const struct hr__engine *engine, uint32_t service) {
   return !engine->whole || fleet->config.services->at[service].cluster == engine->number;
 }
-/* Whether requests of a service can go to another one. */
-static inline bool hr__spills_to(const struct hr_service *from, uint32_t to) {
-  return from->routing.spill.to && from->routing.spill.service == to;
-}
-/* Returns the number of steps of spill-over from a service to another one, or back to itself; 0: not reachable. */
-uint32_t hr__fleet_hops(const struct hr_services *services, uint32_t from, uint32_t to);
-/* Returns the maximum number of other services to which a request of a service can go, one after another. */
-uint32_t hr__fleet_way(const struct hr_services *services, uint32_t from);
-/* Returns an upper bound for the number of requests of a service, including those from other services. */
-uint32_t hr__fleet_most_requests(const struct hr_fleet *fleet, uint32_t service);
 /* Sets the columns of an unused row to the values of a service. */
 void hr__fleet_set_row(struct hr_fleet *fleet, uint32_t row, uint32_t service);
 
-/* ---- fleet_services.c ------------------------------------------------------------------------------- */
+/* ---- Services of a run ------------------------------------------------------------------------------- */
 
 /* Opens a service at the begin of a run. HR_NO_MEMORY is the only error. */
 enum hr_status hr__fleet_open_service(struct hr__engine *engine, uint32_t index);

@@ -147,11 +147,17 @@ static uint32_t pop_end(struct hr__steady *steady) {
   return (uint32_t)top;
 }
 
+/* Returns tokens modulo the size of a block, which is usually a power of two. */
+static uint32_t block_rest(const struct hr_service_limits *limits, uint32_t tokens) {
+  const uint32_t n = limits->block_tokens;
+  return n & (n - 1) ? tokens % n : tokens & (n - 1);
+}
+
 /* A sequence needs a new block when its blocks are full: then its tokens, including the newest one, are 1 modulo
    block_tokens. */
 static void set_phase(struct hr__replica *replica, uint32_t phase) {
   const struct hr_service_limits *limits = &replica->service->limits;
-  const uint32_t n = limits->block_tokens, full = hr__block_rest(limits, 1);
+  const uint32_t n = limits->block_tokens, full = block_rest(limits, 1);
   replica->steady.phase = phase;
   replica->steady.growing = phase <= full ? full - phase : full + n - phase;
 }
@@ -159,7 +165,7 @@ static void set_phase(struct hr__replica *replica, uint32_t phase) {
 /* The phase of a sequence with its true number of processed tokens. */
 static uint32_t phase_of(const struct hr__replica *replica, uint32_t processed) {
   const struct hr_service_limits *limits = &replica->service->limits;
-  const uint32_t rest = hr__block_rest(limits, processed), phase = replica->steady.phase;
+  const uint32_t rest = block_rest(limits, processed), phase = replica->steady.phase;
   return rest >= phase ? rest - phase : rest + limits->block_tokens - phase;
 }
 
@@ -391,7 +397,7 @@ static void end_steady(struct hr__replica *replica, hr__sequence_event *event, v
   struct hr__steady *steady = &replica->steady;
   const uint32_t n = replica->n_repeats;
   steady->clock += n;
-  set_phase(replica, hr__block_rest(&replica->service->limits, steady->phase + n));
+  set_phase(replica, block_rest(&replica->service->limits, steady->phase + n));
   steady->context += (uint64_t)n * steady->count;
   while (steady->count && (uint32_t)(steady->ends[0] >> 32) == steady->clock) {
     const uint32_t id = pop_end(steady);
@@ -425,7 +431,7 @@ static void end_item(struct hr__replica *replica, const struct hr__batch_item *i
     replica->running[replica->n_running++] = item->id;
 }
 
-/* Ends the iterations of an engine of whole.c. */
+/* Ends the iterations of an engine that does not add requests to a running batch. */
 static void end_whole(struct hr__replica *replica, hr__sequence_event *event, void *context) {
   if (!replica->wait_ticks) replica->iterations += replica->n_repeats;
   if (replica->service->engine == HR_SERVICE_STATIC) take_growth(replica);

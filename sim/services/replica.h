@@ -172,28 +172,14 @@ static inline uint32_t hr__queue_pop(struct hr__sequence_queue *queue) {
 static inline uint64_t hr__blocks_for(const struct hr_service_limits *limits, uint64_t tokens) {
   return (tokens + limits->block_tokens - 1) / limits->block_tokens;
 }
-/* Returns tokens modulo the size of a block, which is usually a power of two. */
-static inline uint32_t hr__block_rest(const struct hr_service_limits *limits, uint32_t tokens) {
-  const uint32_t n = limits->block_tokens;
-  return n & (n - 1) ? tokens % n : tokens & (n - 1);
-}
 static inline uint64_t hr__free_memory(const struct hr__replica *replica) {
   return replica->capacity - replica->used;
-}
-static inline void hr__take_memory(struct hr__replica *replica, uint32_t id, uint64_t memory) {
-  struct hr__sequence *sequence = hr__sequence_of(replica, id);
-  if (sequence->memory == 0) replica->n_held++;
-  sequence->memory += (uint32_t)memory;
-  replica->used += memory;
 }
 static inline void hr__give_back_memory(struct hr__replica *replica, uint32_t id) {
   struct hr__sequence *sequence = hr__sequence_of(replica, id);
   if (sequence->memory) replica->n_held--;
   replica->used -= sequence->memory;
   sequence->memory = 0;
-}
-static inline void hr__add_to_batch(struct hr__replica *replica, uint32_t id, uint32_t tokens) {
-  replica->batch[replica->n_batch++] = (struct hr__batch_item){id, tokens};
 }
 /* The tokens of the prompt of a request that need no computation. They take memory. */
 static inline uint32_t hr__cached(const struct hr__replica *replica, uint32_t id) {
@@ -208,16 +194,6 @@ static inline void hr__note_lost_tokens(struct hr__replica *replica, uint32_t id
   const uint32_t processed = hr__sequence_of(replica, id)->processed, cached = hr__cached(replica, id);
   if (processed > cached) replica->recomputed_tokens += processed - cached;
 }
-/* Takes the first sequence out of the queue. If it gets memory, it has processed the tokens that need no computation.
- */
-static inline uint32_t hr__admit(struct hr__replica *replica) {
-  const uint32_t id = hr__queue_pop(&replica->waiting);
-  if (replica->cached && replica->service->engine <= HR_SERVICE_STATIC) {
-    struct hr__sequence *sequence = hr__sequence_of(replica, id);
-    if (!sequence->is_decoding) sequence->processed = replica->cached[id];
-  }
-  return replica->admitted[replica->n_admitted++] = id;
-}
 
 /* A decoding sequence becomes steady. With `steps`, it remains a running sequence. */
 void hr__steady_add(struct hr__replica *replica, uint32_t id);
@@ -229,10 +205,8 @@ static inline uint64_t hr__steady_need(const struct hr__replica *replica) {
 }
 /* Forms the batch of the engine of the service. */
 void hr__engine_form(struct hr__replica *replica);
-/* Engines of whole.c: their batches, the end of their iterations, and (`single`) the loss of the replica. */
-void hr__form_static(struct hr__replica *replica);
-void hr__form_dynamic(struct hr__replica *replica);
-void hr__form_single(struct hr__replica *replica);
+/* Engines that do not add requests to a running batch: the end of their iterations, and (`single`) the loss of the
+   replica. */
 void hr__end_static(struct hr__replica *replica, hr__sequence_event *event, void *context);
 void hr__end_dynamic(struct hr__replica *replica, hr__sequence_event *event, void *context);
 void hr__end_single(struct hr__replica *replica, hr__sequence_event *event, void *context);

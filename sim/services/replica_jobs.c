@@ -9,7 +9,7 @@
  * replica, or the end of its requests. Between these instants and the events of its jobs, requests are not simulated;
  * at such an instant, the service is advanced to it.
  *
- * fleet_services.c opens and closes the services of a run, and checks their invariants.
+ * fleet.c opens and closes the services of a run, and checks their invariants.
  */
 
 #include "base/array.h"

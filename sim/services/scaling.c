@@ -8,8 +8,6 @@
 
 #include "sim/services/scaling.h"
 
-#include "sim/services/slo_model.h"
-
 #include <math.h>
 #include <stdlib.h>
 

@@ -75,4 +75,19 @@ bool hr__scaler_tick(struct hr__scaler *scaler, const struct hr__service_run *ru
 bool hr__scaler_activates_at_once(const struct hr__scaler *scaler);
 struct hr__scale_choice hr__scaler_activate(struct hr__scaler *scaler, int64_t now_us);
 
+/* ---- The autoscaler `slo` (slo_model.c) ------------------------------------------------------------- */
+
+/* The load of a service. */
+struct hr__slo_demand {
+  double rate;       /* requests per second */
+  double prompt;     /* mean tokens of a prompt, without those in the prefix cache */
+  double output;     /* mean tokens of an output */
+  double output_cv;  /* their coefficient of variation */
+  double memory;     /* mean tokens of prompt and output that take memory */
+  double dispersion; /* variance of the number of arrivals in a time, as a multiple of their mean */
+};
+
+/* Whether a number of replicas, at least 1, is predicted to meet the goals. */
+bool hr__slo_is_met(const struct hr_service *spec, struct hr__slo_demand demand, uint32_t replicas);
+
 #endif

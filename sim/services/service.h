@@ -15,7 +15,6 @@
 #include "headroom/market.h"
 #include "headroom/unstable/services.h"
 #include "sim/services/replica.h"
-#include "sim/services/router.h"
 
 struct hr__service_run;
 
@@ -183,7 +182,7 @@ void hr__service_set_ready(struct hr__service_run *service, uint32_t number, boo
 /* The time so far in which replicas were ready, summed over replicas. */
 hr_amount hr__service_ready_ticks(const struct hr__service_run *service);
 
-/* For service_memory.c: room for `capacity` sequences, a power of two; replicas with phases; and the end of the time
+/* Room for `capacity` sequences, a power of two; replicas with phases; and the end of the time
    without iterations of a replica, because it runs one, gets no more requests, or the run ends. */
 bool hr__sequences_resize(struct hr__sequences *ring, uint32_t capacity, uint32_t id);
 bool hr__service_open_phases(struct hr__service_run *service, uint32_t n_heads, uint32_t most);
@@ -199,8 +198,6 @@ static inline bool hr__is_limited(const struct hr_service *spec) {
 bool hr__service_admits(struct hr__service_run *service, uint32_t id);
 /* Returns the predicted wait of a request that arrives now, until its first iteration. */
 int64_t hr__service_predicted_us(struct hr__service_run *service);
-/* The first request that waits for its first iteration; HR_NONE: none. */
-uint32_t hr__service_oldest(struct hr__service_run *service);
 /* With feeds: the next arrival, and its transfer to the requests of this service. Returns its id. */
 int64_t hr__feeds_next_us(const struct hr__service_run *service);
 uint32_t hr__feeds_take(struct hr__service_run *service);
@@ -212,7 +209,17 @@ bool hr__admission_open(struct hr__service_run *service, const struct hr__servic
 void hr__admission_end(struct hr__service_run *service);
 void hr__admission_close(struct hr__service_run *service);
 
-/* Chooses a ready replica by its role. */
-uint32_t hr__route_by_role(struct hr__service_run *service);
+/* ---- How requests are assigned to ready replicas (router.c) ----------------------------------------- */
+
+/* Prepares the router of a service. Returns false if memory is exhausted. */
+bool hr__router_open(struct hr__service_run *service);
+/* Chooses one of the ready replicas; there must be one. */
+uint32_t hr__route(struct hr__service_run *service);
+/* A replica has become ready. */
+void hr__router_join(struct hr__service_run *service, uint32_t number);
+/* A replica has stopped being ready. */
+void hr__router_leave(struct hr__service_run *service, uint32_t number);
+/* The load of a replica has changed, whether it is ready or not. */
+void hr__router_note(struct hr__service_run *service, uint32_t number);
 
 #endif

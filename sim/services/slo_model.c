@@ -14,11 +14,9 @@
  * servers. It is nearly zero if slots are many, and infinite if the capacity is below the rate.
  */
 
-#include "sim/services/slo_model.h"
-
 #include "sim/services/cost.h"
 #include "sim/services/disaggregated.h"
-#include "sim/services/service.h"
+#include "sim/services/scaling.h"
 
 #include <math.h>
 

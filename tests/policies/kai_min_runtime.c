@@ -26,11 +26,11 @@ static void grow(void) {
 }
 
 static int64_t by_ancestor(uint32_t reclaimer, uint32_t victim) {
-  return hr__kai_reclaim_min_runtime(tree, reclaimer, victim, HR__KAI_LOWEST_COMMON_ANCESTOR, 99);
+  return hr__kai_reclaim_min_runtime(tree, reclaimer, victim, HR_KAI_RECLAIM_LCA, 99);
 }
 
 static int64_t by_victim(uint32_t victim) {
-  return hr__kai_reclaim_min_runtime(tree, B_ONE, victim, HR__KAI_VICTIM_QUEUE, 99);
+  return hr__kai_reclaim_min_runtime(tree, B_ONE, victim, HR_KAI_RECLAIM_QUEUE, 99);
 }
 
 /* It is the queue below the lowest common ancestor, or the next ancestor of this queue that has a value. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Translation of command line messages to the terms of the web interface. */
 
-#include "serve/phrases.h"
 #include "harness.h"
 #include "headroom/unstable/serve.h"
+#include "serve/worker.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
    radix sort of (key, row) pairs, so the time is linear in the number of rows. */
 
 #include "base/array.h"
-#include "base/sort.h"
 #include "traces/core/builder.h"
 #include "traces/core/fields.h"
 #include "traces/core/numbers.h"

@@ -9,7 +9,7 @@
  * | quantiles | state, quantile, seconds                   | a quantile of the intervals of a state                 |
  * | intervals | failure_interval, failure_duration         | milliseconds in operation before; and of the repair    |
  *
- * Data: rows become `events`, or intervals at once. After the last row, the events become intervals (failure_gaps.c).
+ * Data: rows become `events`, or intervals at once. After the last row, the events become intervals.
  *
  * Source of the formats: Los Alamos (LA-UR-05-7318), Failure Trace Archive, Cloud Uptime Archive.
  */
@@ -19,11 +19,11 @@
 #include "base/array.h"
 #include "traces/core/input.h"
 #include "traces/core/numbers.h"
-#include "traces/formats/failure_gaps.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const double hour_us = 3600e6;
 
@@ -48,6 +48,11 @@ static const char *const names[N_FIELDS] = {
     "state",           "start_unix", "end_unix", "quantile", "seconds", "failure_interval",
     "failure_duration"};
 
+struct failure_event {
+  uint32_t group, node;     /* node: index of its name in the reader */
+  int64_t start_us, end_us; /* end_us: HR_UNKNOWN_US if it is not stated */
+};
+
 /* An interval of a node in one state. */
 struct node_state {
   uint32_t node;
@@ -62,13 +67,13 @@ struct log_reader {
   const char *path;
   struct hr__input *input;
   struct hr_failure_log *log;
-  struct hr__failure_event *events;
+  struct failure_event *events;
   char **nodes; /* [n_nodes]: names, in order of their first rows; the system comes first */
   uint32_t n_events, events_capacity, n_nodes, nodes_capacity, groups_capacity;
   uint32_t *by_hash; /* [n_slots]: open addressing; indexes of `nodes` + 1, 0: free */
   uint32_t n_slots;
-  uint32_t place[N_FIELDS];        /* position in a row; HR_NONE: no such column */
-  struct hr__failure_event *turns; /* of a log of intervals */
+  uint32_t place[N_FIELDS];    /* position in a row; HR_NONE: no such column */
+  struct failure_event *turns; /* of a log of intervals */
   uint32_t n_turns, turns_capacity;
   int64_t clock_us;          /* end of the last of them */
   struct node_state *states; /* of a log of states */
@@ -138,6 +143,140 @@ static enum hr_status read_event_time(struct log_reader *reader, struct hr_text 
   if (reader->time_kind == kind) return HR_OK;
   return bad_field(reader, field,
                    kind == TIME_DATE ? "seconds, as in the times before" : "a date, as in the times before", text);
+}
+
+/* ---- Intervals from events -------------------------------------------------------------------------- */
+
+/* The events of a group are sorted, once by time for gaps of the system and once by node and time for gaps of a node.
+   Then the intervals of each group, and of all groups, are sorted by length. */
+
+/* Adds an interval; those of length 0 are only counted. Returns false if memory is exhausted. */
+static bool sample_add(struct hr_failure_sample *sample, double hours) {
+  if (!(hours > 0)) {
+    sample->zeros++;
+    return true;
+  }
+  if (!HR__ARRAY_HAS_ROOM(sample->hours, sample->count, sample->capacity)) return false;
+  sample->hours[sample->count++] = hours;
+  return true;
+}
+
+static int by_time(const void *a, const void *b) {
+  const struct failure_event *x = a, *y = b;
+  if (x->group != y->group) return x->group < y->group ? -1 : 1;
+  return (x->start_us > y->start_us) - (x->start_us < y->start_us);
+}
+
+static int by_node(const void *a, const void *b) {
+  const struct failure_event *x = a, *y = b;
+  if (x->group != y->group) return x->group < y->group ? -1 : 1;
+  if (x->node != y->node) return x->node < y->node ? -1 : 1;
+  if (x->start_us != y->start_us) return x->start_us < y->start_us ? -1 : 1;
+  return (x->end_us > y->end_us) - (x->end_us < y->end_us);
+}
+
+static int by_size(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static int by_count(const void *a, const void *b) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return (x < y) - (x > y);
+}
+
+static double top_share(uint32_t *counts, uint32_t n_counts, uint32_t nodes) {
+  uint32_t sum = 0, top = 0, n_top = nodes < 20 ? 1 : (nodes + 10) / 20;
+  qsort(counts, n_counts, sizeof *counts, by_count);
+  for (uint32_t i = 0; i < n_counts; i++) {
+    sum += counts[i];
+    if (i < n_top) top += counts[i];
+  }
+  return sum ? (double)top / sum : (double)NAN;
+}
+
+/* Adds the gaps between failures of the system, from events[0 .. n] of one group, which are sorted by time. */
+static bool add_system_gaps(struct hr_failure_group *group, const struct failure_event *events, uint32_t n) {
+  group->failures = n;
+  group->span_days = (double)(events[n - 1].start_us - events[0].start_us) / (24 * hour_us);
+  for (uint32_t i = 1; i < n; i++)
+    if (!sample_add(&group->samples[HR_FAILURE_SYSTEM_GAP],
+                    (double)(events[i].start_us - events[i - 1].start_us) / hour_us))
+      return false;
+  return true;
+}
+
+/* Adds the gaps between failures of a node; the events are sorted by node and time. */
+static bool add_node_gaps(struct hr_failure_group *group, const struct failure_event *events, uint32_t n) {
+  uint32_t n_nodes = 0;
+  uint32_t *counts = calloc((size_t)n + 1, sizeof *counts);
+  bool added = counts != NULL;
+  for (uint32_t i = 0; added && i < n && events[i].node != HR_NONE; i++) {
+    bool same = i > 0 && events[i].node == events[i - 1].node;
+    n_nodes += !same;
+    counts[n_nodes - 1]++;
+    group->duplicates +=
+        same && events[i].start_us == events[i - 1].start_us && events[i].end_us == events[i - 1].end_us;
+    if (same)
+      added = sample_add(&group->samples[HR_FAILURE_NODE_GAP],
+                         (double)(events[i].start_us - events[i - 1].start_us) / hour_us);
+  }
+  if (n_nodes > group->nodes) group->nodes = n_nodes;
+  if (added && n_nodes) group->top_share = top_share(counts, n_nodes, group->nodes);
+  free(counts);
+  return added;
+}
+
+static bool add_gaps(struct hr_failure_log *log, struct failure_event *all, uint32_t n_all,
+                     int (*order)(const void *, const void *),
+                     bool (*add)(struct hr_failure_group *, const struct failure_event *, uint32_t)) {
+  if (n_all) qsort(all, n_all, sizeof *all, order);
+  for (uint32_t first = 0, next; first < n_all; first = next) {
+    const struct failure_event *events = all + first;
+    for (next = first; next < n_all && all[next].group == events->group;) next++;
+    if (!add(&log->groups[events->group], events, next - first)) return false;
+  }
+  return true;
+}
+
+/* Adds the figures and intervals of a group to those of all groups. */
+static bool add_to_all(struct hr_failure_group *all, const struct hr_failure_group *group) {
+  all->nodes += group->nodes;
+  all->failures += group->failures;
+  all->dropped += group->dropped;
+  all->duplicates += group->duplicates;
+  for (unsigned kind = 0; kind < HR_N_FAILURE_INTERVALS; kind++) {
+    const struct hr_failure_sample *from = &group->samples[kind];
+    struct hr_failure_sample *to = &all->samples[kind];
+    to->zeros += from->zeros;
+    if (from->count == 0) continue;
+    if (!HR__ARRAY_RESIZE(to->hours, (size_t)to->count + from->count)) return false;
+    memcpy(to->hours + to->count, from->hours, from->count * sizeof *to->hours);
+    to->count += from->count;
+  }
+  return true;
+}
+
+static void sort_samples(struct hr_failure_group *group) {
+  for (unsigned kind = 0; kind < HR_N_FAILURE_INTERVALS; kind++) {
+    struct hr_failure_sample *sample = &group->samples[kind];
+    if (sample->count) qsort(sample->hours, sample->count, sizeof *sample->hours, by_size);
+  }
+}
+
+/* Adds the gaps between the events of each group, which are sorted here, and the figures of all groups. Returns false
+   if memory is exhausted. */
+static bool groups_finish(struct hr_failure_log *log, struct failure_event *events, uint32_t n_events) {
+  const bool gaps = add_gaps(log, events, n_events, by_time, add_system_gaps) &&
+                    add_gaps(log, events, n_events, by_node, add_node_gaps);
+  log->all = (struct hr_failure_group){.name = strdup("all"), .top_share = (double)NAN};
+  bool added = log->all.name != NULL;
+  for (uint32_t i = 0; i < log->n_groups && added; i++) {
+    sort_samples(&log->groups[i]);
+    added = add_to_all(&log->all, &log->groups[i]);
+  }
+  sort_samples(&log->all);
+  return gaps && added;
 }
 
 /* ---- Groups, nodes, intervals ----------------------------------------------------------------------- */
@@ -221,12 +360,12 @@ static enum hr_status add_repair(struct log_reader *reader, uint32_t group, int6
     self->dropped++;
     return HR_OK;
   }
-  return hr__failure_sample_add(&self->samples[HR_FAILURE_REPAIR], (double)us / hour_us) ? HR_OK : no_memory(reader);
+  return sample_add(&self->samples[HR_FAILURE_REPAIR], (double)us / hour_us) ? HR_OK : no_memory(reader);
 }
 
 static enum hr_status read_event(struct log_reader *reader, struct hr_text line) {
   enum field end_field = reader->place[END] != HR_NONE ? END : FIXED;
-  struct hr__failure_event event = {.node = HR_NONE, .end_us = HR_UNKNOWN_US};
+  struct failure_event event = {.node = HR_NONE, .end_us = HR_UNKNOWN_US};
   uint32_t nodes = 0;
   int64_t end_us;
   struct hr_text node = text_of(reader, line, NODE);
@@ -268,13 +407,13 @@ static enum hr_status read_state(struct log_reader *reader, struct hr_text line)
     return HR_OK;
   }
   enum hr_failure_interval kind = up ? HR_FAILURE_UP_TIME : HR_FAILURE_REPAIR;
-  if (!hr__failure_sample_add(&self->samples[kind], (double)(end_us - start_us) / hour_us)) return no_memory(reader);
+  if (!sample_add(&self->samples[kind], (double)(end_us - start_us) / hour_us)) return no_memory(reader);
   if (!HR__ARRAY_HAS_ROOM(reader->states, reader->n_states, reader->states_capacity)) return no_memory(reader);
   reader->states[reader->n_states++] =
       (struct node_state){node, start_us, end_us, hr__input_line_number(reader->input)};
   if (up || !HR__ARRAY_HAS_ROOM(reader->events, reader->n_events, reader->events_capacity))
     return up ? HR_OK : no_memory(reader);
-  reader->events[reader->n_events++] = (struct hr__failure_event){group, node, start_us, end_us};
+  reader->events[reader->n_events++] = (struct failure_event){group, node, start_us, end_us};
   return HR_OK;
 }
 
@@ -294,8 +433,7 @@ static enum hr_status read_quantile(struct log_reader *reader, struct hr_text li
   if (!first && hours < reader->last_quantile_h)
     return bad_field(reader, SECONDS, "at least the previous quantile", text_of(reader, line, SECONDS));
   enum hr_failure_interval kind = up ? HR_FAILURE_UP_TIME : HR_FAILURE_REPAIR;
-  bool added =
-      first || hr__failure_sample_add(&reader->log->groups[group].samples[kind], sqrt(hours * reader->last_quantile_h));
+  bool added = first || sample_add(&reader->log->groups[group].samples[kind], sqrt(hours * reader->last_quantile_h));
   reader->last_quantile_h = hours;
   reader->last_up = up;
   reader->has_quantile = true;
@@ -331,14 +469,14 @@ static enum hr_status read_interval(struct log_reader *reader, struct hr_text li
   reader->clock_us += gap_us;
   if (!HR__ARRAY_HAS_ROOM(reader->turns, reader->n_turns, reader->turns_capacity)) return no_memory(reader);
   uint32_t turn = reader->n_turns++;
-  reader->turns[turn] = (struct hr__failure_event){group, turn, reader->clock_us, reader->clock_us + repair_us};
+  reader->turns[turn] = (struct failure_event){group, turn, reader->clock_us, reader->clock_us + repair_us};
   reader->clock_us += repair_us;
   const struct {
     enum hr_failure_interval kind;
     int64_t us;
   } parts[] = {{HR_FAILURE_SYSTEM_GAP, gap_us}, {HR_FAILURE_REPAIR, repair_us}};
   for (int i = 0; i < 2; i++)
-    if (!hr__failure_sample_add(&self->samples[parts[i].kind], (double)parts[i].us / hour_us)) return no_memory(reader);
+    if (!sample_add(&self->samples[parts[i].kind], (double)parts[i].us / hour_us)) return no_memory(reader);
   return HR_OK;
 }
 
@@ -406,7 +544,7 @@ static enum hr_status check_states(struct log_reader *reader) {
 static enum hr_status finish_groups(struct log_reader *reader) {
   if (reader->n_events == 0 && reader->log->n_groups == 0)
     return hr_fail(reader->error, HR_BAD_INPUT, "%s: no failures", reader->path);
-  const bool finished = hr__failure_groups_finish(reader->log, reader->events, reader->n_events);
+  const bool finished = groups_finish(reader->log, reader->events, reader->n_events);
   return finished ? HR_OK : no_memory(reader);
 }
 
@@ -474,7 +612,7 @@ void hr_failure_log_finish(struct hr_failure_log *log) {
 
 /* Copies the failures of a system, and numbers their nodes in the order of their rows. */
 static enum hr_status copy_events(struct log_reader *reader, uint32_t group, struct hr_failure_events *to) {
-  const struct hr__failure_event *from = reader->n_events ? reader->events : reader->turns;
+  const struct failure_event *from = reader->n_events ? reader->events : reader->turns;
   uint32_t n = reader->n_events ? reader->n_events : reader->n_turns, n_names = reader->n_nodes + reader->n_turns;
   uint32_t *numbers = calloc((size_t)n_names + 1, sizeof *numbers); /* number + 1 */
   to->events = calloc((size_t)n + 1, sizeof *to->events);

@@ -7,12 +7,14 @@
 
 #include "traces/core/reader.h"
 
+#include <stdbool.h>
+
 /* The readers. */
 extern const struct hr__format_reader hr__swf_reader, hr__philly_reader, hr__philly_log_reader, hr__openb_reader,
     hr__sacct_reader, hr__kubernetes_reader, hr__helios_reader, hr__acme_reader, hr__pai2020_reader,
     hr__spot2026_reader, hr__gavel_reader, hr__azure_llm_reader, hr__batsim_reader, hr__gaia_reader, hr__lwa_reader;
 
-/* ---- Requests and states of jobs (job_facts.c) ------------------------------------------------------- */
+/* ---- Requests and states of jobs -------------------------------------------------------------------- */
 
 /* Sets a request of `tasks` tasks with `milli_per_task` thousandths of a GPU each. Up to 1000 thousandths are a
    share of one GPU. More than 1000 are rounded up to whole GPUs; `*rounded` is set to true if that changes the

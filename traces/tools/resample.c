@@ -13,7 +13,6 @@
 
 #include "base/array.h"
 #include "base/random.h"
-#include "base/sort.h"
 #include "base/text.h"
 #include "headroom/trace_files.h"
 #include "traces/core/builder.h"

@@ -15,7 +15,6 @@
 
 #include "base/array.h"
 #include "base/random.h"
-#include "base/sort.h"
 #include "base/text.h"
 #include "headroom/unstable/trace_tools.h"
 #include "traces/core/builder.h"

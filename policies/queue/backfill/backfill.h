@@ -179,17 +179,8 @@ int64_t hr__future_longest(struct hr__future *future, const struct hr_need *need
    during its window, so that further reservations cannot make the start earlier. */
 bool hr__future_is_regular(const struct hr__future *future, const struct hr_policy_env *env);
 
-/* ---- Reservation of `easy` with maintenance (easy_plan.c) ----------------------------------------------- */
+/* ---- Reservation of `easy` with maintenance ------------------------------------------------------------- */
 
-/* Creates queue->easy_plan in counted allocation by node without topology constraints, if nodes have maintenance. The
-   other functions may be called only if it exists. */
-enum hr_status hr__easy_plan_create(struct hr__queue *queue, const struct hr_policy_env *env);
-/* Determines queue->reserved_us, the earliest time from now on at which a job that waits can start. The reservation
-   is valid until hr__easy_plan_end. */
-enum hr_status hr__easy_plan_begin(struct hr__queue *queue, const struct hr_view *view, hr_job head);
-void hr__easy_plan_end(struct hr__queue *queue);
-/* Returns whether the head could still start at the reserved time if a job ran at the placement beyond that time. */
-bool hr__easy_plan_allows(const struct hr__queue *queue, const struct hr_placement *placement);
 /* Returns whether a job with the expected end `end_us` may start at the placement. Without a reservation, all jobs
    may start. */
 bool hr__easy_plan_permits(const struct hr__queue *queue, int64_t end_us, const struct hr_placement *placement);

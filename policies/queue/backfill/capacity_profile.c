@@ -4,7 +4,7 @@
 
 #include "policies/queue/backfill/backfill.h"
 
-#include "base/sort.h"
+#include "base/array.h"
 #include "headroom/unstable/faults.h"
 
 #include <string.h>

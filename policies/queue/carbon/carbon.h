@@ -65,7 +65,7 @@ struct hr__carbon_parts {
 
 struct hr__stream;
 
-/* ---- plans.c, slots.c, forecast.c: functions without state ---------------------------------------------- */
+/* ---- plans.c: functions without state ---------------------------------------------- */
 
 /* Each returns how much later than now the job should start; of equal starts the earliest. */
 int64_t hr__carbon_lowest_slot(const struct hr__carbon_job *given);
@@ -81,9 +81,6 @@ bool hr__carbon_best_slots(const struct hr__carbon_job *job, struct hr__carbon_p
    this intensity. False: out of memory. */
 bool hr__carbon_quantile(const struct hr_series *series, int64_t from_us, int64_t to_us, double share,
                          struct hr__carbon_parts *parts, int64_t *value);
-/* Lists the parts of the series between two times, the lowest first. False: out of memory. */
-bool hr__carbon_list_parts(const struct hr_series *series, int64_t from_us, int64_t to_us,
-                           struct hr__carbon_parts *parts);
 /* Returns whether a job should pause from `from_us` until `to_us`, although it then needs `restart_us` to restart. It
    should pause if the carbon of this time exceeds the carbon of the restart, and also the carbon of an equally long
    time at the intensity up to which the job runs. */

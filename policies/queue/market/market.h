@@ -141,16 +141,6 @@ static inline double hr__market_max_spot(double max_share, double others) {
   return max_share >= 1 ? (double)INFINITY : floor(max_share * others / (1 - max_share) + 1e-9);
 }
 
-/* Returns whether the share of spot nodes remains within its maximum if `more_spot` spot nodes are added and
-   `fewer_others` on-demand nodes are removed. */
-static inline bool hr__market_keeps_share(const struct hr__queue *queue, uint32_t more_spot, uint32_t fewer_others) {
-  double spot = hr__market_n_active_in(queue, true, false) + more_spot;
-  double others = hr__market_n_active_in(queue, false, true);
-  others = others > fewer_others ? others - fewer_others : 0;
-  return queue->market->limits.max_spot_share >= 1 ||
-         spot <= queue->market->limits.max_spot_share * (spot + others) + 1e-9;
-}
-
 /* Returns the end of the patience of a waiting job; HR_NEVER_US if its patience is over, or if the rule is not
    spot-first. */
 static inline int64_t hr__market_patience_us(const struct hr__queue *queue, hr_job job) {
@@ -159,28 +149,6 @@ static inline int64_t hr__market_patience_us(const struct hr__queue *queue, hr_j
   return waits ? until_us : HR_NEVER_US;
 }
 
-/* ---- Demands: demands.c ------------------------------------------------------------------------ */
-
-/* Adds a job that begins to wait, and starts its patience. False: out of memory. */
-bool hr__demand_add(struct hr__queue *queue, hr_job job, int64_t now_us);
-/* Removes a job that waits no more. */
-void hr__demand_remove(struct hr__queue *queue, hr_job job);
-/* Moves a waiting job to the demand of its new need after its kind has changed. False: out of memory. */
-bool hr__demand_change(struct hr__queue *queue, hr_job job);
-/* Sets `impatient` and `held` of each demand. False: out of memory. */
-bool hr__demands_count(struct hr__queue *queue, int64_t now_us);
-
-/* ---- Jobs that return to spot capacity: demands.c ---------------------------------------------- */
-
-/* Adds a job to the list of returning jobs. The job has just started on one on-demand node, and may use spot capacity.
-   Gangs with several slices are never moved, so they are not added. False: out of memory. */
-bool hr__returning_add(struct hr__queue *queue, hr_job job, hr_pool pool);
-/* Removes a job from the list of returning jobs, if it is in the list. */
-void hr__returning_drop(struct hr__queue *queue, hr_job job);
-/* Called while no job waits: moves returning jobs to spot nodes that have room, and acquires spot nodes for the other
-   returning jobs, which a later pass can move. */
-enum hr_status hr__returning_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
-
 /* ---- Supply (supply.c) --------------------------------------------------------------------------------- */
 
 /*
@@ -188,7 +156,7 @@ enum hr_status hr__returning_pass(struct hr__queue *queue, const struct hr_view 
  * acquired for those that cannot be packed. Packing starts no jobs.
  *
  * There are two implementations. The counted one counts nodes by number of free GPUs, and its cost does not depend on
- * the number of jobs. The placed one (placed_supply.c) places job by job by the placement rule. It is used with per-GPU
+ * the number of jobs. The placed one places job by job by the placement rule. It is used with per-GPU
  * allocation and with topology constraints.
  */
 
@@ -211,31 +179,10 @@ enum hr_status hr__supply_request(struct hr__queue *queue, struct hr_moves *move
 /* Acquires nodes for all waiting jobs that cannot be packed. */
 enum hr_status hr__supply_all(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 
-/* ---- Offers (offers.c) ---------------------------------------------------------------------------- */
-
-/* Returns the number of nodes of the pool that the rule may acquire now. */
-uint32_t hr__offer_room(const struct hr__queue *queue, uint32_t pool, int64_t now_us);
-/* Returns the value by which the rule chooses a pool: the least one is chosen. */
-double hr__offer_value(const struct hr__queue *queue, uint32_t pool, int64_t now_us);
-/* Returns whether nodes of the pool may be acquired for jobs of the demand. */
-bool hr__offer_accepts(const struct hr__queue *queue, uint32_t pool, const struct hr__market_demand *demand,
-                       bool spot_only);
-
 /* ---- Supply of whole GPUs (counted), and of placements ---- */
 
 bool hr__counted_supply_create(struct hr__queue *queue);
 bool hr__placed_supply_create(struct hr__queue *queue);
-bool hr__placed_supply_begin(struct hr__queue *queue);
-bool hr__placed_supply_end(struct hr__queue *queue);
-uint32_t hr__placed_supply_pack(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count,
-                                bool spot_only);
-enum hr_status hr__placed_supply_acquire(struct hr__queue *queue, const struct hr__market_demand *demand,
-                                         uint32_t count, bool spot_only, const struct hr_view *view,
-                                         struct hr_moves *moves, uint32_t *found);
-uint32_t hr__placed_supply_empty_nodes(const struct hr__queue *queue, uint32_t pool);
-bool hr__placed_supply_could_acquire(struct hr__queue *queue, const struct hr__market_demand *demand);
-/* Acquires nodes outside of the supply state. */
-enum hr_status hr__placed_supply_request(struct hr__queue *queue, struct hr_moves *moves, hr_pool pool, uint32_t nodes);
 /* Called for a running job that starts on a placement (`starts`) or leaves it. */
 void hr__placed_supply_job_changes(struct hr__queue *queue, hr_job job, const struct hr_placement *placement,
                                    bool starts);

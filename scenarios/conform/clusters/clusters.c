@@ -8,7 +8,7 @@
 #include "scenarios/conform/clusters/clusters.h"
 #include "sim/clusters/bandwidth.h"
 #include "sim/clusters/data_loading.h"
-#include "sim/clusters/multikueue.h"
+#include "sim/clusters/job_router.h"
 
 #include <math.h>
 #include <stdlib.h>
