@@ -174,28 +174,6 @@ static enum hr_status find_saving(struct page_facts *facts, const struct input *
   return status == HR_OK ? take_best(facts, input, error) : status;
 }
 
-/* Makes the command that runs the scenario with the pool sizes of `chosen`, which the plan has chosen. */
-static enum hr_status find_mix_command(struct page_facts *facts, const struct input *input,
-                                       const struct hr_scenario *chosen, struct hr_error *error) {
-  enum { BYTES = HR_POOL_PATH_BYTES + 20 };
-  const struct hr_cluster_spec *from = &input->scenario->cluster, *to = &chosen->cluster;
-  char(*texts)[BYTES] = calloc((size_t)to->n_pools + 1, sizeof *texts);
-  const char **set = calloc((size_t)to->n_pools + 1, sizeof *set);
-  size_t count = 0;
-  for (uint32_t i = 0; texts && set && i < to->n_pools && i < from->n_pools; i++) {
-    if (to->pools[i].nodes == from->pools[i].nodes) continue;
-    char path[HR_POOL_PATH_BYTES];
-    snprintf(texts[count], BYTES, "%s.nodes=%u", hr_scenario_pool_path(input->scenario, i, path),
-             (unsigned)to->pools[i].nodes);
-    set[count] = texts[count];
-    count++;
-  }
-  if (texts && set) facts->saving.command = facts->saving_command = command_of(input, "run", set, count);
-  free(texts);
-  free(set);
-  return facts->saving_command ? HR_OK : no_memory(error);
-}
-
 static void page_facts_finish(struct page_facts *facts) {
   hr_goal_results_free(facts->results, facts->n_results);
   free(facts->goals);
@@ -207,15 +185,18 @@ static void page_facts_finish(struct page_facts *facts) {
 }
 
 /* Collects the facts for the report of a replay. `input`: the input of the run, to search for savings; NULL: they are
-   not searched. If the replay is of another scenario, which a plan has chosen, the command runs that one instead. The
-   caller must call page_facts_finish, even after an error. */
-static enum hr_status page_facts_make(struct page_facts *facts, const struct input *input,
-                                      const struct hr_replay *replay, struct hr_error *error) {
+   not searched. If the replay is of the choice of a plan, the command runs this choice instead. The caller must call
+   page_facts_finish, even after an error. */
+static enum hr_status page_facts_make(struct page_facts *facts, const struct page *page, const struct hr_replay *replay,
+                                      struct hr_error *error) {
+  const struct input *input = page->input;
   enum hr_status status = find_goals(facts, replay, error);
   if (status == HR_OK) status = find_prices(facts, replay->config.scenario, error);
-  if (status != HR_OK || !input) return status;
-  bool is_chosen = replay->config.scenario != input->scenario;
-  return is_chosen ? find_mix_command(facts, input, replay->config.scenario, error) : find_saving(facts, input, error);
+  const bool is_of_input = input && replay->config.scenario == input->scenario;
+  if (status == HR_OK && is_of_input) return find_saving(facts, input, error);
+  if (status != HR_OK || !page->set) return status;
+  facts->saving.command = facts->saving_command = command_of(input, "run", page->set, page->n_set);
+  return facts->saving_command ? HR_OK : no_memory(error);
 }
 
 /* Adds the facts to a report. */
@@ -365,7 +346,7 @@ static enum hr_status write_replay(struct page *page, const struct hr_page *subj
 static enum hr_status write_with_facts(struct page *page, const struct hr_page *subject, const struct hr_replay *replay,
                                        const struct hr_perf *perf, struct hr_error *error) {
   struct page_facts facts = {0};
-  enum hr_status status = page_facts_make(&facts, page->input, replay, error);
+  enum hr_status status = page_facts_make(&facts, page, replay, error);
   if (status == HR_OK) status = write_replay(page, subject, &facts, replay, perf, error);
   page_facts_finish(&facts);
   return status;

@@ -36,6 +36,8 @@ struct page_args {
 struct page {
   const struct page_args *args;
   const struct input *input; /* of the run, to search for savings; NULL: they are not searched */
+  const char *const *set;    /* [n_set] if a plan has chosen the run: the settings of the choice */
+  size_t n_set;
   char *baseline;
   struct hr_history *own_history; /* NULL if the caller has a history */
   const struct hr_history *history;

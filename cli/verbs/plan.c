@@ -163,6 +163,8 @@ static enum hr_status write_page(struct plan_state *plan, struct hr_error *error
   if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory for the HTML report");
   const struct page_subject subject = {.kind = "plan", .plan = text, .notes = hr_plan_notes(plan->plan)};
   plan->page.input = &plan->input;
+  plan->page.set = choice.set;
+  plan->page.n_set = choice.n_set;
   status = page_run_and_write(&plan->page, &subject, &config, error);
   free(text);
   return status;

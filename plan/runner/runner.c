@@ -138,6 +138,12 @@ static bool copy_overrides(const struct hr__runner *runner, const char *const *o
   return true;
 }
 
+const char *const *hr__runner_settings(const struct hr__runner *runner, uint32_t candidate, size_t *count) {
+  const struct hr__runner_candidate *self = &runner->candidates[candidate];
+  *count = self->n_own;
+  return self->overrides + self->n_overrides - self->n_own;
+}
+
 enum hr_status hr__runner_add_candidate(struct hr__runner *runner, const char *const *overrides, size_t n_overrides,
                                         uint32_t environment, uint32_t *number, struct hr_error *error) {
   struct hr__runner_candidate candidate = {.environment = environment};

@@ -590,6 +590,9 @@ enum hr_status hr__runner_catch_up(struct hr__runner *runner, uint64_t max_runs,
 enum hr_status hr__runner_case(struct hr__runner *runner, struct hr__trial trial, struct hr__one_run_config *config,
                                struct hr_error *error);
 
+/* Returns the overrides with which a candidate was added. */
+const char *const *hr__runner_settings(const struct hr__runner *runner, uint32_t candidate, size_t *count);
+
 /* ---- Replications of one scenario ------------------------------------------------------------------- */
 
 struct hr_replicates {

@@ -580,6 +580,8 @@ enum hr_status hr_plan_choice_case(const struct hr_plan *plan, struct hr_plan_ca
   struct hr__one_run_config config;
   const struct hr__trial trial = {plan->choice.runner_id, 0};
   enum hr_status status = hr__runner_case(plan->runner, trial, &config, error);
-  if (status == HR_OK) *choice = (struct hr_plan_case){config.scenario, config.trace, config.seed};
-  return status;
+  if (status != HR_OK) return status;
+  *choice = (struct hr_plan_case){.scenario = config.scenario, .trace = config.trace, .seed = config.seed};
+  choice->set = hr__runner_settings(plan->runner, plan->choice.runner_id, &choice->n_set);
+  return HR_OK;
 }

@@ -168,6 +168,17 @@ case_plan_spot_share() {
   holds "$(chosen on-demand) > 0"
 }
 
+# The command for the mix on the page has all its settings, not only numbers of nodes. It gives the cost of the plan.
+case_page_has_the_command_of_the_mix() {
+  plan 0 plan-spill-over --report plan.html
+  grep -o '"command":"headroom run[^"]*"' plan.html | head -n 1 >command
+  says command "--set router.max_wait_s=$(chosen router.max_wait_s)"
+  # shellcheck disable=SC2046 # settings have no blanks
+  try 0 run "$project/scenarios/plan-spill-over.json" $(grep -o -- '--set [^ "]*' command) --quiet --json run.json
+  cost=$(sed -n 's/^ *"monthly_usd": \([0-9.]*\),*$/\1/p' run.json | head -n 1)
+  equals "$cost" "$(figure recommendation.objective)"
+}
+
 # The fast search equals the exhaustive search. With one GPU type alone, the number of GPUs is that of the document.
 case_plan_l4_or_t4() {
   plan 0 plan-l4-or-t4

@@ -250,11 +250,14 @@ HR_API char *hr_plan_json(const struct hr_plan *plan, const struct hr_perf *perf
 
 /* The input of the run of replication 0 of the chosen candidate. If no candidate meets the goals, the chosen candidate
    is the one that is nearest to the goals. `trace` is the workload of the run: recorded, redrawn or drawn from a
-   forecast. Everything belongs to the plan. */
+   forecast. `set`: the settings "PATH=VALUE" that turn the scenario of the plan into the candidate. Everything belongs
+   to the plan. */
 struct hr_plan_case {
   const struct hr_scenario *scenario;
   const struct hr_trace *trace;
   uint64_t seed;
+  const char *const *set; /* [n_set] */
+  size_t n_set;
 };
 HR_API enum hr_status hr_plan_choice_case(const struct hr_plan *plan, struct hr_plan_case *choice,
                                           struct hr_error *error);

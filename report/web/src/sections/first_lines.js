@@ -42,7 +42,7 @@ const assumedWords = (doc) => {
 };
 
 const idleWords = ({ capacity_usd: capacity, idle_usd: idle }) =>
-  capacity > 0 ? `; ${share(idle / capacity)} of the cost of GPUs (${usd(idle)}) paid for idle GPUs` : '';
+  capacity > 0 ? `; ${share(idle / capacity)} of the cost of GPUs in this period (${usd(idle)} of ${usd(capacity)}) paid for idle GPUs` : '';
 
 const monthWords = (of) => `${usd(of)} a month (730 hours with this demand)`;
 
