@@ -171,10 +171,10 @@ case_plan_spot_share() {
 # The command for the mix on the page has all its settings, not only numbers of nodes. It gives the cost of the plan.
 case_page_has_the_command_of_the_mix() {
   plan 0 plan-spill-over --report plan.html
-  grep -o '"command":"headroom run[^"]*"' plan.html | head -n 1 >command
-  says command "--set router.max_wait_s=$(chosen router.max_wait_s)"
+  grep -o '"command":"headroom run[^"]*"' plan.html | head -n 1 >mix.txt
+  says mix.txt "--set router.max_wait_s=$(chosen router.max_wait_s)"
   # shellcheck disable=SC2046 # settings have no blanks
-  try 0 run "$project/scenarios/plan-spill-over.json" $(grep -o -- '--set [^ "]*' command) --quiet --json run.json
+  try 0 run "$project/scenarios/plan-spill-over.json" $(grep -o -- '--set [^ "]*' mix.txt) --quiet --json run.json
   cost=$(sed -n 's/^ *"monthly_usd": \([0-9.]*\),*$/\1/p' run.json | head -n 1)
   equals "$cost" "$(figure recommendation.objective)"
 }
