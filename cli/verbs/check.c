@@ -210,11 +210,11 @@ static enum hr_status print_results(const struct check_state *check, const char 
 static enum hr_status fail_if_moved(const struct check_state *check, const char *path, struct hr_error *error) {
   if (check->args->update || hr_check_passed(check->check)) return HR_OK;
   size_t runs = hr_check_runs(check->check), failures = hr_check_failures(check->check);
-  size_t missed = hr_check_missed_goals(check->check);
-  if (missed)
-    return hr_fail(error, HR_CHECK_FAILED, "%s: %zu of %zu run%s fail%s against %s: %zu goal%s missed", path, failures,
-                   runs, runs == 1 ? "" : "s", failures == 1 ? "s" : "", check->args->baseline, missed,
-                   missed == 1 ? "" : "s");
+  char reasons[120];
+  hr_check_failure_text(check->check, reasons, sizeof reasons);
+  if (hr_check_missed_goals(check->check))
+    return hr_fail(error, HR_CHECK_FAILED, "%s: %zu of %zu run%s fail%s against %s: %s", path, failures, runs,
+                   runs == 1 ? "" : "s", failures == 1 ? "s" : "", check->args->baseline, reasons);
   return hr_fail(error, HR_CHECK_FAILED, "%s: %zu of %zu run%s differ%s from %s; use --update if this is intended",
                  path, failures, runs, runs == 1 ? "" : "s", failures == 1 ? "s" : "", check->args->baseline);
 }

@@ -94,7 +94,15 @@ static void value_texts(const struct hr__check_change *change, char *before, cha
   hr__decimal_text(change->now, now);
 }
 
-/* Writes a summary such as "12 figures outside their tolerance". */
+/* Writes counts such as "12 figures outside tolerance, 1 goal missed", without those that are 0. */
+static void failures_text(size_t worse, size_t missed, char *text, size_t size) {
+  char figures[60] = "", goals[60] = "";
+  if (worse) snprintf(figures, sizeof figures, "%zu figure%s outside tolerance", worse, worse == 1 ? "" : "s");
+  if (missed) snprintf(goals, sizeof goals, "%zu goal%s missed", missed, missed == 1 ? "" : "s");
+  snprintf(text, size, "%s%s%s", figures, worse && missed ? ", " : "", goals);
+}
+
+/* Writes a summary such as "12 figures outside tolerance", or "same figures". */
 static void case_summary(const struct hr__check_case *item, char *text, size_t size) {
   size_t worse = item->n_worse, missed = item->n_missed;
   const char *what = item->verdict == HR__CASE_NEW    ? "not in the baseline"
@@ -103,13 +111,19 @@ static void case_summary(const struct hr__check_case *item, char *text, size_t s
                      : item->other_digest             ? "different decisions"
                                                       : "same figures";
   if (missed && item->verdict == HR__CASE_FAILED)
-    snprintf(text, size, "%zu goal%s missed", missed, missed == 1 ? "" : "s");
+    failures_text(worse, missed, text, size);
   else if (worse)
-    snprintf(text, size, "%zu figure%s outside tolerance", worse, worse == 1 ? "" : "s");
+    failures_text(worse, 0, text, size);
   else if (item->n_changes)
     snprintf(text, size, "%zu figure%s changed within tolerance", item->n_changes, item->n_changes == 1 ? "" : "s");
   else
     snprintf(text, size, "%s", what);
+}
+
+void hr_check_failure_text(const struct hr_check *check, char *text, size_t size) {
+  size_t worse = 0;
+  for (size_t i = 0; i < check->n_cases; i++) worse += check->cases[i].n_worse;
+  failures_text(worse, hr_check_missed_goals(check), text, size);
 }
 
 /* Writes a headline such as "2 of 12 runs failed". */

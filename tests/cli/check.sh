@@ -247,6 +247,9 @@ case_profiles_and_goals() {
   edit suite/gang-heavy.json 's/1.61/1.7/'
   check_suite 1
   matches stdout 'monthly_usd .* [+]6.25 % FAILED'
+  check_suite 1 --goal 'monthly_usd <= 1 $' --junit out.xml
+  matches stderr '^headroom: suite/suite.json: 5 of 5 runs fail against base.json: [1-9][0-9]* figures outside tolerance, 5 goals missed$'
+  matches out.xml 'message="[1-9][0-9]* figures? outside tolerance, 1 goal missed"'
   edit suite/gang-heavy.json 's/1.7/1.3/'
   check_suite 0
   matches stdout 'monthly_usd .* better'

@@ -186,6 +186,9 @@ HR_API size_t hr_check_failures(const struct hr_check *check);
 HR_API size_t hr_check_runs(const struct hr_check *check);
 /* Returns how many goals are missed, by all runs together. */
 HR_API size_t hr_check_missed_goals(const struct hr_check *check);
+/* Writes how many figures of all runs are outside tolerance and how many goals are missed to `text` of `size` bytes:
+   "4 figures outside tolerance, 1 goal missed". Counts of 0 are left out. */
+HR_API void hr_check_failure_text(const struct hr_check *check, char *text, size_t size);
 static inline bool hr_check_passed(const struct hr_check *check) {
   return hr_check_failures(check) == 0;
 }
