@@ -195,7 +195,7 @@ static enum hr_status print_results(const struct check_state *check, const char 
   if (status != HR_OK) return status;
   if (!args->quiet) notes_print(stderr, notes);
   if (!piped && !args->quiet) {
-    status = hr_check_print(stdout, check->check, args->update, wants_colour());
+    status = hr_check_print(stdout, check->check, wants_colour());
     next_step_print(stdout, &(struct next_step){.verb = "check",
                                                 .facts = hr_check_passed(check->check) ? 0 : NEXT_FAILED,
                                                 .path = path,
@@ -247,6 +247,7 @@ static enum hr_status run_all(struct check_state *check, const char *path, struc
   const struct hr_check_config config = {.suite = check->suite,
                                          .baseline = check->baseline,
                                          .baseline_path = check->args->baseline,
+                                         .updating = check->args->update,
                                          .n_threads = count_threads(check->args->threads),
                                          .progress = progress_bar_start(&bar, !check->args->quiet)};
   status = hr_check(&config, &check->check, error);

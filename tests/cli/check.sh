@@ -159,6 +159,9 @@ case_new_and_gone_runs() {
   says stdout '2 of 6 runs failed'
   check_suite 0 --update
   says stdout 'updated gangs/las'
+  says stdout '  Added to the baseline.'
+  says stdout '  Not in the suite; removed from the baseline.'
+  ! grep -qF -- '--update adds' stdout || fail 'the text names --update, which was set'
   check_suite 0
 }
 

@@ -170,6 +170,7 @@ struct hr_check_config {
   const struct hr_suite *suite;
   const struct hr_baseline *baseline; /* NULL: no baseline exists, so all runs are new */
   const char *baseline_path;          /* path as the user wrote it, for output */
+  bool updating;                      /* the caller writes the baseline: all output says so */
   uint32_t n_threads;
   struct hr_progress progress; /* counts jobs of all runs; called from any thread, but not concurrently */
 };
@@ -198,8 +199,8 @@ HR_API const struct hr_notes *hr_check_notes(const struct hr_check *check);
 /* Writes the runs as a baseline (docs/reference/schemas/baseline.schema.json). */
 HR_API enum hr_status hr_check_write_baseline(const char *path, const struct hr_check *check, struct hr_error *error);
 
-/* Prints the differences, 80 columns wide. `updating`: the text states that the baseline was updated. */
-HR_API enum hr_status hr_check_print(FILE *out, const struct hr_check *check, bool updating, bool colour);
+/* Prints the differences, 80 columns wide. */
+HR_API enum hr_status hr_check_print(FILE *out, const struct hr_check *check, bool colour);
 /* Prints an annotation for each failed run, in the form of GitHub workflow commands. */
 HR_API enum hr_status hr_check_annotate(FILE *out, const struct hr_check *check);
 /* Write the result to a file; `path` "-" is standard output. JSON: see docs/reference/schemas/check-result.schema.json.
