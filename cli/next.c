@@ -24,7 +24,7 @@ static const struct next_rule {
              {"run", NEXT_WAITS, "why %p", "shows why jobs wait"},
              {"run", NEXT_PLANNED, "plan %p", "finds the cheapest capacity for the goals"},
              {"run", NEXT_IDLE, "advise %p", "finds savings"},
-             {"run", NEXT_UNPRICED, "init --from %t%n --cloud aws -o priced.json", "adds prices"},
+             {"run", NEXT_UNPRICED, "init --from %t%n --cloud aws -o priced.json", "drafts a plan with cloud prices"},
              {"run", 0, "report %p", "writes an HTML page"},
              {"why", NEXT_PLANNED, "plan %p", "finds the cheapest capacity for the goals"},
              {"why", 0, "compare %p --policies fifo,sjf,conservative", "tries other policies"},

@@ -195,7 +195,7 @@ static enum hr_status print_results(const struct check_state *check, const char 
   if (status != HR_OK) return status;
   if (!args->quiet) notes_print(stderr, notes);
   if (!piped && !args->quiet) {
-    status = hr_check_print(stdout, check->check, args->update, wants_colour());
+    status = hr_check_print(stdout, check->check, wants_colour());
     next_step_print(stdout, &(struct next_step){.verb = "check",
                                                 .facts = hr_check_passed(check->check) ? 0 : NEXT_FAILED,
                                                 .path = path,
@@ -210,11 +210,11 @@ static enum hr_status print_results(const struct check_state *check, const char 
 static enum hr_status fail_if_moved(const struct check_state *check, const char *path, struct hr_error *error) {
   if (check->args->update || hr_check_passed(check->check)) return HR_OK;
   size_t runs = hr_check_runs(check->check), failures = hr_check_failures(check->check);
-  size_t missed = hr_check_missed_goals(check->check);
-  if (missed)
-    return hr_fail(error, HR_CHECK_FAILED, "%s: %zu of %zu run%s fail%s against %s: %zu goal%s missed", path, failures,
-                   runs, runs == 1 ? "" : "s", failures == 1 ? "s" : "", check->args->baseline, missed,
-                   missed == 1 ? "" : "s");
+  char reasons[120];
+  hr_check_failure_text(check->check, reasons, sizeof reasons);
+  if (hr_check_missed_goals(check->check))
+    return hr_fail(error, HR_CHECK_FAILED, "%s: %zu of %zu run%s fail%s against %s: %s", path, failures, runs,
+                   runs == 1 ? "" : "s", failures == 1 ? "s" : "", check->args->baseline, reasons);
   return hr_fail(error, HR_CHECK_FAILED, "%s: %zu of %zu run%s differ%s from %s; use --update if this is intended",
                  path, failures, runs, runs == 1 ? "" : "s", failures == 1 ? "s" : "", check->args->baseline);
 }
@@ -247,6 +247,7 @@ static enum hr_status run_all(struct check_state *check, const char *path, struc
   const struct hr_check_config config = {.suite = check->suite,
                                          .baseline = check->baseline,
                                          .baseline_path = check->args->baseline,
+                                         .updating = check->args->update,
                                          .n_threads = count_threads(check->args->threads),
                                          .progress = progress_bar_start(&bar, !check->args->quiet)};
   status = hr_check(&config, &check->check, error);

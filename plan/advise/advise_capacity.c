@@ -121,6 +121,14 @@ static cJSON *class_entry(const struct hr_advice *advice, const char *name, doub
   return NULL;
 }
 
+/* Formats a duration in hours with three digits; from 1,000 hours on, whole hours with thousands separators. */
+static const char *hours_text(double seconds, char buffer[HR__NUMBER_BYTES]) {
+  double hours = seconds / 3600;
+  if (hours >= 999.5) return hr__fixed_text(hours, 0, buffer);
+  snprintf(buffer, HR__NUMBER_BYTES, "%.3g", hours);
+  return buffer;
+}
+
 /* `write_s`: the assumed time to write a checkpoint, in seconds; 0: the time is known, so none is assumed. */
 static enum hr_status propose_checkpoints(struct hr_advice *advice, uint32_t class_, const struct spot_use *spot,
                                           const char *from, double write_s, struct hr_error *error) {
@@ -139,9 +147,9 @@ static enum hr_status propose_checkpoints(struct hr_advice *advice, uint32_t cla
     status = hr__proposal_assume(
         &proposal, error, "a checkpoint takes %.0f s, since neither its size nor its write time is known", write_s);
   if (status == HR_OK)
-    status = hr__proposal_assume(&proposal, error,
-                                 "jobs of the class are interrupted every %.3g h on average in pool %.100s",
-                                 spot->life_s / 3600, hr__advice_pool(advice, spot->pool)->name);
+    status =
+        hr__proposal_assume(&proposal, error, "jobs of the class are interrupted every %s h on average in pool %.100s",
+                            hours_text(spot->life_s, text), hr__advice_pool(advice, spot->pool)->name);
   if (status == HR_OK) return hr__proposal_keep(advice, &proposal, error);
   hr__proposal_finish(&proposal);
   return status;

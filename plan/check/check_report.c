@@ -94,7 +94,15 @@ static void value_texts(const struct hr__check_change *change, char *before, cha
   hr__decimal_text(change->now, now);
 }
 
-/* Writes a summary such as "12 figures outside their tolerance". */
+/* Writes counts such as "12 figures outside tolerance, 1 goal missed", without those that are 0. */
+static void failures_text(size_t worse, size_t missed, char *text, size_t size) {
+  char figures[60] = "", goals[60] = "";
+  if (worse) snprintf(figures, sizeof figures, "%zu figure%s outside tolerance", worse, worse == 1 ? "" : "s");
+  if (missed) snprintf(goals, sizeof goals, "%zu goal%s missed", missed, missed == 1 ? "" : "s");
+  snprintf(text, size, "%s%s%s", figures, worse && missed ? ", " : "", goals);
+}
+
+/* Writes a summary such as "12 figures outside tolerance", or "same figures". */
 static void case_summary(const struct hr__check_case *item, char *text, size_t size) {
   size_t worse = item->n_worse, missed = item->n_missed;
   const char *what = item->verdict == HR__CASE_NEW    ? "not in the baseline"
@@ -103,13 +111,19 @@ static void case_summary(const struct hr__check_case *item, char *text, size_t s
                      : item->other_digest             ? "different decisions"
                                                       : "same figures";
   if (missed && item->verdict == HR__CASE_FAILED)
-    snprintf(text, size, "%zu goal%s missed", missed, missed == 1 ? "" : "s");
+    failures_text(worse, missed, text, size);
   else if (worse)
-    snprintf(text, size, "%zu figure%s outside tolerance", worse, worse == 1 ? "" : "s");
+    failures_text(worse, 0, text, size);
   else if (item->n_changes)
     snprintf(text, size, "%zu figure%s changed within tolerance", item->n_changes, item->n_changes == 1 ? "" : "s");
   else
     snprintf(text, size, "%s", what);
+}
+
+void hr_check_failure_text(const struct hr_check *check, char *text, size_t size) {
+  size_t worse = 0;
+  for (size_t i = 0; i < check->n_cases; i++) worse += check->cases[i].n_worse;
+  failures_text(worse, hr_check_missed_goals(check), text, size);
 }
 
 /* Writes a headline such as "2 of 12 runs failed". */
@@ -126,6 +140,7 @@ static void headline_text(const struct hr_check *check, char *text, size_t size)
 /* ---- Sentences about differences that are not metrics ----------------------------------------------- */
 
 struct check_sentences {
+  bool updating; /* the baseline is updated */
   void *self;
   void (*put)(void *self, const char *sentence);
 };
@@ -196,8 +211,11 @@ static void put_causes(const struct hr__check_case *item, const struct check_sen
 }
 
 static void put_sentences(const struct hr__check_case *item, const struct check_sentences *to) {
-  if (item->verdict == HR__CASE_NEW) put(to, "Not in the baseline; --update adds it.");
-  if (item->verdict == HR__CASE_GONE) put(to, "Only in the baseline, not in the suite; --update removes it.");
+  if (item->verdict == HR__CASE_NEW)
+    put(to, to->updating ? "Added to the baseline." : "Not in the baseline; --update adds it.");
+  if (item->verdict == HR__CASE_GONE)
+    put(to, to->updating ? "Not in the suite; removed from the baseline."
+                         : "Only in the baseline, not in the suite; --update removes it.");
   if (!item->before || !item->run) return;
   put_digest(item, to);
   if (item->start.found) put_start(&item->start, to);
@@ -293,7 +311,7 @@ static void put_head(struct hr__console *console, const struct hr__check_case *i
 }
 
 static void put_case(struct hr__console *console, const struct hr__check_case *item, bool updating) {
-  const struct check_sentences to = {.self = console, .put = put_sentence};
+  const struct check_sentences to = {updating, console, put_sentence};
   put_head(console, item, updating, "");
   put_causes(item, &to);
   put_table(console, item);
@@ -320,10 +338,11 @@ static size_t put_cases(struct hr__console *console, const struct hr_check *chec
   return count;
 }
 
-enum hr_status hr_check_print(FILE *out, const struct hr_check *check, bool updating, bool colour) {
+enum hr_status hr_check_print(FILE *out, const struct hr_check *check, bool colour) {
   struct hr__console console = {.out = out, .colour = colour};
   char headline[100];
   headline_text(check, headline, sizeof headline);
+  const bool updating = check->config.updating;
   size_t n_changed = put_cases(&console, check, true, updating);
   n_changed += put_cases(&console, check, false, updating);
   size_t n_new = 0;
@@ -381,7 +400,7 @@ enum hr_status hr_check_annotate(FILE *out, const struct hr_check *check) {
   struct check_annotation page = {.out = out};
   for (size_t i = 0; i < check->n_cases; i++) {
     const struct hr__check_case *item = &check->cases[i];
-    const struct check_sentences to = {.self = &page, .put = annotation_put_sentence};
+    const struct check_sentences to = {check->config.updating, &page, annotation_put_sentence};
     if (!hr__check_case_failed(item)) continue;
     page.property = true;
     fputs("::error file=", out);
@@ -438,8 +457,8 @@ static void junit_put_change(struct check_junit *page, const struct hr__check_ch
   fprintf(page->out, ": %s, was %s (%s) %s\n", now, before, change_text(change, text), verdict_word(change->verdict));
 }
 
-static void junit_put_case(struct check_junit *page, const struct hr__check_case *item) {
-  const struct check_sentences to = {.self = page, .put = junit_put_sentence};
+static void junit_put_case(struct check_junit *page, const struct hr__check_case *item, bool updating) {
+  const struct check_sentences to = {updating, page, junit_put_sentence};
   char summary[100];
   fputs("    <testcase classname=\"headroom.check\" name=\"", page->out);
   junit_put_text(page, item->name);
@@ -471,7 +490,7 @@ enum hr_status hr_check_write_junit(const char *path, const struct hr_check *che
   fputs("  <testsuite name=\"", page.out);
   junit_put_text(&page, hr__check_base_name(check->config.suite->path));
   fprintf(page.out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"0\">\n", check->n_cases, failures);
-  for (size_t i = 0; i < check->n_cases; i++) junit_put_case(&page, &check->cases[i]);
+  for (size_t i = 0; i < check->n_cases; i++) junit_put_case(&page, &check->cases[i], check->config.updating);
   fputs("  </testsuite>\n</testsuites>\n", page.out);
   if (!page.out_of_memory) return hr__output_commit(&file, error);
   hr__output_abandon(&file);
@@ -526,12 +545,12 @@ static void markdown_put_table(struct hr__console *console, const struct hr__che
   fputc('\n', console->out);
 }
 
-static void markdown_put_case(struct hr__console *console, const struct hr__check_case *item) {
+static void markdown_put_case(struct hr__console *console, const struct hr__check_case *item, bool updating) {
   static const char *const words[] = {[HR__CASE_CHANGED] = "passed, changed",
                                       [HR__CASE_NEW] = "new",
                                       [HR__CASE_GONE] = "gone",
                                       [HR__CASE_FAILED] = "failed"};
-  const struct check_sentences to = {.self = console, .put = markdown_put_sentence};
+  const struct check_sentences to = {updating, console, markdown_put_sentence};
   fputs("\n### ", console->out);
   markdown_put_text(console, item->name);
   fprintf(console->out, ": %s\n\n", words[item->verdict]);
@@ -557,7 +576,7 @@ static void markdown_put_cases(struct hr__console *console, const struct hr_chec
     if (item->verdict == HR__CASE_SAME || hr__check_case_failed(item) != failed) continue;
     if (count == MAX_CASES) fputs("\n### Others\n\n", console->out);
     if (count < MAX_CASES)
-      markdown_put_case(console, item);
+      markdown_put_case(console, item, check->config.updating);
     else if (count < MAX_LINES)
       markdown_put_line(console, item);
     count++;

@@ -153,31 +153,68 @@ static bool has_tenant(const struct hr_trace *trace, const char *name) {
   return false;
 }
 
-/* Adds a note on a tenant of the scenario without jobs, with the most similar tenant of the trace. */
-static enum hr_status note_tenant(const char *what, const char *name, const struct hr_trace *trace,
+static bool has_budget(const struct hr_cost_spec *costs, const char *name) {
+  for (size_t i = 0; i < costs->n_budgets; i++)
+    if (strcmp(costs->budgets[i].tenant, name) == 0) return true;
+  return false;
+}
+
+static bool has_quota(const struct hr_quota_spec *quotas, const char *name) {
+  for (uint32_t i = 0; i < quotas->n_nodes; i++)
+    if (quotas->nodes[i].is_tenant && strcmp(quotas->nodes[i].name, name) == 0) return true;
+  return false;
+}
+
+/* Returns a list of the tenants of the trace that have no budget or, if `quotas` is not NULL, no quota. It ends with
+   NULL. The caller frees it. Returns NULL if out of memory. */
+static const char **list_others(const struct hr_trace *trace, const struct hr_cost_spec *costs,
+                                const struct hr_quota_spec *quotas) {
+  const char **others = calloc((size_t)trace->tenants.count + 1, sizeof *others);
+  size_t n_others = 0;
+  for (uint32_t i = 0; others && i < trace->tenants.count; i++) {
+    const char *tenant = trace->tenants.text[i];
+    if (quotas ? !has_quota(quotas, tenant) : !has_budget(costs, tenant)) others[n_others++] = tenant;
+  }
+  return others;
+}
+
+/* Adds a note on a tenant of the scenario without jobs, with the most similar of the other tenants of the trace. */
+static enum hr_status note_tenant(const char *what, const char *name, const char *const *others,
                                   struct hr_notes *notes) {
-  const char **known = calloc((size_t)trace->tenants.count + 1, sizeof *known);
-  if (!known) return HR_NO_MEMORY;
-  for (uint32_t i = 0; i < trace->tenants.count; i++) known[i] = trace->tenants.text[i];
-  const char *nearest = hr_nearest_word(name, known);
-  for (uint32_t i = 0; i < trace->tenants.count && !nearest; i++)
-    if (strncmp(known[i], name, strlen(name)) == 0) nearest = known[i];
-  free(known);
+  const char *nearest = hr_nearest_word(name, others);
+  for (size_t i = 0; others[i] && !nearest; i++)
+    if (strncmp(others[i], name, strlen(name)) == 0) nearest = others[i];
   return hr_notes_add(notes, "%s of tenant '%s': the trace has no job of this tenant%s%s%s", what, name,
                       nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-static enum hr_status note_tenants(const struct hr_trace *trace, const struct hr_cost_spec *costs,
-                                   const struct hr_quota_spec *quotas, struct hr_notes *notes) {
-  enum hr_status status = HR_OK;
+static enum hr_status note_budgets(const struct hr_trace *trace, const struct hr_cost_spec *costs,
+                                   struct hr_notes *notes) {
+  const char **others = list_others(trace, costs, NULL);
+  enum hr_status status = others ? HR_OK : HR_NO_MEMORY;
   for (size_t i = 0; i < costs->n_budgets && status == HR_OK; i++)
     if (!has_tenant(trace, costs->budgets[i].tenant))
-      status = note_tenant("budget", costs->budgets[i].tenant, trace, notes);
-  for (uint32_t i = 0; status == HR_OK && quotas && i < quotas->n_nodes; i++) {
-    const struct hr_quota_node *node = &quotas->nodes[i];
-    if (node->is_tenant && !has_tenant(trace, node->name)) status = note_tenant("quota", node->name, trace, notes);
-  }
+      status = note_tenant("budget", costs->budgets[i].tenant, others, notes);
+  free(others);
   return status;
+}
+
+static enum hr_status note_quotas(const struct hr_trace *trace, const struct hr_quota_spec *quotas,
+                                  struct hr_notes *notes) {
+  const char **others = list_others(trace, NULL, quotas);
+  enum hr_status status = others ? HR_OK : HR_NO_MEMORY;
+  for (uint32_t i = 0; i < quotas->n_nodes && status == HR_OK; i++) {
+    const struct hr_quota_node *node = &quotas->nodes[i];
+    if (node->is_tenant && !has_tenant(trace, node->name)) status = note_tenant("quota", node->name, others, notes);
+  }
+  free(others);
+  return status;
+}
+
+static enum hr_status note_tenants(const struct hr_trace *trace, const struct hr_cost_spec *costs,
+                                   const struct hr_quota_spec *quotas, struct hr_notes *notes) {
+  enum hr_status status = costs->n_budgets ? note_budgets(trace, costs, notes) : HR_OK;
+  return status == HR_OK && quotas ? note_quotas(trace, quotas, notes) : status;
 }
 
 enum hr_status hr_tenant_notes(const struct hr_trace *trace, const struct hr_cost_spec *costs,

@@ -7,6 +7,7 @@
 
 #include "headroom/unstable/systems/slurm.h"
 #include "scenarios/import/slurm_import.h"
+#include "traces/core/input.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -99,7 +100,11 @@ enum hr_status hr__slurm_text_read(const char *path, hr__slurm_visit_text *visit
     fclose(file);
     return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
   }
+  char magic[4];
   enum hr_status status = HR_OK;
+  if (hr__is_compressed(magic, fread(magic, 1, sizeof magic, file)))
+    status = hr_fail(error, HR_BAD_INPUT, "%s: is compressed; expected a plain text file", path);
+  rewind(file);
   struct hr__slurm_line line = {.path = path};
   bool too_long = false;
   for (unsigned read = 0, first = 1; status == HR_OK && read_line(file, text, &read, &too_long); first = read + 1) {

@@ -11,6 +11,8 @@
 
 #include "scenarios/import/manifest.h"
 
+#include "traces/core/input.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -30,6 +32,8 @@ struct yaml_reader {
   yaml_parser_t parser;
   struct hr__yaml_documents *documents;
   const char *path;
+  FILE *file; /* NULL: the text is in memory */
+  bool has_begun, is_compressed;
   uint32_t first_line; /* line of the first line of the text */
   uint32_t n_values;   /* values in memory */
   struct anchor *anchors;
@@ -56,6 +60,8 @@ static enum hr_status no_memory(const struct yaml_reader *reader) {
 static enum hr_status fail_parse(const struct yaml_reader *reader) {
   const yaml_parser_t *parser = &reader->parser;
   if (parser->error == YAML_MEMORY_ERROR) return no_memory(reader);
+  if (reader->is_compressed)
+    return hr_fail(reader->error, HR_BAD_INPUT, "%s: is compressed; expected a plain YAML or JSON file", reader->path);
   const char *problem = parser->problem ? parser->problem : "not valid";
   if (parser->error == YAML_READER_ERROR)
     return hr_fail(reader->error, HR_BAD_INPUT, "%s: byte %zu: %s, expected UTF-8", reader->path,
@@ -329,14 +335,23 @@ static enum hr_status read_documents(struct yaml_reader *reader) {
   }
 }
 
+/* Reads the next bytes of the file for libyaml. Returns 0 after an error. */
+static int read_bytes(void *self, unsigned char *buffer, size_t size, size_t *length) {
+  struct yaml_reader *reader = self;
+  *length = fread(buffer, 1, size, reader->file);
+  if (!reader->has_begun) reader->is_compressed = hr__is_compressed(buffer, *length);
+  reader->has_begun = true;
+  return !reader->is_compressed && !ferror(reader->file);
+}
+
 static enum hr_status read_all(struct hr__yaml_documents *documents, const char *path, uint32_t line, FILE *file,
                                const char *text, struct hr_error *error) {
   struct hr_error own = {0};
-  struct yaml_reader reader = {.documents = documents, .path = path, .first_line = line, .error = &own};
+  struct yaml_reader reader = {.documents = documents, .path = path, .file = file, .first_line = line, .error = &own};
   if (!yaml_parser_initialize(&reader.parser)) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
   yaml_parser_set_encoding(&reader.parser, YAML_UTF8_ENCODING);
   if (file)
-    yaml_parser_set_input_file(&reader.parser, file);
+    yaml_parser_set_input(&reader.parser, read_bytes, &reader);
   else
     yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text, strlen(text));
   enum hr_status status = read_documents(&reader);

@@ -92,6 +92,21 @@ case_what_is_refused() {
   try 2 advise odd.json --json jobs.csv
 }
 
+# From 1,000 hours on, numbers of hours have separators and no exponent.
+case_hours_between_interruptions() {
+  cat >spot.json <<'JSON'
+{ "trace": { "file": "long.csv" },
+  "cluster": { "pools": [ { "name": "spot", "gpu": "V100", "nodes": 50, "gpus_per_node": 1, "market": "spot",
+    "usd_per_gpu_hour": 1, "spot": { "model": "exponential", "rate_per_h": 0.0002 } } ] },
+  "classes": { "training": { "checkpoint": { "policy": "interval", "interval_s": 3600, "write_s": 60 } } },
+  "policy": { "name": "queue", "market": "spot-first" } }
+JSON
+  { echo 'submit_s,duration_s,gpus,class'
+    for i in $(seq 30); do echo "$i,2000000,1,training"; done; } >long.csv
+  try 0 advise spot.json
+  says stdout 'jobs of the class are interrupted every 5,000 h on average'
+}
+
 # The note is a sentence for all classes, also for jobs without one.
 case_spot_nodes_that_are_not_tried() {
   cat >s.json <<JSON

@@ -159,6 +159,9 @@ case_new_and_gone_runs() {
   says stdout '2 of 6 runs failed'
   check_suite 0 --update
   says stdout 'updated gangs/las'
+  says stdout '  Added to the baseline.'
+  says stdout '  Not in the suite; removed from the baseline.'
+  ! grep -qF -- '--update adds' stdout || fail 'the text names --update, which was set'
   check_suite 0
 }
 
@@ -247,6 +250,9 @@ case_profiles_and_goals() {
   edit suite/gang-heavy.json 's/1.61/1.7/'
   check_suite 1
   matches stdout 'monthly_usd .* [+]6.25 % FAILED'
+  check_suite 1 --goal 'monthly_usd <= 1 $' --junit out.xml
+  matches stderr '^headroom: suite/suite.json: 5 of 5 runs fail against base.json: [1-9][0-9]* figures outside tolerance, 5 goals missed$'
+  matches out.xml 'message="[1-9][0-9]* figures? outside tolerance, 1 goal missed"'
   edit suite/gang-heavy.json 's/1.7/1.3/'
   check_suite 0
   matches stdout 'monthly_usd .* better'

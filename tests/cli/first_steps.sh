@@ -126,6 +126,7 @@ case_next_steps_of_a_run() {
   next_is 'trace check large.csv --cluster s.json --trace large.csv'
   try 0 run s.json --trace calm.csv
   next_is 'init --from calm.csv --own 2x8xA100-80 --cloud aws -o priced.json'
+  says stdout 'priced.json  # drafts a plan with cloud prices'
   try 0 run s.json --trace calm.csv --set "$priced"
   next_is "advise s.json --trace calm.csv --set '$priced'"
   try 0 run s.json --trace calm.csv --set "$priced" --set 'plan={"variables":[{"pool":"p","values":[8]}]}'

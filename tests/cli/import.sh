@@ -411,6 +411,18 @@ case_bad_files() {
   refuses 'kueue.yaml: no ClusterQueue in these files'
   : >kueue.yaml
   refuses 'kueue.yaml: no ClusterQueue in these files'
+  queues
+  gzip -k kueue.yaml
+  for system in kueue kai volcano kubernetes; do
+    try 2 import $system kueue.yaml.gz -o s.json
+    says stderr 'headroom: kueue.yaml.gz: is compressed; expected a plain YAML or JSON file'
+  done
+  printf '\x28\xb5\x2f\xfd\x24\x00' >kueue.yaml.zst
+  try 2 import kueue kueue.yaml.zst -o s.json
+  says stderr 'headroom: kueue.yaml.zst: is compressed; expected a plain YAML or JSON file'
+  rm kueue.yaml
+  ! "$headroom" import kueue - -o s.json <kueue.yaml.gz 2>stderr || fail 'compressed standard input is accepted'
+  says stderr 'headroom: standard input: is compressed; expected a plain YAML or JSON file'
   try 2 import kueu kueue.yaml -o s.json
   says stderr "unknown system 'kueu'; did you mean 'kueue'?"
   try 2 import kueue kueue.yaml

@@ -241,6 +241,15 @@ case_tenants() {
   printf 'submit_s,duration_s,gpus,tenant\n0,10,2,team-a-cq\n' >q.csv
   try 0 run q.json --trace q.csv
   says stderr "quota of tenant 'team-a': the trace has no job of this tenant; did you mean 'team-a-cq'?"
+  # A tenant with a quota of its own is not suggested.
+  scenario '' "$whole" | sed 's/.$//' >q.json
+  echo ', "quotas": { "tenants": [ { "tenant": "a", "guaranteed_gpus": 1 }, { "tenant": "b", "guaranteed_gpus": 1 } ] } }' >>q.json
+  printf 'submit_s,duration_s,gpus,tenant\n0,10,2,a\n' >q.csv
+  try 0 run q.json --trace q.csv
+  matches stderr "quota of tenant 'b': the trace has no job of this tenant$"
+  printf 'submit_s,duration_s,gpus,tenant\n0,10,2,a\n0,10,2,c\n' >q.csv
+  try 0 run q.json --trace q.csv
+  says stderr "quota of tenant 'b': the trace has no job of this tenant; did you mean 'c'?"
 }
 
 case_all_rejected() {

@@ -669,6 +669,9 @@ ReservationName=r StartTime=now Duration=1~1: StartTime is 'now', expected a dat
 NODELIST STATE\nn1 idle~1: the table has no column NODELIST or GRES
 JobID|State\n1|COMPLETED~1: the file is output of sacct
 LIST
+  gzip -k bad.conf
+  try 2 import slurm bad.conf.gz -o s.json
+  says stderr 'headroom: bad.conf.gz: is compressed; expected a plain text file'
   try 2 import slurn bad.conf -o s.json
   says stderr "did you mean 'slurm'"
   [ ! -e s.json ] || fail "a scenario was written"

@@ -109,6 +109,25 @@ case_unreadable() {
   try 0 trace check ms.csv --map 'submit=submit_s(ms)'
 }
 
+# Fields that a format does not offer for a map.
+case_fields_of_a_map() {
+  printf 'JobID|User|QOS|State|Submit|Start|End|NNodes|AllocTRES\n1|a|high|COMPLETED|2026-07-01T00:00:00|2026-07-01T00:00:05|2026-07-01T01:00:00|1|gres/gpu=1\n' >sacct.txt
+  try 0 trace check sacct.txt --map tenant=QOS
+  try 2 trace check sacct.txt --map priority=QOS
+  says stderr "sacct.txt: 'priority' cannot be mapped in format 'sacct': --map accepts class, tenant, queue, user and model"
+  try 2 trace check sacct.txt --map submit=Submit,duration=End,gpus=NNodes
+  says stderr "sacct.txt: 'submit' cannot be mapped in format 'sacct'"
+  printf '; MaxNodes: 4\n1 0 0 10 1 -1 -1 1 10 -1 1 1 1 -1 1 -1 -1 -1\n' >jobs.swf
+  try 2 trace check jobs.swf --map priority=x
+  says stderr "jobs.swf: column maps and patterns need named columns, which format 'swf' does not have"
+  printf 'timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 07:01:55,66.0,1,66.0,a\n' >philly.csv
+  try 2 trace check philly.csv --map priority=gpu_time
+  says stderr "philly.csv: 'priority' cannot be mapped in format 'philly'"
+  try 2 trace check philly.csv --map submit=timestamp
+  says stderr 'name the column with --map duration=COLUMN,gpus=COLUMN'
+  try 0 trace check philly.csv --map submit=timestamp,duration=duration,gpus=num_gpus,priority=num_gpus
+}
+
 case_full_disk_and_closed_pipe() {
   [ -w /dev/full ] || exit 77
   try 4 trace check "$demo" -o /dev/full

@@ -171,7 +171,7 @@ static void put_scenario(const char *from, const char *to) {
 static char *table_of(const struct hr_check *check) {
   FILE *out = fopen(files_path("table.txt"), "w");
   CU_ASSERT_PTR_NOT_NULL_FATAL(out);
-  CU_ASSERT_EQUAL(hr_check_print(out, check, false, false), HR_OK);
+  CU_ASSERT_EQUAL(hr_check_print(out, check, false), HR_OK);
   CU_ASSERT_EQUAL(fclose(out), 0);
   return files_read(files_path("table.txt"));
 }
@@ -503,7 +503,7 @@ static void long_names_remain_distinguishable(void) {
   struct hr_check *check = check_of(suite, baseline, 1);
   FILE *out = fopen(files_path("table.txt"), "w");
   CU_ASSERT_PTR_NOT_NULL_FATAL(out);
-  CU_ASSERT_EQUAL(hr_check_print(out, check, false, false), HR_OK);
+  CU_ASSERT_EQUAL(hr_check_print(out, check, false), HR_OK);
   CU_ASSERT_EQUAL(fclose(out), 0);
   char *text = files_read(files_path("table.txt"));
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) CU_ASSERT_PTR_NOT_NULL(strstr(text, names[i]));

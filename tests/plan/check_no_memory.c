@@ -89,7 +89,7 @@ static enum hr_status write_markdown(void) {
 static enum hr_status print(void) {
   FILE *out = fopen("/dev/null", "w");
   if (!out) return HR_IO_ERROR;
-  enum hr_status status = hr_check_print(out, made, false, true);
+  enum hr_status status = hr_check_print(out, made, true);
   if (status == HR_OK) status = hr_check_annotate(out, made);
   fclose(out);
   return status;

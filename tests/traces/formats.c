@@ -39,7 +39,8 @@ static void a_column_map_selects_csv(void) {
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT_STRING_EQUAL(trace->format, "csv");
   hr_trace_destroy(trace);
-  CU_ASSERT(refused(";\n", &(struct hr_trace_options){.map = &map, .format = "swf"}, "column maps are for CSV", "swf"));
+  CU_ASSERT(refused(";\n", &(struct hr_trace_options){.map = &map, .format = "swf"},
+                    "jobs.csv: column maps and patterns need named columns", "which format 'swf' does not have"));
   hr_column_map_finish(&map);
 }
 

@@ -364,8 +364,12 @@ static void bad_maps(void) {
   CU_ASSERT_EQUAL(hr_column_map_parse(&map, "gpus=NNodes", &error), HR_OK);
   options.format = "sacct";
   CU_ASSERT(refused(NAMED NAMED_ROW("1", "a", "b", "c"), &options,
-                    "column maps are for CSV files; format 'sacct' has fixed columns",
-                    "class, tenant, queue, user and model"));
+                    "jobs.csv: 'gpus' cannot be mapped in format 'sacct'",
+                    "--map accepts class, tenant, queue, user and model"));
+  options.format = NULL; /* detected */
+  CU_ASSERT(refused(NAMED NAMED_ROW("1", "a", "b", "c"), &options,
+                    "jobs.csv: 'gpus' cannot be mapped in format 'sacct'",
+                    "--map accepts class, tenant, queue, user and model"));
   hr_column_map_finish(&map);
 }
 

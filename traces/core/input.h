@@ -64,6 +64,12 @@ uint64_t hr__input_line_number(const struct hr__input *input);
 /* The path that means standard input, and the name of standard input in messages. */
 extern const char hr__standard_input[];
 
+/* Returns true if a file with these first bytes, of which four are enough, is gzip or zstd. */
+static inline bool hr__is_compressed(const void *bytes, size_t length) {
+  return (length >= 2 && memcmp(bytes, "\x1f\x8b", 2) == 0) ||
+         (length >= 4 && memcmp(bytes, "\x28\xb5\x2f\xfd", 4) == 0);
+}
+
 /* Reads a complete file. Its first bytes determine whether it is plain, gzip or zstd. The decoded file may have at
    most `max_bytes`. For other known formats (zip, bzip2, xz, Parquet, UTF-16) the error message says how to convert
    the file. The caller frees `*bytes`, also after an error. */

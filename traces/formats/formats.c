@@ -5,6 +5,7 @@
 
 #include "traces/formats/formats.h"
 
+#include "base/confinement.h"
 #include "traces/core/input.h"
 #include "traces/core/numbers.h"
 #include "traces/core/reader.h"
@@ -234,31 +235,57 @@ static bool has_rules(const struct hr_trace_options *options) {
   return false;
 }
 
-/* Returns true if the map has a field that only CSV files can map. In other tables, only texts and the class can be
-   mapped, because the reader of the format computes the other fields from several columns. */
-static bool needs_csv(const struct hr_trace_options *options) {
+/* Returns the first field of the map that only CSV files can map; NULL if none exists. In other tables, only texts and
+   the class can be mapped, because the reader of the format computes the other fields from several columns. */
+static const char *csv_field(const struct hr_trace_options *options) {
   static const char *const any[] = {"class", "tenant", "queue", "user", "model"};
   for (size_t i = 0; has_map(options) && i < options->map->count; i++) {
-    bool is_any = false;
-    for (size_t k = 0; k < sizeof any / sizeof *any; k++)
-      is_any = is_any || strcmp(options->map->entry[i].field, any[k]) == 0;
-    if (!is_any) return true;
+    const char *field = options->map->entry[i].field;
+    size_t k = 0;
+    while (k < sizeof any / sizeof *any && strcmp(field, any[k]) != 0) k++;
+    if (k == sizeof any / sizeof *any) return field;
   }
+  return NULL;
+}
+
+static bool maps(const struct hr_trace_options *options, const char *field) {
+  for (size_t i = 0; has_map(options) && i < options->map->count; i++)
+    if (!options->map->entry[i].pattern && strcmp(options->map->entry[i].field, field) == 0) return true;
   return false;
 }
 
+/* Returns true if a file that was detected as `format` is read as CSV because of the map: it is separated by commas,
+   and the map has a required field, or the header has all of them. */
+static bool is_mapped_csv(const struct hr_trace_options *options, const char *format, struct hr_text header) {
+  static const char *const others[] = {"sacct", "swf", "gavel", "kubernetes", "philly-log", "batsim", NULL};
+  if (!csv_field(options)) return false;
+  for (size_t i = 0; others[i]; i++)
+    if (strcmp(format, others[i]) == 0) return false;
+  bool is_complete = true;
+  for (size_t i = 0; i < HR__N_FIELDS; i++) {
+    const char *const column[] = {hr__fields[i].name, NULL};
+    if (!hr__fields[i].must_exist) continue;
+    if (maps(options, hr__fields[i].field)) return true;
+    is_complete = is_complete && has_columns(header, ',', column);
+  }
+  return is_complete;
+}
+
 /* Returns an error if the columns of the format have no names, or if the map has a field that it cannot map. */
-static enum hr_status check_map(const struct hr_trace_options *options, const char *format, struct hr_error *error) {
+static enum hr_status check_map(const struct hr_trace_options *options, const char *path, const char *format,
+                                struct hr_error *error) {
   const struct hr_trace_format *found = hr_trace_format_find(format);
   size_t number = (size_t)(found - formats);
-  bool has_columns = number >= 1 && number <= N_READERS && readers[number - 1]->has_columns;
+  bool has_names = number >= 1 && number <= N_READERS && readers[number - 1]->has_columns;
+  const char *field = csv_field(options);
   if (!has_map(options) || strcmp(format, "csv") == 0) return HR_OK;
-  if (needs_csv(options))
-    return hr_fail(error, HR_BAD_INPUT, "column maps are for CSV files; format '%s' has fixed columns%s", format,
-                   has_columns ? ", of which only class, tenant, queue, user and model can be mapped" : "");
-  if (has_columns) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "column maps and patterns need named columns, which format '%s' does not have",
-                 format);
+  if (!has_names)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "%s: column maps and patterns need named columns, which format '%s' does not have", path, format);
+  if (!field) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT,
+                 "%s: '%s' cannot be mapped in format '%s': %s accepts class, tenant, queue, user and model", path,
+                 field, format, hr__phrase("--map"));
 }
 
 /* Returns true if the format has parameters. In `formats`, "auto" is before the text formats, and "packed" is after
@@ -268,9 +295,8 @@ static bool has_params(const struct hr_trace_format *format) {
   return number >= 1 && number <= N_READERS && readers[number - 1]->has_params;
 }
 
-/* Sets `*name` to the requested format, or to CSV if there is a column map. `*name` is NULL if the format must be
-   detected from the content. */
-static enum hr_status requested_format(const struct hr_trace_options *options, const char **name,
+/* Sets `*name` to the requested format. `*name` is NULL if the format must be detected from the content. */
+static enum hr_status requested_format(const struct hr_trace_options *options, const char *path, const char **name,
                                        struct hr_error *error) {
   const char *requested = options->format ? options->format : "auto", *colon = strchr(requested, ':');
   const struct hr_trace_format *format = hr_trace_format_find(requested);
@@ -278,8 +304,8 @@ static enum hr_status requested_format(const struct hr_trace_options *options, c
   if (!format) return unknown_format(requested, error);
   if (colon && !has_params(format))
     return hr_fail(error, HR_BAD_INPUT, "trace format '%s' has no parameters, but '%.60s' was given", *name, colon + 1);
-  if (strcmp(*name, "auto") == 0) *name = needs_csv(options) ? "csv" : NULL;
-  return *name ? check_map(options, *name, error) : HR_OK;
+  if (strcmp(*name, "auto") == 0) *name = NULL;
+  return *name ? check_map(options, path, *name, error) : HR_OK;
 }
 
 static enum hr_status read_rows(struct hr__reader *reader, const char *format) {
@@ -378,9 +404,9 @@ enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *op
   const struct hr_trace_options defaults = {0};
   if (!options) options = &defaults;
   const char *format;
-  enum hr_status status = requested_format(options, &format, error);
-  if (status != HR_OK) return status;
   bool is_stdin = strcmp(path, "-") == 0;
+  enum hr_status status = requested_format(options, is_stdin ? hr__standard_input : path, &format, error);
+  if (status != HR_OK) return status;
   const char *place = is_stdin ? "/dev/stdin" : path; /* standard input may be a plain file */
   status = hr__packed_read(place, options, trace, error);
   if (*trace && has_rules(options)) {
@@ -408,8 +434,11 @@ enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *op
     return status;
   }
   struct hr_text beginning = hr__input_peek(reader.input);
-  if (!format) format = detect_format(beginning);
-  status = format ? check_map(options, format, error) : unknown_json(path, beginning, error);
+  if (!format) {
+    format = detect_format(beginning);
+    if (format && is_mapped_csv(options, format, hr__first_line(beginning))) format = "csv";
+  }
+  status = format ? check_map(options, path, format, error) : unknown_json(path, beginning, error);
   if (status == HR_OK) status = build(&reader, format, options, trace);
   hr__input_close(reader.input);
   return status;

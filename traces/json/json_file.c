@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/confinement.h"
 #include "base/text.h"
+#include "traces/core/input.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -295,15 +296,11 @@ static size_t character_bytes(const unsigned char *at) {
   return overlong || beyond ? 0 : bytes;
 }
 
-/* Returns true if the text begins with the magic bytes of gzip or zstd. */
-static bool is_compressed(const char *text) {
-  return strncmp(text, "\x1f\x8b", 2) == 0 || strncmp(text, "\x28\xb5\x2f\xfd", 4) == 0;
-}
-
 static enum hr_status check_file(const char *path, const char *text, size_t length, struct hr_error *error) {
   if (strspn(text, " \t\r\n") == length)
     return hr_fail(error, HR_BAD_INPUT, "%s: is empty; expected a JSON object {...}", path);
-  if (is_compressed(text)) return hr_fail(error, HR_BAD_INPUT, "%s: is compressed; expected a plain JSON file", path);
+  if (hr__is_compressed(text, length))
+    return hr_fail(error, HR_BAD_INPUT, "%s: is compressed; expected a plain JSON file", path);
   return HR_OK;
 }
 

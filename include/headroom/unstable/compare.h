@@ -170,6 +170,7 @@ struct hr_check_config {
   const struct hr_suite *suite;
   const struct hr_baseline *baseline; /* NULL: no baseline exists, so all runs are new */
   const char *baseline_path;          /* path as the user wrote it, for output */
+  bool updating;                      /* the caller writes the baseline: all output says so */
   uint32_t n_threads;
   struct hr_progress progress; /* counts jobs of all runs; called from any thread, but not concurrently */
 };
@@ -186,6 +187,9 @@ HR_API size_t hr_check_failures(const struct hr_check *check);
 HR_API size_t hr_check_runs(const struct hr_check *check);
 /* Returns how many goals are missed, by all runs together. */
 HR_API size_t hr_check_missed_goals(const struct hr_check *check);
+/* Writes how many figures of all runs are outside tolerance and how many goals are missed to `text` of `size` bytes:
+   "4 figures outside tolerance, 1 goal missed". Counts of 0 are left out. */
+HR_API void hr_check_failure_text(const struct hr_check *check, char *text, size_t size);
 static inline bool hr_check_passed(const struct hr_check *check) {
   return hr_check_failures(check) == 0;
 }
@@ -195,8 +199,8 @@ HR_API const struct hr_notes *hr_check_notes(const struct hr_check *check);
 /* Writes the runs as a baseline (docs/reference/schemas/baseline.schema.json). */
 HR_API enum hr_status hr_check_write_baseline(const char *path, const struct hr_check *check, struct hr_error *error);
 
-/* Prints the differences, 80 columns wide. `updating`: the text states that the baseline was updated. */
-HR_API enum hr_status hr_check_print(FILE *out, const struct hr_check *check, bool updating, bool colour);
+/* Prints the differences, 80 columns wide. */
+HR_API enum hr_status hr_check_print(FILE *out, const struct hr_check *check, bool colour);
 /* Prints an annotation for each failed run, in the form of GitHub workflow commands. */
 HR_API enum hr_status hr_check_annotate(FILE *out, const struct hr_check *check);
 /* Write the result to a file; `path` "-" is standard output. JSON: see docs/reference/schemas/check-result.schema.json.
