@@ -23,6 +23,7 @@ import headroom
 SOURCE = os.environ["HEADROOM_SOURCE"]
 PROGRAM = os.environ["HEADROOM_PROGRAM"]
 DEMO = os.path.join(SOURCE, "scenarios", "demo.json")
+PRICES = os.path.join(SOURCE, "scenarios", "catalog", "prices.csv")
 AGENCY = os.path.join(SOURCE, "scenarios", "agency.json")
 sys.path.insert(0, os.path.join(SOURCE, "python", "examples"))
 
@@ -216,7 +217,7 @@ def test_a_missing_file():
     (lambda: headroom.run(SMALL, three_jobs(), policy__order="sfj"), r"^settings: policy\.order=\"sfj\": "),
     (lambda: headroom.run(SMALL, three_jobs(), seed=2**64 - 1, polcy__order="sjf"), "^settings: polcy.order="),
     (lambda: headroom.run(SMALL), "^scenario: names no trace; pass one with trace="),
-    (lambda: headroom.Trace.read(DEMO, map="submit=a"), "name the column with map=submit"),
+    (lambda: headroom.Trace.read(PRICES, map="submit=a"), "name the column with map=submit"),
     (lambda: headroom.compare(SMALL, ["fifo"], three_jobs(), replications=2),
      r"settings=\{'replications.workload': \{\"resample\":\"days\"\}\}"),
     (lambda: headroom.sweep(os.path.join(SOURCE, "scenarios", "sweeps", "demo.json"), max_runs=1), "'max_runs'$")])
