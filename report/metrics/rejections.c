@@ -334,7 +334,9 @@ static const char *remedy(enum hr_reason reason) {
   case HR_REASON_NO_CLASS_POOL:
     return "add the class to the pool's 'classes'";
   case HR_REASON_OVER_QUOTA:
-    return "raise the tenant's quota ('quotas', or the queues in the section of a modelled scheduler)";
+    return "raise the tenant's quota ('quotas', or the queues in the section of a modelled scheduler); under 'kueue', "
+           "every "
+           "requested resource, also CPU and memory, needs a quota or is in 'excluded_resources'";
   case HR_REASON_NO_QUEUE:
     return "name the queue in the scheduler's section of the scenario, or set its default queue";
   case HR_REASON_GPU_MEMORY:
