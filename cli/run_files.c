@@ -194,7 +194,7 @@ static enum hr_status page_facts_make(struct page_facts *facts, const struct pag
   if (status == HR_OK) status = find_prices(facts, replay->config.scenario, error);
   const bool is_of_input = input && replay->config.scenario == input->scenario;
   if (status == HR_OK && is_of_input) return find_saving(facts, input, error);
-  if (status != HR_OK || !page->set) return status;
+  if (status != HR_OK || !input || !page->set) return status;
   facts->saving.command = facts->saving_command = command_of(input, "run", page->set, page->n_set);
   return facts->saving_command ? HR_OK : no_memory(error);
 }
