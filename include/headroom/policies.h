@@ -12,8 +12,8 @@
 extern "C" {
 #endif
 
-/* Returns whether the policy has a queue for a job that exists and admits jobs; true for policies that do not need one.
-   A run rejects other jobs (HR_REASON_NO_QUEUE). `systems`: the configuration of modelled schedulers; may be NULL. */
+/* Returns whether the queue of a job exists and admits jobs; otherwise a run rejects the job (HR_REASON_NO_QUEUE).
+   Always true for policies that need no queue. `systems`: the configuration of modelled schedulers; may be NULL. */
 struct hr_systems;
 HR_API bool hr_policy_has_queue(const struct hr_policy_ops *policy, const struct hr_systems *systems,
                                 const struct hr_trace *jobs, hr_job job);

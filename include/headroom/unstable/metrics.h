@@ -40,7 +40,7 @@ struct hr_rejections {
 HR_API void hr_rejections_of(const struct hr_result *result, struct hr_rejections *rejections);
 /* Counts the jobs that can never run on a cluster, whatever the quotas are. `classes` and `speeds` are as in struct
    hr_run_config. `usable_nodes`: by pool, how many nodes the policy lets jobs use (hr_scenario_usable_nodes); NULL:
-   all. `has_queue`: whether the policy has a queue for a job, the same for jobs with equal fields `queue` and
+   all. `has_queue`: whether the queue of a job exists and admits jobs, the same for jobs with equal fields `queue` and
    `tenant`; NULL: jobs need none. */
 HR_API enum hr_status hr_rejections_predict(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                             const uint32_t *usable_nodes, const struct hr_class_spec *classes,
