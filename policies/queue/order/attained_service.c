@@ -8,6 +8,7 @@
  * service reaches the threshold. This event is called a crossing.
  */
 
+#include "base/array.h"
 #include "headroom/policy_kit.h"
 #include "policies/queue/dispatch.h"
 #include "policies/queue/params.h"
@@ -19,19 +20,53 @@ struct hr__standing {
   int64_t held_us;     /* time for which the job ran in completed attempts */
   int64_t crossing_us; /* of a running job: time at which it enters the next service queue; HR_NEVER_US: never */
   uint32_t queue;
+  uint32_t place; /* index in the heap of its service queue, if it has a crossing */
 };
+
+/* A crossing of a running job. */
+struct hr__crossing {
+  int64_t at_us;
+  uint32_t job;
+};
+
+/* The jobs of one service queue. */
+struct hr__service_queue {
+  struct hr__crossing *crossings; /* heap of the running jobs, by time and job */
+  uint32_t n_crossings, capacity, n_waiting;
+  int64_t max_milli; /* no running job has more GPUs */
+};
+
+enum { MAX_SERVICE_QUEUES = 14 };
 
 /* The service of all jobs. */
 struct hr__service {
   const int64_t *threshold_us; /* [n_thresholds]: GPU-microseconds, in increasing order, at most INT64_MAX / 1000 */
   uint32_t n_thresholds;
   struct hr__standing *jobs;
-  struct hr_job_tree crossings; /* running jobs, sorted by crossing_us */
+  struct hr_arena *arena;
+  struct hr__service_queue queues[MAX_SERVICE_QUEUES]; /* [n_thresholds + 1]; jobs of the last one do not cross */
 };
 
-/* The next crossing of a job is computed when the job starts, and after each crossing. It is applied in the first pass
-   after it, but with the time at which it occurred. A wake-up at that time is therefore only needed if a waiting job
-   depends on it. */
+/*
+ * The next crossing of a job is computed when the job starts, and after each crossing. It is applied in the first pass
+ * after it, but with the time at which it occurred. A wake-up at that time is therefore only needed if a waiting job
+ * depends on it: a waiting job may preempt running jobs whose service queues are later in order than its own. So it
+ * depends on crossings from a queue that is not later in order than its own to one that is.
+ */
+
+static inline bool crosses_before(const void *self, struct hr__crossing a, struct hr__crossing b) {
+  (void)self;
+  return a.at_us != b.at_us ? a.at_us < b.at_us : a.job < b.job;
+}
+
+static inline void put_crossing(const void *self, struct hr__crossing *heap, uint32_t at,
+                                struct hr__crossing crossing) {
+  const struct hr__service *service = self;
+  heap[at] = crossing;
+  service->jobs[crossing.job].place = at;
+}
+
+HR__HEAP_PLACED(crossing_heap, struct hr__crossing, crosses_before, put_crossing)
 
 enum { MOMENT_BITS = 58 };
 #define LAST_MOMENT ((INT64_C(1) << MOMENT_BITS) - 1)
@@ -49,8 +84,7 @@ static int64_t service_end_of(int64_t key) {
 /* Initializes the service of all jobs. False: out of memory. */
 static bool service_init(struct hr__service *service, struct hr__queue *queue, const int64_t *threshold_us,
                          uint32_t n_thresholds) {
-  *service = (struct hr__service){
-      .threshold_us = threshold_us, .n_thresholds = n_thresholds, .crossings.store = queue->waiting.store};
+  *service = (struct hr__service){.threshold_us = threshold_us, .n_thresholds = n_thresholds, .arena = queue->arena};
   service->jobs = hr_arena_alloc_by_job(queue->arena, queue->trace->n_jobs, sizeof *service->jobs);
   return service->jobs != NULL;
 }
@@ -73,16 +107,34 @@ static int64_t crossing_us(const struct hr__service *service, const struct hr__s
 /* Computes the crossing of a job that starts, and adds the job to the crossings. False: out of memory. */
 static bool service_start(struct hr__service *service, const struct hr__queue *queue, hr_job job, int64_t now_us) {
   struct hr__standing *standing = &service->jobs[job.id];
-  standing->crossing_us = crossing_us(service, standing, (int64_t)hr__counted_milli(queue, job), now_us);
+  int64_t milli = (int64_t)hr__counted_milli(queue, job);
+  standing->crossing_us = crossing_us(service, standing, milli, now_us);
   if (standing->crossing_us == HR_NEVER_US) return true;
-  return hr_job_tree_insert(&service->crossings, (struct hr_job_entry){standing->crossing_us, job, 0});
+  struct hr__service_queue *in = &service->queues[standing->queue];
+  if (in->n_crossings == 0 || milli > in->max_milli) in->max_milli = milli;
+  if (in->n_crossings == in->capacity) {
+    struct hr__crossing *grown = hr_arena_grown(service->arena, in->crossings, &in->capacity, sizeof *grown);
+    if (!grown) return false;
+    in->crossings = grown;
+  }
+  crossing_heap_rise(in->crossings, in->n_crossings++, (struct hr__crossing){standing->crossing_us, job.id}, service);
+  return true;
+}
+
+/* Removes the crossing of a job. */
+static void remove_crossing(struct hr__service *service, const struct hr__standing *standing) {
+  struct hr__service_queue *in = &service->queues[standing->queue];
+  uint32_t at = standing->place;
+  in->n_crossings--;
+  if (at < in->n_crossings)
+    crossing_heap_refill(in->crossings, in->n_crossings, at, in->crossings[in->n_crossings], service);
 }
 
 /* Moves a running job into the next service queue. If two thresholds are equal, the next crossing of the job is at the
    same time. */
 static bool cross(struct hr__service *service, const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct hr__standing *standing = &service->jobs[job.id];
-  hr_job_tree_remove(&service->crossings, standing->crossing_us, job);
+  remove_crossing(service, standing);
   standing->entered_us = standing->crossing_us;
   standing->queue++;
   return service_start(service, queue, job, view->attempt_us[job.id]);
@@ -92,11 +144,13 @@ static bool cross(struct hr__service *service, const struct hr__queue *queue, co
    False: out of memory. */
 static bool service_cross(struct hr__service *service, const struct hr__queue *queue, const struct hr_view *view,
                           hr_job *job) {
-  struct hr_job_entry due;
-  *job = (hr_job){HR_NONE};
-  if (!hr_job_tree_first(&service->crossings, &due) || due.key > view->now_us) return true;
-  *job = due.job;
-  return cross(service, queue, view, due.job);
+  struct hr__crossing due = {view->now_us, HR_NONE};
+  for (uint32_t i = 0; i < service->n_thresholds; i++) {
+    const struct hr__service_queue *from = &service->queues[i];
+    if (from->n_crossings && crosses_before(NULL, from->crossings[0], due)) due = from->crossings[0];
+  }
+  *job = (hr_job){due.job};
+  return due.job == HR_NONE || cross(service, queue, view, *job);
 }
 
 /* Updates the service of a job that stops: applies its crossings until now. False: out of memory. */
@@ -105,16 +159,43 @@ static bool service_stop(struct hr__service *service, const struct hr__queue *qu
   struct hr__standing *standing = &service->jobs[job.id];
   while (standing->crossing_us <= view->now_us)
     if (!cross(service, queue, view, job)) return false;
-  if (standing->crossing_us != HR_NEVER_US) hr_job_tree_remove(&service->crossings, standing->crossing_us, job);
+  if (standing->crossing_us != HR_NEVER_US) remove_crossing(service, standing);
   standing->held_us += view->now_us - view->attempt_us[job.id];
   standing->crossing_us = HR_NEVER_US;
   return true;
 }
 
-/* Returns the time of the next crossing; HR_NEVER_US: none. */
-static int64_t service_next_us(const struct hr__service *service) {
-  struct hr_job_entry next;
-  return hr_job_tree_first(&service->crossings, &next) ? next.key : HR_NEVER_US;
+/* A job begins to wait, or no longer waits, in its service queue. */
+static void service_wait(struct hr__service *service, hr_job job) {
+  service->queues[service->jobs[job.id].queue].n_waiting++;
+}
+
+static void service_leave(struct hr__service *service, hr_job job) {
+  service->queues[service->jobs[job.id].queue].n_waiting--;
+}
+
+/* Returns a time before which no crossing needs a pass; HR_NEVER_US: none does. All due crossings must have been
+   applied. `rank`: position of each service queue in the order. Conservative backfilling plans again in each pass, so
+   each crossing needs one. Otherwise only those on which a waiting job depends need a pass. A job in a service queue
+   without such crossings leaves a later one with them, at the earliest, after its own crossing and the time that the
+   job with most GPUs takes for the service between the two thresholds. */
+static int64_t service_next_us(const struct hr__service *service, const struct hr__queue *queue, const uint32_t *rank) {
+  bool all = queue->backfill == &hr__backfill_conservative;
+  int64_t next_us = HR_NEVER_US;
+  uint32_t waiting = 0; /* ranks with waiting jobs */
+  for (uint32_t i = 0; i <= service->n_thresholds; i++)
+    if (service->queues[i].n_waiting) waiting |= UINT32_C(1) << rank[i];
+  uint32_t needed = service->n_thresholds; /* the first queue from i on whose crossings are depended on */
+  for (uint32_t i = service->n_thresholds; i-- > 0;) {
+    uint32_t ranks = rank[i] < rank[i + 1] ? (UINT32_C(1) << rank[i + 1]) - (UINT32_C(1) << rank[i]) : 0;
+    if (all || waiting & ranks) needed = i;
+    const struct hr__service_queue *from = &service->queues[i];
+    if (needed == service->n_thresholds || !from->n_crossings || from->crossings[0].at_us >= next_us) continue;
+    int64_t service_us = service->threshold_us[needed] - service->threshold_us[i];
+    int64_t first_us = from->crossings[0].at_us, more_us = service_us * HR_WHOLE_GPU_MILLI / from->max_milli;
+    if (more_us < next_us - first_us) next_us = first_us + more_us;
+  }
+  return next_us;
 }
 
 /*
@@ -181,7 +262,9 @@ static enum hr_status promote(struct hr__queue *queue, const struct hr_view *vie
   int64_t old_key = key_of(las, job);
   cancel_promotion(las, job);
   las->promotion_us[job.id] = HR_NEVER_US;
+  service_leave(&las->service, job);
   service_begin(&las->service, job, view->now_us);
+  service_wait(&las->service, job);
   return hr__queue_rekey(queue, view, job, old_key);
 }
 
@@ -191,6 +274,7 @@ static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *v
   struct las *las = queue->order_state;
   bool is_new = view->attempt_us[job.id] == HR_NEVER_US;
   if (is_new) service_begin(&las->service, job, view->now_us);
+  service_wait(&las->service, job);
   return !las->promotion_us || plan_promotion(las, view, job) ? HR_OK : HR_NO_MEMORY;
 }
 
@@ -199,12 +283,15 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
   (void)placement;
   struct las *las = queue->order_state;
   cancel_promotion(las, job);
+  service_leave(&las->service, job);
   return service_start(&las->service, queue, job, view->now_us) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status job_rejected(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
-  cancel_promotion(queue->order_state, job);
+  struct las *las = queue->order_state;
+  cancel_promotion(las, job);
+  service_leave(&las->service, job);
   return HR_OK;
 }
 
@@ -234,7 +321,8 @@ static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *
 static enum hr_status end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   const struct las *las = queue->order_state;
   struct hr_job_entry due;
-  int64_t next_us = queue->preemptor ? service_next_us(&las->service) : HR_NEVER_US;
+  static const uint32_t rank[N_THRESHOLDS + 1] = {0, 1, 2};
+  int64_t next_us = queue->preemptor ? service_next_us(&las->service, queue, rank) : HR_NEVER_US;
   if (hr_job_tree_first(&las->promotions, &due) && due.key < next_us) next_us = due.key;
   return hr__waiting_any(&queue->waiting) ? hr__queue_wake(queue, view, moves, next_us) : HR_OK;
 }
@@ -281,7 +369,7 @@ const struct hr__order hr__order_las = {.key = key,
  */
 
 /* Levels begin at 0, 64, 256, ... GPU-seconds. */
-enum { N_LEVELS = 14, FIRST_BITS = 6, BITS_PER_LEVEL = 2, FIRST_FINISHED = 8 };
+enum { N_LEVELS = MAX_SERVICE_QUEUES, FIRST_BITS = 6, BITS_PER_LEVEL = 2, FIRST_FINISHED = 8 };
 
 struct gittins {
   struct hr__service service;
@@ -351,6 +439,7 @@ static void learn(struct gittins *gittins, const struct hr__queue *queue, hr_job
 static enum hr_status gittins_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct gittins *gittins = queue->order_state;
   if (view->attempt_us[job.id] == HR_NEVER_US) service_begin(&gittins->service, job, view->now_us);
+  service_wait(&gittins->service, job);
   return HR_OK;
 }
 
@@ -358,7 +447,15 @@ static enum hr_status gittins_job_starts(struct hr__queue *queue, const struct h
                                          const struct hr_placement *placement) {
   (void)placement;
   struct gittins *gittins = queue->order_state;
+  service_leave(&gittins->service, job);
   return service_start(&gittins->service, queue, job, view->now_us) ? HR_OK : HR_NO_MEMORY;
+}
+
+static enum hr_status gittins_job_rejected(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  (void)view;
+  struct gittins *gittins = queue->order_state;
+  service_leave(&gittins->service, job);
+  return HR_OK;
 }
 
 static enum hr_status gittins_job_stops(struct hr__queue *queue, const struct hr_view *view,
@@ -402,7 +499,7 @@ static enum hr_status gittins_begin_pass(struct hr__queue *queue, const struct h
 static enum hr_status gittins_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   const struct gittins *gittins = queue->order_state;
   if (!hr__waiting_any(&queue->waiting) || !queue->preemptor) return HR_OK;
-  return hr__queue_wake(queue, view, moves, service_next_us(&gittins->service));
+  return hr__queue_wake(queue, view, moves, service_next_us(&gittins->service, queue, gittins->rank));
 }
 
 /* The jobs of one level form a subqueue. */
@@ -423,8 +520,10 @@ static int64_t gittins_key(struct hr__queue *queue, const struct hr_view *view, 
   return gittins->service.jobs[job.id].entered_us;
 }
 
-static const struct hr__listener gittins_listener = {
-    .job_waits = gittins_job_waits, .job_starts = gittins_job_starts, .job_stops = gittins_job_stops};
+static const struct hr__listener gittins_listener = {.job_waits = gittins_job_waits,
+                                                     .job_starts = gittins_job_starts,
+                                                     .job_rejected = gittins_job_rejected,
+                                                     .job_stops = gittins_job_stops};
 
 const struct hr__order hr__order_gittins = {.key = gittins_key,
                                             .subqueue = subqueue,
