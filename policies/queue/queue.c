@@ -323,6 +323,23 @@ static enum hr_placement_rule rule_of(const struct hr_policy_env *env) {
   return choice < sizeof rules / sizeof *rules ? rules[choice] : HR_PLACE_BEST_FIT;
 }
 
+/* Returns whether the rule acquires nodes at other times than after events and at its wake-ups: because prices change,
+   or because spot capacity has been available for the minimum time, which wakes only the rule spot-first. */
+static bool market_uses_time(const struct hr__queue *queue) {
+  const struct hr__market *market = queue->market;
+  bool holds = market && market->limits.rule != HR__MARKET_SPOT_FIRST && market->limits.spot_hold_us > 0;
+  for (uint32_t i = 0; market && i < market->n_pools; i++)
+    holds = holds || hr_cluster_pool_spec(queue->cluster, (hr_pool){i})->market.n_prices > 0;
+  return holds;
+}
+
+/* Returns whether a pass decides nothing if jobs only wrote checkpoints since the last one. Under `skip`, jobs that did
+   not fit then do not fit now, whatever their order. */
+static bool ignores_checkpoints(const struct hr__queue *queue) {
+  bool uses_time = queue->preemptor || queue->carbon || queue->elastic || queue->holds || queue->locality;
+  return queue->backfill == &hr__backfill_skip && !uses_time && !market_uses_time(queue);
+}
+
 static enum hr_status create(const struct hr_policy_env *env, void **self, struct hr_error *error) {
   struct hr__queue *queue = hr_arena_alloc(env->arena, sizeof *queue);
   if (!queue) return HR_NO_MEMORY;
@@ -346,6 +363,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   if (status == HR_OK) status = create_market(queue, env);
   if (status == HR_OK) status = hr__carbon_create(queue, env, error);
   if (status != HR_OK) hr__carbon_destroy(queue);
+  queue->ignores_checkpoints = ignores_checkpoints(queue);
   return status;
 }
 
@@ -483,6 +501,7 @@ static enum hr_status submit(struct hr__queue *queue, const struct hr_view *view
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr__queue *queue = self;
   enum hr_status status;
+  queue->changed = queue->changed || event->kind != HR_EVENT_SAVED;
   if (event->kind != HR_EVENT_TIMER && event->kind != HR_EVENT_SUBMIT) queue->settled.head = (hr_job){HR_NONE};
   switch (event->kind) {
   case HR_EVENT_SUBMIT:
@@ -573,8 +592,7 @@ static enum hr_status expire_localities(struct hr__queue *queue, const struct hr
   return status == HR_OK && any ? hr__queue_refresh(queue, view) : status;
 }
 
-static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
-  struct hr__queue *queue = self;
+static enum hr_status make_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   enum hr_status status = HR_OK;
   queue->head = (hr_job){HR_NONE};
   queue->reserved_us = HR_NEVER_US;
@@ -591,6 +609,13 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   if (status == HR_OK && queue->holds) status = hr__queue_wake(queue, view, moves, hr__holds_until_us(queue));
   if (status == HR_OK && queue->carbon) status = hr__carbon_end_pass(queue, view, moves);
   return status == HR_OK && queue->order->end_pass ? queue->order->end_pass(queue, view, moves) : status;
+}
+
+static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
+  struct hr__queue *queue = self;
+  if (queue->ignores_checkpoints && !queue->changed && !queue->n_rejections) return HR_OK;
+  queue->changed = false;
+  return make_pass(queue, view, moves);
 }
 
 static void destroy(void *self) {

@@ -182,7 +182,8 @@ static bool count_demands(struct hr__queue *queue, int64_t now_us) {
 /* ---- Jobs that return to spot capacity ----------------------------------------------------------------- */
 
 /* Adds a job to the list of returning jobs. The job has just started on one on-demand node, and may use spot capacity.
-   Gangs with several slices are never moved, so they are not added. False: out of memory. */
+   Gangs with several slices are never moved, so they are not added. The next pass may move the job. False: out of
+   memory. */
 static bool returning_add(struct hr__queue *queue, hr_job job, hr_pool pool) {
   struct hr__market *market = queue->market;
   struct hr__returning_job *returning = hr__ensure_room(queue->arena, market->returning, market->n_returning,
@@ -190,6 +191,7 @@ static bool returning_add(struct hr__queue *queue, hr_job job, hr_pool pool) {
   if (!returning) return false;
   market->returning = returning;
   returning[market->n_returning++] = (struct hr__returning_job){job, pool};
+  queue->changed = true;
   market->returning_at[job.id] = market->n_returning;
   return true;
 }
@@ -262,7 +264,7 @@ static enum hr_status move_job(struct hr__queue *queue, const struct hr_view *vi
   from.slices = &slice;
   enum hr_status status = hr_moves_preempt(moves, job, HR_REASON_POLICY);
   if (status == HR_OK) status = hr_moves_start(moves, job, to, HR_REASON_IN_ORDER);
-  queue->freed = true;
+  queue->freed = queue->changed = true;
   HR__NOTIFY(queue, status, job_moves, view, job, &from, to);
   return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }
@@ -389,6 +391,7 @@ static enum hr_status release(struct hr__queue *queue, const struct hr_view *vie
       .at_us = view->now_us, .kind = HR_EVENT_RELEASE, .job = {HR_NONE}, .pool = pool, .node = node};
   enum hr_status status = hr_moves_release(moves, node);
   queue->market->spare[pool.id]--;
+  queue->changed = true;
   HR__NOTIFY(queue, status, node_changes, view, &event);
   return status;
 }
