@@ -2,7 +2,7 @@
 /*
  * Places pod sets in a tree of topology domains.
  *
- * A search counts what fits (tas_select.c), selects domains at one level (tas_select.c, tas_balanced.c), and then goes
+ * A search counts what fits, selects domains at one level (tas_select.c), and then goes
  * down level by level. Above the level of slices the children of all selected domains are one list; at it and below,
  * each domain distributes its own pods over its children. In each list as few domains as possible are used, and the
  * last one is the smallest that suffices.
