@@ -187,12 +187,9 @@ uint32_t hr__tas_truncate(struct hr__tas_part *parts, uint32_t n_parts, int64_t 
 /* Returns whether something is requested and the topology has all requested levels. */
 bool hr__tas_has_levels(const struct hr__tas_request *request, uint32_t n_levels);
 
-/* ---- Flavors as topologies (tas_tree.c) ---------------------------------------------------------------- */
+/* ---- Flavors as topologies (tas_search.c) -------------------------------------------------------------- */
 
 /* The nodes of a flavor as a topology, and requests in terms of its levels and leaves. */
-
-/* The label with the name of the host. */
-#define HR__TAS_HOST_LABEL "kubernetes.io/hostname"
 
 struct hr__tas_node {
   const char *name;
