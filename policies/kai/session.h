@@ -16,7 +16,7 @@
 
 #include <math.h>
 
-/* ---- Fair shares (session.c) --------------------------------------------------------------------------- */
+/* ---- Fair shares (session.c) ------------------------------------------------------------------------ */
 
 /*
  * Queues of KAI and their shares of CPU, memory and GPUs.
@@ -143,7 +143,7 @@ static inline int64_t hr__kai_divide(struct hr__kai_queue *queues, const uint32_
 void hr__kai_divide_tree(struct hr__kai_queue *queues, uint32_t n, const struct hr__kai_amounts *total, double k,
                          uint32_t *ids, double *remainders);
 
-/* ---- Rules of queues (job_order.c, session.c) --------------------------------------------------------- */
+/* ---- Rules of queues (job_order.c, session.c) ------------------------------------------------------- */
 
 /* The rules of KAI that compare queues: their order, their limits, and what may be reclaimed. */
 
@@ -577,7 +577,7 @@ static inline int64_t hr__kai_hundredths(int64_t mib, int64_t gpu_mib) {
   return mib > 0 && gpu_mib > 0 ? (int64_t)ceil((double)mib / (double)gpu_mib * 100) : 0;
 }
 
-/* ---- Pods on nodes (statement.c) --------------------------------------------------------------------- */
+/* ---- Pods on nodes (statement.c) -------------------------------------------------------------------- */
 
 /* What pods use on a node: whole GPUs, MIG instances, and parts of shared GPUs. */
 

@@ -7,7 +7,7 @@
 
 #include "policies/kai/session.h"
 
-/* ---- Topologies (placement.c) -------------------------------------------------------------------------- */
+/* ---- Topologies (placement.c) ----------------------------------------------------------------------- */
 
 /* Topology constraints: in which domains the pods of a pod set or of a group may be placed, and in which order. */
 

@@ -208,7 +208,7 @@ enum hr_status hr__kai_request_nodes(struct hr__kai_autoscaler *scaler, const st
 enum hr_status hr__kai_release_nodes(struct hr__kai_autoscaler *scaler, const struct hr_view *view,
                                      struct hr_moves *moves, int64_t *next_us);
 
-/* ---- Past usage (world.c) ------------------------------------------------------------------------------- */
+/* ---- Past usage (world.c) --------------------------------------------------------------------------- */
 
 /*
  * Past usage of queues, for KAI's time-based fair share.

@@ -236,7 +236,7 @@ static inline bool hr__kueue_flavor_has_pool(const struct hr__kueue_engine *self
   return self->flavor_pools[(size_t)flavor * self->pool_words + pool / 64] >> pool % 64 & 1;
 }
 
-/* ---- Queues of jobs in the configuration (engine_world.c) ---------------------------------------------- */
+/* ---- Queues of jobs in the configuration (engine_world.c) ------------------------------------------- */
 
 /* Returns whether this queue admits jobs at all. */
 bool hr__kueue_is_open(const struct hr_kueue_config *config, struct hr__kueue_destination destination);
@@ -281,7 +281,7 @@ static inline uint32_t hr__kueue_slot_of(const struct hr__kueue_engine *self, hr
 /* Builds the topologies of the flavors that have one. Returns false if memory is exhausted. */
 bool hr__kueue_topology_build(struct hr__kueue_engine *self, const struct hr_kueue_config *config);
 
-/* ---- Placements (engine_topology.c) -------------------------------------------------------------------- */
+/* ---- Placements (engine_topology.c) ----------------------------------------------------------------- */
 
 /* All functions have no effect, or return true, if no flavor has a topology. */
 
@@ -326,7 +326,7 @@ bool hr__kueue_topology_lack(struct hr__kueue_engine *self, uint32_t slot, uint3
 uint32_t hr__kueue_topology_lacking(const struct hr__kueue_engine *self, uint32_t slot, uint32_t flavor,
                                     uint32_t resource);
 
-/* ---- Evictions (engine_jobs.c) ------------------------------------------------------------------------- */
+/* ---- Evictions (engine_jobs.c) ---------------------------------------------------------------------- */
 
 /* Evicts a workload for another one. Without a grace period its quota stays taken until the cycles have settled.
    Returns whether it was not being evicted before. */
@@ -346,7 +346,7 @@ void hr__kueue_time_out(struct hr__kueue_engine *self, uint32_t slot);
 void hr__kueue_explain(void *state, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
 void hr__kueue_describe(void *state, const struct hr_view *view, hr_job job, char *text, size_t size);
 
-/* ---- Prospects (kueue_policy.c) ------------------------------------------------------------------------ */
+/* ---- Prospects (kueue_policy.c) --------------------------------------------------------------------- */
 
 /* Counts the usage of a workload that has got quota (sign 1), or that loses it (-1). */
 void hr__kueue_prospects_count(struct hr__kueue_engine *self, uint32_t slot, int sign);

@@ -451,10 +451,10 @@ static void set_bookmark(struct hr__kueue_assigner *self, uint32_t last, uint32_
 
 /* Tries the flavors of the resource group of `resource` for the group of pod sets of the assigner. Leaves the choices
    in `best` and the flavors that were tried in `considered`. Returns the outcome of the best flavor; FIT_NONE: none. */
-static struct hr__kueue_outcome kueue_flavor_search(struct hr__kueue_assigner *self,
-                                                    const struct hr__kueue_workload *workload,
-                                                    const struct hr__kueue_group *group, uint32_t resource,
-                                                    const struct hr__kueue_assignment *out) {
+static struct hr__kueue_outcome search_flavors(struct hr__kueue_assigner *self,
+                                               const struct hr__kueue_workload *workload,
+                                               const struct hr__kueue_group *group, uint32_t resource,
+                                               const struct hr__kueue_assignment *out) {
   const struct hr__kueue_fungibility *fungibility = &self->world->queues[workload->queue].fungibility;
   bool fungible = hr__kueue_has_gate(self->world, HR__KUEUE_BIT_FLAVOR_FUNGIBILITY);
   struct hr__kueue_outcome best = {HR__KUEUE_FIT_NONE, INT32_MAX};
@@ -711,7 +711,7 @@ static bool choose_flavors(struct hr__kueue_assigner *self, const struct hr__kue
     if (!group)
       *reason = HR__KUEUE_NO_MATCHING_FLAVOR;
     else
-      outcome = kueue_flavor_search(self, workload, group, resource, out);
+      outcome = search_flavors(self, workload, group, resource, out);
     if (group) attempts_merge(self, group);
     if (outcome.fit == HR__KUEUE_FIT_NONE) return false;
     for (uint32_t i = 0; i < world->n_resources; i++)

@@ -187,7 +187,7 @@ uint32_t hr__tas_truncate(struct hr__tas_part *parts, uint32_t n_parts, int64_t 
 /* Returns whether something is requested and the topology has all requested levels. */
 bool hr__tas_has_levels(const struct hr__tas_request *request, uint32_t n_levels);
 
-/* ---- Flavors as topologies (tas_search.c) -------------------------------------------------------------- */
+/* ---- Flavors as topologies (tas_search.c) ----------------------------------------------------------- */
 
 /* The nodes of a flavor as a topology, and requests in terms of its levels and leaves. */
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ---- Parameters (setup.c) ------------------------------------------------------------------------------ */
+/* ---- Parameters (setup.c) --------------------------------------------------------------------------- */
 
 /* The parameters of slurm.conf and of its SchedulerParameters that the model of Slurm knows, with units, defaults
    and bounds. Source: doc/man/man5/slurm.conf.5 and src/plugins/sched/backfill/backfill.c of SchedMD/slurm. */
@@ -28,7 +28,7 @@ struct hr__slurm_parameter {
 /* Returns the parameter; NULL if it is unknown. Case is ignored. */
 const struct hr__slurm_parameter *hr__slurm_parameter(const char *name);
 
-/* ---- Priority (multifactor.c) --------------------------------------------------------------------------- */
+/* ---- Priority (multifactor.c) ----------------------------------------------------------------------- */
 
 /*
  * Slurm's multifactor priority of jobs, the billing of resources, and the order of jobs and of preemption candidates.
@@ -124,7 +124,7 @@ static inline bool hr__slurm_may_be_preempted(int64_t run_us, int64_t exempt_us)
   return exempt_us == HR_UNKNOWN_US || run_us >= exempt_us;
 }
 
-/* ---- Fair share (multifactor.c) ------------------------------------------------------------------------- */
+/* ---- Fair share (multifactor.c) --------------------------------------------------------------------- */
 
 /*
  * Slurm's fair share: a tree of associations (accounts and their users) with shares and decayed usage, from which each
@@ -177,7 +177,7 @@ static inline double hr__slurm_decay(double half_life_s, double elapsed_s) {
   return half_life_s > 0 ? pow(1 - 0.693 / half_life_s, elapsed_s) : 1;
 }
 
-/* ---- GPUs and shards (selector.c) ---------------------------------------------------------------------- */
+/* ---- GPUs and shards (selector.c) ------------------------------------------------------------------- */
 
 /*
  * The GPUs of a node and their shards. A GPU is either given whole to a job, or shared by jobs that hold shards of it.
@@ -319,7 +319,7 @@ uint32_t hr__slurm_backfill(struct hr__slurm_timeline *line, const struct hr__sl
 /* Removes the nodes from a set that are reserved at any time from now, the beginning of the time line, to `to_us`. */
 void hr__slurm_unreserved(const struct hr__slurm_timeline *line, int64_t to_us, uint64_t *set);
 
-/* ---- Selector (selector.c) ---------------------------------------------------------------------------- */
+/* ---- Selector (selector.c) -------------------------------------------------------------------------- */
 
 /*
  * The choice of nodes by select/cons_tres, for jobs that request whole GPUs: where a job can run now, and when and

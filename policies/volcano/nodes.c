@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Nodes for a task: which ones the plug-ins accept, and the scores of the others.
+ * Nodes for a task: which ones the plug-ins accept, and their scores.
  *
  * Invariant: group_allocated[queue * n_groups + group] is the sum over the allocated tasks of the queue in the group.
  *

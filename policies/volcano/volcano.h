@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ---- Resources (session.c) ----------------------------------------------------------------------------- */
+/* ---- Resources (session.c) -------------------------------------------------------------------------- */
 
 /*
  * Resource vectors of Volcano. Dimension 0 is the CPU in milli-cores, 1 the memory in bytes, 2 the number of pods; the
