@@ -11,6 +11,8 @@
 
 #include <math.h>
 
+#define MAX_SCORE 100
+
 /* ---- Spread ----------------------------------------------------------------------------------------- */
 
 /*
@@ -24,8 +26,6 @@
  * Invariant: nothing here changes the session but its scratch memory. Source: kubernetes/kubernetes,
  * pkg/scheduler/framework/plugins/podtopologyspread; volcano-sh/volcano, pkg/scheduler/plugins/{predicates,nodeorder}.
  */
-
-#define MOST_SCORE 100
 
 /* ---- Spread: counts --------------------------------------------------------------------------------- */
 
@@ -150,7 +150,7 @@ void hr__volcano_spread_prepare(struct hr__volcano_session *session, uint32_t ta
   for (uint32_t i = 0; i < n; i++) {
     if (!has_labels(info, nodes[i], false)) continue; /* their score is 0 */
     int64_t score = llround(scores[nodes[i]]);
-    scores[nodes[i]] = most ? (double)(MOST_SCORE * (most + least - score) / most) : MOST_SCORE;
+    scores[nodes[i]] = most ? (double)(MAX_SCORE * (most + least - score) / most) : MAX_SCORE;
   }
 }
 
@@ -468,7 +468,6 @@ enum hr__volcano_verdict hr__volcano_predicate(const struct hr__volcano_session 
  * pkg/scheduler/framework/plugins/noderesources.
  */
 
-#define MAX_SCORE 100
 #define DEFAULT_CPU_MILLI 100.0
 #define DEFAULT_MEMORY 209715200.0
 
