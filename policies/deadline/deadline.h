@@ -2,8 +2,7 @@
 #ifndef HR_POLICIES_DEADLINE_DEADLINE_H
 #define HR_POLICIES_DEADLINE_DEADLINE_H
 
-/* The state of the policy `deadline` (deadline.c), its rules (rules.c), and the itineraries of its rule `omniscient`
-   (omniscient.c). */
+/* The state of the policy `deadline` (deadline.c), and the itineraries of its rule `omniscient` (omniscient.c). */
 
 #include "headroom/policy_kit.h"
 #include "policies/kit/jobs.h"
@@ -86,25 +85,6 @@ static inline uint32_t hr__deadline_nodes(const struct hr__deadline *self, hr_jo
 static inline int64_t hr__deadline_tick_us(const struct hr__deadline *self, int64_t at_us) {
   return self->tick_us > 0 ? (at_us + self->tick_us - 1) / self->tick_us * self->tick_us : at_us;
 }
-
-/* Returns whether the pool has the given market and the job accepts the pool. */
-bool hr__deadline_may_use(const struct hr__deadline *self, const struct hr__deadline_job *job, uint32_t pool,
-                          enum hr_market market);
-
-/* Returns the cheapest pool of the market that now offers the nodes that the job needs; HR_NONE: no pool does. */
-uint32_t hr__deadline_offer(const struct hr__deadline *self, const struct hr__deadline_job *job, enum hr_market market,
-                            int64_t now_us);
-
-/* Decides whether the deadline of a submitted job is loose. */
-void hr__deadline_set_pace(const struct hr__deadline *self, const struct hr_view *view, struct hr__deadline_job *job);
-
-/* Returns the pool that the job should use now, by the rule of the policy; HR_NONE: none. */
-uint32_t hr__deadline_wanted(const struct hr__deadline *self, const struct hr_view *view, struct hr__deadline_job *job);
-
-/* Returns the first time after now at which the passage of time alone changes the decision of the rule; HR_NEVER_US:
-   never. Conditions that are true now are ignored, because this pass has already acted on them. */
-int64_t hr__deadline_next_us(const struct hr__deadline *self, const struct hr_view *view,
-                             const struct hr__deadline_job *job);
 
 /* Computes the cheapest itinerary that begins at `from_us` and meets the job's deadline. The steps are allocated in the
    arena; n_steps is 0 if the deadline cannot be met. HR_BAD_INPUT if the spot capacity of a pool is not recorded, or if

@@ -14,7 +14,7 @@
 
 #include "policies/kai/solver.h"
 
-#include "policies/kai/node_usage.h"
+#include "policies/kai/session.h"
 
 /* ---- Gangs --------------------------------------------------------------------------------------------- */
 

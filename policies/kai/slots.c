@@ -7,7 +7,7 @@
  * both lists. A free slot is in no list.
  */
 
-#include "policies/kai/node_usage.h"
+#include "policies/kai/session.h"
 
 #include "policies/kai/world.h"
 

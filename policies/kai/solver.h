@@ -7,7 +7,7 @@
 
 #include "policies/kai/session.h"
 
-/* ---- Topologies (topology.c) --------------------------------------------------------------------------- */
+/* ---- Topologies (placement.c) ----------------------------------------------------------------------- */
 
 /* Topology constraints: in which domains the pods of a pod set or of a group may be placed, and in which order. */
 
@@ -41,36 +41,6 @@ struct hr__kai_topologies {
   uint8_t *valid;             /* [n_nodes] scratch memory */
   struct hr__kai_topology_scores scores;
 };
-
-/* Builds the trees. `max_sets` and `max_groups` are the largest numbers of pod sets and groups of a job. Returns
-   whether memory sufficed. */
-bool hr__kai_topologies_create(struct hr__kai_topologies *topologies, struct hr__kai_session *session,
-                               uint32_t max_sets, uint32_t max_groups);
-
-/* Clears the scores before a job is placed. */
-static inline void hr__kai_topologies_forget(struct hr__kai_topologies *topologies, uint32_t job) {
-  const struct hr__kai_job *described = &topologies->session->cluster->jobs[job];
-  if (topologies->session->cluster->n_topologies == 0) return;
-  for (uint32_t s = 0; s < described->n_sets; s++) topologies->scores.has_sets[s] = false;
-  for (uint32_t g = 0; g < described->n_groups; g++) topologies->scores.has_groups[g] = false;
-}
-
-/* The pods to place: those of a pod set, or of all pod sets below a group. */
-struct hr__kai_subject {
-  const struct hr__kai_constraint *constraint;
-  uint32_t job;
-  uint32_t set, group; /* one of them is HR__KAI_NONE */
-  const uint32_t *pods;
-  uint32_t n_pods;
-};
-
-/* The domains that are tried for the subject, given the nodes of its parent (`allowed` [n_nodes]). Puts their ids into
-   `tree->order` and returns their number; 0: nothing is possible. The constraint must have a topology that exists. */
-uint32_t hr__kai_domains_for(struct hr__kai_topologies *topologies, const struct hr__kai_subject *subject,
-                             const uint8_t *allowed);
-
-/* The topology score of a node for a pod of the pod set; negative: the node may not be used. */
-double hr__kai_topology_score(const struct hr__kai_topologies *topologies, uint32_t set, uint32_t node);
 
 /* The levels that are tried, from the inside to the outside: from `*from` down to `*to`. Returns NULL, or what is wrong
    as a word: "none", "required" or "preferred". */
@@ -216,14 +186,6 @@ static inline bool hr__kai_gang_runs(const struct hr__kai_session *session, uint
   return true;
 }
 
-/* Whether a pod set has more pods than its minimum. */
-static inline bool hr__kai_is_elastic(const struct hr__kai_session *session, uint32_t job) {
-  const struct hr__kai_job *described = &session->cluster->jobs[job];
-  for (uint32_t s = described->first_set; s < described->first_set + described->n_sets; s++)
-    if (session->cluster->sets[s].min_available < session->cluster->sets[s].n_pods) return true;
-  return false;
-}
-
 /* Sorts pod sets of one job by the order in which they are served. */
 void hr__kai_sort_sets(const struct hr__kai_session *session, uint32_t *sets, uint32_t n);
 /* Puts the pods that are to be placed next into `pods` and returns their number. In a simulation (`real` false) evicted
@@ -329,16 +291,6 @@ bool hr__kai_solver_create(struct hr__kai_solver *solver, struct hr__kai_session
 /* Evicts victims and lets the next pods of the job wait for what they release. Returns whether that is possible; if
    not, nothing has changed. The caller commits. */
 bool hr__kai_solve(struct hr__kai_solver *solver, uint32_t job, enum hr__kai_purpose purpose);
-
-/* ---- Losses (losses.c) ---- */
-
-/* Whether the victim runs for less than the minimum run time of its queue. */
-bool hr__kai_is_protected(const struct hr__kai_solver *solver, enum hr__kai_purpose purpose, uint32_t pending,
-                          uint32_t victim);
-/* The part of the pending job that the solver examines, as a reclaimer. */
-struct hr__kai_reclaimer hr__kai_reclaimer_of(const struct hr__kai_solver *solver, uint32_t pending);
-/* Whether the rules of the action allow what the victims of the scenario lose after a simulation. */
-bool hr__kai_is_allowed(struct hr__kai_solver *solver, enum hr__kai_purpose purpose, uint32_t pending);
 
 /* ---- Actions (actions.c) ------------------------------------------------------------------------------- */
 

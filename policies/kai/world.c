@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Creates the cluster of a run as KAI sees it: settings, queues, nodes and the topology of the pools.
+ * Creates the cluster of a run as KAI sees it: settings, queues, nodes and the topology of the pools. Records what
+ * queues hold over time.
  *
  * Nodes of the session are those of the engine, with equal ids. Invariant: a node that is not up has no resources.
  *
@@ -11,12 +12,24 @@
 
 #include "policies/kai/world.h"
 
+#include <math.h>
 #include <string.h>
+
+enum { HR__KAI_MANY_PODS = 1000000, HR__KAI_MIB_BYTES = 1024 * 1024 };
+
+/* The levels of the topology of the pools. */
+enum { HR__KAI_LEVEL_POOL = 1, HR__KAI_LEVEL_ZONE, HR__KAI_LEVEL_RACK, HR__KAI_LEVEL_NODE };
+
+enum { HR__KAI_N_LEVELS = HR__KAI_LEVEL_NODE };
+
+static const struct hr_pool_spec *spec_of(const struct hr__kai_world *world, uint32_t pool) {
+  return hr_cluster_pool_spec(world->simulated, (hr_pool){pool});
+}
 
 static const int64_t mb_bytes = 1000000, unknown_cpu = INT64_C(1000000000000), unknown_mem = INT64_C(100000000000000),
                      unknown_gpu_mib = 100000;
 
-/* ---- Priorities and queues ----------------------------------------------------------------------------- */
+/* ---- Priorities and queues -------------------------------------------------------------------------- */
 
 int32_t hr__kai_priority_of(const struct hr_kai_config *config, const struct hr_trace *trace, hr_job job) {
   if (trace->priority) return trace->priority[job.id];
@@ -49,7 +62,7 @@ static uint32_t queue_of(const struct hr__kai_world *world, hr_job job) {
   return found == HR_NONE ? world->default_queue : found;
 }
 
-/* ---- MIG profiles -------------------------------------------------------------------------------------- */
+/* ---- MIG profiles ----------------------------------------------------------------------------------- */
 
 /* The number of static MIG instances of a profile on a node. */
 static int64_t count_instances(const struct hr_pool_spec *spec, uint32_t profile) {
@@ -68,11 +81,11 @@ static uint32_t dimension_of(const struct hr__kai_world *world, const char *prof
   return 0;
 }
 
-/* ---- Kinds of jobs ------------------------------------------------------------------------------------- */
+/* ---- Kinds of jobs ---------------------------------------------------------------------------------- */
 
 /* Whether pods may share the GPUs of a pool. */
 static bool shares_gpus(const struct hr__kai_world *world, uint32_t pool) {
-  return hr__kai_pool(world, pool)->nodes > 0 && hr__kai_pool(world, pool)->sharing == HR_SHARING_FRACTION;
+  return spec_of(world, pool)->nodes > 0 && spec_of(world, pool)->sharing == HR_SHARING_FRACTION;
 }
 
 /* The nodes that jobs of an accept class accept; with `shared`, only those with shared GPUs. False: out of memory. */
@@ -103,7 +116,7 @@ static void node_sizes(const struct hr__kai_world *world, uint32_t accept_class,
   *fewest = UINT32_MAX;
   *most = 1;
   for (uint32_t p = 0; p < world->n_pools; p++) {
-    const struct hr_pool_spec *spec = hr__kai_pool(world, p);
+    const struct hr_pool_spec *spec = spec_of(world, p);
     if (spec->nodes == 0 || spec->gpus_per_node == 0 ||
         !hr_cluster_accepts(world->simulated, accept_class, (hr_pool){p}))
       continue;
@@ -130,7 +143,7 @@ static enum hr_reason never_fits(const struct hr__kai_world *world, const struct
   const enum hr_tier tier = kind->preferred || kind->tier == HR_TIER_ANY ? HR_TIER_POOL : kind->tier;
   bool fits_node = false;
   for (uint32_t p = 0; p < world->n_pools; p++) {
-    const struct hr_pool_spec *spec = hr__kai_pool(world, p);
+    const struct hr_pool_spec *spec = spec_of(world, p);
     if (spec->nodes == 0 || !kind->allowed_nodes[hr_cluster_first_node(world->simulated, (hr_pool){p}).id]) continue;
     const int64_t on_each = pods_on_empty(world, kind, p);
     const int64_t nodes = hr_topology_nodes(&spec->topology, tier, spec->nodes);
@@ -142,7 +155,7 @@ static enum hr_reason never_fits(const struct hr__kai_world *world, const struct
 
 static struct hr__kai_constraint constraint_of(const struct hr__kai_world *world, const struct hr__kai_kind *kind) {
   uint32_t n_pools = 0;
-  for (uint32_t p = 0; p < world->n_pools; p++) n_pools += hr__kai_pool(world, p)->nodes > 0;
+  for (uint32_t p = 0; p < world->n_pools; p++) n_pools += spec_of(world, p)->nodes > 0;
   int32_t level = 0;
   if (kind->tier != HR_TIER_ANY)
     level = kind->tier <= HR_TIER_NODE   ? HR__KAI_LEVEL_NODE
@@ -166,7 +179,7 @@ static int64_t shared_milli(const struct hr__kai_world *world, const struct hr_r
   if (request->gpu_milli >= HR_WHOLE_GPU_MILLI) return milli;
   for (uint32_t p = 0; p < world->n_pools; p++) {
     if (!shares_gpus(world, p) || !hr_cluster_accepts(world->simulated, request->accept_class, (hr_pool){p})) continue;
-    const int64_t mib = hr__kai_pool(world, p)->gpu_mem_mib;
+    const int64_t mib = spec_of(world, p)->gpu_mem_mib;
     int64_t needed = request->gpu_milli;
     if (mib > 0 && (int64_t)request->gpu_mem_mib * HR_WHOLE_GPU_MILLI > needed * mib)
       needed = ((int64_t)request->gpu_mem_mib * HR_WHOLE_GPU_MILLI + mib - 1) / mib;
@@ -179,7 +192,7 @@ static int64_t shared_milli(const struct hr__kai_world *world, const struct hr_r
 /* The smallest profile of a pool that suits the request and that the pool has; NULL: none. */
 static const char *smallest_profile(const struct hr__kai_world *world, const struct hr_request *request,
                                     uint32_t pool) {
-  const struct hr_pool_spec *spec = hr__kai_pool(world, pool);
+  const struct hr_pool_spec *spec = spec_of(world, pool);
   if (!spec->mig || !request->mig_profiles || spec->nodes == 0 ||
       !hr_cluster_accepts(world->simulated, request->accept_class, (hr_pool){pool}))
     return NULL;
@@ -195,7 +208,7 @@ static bool uses_instances(const struct hr__kai_world *world, const struct hr_re
   for (uint32_t p = 0; p < world->n_pools; p++) {
     const char *found = smallest_profile(world, request, p);
     if (!*profile) *profile = found;
-    others = others || (!hr__kai_pool(world, p)->mig && hr__kai_pool(world, p)->nodes > 0 &&
+    others = others || (!spec_of(world, p)->mig && spec_of(world, p)->nodes > 0 &&
                         hr_cluster_accepts(world->simulated, request->accept_class, (hr_pool){p}));
   }
   return *profile && (request->prefers_mig || !others);
@@ -356,7 +369,7 @@ bool hr__kai_admit(struct hr__kai_world *world, hr_job job, int64_t now_us, stru
   return true;
 }
 
-/* ---- Settings ------------------------------------------------------------------------------------------ */
+/* ---- Settings --------------------------------------------------------------------------------------- */
 
 struct hr_kai_scheduler hr__kai_default_scheduler(void) {
   return (struct hr_kai_scheduler){.period_us = HR_SECOND_US,
@@ -394,7 +407,7 @@ static struct hr__kai_config settings_of(const struct hr_kai_scheduler *schedule
   return settings;
 }
 
-/* ---- Queues -------------------------------------------------------------------------------------------- */
+/* ---- Queues ----------------------------------------------------------------------------------------- */
 
 static void set_share(struct hr__kai_share *share, const struct hr_kai_resource *resource, double unit) {
   share->deserved = resource->quota < 0 ? HR__KAI_UNLIMITED : llround(resource->quota * unit);
@@ -436,19 +449,19 @@ static bool create_queues(struct hr__kai_world *world, const struct hr_kai_confi
   return true;
 }
 
-/* ---- Nodes --------------------------------------------------------------------------------------------- */
+/* ---- Nodes ------------------------------------------------------------------------------------------ */
 
 /* Makes each MIG profile of the pools a dimension. */
 static bool create_dimensions(struct hr__kai_world *world) {
   uint32_t most = 0;
   world->cluster.n_dims = HR__KAI_DIM_MIG;
-  for (uint32_t p = 0; p < world->n_pools; p++) most += hr__kai_pool(world, p)->mig ? HR_MIG_PROFILES : 0;
+  for (uint32_t p = 0; p < world->n_pools; p++) most += spec_of(world, p)->mig ? HR_MIG_PROFILES : 0;
   int64_t *slices = hr__kai_alloc(world, HR__KAI_DIM_MIG + most, sizeof *slices);
   world->profiles = hr__kai_alloc(world, most, sizeof(*world->profiles));
   if (!slices || !world->profiles) return false;
   world->cluster.mig_slices = slices;
   for (uint32_t p = 0; p < world->n_pools; p++) {
-    const struct hr_mig_spec *mig = hr__kai_pool(world, p)->mig;
+    const struct hr_mig_spec *mig = spec_of(world, p)->mig;
     for (uint32_t i = 0; mig && i < mig->type.n_profiles; i++) {
       if (dimension_of(world, mig->type.profiles[i].name)) continue;
       world->profiles[world->cluster.n_dims - HR__KAI_DIM_MIG] = mig->type.profiles[i].name;
@@ -459,7 +472,7 @@ static bool create_dimensions(struct hr__kai_world *world) {
 }
 
 static bool create_pool(struct hr__kai_world *world, uint32_t pool) {
-  const struct hr_pool_spec *spec = hr__kai_pool(world, pool);
+  const struct hr_pool_spec *spec = spec_of(world, pool);
   int64_t *amounts = hr__kai_alloc(world, world->cluster.n_dims, sizeof *amounts);
   if (!amounts) return false;
   if (world->counts_cpu) {
@@ -490,7 +503,7 @@ static bool create_pool(struct hr__kai_world *world, uint32_t pool) {
 static bool create_nodes(struct hr__kai_world *world) {
   struct hr__kai_cluster *cluster = &world->cluster;
   world->n_pools = hr_cluster_pools(world->simulated);
-  for (uint32_t p = 0; p < world->n_pools; p++) cluster->n_nodes += hr__kai_pool(world, p)->nodes;
+  for (uint32_t p = 0; p < world->n_pools; p++) cluster->n_nodes += spec_of(world, p)->nodes;
   if (!create_dimensions(world)) return false;
   world->counts_cpu = hr_cluster_gpu_inventory(world->simulated) != NULL;
   world->nodes = hr__kai_alloc(world, cluster->n_nodes, sizeof *world->nodes);
@@ -506,7 +519,7 @@ static bool create_nodes(struct hr__kai_world *world) {
 }
 
 static uint32_t group_of(const struct hr__kai_world *world, uint32_t node, enum hr_tier tier) {
-  const struct hr_pool_spec *spec = hr__kai_pool(world, world->pool_of[node]);
+  const struct hr_pool_spec *spec = spec_of(world, world->pool_of[node]);
   const uint32_t number = node - hr_cluster_first_node(world->simulated, (hr_pool){world->pool_of[node]}).id;
   return hr_topology_group(&spec->topology, tier, spec->nodes, number);
 }
@@ -540,7 +553,7 @@ void hr__kai_set_up(struct hr__kai_world *world, uint32_t node, bool is_up) {
                           is_up ? world->node_amounts[world->pool_of[node]] : world->no_amounts);
 }
 
-/* ---- Creation ------------------------------------------------------------------------------------------ */
+/* ---- Creation --------------------------------------------------------------------------------------- */
 
 /* Whether elastic jobs may have fewer pods, or more: GPUs are counted by node, and no nodes are rented. */
 static bool may_resize(const struct hr_policy_env *env) {
@@ -562,7 +575,7 @@ enum hr_status hr__kai_world_create(struct hr__kai_world *world, const struct hr
   world->resizes = may_resize(env);
   world->is_plain = is_plain || world->resizes;
   for (uint32_t p = 0; p < hr_cluster_pools(env->cluster); p++) {
-    const struct hr_pool_spec *spec = hr__kai_pool(world, p);
+    const struct hr_pool_spec *spec = spec_of(world, p);
     if (spec->nodes == 0 || spec->sharing == HR_SHARING_WHOLE || spec->sharing == HR_SHARING_FRACTION) continue;
     if (spec->mig && spec->mig->mode == HR_MIG_STATIC) continue;
     return hr_fail(error, HR_BAD_INPUT,
@@ -581,4 +594,133 @@ enum hr_status hr__kai_world_create(struct hr__kai_world *world, const struct hr
     if (world->nodes[n].gpu_mib < least) least = world->nodes[n].gpu_mib;
   if (world->cluster.n_nodes > 0) world->cluster.config.min_gpu_mib = least;
   return hr__kai_make_room(world, 1, 0) ? HR_OK : HR_NO_MEMORY;
+}
+
+/* ---- Past usage ------------------------------------------------------------------------------------- */
+
+/*
+ * Records what queues hold over time, and computes their past usage.
+ *
+ * An amount is constant between two events, so a history is a list of pieces with the integral up to each of them.
+ * The integral over a window is the difference of the integrals at its ends, where the earlier one has decayed. Pieces
+ * before the window are dropped. Invariant: the last piece of a history has the amount up to `recorded_us`.
+ *
+ * KAI asks Prometheus for sums of samples, one a minute; integrals are the limit of these sums for short intervals.
+ *
+ * Source: KAI-Scheduler, cache/usagedb.
+ */
+
+static const double ln2 = 0.69314718055994530942;
+
+/* ---- Past usage: histories -------------------------------------------------------------------------- */
+
+/* The part of an amount that is left after some time. */
+static double kept_after(const struct hr_kai_usage *rules, int64_t time_us) {
+  return rules->half_life_us > 0 ? exp2(-(double)time_us / (double)rules->half_life_us) : 1;
+}
+
+/* The integral up to a time in the piece. */
+static double integral_at(const struct hr_kai_usage *rules, const struct hr__kai_piece *piece, int64_t at_us) {
+  const int64_t time_us = at_us - piece->from_us;
+  if (rules->half_life_us == 0) return piece->integral + piece->amount * (double)time_us;
+  const double kept = kept_after(rules, time_us);
+  return piece->integral * kept + piece->amount * ((double)rules->half_life_us / ln2) * (1 - kept);
+}
+
+/* Makes room for one more piece. False: out of memory. */
+static bool make_room(struct hr_arena *arena, struct hr__kai_history *history) {
+  struct hr__kai_piece *old = history->pieces;
+  const uint32_t n = history->end - history->first;
+  if (old && history->end < history->capacity) return true;
+  if (old && 2 * n <= history->capacity) {
+    memmove(old, old + history->first, n * sizeof *old);
+  } else {
+    const uint32_t capacity = 2 * n + 8;
+    history->pieces = hr_arena_alloc(arena, capacity * sizeof *history->pieces);
+    if (!history->pieces) return false;
+    if (old) memcpy(history->pieces, old + history->first, n * sizeof *old);
+    history->capacity = capacity;
+  }
+  history->first = 0;
+  history->end = n;
+  return true;
+}
+
+/* Records an amount from a time on. False: out of memory. */
+static bool record(struct hr__kai_past *past, struct hr__kai_history *history, double amount, int64_t from_us) {
+  struct hr__kai_piece *last = history->end > history->first ? &history->pieces[history->end - 1] : NULL;
+  if (last ? last->amount == amount : amount == 0) return true;
+  const double integral = last ? integral_at(&past->rules, last, from_us) : 0;
+  if (last && last->from_us == from_us) {
+    last->amount = amount;
+    return true;
+  }
+  if (!make_room(past->world->arena, history)) return false;
+  history->pieces[history->end++] = (struct hr__kai_piece){from_us, integral, amount};
+  return true;
+}
+
+/* The integral over a window. Later windows start no earlier. */
+static double integral_over(const struct hr_kai_usage *rules, struct hr__kai_history *history, int64_t from_us,
+                            int64_t to_us) {
+  if (history->end == history->first) return 0;
+  while (history->first + 1 < history->end && history->pieces[history->first + 1].from_us <= from_us) history->first++;
+  const struct hr__kai_piece *first = &history->pieces[history->first], *last = &history->pieces[history->end - 1];
+  if (last->amount == 0 && last->from_us <= from_us) return 0;
+  const double all = integral_at(rules, last, to_us);
+  if (first->from_us >= from_us) return all - first->integral * kept_after(rules, to_us - first->from_us);
+  return all - integral_at(rules, first, from_us) * kept_after(rules, to_us - from_us);
+}
+
+/* ---- Past usage: windows ---------------------------------------------------------------------------- */
+
+/* Records the amounts that are held since the last time. */
+static bool record_all(struct hr__kai_past *past) {
+  const struct hr__kai_cluster *cluster = &past->world->cluster;
+  bool done = true;
+  for (int r = 0; r < HR__KAI_RESOURCES && done; r++)
+    done = record(past, &past->capacity[r], (double)past->world->session->total.of[r], past->recorded_us);
+  for (uint32_t q = 0; q < cluster->n_queues; q++)
+    for (int r = 0; r < HR__KAI_RESOURCES && done; r++)
+      done = record(past, &past->queues[q * HR__KAI_RESOURCES + (uint32_t)r],
+                    (double)cluster->queues[q].share[r].allocated, past->recorded_us);
+  return done;
+}
+
+/* The start of the window that ends at a time. */
+static int64_t window_start(const struct hr_kai_usage *rules, int64_t at_us) {
+  if (rules->window == HR_KAI_TUMBLING) return at_us / rules->window_us * rules->window_us;
+  return at_us > rules->window_us ? at_us - rules->window_us : 0;
+}
+
+/* Reads the usage at a time since which nothing has changed. */
+static void fetch(struct hr__kai_past *past, int64_t at_us) {
+  const int64_t from_us = window_start(&past->rules, at_us);
+  for (int r = 0; r < HR__KAI_RESOURCES; r++) {
+    const double total = integral_over(&past->rules, &past->capacity[r], from_us, at_us);
+    for (uint32_t q = 0; q < past->world->cluster.n_queues; q++) {
+      struct hr__kai_share *share = &past->world->queues[q].share[r];
+      const double held =
+          integral_over(&past->rules, &past->queues[q * HR__KAI_RESOURCES + (uint32_t)r], from_us, at_us);
+      const double usage = total > 0 && held > 0 ? held / total : 0;
+      past->changed = past->changed || usage != share->usage;
+      share->usage = usage;
+    }
+  }
+  past->fetched_us = at_us;
+}
+
+bool hr__kai_past_create(struct hr__kai_past *past, struct hr__kai_world *world, const struct hr_kai_usage *rules) {
+  *past = (struct hr__kai_past){.world = world, .rules = *rules};
+  past->queues = hr__kai_alloc(world, (size_t)world->cluster.n_queues * HR__KAI_RESOURCES, sizeof *past->queues);
+  return past->queues != NULL;
+}
+
+bool hr__kai_past_advance(struct hr__kai_past *past, int64_t now_us) {
+  if (now_us == past->recorded_us) return true;
+  if (!record_all(past)) return false;
+  const int64_t due_us = now_us / past->rules.fetch_interval_us * past->rules.fetch_interval_us;
+  if (due_us > past->fetched_us) fetch(past, due_us);
+  past->recorded_us = now_us;
+  return true;
 }

@@ -16,12 +16,6 @@
 #include "headroom/unstable/systems/kai.h"
 #include "policies/kai/solver.h"
 
-enum { HR__KAI_MANY_PODS = 1000000, HR__KAI_MIB_BYTES = 1024 * 1024 };
-
-/* The levels of the topology of the pools. */
-enum { HR__KAI_LEVEL_POOL = 1, HR__KAI_LEVEL_ZONE, HR__KAI_LEVEL_RACK, HR__KAI_LEVEL_NODE };
-enum { HR__KAI_N_LEVELS = HR__KAI_LEVEL_NODE };
-
 /* What all jobs of one kind have in common: the same pods, and the same nodes. */
 struct hr__kai_kind {
   uint32_t gpus, tasks, accept_class, request; /* request: HR_NONE without per-GPU allocation */
@@ -112,18 +106,9 @@ void hr__kai_set_up(struct hr__kai_world *world, uint32_t node, bool is_up);
 enum hr_status hr__kai_world_create(struct hr__kai_world *world, const struct hr_policy_env *env,
                                     const struct hr_kai_config *config, bool is_plain, struct hr_error *error);
 
-/* Frees the memory that is not in the arena of the run. */
-static inline void hr__kai_world_finish(struct hr__kai_world *world) {
-  for (int i = 0; i < 2; i++) hr__arena_finish(&world->sessions[i]);
-}
-
 /* Memory for `n` items, all zero. NULL: out of memory. */
 static inline void *hr__kai_alloc(struct hr__kai_world *world, size_t n, size_t bytes) {
   return hr_arena_alloc(world->arena, (n ? n : 1) * bytes);
-}
-
-static inline const struct hr_pool_spec *hr__kai_pool(const struct hr__kai_world *world, uint32_t pool) {
-  return hr_cluster_pool_spec(world->simulated, (hr_pool){pool});
 }
 
 /* ---- Kinds of jobs (world.c) ---- */
@@ -180,16 +165,6 @@ void hr__kai_freeze_node(struct hr__kai_world *world, uint32_t node);
 /* Creates the session again, from the state of its pods. False: out of memory. */
 bool hr__kai_renew_session(struct hr__kai_world *world);
 
-/* ---- Reasons (pending.c) ---- */
-
-/* Whether the pods of the job fit on the idle capacity, each on any node. The last pod may be smaller than the others.
- */
-bool hr__kai_fits_somewhere(const struct hr__kai_world *world, uint32_t slot);
-/* A queue that does not allow the job now; HR_NONE: none. */
-uint32_t hr__kai_full_queue(const struct hr__kai_world *world, uint32_t slot, bool *over_quota);
-/* Writes why the job is pending in KAI's words, or nothing if it only waits for the next cycle. */
-void hr__kai_describe(const struct hr__kai_world *world, uint32_t slot, char *text, size_t size);
-
 /* ---- Per-GPU allocation (slots.c) ---- */
 
 /* Creates the inventory if there is per-GPU allocation. False: out of memory. */
@@ -233,7 +208,7 @@ enum hr_status hr__kai_request_nodes(struct hr__kai_autoscaler *scaler, const st
 enum hr_status hr__kai_release_nodes(struct hr__kai_autoscaler *scaler, const struct hr_view *view,
                                      struct hr_moves *moves, int64_t *next_us);
 
-/* ---- Past usage (usage.c) ----------------------------------------------------------------------- */
+/* ---- Past usage (world.c) --------------------------------------------------------------------------- */
 
 /*
  * Past usage of queues, for KAI's time-based fair share.

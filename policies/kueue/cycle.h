@@ -62,9 +62,6 @@ bool hr__kueue_assignment_begin(struct hr__kueue_assignment *assignment, struct 
 /* Assigns flavors to `workload` in its queue. `counts` are the numbers of pods by pod set; NULL: all. */
 void hr__kueue_assign(struct hr__kueue_assigner *self, const struct hr__kueue_workload *workload, const int64_t *counts,
                       struct hr__kueue_assignment *out);
-/* Computes the mode and the reason again after the modes of choices have changed. */
-void hr__kueue_assignment_settle(const struct hr__kueue_world *world, const struct hr__kueue_workload *workload,
-                                 struct hr__kueue_assignment *assignment);
 /* Copies placements that were found to the assignment. */
 void hr__kueue_assignment_place(struct hr__kueue_assignment *assignment, const struct hr__kueue_placements *placements);
 
@@ -86,24 +83,9 @@ typedef bool hr__kueue_try_counts(void *self, const int64_t *counts);
 bool hr__kueue_reduce(const int64_t *full, const int64_t *minimum, uint32_t n, int64_t *counts,
                       hr__kueue_try_counts *fits, void *self);
 
-/* ---- Steps of the search for flavors (flavor_search.c) ------------------------------------------------- */
-
-/* Steps of the flavor assignment, for flavor.c. */
-
-/* Tries the flavors of the resource group of `resource` for the group of pod sets of the assigner. Leaves the choices
-   in `best` and the flavors that were tried in `considered`. Returns the outcome of the best flavor; FIT_NONE: none. */
-struct hr__kueue_outcome hr__kueue_flavor_search(struct hr__kueue_assigner *self,
-                                                 const struct hr__kueue_workload *workload,
-                                                 const struct hr__kueue_group *group, uint32_t resource,
-                                                 const struct hr__kueue_assignment *out);
 /* Whether the labels, taints and topology of a flavor match a pod set. */
 bool hr__kueue_flavor_matches(const struct hr__kueue_world *world, uint32_t queue,
                               const struct hr__kueue_pod_set *pod_set, uint32_t flavor);
-/* Adds `considered` to the attempts of the group of pod sets. */
-void hr__kueue_attempts_merge(struct hr__kueue_assigner *self, const struct hr__kueue_group *group);
-/* Looks for placements after the quota was found to fit or to need preemption. */
-void hr__kueue_assign_topology(struct hr__kueue_assigner *self, const struct hr__kueue_workload *workload,
-                               struct hr__kueue_assignment *out);
 
 /* ---- Preemption (preempt.c) ---------------------------------------------------------------------------- */
 
@@ -403,10 +385,6 @@ int hr__kueue_entry_order(const struct hr__kueue_world *world, const struct hr__
 bool hr__kueue_fair_before(const struct hr__kueue_world *world, const struct hr__kueue_workload *a,
                            const struct hr__kueue_share *a_share, bool a_borrows, const struct hr__kueue_workload *b,
                            const struct hr__kueue_share *b_share, bool b_borrows);
-/* Computes the assignment and the targets of an entry. */
-void hr__kueue_entry_assign(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry);
-/* Decides about an entry. */
-void hr__kueue_entry_process(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry);
 
 /* ---- Pending workloads (pending.c) --------------------------------------------------------------------- */
 

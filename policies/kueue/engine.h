@@ -236,11 +236,8 @@ static inline bool hr__kueue_flavor_has_pool(const struct hr__kueue_engine *self
   return self->flavor_pools[(size_t)flavor * self->pool_words + pool / 64] >> pool % 64 & 1;
 }
 
-/* ---- Queues of jobs in the configuration (destination.c) ----------------------------------------------- */
+/* ---- Queues of jobs in the configuration (engine_world.c) ------------------------------------------- */
 
-/* Finds the queue of a job. `queue` of the result is an index in the ClusterQueues of the configuration, or HR_NONE. */
-struct hr__kueue_destination hr__kueue_find_destination(const struct hr_kueue_config *config,
-                                                        const struct hr_trace *jobs, uint32_t job);
 /* Returns whether this queue admits jobs at all. */
 bool hr__kueue_is_open(const struct hr_kueue_config *config, struct hr__kueue_destination destination);
 /* Returns whether the queue of a job exists and admits jobs. A run rejects other jobs. */
@@ -263,8 +260,6 @@ void hr__kueue_job_remove(struct hr__kueue_engine *self, uint32_t slot);
 bool hr__kueue_timer_set(struct hr__kueue_engine *self, uint32_t slot, int64_t at_us);
 /* Removes the quota of a workload, and lets inadmissible workloads try again. */
 void hr__kueue_release(struct hr__kueue_engine *self, uint32_t slot);
-/* Queues a workload without quota again. Returns false if memory is exhausted. */
-bool hr__kueue_queue_again(struct hr__kueue_engine *self, uint32_t slot);
 
 /* The back-off of a queued workload is over, or its requirement on locality. Returns false if memory is exhausted. */
 bool hr__kueue_wait_over(struct hr__kueue_engine *self, uint32_t slot);
@@ -286,7 +281,7 @@ static inline uint32_t hr__kueue_slot_of(const struct hr__kueue_engine *self, hr
 /* Builds the topologies of the flavors that have one. Returns false if memory is exhausted. */
 bool hr__kueue_topology_build(struct hr__kueue_engine *self, const struct hr_kueue_config *config);
 
-/* ---- Placements (engine_placement.c) ------------------------------------------------------------------- */
+/* ---- Placements (engine_topology.c) ----------------------------------------------------------------- */
 
 /* All functions have no effect, or return true, if no flavor has a topology. */
 
@@ -331,7 +326,7 @@ bool hr__kueue_topology_lack(struct hr__kueue_engine *self, uint32_t slot, uint3
 uint32_t hr__kueue_topology_lacking(const struct hr__kueue_engine *self, uint32_t slot, uint32_t flavor,
                                     uint32_t resource);
 
-/* ---- Evictions (engine_evictions.c) -------------------------------------------------------------------- */
+/* ---- Evictions (engine_jobs.c) ---------------------------------------------------------------------- */
 
 /* Evicts a workload for another one. Without a grace period its quota stays taken until the cycles have settled.
    Returns whether it was not being evicted before. */
@@ -351,19 +346,10 @@ void hr__kueue_time_out(struct hr__kueue_engine *self, uint32_t slot);
 void hr__kueue_explain(void *state, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
 void hr__kueue_describe(void *state, const struct hr_view *view, hr_job job, char *text, size_t size);
 
-/* ---- Prospects (engine_prospects.c) -------------------------------------------------------------------- */
+/* ---- Prospects (kueue_policy.c) --------------------------------------------------------------------- */
 
-/* Creates the tables. Returns false if memory is exhausted. */
-bool hr__kueue_prospects_create(struct hr__kueue_engine *self);
 /* Counts the usage of a workload that has got quota (sign 1), or that loses it (-1). */
 void hr__kueue_prospects_count(struct hr__kueue_engine *self, uint32_t slot, int sign);
-/* Whether it is certain that a cycle would find a queued workload inadmissible, and would hold no quota for it. */
-bool hr__kueue_is_hopeless(const struct hr__kueue_engine *self, uint32_t slot);
-/* Returns parked workloads with prospects to their queues where quota was freed. */
-void hr__kueue_return_freed(struct hr__kueue_engine *self);
-/* With fair sharing, an admission can give prospects to workloads of queues with a lower share: returns those that
-   stayed parked and have not had their turn. */
-void hr__kueue_recheck_stayed(struct hr__kueue_engine *self);
 
 /* ---- Pods (engine_pods.c) ------------------------------------------------------------------------------ */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs as workloads of Kueue: classes of equal requests, slots, timers, and the way back into a queue.
+ * Jobs as workloads of Kueue, from the submission to the end: classes of equal requests, slots, timers, evictions, and
+ * the way back into a queue.
  *
  * A job is a workload with one pod set: one pod per task, or, if a task requests more GPUs than any node has, as many
  * pods as the engine splits it into. The arrays of slots and workloads double when they are full; the memory to which
@@ -15,7 +16,7 @@
 
 enum { FIRST_SLOTS = 256, N_CLASS_KEYS = 8 };
 
-/* ---- Classes -------------------------------------------------------------------------------------------- */
+/* ---- Classes ---------------------------------------------------------------------------------------- */
 
 static uint32_t gcd(uint32_t a, uint32_t b) {
   while (b) {
@@ -168,7 +169,7 @@ static uint32_t class_of(struct hr__kueue_engine *self, uint32_t job) {
   return add_class(self, job, &need, hash, key);
 }
 
-/* ---- Jobs with fewer pods ------------------------------------------------------------------------------- */
+/* ---- Jobs with fewer pods --------------------------------------------------------------------------- */
 
 /* Adds the class of the jobs of a class that have only some of their pods. Returns false if memory is exhausted. */
 static bool add_reduced(struct hr__kueue_engine *self, uint32_t full, int64_t pods) {
@@ -195,7 +196,7 @@ bool hr__kueue_set_admitted_class(struct hr__kueue_engine *self, uint32_t slot) 
   return hr__pair_map_add(&self->reduced, self->arena, pair, at->class_) && add_reduced(self, at->full_class, pods);
 }
 
-/* ---- Jobs that can never be admitted -------------------------------------------------------------------- */
+/* ---- Jobs that can never be admitted ---------------------------------------------------------------- */
 
 /* Whether some flavor of a group could provide all amounts that a workload requests of the group. */
 static bool group_suffices(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload,
@@ -234,7 +235,7 @@ static bool is_open(const struct hr__kueue_engine *self, struct hr__kueue_destin
   return hr__kueue_is_open(self->config, destination);
 }
 
-/* ---- Timers --------------------------------------------------------------------------------------------- */
+/* ---- Timers ----------------------------------------------------------------------------------------- */
 
 bool hr__kueue_timer_set(struct hr__kueue_engine *self, uint32_t slot, int64_t at_us) {
   struct hr__kueue_slot *at = &self->slots[slot];
@@ -255,7 +256,7 @@ static bool set_queued_timer(struct hr__kueue_engine *self, uint32_t slot) {
   return hr__kueue_timer_set(self, slot, at_us);
 }
 
-/* ---- Slots ---------------------------------------------------------------------------------------------- */
+/* ---- Slots ------------------------------------------------------------------------------------------ */
 
 /* The memory to which the slots point. */
 struct slot_memory {
@@ -422,7 +423,7 @@ void hr__kueue_job_remove(struct hr__kueue_engine *self, uint32_t slot) {
   self->first_free = slot;
 }
 
-/* ---- Quota ---------------------------------------------------------------------------------------------- */
+/* ---- Quota ------------------------------------------------------------------------------------------ */
 
 void hr__kueue_release(struct hr__kueue_engine *self, uint32_t slot) {
   struct hr__kueue_workload *workload = &self->world.workloads[slot];
@@ -447,7 +448,8 @@ static bool renew_request(struct hr__kueue_engine *self, uint32_t slot) {
   return set_shape(self, slot);
 }
 
-bool hr__kueue_queue_again(struct hr__kueue_engine *self, uint32_t slot) {
+/* Queues a workload without quota again. Returns false if memory is exhausted. */
+static bool queue_again(struct hr__kueue_engine *self, uint32_t slot) {
   struct hr__kueue_slot *at = &self->slots[slot];
   struct hr__kueue_workload *workload = &self->world.workloads[slot];
   bool by_creation =
@@ -471,7 +473,7 @@ bool hr__kueue_wait_over(struct hr__kueue_engine *self, uint32_t slot) {
   return renew_request(self, slot) && set_queued_timer(self, slot) && hr__kueue_pending_add(&self->pending, slot);
 }
 
-/* ---- Usage of local queues ------------------------------------------------------------------------------ */
+/* ---- Usage of local queues -------------------------------------------------------------------------- */
 
 void hr__kueue_usage_refresh(struct hr__kueue_engine *self, uint32_t local_queue) {
   struct hr__kueue_local_queue *queue = &self->world.local_queues[local_queue];
@@ -516,4 +518,147 @@ void hr__kueue_sample(struct hr__kueue_engine *self) {
   self->sampled_us = self->world.now_us;
   for (uint32_t i = 0; i < self->world.tree.n_queues; i++) hr__kueue_pending_reorder(&self->pending, i);
   self->changed = true;
+}
+
+/* ---- Evictions -------------------------------------------------------------------------------------- */
+
+/*
+ * The end of admissions: preemption with its delays, and pods that are not ready in time.
+ *
+ * An evicted workload is in the phase HR__KUEUE_LEAVING and keeps its quota until it has left. Without a grace period
+ * it leaves when the cycles of the instant have settled (hr__kueue_finish_evictions); until then it is in a list,
+ * linked by `next`. Invariant: the list is empty between passes.
+ *
+ * Source: pkg/scheduler/preemption/preemption.go and pkg/controller/core/workload_controller.go of
+ * kubernetes-sigs/kueue.
+ */
+
+/* The least time from an eviction until the next one of the same workload. Kueue queues inadmissible workloads again in
+   batches of this period. */
+#define EVICTION_US HR_SECOND_US
+enum { MAX_REPEATED = 12 }; /* doublings of this time */
+/* How often a workload may lose its work without a delay, and doublings of this time after further losses. */
+enum { MAX_LOSSES = 8, MAX_LOSS_DOUBLINGS = 20 };
+
+/* ---- Evictions: preemption -------------------------------------------------------------------------- */
+
+void hr__kueue_queue_evicted(struct hr__kueue_engine *self, uint32_t slot) {
+  hr__kueue_release(self, slot);
+  if (!queue_again(self, slot)) self->status = HR_NO_MEMORY;
+}
+
+void hr__kueue_stop(struct hr__kueue_engine *self, uint32_t slot) {
+  hr_job job = {self->slots[slot].job};
+  struct hr_slice one;
+  struct hr_placement placement = hr_view_placement(self->view, job, &one);
+  self->status = self->keeps_work ? hr_moves_preempt(self->moves, job, HR_REASON_PREEMPTED)
+                                  : hr_moves_requeue(self->moves, job, HR_REASON_PREEMPTED);
+  if (self->status != HR_OK) return;
+  if (!hr__kueue_pods_left(self, job, &placement)) self->status = HR_NO_MEMORY;
+  if (self->status == HR_OK) hr__kueue_queue_evicted(self, slot);
+}
+
+/* A started job leaves at once, or after its grace period. A job that was started at this instant leaves with the next
+   one. */
+static void leave(struct hr__kueue_engine *self, uint32_t slot) {
+  struct hr__kueue_slot *at = &self->slots[slot];
+  bool is_new = at->since_us == self->world.now_us;
+  if (self->grace_us == 0 && !is_new) {
+    hr__kueue_stop(self, slot);
+    return;
+  }
+  at->phase = HR__KUEUE_LEAVING;
+  self->world.workloads[slot].evicted = true;
+  if (is_new)
+    self->status = hr__kueue_timer_set(self, slot, self->world.now_us + 1) ? HR_OK : HR_NO_MEMORY;
+  else
+    self->status =
+        hr_moves_notice(self->moves, (hr_job){at->job}, self->world.now_us + self->grace_us, self->keeps_work);
+}
+
+/* Evictions take no time here, so a cycle of evictions would be repeated for ever (such cycles exist with Kueue's fair
+   sharing). A workload that had quota for less than a second before it is evicted again waits for a second until it is
+   queued. Both times double with each repetition, and are reset when it had quota for longer. */
+static void delay_repeated(const struct hr__kueue_engine *self, uint32_t slot) {
+  struct hr__kueue_slot *at = &self->slots[slot];
+  int64_t period_us = EVICTION_US << at->n_repeated, now_us = self->world.now_us;
+  if (at->history.preempted_us == HR__KUEUE_NO_TIME || now_us - self->world.workloads[slot].reserved_us >= period_us) {
+    at->n_repeated = 0;
+    return;
+  }
+  hr__kueue_requeue_delay(&at->requeue, now_us + period_us, false);
+  if (at->n_repeated < MAX_REPEATED) at->n_repeated++;
+}
+
+/* If preempted jobs lose their work, preemptions cause further preemptions in a crowded cluster: a job that starts
+   again needs quota for longer, and preempts other jobs. Kueue has no back-off for this. Here a workload that was
+   preempted MAX_LOSSES times waits for a second after the next preemption, and twice as long after each further one. So
+   the number of preemptions grows with the logarithm of time, and every run ends. */
+static void delay_losing(const struct hr__kueue_engine *self, uint32_t slot) {
+  struct hr__kueue_slot *at = &self->slots[slot];
+  if (self->keeps_work) return;
+  if (at->n_losses >= MAX_LOSSES)
+    hr__kueue_requeue_delay(&at->requeue, self->world.now_us + (EVICTION_US << (at->n_losses - MAX_LOSSES)), false);
+  if (at->n_losses < MAX_LOSSES + MAX_LOSS_DOUBLINGS) at->n_losses++;
+}
+
+bool hr__kueue_evict(struct hr__kueue_engine *self, const struct hr__kueue_target *target) {
+  uint32_t slot = target->workload;
+  struct hr__kueue_slot *at = &self->slots[slot];
+  if (at->phase == HR__KUEUE_LEAVING) return false;
+  delay_repeated(self, slot);
+  delay_losing(self, slot);
+  at->history.preempted_us = at->history.evicted_us = self->world.now_us;
+  at->history.evicted_by_timeout = false;
+  at->history.reclaimed_while_borrowing = target->cause == HR__KUEUE_RECLAIM_WHILE_BORROWING;
+  at->has_started = at->phase == HR__KUEUE_STARTED;
+  if (at->has_started && self->grace_us > 0) {
+    leave(self, slot);
+    return true;
+  }
+  if (at->phase == HR__KUEUE_HELD) hr__kueue_unhold(self, slot);
+  at->phase = HR__KUEUE_LEAVING;
+  self->world.workloads[slot].evicted = true;
+  at->next = HR_NONE;
+  *(self->first_leaving == HR_NONE ? &self->first_leaving : &self->slots[self->last_leaving].next) = slot;
+  self->last_leaving = slot;
+  return true;
+}
+
+void hr__kueue_finish_evictions(struct hr__kueue_engine *self) {
+  if (self->first_leaving == HR_NONE) return;
+  for (uint32_t slot = self->first_leaving, next; slot != HR_NONE && self->status == HR_OK; slot = next) {
+    next = self->slots[slot].next;
+    if (self->slots[slot].has_started)
+      leave(self, slot);
+    else
+      hr__kueue_queue_evicted(self, slot);
+  }
+  self->first_leaving = HR_NONE;
+  self->evicted = self->changed = true;
+}
+
+/* ---- Evictions: timeouts ---------------------------------------------------------------------------- */
+
+void hr__kueue_time_out(struct hr__kueue_engine *self, uint32_t slot) {
+  struct hr__kueue_slot *at = &self->slots[slot];
+  struct hr__kueue_life life = {.active = true,
+                                .reserved = true,
+                                .readiness = {.admitted = true,
+                                              .was_ready = at->was_ready,
+                                              .admitted_us = at->since_us,
+                                              .changed_us = at->since_us},
+                                .requeue = at->requeue};
+  struct hr__kueue_step step = hr__kueue_life_step(&self->ready, &life, self->world.now_us);
+  at->requeue = life.requeue;
+  hr__kueue_unhold(self, slot);
+  at->history.evicted_us = self->world.now_us;
+  at->history.evicted_by_timeout = true;
+  if (step.kind == HR__KUEUE_STEP_EVICT) {
+    hr__kueue_queue_evicted(self, slot);
+    return;
+  }
+  hr__kueue_release(self, slot);
+  self->status = hr_moves_reject(self->moves, (hr_job){at->job}, HR_REASON_POLICY);
+  hr__kueue_job_remove(self, slot);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Builds the world of Kueue for the policy: resources, flavors, the tree of quotas and the local queues from the
- * configuration, and the resources that the jobs of the trace request.
+ * configuration, and the resources that the jobs of the trace request. Finds the queue of a job.
  *
  * Names of resources, flavors, queues and cohorts are sorted, so that decisions do not depend on the order of a file.
  * The resource that counts GPUs is counted in thousandths, so that shares of GPUs are exact; the rules of Kueue do not
@@ -19,7 +19,88 @@
 
 #define ALLOC(self, count, type) ((type *)hr_arena_alloc((self)->arena, ((size_t)(count) + 1) * sizeof(type)))
 
-/* ---- Names ---------------------------------------------------------------------------------------------- */
+/* ---- Destinations of jobs --------------------------------------------------------------------------- */
+
+/*
+ * The queue of a job in a configuration of Kueue.
+ *
+ * A job names a queue in its field `queue`, else by its tenant. The text is "namespace/name" or the name of a
+ * LocalQueue, for tenants also a namespace; else the name of a ClusterQueue; else the default queue is used.
+ */
+
+/* Returns whether a text is "namespace/name" of a local queue. */
+static bool is_path_of(const struct hr_kueue_local_queue_config *queue, const char *text) {
+  size_t length = strlen(queue->name_space);
+  return strncmp(text, queue->name_space, length) == 0 && text[length] == '/' &&
+         strcmp(text + length + 1, queue->name) == 0;
+}
+
+/* Finds a local queue by "namespace/name", or by its name; of several with the name, the one in the namespace
+   `name_space`, else the first. HR_NONE: not found. */
+static uint32_t find_local_queue(const struct hr_kueue_config *config, const char *text, const char *name_space) {
+  uint32_t found = HR_NONE;
+  for (uint32_t i = 0; i < config->n_local_queues; i++) {
+    const struct hr_kueue_local_queue_config *queue = &config->local_queues[i];
+    if (is_path_of(queue, text)) return i;
+    if (strcmp(queue->name, text) != 0) continue;
+    if (found == HR_NONE || (name_space && strcmp(queue->name_space, name_space) == 0)) found = i;
+  }
+  return found;
+}
+
+/* The first local queue of a namespace; HR_NONE: none. */
+static uint32_t find_namespace(const struct hr_kueue_config *config, const char *name_space) {
+  for (uint32_t i = 0; i < config->n_local_queues; i++)
+    if (strcmp(config->local_queues[i].name_space, name_space) == 0) return i;
+  return HR_NONE;
+}
+
+static uint32_t find_cluster_queue(const struct hr_kueue_config *config, const char *name) {
+  for (uint32_t i = 0; name && i < config->n_cluster_queues; i++)
+    if (strcmp(config->cluster_queues[i].name, name) == 0) return i;
+  return HR_NONE;
+}
+
+static struct hr__kueue_destination find(const struct hr_kueue_config *config, const char *text, const char *tenant) {
+  uint32_t local = text ? find_local_queue(config, text, tenant) : HR_NONE;
+  if (!text && tenant) {
+    local = find_local_queue(config, tenant, NULL);
+    if (local == HR_NONE) local = find_namespace(config, tenant);
+  }
+  const char *name = local != HR_NONE ? config->local_queues[local].cluster_queue : text ? text : tenant;
+  return (struct hr__kueue_destination){local, find_cluster_queue(config, name)};
+}
+
+static const char *name_at(const struct hr_names *names, const uint32_t *column, uint32_t job) {
+  uint32_t index = column ? column[job] : HR_NONE;
+  return index == HR_NONE || index >= names->count ? NULL : names->text[index];
+}
+
+/* Finds the queue of a job. `queue` of the result is an index in the ClusterQueues of the configuration, or HR_NONE. */
+static struct hr__kueue_destination find_destination(const struct hr_kueue_config *config, const struct hr_trace *jobs,
+                                                     uint32_t job) {
+  const char *text = name_at(&jobs->queues, jobs->queue, job);
+  const char *tenant = name_at(&jobs->tenants, jobs->tenant, job);
+  struct hr__kueue_destination found = find(config, text && *text ? text : NULL, tenant);
+  return found.queue == HR_NONE && config->default_queue ? find(config, config->default_queue, NULL) : found;
+}
+
+bool hr__kueue_is_open(const struct hr_kueue_config *config, struct hr__kueue_destination destination) {
+  if (destination.queue == HR_NONE) return false;
+  const struct hr_kueue_cluster_queue *queue = &config->cluster_queues[destination.queue];
+  if (queue->stop_policy != HR_KUEUE_STOP_NONE) return false;
+  if (destination.local_queue == HR_NONE) return true;
+  const struct hr_kueue_local_queue_config *local = &config->local_queues[destination.local_queue];
+  bool selected = queue->n_namespaces == 0;
+  for (uint32_t i = 0; i < queue->n_namespaces; i++) selected |= strcmp(queue->namespaces[i], local->name_space) == 0;
+  return selected && local->stop_policy == HR_KUEUE_STOP_NONE;
+}
+
+bool hr__kueue_takes(const struct hr_kueue_config *config, const struct hr_trace *jobs, hr_job job) {
+  return hr__kueue_is_open(config, find_destination(config, jobs, job.id));
+}
+
+/* ---- Names ------------------------------------------------------------------------------------------ */
 
 /* Sorted names without repetition. */
 struct engine_names {
@@ -120,7 +201,7 @@ static bool collect_names(struct engine_builder *builder) {
   return collect_resources(builder);
 }
 
-/* ---- What nodes have, and what pods ask of them --------------------------------------------------------- */
+/* ---- What nodes have, and what pods ask of them ----------------------------------------------------- */
 
 static bool build_labels(struct hr__kueue_engine *self, const struct hr_kueue_node_label *from, uint32_t count,
                          struct hr__kueue_labels *out) {
@@ -155,7 +236,7 @@ static bool build_taints(struct hr__kueue_engine *self, const struct hr_kueue_fl
   return true;
 }
 
-/* ---- Flavors -------------------------------------------------------------------------------------------- */
+/* ---- Flavors ---------------------------------------------------------------------------------------- */
 
 static void set_pools(struct hr__kueue_engine *self, const struct hr_kueue_flavor_config *from, uint64_t *pools) {
   for (uint32_t p = 0; p < self->n_pools; p++) {
@@ -188,7 +269,7 @@ static bool build_flavors(struct engine_builder *builder) {
   return true;
 }
 
-/* ---- Quotas --------------------------------------------------------------------------------------------- */
+/* ---- Quotas ----------------------------------------------------------------------------------------- */
 
 static int64_t scaled(const struct engine_builder *builder, uint32_t resource, int64_t amount) {
   if (amount == HR_KUEUE_NO_LIMIT) return HR__KUEUE_UNLIMITED;
@@ -316,7 +397,7 @@ static bool build_cohorts(struct engine_builder *builder) {
   return true;
 }
 
-/* ---- Local queues --------------------------------------------------------------------------------------- */
+/* ---- Local queues ----------------------------------------------------------------------------------- */
 
 static bool build_local_queues(struct engine_builder *builder) {
   struct hr__kueue_engine *self = builder->engine;
@@ -340,7 +421,7 @@ static bool build_local_queues(struct engine_builder *builder) {
 
 /* The queue of a job that names one; its numbers are those of the world. */
 static struct hr__kueue_destination look_up(const struct hr__kueue_engine *self, uint32_t job) {
-  struct hr__kueue_destination found = hr__kueue_find_destination(self->config, self->jobs, job);
+  struct hr__kueue_destination found = find_destination(self->config, self->jobs, job);
   for (uint32_t node = 0; found.queue != HR_NONE && node < self->world.tree.n_queues; node++)
     if (self->queue_configs[node] == &self->config->cluster_queues[found.queue])
       return (struct hr__kueue_destination){found.local_queue, node};
@@ -376,7 +457,7 @@ int64_t hr__kueue_priority_of(const struct hr__kueue_engine *self, uint32_t job)
   return self->jobs->priority ? self->jobs->priority[job] : 0;
 }
 
-/* ---- Settings ------------------------------------------------------------------------------------------- */
+/* ---- Settings --------------------------------------------------------------------------------------- */
 
 static bool set_resources(struct engine_builder *builder) {
   struct hr__kueue_engine *self = builder->engine;
@@ -444,7 +525,7 @@ static bool create_usage(struct hr__kueue_engine *self, const struct hr_kueue_co
   return true;
 }
 
-/* ---- Without configuration ------------------------------------------------------------------------------ */
+/* ---- Without configuration -------------------------------------------------------------------------- */
 
 static uint64_t count_gpus(const struct hr_cluster *cluster) {
   uint64_t sum = 0;

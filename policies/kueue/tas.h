@@ -187,12 +187,9 @@ uint32_t hr__tas_truncate(struct hr__tas_part *parts, uint32_t n_parts, int64_t 
 /* Returns whether something is requested and the topology has all requested levels. */
 bool hr__tas_has_levels(const struct hr__tas_request *request, uint32_t n_levels);
 
-/* ---- Flavors as topologies (tas_tree.c) ---------------------------------------------------------------- */
+/* ---- Flavors as topologies (tas_search.c) ----------------------------------------------------------- */
 
 /* The nodes of a flavor as a topology, and requests in terms of its levels and leaves. */
-
-/* The label with the name of the host. */
-#define HR__TAS_HOST_LABEL "kubernetes.io/hostname"
 
 struct hr__tas_node {
   const char *name;
@@ -290,9 +287,8 @@ static inline uint32_t hr__tas_pods_resource(const struct hr__kueue_world *world
 /* ---- The state of a search ----------------------------------------------------------------------------- */
 
 /* The state of a search for topology domains, shared by the modules tas_*.c. A search first counts the pods that fit
-   into each domain (tas_select.c), then selects domains at the requested level (tas_select.c or tas_balanced.c), and
-   distributes the pods downwards (tas_search.c). In the second half, the counts of selected domains are the numbers of
-   pods that they get. */
+   into each domain and selects domains at the requested level (tas_select.c), and then distributes the pods downwards
+   (tas_search.c). In the second half, the counts of selected domains are the numbers of pods that they get. */
 
 /* The counts of a domain: pods that fit, and later pods that are placed. */
 struct hr__tas_state {
@@ -314,7 +310,7 @@ struct hr__tas_goal {
   bool layered; /* has inner slices */
 };
 
-/* A set of domains on the way to a selection (tas_balanced.c). */
+/* A set of domains on the way to a balanced selection. */
 struct hr__tas_selection {
   int64_t leaders, pods; /* still to be placed */
   uint32_t domain;       /* the last domain of the set */
@@ -338,7 +334,7 @@ struct hr__tas_search {
   struct hr__tas_part *parts;
   uint32_t n_parts, parts_capacity;
   /* Working memory: */
-  struct hr__tas_state *saved, *best; /* by domain (tas_balanced.c) */
+  struct hr__tas_state *saved, *best; /* by domain, for balanced placement */
   uint32_t state_capacity;
   uint32_t saved_capacity, best_capacity;
   struct hr__tas_list fit, next, sorted, spare; /* of domains */
@@ -373,8 +369,6 @@ struct hr__tas_demand {
 
 /* Counts what fits into each domain for the goal of the search. */
 void hr__tas_fill_counts(struct hr__tas_search *search, const struct hr__tas_demand *demand);
-/* Counts again what fits into the ancestors of the leaves of one domain. */
-void hr__tas_sum_counts(struct hr__tas_search *search, uint32_t domain, const int64_t *inner);
 
 /* ---- Orders (tas_select.c) ---- */
 
@@ -389,8 +383,6 @@ void hr__tas_sort_with_leader(const struct hr__tas_search *search, uint32_t *dom
                               bool unconstrained);
 /* Sorts domains by leaders, slices beside a leader, and entropy of the counts of their children, largest first. */
 void hr__tas_sort_by_entropy(struct hr__tas_search *search, uint32_t *domains, uint32_t count);
-/* Sorts domains by number, which is the order of their values. */
-void hr__tas_sort_by_number(uint32_t *domains, uint32_t count);
 /* Returns the position of the smallest count of slices (or pods) that is at least `needed`, among the first domains
    that have the same affinity; 0 if not found. With leaders, only domains that can have them count. */
 uint32_t hr__tas_best_fit(const struct hr__tas_search *search, const uint32_t *domains, uint32_t count, int64_t needed,
@@ -404,7 +396,7 @@ void hr__tas_leader_first(const struct hr__tas_search *search, uint32_t *domains
 /* Selects domains at the requested level or above it into `fit`. Sets *level (tas_select.c). */
 struct hr__tas_failure hr__tas_select_level(struct hr__tas_search *search, uint32_t *level);
 /* Selects domains by balanced placement into `fit`. Returns false if that is not possible; the counts are then as
-   before (tas_balanced.c). */
+   before. */
 bool hr__tas_select_balanced(struct hr__tas_search *search, uint32_t *level);
 
 /* The steps of balanced placement. Each returns false if there is no solution. */

@@ -6,19 +6,16 @@
  * The state of the policy `slurm` in a run. Jobs that need the same nodes are of one kind; what depends only on the
  * kind is computed once: the shapes in each pool, and the set of nodes on which the jobs may start.
  *
- * setup.c resolves the names of the configuration, multifactor.c has usage and priorities, limits.c the
- * limits, kinds.c the kinds and where their jobs fit, and slurm_policy.c the events, and the passes of the main and the
- * backfill scheduler.
+ * setup.c resolves the names of the configuration, multifactor.c has usage and priorities, limits.c the limits and
+ * reasons, kinds.c the kinds and where their jobs fit, and slurm_policy.c the waiting jobs, the events, and the passes
+ * of the main and the backfill scheduler.
  */
 
+#include "base/hash.h"
 #include "headroom/policy.h"
 #include "headroom/unstable/systems/slurm.h"
 #include "policies/kit/jobs.h"
-#include "policies/slurm/selector.h"
 #include "policies/slurm/slurm.h"
-#include "policies/slurm/waiting.h"
-
-#include "base/hash.h"
 
 enum {
   HR__SLURM_SCHEDULER,
@@ -229,12 +226,6 @@ struct hr__slurm_run {
   enum hr_status status; /* of the moves of this pass */
 };
 
-/* Whether a job needs no node: it requests no GPUs and, if CPUs and memory are limited, none of these. */
-static inline bool hr__slurm_needs_nothing(const struct hr__slurm_run *run, uint32_t job) {
-  if (run->requests) return !hr_request_needs_node(&run->requests->request[run->requests->of_job[job]]);
-  return run->trace->gpus[job] == 0;
-}
-
 /* Whether priorities are those of priority/multifactor. Without the section of the scenario all weights are 0, so jobs
    are served in the order of their submission. */
 static inline bool hr__slurm_is_multifactor(const struct hr__slurm_run *run) {
@@ -369,7 +360,7 @@ static inline bool hr__slurm_is_suspended(const struct hr__slurm_run *run, uint3
 /* Resumes the suspended jobs for which there are enough CPUs. */
 void hr__slurm_resume(struct hr__slurm_run *run);
 
-/* ---- Advance reservations (reservations.c) ---------------------------------------------------------- */
+/* ---- Advance reservations (kinds.c) ----------------------------------------------------------------- */
 
 /* Creates the sets of nodes of the reservations. Returns false if memory is exhausted. */
 bool hr__slurm_create_reservations(struct hr__slurm_run *run);
@@ -423,18 +414,16 @@ struct hr_slice hr__slurm_slice(const struct hr__slurm_run *run, uint32_t job, u
 bool hr__slurm_start(struct hr__slurm_run *run, uint32_t job, enum hr_reason reason);
 void hr__slurm_leave(struct hr__slurm_run *run, uint32_t job, int64_t now_us);
 
-/* ---- Reasons (reasons.c) ---------------------------------------------------------------------------- */
+/* ---- Reasons (limits.c) ----------------------------------------------------------------------------- */
 
 /* The operations `explain` and `describe` of the policy. */
 void hr__slurm_explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
 void hr__slurm_describe_wait(void *self, const struct hr_view *view, hr_job job, char *text, size_t size);
 
-/* ---- Values (values.c) ------------------------------------------------------------------------------ */
+/* ---- Values (multifactor.c) ------------------------------------------------------------------------- */
 
-/* Pass rows of the tables of values to their receivers: the headers; the row of a waiting job; the rows of all
-   associations. */
+/* Pass rows of the tables of values to their receivers: the headers; the row of a waiting job. */
 void hr__slurm_write_headers(const struct hr__slurm_run *run);
 void hr__slurm_write_priority(struct hr__slurm_run *run, uint32_t job, int64_t at_us);
-void hr__slurm_write_shares(const struct hr__slurm_run *run, int64_t at_us);
 
 #endif

@@ -1,16 +1,386 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Usage, fair shares and priorities during a run, as priority/multifactor computes them.
+ * Usage, fair shares and priorities, as priority/multifactor computes them: the rules, the state of a run, and rows of
+ * values.
  *
  * Once in PriorityCalcPeriod all usage decays, then the usage of running jobs since the last time is added,
  * itself decayed over its own time, and the priorities of waiting jobs are computed again. The usage of a job that ends
  * is added when it ends if limits are enforced; otherwise what it used since the last time is lost. Shares change only
  * at these times. Times are whole seconds, as in Slurm. Shares are computed only when a priority needs them.
  *
- * Source: src/plugins/priority/multifactor/priority_multifactor.c of SchedMD/slurm.
+ * Source: src/plugins/priority/multifactor/priority_multifactor.c of SchedMD/slurm; slurm.h names the sources of rules.
  */
 
 #include "policies/slurm/engine.h"
+
+#include "base/text.h"
+#include "headroom/base.h"
+#include "policies/slurm/slurm.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Rules: priority, billing and order of preemption ----------------------------------------------- */
+
+/* A sum of parts, truncated to 1 .. 2^32 - 1. */
+static uint32_t truncated_priority(double sum) {
+  if (sum < 1) return 1;
+  return sum >= (double)UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
+}
+
+uint32_t hr__slurm_priority(const struct hr__slurm_priority *priority) {
+  double sum = 0;
+  for (unsigned f = 0; f < HR__SLURM_N_FACTORS; f++) sum += priority->weights[f] * priority->factors[f];
+  sum += priority->site;
+  for (uint32_t i = 0; i < priority->n_tres; i++) sum += priority->tres_weights[i] * priority->tres_factors[i];
+  sum -= (double)priority->nice;
+  return truncated_priority(sum);
+}
+
+double hr__slurm_size_factor(const struct hr__slurm_size *size) {
+  if (size->all_nodes <= 0 || size->all_cpus <= 0) return 0;
+  if (size->is_relative_to_time) {
+    double limit_min = size->limit_min > 1 ? size->limit_min : 1;
+    double factor = fmax(size->nodes * size->all_cpus / size->all_nodes, size->cpus) / limit_min / size->all_cpus;
+    if (size->favors_small) factor = 1 - factor;
+    return fmin(1, fmax(0, factor));
+  }
+  double nodes = size->nodes / size->all_nodes, cpus = size->cpus / size->all_cpus;
+  if (size->favors_small) {
+    nodes = (size->all_nodes - size->nodes) / size->all_nodes;
+    cpus = (size->all_cpus - size->cpus) / size->all_cpus;
+  }
+  return fmin(1, fmax(0, (nodes + cpus) / 2));
+}
+
+double hr__slurm_billing(const struct hr__slurm_tres *tres, uint32_t n_tres, enum hr__slurm_billing rule) {
+  double sum = 0, highest = 0;
+  for (uint32_t i = 0; i < n_tres; i++) {
+    double value = tres[i].weight * tres[i].count;
+    bool compares = (rule != HR__SLURM_BILL_SUM && tres[i].kind == HR__SLURM_TRES_NODE) ||
+                    (rule == HR__SLURM_BILL_MAX && tres[i].kind == HR__SLURM_TRES_GRES);
+    if (compares)
+      highest = fmax(highest, value);
+    else
+      sum += value;
+  }
+  return highest + sum;
+}
+
+/* ---- Rules: fair share ------------------------------------------------------------------------------ */
+
+/* The children of an association with fairshare=parent are treated as siblings of its own siblings, below the nearest
+   ancestor that has shares. */
+
+double hr__slurm_usage_sum(struct hr__slurm_assoc *assocs, uint32_t n_assocs) {
+  double total = 0;
+  for (uint32_t i = n_assocs; i-- > 0;) { // children come after their parents
+    if (assocs[i].parent == HR_NONE)
+      total += assocs[i].usage;
+    else
+      assocs[assocs[i].parent].usage += assocs[i].usage;
+  }
+  return total;
+}
+
+/* Returns whether an association takes part in the comparison with its siblings. An account with fairshare=parent does
+   not; its children do instead. */
+static bool is_member(const struct hr__slurm_assoc *assoc) {
+  return assoc->is_user || !assoc->uses_parent;
+}
+
+/* Adds the shares of the siblings below each ancestor to `sums` [n_assocs + 1], the last entry is the root. */
+static void add_sibling_shares(const struct hr__slurm_assoc *assocs, uint32_t n_assocs, const uint32_t *ancestors,
+                               double *sums) {
+  for (uint32_t i = 0; i <= n_assocs; i++) sums[i] = 0;
+  for (uint32_t i = 0; i < n_assocs; i++)
+    if (!assocs[i].uses_parent) sums[ancestors[i]] += (double)assocs[i].shares;
+}
+
+/* Finds the nearest ancestor with shares of each association; n_assocs: the root. */
+static void find_ancestors(const struct hr__slurm_assoc *assocs, uint32_t n_assocs, uint32_t *ancestors) {
+  for (uint32_t i = 0; i < n_assocs; i++) {
+    uint32_t parent = assocs[i].parent;
+    ancestors[i] = parent == HR_NONE ? n_assocs : assocs[parent].uses_parent ? ancestors[parent] : parent;
+  }
+}
+
+static double ratio(double a, double b) {
+  return b > 0 ? a / b : 0;
+}
+
+/* ---- Rules: fair share by the classic algorithm ----------------------------------------------------- */
+
+void hr__slurm_classic_shares(const struct hr__slurm_assoc *assocs, uint32_t n_assocs, double total_usage,
+                              double dampening, struct hr__slurm_share *shares,
+                              struct hr__slurm_tree_scratch *scratch) {
+  find_ancestors(assocs, n_assocs, scratch->ancestors);
+  add_sibling_shares(assocs, n_assocs, scratch->ancestors, scratch->sums);
+  for (uint32_t i = 0; i < n_assocs; i++) {
+    uint32_t ancestor = scratch->ancestors[i];
+    bool is_top = ancestor == n_assocs;
+    struct hr__slurm_share *share = &shares[i];
+    *share = (struct hr__slurm_share){.norm_usage = ratio(assocs[i].usage, total_usage)};
+    double own = ratio((double)assocs[i].shares, scratch->sums[ancestor]);
+    if (assocs[i].uses_parent) {
+      share->norm_shares = is_top ? 1 : shares[ancestor].norm_shares;
+      share->effective_usage = is_top ? share->norm_usage : shares[ancestor].effective_usage;
+    } else if (is_top) {
+      share->norm_shares = own;
+      share->effective_usage = share->norm_usage;
+    } else {
+      share->norm_shares = shares[ancestor].norm_shares * own;
+      share->effective_usage = share->norm_usage + (shares[ancestor].effective_usage - share->norm_usage) * own;
+    }
+    if (share->norm_shares > 0) share->factor = exp2(-(share->effective_usage / share->norm_shares / dampening));
+  }
+}
+
+/* ---- Rules: fair share by Fair Tree ----------------------------------------------------------------- */
+
+struct fair_tree {
+  const struct hr__slurm_assoc *assocs;
+  uint32_t n_assocs;
+  struct hr__slurm_share *shares;
+  struct hr__slurm_tree_scratch *scratch;
+  uint32_t n_users;  /* of the whole tree */
+  uint32_t n_ranked; /* users that have a rank */
+  uint32_t rank;     /* of the last user: n_users for the first, then falling */
+};
+
+/* Returns whether the sibling `a` comes before `b`: by level fair share, users before accounts, then as given. */
+static bool comes_before(const struct fair_tree *tree, uint32_t a, uint32_t b) {
+  double fs_a = tree->shares[a].level_fs, fs_b = tree->shares[b].level_fs;
+  if (fs_a != fs_b) return fs_a > fs_b;
+  if (tree->assocs[a].is_user != tree->assocs[b].is_user) return tree->assocs[a].is_user;
+  return a < b;
+}
+
+/* Sorts siblings by merging; `spare` has room for them. */
+static void sort_siblings(const struct fair_tree *tree, uint32_t *siblings, uint32_t count, uint32_t *spare) {
+  if (count < 2) return;
+  uint32_t half = count / 2, a = 0, b = half;
+  sort_siblings(tree, siblings, half, spare);
+  sort_siblings(tree, siblings + half, count - half, spare);
+  for (uint32_t i = 0; i < count; i++) {
+    bool takes_a = b == count || (a < half && comes_before(tree, siblings[a], siblings[b]));
+    spare[i] = takes_a ? siblings[a++] : siblings[b++];
+  }
+  memcpy(siblings, spare, count * sizeof *siblings);
+}
+
+/* Lists the siblings below each ancestor in their order: those below `a` are members[first[a]] to
+   members[first[a + 1] - 1]. The place of each member in the list is in `place`. */
+static void list_siblings(const struct fair_tree *tree) {
+  const uint32_t n = tree->n_assocs, *ancestors = tree->scratch->ancestors;
+  uint32_t *first = tree->scratch->first, *members = tree->scratch->members, *place = tree->scratch->place;
+  for (uint32_t a = 0; a <= n + 1; a++) first[a] = 0;
+  for (uint32_t i = 0; i < n; i++)
+    if (is_member(&tree->assocs[i])) first[ancestors[i] + 1]++;
+  for (uint32_t a = 0; a <= n; a++) first[a + 1] += first[a];
+  for (uint32_t i = n; i-- > 0;) // first[a + 1] moves down to the begin of the list of `a`, so that first is shifted
+    if (is_member(&tree->assocs[i])) members[--first[ancestors[i] + 1]] = i;
+  for (uint32_t a = 0; a <= n; a++) first[a] = first[a + 1];
+  first[n + 1] = 0;
+  for (uint32_t i = 0; i < n; i++) first[n + 1] += is_member(&tree->assocs[i]);
+  for (uint32_t a = 0; a <= n; a++) sort_siblings(tree, members + first[a], first[a + 1] - first[a], place);
+  for (uint32_t k = 0; k < first[n + 1]; k++) place[members[k]] = k;
+}
+
+/* Returns the sibling below `ancestor` that comes next after `last` (HR_NONE: the first); HR_NONE if not found. */
+static uint32_t next_sibling(const struct fair_tree *tree, uint32_t ancestor, uint32_t last) {
+  const struct hr__slurm_tree_scratch *scratch = tree->scratch;
+  uint32_t at = last == HR_NONE ? scratch->first[ancestor] : scratch->place[last] + 1;
+  return at < scratch->first[ancestor + 1] ? scratch->members[at] : HR_NONE;
+}
+
+static void rank_user(struct fair_tree *tree, uint32_t user, bool tied) {
+  if (!tied) tree->rank = tree->n_users - tree->n_ranked;
+  tree->shares[user].factor = (double)tree->rank / tree->n_users;
+  tree->scratch->order[tree->n_ranked++] = user;
+}
+
+/* Ranks all users, depth first: from an account to its first child, otherwise to its next sibling. If an association
+   ties with the sibling before it, the next user that is ranked shares the rank of the user before. (The documentation
+   also merges the children of tied accounts; the program does not.) */
+static void rank_all(struct fair_tree *tree) {
+  const uint32_t root = tree->n_assocs;
+  uint32_t at = next_sibling(tree, root, HR_NONE), ancestor = root;
+  bool tied = false;
+  while (at != HR_NONE || ancestor != root) {
+    if (at == HR_NONE) { // all siblings are ranked: continue after their account
+      uint32_t account = ancestor;
+      ancestor = tree->scratch->ancestors[account];
+      at = next_sibling(tree, ancestor, account);
+      tied = at != HR_NONE && tree->shares[at].level_fs == tree->shares[account].level_fs;
+      continue;
+    }
+    if (!tree->assocs[at].is_user) { // its first child inherits the tie
+      ancestor = at;
+      at = next_sibling(tree, ancestor, HR_NONE);
+      continue;
+    }
+    rank_user(tree, at, tied);
+    uint32_t next = next_sibling(tree, ancestor, at);
+    tied = next != HR_NONE && tree->shares[next].level_fs == tree->shares[at].level_fs;
+    at = next;
+  }
+}
+
+uint32_t hr__slurm_fair_tree(const struct hr__slurm_assoc *assocs, uint32_t n_assocs, double total_usage,
+                             struct hr__slurm_share *shares, struct hr__slurm_tree_scratch *scratch) {
+  struct fair_tree tree = {.assocs = assocs, .n_assocs = n_assocs, .shares = shares, .scratch = scratch};
+  find_ancestors(assocs, n_assocs, scratch->ancestors);
+  add_sibling_shares(assocs, n_assocs, scratch->ancestors, scratch->sums);
+  for (uint32_t i = 0; i < n_assocs; i++) {
+    uint32_t ancestor = scratch->ancestors[i];
+    struct hr__slurm_share *share = &shares[i];
+    *share = (struct hr__slurm_share){.norm_usage = ratio(assocs[i].usage, total_usage)};
+    share->norm_shares = ratio((double)assocs[i].shares, scratch->sums[ancestor]);
+    share->effective_usage = ratio(assocs[i].usage, ancestor == n_assocs ? total_usage : assocs[ancestor].usage);
+    if (assocs[i].uses_parent)
+      share->level_fs = (double)INFINITY;
+    else if (assocs[i].shares == 0)
+      share->level_fs = 0;
+    else
+      share->level_fs = share->effective_usage > 0 ? share->norm_shares / share->effective_usage : (double)INFINITY;
+    tree.n_users += assocs[i].is_user;
+  }
+  list_siblings(&tree);
+  rank_all(&tree);
+  return tree.n_ranked;
+}
+
+/* ---- Values ----------------------------------------------------------------------------------------- */
+
+/*
+ * The values that Slurm computes, as rows of two tables: `priorities` has the columns of `sprio -l`, with a row for
+ * each waiting job at each computation and for each job that is submitted or requeued; `shares` has those of `sshare -l
+ * -a`, with a row for each account and user at each computation. Numbers are rounded as by these commands.
+ *
+ * Invariant: nothing here changes a decision. Rows are only formatted if someone receives them.
+ *
+ * Source: src/sprio/opts.c, src/sshare/process.c of SchedMD/slurm.
+ */
+
+enum { CELL_BYTES = 40, N_PRIORITY_CELLS = 16, N_SHARE_CELLS = 10 };
+
+static const char *const priority_header[N_PRIORITY_CELLS] = {
+    "time_s", "job_id",    "partition", "user",      "account", "priority", "site", "age",
+    "assoc",  "fairshare", "jobsize",   "part_prio", "qosname", "qos",      "nice", "tres"};
+static const char *const share_header[N_SHARE_CELLS] = {"time_s",     "account",  "user",      "rawshares",
+                                                        "normshares", "rawusage", "normusage", "effectvusage",
+                                                        "fairshare",  "levelfs"};
+
+/* A row that is being filled. Numbers are written to its own memory. */
+struct value_row {
+  const char *cells[N_PRIORITY_CELLS];
+  char numbers[N_PRIORITY_CELLS][CELL_BYTES];
+  unsigned count;
+};
+
+static void put_text(struct value_row *row, const char *text) {
+  row->cells[row->count++] = text ? text : "";
+}
+
+static void put_number(struct value_row *row, double value, int digits) {
+  char *to = row->numbers[row->count];
+  if (isinf(value))
+    snprintf(to, CELL_BYTES, "inf");
+  else
+    snprintf(to, CELL_BYTES, "%.*f", digits, value);
+  put_text(row, to);
+}
+
+/* A time of the run on the clock of the input, as in the other files of a run. */
+static void put_time(struct value_row *row, const struct hr__slurm_run *run, int64_t at_us) {
+  char *to = row->numbers[row->count];
+  *hr__put_millionths(to, at_us + hr_trace_clock_us(run->trace)) = '\0';
+  put_text(row, to);
+}
+
+static const char *name_of(const struct hr_names *names, const uint32_t *column, uint32_t job) {
+  return column && column[job] != HR_NONE ? names->text[column[job]] : NULL;
+}
+
+void hr__slurm_write_headers(const struct hr__slurm_run *run) {
+  if (!run->values || !hr__slurm_is_multifactor(run)) return;
+  run->values->row(run->values->self, "priorities", priority_header, N_PRIORITY_CELLS);
+  run->values->row(run->values->self, "shares", share_header, N_SHARE_CELLS);
+}
+
+void hr__slurm_write_priority(struct hr__slurm_run *run, uint32_t job, int64_t at_us) {
+  if (!run->values || run->jobs[job].assoc == HR_NONE) return;
+  double weights[4], factors[4], parts[HR__SLURM_N_FACTORS], tres = 0;
+  char id[HR_JOB_ID_BUFFER];
+  const struct hr_trace *trace = run->trace;
+  const struct hr__slurm_priority priority = hr__slurm_priority_parts(run, job, at_us, weights, factors);
+  const struct hr_slurm_partition *part = run->parts[run->kinds[run->jobs[job].kind].partition].config;
+  uint32_t qos = run->jobs[job].qos;
+  struct value_row row = {.count = 0};
+  for (unsigned f = 0; f < HR__SLURM_N_FACTORS; f++) parts[f] = priority.weights[f] * priority.factors[f];
+  for (unsigned i = 0; i < 4; i++) tres += weights[i] * factors[i];
+  put_time(&row, run, at_us);
+  put_text(&row, hr_trace_job_id(trace, (hr_job){job}, id));
+  put_text(&row, part ? part->name : NULL);
+  put_text(&row, name_of(&trace->users, trace->user, job));
+  put_text(&row, name_of(&trace->tenants, trace->tenant, job));
+  put_number(&row, run->priorities[job], 0);
+  put_number(&row, priority.site, 0);
+  put_number(&row, parts[HR__SLURM_AGE], 0);
+  put_number(&row, parts[HR__SLURM_ASSOC], 0);
+  put_number(&row, parts[HR__SLURM_FAIR_SHARE], 0);
+  put_number(&row, parts[HR__SLURM_JOB_SIZE], 0);
+  put_number(&row, parts[HR__SLURM_PARTITION], 0);
+  put_text(&row, qos == HR_NONE ? NULL : run->config->qos[qos].name);
+  put_number(&row, parts[HR__SLURM_QOS], 0);
+  put_number(&row, (double)priority.nice, 0);
+  put_number(&row, tres, 0);
+  run->values->row(run->values->self, "priorities", row.cells, row.count);
+}
+
+/* Lists the names of the associations that only the trace has. The account of a user is that of its jobs. */
+static void put_names(struct value_row *row, const struct hr__slurm_run *run, uint32_t assoc) {
+  const struct hr__slurm_accounts *accounts = &run->accounts;
+  const struct hr_slurm_assoc *config = accounts->configs[assoc];
+  if (config) {
+    put_text(row, config->account);
+    put_text(row, config->user);
+    return;
+  }
+  uint32_t job = accounts->first_jobs[assoc];
+  put_text(row, name_of(&run->trace->tenants, run->trace->tenant, job));
+  put_text(row, accounts->assocs[assoc].is_user ? name_of(&run->trace->users, run->trace->user, job) : NULL);
+}
+
+/* Passes the rows of all associations. */
+static void write_shares(const struct hr__slurm_run *run, int64_t at_us) {
+  const struct hr__slurm_accounts *accounts = &run->accounts;
+  for (uint32_t a = 0; run->values && a < accounts->count; a++) {
+    const struct hr__slurm_assoc *assoc = &accounts->assocs[a];
+    const struct hr__slurm_share *share = &accounts->shares[a];
+    struct value_row row = {.count = 0};
+    put_time(&row, run, at_us);
+    put_names(&row, run, a);
+    if (assoc->uses_parent)
+      put_text(&row, "parent");
+    else
+      put_number(&row, (double)assoc->shares, 0);
+    put_number(&row, share->norm_shares, 6);
+    put_number(&row, assoc->usage, 0);
+    put_number(&row, share->norm_usage, 6);
+    put_number(&row, share->effective_usage, 6);
+    if (assoc->is_user)
+      put_number(&row, share->factor, 6);
+    else
+      put_text(&row, NULL);
+    put_number(&row, share->level_fs, 6);
+    run->values->row(run->values->self, "shares", row.cells, row.count);
+  }
+}
+
+/* ---- Jobs ------------------------------------------------------------------------------------------- */
 
 enum { GPU, NODE, CPU, MEM, N_TRES };
 
@@ -22,8 +392,6 @@ int64_t hr__slurm_second(const struct hr__slurm_run *run, int64_t time_us) {
 static const struct hr__slurm_part *part_of(const struct hr__slurm_run *run, uint32_t job) {
   return &run->parts[run->kinds[run->jobs[job].kind].partition];
 }
-
-/* ---- Resources of jobs ------------------------------------------------------------------------------ */
 
 /* What a job requests. A job without CPUs in the trace has those that belong to its GPUs. */
 void hr__slurm_requested(const struct hr__slurm_run *run, uint32_t job, double tres[N_TRES]) {
@@ -124,7 +492,7 @@ static void tick(struct hr__slurm_run *run, int64_t now_us) {
   accounts->shares_are_old = true;
   if (!run->values) return;
   update_shares(run);
-  hr__slurm_write_shares(run, now_us);
+  write_shares(run, now_us);
 }
 
 bool hr__slurm_catch_up(struct hr__slurm_run *run, int64_t now_us) {
@@ -214,7 +582,7 @@ static uint32_t simple_priority(const struct hr__slurm_run *run, const struct hr
   sum += job->fixed_parts[0];
   sum += settings->weight_fairshare * run->accounts.shares[job->assoc_plus - 1].factor;
   for (unsigned i = 1; i < 4; i++) sum += job->fixed_parts[i];
-  return hr__slurm_truncated_priority(sum);
+  return truncated_priority(sum);
 }
 
 static uint32_t priority_now(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {

@@ -2,8 +2,8 @@
 #ifndef HR_POLICIES_SLURM_SLURM_H
 #define HR_POLICIES_SLURM_SLURM_H
 
-/* The model of Slurm: parameters, priority and billing of jobs, fair share, GPUs and their shards, and the backfill
-   scheduler. */
+/* The model of Slurm: parameters, priority and billing of jobs, fair share, GPUs and their shards, the backfill
+   scheduler, the choice of nodes, and the queue of waiting jobs. */
 
 #include "headroom/base.h"
 
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ---- Parameters (rules.c) ------------------------------------------------------------------------------ */
+/* ---- Parameters (setup.c) --------------------------------------------------------------------------- */
 
 /* The parameters of slurm.conf and of its SchedulerParameters that the model of Slurm knows, with units, defaults
    and bounds. Source: doc/man/man5/slurm.conf.5 and src/plugins/sched/backfill/backfill.c of SchedMD/slurm. */
@@ -28,7 +28,7 @@ struct hr__slurm_parameter {
 /* Returns the parameter; NULL if it is unknown. Case is ignored. */
 const struct hr__slurm_parameter *hr__slurm_parameter(const char *name);
 
-/* ---- Priority (rules.c) -------------------------------------------------------------------------------- */
+/* ---- Priority (multifactor.c) ----------------------------------------------------------------------- */
 
 /*
  * Slurm's multifactor priority of jobs, the billing of resources, and the order of jobs and of preemption candidates.
@@ -56,12 +56,6 @@ struct hr__slurm_priority {
   double site; /* set by a site's own plug-in */
   int64_t nice;
 };
-
-/* A sum of parts, truncated to 1 .. 2^32 - 1. */
-static inline uint32_t hr__slurm_truncated_priority(double sum) {
-  if (sum < 1) return 1;
-  return sum >= (double)UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
-}
 
 /* The weighted sum of all parts, truncated. */
 uint32_t hr__slurm_priority(const struct hr__slurm_priority *priority);
@@ -130,7 +124,7 @@ static inline bool hr__slurm_may_be_preempted(int64_t run_us, int64_t exempt_us)
   return exempt_us == HR_UNKNOWN_US || run_us >= exempt_us;
 }
 
-/* ---- Fair share (rules.c) ------------------------------------------------------------------------------ */
+/* ---- Fair share (multifactor.c) --------------------------------------------------------------------- */
 
 /*
  * Slurm's fair share: a tree of associations (accounts and their users) with shares and decayed usage, from which each
@@ -183,7 +177,7 @@ static inline double hr__slurm_decay(double half_life_s, double elapsed_s) {
   return half_life_s > 0 ? pow(1 - 0.693 / half_life_s, elapsed_s) : 1;
 }
 
-/* ---- GPUs and shards (rules.c) ------------------------------------------------------------------------- */
+/* ---- GPUs and shards (selector.c) ------------------------------------------------------------------- */
 
 /*
  * The GPUs of a node and their shards. A GPU is either given whole to a job, or shared by jobs that hold shards of it.
@@ -324,5 +318,194 @@ uint32_t hr__slurm_backfill(struct hr__slurm_timeline *line, const struct hr__sl
 
 /* Removes the nodes from a set that are reserved at any time from now, the beginning of the time line, to `to_us`. */
 void hr__slurm_unreserved(const struct hr__slurm_timeline *line, int64_t to_us, uint64_t *set);
+
+/* ---- Selector (selector.c) -------------------------------------------------------------------------- */
+
+/*
+ * The choice of nodes by select/cons_tres, for jobs that request whole GPUs: where a job can run now, and when and
+ * where it could run once running jobs have reached their time limits.
+ *
+ * Among the nodes with enough free GPUs, runs of consecutive nodes are formed. The smallest run that has enough nodes
+ * is used; if no run has, the largest run is used first. Within a run, nodes are taken in their order.
+ *
+ * The expected start is not exact, because Slurm examines running jobs in batches. The first batch has the jobs that
+ * end up to 30 seconds after a multiple of 30 seconds; each next batch is twice as long. The job is expected to start
+ * when the last job of the first sufficient batch ends, on nodes that are chosen among all nodes that are free then.
+ *
+ * To find this batch without releasing the running jobs one by one, the nodes are listed in the order in which they get
+ * at least 1, 2, 3 ... free GPUs. The lists are built again after running jobs have changed.
+ *
+ * If CPUs and memory of the nodes are limited (CR_Core_Memory), nodes without enough of them are left out, and running
+ * jobs are released one by one. The same holds if GPUs are shared: a GPU is either given whole to a job, or its shards
+ * are given to several jobs. A job gets its shards on the first GPU that has enough.
+ *
+ * Source: src/plugins/select/cons_tres/job_test.c and src/common/gres_select of SchedMD/slurm.
+ */
+
+/* What a job needs: the same number of GPUs on each of its nodes, except the last one, which may need fewer; and CPUs
+   and memory on each node. `gpu_milli`: the share of each GPU, in thousandths; 0: whole GPUs. */
+struct hr__slurm_shape {
+  uint32_t nodes, gpus_per_node, last_gpus, cpu_milli;
+  uint64_t mem_mib;
+  uint32_t gpu_milli;
+};
+
+/* A running job. */
+struct hr__slurm_running {
+  uint32_t job;
+  int64_t end_us;  /* when it reaches its time limit */
+  int64_t over_us; /* how much later it is expected to end if it is still running then; HR_NEVER_US: unknown, so its
+                      limit is added again */
+  int64_t limit_us;
+  struct hr__slurm_shape shape;
+  uint32_t *nodes; /* [shape.nodes] the nodes, in the order of the shape */
+};
+
+/* A node gets enough free GPUs when running job number `rank` - 1 ends. */
+struct hr__slurm_release {
+  uint32_t node, rank;
+};
+
+/* The nodes and the running jobs. Created by hr__slurm_nodes_create. */
+struct hr__slurm_nodes {
+  uint32_t n_nodes, n_words; /* n_words = (n_nodes + 63) / 64 */
+  uint32_t max_gpus;         /* the most GPUs of a node */
+  const uint32_t *gpus;      /* [n_nodes] GPUs of each node */
+  uint32_t *used;            /* [n_nodes] GPUs in use, also those of which only a share is */
+  /* [n_nodes * max_gpus] the free thousandths of each GPU, and scratch; NULL: all jobs get whole GPUs */
+  uint16_t *gpu_milli, *future_milli;
+  uint64_t *chosen_gpus; /* [n_nodes] if GPUs are shared: the sets of GPUs on the nodes `chosen` */
+  /* [n_nodes] free CPUs and memory of each node, and scratch; `cpu_milli` NULL: they are not limited. CPUs are negative
+     where jobs overlap, because some of them are suspended */
+  int64_t *cpu_milli, *mem_mib, *future_cpu, *future_mem;
+  uint32_t *chosen;   /* [n_nodes] the nodes that were chosen last, in the order of the shape */
+  uint64_t *at_least; /* [(max_gpus + 1) * n_words] per number: the set of nodes with as many free GPUs or more */
+  struct hr__slurm_running *running; /* [n_running] by increasing end, and else by job */
+  uint32_t n_running;
+  int64_t origin_us; /* the date of time 0, since batches begin at multiples of 30 seconds of the clock */
+  /* per number of GPUs: the nodes that have fewer free GPUs now, in the order in which they get as many */
+  struct hr__slurm_release *releases; /* [(max_gpus + 1) * n_nodes] */
+  uint32_t *n_releases;               /* [max_gpus + 1] */
+  bool has_releases;                  /* the lists are those of the running jobs */
+  uint32_t *future;                   /* [n_nodes] scratch */
+  uint64_t *full, *last;              /* [n_words] scratch sets */
+};
+
+/* Creates nodes without running jobs. `gpus` must stay valid. Returns false if memory is exhausted. */
+bool hr__slurm_nodes_create(struct hr__slurm_nodes *nodes, struct hr_arena *arena, const uint32_t *gpus,
+                            uint32_t n_nodes, int64_t origin_us);
+
+/* Limits CPUs and memory, for at most `n_jobs` jobs, which then may have no GPUs. The caller then sets `cpu_milli` and
+   `mem_mib`. Returns false if memory is exhausted. */
+bool hr__slurm_nodes_limit(struct hr__slurm_nodes *nodes, struct hr_arena *arena, uint32_t n_jobs);
+
+/* Lets jobs share GPUs. The nodes must be limited and without running jobs. Returns false if memory is exhausted. */
+bool hr__slurm_nodes_share(struct hr__slurm_nodes *nodes, struct hr_arena *arena);
+
+/* Returns the set of the first GPUs of a node that have room for a job of a shape now, if it fits there. */
+uint64_t hr__slurm_gpus_on(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, uint32_t node,
+                           uint32_t gpus);
+
+/* The memory for the nodes of a running job, in words of 32 bits: a number for each, and a set of GPUs if they are
+   shared. */
+static inline size_t hr__slurm_words(const struct hr__slurm_nodes *nodes, uint32_t n_nodes) {
+  return (size_t)n_nodes * (nodes->gpu_milli ? 3u : 1u);
+}
+
+/* Chooses nodes of a set for a job on the free GPUs of now. Reduces the set to them, and writes them to `chosen` in the
+   order of the shape. Returns false, and leaves the set, if the job does not fit. */
+bool hr__slurm_select_now(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, uint64_t *set);
+
+/* Returns whether hr__slurm_select_now would find nodes for the job. */
+bool hr__slurm_fits_now(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, const uint64_t *set);
+
+/* Finds when and where a job could start on nodes of a set. Reduces the set to the chosen nodes. Returns false if it
+   could not start even without the running jobs. */
+bool hr__slurm_select(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, int64_t now_us, uint64_t *set,
+                      int64_t *start_us);
+
+/* Returns the time at which enough running jobs of a set have ended for a job, at their limits: on no subset can it
+   start earlier, except now. HR_NEVER_US: it never can. */
+int64_t hr__slurm_earliest(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, const uint64_t *set);
+
+/* Treats the GPUs of running job number `index` as free (`free` true), or as used again. */
+void hr__slurm_nodes_lend(struct hr__slurm_nodes *nodes, uint32_t index, bool free);
+
+/* Hides `n` running jobs: `hidden` [n] are their numbers, ascending. `copy` [n_running] receives the list of running
+   jobs. hr__slurm_nodes_show ends this; no job may be added or removed before. */
+void hr__slurm_nodes_hide(struct hr__slurm_nodes *nodes, const uint32_t *hidden, uint32_t n,
+                          struct hr__slurm_running *copy);
+void hr__slurm_nodes_show(struct hr__slurm_nodes *nodes, const uint32_t *hidden, uint32_t n,
+                          const struct hr__slurm_running *copy);
+
+/* The GPUs of a running job on its node number `index`; 0 if GPUs are not shared. */
+uint64_t hr__slurm_gpus_of(const struct hr__slurm_nodes *nodes, const struct hr__slurm_running *running,
+                           uint32_t index);
+
+/* Moves the end of a running job. */
+void hr__slurm_nodes_postpone(struct hr__slurm_nodes *nodes, uint32_t job, int64_t by_us);
+
+/* The time between the limit of a job and its forced end: KillWait. */
+#define HR__SLURM_KILL_WAIT_US (30 * HR_SECOND_US)
+
+/* Adds a job that starts on the nodes `chosen`, with the GPUs `chosen_gpus` if they are shared. `at` is memory of
+   hr__slurm_words for a copy of them. Returns its entry, valid until the
+   next change; `over_us` is KillWait. hr__slurm_nodes_remove removes a job, and returns the memory and the number of
+   its nodes; NULL if it does not run. */
+struct hr__slurm_running *hr__slurm_nodes_add(struct hr__slurm_nodes *nodes, uint32_t job,
+                                              const struct hr__slurm_shape *shape, int64_t end_us, uint32_t *at);
+uint32_t *hr__slurm_nodes_remove(struct hr__slurm_nodes *nodes, uint32_t job, uint32_t *n_nodes);
+
+/* ---- Waiting jobs (slurm_policy.c) ------------------------------------------------------------------ */
+
+/*
+ * The waiting jobs of the policy `slurm`, in the order in which Slurm examines them: a job before those that it may
+ * preempt; then by descending key (the tier of the partition, then the priority), then by the second of the submission,
+ * which a requeue resets, then by id.
+ *
+ * The first rule can contradict the others: A goes before B, B before C, and C, which may preempt A, before A. Then the
+ * order depends on the order of insertions and sorts. In Slurm it depends on the sort of the C library.
+ *
+ * The entries are a sorted array with room at both ends. Jobs start near the front, so their removal moves only the
+ * entries before them; an insertion moves the shorter side. So a queue of 100,000 jobs costs little more than one of
+ * ten. When priorities have changed, only the front of the array is sorted, as far as a pass reads it, unless jobs may
+ * preempt others.
+ */
+
+struct hr__slurm_entry {
+  uint64_t key;
+  int64_t submit_s;  /* the second of the clock at which it was submitted or requeued */
+  uint32_t job, qos; /* qos HR_NONE: none */
+};
+
+struct hr__slurm_waiting {
+  struct hr_arena *arena;
+  const bool *may_preempt; /* [n_qos * n_qos] whether jobs of a QOS may preempt those of another; NULL: none may */
+  uint32_t n_qos;
+  struct hr__slurm_entry *all; /* [capacity]; the entries are all[first] to all[first + count - 1] */
+  uint32_t first, count, capacity;
+  uint32_t n_sorted; /* these first entries are in order, and precede all others; at least one if there is any */
+};
+
+/* Puts the first `n` entries in order. To be called before an entry is read by its number, except for the first one. */
+void hr__slurm_waiting_sort_first(struct hr__slurm_waiting *waiting, uint32_t n);
+static inline void hr__slurm_waiting_order(struct hr__slurm_waiting *waiting, uint32_t n) {
+  if (n > waiting->n_sorted) hr__slurm_waiting_sort_first(waiting, n);
+}
+
+/* Returns entry number `index`. */
+static inline struct hr__slurm_entry *hr__slurm_waiting_at(const struct hr__slurm_waiting *waiting, uint32_t index) {
+  return &waiting->all[waiting->first + index];
+}
+
+/* Inserts an entry. Returns false if memory is exhausted. */
+bool hr__slurm_waiting_add(struct hr__slurm_waiting *waiting, const struct hr__slurm_entry *entry);
+
+/* Removes those of the first `n` entries whose job does not wait: state[job] is not `waits`. */
+void hr__slurm_waiting_sweep(struct hr__slurm_waiting *waiting, uint32_t n, const uint8_t *state, uint8_t waits);
+
+/* Sorts the entries again after their keys have changed. `scratch` has room for all entries if jobs may preempt others,
+   else it is not used. */
+void hr__slurm_waiting_sort(struct hr__slurm_waiting *waiting, struct hr__slurm_entry *scratch);
 
 #endif

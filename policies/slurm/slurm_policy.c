@@ -21,6 +21,7 @@
 #include "headroom/unstable/systems/systems.h"
 
 #include "policies/slurm/engine.h"
+#include "policies/slurm/slurm.h"
 
 #include <string.h>
 
@@ -68,7 +69,222 @@ static const struct hr_param params[] = {
           "maximum number of jobs of an association that a backfill pass tests; 0: no limit"),
     {0}};
 
+/* ---- Waiting jobs ----------------------------------------------------------------------------------- */
+
+static bool may_preempt(const struct hr__slurm_waiting *waiting, const struct hr__slurm_entry *a,
+                        const struct hr__slurm_entry *b) {
+  if (a->qos == HR_NONE || b->qos == HR_NONE) return false;
+  return waiting->may_preempt[(size_t)a->qos * waiting->n_qos + b->qos];
+}
+
+static bool goes_before(const struct hr__slurm_waiting *waiting, const struct hr__slurm_entry *a,
+                        const struct hr__slurm_entry *b) {
+  if (waiting->may_preempt && may_preempt(waiting, a, b)) return true;
+  if (waiting->may_preempt && may_preempt(waiting, b, a)) return false;
+  if (a->key != b->key) return a->key > b->key;
+  return a->submit_s != b->submit_s ? a->submit_s < b->submit_s : a->job < b->job;
+}
+
+/* Makes room for one entry before and after the others. */
+static bool make_room(struct hr__slurm_waiting *waiting) {
+  if (waiting->first > 0 && waiting->first + waiting->count < waiting->capacity) return true;
+  if (waiting->count + 2 > waiting->capacity / 2) {
+    struct hr__slurm_entry *all =
+        hr_arena_grown(waiting->arena, waiting->all, &waiting->capacity, sizeof *waiting->all);
+    if (!all) return false;
+    waiting->all = all;
+  }
+  uint32_t first = (waiting->capacity - waiting->count) / 2;
+  if (waiting->count)
+    memmove(waiting->all + first, waiting->all + waiting->first, waiting->count * sizeof *waiting->all);
+  waiting->first = first;
+  return true;
+}
+
+/* Inserts an entry into the sorted part. The first unsorted entry moves to the end. */
+static void insert_among_sorted(struct hr__slurm_waiting *waiting, uint32_t at, const struct hr__slurm_entry *entry) {
+  struct hr__slurm_entry *front = waiting->all + waiting->first, *end = front + waiting->n_sorted;
+  if (waiting->n_sorted < waiting->count) front[waiting->count] = *end;
+  memmove(front + at + 1, front + at, (waiting->n_sorted - at) * sizeof *entry);
+  front[at] = *entry;
+  waiting->n_sorted++;
+  waiting->count++;
+}
+
+bool hr__slurm_waiting_add(struct hr__slurm_waiting *waiting, const struct hr__slurm_entry *entry) {
+  if (!make_room(waiting)) return false;
+  uint32_t low = 0, high = waiting->n_sorted;
+  bool is_last = high && goes_before(waiting, hr__slurm_waiting_at(waiting, high - 1), entry);
+  if (is_last && high < waiting->count) {
+    waiting->count++;
+    *hr__slurm_waiting_at(waiting, waiting->count - 1) = *entry;
+    return true;
+  }
+  if (is_last) low = high;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (goes_before(waiting, hr__slurm_waiting_at(waiting, middle), entry))
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (low >= waiting->n_sorted / 2) {
+    insert_among_sorted(waiting, low, entry);
+    return true;
+  }
+  struct hr__slurm_entry *front = waiting->all + waiting->first;
+  memmove(front - 1, front, low * sizeof *entry);
+  waiting->first--;
+  waiting->count++;
+  waiting->n_sorted++;
+  *hr__slurm_waiting_at(waiting, low) = *entry;
+  return true;
+}
+
+void hr__slurm_waiting_sweep(struct hr__slurm_waiting *waiting, uint32_t n, const uint8_t *state, uint8_t waits) {
+  uint32_t end = n < waiting->count ? n : waiting->count, kept = end;
+  uint32_t n_sorted = waiting->n_sorted > end ? waiting->n_sorted - end : 0;
+  for (uint32_t i = end; i-- > 0;) {
+    const struct hr__slurm_entry entry = *hr__slurm_waiting_at(waiting, i);
+    if (state[entry.job] != waits) continue;
+    *hr__slurm_waiting_at(waiting, --kept) = entry;
+    n_sorted += i < waiting->n_sorted;
+  }
+  waiting->first += kept;
+  waiting->count -= kept;
+  waiting->n_sorted = n_sorted;
+  if (waiting->count) hr__slurm_waiting_order(waiting, 1);
+}
+
+/* ---- Waiting jobs: sorting the front ---------------------------------------------------------------- */
+
+/* Ranges of at most SMALL entries are sorted by insertion; CHUNK entries are sorted at once. A range that is put aside
+   is at least as long as the one that is divided next, so there are at most MAX_RANGES of them. */
+enum { SMALL = 16, CHUNK = 1024, MAX_RANGES = 33 };
+
+static void sort_by_insertion(const struct hr__slurm_waiting *waiting, struct hr__slurm_entry *entries, uint32_t n) {
+  for (uint32_t i = 1; i < n; i++) {
+    const struct hr__slurm_entry entry = entries[i];
+    uint32_t at = i;
+    for (; at && goes_before(waiting, &entry, &entries[at - 1]); at--) entries[at] = entries[at - 1];
+    entries[at] = entry;
+  }
+}
+
+static void swap(struct hr__slurm_entry *a, struct hr__slurm_entry *b) {
+  const struct hr__slurm_entry kept = *a;
+  *a = *b;
+  *b = kept;
+}
+
+/* Divides the entries from `from` to before `end` by one of them, the median of three. Returns its place. */
+static uint32_t divide(const struct hr__slurm_waiting *waiting, struct hr__slurm_entry *entries, uint32_t from,
+                       uint32_t end) {
+  struct hr__slurm_entry *first = &entries[from], *middle = &entries[from + (end - from) / 2],
+                         *last = &entries[end - 1];
+  if (goes_before(waiting, middle, first)) swap(middle, first);
+  if (goes_before(waiting, last, middle)) swap(last, middle);
+  if (goes_before(waiting, middle, first)) swap(middle, first);
+  swap(middle, last);
+  uint32_t at = from;
+  for (uint32_t i = from; i + 1 < end; i++)
+    if (goes_before(waiting, &entries[i], last)) swap(&entries[i], &entries[at++]);
+  swap(&entries[at], last);
+  return at;
+}
+
+/* Sorts so that the first `wanted` of `n` entries are those of the sorted list: a quicksort that leaves out the ranges
+   behind them. */
+static void sort_front(const struct hr__slurm_waiting *waiting, struct hr__slurm_entry *entries, uint32_t n,
+                       uint32_t wanted) {
+  struct {
+    uint32_t from, end;
+  } ranges[MAX_RANGES] = {{0, n}};
+  for (uint32_t n_ranges = 1; n_ranges;) {
+    uint32_t from = ranges[n_ranges - 1].from, end = ranges[n_ranges - 1].end;
+    n_ranges--;
+    while (end - from > SMALL) {
+      uint32_t at = divide(waiting, entries, from, end);
+      if (at + 1 >= wanted) {
+        end = at;
+      } else if (at - from > end - at - 1) {
+        ranges[n_ranges].from = from;
+        ranges[n_ranges++].end = at;
+        from = at + 1;
+      } else {
+        ranges[n_ranges].from = at + 1;
+        ranges[n_ranges++].end = end;
+        end = at;
+      }
+    }
+    sort_by_insertion(waiting, entries + from, end - from);
+  }
+}
+
+void hr__slurm_waiting_sort_first(struct hr__slurm_waiting *waiting, uint32_t n) {
+  uint32_t sorted = waiting->n_sorted, end = n > 2 * sorted ? n : 2 * sorted;
+  if (end < CHUNK) end = CHUNK;
+  if (end > waiting->count) end = waiting->count;
+  sort_front(waiting, hr__slurm_waiting_at(waiting, sorted), waiting->count - sorted, end - sorted);
+  waiting->n_sorted = end;
+}
+
+/* ---- Waiting jobs: sorting all ---------------------------------------------------------------------- */
+
+/* Merges two sorted lists. */
+static void merge(const struct hr__slurm_waiting *waiting, const struct hr__slurm_entry *a, uint32_t n_a,
+                  const struct hr__slurm_entry *b, uint32_t n_b, struct hr__slurm_entry *to) {
+  while (n_a && n_b) {
+    bool takes_b = goes_before(waiting, b, a);
+    *to++ = takes_b ? *b++ : *a++;
+    if (takes_b)
+      n_b--;
+    else
+      n_a--;
+  }
+  if (n_a) memcpy(to, a, n_a * sizeof *to);
+  if (n_b) memcpy(to, b, n_b * sizeof *to);
+}
+
+/* A merge sort that copies pairs of lists that are in order already: the order rarely changes much. */
+static void sort_all(struct hr__slurm_waiting *waiting, struct hr__slurm_entry *scratch) {
+  struct hr__slurm_entry *from = waiting->all + waiting->first, *to = scratch;
+  uint32_t n = waiting->count, n_swapped = 0;
+  for (uint32_t i = 1; i < n && !n_swapped; i++) n_swapped += goes_before(waiting, &from[i], &from[i - 1]);
+  if (!n_swapped) return;
+  for (uint64_t width = 1; width < n; width *= 2) {
+    for (uint64_t at = 0; at < n; at += 2 * width) {
+      uint32_t n_a = (uint32_t)(n - at < width ? n - at : width),
+               n_b = (uint32_t)(n - at - n_a < width ? n - at - n_a : width);
+      if (n_b == 0 || !goes_before(waiting, &from[at + n_a], &from[at + n_a - 1]))
+        memcpy(to + at, from + at, (n_a + n_b) * sizeof *to);
+      else
+        merge(waiting, from + at, n_a, from + at + n_a, n_b, to + at);
+    }
+    struct hr__slurm_entry *swap = from;
+    from = to;
+    to = swap;
+  }
+  if (from == scratch) memcpy(to, from, n * sizeof *to);
+}
+
+/* With preemption the result depends on the steps of the sort, because the order may contradict itself. */
+void hr__slurm_waiting_sort(struct hr__slurm_waiting *waiting, struct hr__slurm_entry *scratch) {
+  if (waiting->may_preempt) {
+    sort_all(waiting, scratch);
+    return;
+  }
+  waiting->n_sorted = 0;
+  if (waiting->count) hr__slurm_waiting_sort_first(waiting, 1);
+}
+
 /* ---- The main scheduler ----------------------------------------------------------------------------- */
+
+/* Whether a job needs no node: it requests no GPUs and, if CPUs and memory are limited, none of these. */
+static bool needs_nothing(const struct hr__slurm_run *run, uint32_t job) {
+  if (run->requests) return !hr_request_needs_node(&run->requests->request[run->requests->of_job[job]]);
+  return run->trace->gpus[job] == 0;
+}
 
 /* Chooses nodes for a job now, if necessary by preemption. */
 static bool find_nodes(struct hr__slurm_run *run, uint32_t job) {
@@ -136,8 +352,7 @@ static void run_main(struct hr__slurm_run *run) {
   for (; i < run->waiting.count && i < depth && n_failed < run->n_parts && run->status == HR_OK; i++) {
     hr__slurm_waiting_order(&run->waiting, i + 1);
     uint32_t job = hr__slurm_waiting_at(&run->waiting, i)->job, part = run->kinds[run->jobs[job].kind].partition;
-    if (hr__slurm_needs_nothing(run, job) || run->failed_parts[part] || hr__slurm_hold(run, job, run->view->now_us))
-      continue;
+    if (needs_nothing(run, job) || run->failed_parts[part] || hr__slurm_hold(run, job, run->view->now_us)) continue;
     if (find_nodes(run, job)) {
       run->suspension.has_chosen = false;
       n_started += hr__slurm_start(run, job, HR_REASON_IN_ORDER);
@@ -173,7 +388,7 @@ static int64_t earliest(void *self, uint32_t job, const uint64_t *nodes) {
   return hr__slurm_earliest_of(self, kind, nodes ? nodes : kind->usable);
 }
 
-static bool make_room(void *self, uint32_t job, uint64_t *nodes) {
+static bool make_room_by_preemption(void *self, uint32_t job, uint64_t *nodes) {
   struct hr__slurm_run *run = self;
   if (!hr__slurm_find_now(run, kind_of(run, job), nodes) && !hr__slurm_preempt(run, job, nodes)) return false;
   memset(nodes, 0, run->nodes.n_words * sizeof *nodes);
@@ -195,7 +410,7 @@ static bool may_be_tested(void *self, uint32_t job) {
 
 static bool start_planned(void *self, uint32_t job, const uint64_t *nodes) {
   struct hr__slurm_run *run = self;
-  bool has_chosen = run->suspension.has_chosen; // make_room has chosen nodes
+  bool has_chosen = run->suspension.has_chosen; // make_room_by_preemption has chosen nodes
   run->suspension.has_chosen = false;
   memcpy(run->set, nodes, run->nodes.n_words * sizeof *nodes);
   if (run->status != HR_OK || (!has_chosen && !hr__slurm_select_now(&run->nodes, &run->found, run->set))) return false;
@@ -335,7 +550,7 @@ static void run_backfill(struct hr__slurm_run *run) {
       .start = start_planned,
       .earliest = run->preemption.is_on ? NULL : earliest,
       .any_may_start = run->preemption.is_on ? NULL : any_may_start,
-      .make_room = run->preemption.is_on ? make_room : NULL,
+      .make_room = run->preemption.is_on ? make_room_by_preemption : NULL,
       .restrict_nodes = (run->config && run->config->n_reservations) || run->has_maintenance ? restrict_nodes : NULL,
       .may_be_tested = run->config ? may_be_tested : NULL,
       .self = run};
@@ -436,7 +651,7 @@ static uint32_t abilities(void *self) {
 
 /* Adds a job to the queue. */
 static enum hr_status wait_again(struct hr__slurm_run *run, uint32_t job) {
-  run->has_gpuless = run->has_gpuless || hr__slurm_needs_nothing(run, job);
+  run->has_gpuless = run->has_gpuless || needs_nothing(run, job);
   if (job < run->first_waiting) run->first_waiting = job;
   const struct hr__slurm_job *state = &run->jobs[job];
   hr__slurm_note_submission(run, job);
@@ -513,8 +728,7 @@ static void start_gpuless(struct hr__slurm_run *run) {
   hr__slurm_waiting_order(&run->waiting, run->waiting.count);
   for (uint32_t i = 0; i < run->waiting.count && run->status == HR_OK; i++) {
     const hr_job job = {hr__slurm_waiting_at(&run->waiting, i)->job};
-    if (hr__slurm_needs_nothing(run, job.id))
-      run->status = hr_moves_start(run->moves, job, &nowhere, HR_REASON_IN_ORDER);
+    if (needs_nothing(run, job.id)) run->status = hr_moves_start(run->moves, job, &nowhere, HR_REASON_IN_ORDER);
   }
   run->has_gpuless = false;
   hr__slurm_waiting_sweep(&run->waiting, run->waiting.count, run->view->state, HR_JOB_WAITING);

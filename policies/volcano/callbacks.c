@@ -5,7 +5,7 @@
    Victims: within a tier the lists of the plug-ins are intersected; the first tier that leaves a victim decides.
    Source: volcano-sh/volcano, pkg/scheduler/framework/session_plugins.go. */
 
-#include "policies/volcano/session.h"
+#include "policies/volcano/volcano.h"
 
 #include "base/array.h"
 

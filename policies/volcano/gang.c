@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Plug-ins of Volcano: admission of jobs, gangs, and proportional shares of queues. */
 
-#include "policies/volcano/session.h"
+#include "policies/volcano/volcano.h"
 
 /* ---- Resources of jobs ----------------------------------------------------------------------------------- */
 

@@ -1,18 +1,170 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Nodes for a task: which ones the plug-ins accept, and their scores.
+ *
+ * Invariant: group_allocated[queue * n_groups + group] is the sum over the allocated tasks of the queue in the group.
+ *
+ * Source: volcano-sh/volcano, pkg/scheduler/plugins/{predicates,nodegroup,tdm,usage,resource-strategy-fit}.
+ */
+
+#include "policies/volcano/volcano.h"
+
+#include <math.h>
+
+#define MAX_SCORE 100
+
+/* ---- Spread ----------------------------------------------------------------------------------------- */
+
+/*
+ * Topology spread constraints of pods: how evenly the pods that a selector matches are spread over the domains of a
+ * node label. Required constraints forbid nodes (plug-in predicates), the others count for scores (plug-in nodeorder).
+ *
+ * A constraint has the domain of each node as a dense number, so that pods are counted in an array of domains. Pods
+ * that are being evicted do not count, and pods that wait for resources do. Only nodes that the task accepts and that
+ * have the labels of all constraints of the same sort count.
+ *
+ * Invariant: nothing here changes the session but its scratch memory. Source: kubernetes/kubernetes,
+ * pkg/scheduler/framework/plugins/podtopologyspread; volcano-sh/volcano, pkg/scheduler/plugins/{predicates,nodeorder}.
+ */
+
+/* ---- Spread: counts --------------------------------------------------------------------------------- */
+
+/* Whether the node has the labels of all constraints of the task that are required, or of all others. */
+static bool has_labels(const struct hr__volcano_task *task, uint32_t node, bool required) {
+  for (uint32_t i = 0; i < task->n_spread; i++)
+    if (task->spread[i].is_required == required && task->spread[i].domain[node] == HR__VOLCANO_NONE) return false;
+  return true;
+}
+
+static bool accepts(const struct hr__volcano_task *task, uint32_t node) {
+  return !task->nodes || (task->nodes[node / 64] >> node % 64 & 1);
+}
+
+/* The pods on a node that the constraint counts. */
+static uint32_t count_on(const struct hr__volcano_session *session, const struct hr__volcano_spread *spread,
+                         uint32_t node) {
+  uint32_t count = 0;
+  for (uint32_t at = session->nodes[node].first_task; at != HR__VOLCANO_NONE; at = session->task_next[at]) {
+    enum hr__volcano_state state = session->task_state[at];
+    bool is_gone = state == HR__VOLCANO_RELEASING || state == HR__VOLCANO_SUCCEEDED || state == HR__VOLCANO_FAILED;
+    count += !is_gone && (spread->matches[at / 64] >> at % 64 & 1);
+  }
+  return count;
+}
+
+/* Counts the pods in each domain: session->spread_counts[domain]. Domains without an eligible node get
+   HR__VOLCANO_NONE. */
+static void count_domains(const struct hr__volcano_session *session, const struct hr__volcano_task *task,
+                          const struct hr__volcano_spread *spread) {
+  uint32_t *counts = session->spread_counts;
+  for (uint32_t d = 0; d < spread->n_domains; d++) counts[d] = HR__VOLCANO_NONE;
+  for (uint32_t node = 0; node < session->snapshot->n_nodes; node++) {
+    if (!accepts(task, node) || !has_labels(task, node, spread->is_required)) continue;
+    uint32_t *count = &counts[spread->domain[node]];
+    if (*count == HR__VOLCANO_NONE) *count = 0;
+    *count += count_on(session, spread, node);
+  }
+}
+
+/* ---- Spread: required constraints ------------------------------------------------------------------- */
+
+/* Whether the domain of the node stays within the permitted skew over the domain with the fewest pods. */
+static bool is_even(const struct hr__volcano_session *session, const struct hr__volcano_task *task,
+                    const struct hr__volcano_spread *spread, uint32_t node) {
+  const uint32_t *counts = session->spread_counts;
+  uint32_t least = HR__VOLCANO_NONE, n_domains = 0;
+  count_domains(session, task, spread);
+  for (uint32_t d = 0; d < spread->n_domains; d++) {
+    if (counts[d] == HR__VOLCANO_NONE) continue;
+    n_domains++;
+    if (counts[d] < least) least = counts[d];
+  }
+  if ((int64_t)n_domains < spread->min_domains) least = 0;
+  uint32_t own = counts[spread->domain[node]];
+  if (own == HR__VOLCANO_NONE) own = 0;
+  return (int64_t)own + spread->matches_itself - least <= spread->max_skew;
+}
+
+enum hr__volcano_verdict hr__volcano_spread_verdict(const struct hr__volcano_session *session, uint32_t task,
+                                                    uint32_t node, const char **reason) {
+  const struct hr__volcano_task *info = &session->snapshot->tasks[task];
+  for (uint32_t i = 0; i < info->n_spread; i++) {
+    if (!info->spread[i].is_required) continue;
+    *reason = "node(s) didn't match pod topology spread constraints";
+    if (info->spread[i].domain[node] == HR__VOLCANO_NONE) return HR__VOLCANO_UNSCHEDULABLE_FOR_GOOD;
+    if (!is_even(session, info, &info->spread[i], node)) return HR__VOLCANO_UNSCHEDULABLE;
+  }
+  *reason = NULL;
+  return HR__VOLCANO_FITS;
+}
+
+/* ---- Spread: other constraints ---------------------------------------------------------------------- */
+
+/* The number of different domains among the candidates that have the labels. */
+static uint32_t count_candidate_domains(const struct hr__volcano_session *session, const struct hr__volcano_task *task,
+                                        const struct hr__volcano_spread *spread, const uint32_t *nodes, uint32_t n) {
+  uint32_t *seen = session->spread_counts, n_domains = 0;
+  for (uint32_t d = 0; d < spread->n_domains; d++) seen[d] = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    if (!has_labels(task, nodes[i], false)) continue;
+    if (spread->is_by_node || !seen[spread->domain[nodes[i]]]) n_domains++;
+    seen[spread->domain[nodes[i]]] = 1;
+  }
+  return n_domains;
+}
+
+/* Adds what a constraint counts to the scores of the candidates: the pods in their domains, with more weight if there
+   are more domains. */
+static void add_constraint(struct hr__volcano_session *session, const struct hr__volcano_task *task,
+                           const struct hr__volcano_spread *spread, const uint32_t *nodes, uint32_t n) {
+  double weight = log((double)count_candidate_domains(session, task, spread, nodes, n) + 2);
+  if (!spread->is_by_node) count_domains(session, task, spread);
+  for (uint32_t i = 0; i < n; i++) {
+    if (!has_labels(task, nodes[i], false)) continue;
+    uint32_t count =
+        spread->is_by_node ? count_on(session, spread, nodes[i]) : session->spread_counts[spread->domain[nodes[i]]];
+    if (count == HR__VOLCANO_NONE) count = 0;
+    session->spread_scores[nodes[i]] += count * weight + (double)(spread->max_skew - 1);
+  }
+}
+
+void hr__volcano_spread_prepare(struct hr__volcano_session *session, uint32_t task, const uint32_t *nodes, uint32_t n) {
+  const struct hr__volcano_task *info = &session->snapshot->tasks[task];
+  double *scores = session->spread_scores;
+  int64_t least = INT64_MAX, most = 0;
+  if (!info->n_spread) return;
+  for (uint32_t i = 0; i < n; i++) scores[nodes[i]] = 0;
+  bool any = false;
+  for (uint32_t i = 0; i < info->n_spread; i++) {
+    if (info->spread[i].is_required) continue;
+    add_constraint(session, info, &info->spread[i], nodes, n);
+    any = true;
+  }
+  if (!any) return;
+  for (uint32_t i = 0; i < n; i++) {
+    if (!has_labels(info, nodes[i], false)) continue;
+    int64_t score = llround(scores[nodes[i]]);
+    if (score < least) least = score;
+    if (score > most) most = score;
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    if (!has_labels(info, nodes[i], false)) continue; /* their score is 0 */
+    int64_t score = llround(scores[nodes[i]]);
+    scores[nodes[i]] = most ? (double)(MAX_SCORE * (most + least - score) / most) : MAX_SCORE;
+  }
+}
+
+/* ---- Accepted nodes --------------------------------------------------------------------------------- */
+
 /* Which nodes a task may use: the plug-ins predicates (selectors and the number of pods), nodegroup (groups of nodes by
    queue), tdm (nodes that may be used only during a part of the day), usage (measured load), and the proportional part
-   of resource-strategy-fit.
-
-   Invariant: group_allocated[queue * n_groups + group] is the sum over the allocated tasks of the queue in the group.
-   Source: volcano-sh/volcano, pkg/scheduler/plugins/{predicates,nodegroup,tdm,usage,resource-strategy-fit}. */
-
-#include "policies/volcano/session.h"
+   of resource-strategy-fit. The plug-ins also have scores of nodes. */
 
 #define GROUP_SCORE 100.0
 #define ZONE_SCORE 100.0
 #define NODE_SCORE 100.0
 
-/* ---- nodegroup ---- */
+/* ---- Accepted nodes: nodegroup ---------------------------------------------------------------------- */
 
 static bool contains(const struct hr__volcano_id_list *list, uint32_t id) {
   for (uint32_t i = 0; i < list->n_ids; i++)
@@ -112,7 +264,7 @@ double hr__volcano_nodegroup_score(const struct hr__volcano_session *session, ui
   return score + GROUP_SCORE / 2 * ((double)n_different - place) / n_different;
 }
 
-/* ---- tdm ---- */
+/* ---- Accepted nodes: tdm ---------------------------------------------------------------------------- */
 
 static bool is_in_window(const struct hr__volcano_zone_window *window, int32_t minute) {
   if (window->start_min < window->end_min) return minute >= window->start_min && minute <= window->end_min;
@@ -210,7 +362,7 @@ uint32_t hr__volcano_victims(const struct hr__volcano_session *session, uint32_t
   return within_budgets(session, session->filtered, n_kept, victims);
 }
 
-/* ---- usage ---- */
+/* ---- Accepted nodes: usage -------------------------------------------------------------------------- */
 
 static const char *usage_reason(const struct hr__volcano_session *session, uint32_t node) {
   const struct hr__volcano_node *info = &session->snapshot->nodes[node];
@@ -232,7 +384,7 @@ double hr__volcano_usage_score(const struct hr__volcano_session *session, uint32
   return (cpu + memory) / (usage->cpu_weight + usage->memory_weight) * (NODE_SCORE * usage->weight);
 }
 
-/* ---- predicates, resource-strategy-fit ---- */
+/* ---- Accepted nodes: predicates, resource-strategy-fit ---------------------------------------------- */
 
 static enum hr__volcano_verdict predicates_verdict(const struct hr__volcano_session *session, uint32_t task,
                                                    uint32_t node, const char **reason) {
@@ -302,4 +454,189 @@ enum hr__volcano_verdict hr__volcano_predicate(const struct hr__volcano_session 
     if (verdict != HR__VOLCANO_FITS) return verdict;
   }
   return HR__VOLCANO_FITS;
+}
+
+/* ---- Scores ----------------------------------------------------------------------------------------- */
+
+/*
+ * Scores of nodes for a task: the plug-ins binpack, nodeorder, resource-strategy-fit, and those that also forbid nodes.
+ *
+ * The functions use the amounts that are in use on the node before the task is added. nodeorder counts as the scoring
+ * plug-ins of kube-scheduler do: whole numbers from 0 to 100, tasks without a CPU or memory request count as 100 milli-
+ * cores and 200 MiB, tasks that are being evicted do not count, and tasks that wait for resources do. Source:
+ * volcano-sh/volcano, pkg/scheduler/plugins/{binpack,nodeorder,resource-strategy-fit}; kubernetes/kubernetes,
+ * pkg/scheduler/framework/plugins/noderesources.
+ */
+
+#define DEFAULT_CPU_MILLI 100.0
+#define DEFAULT_MEMORY 209715200.0
+
+/* ---- Scores: binpack -------------------------------------------------------------------------------- */
+
+static double binpack_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
+  const struct hr__volcano_binpack_arguments *binpack = &session->plugin[HR__VOLCANO_BINPACK]->arguments.binpack;
+  const struct hr__volcano_vector *request = hr__volcano_request(session, task);
+  double score = 0;
+  int64_t weights = 0;
+  for (uint32_t i = 0; i < request->width; i++) {
+    if (!hr__volcano_is_positive(request, i) || !(binpack->weighted >> i & 1)) continue;
+    double capacity = session->snapshot->nodes[node].allocatable.amount[i];
+    double used = session->nodes[node].used.amount[i] + request->amount[i];
+    weights += binpack->dimension_weight[i];
+    if (capacity == 0 || !binpack->dimension_weight[i]) continue;
+    if (used > capacity) return 0;
+    score += used * binpack->dimension_weight[i] / capacity;
+  }
+  if (weights > 0) score /= (double)weights;
+  return score * ((double)MAX_SCORE * binpack->weight);
+}
+
+/* ---- Scores: resource-strategy-fit ------------------------------------------------------------------ */
+
+static double strategy_score(const struct hr__volcano_strategy_arguments *strategy,
+                             const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
+  const struct hr__volcano_vector *request = hr__volcano_request(session, task);
+  double score = 0;
+  int64_t weights = 0;
+  for (uint32_t i = 0; i < request->width; i++) {
+    if (!hr__volcano_is_positive(request, i) || !(strategy->weighted >> i & 1)) continue;
+    double capacity = session->snapshot->nodes[node].allocatable.amount[i];
+    double used = session->nodes[node].used.amount[i] + request->amount[i];
+    weights += strategy->dimension_weight[i];
+    if (capacity == 0) continue;
+    if (used > capacity) return 0;
+    score += (strategy->most_allocated >> i & 1 ? used : capacity - used) * strategy->dimension_weight[i] / capacity;
+  }
+  if (weights > 0) score /= (double)weights;
+  return score * ((double)MAX_SCORE * strategy->weight);
+}
+
+/* Nodes without scarce resources come first, for tasks that fit them. */
+static double scarce_score(const struct hr__volcano_strategy_arguments *strategy,
+                           const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
+  const struct hr__volcano_vector *request = hr__volcano_request(session, task);
+  const struct hr__volcano_vector *capacity = &session->snapshot->nodes[node].allocatable;
+  for (uint32_t i = 0; i < request->width; i++)
+    if (hr__volcano_is_positive(request, i) && capacity->amount[i] == 0) return 0;
+  double score = 0;
+  for (uint32_t i = 0; i < capacity->width; i++)
+    if ((strategy->scarce >> i & 1) && capacity->amount[i] > 0) score += strategy->scarce_dimension_weight[i];
+  if (strategy->scarce_weight_sum > 0) score = 1 - score / strategy->scarce_weight_sum;
+  return score * ((double)MAX_SCORE * strategy->scarce_weight);
+}
+
+static double resource_strategy_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
+  const struct hr__volcano_strategy_arguments *strategy =
+      &session->plugin[HR__VOLCANO_RESOURCE_STRATEGY_FIT]->arguments.strategy;
+  double score = 0;
+  if (strategy->weight > 0) score += strategy_score(strategy, session, task, node);
+  if (strategy->scarce_weight > 0) score += scarce_score(strategy, session, task, node);
+  return score;
+}
+
+/* ---- Scores: nodeorder ------------------------------------------------------------------------------ */
+
+/* What the task and those on the node request of a dimension. `with_defaults`: a missing CPU or memory request counts
+   as a small one. */
+static double requested_with(const struct hr__volcano_session *session, uint32_t task, uint32_t node,
+                             uint32_t dimension, bool with_defaults) {
+  const struct hr__volcano_node_state *state = &session->nodes[node];
+  double own = hr__volcano_request(session, task)->amount[dimension];
+  double sum = state->used.amount[dimension] - state->releasing.amount[dimension] + state->pipelined.amount[dimension];
+  if (!with_defaults || dimension > HR__VOLCANO_MEMORY) return sum + own;
+  double small = dimension == HR__VOLCANO_CPU ? DEFAULT_CPU_MILLI : DEFAULT_MEMORY;
+  for (uint32_t at = state->first_task; at != HR__VOLCANO_NONE; at = session->task_next[at])
+    if (session->task_state[at] != HR__VOLCANO_RELEASING && hr__volcano_request(session, at)->amount[dimension] == 0)
+      sum += small;
+  return sum + (own == 0 ? small : own);
+}
+
+/* The mean score of CPU and memory, by how much is left (least allocated), or used. */
+static int64_t allocation_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node, bool least) {
+  int64_t sum = 0, n = 0;
+  for (uint32_t i = HR__VOLCANO_CPU; i <= HR__VOLCANO_MEMORY; i++) {
+    int64_t capacity = (int64_t)session->snapshot->nodes[node].allocatable.amount[i];
+    int64_t requested = (int64_t)requested_with(session, task, node, i, true);
+    if (capacity == 0) continue;
+    n++;
+    if (least)
+      sum += requested > capacity ? 0 : (capacity - requested) * MAX_SCORE / capacity;
+    else
+      sum += (requested > capacity ? capacity : requested) * MAX_SCORE / capacity;
+  }
+  return n ? sum / n : 0;
+}
+
+/* 100 if the same fractions of CPU, memory and GPUs are used; GPUs count for tasks that request them. */
+static int64_t balance_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
+  double fractions[3], sum = 0;
+  int n = 0;
+  const uint32_t dimensions[] = {HR__VOLCANO_CPU, HR__VOLCANO_MEMORY, session->snapshot->gpu_dimension};
+  for (int i = 0; i < 3; i++) {
+    uint32_t k = dimensions[i];
+    if (k == HR__VOLCANO_NONE) continue;
+    double capacity = session->snapshot->nodes[node].allocatable.amount[k];
+    if (capacity <= 0 || (k >= HR__VOLCANO_FIRST_OTHER && hr__volcano_request(session, task)->amount[k] <= 0)) continue;
+    double fraction = requested_with(session, task, node, k, false) / capacity;
+    fractions[n] = fraction > 1 ? 1 : fraction;
+    sum += fractions[n++];
+  }
+  double deviation = 0;
+  if (n == 2) deviation = fabs((fractions[0] - fractions[1]) / 2);
+  if (n == 3) {
+    double mean = sum / n, squares = 0;
+    for (int i = 0; i < n; i++) squares += (fractions[i] - mean) * (fractions[i] - mean);
+    deviation = sqrt(squares / n);
+  }
+  return (int64_t)((1 - deviation) * MAX_SCORE);
+}
+
+static double nodeorder_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
+  const struct hr__volcano_nodeorder_arguments *weights = &session->plugin[HR__VOLCANO_NODEORDER]->arguments.nodeorder;
+  const int64_t *preference = session->snapshot->tasks[task].preference;
+  const int64_t *avoidance = session->snapshot->tasks[task].avoidance;
+  double score = 0;
+  if (weights->least_requested)
+    score += (double)(allocation_score(session, task, node, true) * weights->least_requested);
+  if (weights->most_requested)
+    score += (double)(allocation_score(session, task, node, false) * weights->most_requested);
+  if (weights->balanced_resource) score += (double)(balance_score(session, task, node) * weights->balanced_resource);
+  if (weights->node_affinity && preference) score += (double)(preference[node] * weights->node_affinity);
+  if (weights->taint_toleration && avoidance) score -= (double)(avoidance[node] * weights->taint_toleration);
+  if (weights->topology_spread && session->snapshot->tasks[task].n_spread)
+    score += session->spread_scores[node] * weights->topology_spread;
+  return score;
+}
+
+/* ---- Scores: all ------------------------------------------------------------------------------------ */
+
+double hr__volcano_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
+  double score = 0;
+  for (uint32_t i = 0; i < session->config->n_plugins; i++) {
+    const struct hr__volcano_plugin *plugin = &session->config->plugins[i];
+    if (!hr__volcano_enables(plugin, HR__VOLCANO_NODE_ORDER)) continue;
+    switch (plugin->id) {
+    case HR__VOLCANO_BINPACK:
+      score += binpack_score(session, task, node);
+      break;
+    case HR__VOLCANO_RESOURCE_STRATEGY_FIT:
+      score += resource_strategy_score(session, task, node);
+      break;
+    case HR__VOLCANO_NODEORDER:
+      score += nodeorder_score(session, task, node);
+      break;
+    case HR__VOLCANO_USAGE:
+      score += hr__volcano_usage_score(session, node);
+      break;
+    case HR__VOLCANO_NODEGROUP:
+      score += hr__volcano_nodegroup_score(session, task, node);
+      break;
+    case HR__VOLCANO_TDM:
+      score += hr__volcano_tdm_score(session, task, node);
+      break;
+    default:
+      break;
+    }
+  }
+  return score;
 }

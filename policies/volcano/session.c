@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The state of a session: which state each task has and on which node it is, the resources of nodes and jobs that
-   follow from this, and the log of changes. See session.h for the layout.
+   follow from this, and the log of changes. See volcano.h for the layout.
 
    Invariant: the vectors of a node and the counts of a job equal the sums over their tasks; hr__volcano_check verifies
    it. Source: volcano-sh/volcano, pkg/scheduler/framework/statement.go and pkg/scheduler/api/node_info.go. */
 
-#include "policies/volcano/session.h"
+#include "policies/volcano/volcano.h"
 
+#include <math.h>
 #include <string.h>
 
 #define NAME_OF(name, text) text,
@@ -15,7 +16,95 @@ const char *const hr__volcano_callback_names[] = {HR__VOLCANO_CALLBACKS(NAME_OF)
 const char *const hr__volcano_action_names[] = {HR__VOLCANO_ACTIONS(NAME_OF)};
 #undef NAME_OF
 
-/* ---- Configuration ---- */
+/* ---- Resource vectors ------------------------------------------------------------------------------- */
+
+/* Arithmetic and comparisons of resource vectors; see volcano.h for the layout, the invariant and the source. */
+
+enum { ALWAYS = 1 << HR__VOLCANO_CPU | 1 << HR__VOLCANO_MEMORY };
+
+/* ---- Resource vectors: arithmetic ------------------------------------------------------------------- */
+
+void hr__volcano_clear(struct hr__volcano_vector *vector) {
+  *vector = (struct hr__volcano_vector){.present = ALWAYS, .width = HR__VOLCANO_MEMORY + 1};
+}
+
+void hr__volcano_add(struct hr__volcano_vector *to, const struct hr__volcano_vector *what) {
+  for (uint32_t i = 0; i < what->width; i++) to->amount[i] += what->amount[i];
+  to->present |= what->present;
+  if (to->width < what->width) to->width = what->width;
+}
+
+void hr__volcano_subtract(struct hr__volcano_vector *from, const struct hr__volcano_vector *what) {
+  uint32_t width = from->present == ALWAYS ? HR__VOLCANO_MEMORY + 1 : what->width;
+  for (uint32_t i = 0; i < width; i++) from->amount[i] -= what->amount[i];
+  if (from->present == ALWAYS) return;
+  from->present |= what->present;
+  if (from->width < what->width) from->width = what->width;
+}
+
+void hr__volcano_limit(struct hr__volcano_vector *vector, const struct hr__volcano_vector *limit,
+                       bool absent_is_unlimited) {
+  for (uint32_t i = 0; i < vector->width; i++) {
+    if (absent_is_unlimited && !hr__volcano_has(limit, i)) continue;
+    if (vector->amount[i] > limit->amount[i]) vector->amount[i] = limit->amount[i];
+    /* An absent limit is 0, even for negative amounts. */
+    if (!hr__volcano_has(limit, i)) vector->amount[i] = 0;
+  }
+}
+
+struct hr__volcano_vector hr__volcano_exceeding(const struct hr__volcano_vector *left,
+                                                const struct hr__volcano_vector *right) {
+  struct hr__volcano_vector result;
+  hr__volcano_clear(&result);
+  uint32_t width = left->width > right->width ? left->width : right->width;
+  for (uint32_t i = 0; i < width; i++)
+    if (left->amount[i] > right->amount[i]) hr__volcano_set(&result, i, left->amount[i] - right->amount[i]);
+  return result;
+}
+
+/* ---- Resource vectors: comparisons ------------------------------------------------------------------ */
+
+static bool at_most(double left, double right) {
+  return left < right || fabs(left - right) < HR__VOLCANO_TOLERANCE;
+}
+
+bool hr__volcano_less_equal(const struct hr__volcano_vector *left, const struct hr__volcano_vector *right) {
+  for (uint32_t i = 0; i < left->width; i++)
+    if (hr__volcano_has(left, i) && !at_most(left->amount[i], right->amount[i])) return false;
+  return true;
+}
+
+bool hr__volcano_within_partly(const struct hr__volcano_vector *used, const struct hr__volcano_vector *limit,
+                               const struct hr__volcano_vector *request) {
+  for (uint32_t i = 0; i < request->width; i++) {
+    if (i == HR__VOLCANO_PODS || request->amount[i] <= 0) continue;
+    if (!hr__volcano_is_positive(used, i) && !hr__volcano_is_positive(limit, i)) continue;
+    if (at_most(used->amount[i], limit->amount[i])) return true;
+  }
+  return false;
+}
+
+bool hr__volcano_exceeds_partly(const struct hr__volcano_vector *used, const struct hr__volcano_vector *limit,
+                                const struct hr__volcano_vector *request) {
+  for (uint32_t i = 0; i < request->width; i++) {
+    if (i == HR__VOLCANO_PODS || request->amount[i] <= 0) continue;
+    bool relevant = i <= HR__VOLCANO_MEMORY ? hr__volcano_is_positive(limit, i) : hr__volcano_has(limit, i);
+    if (relevant && used->amount[i] > limit->amount[i]) return true;
+  }
+  return false;
+}
+
+double hr__volcano_dominant_share(const struct hr__volcano_vector *used, const struct hr__volcano_vector *of) {
+  double result = 0;
+  for (uint32_t i = 0; i < of->width; i++) {
+    if (!hr__volcano_is_positive(of, i)) continue;
+    double share = hr__volcano_share(used->amount[i], of->amount[i]);
+    if (share > result) result = share;
+  }
+  return result;
+}
+
+/* ---- Configuration ---------------------------------------------------------------------------------- */
 
 void hr__volcano_default_arguments(struct hr__volcano_plugin *plugin) {
   memset(&plugin->arguments, 0, sizeof plugin->arguments);
@@ -46,7 +135,7 @@ void hr__volcano_default_arguments(struct hr__volcano_plugin *plugin) {
   }
 }
 
-/* ---- Resources of a node ---- */
+/* ---- Resources of a node ---------------------------------------------------------------------------- */
 
 struct hr__volcano_vector hr__volcano_future_idle(const struct hr__volcano_session *session, uint32_t node) {
   const struct hr__volcano_node_state *state = &session->nodes[node];
@@ -129,7 +218,7 @@ static void set_state(struct hr__volcano_session *session, uint32_t task, enum h
   count_in_job(session, task, true);
 }
 
-/* ---- Changes ---- */
+/* ---- Changes ---------------------------------------------------------------------------------------- */
 
 static void append(struct hr__volcano_session *session, enum hr__volcano_operation_kind kind, uint32_t task) {
   session->log[session->n_log++] = (struct hr__volcano_operation){kind, task};
@@ -205,7 +294,7 @@ void hr__volcano_undo(struct hr__volcano_session *session, uint32_t mark) {
   }
 }
 
-/* ---- Opening ---- */
+/* ---- Opening ---------------------------------------------------------------------------------------- */
 
 static void pool_reset(struct hr__volcano_session *session) {
   session->pool.items = session->pool_start;
@@ -316,7 +405,7 @@ struct hr__volcano_session *hr__volcano_open(struct hr_arena *arena, const struc
   return session;
 }
 
-/* ---- Lasting sessions ---- */
+/* ---- Lasting sessions ------------------------------------------------------------------------------- */
 
 void hr__volcano_join(struct hr__volcano_session *session, uint32_t job) {
   const struct hr__volcano_job *info = &session->snapshot->jobs[job];
@@ -388,7 +477,7 @@ void hr__volcano_refresh(struct hr__volcano_session *session) {
       session->job_share[i] = hr__volcano_dominant_share(&session->drf_allocated[i], &session->total);
 }
 
-/* ---- Running, results ---- */
+/* ---- Running, results ------------------------------------------------------------------------------- */
 
 void hr__volcano_run(struct hr__volcano_session *session) {
   static void (*const actions[])(struct hr__volcano_session *) = {hr__volcano_run_enqueue,  hr__volcano_run_allocate,
@@ -424,7 +513,7 @@ const struct hr__volcano_vector *hr__volcano_job_allocated(const struct hr__volc
   return &session->job_allocated[job];
 }
 
-/* ---- Checked mode ---- */
+/* ---- Checked mode ----------------------------------------------------------------------------------- */
 
 static bool is_close(const struct hr__volcano_vector *a, const struct hr__volcano_vector *b) {
   for (uint32_t i = 0; i < HR__VOLCANO_MAX_DIMENSIONS; i++) {

@@ -12,6 +12,430 @@
 #include "headroom/unstable/systems/systems.h"
 
 #include <stdio.h>
+#include <string.h>
+
+/* ---- Queues ----------------------------------------------------------------------------------------- */
+
+/* Queues and waiting jobs: the configuration, the sums over the jobs of each queue, and the action enqueue.  Enqueue
+   asks the plug-ins for the first pending job of each kind. If they refuse it, they are not asked again for its kind in
+   the same session, because admitted jobs only take room. Invariant: the sums of a queue are those over its jobs that
+   wait or run; see struct hr__volcano_queue_sums. Source: volcano-sh/volcano, pkg/scheduler/actions/enqueue. */
+
+#define ALL_CALLBACKS ((UINT32_C(1) << HR__VOLCANO_N_CALLBACKS) - 1)
+#define IN_GIB 0x1p30
+
+/* ---- Queues: plug-ins ------------------------------------------------------------------------------- */
+
+/* The tiers of Volcano as it is installed, with the callbacks that are not enabled. */
+static const struct {
+  enum hr_volcano_plugin_id id;
+  uint32_t tier, disabled;
+} installed[] = {{HR_VOLCANO_PRIORITY, 0, 0},
+                 {HR_VOLCANO_GANG, 0, UINT32_C(1) << HR_VOLCANO_PREEMPTABLE},
+                 {HR_VOLCANO_CONFORMANCE, 0, 0},
+                 {HR_VOLCANO_OVERCOMMIT, 1, 0},
+                 {HR_VOLCANO_DRF, 1, UINT32_C(1) << HR_VOLCANO_PREEMPTABLE},
+                 {HR_VOLCANO_PREDICATES, 1, 0},
+                 {HR_VOLCANO_PROPORTION, 1, 0},
+                 {HR_VOLCANO_NODEORDER, 1, 0},
+                 {HR_VOLCANO_BINPACK, 1, 0}};
+enum { N_INSTALLED = sizeof installed / sizeof *installed };
+
+static void init_plugin(struct hr__volcano_plugin *plugin, enum hr_volcano_plugin_id id, uint32_t tier,
+                        uint32_t disabled) {
+  *plugin = (struct hr__volcano_plugin){.id = (enum hr__volcano_plugin_id)id,
+                                        .tier = tier,
+                                        .enabled = ALL_CALLBACKS & ~disabled & ~(UINT32_C(1) << HR__VOLCANO_HIERARCHY)};
+  hr__volcano_default_arguments(plugin);
+}
+
+/* The dimension of a resource; HR_NONE: jobs and nodes do not have it. */
+static uint32_t dimension_of(const struct hr__volcano_policy *volcano, const char *name) {
+  const char *gpu = volcano->config->gpu_resource ? volcano->config->gpu_resource : "nvidia.com/gpu";
+  if (strcmp(name, "cpu") == 0) return HR__VOLCANO_CPU;
+  if (strcmp(name, "memory") == 0) return HR__VOLCANO_MEMORY;
+  if (strcmp(name, "pods") == 0) return HR__VOLCANO_PODS;
+  return strcmp(name, gpu) == 0 ? (uint32_t)HR__VOLCANO_GPU : HR_NONE;
+}
+
+static void set_arguments(const struct hr__volcano_policy *volcano, const struct hr_volcano_plugin_config *from,
+                          struct hr__volcano_plugin *plugin) {
+  struct hr__volcano_binpack_arguments *binpack = &plugin->arguments.binpack;
+  switch (from->id) {
+  case HR_VOLCANO_CAPACITY:
+    plugin->arguments.ancestor_reclaim_level = (int32_t)from->ancestor_level;
+    if (from->is_hierarchical) plugin->enabled |= UINT32_C(1) << HR__VOLCANO_HIERARCHY;
+    return;
+  case HR_VOLCANO_OVERCOMMIT:
+    plugin->arguments.overcommit_factor = from->overcommit_factor;
+    return;
+  case HR_VOLCANO_SLA:
+    plugin->arguments.waiting_us = from->waiting_us;
+    return;
+  case HR_VOLCANO_NODEORDER:
+    plugin->arguments.nodeorder.least_requested = (int32_t)from->least_requested;
+    plugin->arguments.nodeorder.most_requested = (int32_t)from->most_requested;
+    plugin->arguments.nodeorder.balanced_resource = (int32_t)from->balanced_resource;
+    return;
+  case HR_VOLCANO_BINPACK:
+    binpack->weight = (int32_t)from->weight;
+    for (uint32_t i = 0; i < from->n_resources; i++) {
+      uint32_t k = dimension_of(volcano, from->resources[i].resource);
+      if (k == HR_NONE) continue;
+      binpack->weighted |= UINT32_C(1) << k;
+      binpack->dimension_weight[k] = (int32_t)from->resources[i].weight;
+    }
+    return;
+  default:
+    return;
+  }
+}
+
+static bool configure_plugins(struct hr__volcano_policy *volcano) {
+  const struct hr_volcano_config *config = volcano->config;
+  uint32_t n = config->n_tiers ? 0 : N_INSTALLED, at = 0;
+  for (uint32_t i = 0; i < config->n_tiers; i++) n += config->tiers[i].n_plugins;
+  struct hr__volcano_plugin *plugins = hr_arena_alloc(volcano->arena, (n + 1) * sizeof *plugins);
+  if (!plugins) return false;
+  for (uint32_t i = 0; i < N_INSTALLED && !config->n_tiers; i++)
+    init_plugin(&plugins[at++], installed[i].id, installed[i].tier, installed[i].disabled);
+  for (uint32_t i = 0; i < config->n_tiers; i++)
+    for (uint32_t k = 0; k < config->tiers[i].n_plugins; k++, at++) {
+      const struct hr_volcano_plugin_config *from = &config->tiers[i].plugins[k];
+      init_plugin(&plugins[at], from->id, i, from->disabled);
+      set_arguments(volcano, from, &plugins[at]);
+    }
+  for (uint32_t i = 0; i < n; i++)
+    if (plugins[i].id == HR__VOLCANO_PRIORITY)
+      volcano->by_priority = hr__volcano_enables(&plugins[i], HR__VOLCANO_JOB_ORDER);
+  volcano->rules.plugins = plugins;
+  volcano->rules.n_plugins = n;
+  return true;
+}
+
+/* Sets the actions. Enqueue is in this file, and backfill has nothing to do: jobs that request nothing need no node. */
+static bool configure_actions(struct hr__volcano_policy *volcano) {
+  static const uint32_t usual[] = {HR_VOLCANO_ENQUEUE, HR_VOLCANO_ALLOCATE, HR_VOLCANO_BACKFILL};
+  const uint32_t *from = volcano->config->n_actions ? volcano->config->actions : usual;
+  uint32_t n = volcano->config->n_actions ? volcano->config->n_actions : 3;
+  enum hr__volcano_action *actions = hr_arena_alloc(volcano->arena, n * sizeof *actions);
+  if (!actions) return false;
+  volcano->rules.actions = actions;
+  for (uint32_t i = 0; i < n; i++) {
+    if (from[i] == HR_VOLCANO_ENQUEUE) volcano->enqueues = true;
+    if (from[i] == HR_VOLCANO_PREEMPT || from[i] == HR_VOLCANO_RECLAIM) volcano->evicts = true;
+    if (from[i] == HR_VOLCANO_ALLOCATE) actions[volcano->rules.n_actions++] = HR__VOLCANO_ALLOCATE;
+    if (from[i] == HR_VOLCANO_PREEMPT) actions[volcano->rules.n_actions++] = HR__VOLCANO_PREEMPT;
+    if (from[i] == HR_VOLCANO_RECLAIM) actions[volcano->rules.n_actions++] = HR__VOLCANO_RECLAIM;
+  }
+  return true;
+}
+
+/* ---- Queues: resources ------------------------------------------------------------------------------ */
+
+static struct hr__volcano_vector vector_of(const struct hr__volcano_policy *volcano,
+                                           const struct hr_volcano_amount *amounts, uint32_t n) {
+  struct hr__volcano_vector vector;
+  hr__volcano_clear(&vector);
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t k = dimension_of(volcano, amounts[i].resource);
+    if (k == HR_NONE) continue;
+    double scale = k == HR__VOLCANO_MEMORY ? IN_GIB : k == HR__VOLCANO_PODS ? 1 : 1000;
+    hr__volcano_set(&vector, k, amounts[i].amount * scale);
+  }
+  return vector;
+}
+
+static struct hr__volcano_queue implicit_queue(const char *name) {
+  struct hr__volcano_queue queue = {
+      .name = name, .parent = HR__VOLCANO_NONE, .weight = 1, .is_open = true, .reclaimable = true};
+  hr__volcano_clear(&queue.capability);
+  queue.deserved = queue.guarantee = queue.capability;
+  return queue;
+}
+
+static uint32_t find_queue(const struct hr__volcano_policy *volcano, const char *name) {
+  for (uint32_t i = 0; i < volcano->snapshot.n_queues; i++)
+    if (strcmp(volcano->queues[i].name, name) == 0) return i;
+  return HR_NONE;
+}
+
+/* The queue of a name, which is added if it does not exist. */
+static uint32_t add_queue(struct hr__volcano_policy *volcano, const char *name) {
+  uint32_t at = find_queue(volcano, name);
+  if (at != HR_NONE) return at;
+  volcano->queues[volcano->snapshot.n_queues] = implicit_queue(name);
+  return volcano->snapshot.n_queues++;
+}
+
+static bool configure_queues(struct hr__volcano_policy *volcano) {
+  const struct hr_volcano_config *config = volcano->config;
+  volcano->queues = hr_arena_alloc(volcano->arena, (config->n_queues + 2) * sizeof *volcano->queues);
+  if (!volcano->queues) return false;
+  for (uint32_t i = 0; i < config->n_queues; i++) {
+    const struct hr_volcano_queue *from = &config->queues[i];
+    struct hr__volcano_queue queue = implicit_queue(from->name);
+    queue.weight = (int32_t)from->weight;
+    queue.priority = from->priority;
+    queue.is_open = !from->is_closed;
+    queue.reclaimable = from->reclaimable;
+    queue.has_capability = from->n_capability > 0;
+    queue.capability = vector_of(volcano, from->capability, from->n_capability);
+    queue.deserved = vector_of(volcano, from->deserved, from->n_deserved);
+    queue.guarantee = vector_of(volcano, from->guarantee, from->n_guarantee);
+    volcano->queues[volcano->snapshot.n_queues++] = queue;
+  }
+  volcano->default_queue = add_queue(volcano, config->default_queue ? config->default_queue : "default");
+  volcano->snapshot.root_queue = add_queue(volcano, "root");
+  for (uint32_t i = 0; i < config->n_queues; i++)
+    if (config->queues[i].parent) volcano->queues[i].parent = find_queue(volcano, config->queues[i].parent);
+  volcano->snapshot.queues = volcano->queues;
+  return true;
+}
+
+/* Prepares queues, actions and plug-ins. False: out of memory. */
+static bool configure(struct hr__volcano_policy *volcano, const struct hr_trace *jobs) {
+  volcano->rules = hr__volcano_default_config();
+  volcano->snapshot.gpu_dimension = HR__VOLCANO_GPU;
+  for (uint32_t i = 0; i < volcano->pods.n_pools; i++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(volcano->pods.cluster, (hr_pool){i});
+    volcano->has_cpu = volcano->has_cpu || spec->cpu_milli_per_node;
+    volcano->has_mem = volcano->has_mem || spec->mem_mib_per_node;
+  }
+  if (!configure_plugins(volcano) || !configure_actions(volcano) || !configure_queues(volcano)) return false;
+  uint32_t n = volcano->snapshot.n_queues;
+  volcano->sums = hr_arena_alloc(volcano->arena, n * sizeof *volcano->sums);
+  volcano->first_kind = hr_arena_alloc(volcano->arena, n * sizeof *volcano->first_kind);
+  volcano->asked = hr_arena_alloc(volcano->arena, n * sizeof *volcano->asked);
+  volcano->kind_of = hr_arena_alloc_by_job(volcano->arena, jobs->n_jobs, sizeof *volcano->kind_of);
+  volcano->phase_of = hr_arena_alloc_by_job(volcano->arena, jobs->n_jobs, sizeof *volcano->phase_of);
+  volcano->slot_of = hr_arena_alloc_by_job(volcano->arena, jobs->n_jobs, sizeof *volcano->slot_of);
+  if (!volcano->sums || !volcano->first_kind || !volcano->asked || !volcano->kind_of || !volcano->phase_of ||
+      !volcano->slot_of)
+    return false;
+  for (uint32_t i = 0; i < n; i++) {
+    hr__volcano_clear(&volcano->sums[i].allocated);
+    volcano->sums[i].request = volcano->sums[i].inqueue = volcano->sums[i].elastic = volcano->sums[i].allocated;
+  }
+  return true;
+}
+
+/* The queue of a job; HR_NONE: out of memory. */
+static uint32_t queue_of(struct hr__volcano_policy *volcano, const struct hr_trace *jobs, hr_job job) {
+  bool is_named = jobs->queue && jobs->queue[job.id] != HR_NONE;
+  uint32_t name = is_named ? jobs->queue[job.id] : jobs->tenant ? jobs->tenant[job.id] : HR_NONE;
+  if (name == HR_NONE) return volcano->default_queue;
+  /* Names of queues have even entries, names of tenants odd ones. */
+  uint32_t entry = 2 * name + !is_named;
+  while (entry >= volcano->names_capacity) {
+    uint32_t *grown = hr_arena_grown(volcano->arena, volcano->queue_of_name, &volcano->names_capacity, sizeof *grown);
+    if (!grown) return HR_NONE;
+    volcano->queue_of_name = grown;
+  }
+  if (volcano->queue_of_name[entry] == 0) {
+    uint32_t found = find_queue(volcano, is_named ? jobs->queues.text[name] : jobs->tenants.text[name]);
+    volcano->queue_of_name[entry] = 1 + (found == HR_NONE ? volcano->default_queue : found);
+  }
+  return volcano->queue_of_name[entry] - 1;
+}
+
+/* ---- Queues: kinds ---------------------------------------------------------------------------------- */
+
+static struct hr__volcano_vector request_of(const struct hr__volcano_policy *volcano, const struct hr__pod_shape *shape,
+                                            uint32_t number) {
+  struct hr__volcano_vector request;
+  hr__volcano_clear(&request);
+  if (volcano->has_cpu) hr__volcano_set(&request, HR__VOLCANO_CPU, (double)shape->cpu_milli);
+  if (volcano->has_mem) hr__volcano_set(&request, HR__VOLCANO_MEMORY, (double)shape->mem_mib * 0x1p20);
+  hr__volcano_set(&request, HR__VOLCANO_PODS, 1);
+  if (hr__pod_milli(shape, number)) hr__volcano_set(&request, HR__VOLCANO_GPU, hr__pod_milli(shape, number));
+  return request;
+}
+
+static bool has_same_request(const struct hr__pod_shape *a, const struct hr__pod_shape *b) {
+  return a->gpu_milli == b->gpu_milli && a->cpu_milli == b->cpu_milli && a->mem_mib == b->mem_mib;
+}
+
+static void without_pods(struct hr__volcano_vector *vector) {
+  vector->amount[HR__VOLCANO_PODS] = 0;
+  vector->present &= ~(UINT32_C(1) << HR__VOLCANO_PODS);
+}
+
+static bool fill_kind(struct hr__volcano_policy *volcano, uint32_t at) {
+  struct hr__volcano_kind *kind = &volcano->kinds[at];
+  const struct hr__job_kind *of = &volcano->pods.kinds[at];
+  uint32_t n_pools = volcano->pods.n_pools, first = HR_NONE;
+  kind->requests = hr_arena_alloc(volcano->arena, n_pools * sizeof *kind->requests);
+  kind->last = hr_arena_alloc(volcano->arena, n_pools * sizeof *kind->last);
+  kind->nodes = hr_arena_alloc(volcano->arena, (n_pools + 1) * sizeof *kind->nodes);
+  if (!kind->requests || !kind->last || !kind->nodes) return false;
+  kind->is_uniform = of->is_single;
+  for (uint32_t i = 0; i < n_pools; i++) {
+    const struct hr__pod_shape *shape = &of->shapes[i];
+    if (shape->n_pods == 0) continue;
+    if (first == HR_NONE) first = i;
+    kind->is_uniform = kind->is_uniform && has_same_request(shape, &of->shapes[first]);
+    kind->requests[i] = request_of(volcano, shape, 0);
+    kind->last[i] = request_of(volcano, shape, shape->n_pods - 1);
+  }
+  hr__volcano_clear(&kind->whole);
+  kind->minimum = kind->each = kind->whole;
+  if (first == HR_NONE) return true;
+  const struct hr__pod_shape *shape = &of->shapes[first];
+  kind->n_pods = shape->n_pods;
+  kind->fewest = shape->fewest;
+  kind->is_elastic = shape->fewest < shape->n_pods;
+  kind->each = kind->requests[first];
+  for (uint32_t i = 0; i < shape->n_pods; i++) {
+    const struct hr__volcano_vector *request = i + 1 == shape->n_pods ? &kind->last[first] : &kind->requests[first];
+    hr__volcano_add(&kind->whole, request);
+    if (i < shape->fewest) hr__volcano_add(&kind->minimum, request);
+  }
+  without_pods(&kind->minimum);
+  without_pods(&kind->whole);
+  without_pods(&kind->each);
+  return true;
+}
+
+/* Creates the data of this policy for a kind of jobs. False: out of memory. */
+static bool make_kind(struct hr__volcano_policy *volcano, uint32_t kind) {
+  while (kind >= volcano->kinds_capacity) {
+    uint32_t before = volcano->kinds_capacity, capacity = before;
+    struct hr__volcano_kind *grown = hr_arena_grown(volcano->arena, volcano->kinds, &capacity, sizeof *grown);
+    uint32_t *listed = grown ? hr_arena_alloc(volcano->arena, capacity * sizeof *listed) : NULL;
+    if (!listed) return false;
+    for (uint32_t i = 0; i < volcano->n_listed; i++) listed[i] = volcano->listed[i];
+    for (uint32_t i = before; i < capacity; i++)
+      grown[i] = (struct hr__volcano_kind){.waiting = {{.store = volcano->store}, {.store = volcano->store}},
+                                           .kind = i,
+                                           .listed_at = HR_NONE,
+                                           .next = HR_NONE};
+    volcano->kinds = grown;
+    volcano->listed = listed;
+    volcano->kinds_capacity = capacity;
+  }
+  if (volcano->kinds[kind].requests) return true;
+  volcano->kinds[kind].queue = volcano->pods.kinds[kind].group;
+  return fill_kind(volcano, kind);
+}
+
+/* ---- Queues: waiting jobs --------------------------------------------------------------------------- */
+
+static void list_kind(struct hr__volcano_policy *volcano, struct hr__volcano_kind *kind) {
+  if (kind->listed_at != HR_NONE) return;
+  kind->listed_at = volcano->n_listed;
+  volcano->listed[volcano->n_listed++] = kind->kind;
+}
+
+/* A job begins to wait; `is_new`: it was submitted. False: out of memory. */
+static bool enter(struct hr__volcano_policy *volcano, hr_job job, bool is_new) {
+  struct hr__volcano_kind *kind = &volcano->kinds[volcano->kind_of[job.id]];
+  struct hr__volcano_queue_sums *sums = &volcano->sums[kind->queue];
+  enum hr__volcano_waiting phase = volcano->enqueues ? HR__VOLCANO_WAITS_PENDING : HR__VOLCANO_WAITS_INQUEUE;
+  const struct hr_job_entry entry = {volcano->pods.jobs->submit_us[job.id], job, 0};
+  if (!hr_job_tree_insert(&kind->waiting[phase], entry)) return false;
+  volcano->phase_of[job.id] = (uint8_t)phase;
+  if (phase == HR__VOLCANO_WAITS_INQUEUE) {
+    hr__volcano_add(&sums->inqueue, &kind->minimum);
+    hr__volcano_add(&sums->request, &kind->whole);
+  }
+  sums->n_jobs += is_new;
+  list_kind(volcano, kind);
+  return true;
+}
+
+/* A waiting job starts. */
+static void stop_waiting(struct hr__volcano_policy *volcano, hr_job job) {
+  struct hr__volcano_kind *kind = &volcano->kinds[volcano->kind_of[job.id]];
+  hr_job_tree_remove(&kind->waiting[volcano->phase_of[job.id]], volcano->pods.jobs->submit_us[job.id], job);
+  if (volcano->phase_of[job.id] == HR__VOLCANO_WAITS_INQUEUE) {
+    hr__volcano_subtract(&volcano->sums[kind->queue].inqueue, &kind->minimum);
+    hr__volcano_subtract(&volcano->sums[kind->queue].request, &kind->whole);
+  }
+  if (kind->waiting[0].count || kind->waiting[1].count) return;
+  uint32_t last = volcano->listed[--volcano->n_listed];
+  volcano->listed[kind->listed_at] = last;
+  volcano->kinds[last].listed_at = kind->listed_at;
+  kind->listed_at = HR_NONE;
+}
+
+/* ---- Queues: the action enqueue --------------------------------------------------------------------- */
+
+/* Whether the first pending job of `a` precedes that of `b` in the plug-ins' order of jobs. */
+static bool precedes(const struct hr__volcano_policy *volcano, const struct hr__volcano_kind *a,
+                     const struct hr__volcano_kind *b) {
+  int32_t one = volcano->pods.kinds[a->kind].priority, other = volcano->pods.kinds[b->kind].priority;
+  if (volcano->by_priority && one != other) return one > other;
+  if (a->pending.key != b->pending.key) return a->pending.key < b->pending.key;
+  return a->pending.job.id < b->pending.job.id;
+}
+
+/* Asks the plug-ins whether the first pending job of the kind may use resources. */
+static bool may_enqueue(struct hr__volcano_policy *volcano, const struct hr__volcano_kind *kind) {
+  struct hr__volcano_job *voter = &volcano->jobs[0];
+  voter->queue = kind->queue;
+  voter->created_us = kind->pending.key;
+  voter->has_min_resources = true;
+  voter->min_resources = kind->minimum;
+  bool may = hr__volcano_is_enqueueable(volcano->session, 0);
+  if (may) hr__volcano_job_enqueued(volcano->session, 0);
+  voter->queue = HR__VOLCANO_NONE;
+  return may;
+}
+
+static bool enqueue_head(struct hr__volcano_policy *volcano, struct hr__volcano_kind *kind) {
+  hr_job job = kind->pending.job;
+  if (!hr__job_list_add(&volcano->admitted, volcano->arena, job)) return false;
+  hr_job_tree_remove(&kind->waiting[HR__VOLCANO_WAITS_PENDING], kind->pending.key, job);
+  return true;
+}
+
+/* Makes the pods of the jobs that were admitted. */
+static void make_pods(struct hr__volcano_policy *volcano) {
+  for (uint32_t i = 0; i < volcano->admitted.count && volcano->status == HR_OK; i++) {
+    hr_job job = volcano->admitted.jobs[i];
+    struct hr__volcano_kind *kind = &volcano->kinds[volcano->kind_of[job.id]];
+    const struct hr_job_entry entry = {volcano->pods.jobs->submit_us[job.id], job, 0};
+    volcano->phase_of[job.id] = HR__VOLCANO_WAITS_INQUEUE;
+    hr__volcano_add(&volcano->sums[kind->queue].inqueue, &kind->minimum);
+    hr__volcano_add(&volcano->sums[kind->queue].request, &kind->whole);
+    if (!hr_job_tree_insert(&kind->waiting[HR__VOLCANO_WAITS_INQUEUE], entry)) volcano->status = HR_NO_MEMORY;
+    list_kind(volcano, kind);
+    volcano->changed = true;
+  }
+  volcano->admitted.count = 0;
+}
+
+static void enqueue_in(struct hr__volcano_policy *volcano, uint32_t queue) {
+  while (volcano->first_kind[queue] != HR_NONE && volcano->status == HR_OK) {
+    uint32_t *best = &volcano->first_kind[queue];
+    for (uint32_t *link = &volcano->kinds[*best].next; *link != HR_NONE; link = &volcano->kinds[*link].next)
+      if (precedes(volcano, &volcano->kinds[*link], &volcano->kinds[*best])) best = link;
+    struct hr__volcano_kind *kind = &volcano->kinds[*best];
+    bool goes_on = may_enqueue(volcano, kind);
+    if (goes_on && !enqueue_head(volcano, kind)) volcano->status = HR_NO_MEMORY;
+    goes_on = goes_on && hr_job_tree_first(&kind->waiting[HR__VOLCANO_WAITS_PENDING], &kind->pending);
+    if (!goes_on) *best = kind->next;
+  }
+}
+
+/* The action enqueue. The pods of jobs that are admitted exist from the next session on. */
+static void run_enqueue(struct hr__volcano_policy *volcano) {
+  struct hr__volcano_session *session = volcano->session;
+  for (uint32_t i = 0; i < volcano->snapshot.n_queues; i++) volcano->first_kind[i] = HR_NONE;
+  session->queue_heap.count = 0;
+  for (uint32_t i = 0; i < volcano->n_listed; i++) {
+    struct hr__volcano_kind *kind = &volcano->kinds[volcano->listed[i]];
+    if (!hr_job_tree_first(&kind->waiting[HR__VOLCANO_WAITS_PENDING], &kind->pending)) continue;
+    if (volcano->first_kind[kind->queue] == HR_NONE) hr__volcano_push_queue(session, &session->queue_heap, kind->queue);
+    kind->next = volcano->first_kind[kind->queue];
+    volcano->first_kind[kind->queue] = kind->kind;
+  }
+  while (session->queue_heap.count && volcano->status == HR_OK)
+    enqueue_in(volcano, hr__volcano_pop_queue(session, &session->queue_heap));
+}
+
+/* ---- Creation --------------------------------------------------------------------------------------- */
 
 /* The configuration without a section. */
 static const struct hr_volcano_config defaults = {
@@ -48,7 +472,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
       !hr__pods_init(&volcano->pods, env, volcano->config->pods_per_node, volcano->config->idle_release_us))
     return HR_NO_MEMORY;
   volcano->pods.resizes = (env->jobs->min_gpus || env->jobs->max_gpus) && !volcano->pods.requests;
-  if (!hr__volcano_configure(volcano, env->jobs) || !create_session(volcano)) return HR_NO_MEMORY;
+  if (!configure(volcano, env->jobs) || !create_session(volcano)) return HR_NO_MEMORY;
   volcano->scales = hr__pods_are_scaled(&volcano->pods, env);
   return HR_OK;
 }
@@ -61,17 +485,17 @@ static uint32_t abilities(void *self) {
          (volcano->scales ? (uint32_t)HR_POLICY_MANAGES_CAPACITY : 0);
 }
 
-/* ---- Events ---- */
+/* ---- Events ----------------------------------------------------------------------------------------- */
 
 static bool submit(struct hr__volcano_policy *volcano, const struct hr_view *view, hr_job job) {
   int32_t priority = view->jobs->priority ? view->jobs->priority[job.id] : 0;
-  uint32_t queue = hr__volcano_queue_of(volcano, view->jobs, job);
+  uint32_t queue = queue_of(volcano, view->jobs, job);
   uint32_t kind = queue == HR_NONE ? HR_NONE : hr__pods_kind(&volcano->pods, view, job, queue, priority);
-  if (kind == HR_NONE || !hr__volcano_make_kind(volcano, kind)) return false;
+  if (kind == HR_NONE || !make_kind(volcano, kind)) return false;
   volcano->kind_of[job.id] = kind;
   if (volcano->pods.kinds[kind].is_empty) return hr__job_list_add(&volcano->pods.idle_jobs, volcano->arena, job);
   if (volcano->pods.kinds[kind].never_fits) return hr__job_list_add(&volcano->pods.unfit, volcano->arena, job);
-  return hr__volcano_enter(volcano, job, true);
+  return enter(volcano, job, true);
 }
 
 /* A running job ends or stops: its pods leave the session and, unless they are set aside, the ledger. */
@@ -98,7 +522,7 @@ static void forget(struct hr__volcano_policy *volcano, hr_job job) {
 /* A waiting job was cancelled. Between sessions it has no slot. */
 static bool withdraw(struct hr__volcano_policy *volcano, hr_job job) {
   if (hr__pods_lists(&volcano->pods, job)) return true; /* it starts now, or is rejected now */
-  hr__volcano_leave(volcano, job);
+  stop_waiting(volcano, job);
   forget(volcano, job);
   return hr__job_list_add(&volcano->pods.withdrawn, volcano->arena, job);
 }
@@ -116,7 +540,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
     return HR_OK;
   case HR_EVENT_INTERRUPT:
     stop(volcano, event->job, false);
-    return hr__volcano_enter(volcano, event->job, false) ? HR_OK : HR_NO_MEMORY;
+    return enter(volcano, event->job, false) ? HR_OK : HR_NO_MEMORY;
   case HR_EVENT_RESIZE:
     hr__volcano_elastic_lose(volcano, event->job);
     return HR_OK;
@@ -138,7 +562,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   }
 }
 
-/* ---- What a session decided ---- */
+/* ---- What a session decided ------------------------------------------------------------------------- */
 
 static void stop_evicted(struct hr__volcano_policy *volcano) {
   struct hr__volcano_id_list list = hr__volcano_evictions(volcano->session);
@@ -150,7 +574,7 @@ static void stop_evicted(struct hr__volcano_policy *volcano) {
     hr_job job = volcano->slots[slot].job;
     stop(volcano, job, true);
     volcano->status = hr_moves_requeue(volcano->moves, job, HR_REASON_PREEMPTED);
-    if (volcano->status == HR_OK && !hr__volcano_enter(volcano, job, false)) volcano->status = HR_NO_MEMORY;
+    if (volcano->status == HR_OK && !enter(volcano, job, false)) volcano->status = HR_NO_MEMORY;
   }
 }
 
@@ -168,7 +592,7 @@ static void start(struct hr__volcano_policy *volcano, uint32_t slot) {
     return;
   }
   bool is_first = volcano->n_listed == 1 && kind->waiting[0].count + kind->waiting[1].count == 1;
-  hr__volcano_leave(volcano, job);
+  stop_waiting(volcano, job);
   if (!hr__pods_have_memory(&volcano->pods, job, &placement)) {
     forget(volcano, job);
     hr__volcano_free_slot(volcano, slot);
@@ -203,7 +627,7 @@ static void settle(struct hr__volcano_policy *volcano) {
   volcano->n_fresh = 0;
 }
 
-/* ---- A session ---- */
+/* ---- A session -------------------------------------------------------------------------------------- */
 
 static enum hr_status check(const struct hr__volcano_policy *volcano) {
   const char *violation = hr__volcano_check_binds(volcano->session);
@@ -222,10 +646,10 @@ static void run_session(struct hr__volcano_policy *volcano) {
   volcano->rules.now_us = volcano->view->now_us;
   hr__volcano_refresh(volcano->session);
   hr__volcano_fill(volcano);
-  if (volcano->enqueues && volcano->status == HR_OK) hr__volcano_enqueue(volcano);
+  if (volcano->enqueues && volcano->status == HR_OK) run_enqueue(volcano);
   if (volcano->status != HR_OK) return;
   if (volcano->n_fresh || volcano->n_missing) hr__volcano_run(volcano->session);
-  hr__volcano_make_pods(volcano);
+  make_pods(volcano);
   if (volcano->status == HR_OK) volcano->status = check(volcano);
   if (volcano->status == HR_OK) stop_evicted(volcano);
   if (volcano->status == HR_OK) hr__volcano_elastic_settle(volcano);
@@ -309,7 +733,7 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   return hr_moves_wake_at(moves, wake_us);
 }
 
-/* ---- Reasons ---- */
+/* ---- Reasons ---------------------------------------------------------------------------------------- */
 
 /* Whether the queue of a job has no room for its minimum. */
 static bool is_over_quota(const struct hr__volcano_policy *volcano, const struct hr__volcano_kind *kind) {

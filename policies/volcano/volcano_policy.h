@@ -4,9 +4,8 @@
 
 /*
  * The state of the policy `volcano`, shared by its modules:
- *   volcano_policy.c   parameters, events, sessions, what a session decided, reasons for waiting
- *   volcano_slots.c    the snapshot of the session: running jobs, and those that it may start
- *   volcano_queues.c   waiting jobs, the action enqueue, and the configuration
+ *   volcano_policy.c   configuration, waiting jobs, the action enqueue, events, sessions, what a session decided,
+ * reasons volcano_slots.c    the snapshot of the session: running jobs, and those that it may start
  *
  * Volcano builds a snapshot of all jobs for each session. This policy keeps one session (hr__volcano_refresh) and a
  * slot of the snapshot for each running job. Of the waiting jobs, only the first of each kind gets a slot; if it is
@@ -19,7 +18,7 @@
 #include "headroom/policy_kit.h"
 #include "headroom/unstable/systems/volcano.h"
 #include "policies/kit/pods.h"
-#include "policies/volcano/session.h"
+#include "policies/volcano/volcano.h"
 
 /* The dimension of GPUs, in thousandths. */
 enum { HR__VOLCANO_GPU = HR__VOLCANO_FIRST_OTHER };
@@ -99,23 +98,6 @@ struct hr__volcano_policy {
   uint32_t scale_at, scale_phase, scale_seen, scale_elastic;
   struct hr_job_entry scale_entry;
 };
-
-/* ---- volcano_queues.c ---- */
-
-/* Prepares queues, actions and plug-ins. False: out of memory. */
-bool hr__volcano_configure(struct hr__volcano_policy *volcano, const struct hr_trace *jobs);
-/* The queue of a job; HR_NONE: out of memory. */
-uint32_t hr__volcano_queue_of(struct hr__volcano_policy *volcano, const struct hr_trace *jobs, hr_job job);
-/* Creates the data of this policy for a kind of jobs. False: out of memory. */
-bool hr__volcano_make_kind(struct hr__volcano_policy *volcano, uint32_t kind);
-/* A job begins to wait; `is_new`: it was submitted. False: out of memory. */
-bool hr__volcano_enter(struct hr__volcano_policy *volcano, hr_job job, bool is_new);
-/* A waiting job starts. */
-void hr__volcano_leave(struct hr__volcano_policy *volcano, hr_job job);
-/* The action enqueue. The pods of jobs that are admitted exist from the next session on. */
-void hr__volcano_enqueue(struct hr__volcano_policy *volcano);
-/* Makes the pods of the jobs that were admitted. */
-void hr__volcano_make_pods(struct hr__volcano_policy *volcano);
 
 /* ---- volcano_slots.c ---- */
 

@@ -5,7 +5,7 @@
 #include "kai_naive.h"
 
 #include "base/array.h"
-#include "policies/kai/node_usage.h"
+#include "policies/kai/session.h"
 
 #include <string.h>
 

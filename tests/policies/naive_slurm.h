@@ -5,7 +5,6 @@
 /* Slow models of a pass and of whole runs of Slurm, for comparison. They share only descriptions of jobs with
    Headroom. */
 
-#include "policies/slurm/selector.h"
 #include "policies/slurm/slurm.h"
 
 /* The nodes and the running jobs. The caller allocates the arrays. */

@@ -9,7 +9,6 @@
 #include "policies/slurm/slurm.h"
 #include "base/array.h"
 #include "harness.h"
-#include "policies/slurm/selector.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,9 +8,7 @@
 #include "base/array.h"
 #include "harness.h"
 #include "naive_slurm.h"
-#include "policies/slurm/selector.h"
 #include "policies/slurm/slurm.h"
-#include "policies/slurm/waiting.h"
 
 #include <string.h>
 

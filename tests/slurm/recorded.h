@@ -14,7 +14,6 @@
  */
 
 #include "harness.h"
-#include "policies/slurm/selector.h"
 #include "policies/slurm/slurm.h"
 
 enum {
