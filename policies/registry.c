@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The registry of policies: built-in policies, policies in shared objects, aliases of policies, and the values of their
    parameters; and job routers in shared objects. A new policy or alias needs one line in its table. Orders of the queue
-   policy are listed in policies/queue/order/order.h. */
+   policy are listed in policies/queue/dispatch.h. */
 
 #include "base/policy_guard.h"
 
@@ -10,7 +10,7 @@
 #include "headroom/policy.h"
 #include "headroom/unstable/systems/systems.h"
 #include "policies/kueue/engine.h"
-#include "policies/queue/order/order.h"
+#include "policies/queue/dispatch.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -12,7 +12,6 @@
 
 #include "headroom/policy_kit.h"
 #include "policies/kit/jobs.h"
-#include "policies/kit/place.h"
 
 /* A job in the matrix. */
 struct hr__gang {

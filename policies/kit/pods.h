@@ -19,7 +19,6 @@
 
 #include "base/hash.h"
 #include "policies/kit/jobs.h"
-#include "policies/kit/place.h"
 
 /* What the pods of a job request in a pool. */
 struct hr__pod_shape {
@@ -95,8 +94,6 @@ struct hr__pods {
   uint32_t n_trials, trials_capacity;
 };
 
-#define HR__POD_UNLIMITED (INT64_MAX / 4) /* the amount of a resource that its pool does not declare */
-
 /* Returns false if memory is exhausted. */
 bool hr__pods_init(struct hr__pods *pods, const struct hr_policy_env *env, uint32_t pods_per_node,
                    int64_t idle_release_us);
@@ -163,7 +160,7 @@ struct hr__pod_lacks hr__pods_lacks(const struct hr__pods *pods, uint32_t kind, 
 void hr__pods_put_lacks(const struct hr__pods *pods, hr_job job, const struct hr__pod_lacks *lacks, const char *gpu,
                         char *text, size_t size, size_t used);
 
-/* ---- The cluster autoscaler: autoscaler.c -------------------------------------------------------------- */
+/* ---- The cluster autoscaler ---------------------------------------------------------------------------- */
 
 /* The parameter `elastic_nodes`, for a policy that has no other one. */
 extern const struct hr_param hr__pod_params[];

@@ -80,15 +80,6 @@ static inline void hr__tournament_above(const uint32_t *group, uint32_t lanes, b
   }
 }
 
-/* Computes all levels above level 0. The caller has set the values of level 0. */
-static inline void hr__tournament_build(const struct hr__tournament_shape *shape, uint32_t *tree, uint32_t lanes,
-                                        bool tally) {
-  for (uint32_t level = 1; level < shape->n_levels; level++)
-    for (uint32_t i = 0; i < shape->n_entries[level]; i++)
-      hr__tournament_above(tree + (shape->first[level - 1] + (size_t)i * HR__GROUP) * lanes, lanes, tally,
-                           tree + (shape->first[level] + i) * lanes);
-}
-
 /* Sets the values of a place, and updates the path to the root. `values`: [lanes], overwritten. */
 static inline void hr__tournament_set(const struct hr__tournament_shape *shape, uint32_t *tree, uint32_t lanes,
                                       bool tally, uint32_t place, uint32_t *values) {
@@ -109,18 +100,6 @@ static inline uint32_t hr__tournament_best(const struct hr__tournament_shape *sh
     const uint32_t *group = tree + (shape->first[level] + (size_t)at * HR__GROUP) * lanes + lane;
     uint32_t not_first = group[0] != best, nor_second = not_first & (group[lanes] != best);
     at = at * HR__GROUP + not_first + nor_second + (nor_second & (group[(size_t)2 * lanes] != best));
-  }
-  return at;
-}
-
-/* For a tally only. A place with value v has v units; units are numbered from 0 in order of places. Returns the place
-   of unit n of the lane. n must be less than the sum in the root. */
-static inline uint32_t hr__tally_place(const struct hr__tournament_shape *shape, const uint32_t *tree, uint32_t lanes,
-                                       uint32_t lane, uint32_t n) {
-  uint32_t at = 0;
-  for (uint32_t level = shape->n_levels - 1; level-- > 0;) {
-    const uint32_t *values = tree + shape->first[level] * lanes + lane;
-    for (at *= HR__GROUP; n >= values[(size_t)at * lanes]; at++) n -= values[(size_t)at * lanes];
   }
   return at;
 }
@@ -182,10 +161,6 @@ struct hr__kinetic {
 uint32_t hr__kinetic_add(struct hr__kinetic *kinetic);
 /* Sets a contestant, and updates the path from its leaf to the root. */
 void hr__kinetic_set(struct hr__kinetic *kinetic, uint32_t number, struct hr__contestant contestant);
-/* Changes the line of a contestant. The caller must call hr__kinetic_rebuild after the last change. */
-static inline void hr__kinetic_set_line(struct hr__kinetic *kinetic, uint32_t number, struct hr__line line) {
-  kinetic->places[kinetic->place_of[number]].line = line;
-}
 /* Repeats all comparisons. */
 void hr__kinetic_rebuild(struct hr__kinetic *kinetic);
 /* Removes a contestant. Its number can be used again. */

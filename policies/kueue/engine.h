@@ -19,7 +19,7 @@
 #include "headroom/policy_kit.h"
 #include "headroom/unstable/capacity.h"
 #include "headroom/unstable/systems/kueue.h"
-#include "policies/kit/place.h"
+#include "policies/kit/jobs.h"
 #include "policies/kueue/cycle.h"
 #include "policies/kueue/kueue.h"
 #include "policies/kueue/tas.h"

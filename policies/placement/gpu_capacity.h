@@ -8,38 +8,12 @@
 #include "headroom/gpu_inventory.h"
 #include "headroom/unstable/capacity.h"
 
-/* ---- Groups (gang_groups.c) ---------------------------------------------------------------------------- */
+/* ---- Groups (gpu_capacity.c) ---------------------------------------------------------------------------- */
 
 /* The groups of topology tiers in per-GPU allocation, with the number of tasks that fit into each group (its room).
    They find the tightest group for a gang with a topology constraint. */
 
-/* The part of a pool that forms one group. */
-struct hr__group_place {
-  hr_node first;    /* first node of the group */
-  uint32_t n_nodes; /* 1 if the group is a set of GPUs of one node */
-  uint64_t gpus;    /* bit set of the GPUs of the group on each of its nodes */
-};
-
 struct hr__gang_groups;
-
-/* Creates the groups in the arena. `inventory` and `requests` ([n_requests]) must outlive them. NULL: out of memory. */
-struct hr__gang_groups *hr__gang_groups_create(struct hr_arena *arena, const struct hr_cluster_spec *cluster,
-                                               const struct hr_gpu_inventory *inventory,
-                                               const struct hr_request *requests, uint32_t n_requests);
-/* Marks a node for the next update. Called when the free capacity of the node has changed, or when the node has become
-   usable or unusable. */
-void hr__gang_groups_changed(struct hr__gang_groups *groups, hr_node node);
-/* Updates the groups of the request and tier: visits each node that has changed since the previous update. False: out
-   of memory. */
-bool hr__gang_groups_update(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier);
-/* Returns the index of the tightest group of the pool in which all tasks of the request fit, and writes its place. Of
-   equally tight groups, the one with the lowest index is returned. HR_NONE: no such group. The result is as of the last
-   update. */
-uint32_t hr__gang_groups_tightest(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool,
-                                  struct hr__group_place *place);
-/* Excludes the group from searches until the next update, which restores its value in the tournament. */
-void hr__gang_groups_exclude(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool,
-                             uint32_t group);
 
 /* ---- Placements (gpu_capacity.c) ----------------------------------------------------------------------- */
 
@@ -178,47 +152,5 @@ bool hr__window_plan_reserve(struct hr__window_plan *plan, const struct hr__wind
 int64_t hr__window_plan_longest(struct hr__window_plan *plan, const struct hr_need *need);
 /* Whether memory was exhausted during a search. */
 bool hr__window_plan_failed(const struct hr__window_plan *plan);
-
-/* ---- Node timelines: node_timeline.c ----------------------------------------------------------- */
-
-/* What begins at a step. */
-enum { HR__STEP_END = 1, HR__STEP_BEGIN = 2 };
-
-/* Of some columns of a step: the minimum, and how many are 0. Searches read this before they read the columns. */
-struct hr__step_summary {
-  uint32_t min, n_zero;
-};
-
-/* Step i lasts from at_us[i] to at_us[i + 1]; the last step has no end. */
-struct hr__node_timeline {
-  int64_t *at_us;
-  uint64_t *use; /* [count][columns] */
-  uint8_t *what; /* [count]: a set: some occupant ends, or some occupant begins, at the begin of the step */
-  struct hr__step_summary *summary; /* [count]: of the columns first_summed .. first_summed + n_summed - 1 */
-  uint32_t count, capacity, columns, first_summed, n_summed;
-  /* number of changes since the timeline was created; a window with the same steps has the same occupants unless this
-     number changes */
-  uint32_t version;
-};
-
-/* Replaces all steps: one begins at `now_us`, and one at each distinct time of `ends_us` ([n], ascending, after
-   `now_us`), where occupants end. The uses are undefined. */
-bool hr__node_timeline_set_steps(struct hr__node_timeline *timeline, struct hr_arena *arena, int64_t now_us,
-                                 const int64_t *ends_us, uint32_t n);
-/* Updates the summaries of the steps first .. end - 1, after the caller has written their uses. */
-void hr__node_timeline_summarize(struct hr__node_timeline *timeline, uint32_t first, uint32_t end);
-/* Returns the array of the use during a step. */
-static inline uint64_t *hr__node_timeline_use(const struct hr__node_timeline *timeline, uint32_t step) {
-  return timeline->use + (size_t)step * timeline->columns;
-}
-/* Adds an occupant that uses the node from `from_us` to `to_us`. */
-bool hr__node_timeline_add(struct hr__node_timeline *timeline, struct hr_arena *arena, int64_t from_us, int64_t to_us,
-                           const uint64_t *use);
-/* Returns the index of the step that contains a time. */
-uint32_t hr__node_timeline_step(const struct hr__node_timeline *timeline, int64_t at_us);
-/* Writes the maximum use over the steps first .. last to `use`. */
-void hr__node_timeline_max(const struct hr__node_timeline *timeline, uint32_t first, uint32_t last, uint64_t *use);
-/* Returns the first time after `at_us` at which an occupant ends; HR_NEVER_US: none. */
-int64_t hr__node_timeline_next_end(const struct hr__node_timeline *timeline, int64_t at_us);
 
 #endif

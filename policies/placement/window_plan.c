@@ -27,6 +27,153 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What begins at a step. */
+enum { HR__STEP_END = 1, HR__STEP_BEGIN = 2 };
+
+/* Of some columns of a step: the minimum, and how many are 0. Searches read this before they read the columns. */
+struct hr__step_summary {
+  uint32_t min, n_zero;
+};
+
+/* Step i lasts from at_us[i] to at_us[i + 1]; the last step has no end. */
+struct hr__node_timeline {
+  int64_t *at_us;
+  uint64_t *use; /* [count][columns] */
+  uint8_t *what; /* [count]: a set: some occupant ends, or some occupant begins, at the begin of the step */
+  struct hr__step_summary *summary; /* [count]: of the columns first_summed .. first_summed + n_summed - 1 */
+  uint32_t count, capacity, columns, first_summed, n_summed;
+  /* number of changes since the timeline was created; a window with the same steps has the same occupants unless this
+     number changes */
+  uint32_t version;
+};
+
+/* Returns the array of the use during a step. */
+static inline uint64_t *node_timeline_use(const struct hr__node_timeline *timeline, uint32_t step) {
+  return timeline->use + (size_t)step * timeline->columns;
+}
+
+/* ---- Use of a node over time ------------------------------------------------------------------------ */
+
+static bool reserve(struct hr__node_timeline *timeline, struct hr_arena *arena, uint32_t count) {
+  if (count <= timeline->capacity) return true;
+  uint32_t capacity = 2 * timeline->capacity > count ? 2 * timeline->capacity : count + 6;
+  int64_t *at_us = hr_arena_alloc(arena, capacity * sizeof *at_us);
+  uint64_t *use = hr_arena_alloc(arena, (size_t)capacity * timeline->columns * sizeof *use);
+  uint8_t *what = hr_arena_alloc(arena, capacity);
+  struct hr__step_summary *summary = hr_arena_alloc(arena, capacity * sizeof *summary);
+  if (!at_us || !use || !what || !summary) return false;
+  if (timeline->count) {
+    memcpy(at_us, timeline->at_us, timeline->count * sizeof *at_us);
+    memcpy(use, timeline->use, (size_t)timeline->count * timeline->columns * sizeof *use);
+    memcpy(what, timeline->what, timeline->count);
+    memcpy(summary, timeline->summary, timeline->count * sizeof *summary);
+  }
+  timeline->at_us = at_us;
+  timeline->use = use;
+  timeline->what = what;
+  timeline->summary = summary;
+  timeline->capacity = capacity;
+  return true;
+}
+
+/* Replaces all steps: one begins at `now_us`, and one at each distinct time of `ends_us` ([n], ascending, after
+   `now_us`), where occupants end. The uses are undefined. */
+static bool node_timeline_set_steps(struct hr__node_timeline *timeline, struct hr_arena *arena, int64_t now_us,
+                                    const int64_t *ends_us, uint32_t n) {
+  if (!reserve(timeline, arena, n + 1)) return false;
+  timeline->at_us[0] = now_us;
+  timeline->what[0] = 0;
+  timeline->count = 1;
+  for (uint32_t i = 0; i < n; i++) {
+    if (ends_us[i] == timeline->at_us[timeline->count - 1]) continue;
+    timeline->at_us[timeline->count] = ends_us[i];
+    timeline->what[timeline->count++] = HR__STEP_END;
+  }
+  timeline->version++;
+  return true;
+}
+
+/* Returns the index of the step that contains a time. */
+static uint32_t node_timeline_step(const struct hr__node_timeline *timeline, int64_t at_us) {
+  uint32_t low = 0, high = timeline->count - 1;
+  while (low < high) {
+    uint32_t middle = (low + high + 1) / 2;
+    if (timeline->at_us[middle] <= at_us)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return low;
+}
+
+/* Returns the index of the step that begins at `at_us`. Splits a step if none begins there; the buffers must have room
+   for one more step. */
+static uint32_t split_at(struct hr__node_timeline *timeline, int64_t at_us) {
+  uint32_t step = node_timeline_step(timeline, at_us), tail = timeline->count - step - 1;
+  if (timeline->at_us[step] == at_us) return step;
+  memmove(timeline->at_us + step + 2, timeline->at_us + step + 1, tail * sizeof *timeline->at_us);
+  memmove(timeline->what + step + 2, timeline->what + step + 1, tail);
+  memmove(timeline->summary + step + 2, timeline->summary + step + 1, tail * sizeof *timeline->summary);
+  memmove(node_timeline_use(timeline, step + 2), node_timeline_use(timeline, step + 1),
+          (size_t)tail * timeline->columns * sizeof *timeline->use);
+  memcpy(node_timeline_use(timeline, step + 1), node_timeline_use(timeline, step),
+         timeline->columns * sizeof *timeline->use);
+  timeline->at_us[step + 1] = at_us;
+  timeline->what[step + 1] = 0;
+  timeline->summary[step + 1] = timeline->summary[step];
+  timeline->count++;
+  return step + 1;
+}
+
+/* Updates the summaries of the steps first .. end - 1, after the caller has written their uses. */
+static void node_timeline_summarize(struct hr__node_timeline *timeline, uint32_t first, uint32_t end) {
+  for (uint32_t step = first; step < end; step++) {
+    const uint64_t *use = node_timeline_use(timeline, step) + timeline->first_summed;
+    struct hr__step_summary summary = {.min = UINT32_MAX};
+    for (uint32_t i = 0; i < timeline->n_summed; i++) {
+      summary.min = use[i] < summary.min ? (uint32_t)use[i] : summary.min;
+      summary.n_zero += use[i] == 0;
+    }
+    timeline->summary[step] = summary;
+  }
+}
+
+static void add_to(uint64_t *use, const uint64_t *more, uint32_t columns) {
+  for (uint32_t i = 0; i < columns; i++) use[i] += more[i];
+}
+
+/* Adds an occupant that uses the node from `from_us` to `to_us`. */
+static bool node_timeline_add(struct hr__node_timeline *timeline, struct hr_arena *arena, int64_t from_us,
+                              int64_t to_us, const uint64_t *use) {
+  if (!reserve(timeline, arena, timeline->count + 2)) return false;
+  uint32_t first = split_at(timeline, from_us), end = split_at(timeline, to_us);
+  for (uint32_t step = first; step < end; step++) add_to(node_timeline_use(timeline, step), use, timeline->columns);
+  node_timeline_summarize(timeline, first, end);
+  timeline->what[first] |= HR__STEP_BEGIN;
+  timeline->what[end] |= HR__STEP_END;
+  timeline->version++;
+  return true;
+}
+
+/* Writes the maximum use over the steps first .. last to `use`. */
+static void node_timeline_max(const struct hr__node_timeline *timeline, uint32_t first, uint32_t last, uint64_t *use) {
+  uint32_t columns = timeline->columns;
+  memcpy(use, node_timeline_use(timeline, first), columns * sizeof *use);
+  for (uint32_t step = first + 1; step <= last; step++) {
+    const uint64_t *of_step = node_timeline_use(timeline, step);
+    for (uint32_t i = 0; i < columns; i++) use[i] = of_step[i] > use[i] ? of_step[i] : use[i];
+  }
+}
+
+/* Returns the first time after `at_us` at which an occupant ends; HR_NEVER_US: none. */
+static int64_t node_timeline_next_end(const struct hr__node_timeline *timeline, int64_t at_us) {
+  for (uint32_t step = node_timeline_step(timeline, at_us) + 1; step < timeline->count; step++)
+    if (timeline->what[step] & HR__STEP_END) return timeline->at_us[step];
+  return HR_NEVER_US;
+}
+
+/* ---- Window plans ----------------------------------------------------------------------------------- */
+
 /* A task that runs on a node. */
 struct running_task {
   int64_t end_us;
@@ -88,7 +235,7 @@ struct hr__window_plan {
   uint32_t times_capacity, slices_capacity, within_capacity, before_capacity;
 };
 
-/* ---- Construction --------------------------------------------------------------------------------- */
+/* ---- Construction ----------------------------------------------------------------------------------- */
 
 static void init_node(struct hr__window_plan *plan, hr_pool pool, hr_node number) {
   const struct hr_gpu_inventory *inventory = hr_cluster_gpu_inventory(plan->cluster);
@@ -136,7 +283,7 @@ bool hr__window_plan_failed(const struct hr__window_plan *plan) {
   return plan->failed || hr_capacity_set_failed(plan->set);
 }
 
-/* ---- Running tasks -------------------------------------------------------------------------------- */
+/* ---- Running tasks ---------------------------------------------------------------------------------- */
 
 static bool add_running(struct hr__window_plan *plan, struct planned_node *node, const struct running_task *task) {
   if (node->n_running == node->running_capacity) {
@@ -171,7 +318,7 @@ void hr__window_plan_remove_job(struct hr__window_plan *plan, hr_job job, const 
   }
 }
 
-/* ---- Timelines ------------------------------------------------------------------------------------ */
+/* ---- Timelines -------------------------------------------------------------------------------------- */
 
 void hr__window_plan_begin(struct hr__window_plan *plan, int64_t now_us) {
   plan->n_plans++;
@@ -203,20 +350,20 @@ static bool build(struct hr__window_plan *plan, struct planned_node *node) {
   if (!ensure_times(plan, node->n_running)) return false;
   for (uint32_t i = 0; i < node->n_running; i++)
     if (node->running[i].reserved_in != plan->n_plans) plan->times[n++] = end_of(plan, &node->running[i]);
-  if (!hr__node_timeline_set_steps(timeline, plan->arena, plan->now_us, plan->times, n)) return false;
+  if (!node_timeline_set_steps(timeline, plan->arena, plan->now_us, plan->times, n)) return false;
   uint32_t step = timeline->count - 1;
-  memset(hr__node_timeline_use(timeline, step), 0, timeline->columns * sizeof *timeline->use);
+  memset(node_timeline_use(timeline, step), 0, timeline->columns * sizeof *timeline->use);
   for (uint32_t i = node->n_running; i-- > 0;) {
     const struct running_task *task = &node->running[i];
     if (task->reserved_in == plan->n_plans) continue;
     if (end_of(plan, task) == timeline->at_us[step]) {
-      memcpy(hr__node_timeline_use(timeline, step - 1), hr__node_timeline_use(timeline, step),
+      memcpy(node_timeline_use(timeline, step - 1), node_timeline_use(timeline, step),
              timeline->columns * sizeof *timeline->use);
       step--;
     }
-    hr_capacity_add_use(plan->set, &task->need, node->pool, &task->slice, hr__node_timeline_use(timeline, step));
+    hr_capacity_add_use(plan->set, &task->need, node->pool, &task->slice, node_timeline_use(timeline, step));
   }
-  hr__node_timeline_summarize(timeline, 0, timeline->count);
+  node_timeline_summarize(timeline, 0, timeline->count);
   node->n_reserved = 0;
   node->built_in = plan->n_plans;
   return true;
@@ -230,7 +377,7 @@ static struct planned_node *node_of(struct hr__window_plan *plan, uint32_t node)
   return NULL;
 }
 
-/* ---- Window states -------------------------------------------------------------------------------- */
+/* ---- Window states ---------------------------------------------------------------------------------- */
 
 static bool append(struct hr__window_plan *plan, struct hr_slice **slices, uint32_t *count, uint32_t *capacity,
                    const struct hr_slice *slice) {
@@ -265,7 +412,7 @@ static bool list_occupants(struct hr__window_plan *plan, const struct planned_no
 
 /* Returns the last step of a window that ends at `to_us`. */
 static uint32_t last_step(const struct hr__node_timeline *timeline, int64_t to_us) {
-  return hr__node_timeline_step(timeline, to_us - 1);
+  return node_timeline_step(timeline, to_us - 1);
 }
 
 /* Returns from_us + length_us, or the latest time if the sum is greater. */
@@ -279,8 +426,8 @@ static bool set_window(struct hr__window_plan *plan, struct hr_capacity *capacit
   struct planned_node *node = node_of(plan, number);
   if (!node) return false;
   struct hr_window_use use = {.columns = plan->use};
-  uint32_t first = hr__node_timeline_step(&node->timeline, from_us);
-  hr__node_timeline_max(&node->timeline, first, last_step(&node->timeline, to_us), plan->use);
+  uint32_t first = node_timeline_step(&node->timeline, from_us);
+  node_timeline_max(&node->timeline, first, last_step(&node->timeline, to_us), plan->use);
   if (node->has_mig && !list_occupants(plan, node, from_us, to_us, &use)) {
     plan->failed = true;
     return false;
@@ -300,7 +447,7 @@ static bool fits_during(struct hr__window_plan *plan, const struct hr_need *need
 static void open_node(struct hr__window_plan *plan, uint32_t number, int64_t from_us, int64_t to_us) {
   struct planned_node *node = node_of(plan, number);
   if (!node) return;
-  uint32_t first = hr__node_timeline_step(&node->timeline, from_us), last = last_step(&node->timeline, to_us);
+  uint32_t first = node_timeline_step(&node->timeline, from_us), last = last_step(&node->timeline, to_us);
   if (node->is_open && node->version == node->timeline.version && node->first == first && node->last == last) return;
   node->is_open = set_window(plan, plan->planned, number, from_us, to_us);
   node->first = first;
@@ -314,7 +461,7 @@ static void close_node(struct hr__window_plan *plan, uint32_t number) {
   node->is_open = false;
 }
 
-/* ---- Bounds --------------------------------------------------------------------------------------- */
+/* ---- Bounds ----------------------------------------------------------------------------------------- */
 
 static uint32_t length_class(int64_t length_us) {
   return 63u - (unsigned)__builtin_clzll((unsigned long long)length_us);
@@ -369,7 +516,7 @@ static void keep_bounds(struct hr__window_plan *plan, struct shape_bounds *shape
 
 /* Returns whether the use of a node in one step is within the limits. In counted allocation there is one column. */
 static bool is_within(const struct hr_use_limits *limits, const struct hr__node_timeline *timeline, uint32_t step) {
-  const uint64_t *use = hr__node_timeline_use(timeline, step);
+  const uint64_t *use = node_timeline_use(timeline, step);
   struct hr__step_summary summary = timeline->summary[step];
   if (limits->gpus > 0 && summary.min > limits->max_gpu_milli) return false;
   if (limits->max_gpu_milli == 0 && summary.n_zero < limits->gpus) return false;
@@ -408,7 +555,7 @@ static void advance_bound(struct hr__window_plan *plan, const struct hr__window_
   const struct planned_node *node = node_of(plan, number);
   if (!node) return;
   const struct hr__node_timeline *timeline = &node->timeline;
-  uint32_t step = hr__node_timeline_step(timeline, at_us);
+  uint32_t step = node_timeline_step(timeline, at_us);
   while (at_us <= by_us) {
     int64_t to_us = end_us_of(at_us, demand->length_us);
     uint32_t excess = first_excess(limits, timeline, step, to_us);
@@ -420,7 +567,7 @@ static void advance_bound(struct hr__window_plan *plan, const struct hr__window_
   plan->at_us[number] = at_us;
 }
 
-/* ---- Search --------------------------------------------------------------------------------------- */
+/* ---- Search ----------------------------------------------------------------------------------------- */
 
 static int compare_times(const void *left, const void *right) {
   int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
@@ -491,7 +638,7 @@ static int64_t next_time(struct hr__window_plan *plan, bool is_monotone, int64_t
     int64_t of_node_us = plan->at_us[i];
     if (of_node_us <= at_us || !is_monotone) {
       const struct planned_node *node = node_of(plan, i);
-      of_node_us = node ? hr__node_timeline_next_end(&node->timeline, at_us) : HR_NEVER_US;
+      of_node_us = node ? node_timeline_next_end(&node->timeline, at_us) : HR_NEVER_US;
     }
     if (of_node_us < next_us) next_us = of_node_us;
   }
@@ -529,7 +676,7 @@ int64_t hr__window_plan_earliest(struct hr__window_plan *plan, const struct hr__
   return at_us;
 }
 
-/* ---- Reservations --------------------------------------------------------------------------------- */
+/* ---- Reservations ----------------------------------------------------------------------------------- */
 
 static bool add_reserved(struct hr__window_plan *plan, struct planned_node *node, const struct reserved_task *task) {
   if (node->n_reserved == node->reserved_capacity) {
@@ -552,13 +699,13 @@ bool hr__window_plan_reserve(struct hr__window_plan *plan, const struct hr__wind
     if (!node) return false;
     memset(plan->use, 0, plan->columns * sizeof *plan->use);
     hr_capacity_add_use(plan->set, &demand->need, node->pool, &task.slice, plan->use);
-    if (!hr__node_timeline_add(&node->timeline, plan->arena, task.from_us, task.to_us, plan->use)) return false;
+    if (!node_timeline_add(&node->timeline, plan->arena, task.from_us, task.to_us, plan->use)) return false;
     if (node->has_mig && !add_reserved(plan, node, &task)) return false;
   }
   return true;
 }
 
-/* ---- Windows from now on -------------------------------------------------------------------------- */
+/* ---- Windows from now on ---------------------------------------------------------------------------- */
 
 /* Returns for how long from now on a task fits on a node on which it fits now; HR_NEVER_US: without end. */
 static int64_t window_of(struct hr__window_plan *plan, const struct hr_need *need, uint32_t number) {

@@ -4,7 +4,7 @@
 #include "policies/queue/dispatch.h"
 
 #include "headroom/policy_kit.h"
-#include "policies/kit/place.h"
+#include "policies/kit/jobs.h"
 #include "policies/queue/preemption/preemption.h"
 #include "policies/queue/quota/quota.h"
 

@@ -3,17 +3,187 @@
 #define HR_POLICIES_QUEUE_DISPATCH_H
 
 /*
- * The interface between the modules of the `queue` policy: the shared state, the interfaces of backfills and listeners,
- * and the moves that modules share. A module includes this header and the headers of the modules that it uses. Only
- * queue.c includes all modules. All memory is allocated in the arena of the run. Functions that return enum hr_status
- * return HR_NO_MEMORY if no memory is available.
+ * The interface between the modules of the `queue` policy: parameters, the shared state, the interfaces of orders,
+ * backfills and listeners, and the moves that modules share. A module includes this header and the headers of the
+ * modules that it uses. Only queue.c includes all modules. All memory is allocated in the arena of the run. Functions
+ * that return enum hr_status return HR_NO_MEMORY if no memory is available.
  */
 
+#include "headroom/policy.h"
 #include "headroom/policy_kit.h"
 #include "headroom/unstable/capacity.h"
 #include "policies/kit/jobs.h"
 #include "policies/placement/locality.h"
-#include "policies/queue/order/order.h"
+#include "policies/queue/waiting.h"
+
+#include <string.h>
+
+/* ---- Parameters ------------------------------------------------------------------------------------- */
+
+/* Each list below contains the possible values of a parameter: their names, and
+   the objects that implement them. Internally, the value of such a parameter is an index into its list. Orders are
+   listed below, with their interface. */
+
+#define HR__BACKFILLS(X)                                                                                               \
+  X("strict", &hr__backfill_strict)                                                                                    \
+  X("skip", &hr__backfill_skip)                                                                                        \
+  X("easy", &hr__backfill_easy)                                                                                        \
+  X("conservative", &hr__backfill_conservative)
+#define HR__PLACEMENTS(X)                                                                                              \
+  X("pool", HR_PLACE_POOL)                                                                                             \
+  X("first-fit", HR_PLACE_FIRST_FIT)                                                                                   \
+  X("best-fit", HR_PLACE_BEST_FIT)                                                                                     \
+  X("worst-fit", HR_PLACE_WORST_FIT)                                                                                   \
+  X("data-local", HR_PLACE_BEST_FIT)
+/* Packing rules, for per-GPU allocation only. */
+#define HR__PACKINGS(X)                                                                                                \
+  X("spread")                                                                                                          \
+  X("random")                                                                                                          \
+  X("weighted-best-fit")                                                                                               \
+  X("dot-product")                                                                                                     \
+  X("gpu-packing")                                                                                                     \
+  X("gpu-clustering")                                                                                                  \
+  X("fgd")                                                                                                             \
+  X("kube-default")                                                                                                    \
+  X("kube-most-allocated")
+#define HR__MARKETS(X)                                                                                                 \
+  X("static", HR__MARKET_STATIC)                                                                                       \
+  X("on-demand-only", HR__MARKET_ON_DEMAND_ONLY)                                                                       \
+  X("spot-first", HR__MARKET_SPOT_FIRST)                                                                               \
+  X("price-capacity", HR__MARKET_PRICE_CAPACITY)
+#define HR__PREEMPTIONS(X)                                                                                             \
+  X("auto", PREEMPTS_AUTO)                                                                                             \
+  X("none", PREEMPTS_NONE)                                                                                             \
+  X("order", PREEMPTS_BY_ORDER)                                                                                        \
+  X("priority", PREEMPTS_BY_PRIORITY)                                                                                  \
+  X("reclaim", PREEMPTS_BY_QUOTA)
+#define HR__STOPPED(X)                                                                                                 \
+  X("auto", HR__STOPPED_AUTO)                                                                                          \
+  X("checkpoint", HR__STOPPED_KEEPS)                                                                                   \
+  X("requeue", HR__STOPPED_REQUEUE)                                                                                    \
+  X("kill", HR__STOPPED_KILLED)
+#define HR__VICTIM_RULES(X)                                                                                            \
+  X("last", HR__VICTIMS_LAST)                                                                                          \
+  X("least-lost", HR__VICTIMS_LEAST_LOST)                                                                              \
+  X("youngest", HR__VICTIMS_YOUNGEST)                                                                                  \
+  X("lowest-priority", HR__VICTIMS_LOWEST_PRIORITY)
+#define HR__ELASTIC_LEVELS(X)                                                                                          \
+  X("off", HR__ELASTIC_OFF)                                                                                            \
+  X("start", HR__ELASTIC_START)                                                                                        \
+  X("grow", HR__ELASTIC_GROW)                                                                                          \
+  X("shrink", HR__ELASTIC_SHRINK)
+#define HR__RECOVERIES(X)                                                                                              \
+  X("requeue", HR__RECOVERY_REQUEUE)                                                                                   \
+  X("shrink", HR__RECOVERY_SHRINK)
+
+/* In the order of enum hr__carbon_rule (policies/queue/carbon/carbon.h). */
+#define HR__CARBON_RULES(X)                                                                                            \
+  X("no-wait")                                                                                                         \
+  X("all-wait")                                                                                                        \
+  X("lowest-slot")                                                                                                     \
+  X("lowest-window")                                                                                                   \
+  X("carbon-time")                                                                                                     \
+  X("reserved-first")                                                                                                  \
+  X("wait-awhile-contiguous")                                                                                          \
+  X("wait-awhile")                                                                                                     \
+  X("ecovisor")
+/* In the order of enum hr__carbon_deadline. */
+#define HR__CARBON_DEADLINES(X)                                                                                        \
+  X("wait")                                                                                                            \
+  X("job")                                                                                                             \
+  X("next-workday")                                                                                                    \
+  X("next-monday")                                                                                                     \
+  X("semi-weekly")
+
+/* The last element has a NULL key. */
+extern const struct hr_param hr__queue_params[];
+/* The names of HR__PLACEMENTS and HR__PACKINGS; the last element is NULL. */
+extern const char *const hr__placement_names[];
+
+/* Returns the value of a parameter. The key must exist. */
+static inline const struct hr_param_value *hr__queue_param(const struct hr_policy_env *env, const char *key) {
+  size_t i = 0;
+  while (strcmp(hr__queue_params[i].key, key) != 0) i++;
+  return &env->params[i];
+}
+
+/* Returns the value of a parameter in microseconds. The parameter is in seconds. */
+static inline int64_t hr__queue_param_us(const struct hr_policy_env *env, const char *key) {
+  return (int64_t)(hr__queue_param(env, key)->real * (double)HR_SECOND_US + 0.5);
+}
+
+/* ---- Orders ----------------------------------------------------------------------------------------- */
+
+struct hr__queue;
+struct hr__listener;
+
+struct hr__order {
+  /* Returns the key of a job when it begins to wait. The smallest key is first. Ties are broken by id, which is the
+     order of (submit, row). */
+  int64_t (*key)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
+
+  /* Used by orders with keys that change while jobs wait; NULL in other orders. `subqueue` returns the name (a number)
+     of the job's subqueue. The relative order of the jobs of a subqueue never changes, although their keys change. */
+  uint64_t (*subqueue)(const struct hr__queue *queue, hr_job job);
+  hr__full_key *full_key; /* `self`: the queue */
+  /* keys never decrease, so the key of a subqueue needs to be computed again only when the subqueue is the first of its
+     list */
+  bool keys_only_grow;
+
+  /* Used by orders in which the keys of running jobs differ from those of waiting jobs; NULL in other orders.
+     `running_key` returns the key of a running job. `running_bound` returns a bound for a waiting job: running jobs
+     with keys above the bound come after the waiting job. With such orders, preemption is by default by order. */
+  int64_t (*running_key)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
+  int64_t (*running_bound)(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry waiting);
+
+  /* Returns whether only a finite number of later submitted jobs can precede a waiting job, so that it is finally the
+     first. NULL: no. */
+  bool (*ages)(const struct hr__queue *queue);
+
+  /* Functions of orders with state. Each may be NULL. */
+  enum hr_status (*create)(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error);
+  const struct hr__listener *listener;
+  /* Called before a pass: updates what depends on time. */
+  enum hr_status (*begin_pass)(struct hr__queue *queue, const struct hr_view *view);
+  /* Called after a job started or stopped: ranks the subqueues with changed keys. */
+  enum hr_status (*refresh)(struct hr__queue *queue, const struct hr_view *view);
+  /* Called after a pass: requests a wake-up for the next time at which the order changes. */
+  enum hr_status (*end_pass)(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
+  /* Used by orders in which all keys change (see hr__line_of; `self`: the queue). Not used if the backfill, quotas or
+     preemption need walks over subqueues. */
+  hr__line_of *line_of;
+};
+
+/* Orders that consist of a key that is fixed at submission: name in a scenario, suffix of the name of the object
+   (hr__order_...), help text, and the key as an expression of `queue` and `job`. order.c defines their objects. */
+#define HR__KEY_ORDERS(X)                                                                                              \
+  X("sjf", sjf, "estimated run time", hr_trace_estimate_us(queue->trace, job))                                         \
+  X("smallest", smallest, "fewest GPUs", (int64_t)hr__counted_milli(queue, job))                                       \
+  X("largest", largest, "most GPUs", -(int64_t)hr__counted_milli(queue, job))
+
+/* All orders: name, suffix and help text. The name of an order can also be used as the name of a policy, which is
+   `queue` with this order. A new order needs one line in HR__KEY_ORDERS, or one line here and its object in a file of
+   this folder. */
+#define HR__ORDERS(X)                                                                                                  \
+  X("fifo", fifo, "submit time")                                                                                       \
+  HR__KEY_ORDERS(X)                                                                                                    \
+  X("priority", priority, "priority, optionally with aging")                                                           \
+  X("srtf", srtf, "remaining run time")                                                                                \
+  X("las", las, "attained service")                                                                                    \
+  X("gittins", gittins, "Gittins index")                                                                               \
+  X("edf", edf, "deadline")                                                                                            \
+  X("f1", f1, "the learned function F1")                                                                               \
+  X("wfp3", wfp3, "(wait / run time)^3 x GPUs")                                                                        \
+  X("qssf", qssf, "predicted GPU time")                                                                                \
+  X("fair-share", fair_share, "usage relative to the tenant's share")                                                  \
+  X("drf", drf, "dominant share of the tenant")                                                                        \
+  X("multifactor", multifactor, "weighted sum of factors, as in Slurm")
+
+#define HR__DECLARE_ORDER(text, name, ...) extern const struct hr__order hr__order_##name;
+HR__ORDERS(HR__DECLARE_ORDER)
+#undef HR__DECLARE_ORDER
+
+/* ---- Dispatch --------------------------------------------------------------------------------------- */
 
 /* A backfill: the rule by which a pass starts jobs, above all after a job that does not fit. */
 

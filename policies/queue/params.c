@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The parameters of the `queue` policy: keys, types, bounds, defaults and help texts. */
 
-#include "policies/queue/params.h"
+#include "policies/queue/dispatch.h"
 
 #include "base/text.h"
-#include "policies/queue/order/order.h"
 
 #define TEXT(text, object) text,
 #define NAME(text) text,

@@ -7,7 +7,6 @@
 #include "policies/queue/carbon/carbon.h"
 #include "policies/queue/dispatch.h"
 #include "policies/queue/market/market.h"
-#include "policies/queue/params.h"
 #include "policies/queue/preemption/preemption.h"
 #include "policies/queue/quota/quota.h"
 

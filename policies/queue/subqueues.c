@@ -3,7 +3,7 @@
  * The lists of a shape's subqueues, and groups of subqueues that are set aside: see waiting.h.
  *
  * Purpose: no pass visits jobs that cannot start. Subqueues that are held back are parked in groups. A group contains
- * the subqueues of one shape that are blocked by the same limit and have the same need (see quota_tree.h). When the
+ * the subqueues of one shape that are blocked by the same limit and have the same need (see waiting.h). When the
  * limit has enough room again, only the first subqueue of the group is listed again, as the representative of the other
  * subqueues of the group. If a limit closer to the root blocks the representative, that limit would also block the
  * others. The representative is then parked at that limit, and still represents the group. It is replaced if another

@@ -14,6 +14,19 @@
 
 #include "base/array.h"
 
+/* A key that precedes the keys of all entries. */
+#define HR__BEFORE_ALL INT64_MIN
+
+/* Returns whether the order, quotas or preemption need subqueues. */
+static inline bool has_subqueues(const struct hr__waiting *waiting) {
+  return waiting->full_key != NULL;
+}
+
+/* Changes the line of a contestant. The caller must call hr__kinetic_rebuild after the last change. */
+static inline void kinetic_set_line(struct hr__kinetic *kinetic, uint32_t number, struct hr__line line) {
+  kinetic->places[kinetic->place_of[number]].line = line;
+}
+
 static bool init_admission(struct hr__waiting *waiting, const struct hr__admission *admission) {
   if (!admission) return true;
   uint32_t n_bars = hr__admission_limit_number(admission->n_places, HR__LIMIT_MAXIMUM) + 1;
@@ -30,7 +43,7 @@ enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *ar
   *waiting = (struct hr__waiting){.arena = arena, .full_key = full_key, .self = self};
   waiting->store = hr_tree_store_create(arena);
   if (!waiting->store || !init_admission(waiting, admission)) return HR_NO_MEMORY;
-  if (!hr__has_subqueues(waiting)) return HR_OK;
+  if (!has_subqueues(waiting)) return HR_OK;
   waiting->subqueue_of = hr_arena_alloc_by_job(arena, n_jobs, sizeof *waiting->subqueue_of);
   waiting->key_of = hr_arena_alloc_by_job(arena, n_jobs, sizeof *waiting->key_of);
   return waiting->subqueue_of && waiting->key_of ? HR_OK : HR_NO_MEMORY;
@@ -69,7 +82,7 @@ static struct hr__shape *make_shape(struct hr__waiting *waiting, uint32_t gpus, 
                               .preferred.store = waiting->store,
                               .active_at = {HR_NONE, HR_NONE},
                               .tournament = {.arena = arena, .is_before = key_is_before, .self = waiting}};
-  if (!hr__has_subqueues(waiting) && !(shape->only = make_subqueue(waiting, shape, 0))) return NULL;
+  if (!has_subqueues(waiting) && !(shape->only = make_subqueue(waiting, shape, 0))) return NULL;
   if (!hr__pair_map_add(&waiting->shape_numbers, arena, (struct hr__pair){gpus, kind}, waiting->n_shapes)) return NULL;
   return waiting->shapes[waiting->n_shapes++] = shape;
 }
@@ -243,7 +256,7 @@ enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__que
   struct hr__shape *shape = shape_for(waiting, queued->gpus, queued->kind);
   if (!shape) return HR_NO_MEMORY;
   struct hr_job_entry entry = {queued->key, queued->job, queued->value};
-  if (hr__has_subqueues(waiting)) return add_to_subqueue(waiting, shape, queued, entry);
+  if (has_subqueues(waiting)) return add_to_subqueue(waiting, shape, queued, entry);
   if (!hr_job_tree_insert(&shape->only->jobs, entry)) return HR_NO_MEMORY;
   if (shape->active_at[0] == HR_NONE || hr__entry_before(entry, shape->head)) shape->head = entry;
   hr__shape_enrol(waiting, shape, false, true);
@@ -258,7 +271,7 @@ static enum hr_status remove_from_subqueue(struct hr__waiting *waiting, hr_job j
 }
 
 enum hr_status hr__waiting_remove(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry entry) {
-  if (hr__has_subqueues(waiting)) return remove_from_subqueue(waiting, entry.job);
+  if (has_subqueues(waiting)) return remove_from_subqueue(waiting, entry.job);
   struct hr_job_tree *jobs = &shape->only->jobs;
   if (!hr_job_tree_remove(jobs, entry.key, entry.job)) return HR_INTERNAL;
   if (jobs->count == 0)
@@ -281,8 +294,8 @@ enum hr_status hr__waiting_rerank(struct hr__waiting *waiting, uint64_t name) {
 static void rebuild_tournaments(struct hr__waiting *waiting) {
   for (uint32_t i = 0; i < waiting->n_active_subqueues; i++) {
     const struct hr__subqueue *subqueue = waiting->active_subqueues[i];
-    hr__kinetic_set_line(&subqueue->shape->tournament, subqueue->place,
-                         waiting->line_of(waiting->self, subqueue, subqueue->head));
+    kinetic_set_line(&subqueue->shape->tournament, subqueue->place,
+                     waiting->line_of(waiting->self, subqueue, subqueue->head));
   }
   for (uint32_t i = 0; i < waiting->n_active; i++) {
     struct hr__shape *shape = hr__active_shape(waiting, i);
@@ -409,7 +422,7 @@ static bool find_in_subqueue(void *self, const struct hr__contestant *first, boo
 /* Replaces the key of an entry by its full key; see hr__full_key. */
 static void make_full(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
                       struct hr_job_entry *entry) {
-  if (hr__has_subqueues(waiting)) entry->key = waiting->full_key(waiting->self, subqueue, *entry);
+  if (has_subqueues(waiting)) entry->key = waiting->full_key(waiting->self, subqueue, *entry);
 }
 
 static bool next_in_tournament(const struct hr__waiting *waiting, const struct hr__shape *shape, int64_t bound,
@@ -480,7 +493,7 @@ static bool search_list(struct hr__waiting *waiting, const struct hr__shape *sha
 
 bool hr__waiting_next(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry last, int64_t bound,
                       struct hr_job_entry *entry) {
-  if (!hr__has_subqueues(waiting)) return hr_job_tree_next(&shape->only->jobs, last.key, last.job, bound, entry);
+  if (!has_subqueues(waiting)) return hr_job_tree_next(&shape->only->jobs, last.key, last.job, bound, entry);
   if (hr__has_tournament(waiting)) return next_in_tournament(waiting, shape, bound, entry);
   struct waiting_search search = {waiting, bound, entry, false};
   bool ok = !waiting->keys_grow || hr__shape_spread(waiting, shape) == HR_OK;
@@ -510,8 +523,8 @@ static struct hr__cursor cursor_at(const struct hr__waiting *waiting, struct hr_
    later position, where it is skipped. */
 static void find_next_subqueue(const struct hr__waiting *waiting, struct hr__walk *walk) {
   walk->next = NULL;
-  while (hr__has_subqueues(waiting) && hr_job_tree_next(&walk->shape->subqueues, walk->last_entered.key,
-                                                        walk->last_entered.job, INT64_MAX, &walk->last_entered)) {
+  while (has_subqueues(waiting) && hr_job_tree_next(&walk->shape->subqueues, walk->last_entered.key,
+                                                    walk->last_entered.job, INT64_MAX, &walk->last_entered)) {
     struct hr__subqueue *subqueue = hr__subqueue_listed(waiting, walk->last_entered);
     struct hr__admission_limit limit;
     if (subqueue->walk == walk->number || is_held(waiting, subqueue, &limit)) continue;
@@ -529,7 +542,7 @@ static bool enter(struct hr__waiting *waiting, struct hr__walk *walk, struct hr_
   if (!shape->cursors) return false;
   subqueue->walk = walk->number;
   cursors_rise(shape->cursors, walk->n_cursors++,
-               cursor_at(waiting, subqueue, hr__has_subqueues(waiting) ? subqueue->head : walk->next_entry), NULL);
+               cursor_at(waiting, subqueue, has_subqueues(waiting) ? subqueue->head : walk->next_entry), NULL);
   find_next_subqueue(waiting, walk);
   return true;
 }
@@ -560,7 +573,7 @@ static bool list_all(struct hr__waiting *waiting, struct hr__shape *shape) {
 bool hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, const struct hr_job_entry *after,
                     struct hr__walk *walk) {
   *walk = (struct hr__walk){.shape = shape, .last_entered = {HR__BEFORE_ALL, {0}, 0}, .number = ++waiting->n_walks};
-  if (!hr__has_subqueues(waiting)) {
+  if (!has_subqueues(waiting)) {
     walk->next = shape->only;
     walk->next_entry = shape->head;
     if (after && !hr_job_tree_next(&shape->only->jobs, after->key, after->job, INT64_MAX, &walk->next_entry))

@@ -21,9 +21,84 @@
  */
 
 #include "base/hash.h"
+#include "headroom/policy.h"
 #include "headroom/policy_kit.h"
 #include "policies/kit/tournament.h"
-#include "policies/queue/quota/quota_tree.h"
+
+/* ---- Limits of admission ---------------------------------------------------------------------------- */
+
+/* The quota tree as admission limits for waiting jobs. Each node of the tree is called a place here, and has two
+   limits. Place 0 is the root. A job must satisfy the limits of all places on the path from its tenant to the root. */
+
+/* The two limits of a place: the maximum of all usage, and the guarantee plus what the place may borrow. */
+enum hr__admission_limit_kind { HR__LIMIT_MAXIMUM, HR__LIMIT_BORROWING, HR__N_LIMIT_KINDS };
+
+/* A limit that blocks a job, and the need of the job at this limit: the job requests `milli` thousandths of a GPU, of
+   which places below this place on the path can provide `spare`. */
+struct hr__admission_limit {
+  uint32_t place; /* HR_NONE: the place is not determined, and `milli` and `spare` are 0 */
+  enum hr__admission_limit_kind kind;
+  int64_t milli, spare;
+};
+
+/* Returns the index of a limit among the limits of all places. */
+static inline uint32_t hr__admission_limit_number(uint32_t place, enum hr__admission_limit_kind kind) {
+  return HR__N_LIMIT_KINDS * place + (uint32_t)kind;
+}
+/* Returns how much room the job needs at the limit. */
+static inline int64_t hr__admission_limit_need(const struct hr__admission_limit *limit) {
+  return limit->kind == HR__LIMIT_MAXIMUM ? limit->milli : limit->milli - limit->spare;
+}
+
+/* Amounts are in thousandths of a GPU; formulas are in quota.c. */
+struct hr__quota_tree_node {
+  uint32_t parent, depth; /* root: HR_NONE and 0 */
+  int64_t subtree, kept;
+  /* own usage, plus the usage of the children that exceeds the capacity that they keep */
+  int64_t usage;
+  int64_t held; /* all usage at the node and below it */
+  int64_t borrow, max;
+  double weight;
+};
+
+struct hr_quota_tree {
+  struct hr__quota_tree_node *nodes;
+  uint32_t n_nodes, n_tenants;
+  uint32_t *leaf; /* [n_tenants + 1]: node of each tenant; the last element is for jobs without a tenant */
+};
+
+/* Returns the first place, on the path from the tenant to the root, with a limit that prevents the tenant from using
+   `milli` more now; HR_NONE: no limit does so. Writes this limit to `*limit`, if the need at the limit depends on no
+   usage except the tenant's own. If the need also depends on the usage of other tenants, the place in `*limit` is
+   HR_NONE. */
+uint32_t hr__quota_tree_find_limit(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli,
+                                   struct hr__admission_limit *limit);
+/* Returns how much more usage a limit allows. This room decreases when usage is added at the place of the limit or
+   below it, and increases when usage is removed there. */
+int64_t hr__quota_tree_room(const struct hr_quota_tree *tree, uint32_t place, enum hr__admission_limit_kind kind);
+
+/* Returns the place of a tenant. HR_NONE represents jobs without a tenant. */
+static inline uint32_t hr__quota_tree_place(const struct hr_quota_tree *tree, uint32_t tenant) {
+  return tree->leaf[tenant < tree->n_tenants ? tenant : tree->n_tenants];
+}
+
+/* Returns the number of places. */
+static inline uint32_t hr__quota_tree_n_places(const struct hr_quota_tree *tree) {
+  return tree->n_nodes;
+}
+
+/* Returns the parent of a place; HR_NONE for the root. */
+static inline uint32_t hr__quota_tree_parent(const struct hr_quota_tree *tree, uint32_t place) {
+  return tree->nodes[place].parent;
+}
+
+/* Returns whether the tenant keeps (does not lend) a part of its quota. If so, its usage changes its need at higher
+   places (`spare`). */
+static inline bool hr__quota_tree_keeps_capacity(const struct hr_quota_tree *tree, uint32_t tenant) {
+  return tree->nodes[hr__quota_tree_place(tree, tenant)].kept > 0;
+}
+
+/* ---- Waiting jobs ----------------------------------------------------------------------------------- */
 
 /* Returns the list itself if it has room for one more element, else a larger copy of it; NULL: out of memory. */
 static inline void *hr__ensure_room(struct hr_arena *arena, void *list, uint32_t count, uint32_t *capacity,
@@ -286,26 +361,11 @@ static inline struct hr__subqueue *hr__waiting_next_subqueue(const struct hr__wa
   return found ? waiting->subqueues[waiting->subqueue_of[listed.job.id]] : NULL;
 }
 
-/* Returns whether an admission limit blocks the subqueue of the walk's current job now. */
-static inline bool hr__walk_is_held(const struct hr__waiting *waiting, const struct hr__walk *walk) {
-  struct hr__admission_limit limit;
-  return waiting->admission.is_held &&
-         waiting->admission.is_held(waiting->self, walk->shape->cursors[0].subqueue, &limit);
-}
-
 /* ---- Subqueues (subqueues.c) --------------------------------------------------------------------------- */
 
 /* The subqueues of a shape. A subqueue is either listed, in the lists of its shape, or parked in a group while an
    admission limit blocks it. subqueues.c explains groups and their representatives. This header is used by waiting.c
    and subqueues.c only. */
-
-/* A key that precedes the keys of all entries. */
-#define HR__BEFORE_ALL INT64_MIN
-
-/* Returns whether the order, quotas or preemption need subqueues. */
-static inline bool hr__has_subqueues(const struct hr__waiting *waiting) {
-  return waiting->full_key != NULL;
-}
 
 /* Returns whether the subqueues of each shape are in a tournament instead of a list. */
 static inline bool hr__has_tournament(const struct hr__waiting *waiting) {

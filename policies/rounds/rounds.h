@@ -7,7 +7,6 @@
 #include "base/hash.h"
 #include "headroom/policy.h"
 #include "policies/kit/jobs.h"
-#include "policies/kit/place.h"
 
 /* ---- Shares of time (round_shares.c) ------------------------------------------------------------------- */
 

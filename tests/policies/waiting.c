@@ -8,7 +8,6 @@
 #include "base/array.h"
 #include "harness.h"
 #include "headroom/policy_kit.h"
-#include "policies/queue/quota/quota_tree.h"
 
 #include <stdlib.h>
 

@@ -68,13 +68,6 @@ static inline uint32_t hr__profile_bin(const struct hr_placement *placement, uin
   return placement->n_slices ? placement->slices[slice].node.id : placement->pool.id;
 }
 
-/* Adds the GPUs of a job to the counts `per_bin`. */
-static inline void hr__profile_count_gpus(const struct hr_placement *placement, uint32_t gpus, int64_t *per_bin) {
-  if (placement->n_slices == 0) per_bin[hr__profile_bin(placement, 0)] += gpus;
-  for (uint32_t i = 0; i < placement->n_slices; i++)
-    per_bin[hr__profile_bin(placement, i)] += placement->slices[i].gpu_milli / 1000;
-}
-
 /* Advances the profile to `now_us`. Returns whether the number of free GPUs of each bin is as expected by the profile.
    `started`: by bin, the GPUs of planned jobs that this pass is about to start; the profile has subtracted them, but
    they are still free in the cluster. */
@@ -110,20 +103,7 @@ bool hr__reservations_add(struct hr__reservations *all, const struct hr__reserva
    passed without a start of its jobs. */
 bool hr__reservations_advance(struct hr__reservations *all, int64_t now_us);
 
-/* Removes all reservations. */
-static inline void hr__reservations_clear(struct hr__reservations *all) {
-  all->n_reservations = all->n_heap = all->n_due = all->n_slices = 0;
-}
-
-/* Returns the i-th due reservation, and its placement. */
-static inline const struct hr__reservation *hr__reservations_due(const struct hr__reservations *all, uint32_t i,
-                                                                 struct hr_placement *placement) {
-  const struct hr__reservation *due = &all->reservation[all->due[i]];
-  *placement = (struct hr_placement){due->pool, due->n_slices, due->n_slices ? all->slices + due->first_slice : NULL};
-  return due;
-}
-
-/* ---- Future capacity (future.c) ------------------------------------------------------------------------ */
+/* ---- Future capacity (capacity_profile.c) ------------------------------------------------------------------------ */
 
 /* Future capacity for conservative backfill: the earliest windows in which jobs can run, and reservations. There are
    two implementations: capacity profiles for counted allocation without topology constraints, and window plans
@@ -185,41 +165,8 @@ bool hr__future_is_regular(const struct hr__future *future, const struct hr_poli
    may start. */
 bool hr__easy_plan_permits(const struct hr__queue *queue, int64_t end_us, const struct hr_placement *placement);
 
-/* ---- Partial plans (partial_plan.c) -------------------------------------------------------------------- */
-
 /* Partial plans for conservative backfill: of all reservations, only those that decide which jobs start now. The queue
    must have no subqueues, and the future must be regular (hr__future_is_regular). All memory is allocated in the arena
    of the run. */
-
-struct hr__partial_plan;
-
-/* Creates a plan. `can_keep`: while everything is as planned, a new plan would make the same reservations again. NULL:
-   out of memory. */
-struct hr__partial_plan *hr__partial_plan_create(struct hr__queue *queue, struct hr__future *future,
-                                                 const struct hr_policy_env *env, bool can_keep);
-/* Begins a new plan. The caller has begun the plan of the future, and calls hr__partial_plan_start_jobs next. */
-void hr__partial_plan_begin(struct hr__partial_plan *plan);
-/* Returns whether the plan can be continued: everything was as planned since it was begun. If so, advances it to now.
-   If not, or if a pass makes no plan, the plan is discarded. */
-bool hr__partial_plan_continues(struct hr__partial_plan *plan, const struct hr_view *view);
-/* Starts, in order, all jobs with reservations that begin now. */
-enum hr_status hr__partial_plan_start_jobs(struct hr__partial_plan *plan, const struct hr_view *view,
-                                           struct hr_moves *moves);
-
-/* These functions report events to the plan: a job begins to wait with this key; a job stops; any other event that was
-   not planned. */
-void hr__partial_plan_job_waits(struct hr__partial_plan *plan, struct hr_job_entry job);
-void hr__partial_plan_job_stops(struct hr__partial_plan *plan, const struct hr_view *view,
-                                const struct hr_event *event);
-void hr__partial_plan_drop(struct hr__partial_plan *plan);
-
-/* Starts a job of a plan: the reason depends on whether it is the first waiting job. */
-static inline enum hr_status hr__start_planned(struct hr__queue *queue, const struct hr_view *view,
-                                               struct hr_moves *moves, struct hr__shape *shape, struct hr_job_entry job,
-                                               const struct hr_placement *placement) {
-  const struct hr__shape *first = hr__waiting_first(&queue->waiting);
-  bool in_order = first && first->head.job.id == job.job.id;
-  return hr__queue_start(queue, view, moves, shape, job, placement, in_order ? HR_REASON_IN_ORDER : HR_REASON_BACKFILL);
-}
 
 #endif

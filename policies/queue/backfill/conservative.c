@@ -10,8 +10,8 @@
  * subtracted. See backfill.h.
  *
  * Two kinds of plans find the jobs that start now. If the queue has no subqueues and the future is regular
- * (hr__future_is_regular), a partial plan makes only the reservations on which this depends (partial_plan.c), and is
- * kept between passes if possible. Otherwise a full plan is made in each pass, in this file.
+ * (hr__future_is_regular), a partial plan makes only the reservations on which this depends (first part of this file),
+ * and is kept between passes if possible. Otherwise a full plan is made in each pass.
  *
  * End of a full plan: it ends when no remaining job could start now, even if no further reservations were made before
  * it. A job of a shape can start now only if its limit does not exceed the longest window from now on in which enough
@@ -21,6 +21,428 @@
 
 #include "policies/queue/backfill/backfill.h"
 #include "policies/queue/waiting.h"
+
+#include <string.h>
+
+/* Returns whether an admission limit blocks the subqueue of the walk's current job now. */
+static inline bool walk_is_held(const struct hr__waiting *waiting, const struct hr__walk *walk) {
+  struct hr__admission_limit limit;
+  return waiting->admission.is_held &&
+         waiting->admission.is_held(waiting->self, walk->shape->cursors[0].subqueue, &limit);
+}
+
+/* Adds the GPUs of a job to the counts `per_bin`. */
+static inline void profile_count_gpus(const struct hr_placement *placement, uint32_t gpus, int64_t *per_bin) {
+  if (placement->n_slices == 0) per_bin[hr__profile_bin(placement, 0)] += gpus;
+  for (uint32_t i = 0; i < placement->n_slices; i++)
+    per_bin[hr__profile_bin(placement, i)] += placement->slices[i].gpu_milli / 1000;
+}
+
+/* Removes all reservations. */
+static inline void reservations_clear(struct hr__reservations *all) {
+  all->n_reservations = all->n_heap = all->n_due = all->n_slices = 0;
+}
+
+/* Returns the i-th due reservation, and its placement. */
+static inline const struct hr__reservation *reservations_due(const struct hr__reservations *all, uint32_t i,
+                                                             struct hr_placement *placement) {
+  const struct hr__reservation *due = &all->reservation[all->due[i]];
+  *placement = (struct hr_placement){due->pool, due->n_slices, due->n_slices ? all->slices + due->first_slice : NULL};
+  return due;
+}
+
+/* Starts a job of a plan: the reason depends on whether it is the first waiting job. */
+static inline enum hr_status start_planned(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                                           struct hr__shape *shape, struct hr_job_entry job,
+                                           const struct hr_placement *placement) {
+  const struct hr__shape *first = hr__waiting_first(&queue->waiting);
+  bool in_order = first && first->head.job.id == job.job.id;
+  return hr__queue_start(queue, view, moves, shape, job, placement, in_order ? HR_REASON_IN_ORDER : HR_REASON_BACKFILL);
+}
+
+/* ---- Partial plans ---------------------------------------------------------------------------------- */
+
+/*
+ * A full plan has a reservation for every waiting job, made in order, each at the earliest time at which the job fits
+ * beside the reservations before it. A pass only has to find the reservations that begin now. Most others do not matter
+ * for this: a long job far back in the queue cannot start within the next hours, and a short job that could start now
+ * does not depend on what happens after its limit. So a reservation is made only when another one depends on it.
+ *
+ * Invariant: a job without a reservation is known not to start before some time. `levels` has these times: for each
+ * level, no job in order before `before`, without a reservation, starts before `until_us`. The reservation of a job
+ * from s to e is final if all jobs before it, without a reservation, start at e or later: they cannot take what it
+ * uses. Conversely, all reservations of later jobs end before a job without a reservation starts. So the reservation
+ * that is finally made for it is the same as in a full plan.
+ *
+ * Search: the first job in order that fits now until its limit is the candidate. First, its predecessors are examined
+ * with the goal that none of them, without a reservation, starts before the candidate's limit. Predecessors that would
+ * start earlier get reservations. If such a job ends later than the goal, its own predecessors are examined up to its
+ * end before (a new goal, on a stack). Then the candidate starts if it still fits now, and the next candidate is
+ * searched. Jobs that are too long to start before the goal are not visited: searches for other jobs of their shape
+ * have found bounds of their starts (backfill.h), and the queue is searched for the next job with a limit below a
+ * bound.
+ *
+ * Kept plans: while all jobs end at their limits and new jobs are last in order, a new plan would make the same
+ * reservations again, because each of them is still the earliest one, given the reservations before it. There is one
+ * difference: a new plan first subtracts the capacity of jobs that were started ahead of earlier jobs. This does not
+ * delay the reservation of any earlier job. It also does not change which node is the first one with room for that job,
+ * but it may change which node is the fullest or the emptiest. Plans are therefore kept only under the placements
+ * first-fit and `pool`. The next pass then continues where the previous one ended. It makes a new plan after any other
+ * event: a job that ends before its limit or runs beyond it, a new job before a level, or a rejection.
+ */
+
+/* No job in order before the job `before`, without a reservation, starts before `until_us`. If the level is a goal,
+   this must still be achieved. */
+struct plan_level {
+  struct hr_job_entry before;
+  int64_t until_us;
+};
+
+/* The next job of a shape in a search. */
+struct plan_cursor {
+  struct hr_job_entry job;
+  int64_t longest_us; /* limit up to which jobs are visited */
+  bool found;
+};
+
+/* Maximum number of reservations in a kept plan. More are allowed if many jobs wait (remembers_too_many). */
+enum { MAX_KEPT = 4096 };
+
+struct hr__partial_plan {
+  struct hr__queue *queue;
+  struct hr__future *future;
+  uint32_t number;           /* of the plan */
+  uint32_t *reserved_in;     /* by job: number of the last plan in which it has a reservation */
+  struct plan_level *levels; /* in order of `before`, with decreasing until_us */
+  struct plan_level *goals;  /* a stack */
+  /* by number of the shape: the next jobs of the walk for the goal on top, and the candidates */
+  struct plan_cursor *walks, *candidates;
+  /* no job without a reservation that precedes the next job of the walk starts before this time */
+  int64_t walked_until_us;
+  uint32_t n_levels, n_goals, levels_capacity, goals_capacity, walks_capacity, candidates_capacity;
+  bool can_keep;
+  bool kept;                       /* all events were as planned since the plan was made */
+  struct hr__reservations pending; /* reservations of a plan that can be kept */
+};
+
+/* Creates a plan. `can_keep`: while everything is as planned, a new plan would make the same reservations again. NULL:
+   out of memory. */
+static struct hr__partial_plan *partial_plan_create(struct hr__queue *queue, struct hr__future *future,
+                                                    const struct hr_policy_env *env, bool can_keep) {
+  struct hr__partial_plan *plan = hr_arena_alloc(env->arena, sizeof *plan);
+  if (!plan) return NULL;
+  *plan =
+      (struct hr__partial_plan){.queue = queue, .future = future, .can_keep = can_keep, .pending.arena = env->arena};
+  plan->reserved_in = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *plan->reserved_in);
+  return plan->reserved_in ? plan : NULL;
+}
+
+static const struct hr_job_entry before_all = {INT64_MIN, {0}, 0};
+
+/* Returns an entry directly before the entry of a job, so that a search after it finds the job. */
+static struct hr_job_entry just_before(struct hr_job_entry job) {
+  if (job.job.id > 0) return (struct hr_job_entry){job.key, {job.job.id - 1}, 0};
+  return job.key > INT64_MIN ? (struct hr_job_entry){job.key - 1, {UINT32_MAX}, 0} : before_all;
+}
+
+static struct hr__future_demand demand_of(const struct hr__queue *queue, const struct hr__shape *shape, int64_t value) {
+  return (struct hr__future_demand){
+      .shape = shape, .need = hr__need(queue, shape->gpus, shape->kind), .length_us = value > 0 ? value : 1};
+}
+
+/* ---- Partial plans: levels -------------------------------------------------------------------------- */
+
+/* Returns the number of levels up to at least `until_us`. */
+static uint32_t levels_up_to(const struct hr__partial_plan *plan, int64_t until_us) {
+  uint32_t low = 0, high = plan->n_levels;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (plan->levels[middle].until_us >= until_us)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* Returns whether no job before `job`, without a reservation, starts before `until_us`. */
+static bool is_known(const struct hr__partial_plan *plan, struct hr_job_entry job, int64_t until_us) {
+  uint32_t n = levels_up_to(plan, until_us);
+  return n > 0 && !hr__entry_before(plan->levels[n - 1].before, job);
+}
+
+/* Adds a level, and removes those that it implies. False: out of memory. */
+static bool add_level(struct hr__partial_plan *plan, const struct plan_level *level) {
+  if (is_known(plan, level->before, level->until_us)) return true;
+  uint32_t first = levels_up_to(plan, level->until_us + 1), end = first;
+  while (end < plan->n_levels && !hr__entry_before(level->before, plan->levels[end].before)) end++;
+  if (end == first) {
+    plan->levels =
+        hr__ensure_room(plan->queue->arena, plan->levels, plan->n_levels, &plan->levels_capacity, sizeof *plan->levels);
+    if (!plan->levels) return false;
+  }
+  memmove(plan->levels + first + 1, plan->levels + end, (plan->n_levels - end) * sizeof *plan->levels);
+  plan->levels[first] = *level;
+  plan->n_levels = plan->n_levels - (end - first) + 1;
+  return true;
+}
+
+static bool push_goal(struct hr__partial_plan *plan, struct hr_job_entry before, int64_t until_us) {
+  plan->goals =
+      hr__ensure_room(plan->queue->arena, plan->goals, plan->n_goals, &plan->goals_capacity, sizeof *plan->goals);
+  if (!plan->goals) return false;
+  plan->goals[plan->n_goals++] = (struct plan_level){before, until_us};
+  return true;
+}
+
+/* ---- Partial plans: searches in the queue ----------------------------------------------------------- */
+
+/* Finds the first job of the shape after `after` that has no reservation, and has a limit within the bound. */
+static void find_next(struct hr__partial_plan *plan, struct hr__shape *shape, struct hr_job_entry after,
+                      struct plan_cursor *cursor) {
+  struct hr__waiting *waiting = &plan->queue->waiting;
+  cursor->job = after;
+  do cursor->found = hr__waiting_next(waiting, shape, cursor->job, cursor->longest_us, &cursor->job);
+  while (cursor->found && plan->reserved_in[cursor->job.job.id] == plan->number);
+}
+
+/* Returns the shape with the first job in order of all cursors; NULL: none. */
+static struct hr__shape *first_of(const struct hr__partial_plan *plan, const struct plan_cursor *cursors) {
+  const struct hr__waiting *waiting = &plan->queue->waiting;
+  struct hr__shape *first = NULL;
+  for (uint32_t i = 0; i < waiting->n_active; i++) {
+    struct hr__shape *shape = hr__active_shape(waiting, i);
+    if (!cursors[shape->number].found) continue;
+    if (!first || hr__entry_before(cursors[shape->number].job, cursors[first->number].job)) first = shape;
+  }
+  return first;
+}
+
+/* ---- Partial plans: goals --------------------------------------------------------------------------- */
+
+static bool make_room(const struct hr__partial_plan *plan, struct plan_cursor **cursors, uint32_t *capacity) {
+  while (plan->queue->waiting.n_shapes > *capacity) {
+    *cursors = hr_arena_grown(plan->queue->arena, *cursors, capacity, sizeof(**cursors));
+    if (!*cursors) return false;
+  }
+  return true;
+}
+
+/* Begins a walk over the jobs that are to be examined for a goal: those without a reservation that are not too long to
+   start before it, from the first one for which this is not known. */
+static void begin_walk(struct hr__partial_plan *plan, const struct plan_level *goal) {
+  const struct hr__waiting *waiting = &plan->queue->waiting;
+  uint32_t n = levels_up_to(plan, goal->until_us);
+  struct hr_job_entry after = n > 0 ? just_before(plan->levels[n - 1].before) : before_all;
+  plan->walked_until_us = n > 0 ? plan->levels[n - 1].until_us : HR_NEVER_US;
+  for (uint32_t i = 0; i < waiting->n_active; i++) {
+    struct hr__shape *shape = hr__active_shape(waiting, i);
+    int64_t bound_us;
+    int64_t too_long_us = hr__future_too_long(plan->future, shape, goal->until_us, &bound_us);
+    if (bound_us < plan->walked_until_us) plan->walked_until_us = bound_us;
+    plan->walks[shape->number].longest_us = too_long_us == INT64_MAX ? INT64_MAX : too_long_us - 1;
+    find_next(plan, shape, after, &plan->walks[shape->number]);
+  }
+}
+
+/* Makes a reservation for a job. If it begins now, starts the job. */
+static enum hr_status reserve(struct hr__partial_plan *plan, const struct hr__future_demand *demand,
+                              const struct hr__reservation *reservation, const struct hr_placement *placement,
+                              const struct hr_view *view, struct hr_moves *moves) {
+  if (!hr__future_reserve(plan->future, demand, 1, reservation->start_us, placement)) return HR_NO_MEMORY;
+  if (reservation->start_us == view->now_us)
+    return start_planned(plan->queue, view, moves, reservation->shape, reservation->job, placement);
+  plan->reserved_in[reservation->job.job.id] = plan->number;
+  return !plan->can_keep || hr__reservations_add(&plan->pending, reservation, placement) ? HR_OK : HR_NO_MEMORY;
+}
+
+/* Examines the next job of the walk for a goal. Makes a reservation if the job starts before the goal, and if that
+ * reservation is final. If the reservation is not final, `*achieved` is set to false, and a goal that must be achieved
+ * first is on the stack.
+ */
+static enum hr_status examine(struct hr__partial_plan *plan, const struct plan_level *goal, struct hr__shape *shape,
+                              const struct hr_view *view, struct hr_moves *moves, bool *achieved) {
+  struct plan_cursor *cursor = &plan->walks[shape->number];
+  struct hr__reservation reservation = {.shape = shape, .job = cursor->job};
+  struct hr__future_demand demand = demand_of(plan->queue, shape, cursor->job.value);
+  struct hr_placement placement;
+  enum hr_status status = hr__future_earliest(plan->future, &demand, &reservation.start_us, &placement);
+  if (status != HR_OK) return status;
+  if (reservation.start_us >= goal->until_us) {
+    cursor->longest_us = cursor->job.value - 1;
+    if (reservation.start_us < plan->walked_until_us) plan->walked_until_us = reservation.start_us;
+  } else {
+    int64_t end_us = reservation.start_us + demand.length_us;
+    *achieved = end_us <= goal->until_us || end_us <= plan->walked_until_us || is_known(plan, cursor->job, end_us);
+    if (!*achieved) return push_goal(plan, cursor->job, end_us) ? HR_OK : HR_NO_MEMORY;
+    status = reserve(plan, &demand, &reservation, &placement, view, moves);
+  }
+  if (status == HR_OK) find_next(plan, shape, cursor->job, cursor);
+  return status;
+}
+
+/* Achieves the goal that no job before `before`, without a reservation, starts before `until_us`. */
+static enum hr_status achieve(struct hr__partial_plan *plan, struct hr_job_entry before, int64_t until_us,
+                              const struct hr_view *view, struct hr_moves *moves) {
+  enum hr_status status = push_goal(plan, before, until_us) ? HR_OK : HR_NO_MEMORY;
+  while (plan->n_goals > 0 && status == HR_OK) {
+    struct plan_level goal = plan->goals[plan->n_goals - 1];
+    struct hr__shape *shape;
+    bool achieved = true;
+    begin_walk(plan, &goal);
+    while (status == HR_OK && achieved && (shape = first_of(plan, plan->walks)) &&
+           hr__entry_before(plan->walks[shape->number].job, goal.before))
+      status = examine(plan, &goal, shape, view, moves, &achieved);
+    if (status != HR_OK || !achieved) continue;
+    plan->n_goals--;
+    if (!add_level(plan, &goal)) status = HR_NO_MEMORY;
+  }
+  return status;
+}
+
+/* ---- Partial plans: candidates ---------------------------------------------------------------------- */
+
+static bool needs_nothing(const struct hr__queue *queue, const struct hr__shape *shape) {
+  struct hr_need need = hr__need(queue, shape->gpus, shape->kind);
+  return hr_need_is_empty(queue->cluster, &need);
+}
+
+/* Returns an upper bound for the limit of a job of the shape that can start now. */
+static int64_t longest_now(struct hr__partial_plan *plan, const struct hr__shape *shape) {
+  if (needs_nothing(plan->queue, shape)) return INT64_MAX;
+  struct hr_need need = hr__need(plan->queue, shape->gpus, shape->kind);
+  return hr__future_longest(plan->future, &need);
+}
+
+/* Finds the first job of the shape after `after` that may start now. */
+static void find_candidate(struct hr__partial_plan *plan, struct hr__shape *shape, struct hr_job_entry after) {
+  struct plan_cursor *candidate = &plan->candidates[shape->number];
+  candidate->longest_us = longest_now(plan, shape);
+  candidate->found = false;
+  if (candidate->longest_us > 0) find_next(plan, shape, after, candidate);
+}
+
+/* Returns the shape of the first job in order that may start now; NULL: none. Since the candidates were found, other
+   reservations may have been made, so some of the candidates may not be able to start now any more. */
+static struct hr__shape *first_candidate(struct hr__partial_plan *plan) {
+  struct hr__shape *shape;
+  while ((shape = first_of(plan, plan->candidates))) {
+    const struct plan_cursor *candidate = &plan->candidates[shape->number];
+    bool waits = plan->reserved_in[candidate->job.job.id] != plan->number;
+    if (waits && candidate->job.value <= longest_now(plan, shape)) return shape;
+    find_candidate(plan, shape, candidate->job);
+  }
+  return NULL;
+}
+
+/* Starts the candidate of a shape if its reservation begins now, and finds the next one. */
+static enum hr_status try_candidate(struct hr__partial_plan *plan, struct hr__shape *shape, const struct hr_view *view,
+                                    struct hr_moves *moves) {
+  struct hr__queue *queue = plan->queue;
+  struct hr__reservation reservation = {.shape = shape, .job = plan->candidates[shape->number].job};
+  struct hr__future_demand demand = demand_of(queue, shape, reservation.job.value);
+  struct hr_placement placement = {0};
+  enum hr_status status;
+  if (needs_nothing(queue, shape)) {
+    status = start_planned(queue, view, moves, shape, reservation.job, &placement);
+  } else {
+    status = achieve(plan, reservation.job, view->now_us + demand.length_us, view, moves);
+    if (status == HR_OK) status = hr__future_earliest(plan->future, &demand, &reservation.start_us, &placement);
+    if (status == HR_OK && reservation.start_us == view->now_us)
+      status = reserve(plan, &demand, &reservation, &placement, view, moves);
+  }
+  if (status == HR_OK) find_candidate(plan, shape, reservation.job);
+  return status;
+}
+
+/* Starts, in order, all jobs with reservations that begin now. */
+static enum hr_status partial_plan_start_jobs(struct hr__partial_plan *plan, const struct hr_view *view,
+                                              struct hr_moves *moves) {
+  struct hr__queue *queue = plan->queue;
+  enum hr_status status = HR_OK;
+  if (!make_room(plan, &plan->walks, &plan->walks_capacity) ||
+      !make_room(plan, &plan->candidates, &plan->candidates_capacity))
+    return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < queue->waiting.n_active; i++)
+    find_candidate(plan, hr__active_shape(&queue->waiting, i), before_all);
+  for (uint32_t n_started = 0; status == HR_OK;) {
+    struct hr__shape *shape = first_candidate(plan);
+    struct hr_placement placement;
+    const struct hr__reservation *due =
+        n_started < plan->pending.n_due ? reservations_due(&plan->pending, n_started, &placement) : NULL;
+    if (due && (!shape || hr__entry_before(due->job, plan->candidates[shape->number].job))) {
+      status = start_planned(queue, view, moves, due->shape, due->job, &placement);
+      n_started++;
+    } else if (shape) {
+      status = try_candidate(plan, shape, view, moves);
+    } else {
+      break;
+    }
+  }
+  plan->pending.n_due = 0;
+  plan->kept = plan->can_keep;
+  return status;
+}
+
+/* ---- Partial plans: plans --------------------------------------------------------------------------- */
+
+/* Begins a new plan. The caller has begun the plan of the future, and calls partial_plan_start_jobs next. */
+static void partial_plan_begin(struct hr__partial_plan *plan) {
+  reservations_clear(&plan->pending);
+  plan->n_levels = plan->n_goals = 0;
+  plan->number++;
+}
+
+/* Returns whether free capacity is as planned, and no reservation is overdue. */
+static bool is_as_planned(struct hr__partial_plan *plan, int64_t now_us) {
+  struct hr__cluster_profile *profile = &plan->future->profile;
+  if (!plan->kept || !hr__reservations_advance(&plan->pending, now_us)) return false;
+  memset(profile->per_bin, 0, profile->n_bins * sizeof *profile->per_bin);
+  for (uint32_t i = 0; i < plan->pending.n_due; i++) {
+    struct hr_placement placement;
+    const struct hr__reservation *due = reservations_due(&plan->pending, i, &placement);
+    profile_count_gpus(&placement, due->shape->gpus, profile->per_bin);
+  }
+  return hr__cluster_profile_matches(profile, now_us, profile->per_bin);
+}
+
+/* Returns whether the plan should be replaced because it contains too many jobs that were already started. The new plan
+   has the same reservations, but contains waiting jobs only. Without this limit, if all jobs end as planned, the plan
+   would finally contain all jobs of the trace. */
+static bool remembers_too_many(const struct hr__partial_plan *plan, const struct hr_view *view) {
+  uint32_t n = plan->pending.n_reservations;
+  return n > MAX_KEPT && n / 8 > view->n_waiting;
+}
+
+/* Returns whether the plan can be continued: everything was as planned since it was begun. If so, advances it to now.
+   If not, or if a pass makes no plan, the plan is discarded. */
+static bool partial_plan_continues(struct hr__partial_plan *plan, const struct hr_view *view) {
+  bool continues = is_as_planned(plan, view->now_us) && !remembers_too_many(plan, view);
+  if (continues) hr__future_advance(plan->future, view->now_us);
+  plan->kept = false;
+  return continues;
+}
+
+/* ---- Partial plans: events -------------------------------------------------------------------------- */
+
+/* These functions report events to the plan: a job begins to wait with this key; a job stops; any other event that was
+   not planned. */
+static void partial_plan_job_waits(struct hr__partial_plan *plan, struct hr_job_entry job) {
+  if (plan->n_levels > 0 && hr__entry_before(job, plan->levels[plan->n_levels - 1].before)) plan->kept = false;
+}
+
+static void partial_plan_job_stops(struct hr__partial_plan *plan, const struct hr_view *view,
+                                   const struct hr_event *event) {
+  int64_t limit_us = hr_trace_limit_us(plan->queue->trace, event->job);
+  int64_t planned_us = view->attempt_us[event->job.id] + (limit_us > 0 ? limit_us : 1);
+  if (event->kind != HR_EVENT_END || view->now_us != planned_us) plan->kept = false;
+}
+
+static void partial_plan_drop(struct hr__partial_plan *plan) {
+  plan->kept = false;
+}
+
+/* ---- Conservative backfilling ----------------------------------------------------------------------- */
 
 /* The waiting jobs in order, in batches of consecutive jobs with the same request and limit. */
 
@@ -100,7 +522,7 @@ static enum hr_status walk_on(struct hr__batches *batches, struct hr__walk *walk
 static enum hr_status walk_batch(struct hr__batches *batches) {
   struct hr_job_entry next;
   struct hr__walk *walk = first_walk(batches, &next);
-  bool one_by_one = batches->waiting->admission.is_held != NULL, held = hr__walk_is_held(batches->waiting, walk), ended;
+  bool one_by_one = batches->waiting->admission.is_held != NULL, held = walk_is_held(batches->waiting, walk), ended;
   int64_t value = walk->entry.value;
   enum hr_status status;
   batches->batch = (struct hr__batch){walk->shape, value, 0};
@@ -122,7 +544,7 @@ static enum hr_status batches_next(struct hr__batches *batches, const struct hr_
   return status;
 }
 
-/* ---- The planner ---------------------------------------------------------------------------------- */
+/* ---- The planner ------------------------------------------------------------------------------------ */
 
 struct planner {
   struct hr__future future;         /* first member: listeners of the future find it by queue->backfill_state */
@@ -131,7 +553,7 @@ struct planner {
   uint32_t may_start; /* index of the walk for which some_may_start last returned true */
 };
 
-/* ---- Shapes that could start a job now ------------------------------------------------------------ */
+/* ---- Shapes that could start a job now -------------------------------------------------------------- */
 
 static bool shape_may_start(struct planner *planner, uint32_t i) {
   const struct hr__queue *queue = planner->future.queue;
@@ -156,7 +578,7 @@ static bool some_may_start(struct planner *planner) {
   return false;
 }
 
-/* ---- Full plans ----------------------------------------------------------------------------------- */
+/* ---- Full plans ------------------------------------------------------------------------------------- */
 
 /* Equal jobs: those of a batch from index `first` on. */
 struct equal_jobs {
@@ -171,7 +593,7 @@ static enum hr_status start_all(struct hr__queue *queue, const struct hr_view *v
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < equal->count && status == HR_OK; i++) {
     struct hr_job_entry job = planner->batches.jobs[equal->first + i];
-    status = hr__start_planned(queue, view, moves, equal->shape, job, placement);
+    status = start_planned(queue, view, moves, equal->shape, job, placement);
   }
   return status;
 }
@@ -193,8 +615,8 @@ static enum hr_status reserve_some(struct hr__queue *queue, const struct hr__fut
 }
 
 /* Makes reservations for the jobs of a batch, in order. `*started`: set if some of these jobs were started. */
-static enum hr_status reserve(struct hr__queue *queue, const struct hr__batch *batch, const struct hr_view *view,
-                              struct hr_moves *moves, bool *started) {
+static enum hr_status reserve_batch(struct hr__queue *queue, const struct hr__batch *batch, const struct hr_view *view,
+                                    struct hr_moves *moves, bool *started) {
   struct hr__future_demand demand = {.shape = batch->shape,
                                      .need = hr__need(queue, batch->shape->gpus, batch->shape->kind),
                                      .length_us = batch->value > 0 ? batch->value : 1};
@@ -225,13 +647,13 @@ static enum hr_status make_full_plan(struct hr__queue *queue, const struct hr_vi
     bool started = false;
     status = batches_next(&planner->batches, &batch);
     if (status != HR_OK || !batch) break;
-    status = reserve(queue, batch, view, moves, &started);
+    status = reserve_batch(queue, batch, view, moves, &started);
     if (started) next_asked = reservation;
   }
   return status;
 }
 
-/* ---- Pass ----------------------------------------------------------------------------------------- */
+/* ---- Pass ------------------------------------------------------------------------------------------- */
 
 /* Makes a new plan. First starts, without reservations, the jobs before the first job that does not fit. Keys are
    frozen while the plan is made, so starts do not change the order before it is complete. */
@@ -244,8 +666,8 @@ static enum hr_status make_plan(struct hr__queue *queue, const struct hr_view *v
   if (hr__future_begin(&planner->future, view->now_us) != HR_OK) return HR_NO_MEMORY;
   queue->frozen = true;
   if (planner->partial) {
-    hr__partial_plan_begin(planner->partial);
-    status = hr__partial_plan_start_jobs(planner->partial, view, moves);
+    partial_plan_begin(planner->partial);
+    status = partial_plan_start_jobs(planner->partial, view, moves);
   } else {
     status = make_full_plan(queue, view, moves);
   }
@@ -256,22 +678,22 @@ static enum hr_status make_plan(struct hr__queue *queue, const struct hr_view *v
 
 static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   const struct planner *planner = queue->backfill_state;
-  if (planner->partial && hr__partial_plan_continues(planner->partial, view))
-    return hr__partial_plan_start_jobs(planner->partial, view, moves);
+  if (planner->partial && partial_plan_continues(planner->partial, view))
+    return partial_plan_start_jobs(planner->partial, view, moves);
   return make_plan(queue, view, moves);
 }
 
-/* ---- Events that end a kept plan ------------------------------------------------------------------ */
+/* ---- Events that end a kept plan -------------------------------------------------------------------- */
 
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   const struct planner *planner = queue->backfill_state;
-  hr__partial_plan_job_waits(planner->partial, (struct hr_job_entry){queue->order->key(queue, view, job), job, 0});
+  partial_plan_job_waits(planner->partial, (struct hr_job_entry){queue->order->key(queue, view, job), job, 0});
   return HR_OK;
 }
 
 static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   const struct planner *planner = queue->backfill_state;
-  hr__partial_plan_job_stops(planner->partial, view, event);
+  partial_plan_job_stops(planner->partial, view, event);
   return HR_OK;
 }
 
@@ -279,7 +701,7 @@ static enum hr_status job_rejected(struct hr__queue *queue, const struct hr_view
   (void)view;
   (void)job;
   const struct planner *planner = queue->backfill_state;
-  hr__partial_plan_drop(planner->partial);
+  partial_plan_drop(planner->partial);
   return HR_OK;
 }
 
@@ -294,7 +716,7 @@ static bool keys_stay(const struct hr__queue *queue) {
          !queue->waiting.full_key;
 }
 
-/* Returns whether plans can be kept. For the condition on placement rules see partial_plan.c. If the topology
+/* Returns whether plans can be kept. For the condition on placement rules see partial plans. If the topology
    constraint of a job expires, the job gets another shape, which a kept plan would not notice. */
 static bool may_keep(const struct hr__queue *queue) {
   bool in_first_place = queue->rule == HR_PLACE_FIRST_FIT || queue->rule == HR_PLACE_POOL;
@@ -308,7 +730,7 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
   if (hr__future_init(&planner->future, queue, env) != HR_OK) return HR_NO_MEMORY;
   planner->batches = (struct hr__batches){.arena = env->arena, .waiting = &queue->waiting};
   if (queue->waiting.full_key || !hr__future_is_regular(&planner->future, env)) return HR_OK;
-  planner->partial = hr__partial_plan_create(queue, &planner->future, env, may_keep(queue));
+  planner->partial = partial_plan_create(queue, &planner->future, env, may_keep(queue));
   if (!planner->partial) return HR_NO_MEMORY;
   if (may_keep(queue)) hr__queue_add_listener(queue, &listener);
   return HR_OK;

@@ -18,7 +18,7 @@
 #include "policies/queue/carbon/carbon.h"
 
 #include "base/random.h"
-#include "policies/queue/params.h"
+#include "policies/queue/dispatch.h"
 #include "policies/queue/quota/quota.h"
 
 struct due {

@@ -7,7 +7,7 @@
 #include "headroom/unstable/series.h"
 #include "policies/queue/dispatch.h"
 
-/* The rules. Their names in scenarios are in policies/queue/params.h. */
+/* The rules. Their names in scenarios are in policies/queue/dispatch.h. */
 enum hr__carbon_rule {
   HR__CARBON_NO_WAIT,
   HR__CARBON_ALL_WAIT,       /* as long as allowed, or until reserved capacity is free */

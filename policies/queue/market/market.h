@@ -6,12 +6,12 @@
 
 #include "base/bitset.h"
 #include "base/hash.h"
-#include "policies/kit/place.h"
+#include "policies/kit/jobs.h"
 #include "policies/queue/dispatch.h"
 
 #include <math.h>
 
-/* The market rules. Their names in scenarios are in policies/queue/params.h. */
+/* The market rules. Their names in scenarios are in policies/queue/dispatch.h. */
 enum hr__market_rule {
   HR__MARKET_STATIC, /* the engine acquires all available nodes */
   HR__MARKET_ON_DEMAND_ONLY,

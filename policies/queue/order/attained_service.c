@@ -11,7 +11,6 @@
 #include "base/array.h"
 #include "headroom/policy_kit.h"
 #include "policies/queue/dispatch.h"
-#include "policies/queue/params.h"
 #include "policies/queue/preemption/preemption.h"
 
 /* The service of one job. */

@@ -86,13 +86,4 @@ static inline void hr__shares_init(struct hr__shares *shares, enum hr__share_rul
   *shares = (struct hr__shares){.rule = rule, .half_life_us = (double)half_life_us, .x = 1, .weights = weights};
 }
 
-/* Returns the weight of a tenant in the quotas; 1 if unspecified. */
-static inline double hr__tenant_weight(const struct hr_quota_spec *quotas, const struct hr_trace *trace,
-                                       uint32_t tenant) {
-  for (uint32_t i = 0; quotas && tenant != HR_NONE && i < quotas->n_nodes; i++)
-    if (quotas->nodes[i].is_tenant && strcmp(quotas->nodes[i].name, trace->tenants.text[tenant]) == 0)
-      return quotas->nodes[i].weight;
-  return quotas && quotas->fallback.weight > 0 ? quotas->fallback.weight : 1;
-}
-
 #endif

@@ -4,7 +4,7 @@
 
 /* Preemption of running jobs for waiting ones. */
 
-#include "policies/kit/place.h"
+#include "policies/kit/jobs.h"
 #include "policies/queue/dispatch.h"
 #include "policies/queue/quota/quota.h"
 
@@ -133,7 +133,7 @@ enum hr_status hr__preemption_try(struct hr__queue *queue, const struct hr_view 
                                   struct hr__shape *shape, struct hr_job_entry entry, enum hr_reason reason,
                                   bool allowed, bool *started);
 
-/* ---- node_jobs.c ---------------------------------------------------------------------------------- */
+/* ---- Running jobs by node (ranked.c) -------------------------------------------------------------------- */
 
 #define HR__ALL_NODES UINT64_MAX /* the set of all nodes */
 
@@ -156,19 +156,13 @@ void hr__node_jobs_remove(struct hr__queue *queue, hr_job job, const struct hr_p
 uint64_t hr__node_set_of(const struct hr_placement *placement);
 /* Returns whether the following functions may be called for a job with this bound. */
 bool hr__node_jobs_answer(const struct hr__queue *queue, const struct hr_view *view, int64_t bound);
-/* Returns the GPUs that a node must have so that a job with `gpus` GPUs may use it: all of them or, if the job needs
-   several nodes, those that it needs on the node of which it needs the fewest. */
-uint32_t hr__node_jobs_needed(const struct hr__queue *queue, uint32_t gpus, uint32_t accept_class);
-/* Returns the largest number of free GPUs that a node of the set would have if all running jobs with keys above the
-   bound were preempted; UINT32_MAX: unknown. */
-uint32_t hr__node_jobs_room(const struct hr__queue *queue, int64_t bound, uint64_t nodes);
 /* Selects victims in a pool for a job that needs one node and does not fit, as find_victims does if the last job in
    order is preempted first. Only nodes of the set can have room. No victims: the job cannot fit. False: only a search
    finds the victims. */
 bool hr__node_jobs_select(const struct hr__queue *queue, uint32_t pool, uint32_t gpus, int64_t bound, uint64_t nodes,
                           struct hr__node_victims *victims);
 
-/* ---- residual.c ----------------------------------------------------------------------------------- */
+/* ---- Residual capacity (victims.c) ---------------------------------------------------------------------- */
 
 #define HR__NOT_LISTED INT64_MIN /* the key of a running job that may not be preempted */
 
@@ -181,10 +175,6 @@ void hr__residual_rekey(struct hr__queue *queue, hr_job job, const struct hr_pla
                         int64_t new_key);
 /* Called when a node comes up, receives notice, or goes down. */
 void hr__residual_node_changes(struct hr__queue *queue, const struct hr_event *event);
-/* Returns whether a waiting job could fit in the pool if all running jobs with keys above the bound were preempted. The
-   result is only a bound: if it is true, the job need not fit. */
-bool hr__residual_could_fit(struct hr__queue *queue, const struct hr_view *view, const struct hr_need *need,
-                            int64_t bound, hr_pool pool);
 /* Returns whether memory was exhausted. */
 bool hr__residual_failed(const struct hr__queue *queue);
 

@@ -29,7 +29,7 @@
 #include "policies/queue/quota/quota.h"
 
 #include "headroom/policy_kit.h"
-#include "policies/queue/quota/quota_tree.h"
+#include "policies/queue/waiting.h"
 
 #include <math.h>
 #include <stdlib.h>

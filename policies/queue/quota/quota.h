@@ -52,13 +52,6 @@ static inline bool hr__quota_allows(const struct hr__queue *queue, hr_job job) {
   return hr_quota_tree_available(queue->quota->tree, hr__tenant(queue, job)) >= (int64_t)milli;
 }
 
-/* Returns whether a victim may be preempted for a job because the victim's tenant uses capacity that is guaranteed to
-   the job's tenant; false without quotas. */
-static inline bool hr__quota_may_reclaim(const struct hr__queue *queue, hr_job job, hr_job victim) {
-  return queue->quota && hr_quota_tree_may_reclaim(queue->quota->tree, hr__tenant(queue, job),
-                                                   hr__counted_milli(queue, job), hr__tenant(queue, victim));
-}
-
 /* Subtracts a job from the usage of its tenant, for a tentative preemption. */
 static inline void hr__quota_uncount(const struct hr__queue *queue, hr_job job) {
   if (queue->quota) hr_quota_tree_give(queue->quota->tree, hr__tenant(queue, job), hr__counted_milli(queue, job));
