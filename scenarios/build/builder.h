@@ -77,7 +77,7 @@ void hr__data_destroy(struct hr_data_spec *spec);
 enum hr_status hr__build_plan(struct hr__builder *builder); /* must be called after the cluster is built */
 enum hr_status hr__build_tco(struct hr__builder *builder);  /* must be called after the cluster is built */
 
-/* Check the section of a system across keys (systems/SYSTEM.c). `config` is the struct of the section, filled from its
+/* Check the section of a system across keys (systems/). `config` is the struct of the section, filled from its
    table. */
 enum hr_status hr__check_kai(struct hr__builder *builder, const cJSON *section, void *config);
 enum hr_status hr__check_kueue(struct hr__builder *builder, const cJSON *section, void *config);
@@ -281,7 +281,7 @@ enum hr_status hr__build_shape(struct hr__builder *builder, struct hr__pool_draf
 enum hr_status hr__build_market(struct hr__builder *builder, struct hr__pool_draft *draft);
 /* Sets the price of a GPU-hour, and the on-demand price from which savings are computed. */
 enum hr_status hr__build_price(struct hr__builder *builder, struct hr__pool_draft *draft);
-/* Builds 'owned' of the entry, the cost of its nodes (ownership.c). The shape of the nodes must be known. */
+/* Builds 'owned' of the entry, the cost of its nodes (pool_prices.c). The shape of the nodes must be known. */
 enum hr_status hr__build_ownership(struct hr__builder *builder, struct hr__pool_draft *draft);
 /* Checks that 'spot.price' of the entry of a pool has all parameters of its price model and no others. */
 enum hr_status hr__check_spot_price(struct hr__builder *builder, const cJSON *entry);
@@ -299,9 +299,10 @@ enum hr_status hr__build_electricity(struct hr__builder *builder);
 void hr__electricity_destroy(struct hr_electricity_set *set);
 /* Builds the maintenance of the nodes, from 'maintenance' of the pool or of the cluster (faults.c). */
 enum hr_status hr__build_maintenance(struct hr__builder *builder, struct hr__pool_draft *draft);
-/* Builds the power of the nodes, from 'power' of the pool or of the cluster (power.c). The GPU type must be known. */
 /* Builds `autoscaler` of a cluster. The pools must have been built. */
 enum hr_status hr__build_autoscaler(struct hr__builder *builder, const cJSON *cluster);
+/* Builds the power of the nodes, from 'power' of the pool or of the cluster (electricity.c). The GPU type must be
+   known. */
 enum hr_status hr__build_power(struct hr__builder *builder, struct hr__pool_draft *draft);
 /* Sets and checks the power budget of a cluster with the pools from `first` to `end` - 1. */
 enum hr_status hr__build_power_budget(struct hr__builder *builder, const cJSON *cluster, uint32_t first, uint32_t end);
