@@ -605,6 +605,25 @@ static bool place_on_several(struct replica_fit *fit, uint32_t entry, const stru
   return true;
 }
 
+/* ---- All replicas at once: nodes that the policy uses ----------------------------------------------- */
+
+static uint32_t *add_usable_nodes(const struct hr_scenario *scenario, uint32_t *nodes) {
+  const struct hr_policy_choice *policy = &scenario->policy;
+  const bool has_limits = policy->ops->size > offsetof(struct hr_policy_ops, usable_nodes) && policy->ops->usable_nodes;
+  for (uint32_t i = 0; i < scenario->cluster.n_pools; i++)
+    *nodes++ = has_limits ? policy->ops->usable_nodes(policy->params, &scenario->cluster, (hr_pool){i})
+                          : scenario->cluster.pools[i].nodes;
+  return nodes;
+}
+
+uint32_t *hr_scenario_usable_nodes(const struct hr_scenario *scenario) {
+  const struct hr_scenario_clusters *clusters = scenario->clusters;
+  uint32_t *nodes = calloc((size_t)scenario->cluster.n_pools + 1, sizeof *nodes), *at = nodes;
+  for (uint32_t i = 0; nodes && i < (clusters ? clusters->count : 1); i++)
+    at = add_usable_nodes(clusters ? clusters->at[i].scenario : scenario, at);
+  return nodes;
+}
+
 /* ---- All replicas at once: services ----------------------------------------------------------------- */
 
 /* Whether a pool can hold a replica of a service. */
