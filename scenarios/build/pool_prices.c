@@ -184,7 +184,8 @@ static enum hr_status check_load(const struct hr__builder *builder, const cJSON 
   return hr__build_fail_at(builder, json, "idle_load", "'idle_load' is above 'load' (%.10g)", owned->load);
 }
 
-enum hr_status hr__build_ownership(struct hr__builder *builder, struct hr__pool_draft *draft) {
+/* Builds 'owned' of the entry, the cost of its nodes. The shape of the nodes must be known. */
+static enum hr_status build_ownership(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const cJSON *json = hr__get(draft->entry, "owned");
   struct hr_ownership *owned = calloc(1, sizeof *owned);
   if (!owned) return hr__build_no_memory(builder);
@@ -511,7 +512,7 @@ static enum hr_status note_owned(struct hr__builder *builder, const struct hr__p
 }
 
 static enum hr_status build_owned(struct hr__builder *builder, struct hr__pool_draft *draft) {
-  enum hr_status status = hr__build_ownership(builder, draft);
+  enum hr_status status = build_ownership(builder, draft);
   double usd[HR_N_COST_PARTS], sum = 0;
   if (status != HR_OK) return status;
   hr_ownership_year(draft->source->ownership, 1, usd);

@@ -68,7 +68,8 @@ static enum hr_status check_interference(struct hr__builder *builder, const stru
   return HR_OK;
 }
 
-enum hr_status hr__check_sharing(struct hr__builder *builder) {
+/* Checks that nodes are not too large for per-GPU allocation. Must be called after all pools are built. */
+static enum hr_status check_sharing(struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   bool by_gpu = hr_cluster_spec_by_gpu(cluster);
   for (uint32_t i = 0; by_gpu && i < cluster->n_pools; i++)
@@ -207,7 +208,8 @@ static enum hr_status build_mig(struct hr__builder *builder, struct hr__pool_dra
 
 /* ---- Sharing and topology: the section -------------------------------------------------------------- */
 
-enum hr_status hr__build_sharing(struct hr__builder *builder, struct hr__pool_draft *draft) {
+/* Builds the sharing of GPUs between jobs. The number of GPUs of a node must be known. */
+static enum hr_status build_sharing(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_pool_spec *pool = &draft->pool;
   if (!hr__has(draft->entry, "memory") && pool->sharing == HR_SHARING_TIME_SLICE)
     pool->memory = HR_GPU_MEMORY_FIRST_COME;
@@ -266,7 +268,8 @@ static enum hr_status check_network(struct hr__builder *builder, const cJSON *en
   return HR_OK;
 }
 
-enum hr_status hr__build_topology(struct hr__builder *builder, struct hr__pool_draft *draft) {
+/* Builds islands, NUMA domains, racks and zones. The numbers of nodes and GPUs must be known. */
+static enum hr_status build_topology(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const cJSON *entry = hr__get(draft->entry, "topology");
   if (!entry) return HR_OK;
   enum hr_status status = check_gpus(builder, entry, &draft->pool);
@@ -701,9 +704,9 @@ static enum hr_status add_pool(struct hr__builder *builder, const cJSON *entry) 
   }
   if (status == HR_OK) status = warn_misspelt_names(builder, &draft);
   if (status == HR_OK) status = set_gpu_memory(builder, &draft);
-  if (status == HR_OK) status = hr__build_sharing(builder, &draft);
+  if (status == HR_OK) status = build_sharing(builder, &draft);
   if (status == HR_OK) status = build_cpus(builder, &draft);
-  if (status == HR_OK) status = hr__build_topology(builder, &draft);
+  if (status == HR_OK) status = build_topology(builder, &draft);
   if (status == HR_OK) status = hr__build_faults(builder, &draft);
   if (status == HR_OK) status = hr__build_maintenance(builder, &draft);
   if (status == HR_OK) status = hr__build_power(builder, &draft);
@@ -751,7 +754,7 @@ static enum hr_status check_totals(struct hr__builder *builder) {
                                                             "is rejected") != HR_OK)
     return hr__build_no_memory(builder);
   if (nodes <= HR_MAX_NODES && gpus <= HR_MAX_GPUS) {
-    enum hr_status status = hr__check_sharing(builder);
+    enum hr_status status = check_sharing(builder);
     return status == HR_OK ? check_cpus(builder) : status;
   }
   return hr__build_fail(builder, hr__nodes_place(builder),

@@ -81,9 +81,11 @@ static struct hr_trace trace_of(const struct replica_row *row) {
                            .model = row->model ? &row->first : NULL};
 }
 
-enum hr_status hr__replica_reason(const struct hr_scenario *scenario, const struct hr_cluster_spec *cluster,
-                                  const uint32_t *usable_nodes, const struct hr_service *service,
-                                  enum hr_reason *reason, struct hr_error *error) {
+/* Finds why no pool of a cluster can hold a replica; HR_REASON_NONE: one can. `usable_nodes`: by pool, how many nodes
+   the policy lets jobs use; NULL: all. */
+static enum hr_status replica_reason(const struct hr_scenario *scenario, const struct hr_cluster_spec *cluster,
+                                     const uint32_t *usable_nodes, const struct hr_service *service,
+                                     enum hr_reason *reason, struct hr_error *error) {
   const struct replica_row row = row_of(service);
   const struct hr_trace trace = trace_of(&row);
   struct hr_rejections rejections;
@@ -108,7 +110,7 @@ static enum hr_status find_reason(const struct hr__builder *builder, const struc
     if (is_planned || pool->nodes > service->gpus) pool->nodes = service->gpus;
     if (!pool->nodes) pool->nodes = 1;
   }
-  const enum hr_status status = hr__replica_reason(scenario, &cluster, NULL, service, reason, builder->error);
+  const enum hr_status status = replica_reason(scenario, &cluster, NULL, service, reason, builder->error);
   free(cluster.pools);
   return status;
 }
@@ -233,7 +235,7 @@ static enum hr_status accepts(const struct subject *of, uint32_t pool, bool *acc
   small.gpus = 1;
   small.cpu_milli = 0;
   small.mem_mib = small.gpu_mem_mib = 0;
-  const enum hr_status status = hr__replica_reason(&alone, &alone.cluster, NULL, &small, &reason, of->builder->error);
+  const enum hr_status status = replica_reason(&alone, &alone.cluster, NULL, &small, &reason, of->builder->error);
   free(pools);
   *accepted = status == HR_OK && reason == HR_REASON_NONE;
   return status;
@@ -493,7 +495,7 @@ static bool can_hold(const struct hr_scenario *scenario, const struct hr_service
   one.pools = &copy;
   one.n_pools = 1;
   return is_placed(scenario, service, pool) &&
-         hr__replica_reason(scenario, &one, NULL, service, &reason, &error) == HR_OK && reason == HR_REASON_NONE;
+         replica_reason(scenario, &one, NULL, service, &reason, &error) == HR_OK && reason == HR_REASON_NONE;
 }
 
 uint32_t hr__service_pool(const struct hr_scenario *scenario, const struct hr_service *service) {
@@ -634,7 +636,7 @@ static enum hr_status fit_accepts(struct replica_fit *fit, const struct hr_servi
   *accepted = false;
   if (!nodes) return HR_OK;
   fit->alone.pools[pool].nodes = nodes < service->gpus ? nodes : service->gpus;
-  const enum hr_status status = hr__replica_reason(fit->scenario, &fit->alone, NULL, service, &reason, error);
+  const enum hr_status status = replica_reason(fit->scenario, &fit->alone, NULL, service, &reason, error);
   fit->alone.pools[pool].nodes = 0;
   *accepted = status == HR_OK && reason == HR_REASON_NONE;
   return status;
@@ -715,7 +717,7 @@ enum hr_status hr_replica_refusal(const struct hr_scenario *scenario, const stru
   if (!service->autoscale.max) return HR_OK;
   uint32_t *usable_nodes = hr_scenario_usable_nodes(home);
   if (!usable_nodes) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  enum hr_status status = hr__replica_reason(home, &home->cluster, usable_nodes, service, reason, error);
+  enum hr_status status = replica_reason(home, &home->cluster, usable_nodes, service, reason, error);
   free(usable_nodes);
   return status;
 }

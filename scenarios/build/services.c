@@ -140,7 +140,8 @@ static enum hr_status note_unused(struct hr__builder *builder, const cJSON *json
   return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
-enum hr_status hr__build_autoscale(struct hr__builder *builder, const cJSON *entry, struct hr_service *service) {
+/* Completes and checks the autoscaler of a service. */
+static enum hr_status build_autoscale(struct hr__builder *builder, const cJSON *entry, struct hr_service *service) {
   const cJSON *json = hr__get(entry, "autoscale");
   const struct hr_autoscale *scale = &service->autoscale;
   const struct hr__key *keys = hr__table_of(&hr__scenario_keys, "services.autoscale");
@@ -679,7 +680,7 @@ enum hr_status hr__build_services(struct hr__builder *builder) {
     if (status == HR_OK) status = check_requests(builder, entry, &all->stated[index]);
     if (status == HR_OK) all->stated[index].replicas = all->stated[index].autoscale.max;
     if (status == HR_OK) status = hr__build_engine(builder, entry, &all->stated[index]);
-    if (status == HR_OK) status = hr__build_autoscale(builder, entry, &all->stated[index]);
+    if (status == HR_OK) status = build_autoscale(builder, entry, &all->stated[index]);
     if (status == HR_OK) status = set_place(builder, entry, &all->stated[index]);
     index++;
   }

@@ -44,9 +44,6 @@ typedef void hr__conform_run_case(const cJSON *whole, const char *kind, struct h
 HR__CONFORM_SYSTEMS(HR__CONFORM_DECLARE)
 #undef HR__CONFORM_DECLARE
 
-/* Runs a case of advance reservations of Slurm. */
-void hr__conform_slurm_reservations(const cJSON *input, const cJSON *expect, struct hr__verdict *verdict);
-
 /* Marks the case as not supported. `what` names the feature that the model does not cover. */
 static inline void hr__verdict_unsupported(struct hr__verdict *verdict, const char *what) {
   if (verdict->row->unsupported) return;

@@ -143,7 +143,8 @@ static cJSON *test_job(struct reservation_case *reservations, const cJSON *job) 
   return result;
 }
 
-void hr__conform_slurm_reservations(const cJSON *input, const cJSON *expect, struct hr__verdict *verdict) {
+/* Runs a case of advance reservations of Slurm. */
+static void run_reservation_case(const cJSON *input, const cJSON *expect, struct hr__verdict *verdict) {
   struct reservation_case reservations = {.verdict = verdict};
   const cJSON *job;
   if (!read_world(&reservations, input)) return;
@@ -801,7 +802,7 @@ static void run_backfill(struct slurm_case *slurm) {
 }
 
 static void run_reservations(struct slurm_case *slurm) {
-  hr__conform_slurm_reservations(slurm->input, slurm->expect, slurm->verdict);
+  run_reservation_case(slurm->input, slurm->expect, slurm->verdict);
 }
 
 /* Minutes are converted to microseconds. */

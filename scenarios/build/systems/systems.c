@@ -196,7 +196,7 @@ static enum hr_status note_no_effect(const struct kai_check *check, const cJSON 
   return status;
 }
 
-enum hr_status hr__check_kai(struct hr__builder *builder, const cJSON *section, void *config) {
+static enum hr_status check_kai(struct hr__builder *builder, const cJSON *section, void *config) {
   struct kai_check check = {builder, config, hr__get(section, "queues")};
   struct hr_kai_scheduler *scheduler = &check.config->scheduler;
   const cJSON *settings = hr__get(section, "scheduler");
@@ -443,7 +443,7 @@ static enum hr_status check_reservations(struct slurm_check *check, const cJSON 
   return status;
 }
 
-enum hr_status hr__check_slurm(struct hr__builder *builder, const cJSON *section, void *config) {
+static enum hr_status check_slurm(struct hr__builder *builder, const cJSON *section, void *config) {
   struct slurm_check check = {.builder = builder, .config = config};
   if (!hr__has(section, "preempt_exempt_time_s")) check.config->preempt_exempt_us = HR_UNKNOWN_US;
   if (!hr__has(hr__get(section, "priority"), "calc_start_s")) check.config->priority.calc_start_us = HR_UNKNOWN_US;
@@ -618,11 +618,11 @@ static const struct system {
   size_t offset;       /* of its pointer in struct hr_systems */
   check_system *check; /* NULL: no key depends on another */
 } systems[] = {
-    {"kai", sizeof(struct hr_kai_config), offsetof(struct hr_systems, kai), hr__check_kai},
+    {"kai", sizeof(struct hr_kai_config), offsetof(struct hr_systems, kai), check_kai},
     {"kueue", sizeof(struct hr_kueue_config), offsetof(struct hr_systems, kueue), hr__check_kueue},
     {"kubernetes", sizeof(struct hr_kubernetes_config), offsetof(struct hr_systems, kubernetes), check_kubernetes},
     {"volcano", sizeof(struct hr_volcano_config), offsetof(struct hr_systems, volcano), check_volcano},
-    {"slurm", sizeof(struct hr_slurm_config), offsetof(struct hr_systems, slurm), hr__check_slurm},
+    {"slurm", sizeof(struct hr_slurm_config), offsetof(struct hr_systems, slurm), check_slurm},
     {NULL, 0, 0, NULL},
 };
 
