@@ -77,27 +77,17 @@ void hr__data_destroy(struct hr_data_spec *spec);
 enum hr_status hr__build_plan(struct hr__builder *builder); /* must be called after the cluster is built */
 enum hr_status hr__build_tco(struct hr__builder *builder);  /* must be called after the cluster is built */
 
-/* Check the section of a system across keys (systems/SYSTEM.c). `config` is the struct of the section, filled from its
-   table. */
-enum hr_status hr__check_kai(struct hr__builder *builder, const cJSON *section, void *config);
+/* Checks the section `kueue` across keys. `config` is the struct of the section, filled from its table. */
 enum hr_status hr__check_kueue(struct hr__builder *builder, const cJSON *section, void *config);
-enum hr_status hr__check_slurm(struct hr__builder *builder, const cJSON *section, void *config);
 enum hr_status hr__build_services(struct hr__builder *builder); /* must be called after the cluster is built */
 /* Completes the engine, the memory and the cost of a service. Its values are read from `entry`. */
 struct hr_service;
 enum hr_status hr__build_engine(struct hr__builder *builder, const cJSON *entry, struct hr_service *service);
-/* Completes and checks the autoscaler of a service. */
-enum hr_status hr__build_autoscale(struct hr__builder *builder, const cJSON *entry, struct hr_service *service);
 /* Passes the status of an error about a service that can never run. For a candidate, stores the error as the reason in
    hr_services.unfit instead, and returns HR_OK. */
 enum hr_status hr__build_unfit(struct hr__builder *builder, enum hr_status status);
 /* Checks that some pool of the cluster of a service can hold a replica. */
 enum hr_status hr__check_replica(struct hr__builder *builder, const cJSON *entry, const struct hr_service *service);
-/* Finds why no pool of a cluster can hold a replica; HR_REASON_NONE: one can. `usable_nodes`: by pool, how many nodes
-   the policy lets jobs use; NULL: all. */
-enum hr_status hr__replica_reason(const struct hr_scenario *scenario, const struct hr_cluster_spec *cluster,
-                                  const uint32_t *usable_nodes, const struct hr_service *service,
-                                  enum hr_reason *reason, struct hr_error *error);
 /* Returns the first pool that can hold a replica, of those with nodes if any can; HR_NONE: none. */
 uint32_t hr__service_pool(const struct hr_scenario *scenario, const struct hr_service *service);
 /* Notes if replicas can run on GPUs of several types. */
@@ -281,15 +271,9 @@ enum hr_status hr__build_shape(struct hr__builder *builder, struct hr__pool_draf
 enum hr_status hr__build_market(struct hr__builder *builder, struct hr__pool_draft *draft);
 /* Sets the price of a GPU-hour, and the on-demand price from which savings are computed. */
 enum hr_status hr__build_price(struct hr__builder *builder, struct hr__pool_draft *draft);
-/* Builds 'owned' of the entry, the cost of its nodes (ownership.c). The shape of the nodes must be known. */
-enum hr_status hr__build_ownership(struct hr__builder *builder, struct hr__pool_draft *draft);
 /* Checks that 'spot.price' of the entry of a pool has all parameters of its price model and no others. */
 enum hr_status hr__check_spot_price(struct hr__builder *builder, const cJSON *entry);
 
-/* Builds the sharing of GPUs between jobs. The number of GPUs of a node must be known. */
-enum hr_status hr__build_sharing(struct hr__builder *builder, struct hr__pool_draft *draft);
-/* Builds islands, NUMA domains, racks and zones. The numbers of nodes and GPUs must be known. */
-enum hr_status hr__build_topology(struct hr__builder *builder, struct hr__pool_draft *draft);
 /* Builds the failures of the nodes, from 'faults' of the pool or of the cluster (faults.c). The topology must be known.
  */
 enum hr_status hr__build_faults(struct hr__builder *builder, struct hr__pool_draft *draft);
@@ -299,17 +283,16 @@ enum hr_status hr__build_electricity(struct hr__builder *builder);
 void hr__electricity_destroy(struct hr_electricity_set *set);
 /* Builds the maintenance of the nodes, from 'maintenance' of the pool or of the cluster (faults.c). */
 enum hr_status hr__build_maintenance(struct hr__builder *builder, struct hr__pool_draft *draft);
-/* Builds the power of the nodes, from 'power' of the pool or of the cluster (power.c). The GPU type must be known. */
 /* Builds `autoscaler` of a cluster. The pools must have been built. */
 enum hr_status hr__build_autoscaler(struct hr__builder *builder, const cJSON *cluster);
+/* Builds the power of the nodes, from 'power' of the pool or of the cluster (electricity.c). The GPU type must be
+   known. */
 enum hr_status hr__build_power(struct hr__builder *builder, struct hr__pool_draft *draft);
 /* Sets and checks the power budget of a cluster with the pools from `first` to `end` - 1. */
 enum hr_status hr__build_power_budget(struct hr__builder *builder, const cJSON *cluster, uint32_t first, uint32_t end);
 /* Checks the parameters of a random duration: all those of its distribution are required, and any other one is an
    error. `object` may be NULL. */
 enum hr_status hr__check_duration(struct hr__builder *builder, const cJSON *object);
-/* Checks that nodes are not too large for per-GPU allocation. Must be called after all pools are built. */
-enum hr_status hr__check_sharing(struct hr__builder *builder);
 
 /* ---- Recorded spot capacity and prices (spot_records.c) ------------------------------------------------ */
 

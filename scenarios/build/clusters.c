@@ -1,19 +1,459 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * `clusters` and `router` of a scenario.
+ * `clusters`, `router` and `data` of a scenario: where pools and data are.
  *
  * Each cluster is built as a scenario of its own, from a tree that refers to parts of the file: the entry is its
  * `cluster`, and the sections that the entry lacks are those of the file. The pools of all clusters together are then
  * the pools of the whole scenario. They borrow everything but their names, "CLUSTER/POOL", from the clusters.
  */
 
+#include "headroom/unstable/data.h"
 #include "headroom/unstable/scenario_clusters.h"
+#include "headroom/unstable/services.h"
 #include "headroom/unstable/systems/systems.h"
 #include "scenarios/build/builder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Data ------------------------------------------------------------------------------------------- */
+
+/*
+ * Locations are names of pools, clusters or regions. They are resolved here, once: which pools read from which storage
+ * system, over which link. The engine knows pools, storage systems and links by their numbers only.
+ */
+
+struct data_places {
+  const struct hr_scenario *scenario;
+  const struct hr_data_spec *spec;
+};
+
+/* Returns the name of the cluster of a pool; "" in a scenario with one cluster. */
+static const char *cluster_of(const struct hr_scenario *scenario, uint32_t pool) {
+  const struct hr_scenario_clusters *clusters = scenario->clusters;
+  uint32_t at = 0;
+  while (clusters && pool >= clusters->at[at].scenario->cluster.n_pools)
+    pool -= clusters->at[at++].scenario->cluster.n_pools;
+  return clusters ? clusters->at[at].name : "";
+}
+
+static bool pool_is_in(const struct hr_scenario *scenario, uint32_t pool, const char *location) {
+  const struct hr_pool_spec *spec = &scenario->cluster.pools[pool];
+  return strcmp(spec->name, location) == 0 || strcmp(cluster_of(scenario, pool), location) == 0 ||
+         (spec->region && strcmp(spec->region, location) == 0);
+}
+
+/* Returns whether a storage system is in a location: this is its own location, or contains all pools of its own
+   location. */
+static bool storage_is_in(const struct data_places *places, uint32_t storage, const char *location) {
+  const char *own = places->spec->storage[storage].location;
+  if (strcmp(own, location) == 0) return true;
+  bool any = false, all = true;
+  for (uint32_t i = 0; i < places->scenario->cluster.n_pools; i++) {
+    if (!pool_is_in(places->scenario, i, own)) continue;
+    any = true;
+    all = all && pool_is_in(places->scenario, i, location);
+  }
+  return any && all;
+}
+
+/* ---- Data: names ------------------------------------------------------------------------------------ */
+
+/* Compares the name of a region with one of the catalogue, which has the provider in front ("aws:us-east-1"), and in
+   some clouds a zone at the end. */
+static bool is_same_region(const char *name, const char *provider_region) {
+  if (strcmp(name, provider_region) == 0) return true;
+  const char *region = strchr(provider_region, ':');
+  if (!region) return false;
+  const size_t length = strlen(++region), own = strlen(name);
+  if (strncmp(name, region, own) != 0) return false;
+  return own == length || (length == own + 2 && region[own] == '-');
+}
+
+/* Returns whether the catalogue has a region of this name. */
+static bool is_region(const struct hr_catalog *catalog, const char *name) {
+  for (size_t i = 0; i < catalog->n_regions; i++)
+    if (strcmp(catalog->regions[i].name, name) == 0 || strcmp(catalog->regions[i].base, name) == 0) return true;
+  for (size_t i = 0; i < catalog->n_region_links; i++)
+    if (is_same_region(name, catalog->region_links[i].from)) return true;
+  return false;
+}
+
+static const char *entry_name(const cJSON *entry) {
+  return hr__text_of(entry, "name", "");
+}
+
+/* Returns the number of the entry of a list with a name; HR_NONE: the list has none. */
+static uint32_t number_of(const cJSON *list, const char *name) {
+  uint32_t at = 0;
+  for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next, at++)
+    if (strcmp(entry_name(entry), name) == 0) return at;
+  return HR_NONE;
+}
+
+/* Reports a name that no entry of the list has. */
+static enum hr_status fail_unknown(const struct hr__builder *builder, const cJSON *value, const cJSON *list,
+                                   const char *noun) {
+  const char **known = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof *known);
+  if (!known) return hr__build_no_memory(builder);
+  size_t count = 0;
+  for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next) known[count++] = entry_name(entry);
+  const char *nearest = hr_nearest_word(value->valuestring, known);
+  const enum hr_status status =
+      hr__build_fail(builder, value, "no %s has the name '%.60s'%s%s%s", noun, value->valuestring,
+                     nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+  free(known);
+  return status;
+}
+
+static enum hr_status check_data_names(const struct hr__builder *builder, const cJSON *list, const char *noun) {
+  for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next)
+    for (const cJSON *other = list->child; other != entry; other = other->next)
+      if (strcmp(entry_name(entry), entry_name(other)) == 0)
+        return hr__build_fail_at(builder, entry, "name", "two %s have the name '%.60s'", noun, entry_name(entry));
+  return HR_OK;
+}
+
+/* Checks that a location is a pool, a cluster or a region, of this scenario or of the catalogue. */
+static enum hr_status check_location(struct hr__builder *builder, const cJSON *entry, const char *key) {
+  const struct hr_scenario *scenario = builder->scenario;
+  const cJSON *value = hr__get(entry, key);
+  const char *name = value->valuestring;
+  for (uint32_t i = 0; i < scenario->cluster.n_pools; i++)
+    if (pool_is_in(scenario, i, name)) return HR_OK;
+  const enum hr_status opened = hr__open_catalog(builder);
+  if (opened != HR_OK || is_region(builder->catalog, name)) return opened;
+  const char **known = calloc(3 * (size_t)scenario->cluster.n_pools + 1, sizeof *known);
+  if (!known) return hr__build_no_memory(builder);
+  size_t count = 0;
+  for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {
+    known[count++] = scenario->cluster.pools[i].name;
+    known[count++] = cluster_of(scenario, i);
+    if (scenario->cluster.pools[i].region) known[count++] = scenario->cluster.pools[i].region;
+  }
+  const char *nearest = hr_nearest_word(name, known);
+  const enum hr_status status =
+      hr__build_fail(builder, value, "unknown location '%.60s'; a pool, a cluster or a region is expected%s%s%s", name,
+                     nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+  free(known);
+  return status;
+}
+
+static enum hr_status check_locations(struct hr__builder *builder, const cJSON *list, const char *key) {
+  enum hr_status status = HR_OK;
+  for (const cJSON *entry = list ? list->child : NULL; entry && status == HR_OK; entry = entry->next)
+    status = check_location(builder, entry, key);
+  return status;
+}
+
+/* Of two caches for one location, the second would have no effect. */
+static enum hr_status check_caches(const struct hr__builder *builder, const cJSON *list) {
+  for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next)
+    for (const cJSON *other = list->child; other != entry; other = other->next)
+      if (strcmp(hr__text_of(entry, "location", ""), hr__text_of(other, "location", "")) == 0)
+        return hr__build_fail_at(builder, entry, "location", "duplicate cache in '%.60s'; keep one",
+                                 hr__text_of(entry, "location", ""));
+  return HR_OK;
+}
+
+/* ---- Data: sets and reads --------------------------------------------------------------------------- */
+
+/* Finds the numbers of storage systems by their names. */
+static enum hr_status find_storage(const struct hr__builder *builder, const cJSON *data, const cJSON *names,
+                                   uint32_t count, uint32_t **numbers) {
+  *numbers = calloc((size_t)count + 1, sizeof **numbers);
+  if (!*numbers) return hr__build_no_memory(builder);
+  if (hr__build_check_distinct(builder, names) != HR_OK) return HR_BAD_INPUT;
+  uint32_t at = 0;
+  for (const cJSON *name = names ? names->child : NULL; name; name = name->next, at++) {
+    (*numbers)[at] = number_of(hr__get(data, "storage"), name->valuestring);
+    if ((*numbers)[at] == HR_NONE) return fail_unknown(builder, name, hr__get(data, "storage"), "storage system");
+  }
+  return HR_OK;
+}
+
+/* A data set must not be copied to a storage system that has it. */
+static enum hr_status check_copies(const struct hr__builder *builder, const cJSON *entry,
+                                   const struct hr_data_set *set) {
+  for (uint32_t i = 0; i < set->n_copies; i++)
+    for (uint32_t k = 0; k < set->n_storage; k++)
+      if (set->copies[i] == set->storage[k])
+        return hr__build_fail(builder, cJSON_GetArrayItem(hr__get(entry, "copies"), (int)i),
+                              "'%.60s' has the data set already; a storage system that is not in 'storage' is expected",
+                              set->copy_names[i]);
+  return HR_OK;
+}
+
+static enum hr_status build_sets(const struct hr__builder *builder, const cJSON *data, struct hr_data_spec *spec) {
+  uint32_t at = 0;
+  enum hr_status status = check_data_names(builder, hr__get(data, "sets"), "data sets");
+  for (const cJSON *entry = hr__get(data, "sets") ? hr__get(data, "sets")->child : NULL; entry && status == HR_OK;
+       entry = entry->next, at++) {
+    struct hr_data_set *set = &spec->sets[at];
+    status = find_storage(builder, data, hr__get(entry, "storage"), set->n_storage, &set->storage);
+    if (status == HR_OK) status = find_storage(builder, data, hr__get(entry, "copies"), set->n_copies, &set->copies);
+    if (status == HR_OK) status = check_copies(builder, entry, set);
+    if (status == HR_OK && hr__has(entry, "copy") && set->n_copies == 0)
+      status = hr__build_fail_at(builder, entry, "copy", "'copy' has no effect without 'copies'");
+  }
+  return status;
+}
+
+static enum hr_status build_reads(const struct hr__builder *builder, const cJSON *data, struct hr_data_spec *spec) {
+  uint32_t at = 0;
+  const cJSON *list = hr__get(data, "reads");
+  for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next, at++) {
+    struct hr_data_read *read = &spec->reads[at];
+    if (!hr__has(entry, "class")) read->class_ = HR_NONE;
+    read->set = read->set_name ? number_of(hr__get(data, "sets"), read->set_name) : HR_NONE;
+    if (read->set_name && read->set == HR_NONE)
+      return fail_unknown(builder, hr__get(entry, "set"), hr__get(data, "sets"), "data set");
+    if (hr__has(entry, "epochs") == hr__has(entry, "gb_s_per_gpu"))
+      return hr__build_fail(builder, entry, "either 'epochs' or 'gb_s_per_gpu' is expected");
+  }
+  return HR_OK;
+}
+
+/* ---- Data: links ------------------------------------------------------------------------------------ */
+
+static const struct hr_region_link *catalogued(const struct hr_catalog *catalog, const char *from, const char *to) {
+  for (size_t i = 0; i < catalog->n_region_links; i++)
+    if (is_same_region(from, catalog->region_links[i].from) && is_same_region(to, catalog->region_links[i].to))
+      return &catalog->region_links[i];
+  return NULL;
+}
+
+/* Completes a link from the catalogue. `first`: the first link of the list. */
+static enum hr_status build_link(struct hr__builder *builder, const cJSON *entry, const struct hr_data_link *first,
+                                 struct hr_data_link *link) {
+  enum hr_status status = check_location(builder, entry, "from");
+  if (status == HR_OK) status = check_location(builder, entry, "to");
+  if (status == HR_OK) status = hr__open_catalog(builder);
+  if (status != HR_OK) return status;
+  if (strcmp(link->from, link->to) == 0)
+    return hr__build_fail_at(builder, entry, "to", "the link leads from '%.60s' to itself", link->from);
+  for (const struct hr_data_link *other = first; other < link; other++)
+    if (strcmp(other->from, link->from) == 0 && strcmp(other->to, link->to) == 0)
+      return hr__build_fail(builder, entry, "two links lead from '%.60s' to '%.60s'", link->from, link->to);
+  for (uint32_t i = 1; i < link->n_tiers; i++)
+    if (link->tiers[i].above_bytes <= link->tiers[i - 1].above_bytes)
+      return hr__build_fail_at(builder, cJSON_GetArrayItem(hr__get(entry, "tiers"), (int)i), "above_gb",
+                               "the amounts of 'tiers' must rise");
+  const struct hr_region_link *known = catalogued(builder->catalog, link->from, link->to);
+  if (!known && !hr__has(entry, "gb_s") && !hr__has(entry, "client_gb_s"))
+    return hr__build_fail(
+        builder, entry,
+        "the link has no bandwidth; 'gb_s' or 'client_gb_s' is expected, as the catalogue has no link "
+        "from '%.60s' to '%.60s'",
+        link->from, link->to);
+  if (!known) return HR_OK;
+  if (!hr__has(entry, "gb_s") && !hr__has(entry, "client_gb_s"))
+    link->client_bytes_s = (int64_t)llround(known->gbit_s * 125e6);
+  if (!hr__has(entry, "latency_s") && known->rtt_ms != HR_UNKNOWN_NUMBER)
+    link->latency_us = (int64_t)llround(known->rtt_ms * 1000);
+  if (!hr__has(entry, "usd_per_gb") && known->usd_per_gb != HR_UNKNOWN_NUMBER)
+    link->uusd_per_gb = (int64_t)llround(known->usd_per_gb * 1e6);
+  return HR_OK;
+}
+
+static enum hr_status build_links(struct hr__builder *builder, const cJSON *data, struct hr_data_spec *spec) {
+  uint32_t at = 0;
+  enum hr_status status = HR_OK;
+  const cJSON *list = hr__get(data, "links");
+  for (const cJSON *entry = list ? list->child : NULL; entry && status == HR_OK; entry = entry->next)
+    status = build_link(builder, entry, spec->links, &spec->links[at++]);
+  return status;
+}
+
+/* ---- Data: routes ----------------------------------------------------------------------------------- */
+
+/* Returns the first link from a storage system to a pool, or to another storage system. */
+static struct hr_data_route route_to_pool(const struct data_places *places, uint32_t from, uint32_t pool) {
+  const struct hr_data_spec *spec = places->spec;
+  if (pool_is_in(places->scenario, pool, spec->storage[from].location)) return (struct hr_data_route){true, HR_NONE};
+  for (uint32_t i = 0; i < spec->n_links; i++)
+    if (storage_is_in(places, from, spec->links[i].from) && pool_is_in(places->scenario, pool, spec->links[i].to))
+      return (struct hr_data_route){true, i};
+  return (struct hr_data_route){false, HR_NONE};
+}
+
+static struct hr_data_route route_to_storage(const struct data_places *places, uint32_t from, uint32_t to) {
+  const struct hr_data_spec *spec = places->spec;
+  if (strcmp(spec->storage[from].location, spec->storage[to].location) == 0)
+    return (struct hr_data_route){true, HR_NONE};
+  for (uint32_t i = 0; i < spec->n_links; i++)
+    if (storage_is_in(places, from, spec->links[i].from) && storage_is_in(places, to, spec->links[i].to))
+      return (struct hr_data_route){true, i};
+  return (struct hr_data_route){false, HR_NONE};
+}
+
+static enum hr_status find_routes(const struct hr__builder *builder, const struct data_places *places,
+                                  struct hr_data_spec *spec) {
+  spec->n_pools = places->scenario->cluster.n_pools;
+  spec->to_pool = calloc((size_t)spec->n_storage * spec->n_pools + 1, sizeof *spec->to_pool);
+  spec->to_storage = calloc((size_t)spec->n_storage * spec->n_storage + 1, sizeof *spec->to_storage);
+  spec->cache_of = calloc((size_t)spec->n_pools + 1, sizeof *spec->cache_of);
+  if (!spec->to_pool || !spec->to_storage || !spec->cache_of) return hr__build_no_memory(builder);
+  for (uint32_t i = 0; i < spec->n_storage; i++) {
+    for (uint32_t k = 0; k < spec->n_pools; k++)
+      spec->to_pool[(size_t)i * spec->n_pools + k] = route_to_pool(places, i, k);
+    for (uint32_t k = 0; k < spec->n_storage; k++)
+      spec->to_storage[(size_t)i * spec->n_storage + k] = route_to_storage(places, i, k);
+  }
+  for (uint32_t k = 0; k < spec->n_pools; k++) {
+    spec->cache_of[k] = HR_NONE;
+    for (uint32_t i = spec->n_caches; i-- > 0;)
+      if (pool_is_in(places->scenario, k, spec->caches[i].location)) spec->cache_of[k] = i;
+  }
+  return HR_OK;
+}
+
+/* Every pool that has nodes must reach a data set that jobs read by a rule. `only_in`: the name of a cluster, if the
+   others need not; NULL: all. */
+static enum hr_status check_reach(const struct hr__builder *builder, const cJSON *rule, const struct hr_data_spec *spec,
+                                  const struct hr_data_set *set, const char *only_in) {
+  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  for (uint32_t pool = 0; pool < spec->n_pools; pool++) {
+    bool reaches = cluster->pools[pool].nodes == 0;
+    if (only_in && strcmp(cluster_of(builder->scenario, pool), only_in) != 0) continue;
+    for (uint32_t k = 0; k < set->n_storage; k++)
+      reaches = reaches || spec->to_pool[(size_t)set->storage[k] * spec->n_pools + pool].exists;
+    if (!reaches)
+      return hr__build_fail(builder, rule, "pool '%.60s' has no link from a storage system with the data set '%.60s'",
+                            cluster->pools[pool].name, set->name);
+  }
+  return HR_OK;
+}
+
+/* Every pool that has nodes must reach each data set that jobs read, and each copy its source. By a rule without a data
+   set, jobs may read all of them. */
+static enum hr_status check_routes(const struct hr__builder *builder, const cJSON *data,
+                                   const struct hr_data_spec *spec) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < spec->n_reads; i++)
+    for (uint32_t set = 0; set < spec->n_sets && status == HR_OK; set++)
+      if (spec->reads[i].set == HR_NONE || spec->reads[i].set == set)
+        status = check_reach(builder, cJSON_GetArrayItem(hr__get(data, "reads"), (int)i), spec, &spec->sets[set], NULL);
+  if (status != HR_OK) return status;
+  for (uint32_t i = 0; i < spec->n_sets; i++)
+    for (uint32_t k = 0; k < spec->sets[i].n_copies; k++) {
+      bool reaches = false;
+      for (uint32_t from = 0; from < spec->sets[i].n_storage; from++)
+        reaches =
+            reaches ||
+            spec->to_storage[(size_t)spec->sets[i].storage[from] * spec->n_storage + spec->sets[i].copies[k]].exists;
+      if (!reaches)
+        return hr__build_fail_at(builder, cJSON_GetArrayItem(hr__get(data, "sets"), (int)i), "copies",
+                                 "no link leads from a storage system with the data set to '%.60s'",
+                                 spec->sets[i].copy_names[k]);
+    }
+  return HR_OK;
+}
+
+/* ---- Data: weights of services ---------------------------------------------------------------------- */
+
+static int64_t least(int64_t limit, int64_t bytes_s) {
+  return bytes_s > 0 && bytes_s < limit ? bytes_s : limit;
+}
+
+/* Returns the highest rate at which one node of a pool can read a data set when nothing else is transferred. */
+static int64_t best_rate(const struct hr_data_spec *spec, const struct hr_data_set *set, uint32_t pool) {
+  int64_t best = 0;
+  for (uint32_t i = 0; i < set->n_storage; i++) {
+    const struct hr_data_route *route = &spec->to_pool[(size_t)set->storage[i] * spec->n_pools + pool];
+    const struct hr_data_storage *storage = &spec->storage[set->storage[i]];
+    int64_t rate = least(storage->bytes_s, storage->client_bytes_s);
+    if (!route->exists) continue;
+    if (route->link != HR_NONE)
+      rate = least(least(rate, spec->links[route->link].bytes_s), spec->links[route->link].client_bytes_s);
+    if (rate > best) best = rate;
+  }
+  return best;
+}
+
+/* Sets the data set of a service, and how long a load takes in the slowest pool, for predictions. */
+static enum hr_status bind_service(const struct hr__builder *builder, const cJSON *cold,
+                                   const struct hr_data_spec *spec, struct hr_service *service) {
+  struct hr_cold_start *self = &service->cold_start;
+  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  uint32_t set = 0;
+  if (hr__has(cold, "weights_s"))
+    return hr__build_fail_at(builder, cold, "weights_s", "'weights' and 'weights_s' exclude each other");
+  if (!spec)
+    return hr__build_fail_at(builder, cold, "weights", "'weights' names a data set, but the scenario has no 'data'");
+  while (set < spec->n_sets && strcmp(spec->sets[set].name, self->weights) != 0) set++;
+  if (set == spec->n_sets)
+    return hr__build_fail_at(builder, cold, "weights", "'data.sets' has no '%.60s'", self->weights);
+  const struct hr_scenario_clusters *clusters = builder->scenario->clusters;
+  const char *only_in = clusters ? clusters->at[service->cluster].name : NULL;
+  const enum hr_status status = check_reach(builder, cold, spec, &spec->sets[set], only_in);
+  if (status != HR_OK) return status;
+  int64_t rate = INT64_MAX;
+  for (uint32_t pool = 0; pool < spec->n_pools; pool++)
+    if (cluster->pools[pool].nodes > 0 && (!only_in || strcmp(cluster_of(builder->scenario, pool), only_in) == 0))
+      rate = least(rate, best_rate(spec, &spec->sets[set], pool));
+  self->weights_set = set;
+  self->weights_us = (int64_t)((double)spec->sets[set].bytes / (double)rate * (double)HR_SECOND_US);
+  for (uint32_t pool = 0; pool < spec->n_pools && self->caches; pool++)
+    if (cluster->pools[pool].nodes > 0 && spec->cache_of[pool] == HR_NONE &&
+        (!only_in || strcmp(cluster_of(builder->scenario, pool), only_in) == 0))
+      return hr_notes_add(
+          &builder->scenario->notes,
+          "service '%.60s': each start in pool '%.60s' loads the weights again, because 'data.caches' has "
+          "no cache there",
+          service->name, cluster->pools[pool].name);
+  return HR_OK;
+}
+
+/* Finds the data sets with the weights of services. `spec`: NULL if the scenario has no data. */
+static enum hr_status bind_weights(const struct hr__builder *builder, const struct hr_data_spec *spec) {
+  const struct hr_services *services = builder->scenario->services;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; services && i < services->count && status == HR_OK; i++) {
+    struct hr_service *service = &services->at[i];
+    const cJSON *entry = cJSON_GetArrayItem(hr__get(builder->source.file.tree, "services"), (int)service->stated);
+    if (service->cold_start.weights) status = bind_service(builder, hr__get(entry, "cold_start"), spec, service);
+  }
+  return status;
+}
+
+/* ---- Data: the section ------------------------------------------------------------------------------ */
+
+enum hr_status hr__build_data(struct hr__builder *builder) {
+  const cJSON *tree = builder->source.file.tree, *data = hr__get(tree, "data");
+  if (!data) return bind_weights(builder, NULL);
+  struct hr_data_spec *spec = calloc(1, sizeof *spec);
+  if (!spec) return hr__build_no_memory(builder);
+  builder->scenario->data = spec;
+  const struct data_places places = {builder->scenario, spec};
+  enum hr_status status = hr__read(builder, data, hr__table_of(&hr__scenario_keys, "data"), spec);
+  if (status == HR_OK) status = check_data_names(builder, hr__get(data, "storage"), "storage systems");
+  if (status == HR_OK) status = check_locations(builder, hr__get(data, "storage"), "location");
+  if (status == HR_OK) status = check_locations(builder, hr__get(data, "caches"), "location");
+  if (status == HR_OK) status = check_caches(builder, hr__get(data, "caches"));
+  if (status == HR_OK) status = build_sets(builder, data, spec);
+  if (status == HR_OK) status = build_links(builder, data, spec);
+  if (status == HR_OK) status = build_reads(builder, data, spec);
+  if (status == HR_OK) status = find_routes(builder, &places, spec);
+  if (status == HR_OK) status = check_routes(builder, data, spec);
+  return status == HR_OK ? bind_weights(builder, spec) : status;
+}
+
+void hr__data_destroy(struct hr_data_spec *spec) {
+  if (!spec) return;
+  for (uint32_t i = 0; i < spec->n_sets; i++) {
+    free(spec->sets[i].storage);
+    free(spec->sets[i].copies);
+  }
+  free(spec->to_pool);
+  free(spec->to_storage);
+  free(spec->cache_of);
+  hr__finish_values(hr__table_of(&hr__scenario_keys, "data"), spec);
+  free(spec);
+}
+
+/* ---- Clusters --------------------------------------------------------------------------------------- */
 
 /* Sections of the file that apply to clusters, and sections that an entry may have instead. */
 static const char *const common[] = {"catalog", "classes", "models", "network_speeds", "scaling"};
@@ -84,7 +524,7 @@ static enum hr_status build_entry(struct hr__builder *builder, const cJSON *entr
   return status;
 }
 
-static enum hr_status check_names(struct hr__builder *builder, const cJSON *list) {
+static enum hr_status check_cluster_names(struct hr__builder *builder, const cJSON *list) {
   for (const cJSON *entry = list->child; entry; entry = entry->next)
     for (const cJSON *other = list->child; other != entry; other = other->next) {
       if (strcmp(hr__text_of(entry, "name", ""), hr__text_of(other, "name", "")) == 0)
@@ -157,7 +597,7 @@ static enum hr_status make_parts(struct hr__builder *builder, struct hr_scenario
   return HR_OK;
 }
 
-/* ---- Router ---- */
+/* ---- Router ----------------------------------------------------------------------------------------- */
 
 static const struct hr__key *router_keys(void) {
   return hr__table_of(&hr__scenario_keys, "router");
@@ -319,7 +759,7 @@ enum hr_status hr__check_cluster_sections(struct hr__builder *builder) {
 enum hr_status hr__build_clusters(struct hr__builder *builder) {
   const cJSON *list = hr__get(builder->source.file.tree, "clusters");
   if (!list) return HR_OK;
-  enum hr_status status = check_names(builder, list);
+  enum hr_status status = check_cluster_names(builder, list);
   if (status != HR_OK) return status;
   struct hr_scenario_clusters *clusters = calloc(1, sizeof *clusters);
   if (!clusters) return hr__build_no_memory(builder);

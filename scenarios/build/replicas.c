@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Whether the replicas of services can ever start: each is compared with the pools of its cluster in the same way as a
- * job, as a trace with one row. A replica that no pool can hold is an error with the key that excludes the pools.
+ * job, as a trace with one row. A replica that no pool can hold is an error with the key that excludes the pools. Also
+ * whether all replicas fit at once.
  *
  * Elastic pools count with their maximum number of nodes. The numbers of nodes can be variables of a plan or a sweep,
  * so a pool without nodes is taken as one with a node, and with a plan all pools have enough nodes.
@@ -14,6 +15,7 @@
  * that they are assumed to be as fast there.
  */
 
+#include "base/array.h"
 #include "headroom/mig.h"
 #include "headroom/unstable/metrics.h"
 #include "headroom/unstable/scenario_clusters.h"
@@ -79,9 +81,11 @@ static struct hr_trace trace_of(const struct replica_row *row) {
                            .model = row->model ? &row->first : NULL};
 }
 
-enum hr_status hr__replica_reason(const struct hr_scenario *scenario, const struct hr_cluster_spec *cluster,
-                                  const uint32_t *usable_nodes, const struct hr_service *service,
-                                  enum hr_reason *reason, struct hr_error *error) {
+/* Finds why no pool of a cluster can hold a replica; HR_REASON_NONE: one can. `usable_nodes`: by pool, how many nodes
+   the policy lets jobs use; NULL: all. */
+static enum hr_status replica_reason(const struct hr_scenario *scenario, const struct hr_cluster_spec *cluster,
+                                     const uint32_t *usable_nodes, const struct hr_service *service,
+                                     enum hr_reason *reason, struct hr_error *error) {
   const struct replica_row row = row_of(service);
   const struct hr_trace trace = trace_of(&row);
   struct hr_rejections rejections;
@@ -106,7 +110,7 @@ static enum hr_status find_reason(const struct hr__builder *builder, const struc
     if (is_planned || pool->nodes > service->gpus) pool->nodes = service->gpus;
     if (!pool->nodes) pool->nodes = 1;
   }
-  const enum hr_status status = hr__replica_reason(scenario, &cluster, NULL, service, reason, builder->error);
+  const enum hr_status status = replica_reason(scenario, &cluster, NULL, service, reason, builder->error);
   free(cluster.pools);
   return status;
 }
@@ -231,7 +235,7 @@ static enum hr_status accepts(const struct subject *of, uint32_t pool, bool *acc
   small.gpus = 1;
   small.cpu_milli = 0;
   small.mem_mib = small.gpu_mem_mib = 0;
-  const enum hr_status status = hr__replica_reason(&alone, &alone.cluster, NULL, &small, &reason, of->builder->error);
+  const enum hr_status status = replica_reason(&alone, &alone.cluster, NULL, &small, &reason, of->builder->error);
   free(pools);
   *accepted = status == HR_OK && reason == HR_REASON_NONE;
   return status;
@@ -467,7 +471,7 @@ enum hr_status hr__check_replica(struct hr__builder *builder, const cJSON *entry
   return hr__build_unfit(builder, fail_reason(&of, reason));
 }
 
-/* ---- GPU type of the defaults ----------------------------------------------------------------------------- */
+/* ---- GPU type of the defaults ----------------------------------------------------------------------- */
 
 /* Whether a service may have replicas in the cluster of a pool. */
 static bool is_placed(const struct hr_scenario *scenario, const struct hr_service *service, uint32_t pool) {
@@ -491,7 +495,7 @@ static bool can_hold(const struct hr_scenario *scenario, const struct hr_service
   one.pools = &copy;
   one.n_pools = 1;
   return is_placed(scenario, service, pool) &&
-         hr__replica_reason(scenario, &one, NULL, service, &reason, &error) == HR_OK && reason == HR_REASON_NONE;
+         replica_reason(scenario, &one, NULL, service, &reason, &error) == HR_OK && reason == HR_REASON_NONE;
 }
 
 uint32_t hr__service_pool(const struct hr_scenario *scenario, const struct hr_service *service) {
@@ -516,4 +520,204 @@ enum hr_status hr__note_other_gpus(struct hr__builder *builder, const struct hr_
                           service->name, pool->gpu, scenario->cluster.pools[first].gpu);
   }
   return HR_OK;
+}
+
+/* ---- All replicas at once --------------------------------------------------------------------------- */
+
+/*
+ * Whether all replicas of services with a fixed number of replicas fit into the pools at once, and hold their GPUs for
+ * the whole run. Then the services can be simulated without the engine of jobs.
+ *
+ * The replicas are placed one service after the other, in the order of the pools: first fit. Nodes of a pool with the
+ * same free capacity are one entry with a number, so the time does not depend on the number of nodes or replicas. The
+ * answer errs on the side of no: pools that divide GPUs, and restrictions of the locality, are left to the engine.
+ */
+
+/* Nodes of a pool with the same free capacity. CPUs and memory: UINT64_MAX if unknown. */
+struct free_nodes {
+  uint32_t pool, gpus;
+  uint64_t nodes, cpu_milli, mem_mib;
+};
+
+struct replica_fit {
+  const struct hr_scenario *scenario; /* with the pools of one cluster */
+  struct hr_cluster_spec alone;       /* a copy of the pools, of which one at a time has nodes */
+  struct free_nodes *at;
+  uint32_t count, capacity;
+};
+
+/* ---- All replicas at once: placement ---------------------------------------------------------------- */
+
+/* The capacity that a replica takes on its node. */
+static struct free_nodes need_of(const struct replica_fit *fit, const struct hr_service *service, uint32_t pool) {
+  const struct hr_cluster_spec *cluster = &fit->scenario->cluster;
+  struct free_nodes need = {.gpus = service->gpus, .cpu_milli = service->cpu_milli, .mem_mib = service->mem_mib};
+  if (!need.cpu_milli && hr_cluster_spec_by_gpu(cluster))
+    need.cpu_milli = (uint64_t)service->gpus * cluster->pools[pool].cpu_milli_per_gpu;
+  return need;
+}
+
+/* Returns how many replicas fit onto a node. */
+static uint64_t count_on_node(const struct free_nodes *nodes, const struct free_nodes *need) {
+  uint64_t count = nodes->gpus / need->gpus;
+  if (need->cpu_milli && nodes->cpu_milli / need->cpu_milli < count) count = nodes->cpu_milli / need->cpu_milli;
+  if (need->mem_mib && nodes->mem_mib / need->mem_mib < count) count = nodes->mem_mib / need->mem_mib;
+  return count;
+}
+
+static bool add(struct replica_fit *fit, struct free_nodes nodes) {
+  if (!nodes.nodes) return true;
+  if (!HR__ARRAY_HAS_ROOM(fit->at, fit->count, fit->capacity)) return false;
+  fit->at[fit->count++] = nodes;
+  return true;
+}
+
+static struct free_nodes without(struct free_nodes nodes, const struct free_nodes *need, uint64_t replicas) {
+  nodes.gpus -= (uint32_t)(replicas * need->gpus);
+  if (nodes.cpu_milli != UINT64_MAX) nodes.cpu_milli -= replicas * need->cpu_milli;
+  if (nodes.mem_mib != UINT64_MAX) nodes.mem_mib -= replicas * need->mem_mib;
+  return nodes;
+}
+
+/* Places as many of `*wanted` replicas as fit onto the nodes of an entry, and reduces it. */
+static bool place_on_nodes(struct replica_fit *fit, uint32_t entry, const struct free_nodes *need, uint64_t *wanted) {
+  const struct free_nodes nodes = fit->at[entry];
+  const uint64_t on_each = count_on_node(&nodes, need);
+  if (!on_each || !*wanted) return true;
+  const uint64_t full = nodes.nodes < *wanted / on_each ? nodes.nodes : *wanted / on_each;
+  const uint64_t rest = nodes.nodes > full ? *wanted - full * on_each : 0;
+  struct free_nodes untouched = nodes, partial = without(nodes, need, rest);
+  fit->at[entry] = without(nodes, need, on_each);
+  fit->at[entry].nodes = full;
+  untouched.nodes -= full + (rest > 0);
+  partial.nodes = rest > 0;
+  *wanted -= full * on_each + rest;
+  return add(fit, untouched) && add(fit, partial);
+}
+
+/* The same for replicas that are larger than a node: they take whole empty nodes. */
+static bool place_on_several(struct replica_fit *fit, uint32_t entry, const struct free_nodes *need, uint64_t *wanted) {
+  struct free_nodes *nodes = &fit->at[entry];
+  const uint32_t per_node = fit->scenario->cluster.pools[nodes->pool].gpus_per_node;
+  if (!per_node || nodes->gpus < per_node || need->cpu_milli || need->mem_mib) return true;
+  const uint64_t span = (need->gpus + per_node - 1) / per_node;
+  const uint64_t placed = nodes->nodes / span < *wanted ? nodes->nodes / span : *wanted;
+  nodes->nodes -= placed * span;
+  *wanted -= placed;
+  return true;
+}
+
+/* ---- All replicas at once: nodes that the policy uses ----------------------------------------------- */
+
+static uint32_t *add_usable_nodes(const struct hr_scenario *scenario, uint32_t *nodes) {
+  const struct hr_policy_choice *policy = &scenario->policy;
+  const bool has_limits = policy->ops->size > offsetof(struct hr_policy_ops, usable_nodes) && policy->ops->usable_nodes;
+  for (uint32_t i = 0; i < scenario->cluster.n_pools; i++)
+    *nodes++ = has_limits ? policy->ops->usable_nodes(policy->params, &scenario->cluster, (hr_pool){i})
+                          : scenario->cluster.pools[i].nodes;
+  return nodes;
+}
+
+uint32_t *hr_scenario_usable_nodes(const struct hr_scenario *scenario) {
+  const struct hr_scenario_clusters *clusters = scenario->clusters;
+  uint32_t *nodes = calloc((size_t)scenario->cluster.n_pools + 1, sizeof *nodes), *at = nodes;
+  for (uint32_t i = 0; nodes && i < (clusters ? clusters->count : 1); i++)
+    at = add_usable_nodes(clusters ? clusters->at[i].scenario : scenario, at);
+  return nodes;
+}
+
+/* ---- All replicas at once: services ----------------------------------------------------------------- */
+
+/* Whether a pool can hold a replica of a service. */
+static enum hr_status fit_accepts(struct replica_fit *fit, const struct hr_service *service, uint32_t pool,
+                                  bool *accepted, struct hr_error *error) {
+  const uint32_t nodes = fit->scenario->cluster.pools[pool].nodes;
+  enum hr_reason reason;
+  *accepted = false;
+  if (!nodes) return HR_OK;
+  fit->alone.pools[pool].nodes = nodes < service->gpus ? nodes : service->gpus;
+  const enum hr_status status = replica_reason(fit->scenario, &fit->alone, NULL, service, &reason, error);
+  fit->alone.pools[pool].nodes = 0;
+  *accepted = status == HR_OK && reason == HR_REASON_NONE;
+  return status;
+}
+
+/* Places the replicas of a service. `*fits`: whether all have a place. */
+static enum hr_status place_service(struct replica_fit *fit, const struct hr_service *service, bool *fits,
+                                    struct hr_error *error) {
+  uint64_t wanted = service->autoscale.max;
+  for (uint32_t pool = 0; pool < fit->scenario->cluster.n_pools && wanted; pool++) {
+    const struct hr_pool_spec *spec = &fit->scenario->cluster.pools[pool];
+    bool accepted;
+    const enum hr_status status = fit_accepts(fit, service, pool, &accepted, error);
+    if (status != HR_OK) return status;
+    if (!accepted || spec->sharing != HR_SHARING_WHOLE) continue;
+    const struct free_nodes need = need_of(fit, service, pool);
+    for (uint32_t i = 0, count = fit->count; i < count; i++) {
+      if (fit->at[i].pool != pool) continue;
+      const bool is_large = need.gpus > spec->gpus_per_node;
+      if (!(is_large ? place_on_several : place_on_nodes)(fit, i, &need, &wanted))
+        return hr_fail(error, HR_NO_MEMORY, "out of memory");
+    }
+  }
+  *fits = !wanted;
+  return HR_OK;
+}
+
+/* Whether the capacity for replicas is the same during the whole run, and is all for them. */
+static bool is_constant(const struct hr_scenario *scenario) {
+  if (scenario->quotas || scenario->systems) return false;
+  for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {
+    const struct hr_pool_spec *pool = &scenario->cluster.pools[i];
+    if (pool->faults || pool->n_maintenance || hr_pool_power_budget_w(pool) > 0) return false;
+  }
+  for (unsigned i = 0; i < HR_N_CLASSES; i++)
+    if (scenario->classes[i].within != HR_TIER_ANY) return false;
+  return true;
+}
+
+static enum hr_status fit_cluster(const struct hr_scenario *scenario, const struct hr_services *all, uint32_t number,
+                                  bool *fits, struct hr_error *error) {
+  const struct hr_cluster_spec *cluster = &scenario->cluster;
+  struct replica_fit fit = {.scenario = scenario, .alone = *cluster};
+  enum hr_status status = HR_OK;
+  fit.alone.pools = calloc((size_t)cluster->n_pools + 1, sizeof *fit.alone.pools);
+  bool has_memory = fit.alone.pools != NULL;
+  for (uint32_t i = 0; i < cluster->n_pools && has_memory; i++) {
+    const struct hr_pool_spec *pool = &cluster->pools[i];
+    fit.alone.pools[i] = *pool;
+    fit.alone.pools[i].nodes = 0;
+    has_memory = add(&fit, (struct free_nodes){i, pool->gpus_per_node, pool->nodes,
+                                               pool->cpu_milli_per_node ? pool->cpu_milli_per_node : UINT64_MAX,
+                                               pool->mem_mib_per_node ? pool->mem_mib_per_node : UINT64_MAX});
+  }
+  if (!has_memory) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+  *fits = is_constant(scenario);
+  for (uint32_t i = 0; i < all->count && status == HR_OK && *fits; i++)
+    if (all->at[i].cluster == number) status = place_service(&fit, &all->at[i], fits, error);
+  free(fit.alone.pools);
+  free(fit.at);
+  return status;
+}
+
+enum hr_status hr_replicas_fit(const struct hr_scenario *scenario, bool *fit, struct hr_error *error) {
+  const struct hr_scenario_clusters *clusters = scenario->clusters;
+  enum hr_status status = HR_OK;
+  *fit = scenario->horizon_us == HR_NEVER_US && is_constant(scenario);
+  for (uint32_t i = 0; scenario->services && i < (clusters ? clusters->count : 1) && status == HR_OK && *fit; i++)
+    status = fit_cluster(clusters ? clusters->at[i].scenario : scenario, scenario->services, i, fit, error);
+  return status;
+}
+
+enum hr_status hr_replica_refusal(const struct hr_scenario *scenario, const struct hr_service *service,
+                                  enum hr_reason *reason, struct hr_error *error) {
+  const struct hr_scenario_clusters *clusters = scenario->clusters;
+  const struct hr_scenario *home = clusters ? clusters->at[service->cluster].scenario : scenario;
+  *reason = HR_REASON_NONE;
+  if (!service->autoscale.max) return HR_OK;
+  uint32_t *usable_nodes = hr_scenario_usable_nodes(home);
+  if (!usable_nodes) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  enum hr_status status = replica_reason(home, &home->cluster, usable_nodes, service, reason, error);
+  free(usable_nodes);
+  return status;
 }

@@ -563,23 +563,6 @@ bool hr_scenario_has_prices(const struct hr_scenario *scenario) {
          costs->downtime.uusd_per_missed_deadline || costs->n_plans;
 }
 
-static uint32_t *add_usable_nodes(const struct hr_scenario *scenario, uint32_t *nodes) {
-  const struct hr_policy_choice *policy = &scenario->policy;
-  const bool has_limits = policy->ops->size > offsetof(struct hr_policy_ops, usable_nodes) && policy->ops->usable_nodes;
-  for (uint32_t i = 0; i < scenario->cluster.n_pools; i++)
-    *nodes++ = has_limits ? policy->ops->usable_nodes(policy->params, &scenario->cluster, (hr_pool){i})
-                          : scenario->cluster.pools[i].nodes;
-  return nodes;
-}
-
-uint32_t *hr_scenario_usable_nodes(const struct hr_scenario *scenario) {
-  const struct hr_scenario_clusters *clusters = scenario->clusters;
-  uint32_t *nodes = calloc((size_t)scenario->cluster.n_pools + 1, sizeof *nodes), *at = nodes;
-  for (uint32_t i = 0; nodes && i < (clusters ? clusters->count : 1); i++)
-    at = add_usable_nodes(clusters ? clusters->at[i].scenario : scenario, at);
-  return nodes;
-}
-
 static bool has_draws(const struct hr_spot_spec *spot) {
   switch (spot->model) {
   case HR_SPOT_ON_OFF:

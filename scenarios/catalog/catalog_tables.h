@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* ---- Tables (table.c) ---------------------------------------------------------------------------------- */
+/* ---- Tables ----------------------------------------------------------------------------------------- */
 
 /* Reads CSV tables with a header into arrays of structs. Columns are found by name and may be in any order. If an
    earlier file has a row with the same key, the new row replaces it. In one file, a key may occur only once. */
@@ -81,7 +81,7 @@ enum hr_status hr__table_add_file(struct hr__table *table, const char *path, str
 /* Frees all memory of the table except its format. */
 void hr__table_finish(struct hr__table *table);
 
-/* ---- The catalogue (catalog_tables.c) ------------------------------------------------------------------ */
+/* ---- The catalogue ---------------------------------------------------------------------------------- */
 
 /* The tables. Each has a built-in CSV file of the same name. */
 enum hr__catalog_table {

@@ -3,13 +3,15 @@
 #define HR_SCENARIOS_CONFORM_CONFORM_H
 
 /*
- * Functions and types that the adapters of the systems share. An adapter (one per system, SYSTEM.c and SYSTEM_*.c)
+ * Functions and types that the adapters of the systems share. An adapter (one per system, in the files of its name)
  * reads the input of a case from JSON, calls the core in policies/SYSTEM/, writes the result as JSON in the form of the
  * expected values, and compares both. An adapter must not depend on the id of a case.
  */
 
 #include "base/array.h"
 #include "headroom/unstable/conform.h"
+#include "policies/kai/solver.h"
+#include "policies/volcano/volcano.h"
 
 #include <cjson/cJSON.h>
 #include <string.h>
@@ -42,9 +44,6 @@ typedef void hr__conform_run_case(const cJSON *whole, const char *kind, struct h
 HR__CONFORM_SYSTEMS(HR__CONFORM_DECLARE)
 #undef HR__CONFORM_DECLARE
 
-/* Runs a case of advance reservations of Slurm. */
-void hr__conform_slurm_reservations(const cJSON *input, const cJSON *expect, struct hr__verdict *verdict);
-
 /* Marks the case as not supported. `what` names the feature that the model does not cover. */
 static inline void hr__verdict_unsupported(struct hr__verdict *verdict, const char *what) {
   if (verdict->row->unsupported) return;
@@ -52,7 +51,7 @@ static inline void hr__verdict_unsupported(struct hr__verdict *verdict, const ch
   if (!verdict->row->unsupported) verdict->no_memory = true;
 }
 
-/* ---- Comparing ---- */
+/* ---- Comparing -------------------------------------------------------------------------------------- */
 
 enum hr__compare_flags {
   HR__COMPARE_EXACTLY = 0,
@@ -85,7 +84,7 @@ static inline void hr__verdict_unknown_kind(struct hr__verdict *verdict, const c
   cJSON_Delete(expected);
 }
 
-/* ---- Reading ---- */
+/* ---- Reading ---------------------------------------------------------------------------------------- */
 
 /* Returns the member `name` of an object, NULL if it is missing or null. `object` may be NULL. Case matters. */
 static inline const cJSON *hr__case_get(const cJSON *object, const char *name) {
@@ -163,5 +162,140 @@ static inline void *hr__verdict_alloc(struct hr__verdict *verdict, size_t count,
   if (!memory) verdict->no_memory = true;
   return memory;
 }
+
+/* ---- KAI-Scheduler ---------------------------------------------------------------------------------- */
+
+/* A case of KAI: the cluster, the queues and the jobs that are read from its JSON. */
+
+struct hr__kai_case {
+  struct hr__verdict *verdict;
+  struct hr__kai_cluster cluster;
+  struct hr__kai_start *start; /* [n_pods] */
+  uint32_t n_gpus;             /* ids of shared GPUs in `start` */
+  const char **node_names, **queue_names, **job_names, **pod_names;
+  const cJSON **jobs;    /* [n_jobs] */
+  int64_t *stale_s;      /* [n_jobs] -1: not stale */
+  bool *keeps_releasing; /* [n_jobs] */
+};
+
+/* Reads a case. Returns false if it is not supported or malformed, or if memory is exhausted. */
+bool hr__kai_case_read(struct hr__kai_case *read, const cJSON *whole, struct hr__verdict *verdict);
+
+/* The position of each name among the sorted names. Equal names have the same position. */
+static inline void hr__kai_rank_names(const char *const *names, uint32_t n, uint32_t *ranks) {
+  for (uint32_t i = 0; i < n; i++) {
+    ranks[i] = 0;
+    for (uint32_t j = 0; j < n; j++) ranks[i] += strcmp(names[j], names[i]) < 0;
+  }
+}
+
+/* Returns whether a queue is its own ancestor. */
+bool hr__kai_has_cycle(const struct hr__kai_queue *queues, uint32_t n_queues);
+
+/* The index of a name; HR__KAI_NONE: not found. */
+static inline uint32_t hr__kai_find_name(const char *const *names, uint32_t n, const char *name) {
+  for (uint32_t i = 0; i < n; i++)
+    if (strcmp(names[i], name) == 0) return i;
+  return HR__KAI_NONE;
+}
+
+/* Runs a case that tests one rule. */
+void hr__kai_run_rule(const cJSON *whole, const char *kind, struct hr__verdict *verdict);
+
+/* ---- Volcano ---------------------------------------------------------------------------------------- */
+
+/* A case of Volcano: the snapshot and the configuration that are read from its JSON. */
+
+struct hr__volcano_names {
+  const char **items;
+  uint32_t n_items, capacity;
+};
+
+struct hr__volcano_case {
+  struct hr__verdict *verdict;
+  const cJSON *whole;
+  struct hr__volcano_names dimensions; /* "cpu", "memory", "pods", then the others */
+  struct hr__volcano_names groups, zones, namespaces;
+  struct hr__volcano_snapshot snapshot;
+  struct hr__volcano_config config;
+  const cJSON **node_json, **task_json; /* by index */
+  const char **node_names, **job_names, **task_names;
+  bool *task_waits_for_volume; /* the pod is bound only after its volume */
+};
+
+/* Returns the index of a name, and adds the name if it is new. */
+uint32_t hr__volcano_intern(struct hr__volcano_case *world, struct hr__volcano_names *names, const char *name);
+
+/* Returns the index of the name, HR__VOLCANO_NONE if it is unknown. */
+static inline uint32_t hr__volcano_find(const char *const *names, uint32_t n_names, const char *name) {
+  for (uint32_t i = 0; i < n_names && name; i++)
+    if (strcmp(names[i], name) == 0) return i;
+  return HR__VOLCANO_NONE;
+}
+
+/* Reads a resource vector, such as {"cpu_milli": 1000, "nvidia.com/gpu": 2}. NULL: zeros. */
+struct hr__volcano_vector hr__volcano_read_vector(struct hr__volcano_case *world, const cJSON *object);
+/* Reads a Kubernetes quantity such as "3", "500m" or "8Gi". */
+double hr__volcano_quantity(const char *text);
+/* Reads a duration such as "1h2m3s" in microseconds; 0 if it is malformed or NULL. */
+int64_t hr__volcano_duration_us(const char *text);
+
+/* ---- Volcano: the configuration (volcano_config.c) -------------------------------------------------- */
+
+/* Reads "run". */
+void hr__volcano_read_config(struct hr__volcano_case *world);
+/* Reads the nodes; the groups of queues; and which nodes a pod accepts and prefers. */
+void hr__volcano_read_nodes(struct hr__volcano_case *world);
+void hr__volcano_read_groups(struct hr__volcano_case *world, const cJSON *json, struct hr__volcano_queue *queue);
+/* Reads the topology spread constraints of a pod, after all pods were read. */
+void hr__volcano_read_spread(struct hr__volcano_case *world, uint32_t task_index, struct hr__volcano_task *task);
+void hr__volcano_read_selectors(struct hr__volcano_case *world, const cJSON *json, uint32_t task_index,
+                                struct hr__volcano_task *task);
+
+/* ---- Several clusters ------------------------------------------------------------------------------- */
+
+/*
+ * Functions and types that the adapters in clusters/ share. A case has an input and an object of expected values. Each
+ * expected value must be compared: a case with a value that no adapter knows is not supported.
+ */
+
+struct hr__cluster_case {
+  const cJSON *input, *expect;
+  struct hr__verdict *verdict;
+  uint64_t compared; /* bit of each member of `expect`, by position */
+};
+
+typedef void hr__run_cluster_case(struct hr__cluster_case *self);
+
+struct hr__cluster_kind {
+  const char *kind;
+  hr__run_cluster_case *run;
+};
+
+/* The kinds of the other adapters; the last row has no name. */
+extern const struct hr__cluster_kind hr__cluster_autoscaler_kinds[], hr__karpenter_kinds[];
+
+/* Marks an expected value as compared. Returns it, or NULL if it is missing or null; `is_there` may be NULL. */
+const cJSON *hr__expected(struct hr__cluster_case *self, const char *name, bool *is_there);
+
+/* Compare a value if it is expected. A number may be INFINITY: it equals null and "inf". hr__check_json frees `actual`.
+   `flags` are those of hr__verdict_compare. */
+void hr__check_json(struct hr__cluster_case *self, const char *name, cJSON *actual, unsigned flags, double tolerance);
+void hr__check_number(struct hr__cluster_case *self, const char *name, double actual, double tolerance);
+void hr__check_bool(struct hr__cluster_case *self, const char *name, bool actual);
+void hr__check_text(struct hr__cluster_case *self, const char *name, const char *actual);
+
+/* A number times a factor above 0, within a range that sums of many such numbers do not leave. */
+static inline int64_t hr__scaled(int64_t number, int64_t factor) {
+  const int64_t most = INT64_C(1) << 52;
+  if (number > most / factor) return most;
+  return number < -most / factor ? -most : number * factor;
+}
+
+struct hr__node_amounts; /* sim/clusters/amounts.h */
+/* Reads cpu_m or cpu (cores), mem, mem_bytes or mem_MiB, and gpus. */
+struct hr__node_amounts hr__read_amounts(const cJSON *object);
+/* Returns the position of a text in a list of texts, or of a member in an object; UINT32_MAX: none. */
+uint32_t hr__position_of(const cJSON *list, const char *name);
 
 #endif

@@ -7,7 +7,7 @@
  * pending again, unless their job is being deleted.
  */
 
-#include "scenarios/conform/kai_cluster.h"
+#include "scenarios/conform/conform.h"
 
 #include <stdio.h>
 #include <string.h>

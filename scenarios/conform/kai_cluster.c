@@ -6,7 +6,7 @@
  * at the start are numbered by node and name.
  */
 
-#include "scenarios/conform/kai_cluster.h"
+#include "scenarios/conform/conform.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * thousandths, bytes, GPUs. A field of a share that is missing is 0, as in KAI's language.
  */
 
-#include "scenarios/conform/kai_cluster.h"
+#include "scenarios/conform/conform.h"
 
 #include "policies/kai/solver.h"
 

@@ -4,7 +4,7 @@
 #include "scenarios/conform/conform.h"
 
 #include "base/array.h"
-#include "scenarios/import/manifest.h"
+#include "scenarios/import/import.h"
 
 #include <math.h>
 #include <stdlib.h>

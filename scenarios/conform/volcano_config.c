@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reads the configuration of a case of Volcano: actions, tiers of plug-ins, and their arguments. */
 
-#include "scenarios/conform/volcano_case.h"
+#include "scenarios/conform/conform.h"
 
 #include <math.h>
 #include <stdlib.h>

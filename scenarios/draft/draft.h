@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-/* ---- Facts about the trace: facts.c ------------------------------------------------------------ */
+/* ---- Facts about the trace -------------------------------------------------------------------------- */
 
 /* Jobs of one class, one tenant or one list of GPU types. */
 struct hr__draft_group {
@@ -34,16 +34,7 @@ struct hr__draft_facts {
   uint32_t n_classes, n_tenants, n_types;
 };
 
-/* Computes the facts. The names belong to the trace. Returns HR_OK or HR_NO_MEMORY; the caller calls
-   hr__draft_facts_finish, also after an error. */
-enum hr_status hr__draft_facts_make(const struct hr_trace *trace, struct hr__draft_facts *facts);
-void hr__draft_facts_finish(struct hr__draft_facts *facts);
-/* Adds the demand, the GPU hours and the largest job of the jobs of one pool to facts that are zero. `pool_of`: the
-   pool of each list of GPU types, then of jobs without a type; NULL: all jobs. Returns HR_OK or HR_NO_MEMORY. */
-enum hr_status hr__draft_demand(const struct hr_trace *trace, const uint32_t *pool_of, uint32_t pool,
-                                struct hr__draft_facts *facts);
-
-/* ---- The draft ---------------------------------------------------------------------------------- */
+/* ---- The draft -------------------------------------------------------------------------------------- */
 
 enum { HR__DRAFT_NODE_GPUS = 8 }; /* of a usual node */
 enum { HR__DRAFT_NAME_BYTES = 200, HR__DRAFT_NOTE_BYTES = 2000, HR__DRAFT_TYPES = 8, HR__DRAFT_VARIABLES = 8 };
@@ -104,7 +95,7 @@ static inline void hr__draft_put_number(struct hr__draft *draft, cJSON *object, 
   hr__draft_put(draft, object, name, cJSON_CreateNumber(number));
 }
 
-/* ---- Owned nodes and nodes that can be bought: offers.c -------------------------------------------- */
+/* ---- Owned nodes and nodes that can be bought (offers.c) -------------------------------------------- */
 
 /* Parse the options --own and --cloud, and find what the provider sells for the requested GPU types. */
 enum hr_status hr__draft_read_own(struct hr__draft *draft);
@@ -126,14 +117,12 @@ bool hr__draft_list_has(const struct hr__draft *draft, const char *list, const c
 void hr__draft_put_pools(struct hr__draft *draft, cJSON *cluster);
 void hr__draft_put_plan(struct hr__draft *draft, cJSON *scenario);
 
-/* ---- MIG: mig_pools.c ------------------------------------------------------------------------------ */
+/* ---- MIG -------------------------------------------------------------------------------------------- */
 
 /* Divides the owned pools for the jobs that request MIG instances. Returns HR_OK or HR_NO_MEMORY. */
 enum hr_status hr__draft_put_mig(struct hr__draft *draft);
 /* Returns the number of jobs that request instances that a GPU type has. */
 uint32_t hr__draft_mig_jobs(const struct hr__draft *draft, const char *gpu);
-/* Adds the keys that partition the GPUs of a pool. */
-void hr__draft_put_sharing(struct hr__draft *draft, cJSON *pool);
 /* Writes which jobs request MIG instances, and what they get. */
 void hr__draft_say_mig(struct hr__note *note, const struct hr__draft *draft);
 

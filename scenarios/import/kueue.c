@@ -5,19 +5,478 @@
  * a flavor has the pools whose nodes have its labels. Without Nodes, each flavor with a quota of GPUs gets a pool of
  * this size.
  *
- * Rules that Kueue checks when objects are created are checked here, with the place in the manifest: references, cycles
- * of cohorts, limits without a cohort, and resources or flavors that are listed twice.
+ * The fields of the objects in all versions of the API are in tables. Rules that Kueue checks when objects are created,
+ * and those that make a ClusterQueue inactive, are checked here, with the place in the manifest: references, cycles of
+ * cohorts, limits without a cohort, and resources or flavors that are listed twice.
+ * Source: kubernetes-sigs/kueue, apis/kueue/v1beta1 and v1beta2, apis/config/v1beta1 and v1beta2, pkg/webhooks.
  */
 
-#include "scenarios/import/kueue.h"
-
 #include "policies/kueue/kueue.h"
+#include "scenarios/import/import.h"
 
 #include <stdio.h>
 
-#define NAMESPACE_LABEL "kubernetes.io/metadata.name"
+enum kueue_kind {
+  HR__KUEUE_CLUSTER_QUEUE,
+  HR__KUEUE_COHORT,
+  HR__KUEUE_LOCAL_QUEUE,
+  HR__KUEUE_FLAVOR,
+  HR__KUEUE_TOPOLOGY,
+  HR__KUEUE_CHECK,
+  HR__KUEUE_WORKLOAD_CLASS,
+  HR__KUEUE_CONFIGURATION,
+  HR__KUEUE_CLASS,
+  HR__KUEUE_NAMESPACE,
+  HR__N_KUEUE_KINDS
+};
+
+struct kueue_import {
+  struct hr__objects objects;
+  struct hr__convert convert;
+  struct hr__node_pools pools;
+  bool has_nodes;
+  const char *gpu_resource; /* that quotas name */
+};
+
+/* ---- Fields ----------------------------------------------------------------------------------------- */
+
+#define END                                                                                                            \
+  { .name = NULL }
+
+static const char *const api_versions[] = {"v1beta1", "v1beta2", "v1", NULL};
+static const char *const tree_versions[] = {"v1alpha1", "v1beta1", "v1beta2", "v1", NULL};
+static const char *const config_versions[] = {"v1beta1", "v1beta2", NULL};
+static const char *const one_version[] = {"v1", NULL};
+
+static const char *const strategies[] = {"BestEffortFIFO", "StrictFIFO", NULL};
+static const char *const stops[] = {"None", "Hold", "HoldAndDrain", NULL};
+static const char *const borrow_words[] = {"MayStopSearch", "TryNextFlavor", "Borrow", NULL};
+static const char *const preempt_words[] = {"MayStopSearch", "TryNextFlavor", "Preempt", NULL};
+static const char *const preferences[] = {"BorrowingOverPreemption", "PreemptionOverBorrowing", NULL};
+static const char *const within_words[] = {"Never", "LowerPriority", "LowerOrNewerEqualPriority", NULL};
+static const char *const reclaim_words[] = {"Never", "LowerPriority", "Any", NULL};
+static const char *const borrow_policies[] = {"Never", "LowerPriority", NULL};
+static const char *const admission_modes[] = {"UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing", NULL};
+static const char *const effects[] = {"NoSchedule", "PreferNoSchedule", "NoExecute", NULL};
+static const char *const operators[] = {"Equal", "Exists", NULL};
+static const char *const selector_operators[] = {"In", "NotIn", "Exists", "DoesNotExist", NULL};
+static const char *const shares[] = {"LessThanOrEqualToFinalShare", "LessThanInitialShare", NULL};
+static const char *const timestamps[] = {"Eviction", "Creation", NULL};
+
+/* ---- Fields: parts of several objects --------------------------------------------------------------- */
+
+static const struct hr__field requirement_fields[] = {
+    {HR__USED("key", TEXT), .required = true},
+    {HR__USED("operator", WORD), .words = selector_operators, .required = true},
+    {HR__USED("values", TEXTS)},
+    END};
+static const struct hr__field selector_fields[] = {
+    {HR__USED("matchLabels", LABELS)}, {HR__USED("matchExpressions", LIST), .fields = requirement_fields}, END};
+static const struct hr__field fair_sharing_fields[] = {{HR__USED("weight", QUANTITY), .not_negative = true}, END};
+
+static const struct hr__field resource_fields[] = {
+    {HR__USED("name", TEXT), .required = true},
+    {HR__USED("nominalQuota", QUANTITY), .required = true, .not_negative = true},
+    {HR__USED("borrowingLimit", QUANTITY), .not_negative = true},
+    {HR__USED("lendingLimit", QUANTITY), .not_negative = true},
+    END};
+static const struct hr__field flavor_quota_fields[] = {
+    {HR__USED("name", TEXT), .required = true},
+    {HR__USED("resources", LIST), .fields = resource_fields, .required = true},
+    END};
+static const struct hr__field group_fields[] = {
+    {HR__USED("coveredResources", TEXTS), .required = true},
+    {HR__USED("flavors", LIST), .fields = flavor_quota_fields, .required = true},
+    END};
+
+/* ---- Fields: ClusterQueue --------------------------------------------------------------------------- */
+
+static const struct hr__field fungibility_fields[] = {{HR__USED("whenCanBorrow", WORD), .words = borrow_words},
+                                                      {HR__USED("whenCanPreempt", WORD), .words = preempt_words},
+                                                      {HR__USED("preference", WORD), .words = preferences},
+                                                      END};
+static const struct hr__field borrow_fields[] = {
+    {HR__USED("policy", WORD), .words = borrow_policies}, {HR__USED("maxPriorityThreshold", WHOLE)}, END};
+static const struct hr__field preemption_fields[] = {{HR__USED("withinClusterQueue", WORD), .words = within_words},
+                                                     {HR__USED("reclaimWithinCohort", WORD), .words = reclaim_words},
+                                                     {HR__USED("borrowWithinCohort", OBJECT), .fields = borrow_fields},
+                                                     END};
+static const struct hr__field check_rule_fields[] = {
+    {HR__USED("name", TEXT), .required = true}, {HR__USED("onFlavors", TEXTS)}, END};
+static const struct hr__field check_strategy_fields[] = {
+    {HR__USED("admissionChecks", LIST), .fields = check_rule_fields}, END};
+static const struct hr__field scope_fields[] = {
+    {HR__USED("admissionMode", WORD), .words = admission_modes, .required = true}, END};
+static const struct hr__field cluster_queue_spec[] = {
+    {HR__USED("resourceGroups", LIST), .fields = group_fields},
+    {HR__USED("cohort", TEXT), .version = "v1beta1"},
+    {HR__USED("cohortName", TEXT)},
+    {HR__USED("queueingStrategy", WORD), .words = strategies},
+    {HR__USED("namespaceSelector", OBJECT), .fields = selector_fields},
+    {HR__USED("flavorFungibility", OBJECT), .fields = fungibility_fields},
+    {HR__USED("preemption", OBJECT), .fields = preemption_fields},
+    {HR__USED("admissionChecks", TEXTS), .version = "v1beta1"},
+    {HR__USED("admissionChecksStrategy", OBJECT), .fields = check_strategy_fields},
+    {HR__USED("stopPolicy", WORD), .words = stops},
+    {HR__USED("fairSharing", OBJECT), .fields = fair_sharing_fields},
+    {HR__USED("admissionScope", OBJECT), .fields = scope_fields},
+    HR__UNMODELLED("concurrentAdmissionPolicy", "a job tries one flavor at a time and does not move to a better one"),
+    END};
+static const struct hr__field cluster_queue_fields[] = {
+    {HR__USED("spec", OBJECT), .fields = cluster_queue_spec}, HR__IGNORED("status"), END};
+
+/* ---- Fields: other objects -------------------------------------------------------------------------- */
+
+static const struct hr__field cohort_spec[] = {{HR__USED("parent", TEXT)},
+                                               {HR__USED("parentName", TEXT)},
+                                               {HR__USED("resourceGroups", LIST), .fields = group_fields},
+                                               {HR__USED("fairSharing", OBJECT), .fields = fair_sharing_fields},
+                                               END};
+static const struct hr__field cohort_fields[] = {
+    {HR__USED("spec", OBJECT), .fields = cohort_spec}, HR__IGNORED("status"), END};
+
+static const struct hr__field local_queue_spec[] = {
+    {HR__USED("clusterQueue", TEXT), .required = true},
+    {HR__USED("stopPolicy", WORD), .words = stops},
+    {HR__USED("fairSharing", OBJECT), .fields = fair_sharing_fields},
+    HR__UNMODELLED("wallTimePolicy", "the queue is not stopped when its wall time is used up"),
+    END};
+static const struct hr__field local_queue_fields[] = {
+    {HR__USED("spec", OBJECT), .fields = local_queue_spec, .required = true}, HR__IGNORED("status"), END};
+
+static const struct hr__field taint_fields[] = {{HR__USED("key", TEXT), .required = true},
+                                                {HR__USED("value", TEXT)},
+                                                {HR__USED("effect", WORD), .words = effects, .required = true},
+                                                HR__IGNORED("timeAdded"),
+                                                END};
+static const struct hr__field toleration_fields[] = {
+    {HR__USED("key", TEXT)},          {HR__USED("operator", WORD), .words = operators},
+    {HR__USED("value", TEXT)},        {HR__USED("effect", WORD), .words = effects},
+    HR__IGNORED("tolerationSeconds"), END};
+static const struct hr__field flavor_spec[] = {
+    {HR__USED("nodeLabels", LABELS)},
+    {HR__USED("nodeTaints", LIST), .fields = taint_fields},
+    {HR__USED("tolerations", LIST), .fields = toleration_fields},
+    {HR__USED("topologyName", TEXT)},
+    HR__UNMODELLED("resourceWeights", "all resources count alike in the dominant share of fair sharing"),
+    END};
+static const struct hr__field flavor_fields[] = {
+    {HR__USED("spec", OBJECT), .fields = flavor_spec}, HR__IGNORED("status"), END};
+
+static const struct hr__field level_fields[] = {{HR__USED("nodeLabel", TEXT), .required = true}, END};
+static const struct hr__field topology_spec[] = {{HR__USED("levels", LIST), .fields = level_fields, .required = true},
+                                                 END};
+static const struct hr__field topology_fields[] = {
+    {HR__USED("spec", OBJECT), .fields = topology_spec, .required = true}, HR__IGNORED("status"), END};
+
+static const struct hr__field check_spec[] = {
+    HR__UNMODELLED("controllerName", "the check always succeeds, after the time 'delay_s' of the scenario, here 0"),
+    HR__IGNORED("retryDelayMinutes"), HR__IGNORED("parameters"), END};
+static const struct hr__field check_fields[] = {
+    {HR__USED("spec", OBJECT), .fields = check_spec}, HR__IGNORED("status"), END};
+
+static const struct hr__field workload_class_fields[] = {
+    {HR__USED("value", WHOLE), .required = true}, HR__IGNORED("description"), END};
+static const struct hr__field class_fields[] = {{HR__USED("value", WHOLE), .required = true},
+                                                {HR__USED("globalDefault", BOOLEAN),
+                                                 .effect = "jobs without a priority in the trace have priority 0",
+                                                 .neutral = "false"},
+                                                HR__IGNORED("description"),
+                                                HR__IGNORED("preemptionPolicy"),
+                                                END};
+
+static const struct hr__field namespace_fields[] = {HR__IGNORED("spec"), HR__IGNORED("status"), END};
+
+/* ---- Fields: configuration -------------------------------------------------------------------------- */
+
+static const struct hr__field requeuing_fields[] = {{HR__USED("timestamp", WORD), .words = timestamps},
+                                                    {HR__USED("backoffLimitCount", WHOLE), .not_negative = true},
+                                                    {HR__USED("backoffBaseSeconds", WHOLE), .not_negative = true},
+                                                    {HR__USED("backoffMaxSeconds", WHOLE), .not_negative = true},
+                                                    END};
+static const struct hr__field pods_ready_fields[] = {
+    {HR__USED("enable", BOOLEAN), .version = "v1beta1"},
+    {HR__USED("timeout", DURATION)},
+    {HR__USED("blockAdmission", BOOLEAN)},
+    {HR__USED("recoveryTimeout", DURATION)},
+    {HR__USED("requeuingStrategy", OBJECT), .fields = requeuing_fields},
+    END};
+static const struct hr__field share_fields[] = {{HR__USED("enable", BOOLEAN), .version = "v1beta1"},
+                                                {HR__USED("preemptionStrategies", WORDS), .words = shares},
+                                                END};
+static const struct hr__field usage_fields[] = {{HR__USED("usageHalfLifeTime", DURATION)},
+                                                {HR__USED("usageSamplingInterval", DURATION)},
+                                                {HR__USED("resourceWeights", NUMBERS), .not_negative = true},
+                                                END};
+static const struct hr__field resources_fields[] = {
+    {HR__USED("excludeResourcePrefixes", TEXTS)},
+    HR__UNMODELLED("transformations", "requests of jobs count against quotas as they are in the trace"),
+    HR__UNMODELLED("deviceClassMappings", "devices of dynamic resource allocation have no quota"),
+    END};
+static const struct hr__field configuration_fields[] = {
+    {HR__USED("waitForPodsReady", OBJECT), .fields = pods_ready_fields},
+    {HR__USED("fairSharing", OBJECT), .fields = share_fields},
+    {HR__USED("admissionFairSharing", OBJECT), .fields = usage_fields},
+    {HR__USED("resources", OBJECT), .fields = resources_fields},
+    {HR__USED("featureGates", SWITCHES)},
+    HR__UNMODELLED("multiKueue", "jobs are not sent to other clusters"),
+    HR__IGNORED("namespace"),
+    HR__IGNORED("webhook"),
+    HR__IGNORED("leaderElection"),
+    HR__IGNORED("metrics"),
+    HR__IGNORED("health"),
+    HR__IGNORED("pprofBindAddress"),
+    HR__IGNORED("controller"),
+    HR__IGNORED("tls"),
+    HR__IGNORED("manager"),
+    HR__IGNORED("manageJobsWithoutQueueName"),
+    HR__IGNORED("managedJobsNamespaceSelector"),
+    HR__IGNORED("internalCertManagement"),
+    HR__IGNORED("clientConnection"),
+    HR__IGNORED("integrations"),
+    HR__IGNORED("queueVisibility"),
+    HR__IGNORED("objectRetentionPolicies"),
+    END};
+
+/* ---- Kinds of objects ------------------------------------------------------------------------------- */
+
+#define KUEUE_GROUP "kueue.x-k8s.io"
+static const struct hr__object_kind kueue_kinds[HR__N_KUEUE_KINDS] = {
+    [HR__KUEUE_CLUSTER_QUEUE] = {"ClusterQueue", KUEUE_GROUP, api_versions, cluster_queue_fields, false, false},
+    [HR__KUEUE_COHORT] = {"Cohort", KUEUE_GROUP, tree_versions, cohort_fields, false, false},
+    [HR__KUEUE_LOCAL_QUEUE] = {"LocalQueue", KUEUE_GROUP, api_versions, local_queue_fields, false, true},
+    [HR__KUEUE_FLAVOR] = {"ResourceFlavor", KUEUE_GROUP, api_versions, flavor_fields, false, false},
+    [HR__KUEUE_TOPOLOGY] = {"Topology", KUEUE_GROUP, tree_versions, topology_fields, false, false},
+    [HR__KUEUE_CHECK] = {"AdmissionCheck", KUEUE_GROUP, api_versions, check_fields, false, false},
+    [HR__KUEUE_WORKLOAD_CLASS] = {"WorkloadPriorityClass", KUEUE_GROUP, api_versions, workload_class_fields, false,
+                                  false},
+    [HR__KUEUE_CONFIGURATION] = {"Configuration", "config.kueue.x-k8s.io", config_versions, configuration_fields, true,
+                                 false},
+    [HR__KUEUE_CLASS] = {"PriorityClass", "scheduling.k8s.io", one_version, class_fields, false, false},
+    [HR__KUEUE_NAMESPACE] = {"Namespace", "", one_version, namespace_fields, false, false}};
+
+/* The next object of a kind after `last` (NULL: the first one); NULL: not found. */
+static inline const struct hr__object *kueue_next(const struct kueue_import *import, enum kueue_kind kind,
+                                                  const struct hr__object *last) {
+  return hr__objects_next(&import->objects, &kueue_kinds[kind], last);
+}
+
+/* ---- References ------------------------------------------------------------------------------------- */
+
+static const struct hr__object *find(const struct kueue_import *import, enum kueue_kind kind, const char *name) {
+  return hr__objects_find(&import->objects, &kueue_kinds[kind], NULL, name);
+}
+
+/* Checks that a text (NULL: none) names an object of a kind.
+   Checks that a text names an object of a kind. */
+static enum hr_status kueue_check_reference(const struct kueue_import *import, const struct hr__object *object,
+                                            const struct hr__yaml *name, enum kueue_kind kind) {
+  const char *known[200], *nearest;
+  size_t count = 0;
+  if (!name || find(import, kind, name->text)) return HR_OK;
+  const struct hr__object *other = NULL;
+  while (count + 1 < sizeof known / sizeof *known && (other = kueue_next(import, kind, other)))
+    known[count++] = other->name;
+  known[count] = NULL;
+  nearest = hr_nearest_word(name->text, known);
+  return hr__object_fail(
+      &import->objects, object, name, "found '%.80s', expected the name of a %s in these files%s%.80s%s", name->text,
+      kueue_kinds[kind].name, nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+static const struct hr__yaml *kueue_parent(const struct hr__object *cohort) {
+  const struct hr__yaml *parent = hr__yaml_at(cohort->root, "spec.parentName");
+  if (!parent) parent = hr__yaml_at(cohort->root, "spec.parent");
+  return parent && parent->text[0] ? parent : NULL;
+}
+
+/* The names of the cohort of a ClusterQueue and of the parent of a cohort; NULL: none. */
+static const struct hr__yaml *kueue_cohort(const struct hr__object *queue) {
+  const struct hr__yaml *cohort = hr__yaml_at(queue->root, "spec.cohortName");
+  if (!cohort && strcmp(queue->version, "v1beta1") == 0) cohort = hr__yaml_at(queue->root, "spec.cohort");
+  return cohort && cohort->text[0] ? cohort : NULL;
+}
+
+/* Checks that the parents of a cohort do not lead back to it. A parent need not exist. */
+static enum hr_status kueue_check_acyclic(const struct kueue_import *import, const struct hr__object *cohort) {
+  const struct hr__object *at = cohort;
+  for (uint32_t steps = 0; steps <= import->objects.count; steps++) {
+    const struct hr__yaml *parent = kueue_parent(at);
+    if (!parent) return HR_OK;
+    if (strcmp(parent->text, cohort->name) == 0)
+      return hr__object_fail(&import->objects, cohort, kueue_parent(cohort), "its parents form a cycle: %s%.80s",
+                             at == cohort ? "it is its own parent, " : "one of them is ",
+                             at == cohort ? cohort->name : at->name);
+    at = find(import, HR__KUEUE_COHORT, parent->text);
+    if (!at) return HR_OK;
+  }
+  return HR_OK; /* a cycle of other cohorts, which is reported for them */
+}
+
+/* ---- Quotas ----------------------------------------------------------------------------------------- */
+
+/* A duplicate in a list: the entry whose text at `key` (NULL: its own) occurs before; NULL: none. */
+static const struct hr__yaml *duplicate_in(const struct hr__yaml *first, const char *key) {
+  for (const struct hr__yaml *entry = first; entry; entry = entry->next) {
+    const char *text = key ? hr__yaml_text(entry, key) : entry->text;
+    for (const struct hr__yaml *other = first; other != entry; other = other->next)
+      if (text && strcmp(text, key ? hr__yaml_text(other, key) : other->text) == 0) return entry;
+  }
+  return NULL;
+}
+
+static int64_t milli_at(const struct hr__yaml *from, const char *path) {
+  int64_t milli = 0;
+  const char *text = hr__yaml_text(from, path);
+  return text && hr__quantity_milli(text, &milli) ? milli : 0;
+}
+
+static enum hr_status check_resource(const struct kueue_import *import, const struct hr__object *owner,
+                                     const struct hr__yaml *resource, bool in_tree) {
+  const struct hr__yaml *borrowing = hr__yaml_child(resource, "borrowingLimit");
+  const struct hr__yaml *lending = hr__yaml_child(resource, "lendingLimit");
+  if (!in_tree && (borrowing || lending))
+    return hr__object_fail(&import->objects, owner, borrowing ? borrowing : lending,
+                           "%s of %s: found a limit, expected none: it is in no cohort",
+                           borrowing ? "borrowingLimit" : "lendingLimit", hr__yaml_text(resource, "name"));
+  if (lending && milli_at(resource, "lendingLimit") > milli_at(resource, "nominalQuota"))
+    return hr__object_fail(&import->objects, owner, lending,
+                           "lendingLimit of %s: found %s, expected at most the nominal quota, %s",
+                           hr__yaml_text(resource, "name"), lending->text, hr__yaml_text(resource, "nominalQuota"));
+  return HR_OK;
+}
+
+/* Whether a list of objects has one with a name. */
+static bool has_name(const struct hr__yaml *first, const char *name) {
+  for (; first; first = first->next)
+    if (strcmp(hr__yaml_text(first, "name"), name) == 0) return true;
+  return false;
+}
+
+static enum hr_status check_flavor_quotas(const struct kueue_import *import, const struct hr__object *owner,
+                                          const struct hr__yaml *group, const struct hr__yaml *flavor, bool in_tree) {
+  const struct hr__yaml *resources = hr__yaml_first(flavor, "resources"),
+                        *covered = hr__yaml_first(group, "coveredResources");
+  enum hr_status status = kueue_check_reference(import, owner, hr__yaml_child(flavor, "name"), HR__KUEUE_FLAVOR);
+  const struct hr__yaml *twice = duplicate_in(resources, "name");
+  if (status == HR_OK && twice)
+    return hr__object_fail(&import->objects, owner, twice, "resource '%.80s' is listed twice",
+                           hr__yaml_text(twice, "name"));
+  for (const struct hr__yaml *entry = covered; entry && status == HR_OK; entry = entry->next)
+    if (!has_name(resources, entry->text))
+      status = hr__object_fail(&import->objects, owner, flavor,
+                               "flavor '%.80s' has no quota of '%.80s', which its group covers",
+                               hr__yaml_text(flavor, "name"), entry->text);
+  for (const struct hr__yaml *entry = resources; entry && status == HR_OK; entry = entry->next) {
+    const char *name = hr__yaml_text(entry, "name");
+    const struct hr__yaml *at = covered;
+    while (at && strcmp(at->text, name) != 0) at = at->next;
+    if (!at)
+      status = hr__object_fail(&import->objects, owner, entry,
+                               "resource '%.80s' is not in coveredResources of its group", name);
+    else
+      status = check_resource(import, owner, entry, in_tree);
+  }
+  return status;
+}
+
+/* Checks that a flavor or resource is in one group only. */
+static enum hr_status check_repeated(const struct kueue_import *import, const struct hr__object *owner,
+                                     const struct hr__yaml *groups, const struct hr__yaml *group) {
+  for (const struct hr__yaml *other = groups; other != group; other = other->next) {
+    for (const struct hr__yaml *flavor = hr__yaml_first(group, "flavors"); flavor; flavor = flavor->next)
+      if (has_name(hr__yaml_first(other, "flavors"), hr__yaml_text(flavor, "name")))
+        return hr__object_fail(&import->objects, owner, flavor, "flavor '%.80s' is in two groups",
+                               hr__yaml_text(flavor, "name"));
+    for (const struct hr__yaml *a = hr__yaml_first(group, "coveredResources"); a; a = a->next)
+      for (const struct hr__yaml *b = hr__yaml_first(other, "coveredResources"); b; b = b->next)
+        if (strcmp(a->text, b->text) == 0)
+          return hr__object_fail(&import->objects, owner, a, "resource '%.80s' is in two groups", a->text);
+  }
+  return HR_OK;
+}
+
+/* Checks the resource groups of a ClusterQueue or cohort. `in_tree`: it can borrow and lend. */
+static enum hr_status kueue_check_groups(const struct kueue_import *import, const struct hr__object *owner,
+                                         bool in_tree) {
+  const struct hr__yaml *groups = hr__yaml_first(owner->root, "spec.resourceGroups");
+  enum hr_status status = HR_OK;
+  for (const struct hr__yaml *group = groups; group && status == HR_OK; group = group->next) {
+    const struct hr__yaml *flavors = hr__yaml_first(group, "flavors"), *twice = duplicate_in(flavors, "name");
+    const struct hr__yaml *covered = duplicate_in(hr__yaml_first(group, "coveredResources"), NULL);
+    if (twice)
+      return hr__object_fail(&import->objects, owner, twice, "flavor '%.80s' is listed twice",
+                             hr__yaml_text(twice, "name"));
+    if (covered)
+      return hr__object_fail(&import->objects, owner, covered, "resource '%.80s' is listed twice", covered->text);
+    status = check_repeated(import, owner, groups, group);
+    for (const struct hr__yaml *flavor = flavors; flavor && status == HR_OK; flavor = flavor->next)
+      status = check_flavor_quotas(import, owner, group, flavor, in_tree);
+  }
+  return status;
+}
+
+/* A quantity: as a number if it is a small whole number, otherwise as it is written. */
+static void copy_quantity(struct hr__convert *convert, cJSON *to, const char *key, const struct hr__yaml *from,
+                          const char *path) {
+  const char *text = hr__yaml_text(from, path);
+  if (!text) return;
+  if (strspn(text, "0123456789") == strlen(text) && strlen(text) < 15)
+    hr__put_number(convert, to, key, strtod(text, NULL));
+  else
+    hr__put_text(convert, to, key, text);
+}
+
+static void put_quotas(struct kueue_import *import, cJSON *to, const struct hr__yaml *resources) {
+  struct hr__convert *convert = &import->convert;
+  cJSON *list = hr__put_list(convert, to, "resources");
+  for (const struct hr__yaml *entry = resources; entry; entry = entry->next) {
+    cJSON *quota = hr__put_object(convert, list, NULL);
+    hr__copy_text(convert, quota, "name", entry, "name");
+    copy_quantity(convert, quota, "nominal_quota", entry, "nominalQuota");
+    copy_quantity(convert, quota, "borrowing_limit", entry, "borrowingLimit");
+    copy_quantity(convert, quota, "lending_limit", entry, "lendingLimit");
+  }
+}
+
+/* Writes the resource groups. */
+static void kueue_put_groups(struct kueue_import *import, cJSON *to, const struct hr__object *owner) {
+  struct hr__convert *convert = &import->convert;
+  cJSON *list = hr__put_list(convert, to, "resource_groups");
+  for (const struct hr__yaml *group = hr__yaml_first(owner->root, "spec.resourceGroups"); group; group = group->next) {
+    cJSON *object = hr__put_object(convert, list, NULL);
+    hr__copy_texts(convert, object, "covered_resources", group, "coveredResources");
+    cJSON *flavors = hr__put_list(convert, object, "flavors");
+    for (const struct hr__yaml *flavor = hr__yaml_first(group, "flavors"); flavor; flavor = flavor->next) {
+      cJSON *entry = hr__put_object(convert, flavors, NULL);
+      hr__copy_text(convert, entry, "name", flavor, "name");
+      put_quotas(import, entry, hr__yaml_first(flavor, "resources"));
+    }
+  }
+  hr__drop_empty(to, "resource_groups");
+}
+
+/* The GPUs of all quotas of a flavor, in thousandths. */
+static int64_t kueue_gpus_of(const struct kueue_import *import, const char *name) {
+  static const enum kueue_kind owners[] = {HR__KUEUE_CLUSTER_QUEUE, HR__KUEUE_COHORT};
+  int64_t milli = 0;
+  for (size_t i = 0; i < sizeof owners / sizeof *owners; i++)
+    for (const struct hr__object *owner = kueue_next(import, owners[i], NULL); owner;
+         owner = kueue_next(import, owners[i], owner))
+      for (const struct hr__yaml *group = hr__yaml_first(owner->root, "spec.resourceGroups"); group;
+           group = group->next)
+        for (const struct hr__yaml *flavor = hr__yaml_first(group, "flavors"); flavor; flavor = flavor->next) {
+          if (strcmp(hr__yaml_text(flavor, "name"), name) != 0) continue;
+          for (const struct hr__yaml *entry = hr__yaml_first(flavor, "resources"); entry; entry = entry->next)
+            if (strcmp(hr__yaml_text(entry, "name"), import->gpu_resource) == 0)
+              milli += milli_at(entry, "nominalQuota");
+        }
+  return milli;
+}
 
 /* ---- Namespaces ------------------------------------------------------------------------------------- */
+
+#define NAMESPACE_LABEL "kubernetes.io/metadata.name"
 
 /* Whether the labels of a namespace fulfil a requirement of a selector. Each namespace has its name as a label. */
 static bool fulfils(const struct hr__object *space, const struct hr__yaml *requirement) {
@@ -54,7 +513,7 @@ static const struct hr__yaml *named_spaces(const struct hr__yaml *selector) {
   return strcmp(hr__yaml_text(expressions, "operator"), "In") == 0 ? hr__yaml_first(expressions, "values") : NULL;
 }
 
-static enum hr_status put_namespaces(struct hr__kueue_import *import, cJSON *to, const struct hr__object *queue) {
+static enum hr_status put_namespaces(struct kueue_import *import, cJSON *to, const struct hr__object *queue) {
   const struct hr__yaml *selector = hr__yaml_at(queue->root, "spec.namespaceSelector");
   struct hr__convert *convert = &import->convert;
   if (!selector)
@@ -66,7 +525,7 @@ static enum hr_status put_namespaces(struct hr__kueue_import *import, cJSON *to,
   const struct hr__yaml *named = named_spaces(selector);
   for (const struct hr__yaml *entry = named; entry; entry = entry->next) hr__put_text(convert, list, NULL, entry->text);
   const struct hr__object *space = NULL;
-  while (!named && (space = hr__kueue_next(import, HR__KUEUE_NAMESPACE, space)))
+  while (!named && (space = kueue_next(import, HR__KUEUE_NAMESPACE, space)))
     if (selects(selector, space)) hr__put_text(convert, list, NULL, space->name);
   bool none = !list || !list->child;
   hr__drop_empty(to, "namespaces");
@@ -79,7 +538,7 @@ static enum hr_status put_namespaces(struct hr__kueue_import *import, cJSON *to,
 
 /* ---- Queues ----------------------------------------------------------------------------------------- */
 
-static void put_preemption(struct hr__kueue_import *import, cJSON *to, const struct hr__object *queue) {
+static void put_preemption(struct kueue_import *import, cJSON *to, const struct hr__object *queue) {
   struct hr__convert *convert = &import->convert;
   const struct hr__yaml *rules = hr__yaml_at(queue->root, "spec.preemption");
   const struct hr__yaml *borrow = hr__yaml_child(rules, "borrowWithinCohort");
@@ -95,7 +554,7 @@ static void put_preemption(struct hr__kueue_import *import, cJSON *to, const str
   hr__drop_empty(to, "preemption");
 }
 
-static enum hr_status check_preemption(const struct hr__kueue_import *import, const struct hr__object *queue) {
+static enum hr_status check_preemption(const struct kueue_import *import, const struct hr__object *queue) {
   const struct hr__yaml *policy = hr__yaml_at(queue->root, "spec.preemption.borrowWithinCohort.policy");
   const char *reclaim = hr__yaml_text(queue->root, "spec.preemption.reclaimWithinCohort");
   bool never = !reclaim || strcmp(reclaim, "Never") == 0;
@@ -105,7 +564,7 @@ static enum hr_status check_preemption(const struct hr__kueue_import *import, co
                          policy->text);
 }
 
-static void put_fungibility(struct hr__kueue_import *import, cJSON *to, const struct hr__object *queue) {
+static void put_fungibility(struct kueue_import *import, cJSON *to, const struct hr__object *queue) {
   struct hr__convert *convert = &import->convert;
   const struct hr__yaml *rules = hr__yaml_at(queue->root, "spec.flavorFungibility");
   cJSON *object = hr__put_object(convert, to, "flavor_fungibility");
@@ -116,24 +575,24 @@ static void put_fungibility(struct hr__kueue_import *import, cJSON *to, const st
 }
 
 /* Adds the admission checks of a queue: names, and in the strategy also flavors. */
-static enum hr_status put_checks(struct hr__kueue_import *import, cJSON *to, const struct hr__object *queue) {
+static enum hr_status put_checks(struct kueue_import *import, cJSON *to, const struct hr__object *queue) {
   struct hr__convert *convert = &import->convert;
   enum hr_status status = HR_OK;
   cJSON *list = hr__put_list(convert, to, "admission_checks");
   const struct hr__yaml *names = hr__yaml_first(queue->root, "spec.admissionChecks");
   for (const struct hr__yaml *entry = names; entry && status == HR_OK; entry = entry->next) {
     hr__put_text(convert, hr__put_object(convert, list, NULL), "name", entry->text);
-    status = hr__kueue_check_reference(import, queue, entry, HR__KUEUE_CHECK);
+    status = kueue_check_reference(import, queue, entry, HR__KUEUE_CHECK);
   }
   const struct hr__yaml *rules = hr__yaml_first(queue->root, "spec.admissionChecksStrategy.admissionChecks");
   for (const struct hr__yaml *entry = rules; entry && status == HR_OK; entry = entry->next) {
     cJSON *object = hr__put_object(convert, list, NULL);
     hr__copy_text(convert, object, "name", entry, "name");
     hr__copy_texts(convert, object, "on_flavors", entry, "onFlavors");
-    status = hr__kueue_check_reference(import, queue, hr__yaml_child(entry, "name"), HR__KUEUE_CHECK);
+    status = kueue_check_reference(import, queue, hr__yaml_child(entry, "name"), HR__KUEUE_CHECK);
     for (const struct hr__yaml *flavor = hr__yaml_first(entry, "onFlavors"); flavor && status == HR_OK;
          flavor = flavor->next)
-      status = hr__kueue_check_reference(import, queue, flavor, HR__KUEUE_FLAVOR);
+      status = kueue_check_reference(import, queue, flavor, HR__KUEUE_FLAVOR);
   }
   hr__drop_empty(to, "admission_checks");
   return status;
@@ -147,17 +606,17 @@ static void copy_amount(struct hr__convert *convert, cJSON *to, const char *key,
   if (text && hr__quantity_milli(text, &milli)) hr__put_number(convert, to, key, (double)milli / 1000);
 }
 
-static enum hr_status put_cluster_queue(struct hr__kueue_import *import, cJSON *list, const struct hr__object *queue) {
+static enum hr_status put_cluster_queue(struct kueue_import *import, cJSON *list, const struct hr__object *queue) {
   struct hr__convert *convert = &import->convert;
-  const struct hr__yaml *cohort = hr__kueue_cohort(queue);
-  enum hr_status status = hr__kueue_check_groups(import, queue, cohort != NULL);
+  const struct hr__yaml *cohort = kueue_cohort(queue);
+  enum hr_status status = kueue_check_groups(import, queue, cohort != NULL);
   if (status == HR_OK) status = check_preemption(import, queue);
   if (status != HR_OK) return status;
   cJSON *object = hr__put_object(convert, list, NULL);
   hr__put_text(convert, object, "name", queue->name);
   if (cohort) hr__put_text(convert, object, "cohort", cohort->text);
   hr__copy_text(convert, object, "queueing_strategy", queue->root, "spec.queueingStrategy");
-  hr__kueue_put_groups(import, object, queue);
+  kueue_put_groups(import, object, queue);
   put_preemption(import, object, queue);
   put_fungibility(import, object, queue);
   copy_amount(convert, object, "fair_weight", queue->root, "spec.fairSharing.weight");
@@ -167,20 +626,20 @@ static enum hr_status put_cluster_queue(struct hr__kueue_import *import, cJSON *
   return status == HR_OK ? put_namespaces(import, object, queue) : status;
 }
 
-static enum hr_status put_cohort(struct hr__kueue_import *import, cJSON *list, const struct hr__object *cohort) {
+static enum hr_status put_cohort(struct kueue_import *import, cJSON *list, const struct hr__object *cohort) {
   struct hr__convert *convert = &import->convert;
-  const struct hr__yaml *parent = hr__kueue_parent(cohort);
-  enum hr_status status = hr__kueue_check_acyclic(import, cohort);
-  if (status == HR_OK) status = hr__kueue_check_groups(import, cohort, parent != NULL);
+  const struct hr__yaml *parent = kueue_parent(cohort);
+  enum hr_status status = kueue_check_acyclic(import, cohort);
+  if (status == HR_OK) status = kueue_check_groups(import, cohort, parent != NULL);
   cJSON *object = hr__put_object(convert, list, NULL);
   hr__put_text(convert, object, "name", cohort->name);
   if (parent) hr__put_text(convert, object, "parent", parent->text);
-  hr__kueue_put_groups(import, object, cohort);
+  kueue_put_groups(import, object, cohort);
   copy_amount(convert, object, "fair_weight", cohort->root, "spec.fairSharing.weight");
   return status;
 }
 
-static enum hr_status put_local_queue(struct hr__kueue_import *import, cJSON *list, const struct hr__object *queue) {
+static enum hr_status put_local_queue(struct kueue_import *import, cJSON *list, const struct hr__object *queue) {
   struct hr__convert *convert = &import->convert;
   cJSON *object = hr__put_object(convert, list, NULL);
   hr__put_text(convert, object, "name", queue->name);
@@ -188,13 +647,12 @@ static enum hr_status put_local_queue(struct hr__kueue_import *import, cJSON *li
   hr__copy_text(convert, object, "cluster_queue", queue->root, "spec.clusterQueue");
   copy_amount(convert, object, "fair_weight", queue->root, "spec.fairSharing.weight");
   hr__copy_text(convert, object, "stop_policy", queue->root, "spec.stopPolicy");
-  return hr__kueue_check_reference(import, queue, hr__yaml_at(queue->root, "spec.clusterQueue"),
-                                   HR__KUEUE_CLUSTER_QUEUE);
+  return kueue_check_reference(import, queue, hr__yaml_at(queue->root, "spec.clusterQueue"), HR__KUEUE_CLUSTER_QUEUE);
 }
 
 /* ---- Flavors ---------------------------------------------------------------------------------------- */
 
-static void put_labels(struct hr__kueue_import *import, cJSON *to, const struct hr__yaml *labels) {
+static void put_labels(struct kueue_import *import, cJSON *to, const struct hr__yaml *labels) {
   struct hr__convert *convert = &import->convert;
   cJSON *list = labels && labels->first ? hr__put_list(convert, to, "node_labels") : NULL;
   for (const struct hr__yaml *label = labels ? labels->first : NULL; label; label = label->next) {
@@ -204,7 +662,7 @@ static void put_labels(struct hr__kueue_import *import, cJSON *to, const struct 
   }
 }
 
-static void put_taints(struct hr__kueue_import *import, cJSON *to, const char *key, const struct hr__yaml *first) {
+static void put_taints(struct kueue_import *import, cJSON *to, const char *key, const struct hr__yaml *first) {
   struct hr__convert *convert = &import->convert;
   cJSON *list = first ? hr__put_list(convert, to, key) : NULL;
   for (const struct hr__yaml *entry = first; entry; entry = entry->next) {
@@ -217,8 +675,8 @@ static void put_taints(struct hr__kueue_import *import, cJSON *to, const char *k
 }
 
 /* Adds a pool for a flavor that has GPUs, if the nodes are unknown. */
-static enum hr_status assume_pool(struct hr__kueue_import *import, const struct hr__object *flavor) {
-  int64_t gpus = hr__kueue_gpus_of(import, flavor->name) / 1000;
+static enum hr_status assume_pool(struct kueue_import *import, const struct hr__object *flavor) {
+  int64_t gpus = kueue_gpus_of(import, flavor->name) / 1000;
   const struct hr__yaml *label = hr__gpu_label(hr__yaml_at(flavor->root, "spec.nodeLabels"));
   if (gpus <= 0) return HR_OK;
   return hr__node_pools_assume(&import->pools, &import->objects, flavor->name, label ? label->text : flavor->name,
@@ -226,7 +684,7 @@ static enum hr_status assume_pool(struct hr__kueue_import *import, const struct 
 }
 
 /* Adds a pool without nodes for a flavor with labels that no node has. */
-static enum hr_status add_empty_pool(struct hr__kueue_import *import, const struct hr__object *flavor) {
+static enum hr_status add_empty_pool(struct kueue_import *import, const struct hr__object *flavor) {
   const struct hr__yaml *labels = hr__yaml_at(flavor->root, "spec.nodeLabels"), *label = hr__gpu_label(labels);
   enum hr_status status =
       hr__object_note(&import->objects, flavor, labels,
@@ -239,7 +697,7 @@ static enum hr_status add_empty_pool(struct hr__kueue_import *import, const stru
 }
 
 /* Lists the pools of a flavor. A flavor without labels has all pools. */
-static enum hr_status put_pools(struct hr__kueue_import *import, cJSON *to, const struct hr__object *flavor) {
+static enum hr_status put_pools(struct kueue_import *import, cJSON *to, const struct hr__object *flavor) {
   struct hr__convert *convert = &import->convert;
   const struct hr__yaml *labels = hr__yaml_at(flavor->root, "spec.nodeLabels");
   uint32_t before = import->pools.count;
@@ -259,7 +717,7 @@ static enum hr_status put_pools(struct hr__kueue_import *import, cJSON *to, cons
   return HR_OK;
 }
 
-static enum hr_status put_flavor(struct hr__kueue_import *import, cJSON *list, const struct hr__object *flavor) {
+static enum hr_status put_flavor(struct kueue_import *import, cJSON *list, const struct hr__object *flavor) {
   struct hr__convert *convert = &import->convert;
   cJSON *object = hr__put_object(convert, list, NULL);
   hr__put_text(convert, object, "name", flavor->name);
@@ -269,10 +727,10 @@ static enum hr_status put_flavor(struct hr__kueue_import *import, cJSON *list, c
   put_taints(import, object, "tolerations", hr__yaml_first(flavor->root, "spec.tolerations"));
   hr__copy_text(convert, object, "topology", flavor->root, "spec.topologyName");
   if (status != HR_OK) return status;
-  return hr__kueue_check_reference(import, flavor, hr__yaml_at(flavor->root, "spec.topologyName"), HR__KUEUE_TOPOLOGY);
+  return kueue_check_reference(import, flavor, hr__yaml_at(flavor->root, "spec.topologyName"), HR__KUEUE_TOPOLOGY);
 }
 
-static enum hr_status put_topology(struct hr__kueue_import *import, cJSON *list, const struct hr__object *topology) {
+static enum hr_status put_topology(struct kueue_import *import, cJSON *list, const struct hr__object *topology) {
   struct hr__convert *convert = &import->convert;
   cJSON *object = hr__put_object(convert, list, NULL);
   hr__put_text(convert, object, "name", topology->name);
@@ -282,12 +740,12 @@ static enum hr_status put_topology(struct hr__kueue_import *import, cJSON *list,
   return HR_OK;
 }
 
-static enum hr_status put_check(struct hr__kueue_import *import, cJSON *list, const struct hr__object *check) {
+static enum hr_status put_check(struct kueue_import *import, cJSON *list, const struct hr__object *check) {
   hr__put_text(&import->convert, hr__put_object(&import->convert, list, NULL), "name", check->name);
   return HR_OK;
 }
 
-static enum hr_status put_class(struct hr__kueue_import *import, cJSON *list, const struct hr__object *class_) {
+static enum hr_status put_class(struct kueue_import *import, cJSON *list, const struct hr__object *class_) {
   struct hr__convert *convert = &import->convert;
   for (const cJSON *other = list ? list->child : NULL; other; other = other->next)
     if (strcmp(other->child->valuestring, class_->name) == 0)
@@ -301,7 +759,7 @@ static enum hr_status put_class(struct hr__kueue_import *import, cJSON *list, co
 
 /* ---- Configuration ---------------------------------------------------------------------------------- */
 
-static void put_pods_ready(struct hr__kueue_import *import, cJSON *to, const struct hr__object *config) {
+static void put_pods_ready(struct kueue_import *import, cJSON *to, const struct hr__object *config) {
   struct hr__convert *convert = &import->convert;
   const struct hr__yaml *rules = hr__yaml_at(config->root, "waitForPodsReady");
   bool old = strcmp(config->version, "v1beta1") == 0, enabled = !old || hr__is_true(hr__yaml_child(rules, "enable"));
@@ -326,7 +784,7 @@ static void put_pods_ready(struct hr__kueue_import *import, cJSON *to, const str
   hr__drop_empty(object, "requeuing_strategy");
 }
 
-static void put_fair_sharing(struct hr__kueue_import *import, cJSON *to, const struct hr__object *config) {
+static void put_fair_sharing(struct kueue_import *import, cJSON *to, const struct hr__object *config) {
   struct hr__convert *convert = &import->convert;
   const struct hr__yaml *rules = hr__yaml_at(config->root, "fairSharing");
   bool old = strcmp(config->version, "v1beta1") == 0, enabled = !old || hr__is_true(hr__yaml_child(rules, "enable"));
@@ -336,7 +794,7 @@ static void put_fair_sharing(struct hr__kueue_import *import, cJSON *to, const s
   hr__copy_texts(convert, object, "preemption_strategies", rules, "preemptionStrategies");
 }
 
-static void put_usage(struct hr__kueue_import *import, cJSON *to, const struct hr__object *config) {
+static void put_usage(struct kueue_import *import, cJSON *to, const struct hr__object *config) {
   struct hr__convert *convert = &import->convert;
   const struct hr__yaml *rules = hr__yaml_at(config->root, "admissionFairSharing");
   if (!rules) return;
@@ -353,7 +811,7 @@ static void put_usage(struct hr__kueue_import *import, cJSON *to, const struct h
 }
 
 /* Adds the feature gates that the model knows; others do not change its decisions. */
-static enum hr_status put_gates(struct hr__kueue_import *import, cJSON *to, const struct hr__object *config) {
+static enum hr_status put_gates(struct kueue_import *import, cJSON *to, const struct hr__object *config) {
   struct hr__convert *convert = &import->convert;
   enum hr_status status = HR_OK;
   cJSON *object = hr__put_object(convert, to, "feature_gates");
@@ -369,9 +827,9 @@ static enum hr_status put_gates(struct hr__kueue_import *import, cJSON *to, cons
   return status;
 }
 
-static enum hr_status put_configuration(struct hr__kueue_import *import, cJSON *to) {
+static enum hr_status put_configuration(struct kueue_import *import, cJSON *to) {
   const struct hr__object *config;
-  enum hr_status status = hr__objects_only(&import->objects, &hr__kueue_kinds[HR__KUEUE_CONFIGURATION], &config);
+  enum hr_status status = hr__objects_only(&import->objects, &kueue_kinds[HR__KUEUE_CONFIGURATION], &config);
   if (status != HR_OK || !config) return status;
   put_fair_sharing(import, to, config);
   put_usage(import, to, config);
@@ -383,11 +841,11 @@ static enum hr_status put_configuration(struct hr__kueue_import *import, cJSON *
 /* ---- Nodes ------------------------------------------------------------------------------------------ */
 
 /* Finds the resource of GPUs: the first resource of the quotas with a name that ends with "gpu". */
-static void find_gpu_resource(struct hr__kueue_import *import) {
+static void find_gpu_resource(struct kueue_import *import) {
   static const char gpu[] = "gpu";
   import->gpu_resource = "nvidia.com/gpu";
   const struct hr__object *queue = NULL;
-  while ((queue = hr__kueue_next(import, HR__KUEUE_CLUSTER_QUEUE, queue)))
+  while ((queue = kueue_next(import, HR__KUEUE_CLUSTER_QUEUE, queue)))
     for (const struct hr__yaml *group = hr__yaml_first(queue->root, "spec.resourceGroups"); group; group = group->next)
       for (const struct hr__yaml *name = hr__yaml_first(group, "coveredResources"); name; name = name->next) {
         size_t length = strlen(name->text);
@@ -398,15 +856,15 @@ static void find_gpu_resource(struct hr__kueue_import *import) {
 }
 
 /* Makes the pools of Nodes. Labels of flavors distinguish pools; the levels are those of the first topology. */
-static enum hr_status make_pools(struct hr__kueue_import *import) {
+static enum hr_status make_pools(struct kueue_import *import) {
   struct hr__node_interest interest = {.n_labels = 0};
-  const struct hr__object *flavor = NULL, *topology = hr__kueue_next(import, HR__KUEUE_TOPOLOGY, NULL);
-  while ((flavor = hr__kueue_next(import, HR__KUEUE_FLAVOR, flavor)))
+  const struct hr__object *flavor = NULL, *topology = kueue_next(import, HR__KUEUE_TOPOLOGY, NULL);
+  while ((flavor = kueue_next(import, HR__KUEUE_FLAVOR, flavor)))
     for (const struct hr__yaml *label = hr__yaml_first(flavor->root, "spec.nodeLabels"); label; label = label->next)
       hr__node_interest_add(&interest, label->key);
   hr__node_interest_levels(&interest, topology ? hr__yaml_at(topology->root, "spec.levels") : NULL);
   enum hr_status status = hr__node_pools_make(&import->pools, &import->objects, &interest);
-  const struct hr__object *second = topology ? hr__kueue_next(import, HR__KUEUE_TOPOLOGY, topology) : NULL;
+  const struct hr__object *second = topology ? kueue_next(import, HR__KUEUE_TOPOLOGY, topology) : NULL;
   import->has_nodes = import->pools.count > 0;
   if (status == HR_OK && second && import->has_nodes)
     status = hr__object_note(&import->objects, second, second->root,
@@ -415,7 +873,7 @@ static enum hr_status make_pools(struct hr__kueue_import *import) {
 }
 
 /* Reports that the nodes were assumed, or that nothing is known about them. */
-static enum hr_status check_pools(struct hr__kueue_import *import, const char *file) {
+static enum hr_status check_pools(struct kueue_import *import, const char *file) {
   if (import->has_nodes) return HR_OK;
   if (import->pools.count == 0)
     return hr_fail(import->objects.error, HR_BAD_INPUT,
@@ -434,8 +892,8 @@ static enum hr_status check_pools(struct hr__kueue_import *import, const char *f
 /* The lists of the section, in the order of the file. */
 static const struct section_list {
   const char *key;
-  enum hr__kueue_kind kind;
-  enum hr_status (*put)(struct hr__kueue_import *import, cJSON *list, const struct hr__object *object);
+  enum kueue_kind kind;
+  enum hr_status (*put)(struct kueue_import *import, cJSON *list, const struct hr__object *object);
 } lists[] = {{"flavors", HR__KUEUE_FLAVOR, put_flavor},
              {"topologies", HR__KUEUE_TOPOLOGY, put_topology},
              {"cohorts", HR__KUEUE_COHORT, put_cohort},
@@ -445,17 +903,17 @@ static const struct section_list {
              {"priority_classes", HR__KUEUE_WORKLOAD_CLASS, put_class},
              {"priority_classes", HR__KUEUE_CLASS, put_class}};
 
-static enum hr_status put_list(struct hr__kueue_import *import, cJSON *section, const struct section_list *list) {
+static enum hr_status put_list(struct kueue_import *import, cJSON *section, const struct section_list *list) {
   enum hr_status status = HR_OK;
   cJSON *to = cJSON_GetObjectItemCaseSensitive(section, list->key);
-  const struct hr__object *object = hr__kueue_next(import, list->kind, NULL);
+  const struct hr__object *object = kueue_next(import, list->kind, NULL);
   if (object && !to) to = hr__put_list(&import->convert, section, list->key);
-  for (; object && status == HR_OK; object = hr__kueue_next(import, list->kind, object))
+  for (; object && status == HR_OK; object = kueue_next(import, list->kind, object))
     status = list->put(import, to, object);
   return status;
 }
 
-static enum hr_status put_section(struct hr__kueue_import *import, cJSON *root, const char *file) {
+static enum hr_status put_section(struct kueue_import *import, cJSON *root, const char *file) {
   cJSON *section = cJSON_CreateObject();
   enum hr_status status = HR_OK;
   if (strcmp(import->gpu_resource, "nvidia.com/gpu") != 0)
@@ -471,16 +929,14 @@ enum hr_status hr__import_kueue(const char *const *files, size_t n_files, cJSON 
                                 struct hr_error *error) {
   static const char *const configs[] = {"controller_manager_config.yaml", "controller_manager_config.yml",
                                         "config.yaml", NULL};
-  struct hr__kueue_import import = {.objects = {.kinds = hr__kueue_kinds,
-                                                .n_kinds = HR__N_KUEUE_KINDS,
-                                                .nodes = &hr__kind_node,
-                                                .notes = notes,
-                                                .error = error}};
+  struct kueue_import import = {
+      .objects = {
+          .kinds = kueue_kinds, .n_kinds = HR__N_KUEUE_KINDS, .nodes = &hr__kind_node, .notes = notes, .error = error}};
   import.convert.objects = &import.objects;
   enum hr_status status = hr__objects_read(&import.objects, files, n_files);
   if (status == HR_OK) status = hr__objects_read_maps(&import.objects, configs);
   if (status == HR_OK) status = hr__objects_report(&import.objects);
-  if (status == HR_OK && !hr__kueue_next(&import, HR__KUEUE_CLUSTER_QUEUE, NULL))
+  if (status == HR_OK && !kueue_next(&import, HR__KUEUE_CLUSTER_QUEUE, NULL))
     status = hr_fail(error, HR_BAD_INPUT,
                      "%s: no ClusterQueue in these files; expected the output of 'kubectl get "
                      "clusterqueues,localqueues,resourceflavors,cohorts,topologies,nodes -A -o yaml'",

@@ -5,7 +5,7 @@
  * with the same field give one note with the first place.
  */
 
-#include "scenarios/import/manifest.h"
+#include "scenarios/import/import.h"
 
 #include "policies/kueue/kueue.h"
 

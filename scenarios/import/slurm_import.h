@@ -155,10 +155,6 @@ enum hr_status hr__slurm_read_node(struct hr__slurm_import *import, const struct
 enum hr_status hr__slurm_read_node_set(struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                        struct hr_error *error);
 
-/* Returns a list of hosts in which names of node sets are replaced by their hosts; NULL: out of memory. The caller
-   frees it. */
-char *hr__slurm_expand_sets(const struct hr__slurm_import *import, const char *list);
-
 /* Adds the nodes of all lines to pools, sorted by weight. */
 enum hr_status hr__slurm_finish_nodes(struct hr__slurm_import *import, struct hr_error *error);
 
@@ -166,12 +162,7 @@ enum hr_status hr__slurm_finish_nodes(struct hr__slurm_import *import, struct hr
 enum hr_status hr__slurm_add_node(struct hr__slurm_import *import, const struct hr__slurm_line *line, const char *name,
                                   const char *gres, const char *state, struct hr_error *error);
 
-/* Adds the member `nodes`, the ranges of pools that a list of hosts names. `*n_nodes` is the number of nodes. The
-   member is not added if these are all nodes. */
-enum hr_status hr__slurm_add_ranges(struct hr__slurm_import *import, const struct hr__slurm_line *line, cJSON *object,
-                                    const char *hosts, uint32_t *n_nodes, struct hr_error *error);
-
-/* ---- Partitions and reservations (slurm_partitions.c) ---- */
+/* ---- Partitions and reservations (slurm_nodes.c) ---- */
 
 /* A line with PartitionName of slurm.conf or of `scontrol show partition -o`. The list of nodes stays in the member
    `nodes` until hr__slurm_finish_partitions, because nodes may be in a later file. */
@@ -183,15 +174,5 @@ enum hr_status hr__slurm_finish_partitions(struct hr__slurm_import *import, stru
 
 /* A partition of `sinfo`, which is added unless it is known. */
 cJSON *hr__slurm_partition(struct hr__slurm_import *import, const char *name);
-
-/* ---- Accounts (slurm_accounts.c) ---- */
-
-/* A line of `sacctmgr dump`, and of `sacctmgr show qos -P`. */
-enum hr_status hr__slurm_read_dump(struct hr__slurm_import *import, struct hr__slurm_line *line, char *text,
-                                   struct hr_error *error);
-enum hr_status hr__slurm_read_qos(struct hr__slurm_import *import, struct hr__slurm_line *line, char *text,
-                                  struct hr_error *error);
-/* Adds the objects that are named but not defined, and whether Slurm enforces limits. */
-enum hr_status hr__slurm_finish_accounts(struct hr__slurm_import *import, struct hr_error *error);
 
 #endif

@@ -9,7 +9,7 @@
  * Source: yaml.org/spec/1.1; scalars have the types that Kubernetes' decoder gives them (sigs.k8s.io/yaml).
  */
 
-#include "scenarios/import/manifest.h"
+#include "scenarios/import/import.h"
 
 #include "traces/core/input.h"
 

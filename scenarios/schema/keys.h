@@ -157,7 +157,6 @@ extern const struct hr__key hr__pool_keys[], hr__fault_keys[], hr__maintenance_k
     hr__autoscaler_keys[], hr__node_pool_keys[], hr__axis_keys[], hr__policy_keys[], hr__kai_keys[], hr__kueue_keys[];
 extern const struct hr__key hr__carbon_keys[], hr__energy_price_keys[];
 extern const char *const hr__carbon_units[], *const hr__price_units[];
-extern const struct hr__key hr__data_keys[];
 extern const struct hr__key hr__kubernetes_keys[], hr__slurm_keys[], hr__volcano_keys[];
 /* `owned` of a pool, and `tco`. */
 extern const struct hr__key hr__owned_keys[], hr__tco_keys[];
@@ -179,9 +178,6 @@ const struct hr__key *hr__key_member(const struct hr__key *parent, const char *n
 /* Lists the names of the members of an object, NULL-terminated, without "*". `names` has HR__MAX_KEYS + 1 entries. */
 enum { HR__MAX_KEYS = 60 };
 void hr__key_names(const struct hr__key *parent, const char **names);
-
-/* Returns a parameter of a policy as the row of a key. */
-struct hr__key hr__key_of_param(const struct hr_param *param);
 
 /* Writes the error for an unknown key: "unknown key 'policy.ordr'; did you mean 'policy.order'? (known keys: ...)".
    `path` is the path of the parent, "" for the outermost object. `known` is NULL-terminated. */

@@ -5,7 +5,8 @@
  * adapters share, and the cases of MultiKueue's dispatch, of max-min sharing, and of reading data.
  */
 
-#include "scenarios/conform/clusters/clusters.h"
+#include "scenarios/conform/conform.h"
+#include "sim/clusters/amounts.h"
 #include "sim/clusters/bandwidth.h"
 #include "sim/clusters/data_loading.h"
 #include "sim/clusters/job_router.h"
@@ -313,8 +314,7 @@ static const struct hr__cluster_kind data_kinds[] = {{"multikueue-incremental", 
 /* ---- Kinds ----------------------------------------------------------------------------------------------- */
 
 static hr__run_cluster_case *find_kind(const char *kind) {
-  const struct hr__cluster_kind *const tables[] = {hr__scale_up_kinds, hr__scale_down_kinds, hr__karpenter_kinds,
-                                                   data_kinds};
+  const struct hr__cluster_kind *const tables[] = {hr__cluster_autoscaler_kinds, hr__karpenter_kinds, data_kinds};
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
     for (const struct hr__cluster_kind *row = tables[i]; row->kind; row++)
       if (strcmp(row->kind, kind) == 0) return row->run;

@@ -6,7 +6,8 @@
  */
 
 #include "sim/clusters/karpenter.h"
-#include "scenarios/conform/clusters/clusters.h"
+#include "scenarios/conform/conform.h"
+#include "sim/clusters/amounts.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -61,7 +61,6 @@ struct hr__kueue_usage *hr__kueue_case_usage(struct hr__kueue_case *self, const 
 const struct hr__kueue_placement *hr__kueue_case_placement(struct hr__kueue_case *self, const cJSON *json);
 struct hr__kueue_labels hr__kueue_case_labels(struct hr__kueue_case *self, const cJSON *object);
 struct hr__kueue_taints hr__kueue_case_taints(struct hr__kueue_case *self, const cJSON *list);
-struct hr__kueue_tolerations hr__kueue_case_tolerations(struct hr__kueue_case *self, const cJSON *list);
 /* Reads the requirements of a pod on its nodes from the members of a pod set. */
 struct hr__kueue_selector hr__kueue_case_selector(struct hr__kueue_case *self, const cJSON *pod_set);
 struct hr__kueue_topology_request hr__kueue_case_topology_request(struct hr__kueue_case *self, const cJSON *json);
@@ -75,10 +74,11 @@ static inline int64_t hr__kueue_case_time(const cJSON *object, const char *name,
 /* The condition of a type in the list "conditions" of a workload with the status "True"; NULL if it is missing. */
 const cJSON *hr__kueue_case_condition(const cJSON *workload, const char *type);
 
-/* ---- Names ---- */
+/* Reads the flavors that a workload or a variant may use; without a list, it may use all. Names that no flavor of the
+   case has are left out. Returns false if memory is exhausted. */
+bool hr__kueue_read_allowed(struct hr__kueue_case *self, const cJSON *list, struct hr__kueue_workload *workload);
 
-/* Collects the names of the input. Called by hr__kueue_case_begin. */
-void hr__kueue_case_collect(struct hr__kueue_case *self);
+/* ---- Names ---- */
 
 /* The index of a name; HR_NONE if it is unknown. `name` may be NULL. */
 uint32_t hr__kueue_name_find(const struct hr__kueue_names *names, const char *name);
@@ -104,21 +104,6 @@ cJSON *hr__kueue_placement_json(const struct hr__kueue_placement *placement);
 /* The text of a mode or a reason in the vectors. */
 const char *hr__kueue_mode_name(enum hr__kueue_mode mode);
 const char *hr__kueue_reason_name(enum hr__kueue_reason reason);
-
-/* ---- Nodes and topologies (kueue_tas.c) ---------------------------------------------------------------- */
-
-/* Reads nodes and topologies of Kueue cases, for all kinds that need them. */
-
-/* Reads the flavors that a workload or a variant may use; without a list, it may use all. Names that no flavor of the
-   case has are left out. Returns false if memory is exhausted. */
-bool hr__kueue_read_allowed(struct hr__kueue_case *self, const cJSON *list, struct hr__kueue_workload *workload);
-/* Strings of a JSON list. */
-const char **hr__kueue_case_texts(struct hr__kueue_case *self, const cJSON *list, uint32_t *count);
-/* Parts of a placement {levels, domains}. */
-struct hr__tas_part *hr__kueue_case_parts(struct hr__kueue_case *self, const struct hr__tas_flavor *flavor,
-                                          const struct hr__kueue_placement *placement);
-/* Kinds that test one step: see kueue_tas_steps.c. Returns false if the kind is unknown. */
-bool hr__conform_kueue_tas_step(const cJSON *whole, const char *kind, struct hr__verdict *verdict);
 
 /* ---- Cycles (kueue_cycle.c) ---------------------------------------------------------------------------- */
 
@@ -149,7 +134,7 @@ struct hr__kueue_case_kind {
   hr__conform_run_case *run;
 };
 /* The kinds of each file; the last row has no kind. */
-extern const struct hr__kueue_case_kind hr__kueue_rules_kinds[], hr__kueue_flavor_kinds[], hr__kueue_life_kinds[],
-    hr__kueue_cycle_kinds[], hr__kueue_names_kinds[], hr__kueue_queue_kinds[];
+extern const struct hr__kueue_case_kind hr__kueue_flavor_kinds[], hr__kueue_life_kinds[], hr__kueue_cycle_kinds[],
+    hr__kueue_queue_kinds[];
 
 #endif

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Runs the test vectors of Kueue that place pod sets in a topology: tas.find and tas.replace.
+ * Runs the test vectors of Kueue about topology-aware scheduling: tas.find and tas.replace, which place pod sets in a
+ * topology, and the kinds that test one step. Reads the topologies of a world, too.
  *
- * A case has one flavor. `priorFlavorUsage` is the usage of pods of another flavor on the same nodes; it counts if the
- * lowest level is the host name and flavors may overlap. Otherwise `priorOwnUsage` counts.
+ * A case of tas.find or tas.replace has one flavor. `priorFlavorUsage` is the usage of pods of another flavor on the
+ * same nodes; it counts if the lowest level is the host name and flavors may overlap. Otherwise `priorOwnUsage` counts.
  */
 
 #include "scenarios/conform/kueue/kueue_objects.h"
 
 #include "policies/kueue/tas.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define ALLOC(self, count, type) ((type *)hr__verdict_alloc((self)->verdict, (count), sizeof(type)))
 
-/* ---- Reading ---- */
+/* ---- Reading ---------------------------------------------------------------------------------------- */
 
 /* Amounts [resource] of the nodes; all 0 if `object` is NULL. */
 static int64_t *dense(struct hr__kueue_case *self, const cJSON *object) {
@@ -29,7 +31,8 @@ static int64_t *dense(struct hr__kueue_case *self, const cJSON *object) {
   return amounts;
 }
 
-const char **hr__kueue_case_texts(struct hr__kueue_case *self, const cJSON *list, uint32_t *count) {
+/* Strings of a JSON list. */
+static const char **read_texts(struct hr__kueue_case *self, const cJSON *list, uint32_t *count) {
   const char **texts = ALLOC(self, (size_t)cJSON_GetArraySize(list) + 1, const char *);
   *count = 0;
   const cJSON *item;
@@ -69,15 +72,413 @@ static bool read_nodes(struct hr__kueue_case *self, struct hr__tas_nodes *nodes)
   return !self->verdict->no_memory;
 }
 
-struct hr__tas_part *hr__kueue_case_parts(struct hr__kueue_case *self, const struct hr__tas_flavor *flavor,
-                                          const struct hr__kueue_placement *placement) {
+/* Parts of a placement {levels, domains}. */
+static struct hr__tas_part *read_parts(struct hr__kueue_case *self, const struct hr__tas_flavor *flavor,
+                                       const struct hr__kueue_placement *placement) {
   struct hr__tas_part *parts = ALLOC(self, placement->n_domains, struct hr__tas_part);
   for (uint32_t i = 0; parts && i < placement->n_domains; i++)
     parts[i] = (struct hr__tas_part){hr__tas_flavor_leaf(flavor, placement, i), placement->domains[i].count};
   return parts;
 }
 
-/* ---- The flavor of a case ---- */
+/* ---- Single steps ----------------------------------------------------------------------------------- */
+
+/*
+ * Orders of domains, balanced placement, and operations on placements.
+ *
+ * Most cases state domains with their counts. They become a tree whose domains are numbered as in a real one: by level,
+ * parent and values. A domain without parent is of the highest level, however many values it has.
+ */
+
+/* ---- Single steps: domains -------------------------------------------------------------------------- */
+
+/* A domain of the case. */
+struct stated_domain {
+  const cJSON *domain, *state; /* objects with the names and the counts */
+  uint32_t parent;             /* entry; HR_NONE: none */
+  uint32_t level, position;    /* position: in the case */
+  uint32_t number;             /* in the tree */
+};
+
+struct step_run {
+  struct hr__kueue_case objects;
+  struct hr__tas_tree tree;
+  struct hr__tas_snapshot snapshot;
+  struct hr__tas_search search;
+  struct stated_domain *entries;
+  uint32_t n_entries;
+  struct stated_domain **by_number;
+};
+
+static uint32_t count_entries(const cJSON *list) {
+  uint32_t count = 0;
+  const cJSON *item;
+  cJSON_ArrayForEach(item, list) count += 1 + count_entries(hr__case_get(item, "children")) +
+                                          count_entries(hr__case_get(hr__case_get(item, "domain"), "children"));
+  return count;
+}
+
+static void read_entries(struct step_run *steps, const cJSON *list, uint32_t parent) {
+  const cJSON *item;
+  cJSON_ArrayForEach(item, list) {
+    const cJSON *domain = hr__case_get(item, "domain"), *state = hr__case_get(item, "state");
+    uint32_t at = steps->n_entries++;
+    steps->entries[at] = (struct stated_domain){.domain = domain ? domain : item,
+                                                .state = state ? state : item,
+                                                .parent = parent,
+                                                .level = parent == HR_NONE ? 0 : steps->entries[parent].level + 1,
+                                                .position = at};
+    read_entries(steps, hr__case_get(item, "children"), at);
+    if (domain) read_entries(steps, hr__case_get(domain, "children"), at);
+  }
+}
+
+static const char *id_of(const struct stated_domain *entry) {
+  return hr__case_text(entry->domain, "id", "");
+}
+
+/* Resolves the member "parentID". */
+static void link_entries(struct step_run *steps) {
+  for (uint32_t i = 0; i < steps->n_entries; i++) {
+    const char *parent = hr__case_text(steps->entries[i].domain, "parentID", NULL);
+    for (uint32_t j = 0; parent && j < steps->n_entries; j++)
+      if (!strcmp(id_of(&steps->entries[j]), parent)) steps->entries[i].parent = j;
+  }
+  for (uint32_t i = 0; i < steps->n_entries; i++) {
+    uint32_t level = 0;
+    for (uint32_t at = steps->entries[i].parent; at != HR_NONE && level < HR__TAS_MAX_LEVELS;
+         at = steps->entries[at].parent)
+      level++;
+    steps->entries[i].level = level;
+  }
+}
+
+/* Compares the values of two domains; a list that is the beginning of the other precedes it. */
+static int compare_values(const cJSON *a, const cJSON *b) {
+  const cJSON *left = hr__case_get(a, "levelValues"), *right = hr__case_get(b, "levelValues");
+  left = left ? left->child : NULL;
+  right = right ? right->child : NULL;
+  for (; left && right; left = left->next, right = right->next) {
+    int order = strcmp(cJSON_IsString(left) ? left->valuestring : "", cJSON_IsString(right) ? right->valuestring : "");
+    if (order) return order;
+  }
+  return (left != NULL) - (right != NULL);
+}
+
+static bool precedes(const struct step_run *steps, const struct stated_domain *a, const struct stated_domain *b) {
+  if (a->level != b->level) return a->level < b->level;
+  if (a->parent != b->parent) return steps->entries[a->parent].number < steps->entries[b->parent].number;
+  int order = compare_values(a->domain, b->domain);
+  return order ? order < 0 : a->position < b->position;
+}
+
+/* Numbers the entries level by level. */
+static void number_entries(struct step_run *steps) {
+  uint32_t numbered = 0;
+  for (uint32_t level = 0; level < HR__TAS_MAX_LEVELS; level++) {
+    uint32_t first = numbered;
+    for (uint32_t i = 0; i < steps->n_entries; i++) {
+      if (steps->entries[i].level != level) continue;
+      uint32_t at = numbered++;
+      for (; at > first && precedes(steps, &steps->entries[i], steps->by_number[at - 1]); at--)
+        steps->by_number[at] = steps->by_number[at - 1];
+      steps->by_number[at] = &steps->entries[i];
+    }
+    for (uint32_t i = first; i < numbered; i++) steps->by_number[i]->number = i;
+    steps->tree.first[level + 1] = numbered;
+    if (numbered > first) steps->tree.n_levels = level + 1;
+  }
+}
+
+static void create_tree(struct step_run *steps) {
+  struct hr__tas_tree *tree = &steps->tree;
+  number_entries(steps);
+  tree->n_domains = steps->n_entries;
+  for (uint32_t i = 0; i < steps->n_entries; i++) {
+    const struct stated_domain *entry = steps->by_number[i];
+    uint32_t parent = entry->parent == HR_NONE ? HR_NONE : steps->entries[entry->parent].number;
+    tree->domains[i] = (struct hr__tas_domain){.parent = parent, .level = entry->level, .value = id_of(entry)};
+    if (parent != HR_NONE) {
+      if (!tree->domains[parent].end_child) tree->domains[parent].first_child = i;
+      tree->domains[parent].end_child = i + 1;
+    }
+    steps->search.state[i] =
+        (struct hr__tas_state){.pods = hr__case_whole(entry->state, "podCount", 0),
+                               .slices = hr__case_whole(entry->state, "sliceCount", 0),
+                               .pods_with_leader = hr__case_whole(entry->state, "podCountWithLeader", 0),
+                               .slices_with_leader = hr__case_whole(entry->state, "sliceCountWithLeader", 0),
+                               .leaders = hr__case_whole(entry->state, "leaderCount", 0),
+                               .affinity = hr__case_whole(entry->state, "affinityScore", 0)};
+  }
+}
+
+/* Reads the member "domains". */
+static bool read_domains(struct step_run *steps) {
+  struct hr__kueue_case *self = &steps->objects;
+  const cJSON *list = hr__case_get(self->input, "domains");
+  size_t count = count_entries(list) + (size_t)1;
+  steps->entries = ALLOC(self, count, struct stated_domain);
+  steps->by_number = ALLOC(self, count, struct stated_domain *);
+  steps->tree.domains = ALLOC(self, count, struct hr__tas_domain);
+  steps->search.state = calloc(count, sizeof *steps->search.state);
+  if (self->verdict->no_memory || !steps->search.state) return false;
+  read_entries(steps, list, HR_NONE);
+  link_entries(steps);
+  create_tree(steps);
+  steps->search.tree = &steps->tree;
+  return true;
+}
+
+/* The domains that are not children of others, in the order of the tree, as a list of the search. */
+static bool list_top(struct step_run *steps) {
+  struct hr__tas_list *list = &steps->search.fit;
+  if (!hr__tas_list_clear(&steps->search, list, steps->tree.n_domains)) return false;
+  while (list->count < steps->tree.first[1]) {
+    list->items[list->count] = list->count;
+    list->count++;
+  }
+  return true;
+}
+
+static cJSON *ids_json(const struct step_run *steps) {
+  cJSON *json = cJSON_CreateArray();
+  for (uint32_t i = 0; i < steps->search.fit.count; i++)
+    cJSON_AddItemToArray(json, cJSON_CreateString(id_of(steps->by_number[steps->search.fit.items[i]])));
+  return json;
+}
+
+/* Compares and frees the actual value. */
+static void compare(struct step_run *steps, const cJSON *expect, const char *name, cJSON *actual, unsigned flags) {
+  hr__verdict_compare(steps->objects.verdict, name, hr__case_get(expect, name), actual, flags, 0);
+  cJSON_Delete(actual);
+}
+
+static void is_malformed(struct step_run *steps, const char *what) {
+  if (!steps->objects.verdict->no_memory) steps->objects.verdict->malformed = what;
+}
+
+/* ---- Single steps: orders --------------------------------------------------------------------------- */
+
+static void run_sorted(struct step_run *steps, const cJSON *expect, bool with_leader) {
+  const cJSON *input = steps->objects.input;
+  struct hr__tas_list *list = &steps->search.fit;
+  if (hr__case_bool(input, "enableTASPreferredSchedulingAffinity", false))
+    steps->search.gates.affinity_preferred = true;
+  bool unconstrained = hr__case_bool(input, "unconstrained", false);
+  (with_leader ? hr__tas_sort_with_leader : hr__tas_sort)(&steps->search, list->items, list->count, unconstrained);
+  compare(steps, expect, "wantOrder", ids_json(steps), HR__COMPARE_EXACTLY);
+}
+
+static void sorted_domains(struct step_run *steps, const cJSON *expect) {
+  if (read_domains(steps) && list_top(steps)) run_sorted(steps, expect, false);
+}
+
+static void sorted_with_leader(struct step_run *steps, const cJSON *expect) {
+  if (read_domains(steps) && list_top(steps)) run_sorted(steps, expect, true);
+}
+
+/* The numbers of domains are in the order of their values: two domains become a tree. */
+static void compare_domains(struct step_run *steps, const cJSON *expect) {
+  struct hr__kueue_case *self = &steps->objects;
+  const cJSON *pair[] = {hr__case_get(self->input, "a"), hr__case_get(self->input, "b")};
+  uint32_t counts[2];
+  const char **texts[2], *values[2 * HR__TAS_MAX_LEVELS];
+  for (int i = 0; i < 2; i++) texts[i] = read_texts(self, hr__case_get(pair[i], "levelValues"), &counts[i]);
+  uint32_t n_levels = counts[0] > counts[1] ? counts[0] : counts[1];
+  if (self->verdict->no_memory || n_levels > HR__TAS_MAX_LEVELS || !n_levels) {
+    is_malformed(steps, "domains with 1 to 16 \"levelValues\" are missing");
+    return;
+  }
+  for (uint32_t i = 0; i < 2 * n_levels; i++)
+    values[i] = i % n_levels < counts[i / n_levels] ? texts[i / n_levels][i % n_levels] : "";
+  if (!hr__tas_tree_build(&steps->tree, self->verdict->arena, values, 2, n_levels, false)) {
+    self->verdict->no_memory = true;
+    return;
+  }
+  const uint32_t *leaves = steps->tree.node_leaf;
+  compare(steps, expect, "want", cJSON_CreateNumber((leaves[0] > leaves[1]) - (leaves[0] < leaves[1])),
+          HR__COMPARE_EXACTLY);
+}
+
+/* ---- Single steps: balanced placement --------------------------------------------------------------- */
+
+static cJSON *counts_json(const struct hr__tas_state *state) {
+  cJSON *json = cJSON_CreateObject();
+  cJSON_AddNumberToObject(json, "sliceCount", (double)state->slices);
+  cJSON_AddNumberToObject(json, "podCount", (double)state->pods);
+  cJSON_AddNumberToObject(json, "podCountWithLeader", (double)state->pods_with_leader);
+  cJSON_AddNumberToObject(json, "sliceCountWithLeader", (double)state->slices_with_leader);
+  cJSON_AddNumberToObject(json, "leaderCount", (double)state->leaders);
+  return json;
+}
+
+static cJSON *distribute(struct step_run *steps, int64_t threshold) {
+  const cJSON *input = steps->objects.input;
+  struct hr__tas_search *search = &steps->search;
+  if (!hr__tas_distribute(search, &search->fit, hr__case_whole(input, "sliceCount", 0),
+                          hr__case_whole(input, "leaderCount", 0), hr__case_whole(input, "sliceSize", 1), threshold))
+    return cJSON_CreateNull();
+  cJSON *json = cJSON_CreateObject();
+  for (uint32_t i = 0; i < search->fit.count; i++) {
+    uint32_t domain = search->fit.items[i];
+    cJSON_AddItemToObject(json, id_of(steps->by_number[domain]), counts_json(&search->state[domain]));
+  }
+  return json;
+}
+
+/* Finds the threshold for domains of which those without children have counts. */
+static void find_threshold(struct step_run *steps, const cJSON *expect) {
+  const cJSON *params = hr__case_get(steps->objects.input, "params");
+  struct hr__tas_search *search = &steps->search;
+  search->goal = (struct hr__tas_goal){.count = hr__case_whole(params, "count", 0),
+                                       .slice_size = hr__case_whole(params, "sliceSize", 1),
+                                       .leaders = hr__case_whole(params, "leaderCount", 0),
+                                       .level = (uint32_t)hr__case_whole(params, "requestedLevelIdx", 0),
+                                       .slice_level = (uint32_t)hr__case_whole(params, "sliceLevelIdx", 0)};
+  if (search->goal.level >= steps->tree.n_levels || search->goal.slice_size <= 0) {
+    is_malformed(steps, "\"params\" with a level of the domains and a slice size is missing");
+    return;
+  }
+  int64_t threshold = hr__tas_balance_threshold(search);
+  compare(steps, expect, "wantThreshold", cJSON_CreateNumber((double)threshold), HR__COMPARE_EXACTLY);
+  compare(steps, expect, "wantDomainsCount", cJSON_CreateNumber(threshold ? search->fit.count : 0),
+          HR__COMPARE_EXACTLY);
+}
+
+/* Finds a threshold, or selects, distributes or sorts domains, depending on the members of the input. */
+static void balanced(struct step_run *steps, const cJSON *expect) {
+  const cJSON *input = steps->objects.input;
+  struct hr__tas_search *search = &steps->search;
+  if (!read_domains(steps) || !list_top(steps)) return;
+  if (hr__case_get(input, "params")) {
+    find_threshold(steps, expect);
+  } else if (hr__case_get(input, "threshold")) {
+    cJSON *json = distribute(steps, hr__case_whole(input, "threshold", 0));
+    compare(steps, expect, "want", json, HR__COMPARE_EXACTLY);
+  } else if (hr__case_get(input, "workerCount")) {
+    if (!hr__tas_select_optimal(search, &search->fit, hr__case_whole(input, "workerCount", 0),
+                                hr__case_whole(input, "leaderCount", 0), 1,
+                                hr__case_bool(input, "prioritizeByEntropy", true)))
+      search->fit.count = 0;
+    compare(steps, expect, "want", ids_json(steps), HR__COMPARE_SETS);
+  } else {
+    hr__tas_sort_by_entropy(search, search->fit.items, search->fit.count);
+    compare(steps, expect, "want", ids_json(steps), HR__COMPARE_EXACTLY);
+  }
+}
+
+/* ---- Single steps: placements ----------------------------------------------------------------------- */
+
+/* Builds the tree of the domains of two placements; by host if the host is the only level. */
+static bool build_tree(struct step_run *steps, const struct hr__kueue_placement *a, const struct hr__kueue_placement *b,
+                       struct hr__tas_flavor *flavor) {
+  struct hr__kueue_case *self = &steps->objects;
+  const struct hr__kueue_placement *placements[] = {a, b};
+  uint32_t n_levels = a->n_levels, n_nodes = 0;
+  const char **values = ALLOC(self, (size_t)(a->n_domains + b->n_domains) * n_levels, const char *);
+  if (!values || !n_levels || b->n_levels != n_levels || n_levels > HR__TAS_MAX_LEVELS) {
+    is_malformed(steps, "placements with the same 1 to 16 levels are missing");
+    return false;
+  }
+  for (int i = 0; i < 2; i++)
+    for (uint32_t domain = 0; domain < placements[i]->n_domains; domain++)
+      memcpy(values + (size_t)n_nodes++ * n_levels, placements[i]->domains[domain].values, n_levels * sizeof *values);
+  *flavor = (struct hr__tas_flavor){.levels = a->levels, .n_levels = n_levels};
+  if (hr__tas_tree_build(&flavor->tree, self->verdict->arena, values, n_nodes, n_levels, false)) return true;
+  self->verdict->no_memory = true;
+  return false;
+}
+
+static void compare_placement(struct step_run *steps, const cJSON *expect, const struct hr__tas_flavor *flavor,
+                              const struct hr__tas_part *parts, uint32_t count) {
+  const struct hr__kueue_placement *placement =
+      hr__tas_flavor_placement(flavor, steps->objects.verdict->arena, parts, count);
+  if (!placement) {
+    steps->objects.verdict->no_memory = true;
+    return;
+  }
+  cJSON *json = hr__kueue_placement_json(placement);
+  /* A placement without domains is also written without the list. */
+  if (!count && !hr__case_get(hr__case_get(expect, "want"), "domains"))
+    cJSON_DeleteItemFromObjectCaseSensitive(json, "domains");
+  compare(steps, expect, "want", json, HR__COMPARE_EXACTLY);
+}
+
+static void merge(struct step_run *steps, const cJSON *expect) {
+  struct hr__kueue_case *self = &steps->objects;
+  const struct hr__kueue_placement *a = hr__kueue_case_placement(self, hr__case_get(self->input, "a")),
+                                   *b = hr__kueue_case_placement(self, hr__case_get(self->input, "b"));
+  struct hr__tas_flavor flavor;
+  if (!a || !b) is_malformed(steps, "the placements \"a\" and \"b\" are missing");
+  if (!a || !b || !build_tree(steps, a, b, &flavor)) return;
+  const struct hr__tas_part *left = read_parts(self, &flavor, a), *right = read_parts(self, &flavor, b);
+  struct hr__tas_part *merged = ALLOC(self, (size_t)a->n_domains + b->n_domains, struct hr__tas_part);
+  if (self->verdict->no_memory) return;
+  compare_placement(steps, expect, &flavor, merged, hr__tas_merge(left, a->n_domains, right, b->n_domains, merged));
+}
+
+static void truncate_parts(struct step_run *steps, const cJSON *expect) {
+  struct hr__kueue_case *self = &steps->objects;
+  const struct hr__kueue_placement *whole = hr__kueue_case_placement(self, hr__case_get(self->input, "assignment"));
+  struct hr__tas_flavor flavor;
+  if (!whole) is_malformed(steps, "the placement \"assignment\" is missing");
+  if (!whole || !build_tree(steps, whole, whole, &flavor)) return;
+  struct hr__tas_part *parts = read_parts(self, &flavor, whole);
+  if (!parts) return;
+  uint32_t count = hr__tas_truncate(parts, whole->n_domains, hr__case_whole(self->input, "newCount", 0));
+  compare_placement(steps, expect, &flavor, parts, count);
+}
+
+/* The levels of the topology in cases that do not name them. */
+static const char *const default_levels[] = {"level-1", "level-2"};
+
+static void has_level(struct step_run *steps, const cJSON *expect) {
+  struct hr__kueue_case *self = &steps->objects;
+  struct hr__tas_flavor flavor = {.levels = default_levels, .n_levels = 2};
+  if (hr__case_get(self->input, "levels"))
+    flavor.levels = read_texts(self, hr__case_get(self->input, "levels"), &flavor.n_levels);
+  struct hr__kueue_topology_request wanted =
+      hr__kueue_case_topology_request(self, hr__case_get(self->input, "podSetTopologyRequest"));
+  if (self->verdict->no_memory || !flavor.n_levels) {
+    is_malformed(steps, "\"levels\" is empty");
+    return;
+  }
+  struct hr__tas_request request = {0};
+  hr__tas_flavor_request(&flavor, &wanted, &request);
+  compare(steps, expect, "want", cJSON_CreateBool(hr__tas_has_levels(&request, flavor.n_levels)), HR__COMPARE_EXACTLY);
+}
+
+/* ---- Single steps: kinds ---------------------------------------------------------------------------- */
+
+/* Runs a case of a kind that tests one step. Returns false if the kind is unknown. */
+static bool run_step(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+  static const struct {
+    const char *kind;
+    void (*run)(struct step_run *steps, const cJSON *expect);
+  } rows[] = {
+      {"tas.sortedDomains", sorted_domains},
+      {"tas.sortedDomainsWithLeader", sorted_with_leader},
+      {"tas.compareDomainLevelValues", compare_domains},
+      {"tas.balanced", balanced},
+      {"tas.mergeTopologyAssignments", merge},
+      {"tas.truncateAssignment", truncate_parts},
+      {"tas.hasLevel", has_level},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    if (strcmp(rows[i].kind, kind) != 0) continue;
+    struct step_run steps = {0};
+    if (hr__kueue_case_begin(&steps.objects, whole, verdict)) {
+      steps.search.gates = hr__tas_gates_of(steps.objects.world.gates);
+      rows[i].run(&steps, hr__case_get(whole, "expect"));
+    }
+    if (steps.search.no_memory) verdict->no_memory = true;
+    hr__tas_search_finish(&steps.search);
+    return true;
+  }
+  return false;
+}
+
+/* ---- The flavor of a case --------------------------------------------------------------------------- */
 
 struct run {
   struct hr__kueue_case objects;
@@ -92,7 +493,7 @@ static void add_usage(struct run *run, const cJSON *list) {
   const cJSON *item;
   cJSON_ArrayForEach(item, list) {
     uint32_t n_values;
-    const char **values = hr__kueue_case_texts(&run->objects, hr__case_get(item, "values"), &n_values);
+    const char **values = read_texts(&run->objects, hr__case_get(item, "values"), &n_values);
     const int64_t *pod = dense(&run->objects, hr__case_get(item, "singlePodRequests"));
     if (!values || !pod) return;
     uint32_t leaf = hr__tas_leaf_find(&run->flavor.tree, values, n_values);
@@ -109,7 +510,7 @@ static bool begin(struct run *run, const cJSON *whole, struct hr__verdict *verdi
   const cJSON *names = hr__case_get(self->input, "levels");
   uint32_t n_levels;
   if (!names) names = hr__case_get(self->input, "defaultLevels");
-  const char **levels = hr__kueue_case_texts(self, names, &n_levels);
+  const char **levels = read_texts(self, names, &n_levels);
   if (!n_levels || n_levels > HR__TAS_MAX_LEVELS) {
     verdict->malformed = "the member \"levels\" with 1 to 16 levels is missing";
     return false;
@@ -128,7 +529,7 @@ static bool begin(struct run *run, const cJSON *whole, struct hr__verdict *verdi
   return !verdict->no_memory;
 }
 
-/* ---- Requests ---- */
+/* ---- Requests --------------------------------------------------------------------------------------- */
 
 /* The number of a group: the position of the first pod set with its name. */
 static uint32_t group_of(const cJSON *list, const cJSON *pod_set) {
@@ -145,7 +546,7 @@ static uint32_t group_of(const cJSON *list, const cJSON *pod_set) {
 static void read_previous(struct run *run, const cJSON *json, struct hr__tas_request *request) {
   const struct hr__kueue_placement *previous = hr__kueue_case_placement(&run->objects, json);
   if (!previous) return;
-  request->previous = hr__kueue_case_parts(&run->objects, &run->flavor, previous);
+  request->previous = read_parts(&run->objects, &run->flavor, previous);
   request->n_previous = previous->n_domains;
   request->has_previous = true;
 }
@@ -172,7 +573,7 @@ static bool read_request(struct run *run, const cJSON *list, const cJSON *json, 
   return !self->verdict->no_memory;
 }
 
-/* ---- Results ---- */
+/* ---- Results ---------------------------------------------------------------------------------------- */
 
 static const char *class_of(enum hr__tas_failure_kind kind) {
   static const char *const names[] = {
@@ -222,7 +623,7 @@ static cJSON *pod_set_json(struct run *run, const char *name, const struct hr__t
   return json;
 }
 
-/* ---- tas.find ---- */
+/* ---- tas.find --------------------------------------------------------------------------------------- */
 
 static cJSON *find_all(struct run *run) {
   struct hr__kueue_case *self = &run->objects;
@@ -256,7 +657,7 @@ static bool replace(struct run *run, const struct hr__tas_request *request, cons
   if (!cJSON_IsObject(existing) || (placement && !placement->n_levels))
     run->objects.verdict->malformed = "expected a placement with levels";
   if (!placement || !placement->n_levels) return false;
-  const struct hr__tas_part *parts = hr__kueue_case_parts(&run->objects, &run->flavor, placement);
+  const struct hr__tas_part *parts = read_parts(&run->objects, &run->flavor, placement);
   return parts && hr__tas_replace(&run->search, &run->flavor.snapshot, request, parts, placement->n_domains,
                                   part_of_node(placement, node), run->assumed, result);
 }
@@ -300,7 +701,7 @@ static void run_find(struct run *run, const cJSON *expect) {
   cJSON_Delete(rows);
 }
 
-/* ---- tas.replace ---- */
+/* ---- tas.replace ------------------------------------------------------------------------------------ */
 
 /* The pods of these cases request one core each, unless the case names the requests. */
 enum { POD_MILLICORES = 1000 };
@@ -330,14 +731,14 @@ static void run_replace(struct run *run, const cJSON *expect) {
 
 bool hr__conform_kueue_tas(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   bool finds = !strcmp(kind, "tas.find");
-  if (!finds && strcmp(kind, "tas.replace") != 0) return hr__conform_kueue_tas_step(whole, kind, verdict);
+  if (!finds && strcmp(kind, "tas.replace") != 0) return run_step(whole, kind, verdict);
   struct run run;
   if (begin(&run, whole, verdict)) (finds ? run_find : run_replace)(&run, hr__case_get(whole, "expect"));
   hr__tas_search_finish(&run.search);
   return true;
 }
 
-/* ---- Topologies of a world ---- */
+/* ---- Topologies of a world -------------------------------------------------------------------------- */
 
 static void release_topologies(void *data) {
   hr__tas_world_finish(data);
@@ -349,7 +750,7 @@ static const char *const *levels_of(struct hr__kueue_case *self, const char *top
   *count = 0;
   cJSON_ArrayForEach(item, hr__case_get(self->input, "topologies")) {
     if (strcmp(hr__case_text(item, "name", ""), topology) != 0) continue;
-    const char **levels = hr__kueue_case_texts(self, hr__case_get(item, "levels"), count);
+    const char **levels = read_texts(self, hr__case_get(item, "levels"), count);
     if (*count > HR__TAS_MAX_LEVELS) *count = 0;
     return levels;
   }
