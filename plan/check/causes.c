@@ -3,8 +3,7 @@
 
 #include "plan/check/check.h"
 
-#include "base/array.h"
-#include "base/hash.h"
+#include "base/containers.h"
 #include "plan/diff/diff.h"
 #include "report/tables/json_tree.h"
 

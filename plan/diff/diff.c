@@ -10,8 +10,7 @@
 
 #include "plan/diff/diff.h"
 
-#include "base/array.h"
-#include "base/hash.h"
+#include "base/containers.h"
 #include "base/text.h"
 #include "base/threads.h"
 #include "headroom/unstable/exports.h"

@@ -5,7 +5,6 @@
  * decision that differs.
  */
 
-#include "base/console.h"
 #include "base/text.h"
 #include "plan/diff/diff.h"
 #include "report/tables/json_tree.h"

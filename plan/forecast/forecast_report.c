@@ -5,9 +5,8 @@
  * has one row per series and week; the total is first.
  */
 
-#include "base/console.h"
+#include "base/output_file.h"
 #include "base/text.h"
-#include "base/writers.h"
 #include "plan/forecast/forecasting.h"
 #include "report/tables/json_tree.h"
 

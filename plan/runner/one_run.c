@@ -7,7 +7,7 @@
 
 #include "plan/runner/runner.h"
 
-#include "base/hash.h"
+#include "base/containers.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "headroom/unstable/compare.h"

@@ -9,7 +9,7 @@
 
 #include "policies/kubernetes/kubernetes_policy.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/unstable/systems/systems.h"
 
 #include <stdio.h>

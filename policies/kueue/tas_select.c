@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Topology domains in a search: their orders, what fits into them, and the selection at the requested level. */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "policies/kueue/tas.h"
 
 #include <math.h>

@@ -12,7 +12,7 @@
 
 #include "policies/queue/waiting.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 
 static bool init_admission(struct hr__waiting *waiting, const struct hr__admission *admission) {
   if (!admission) return true;

@@ -18,7 +18,7 @@
 #include "policies/slurm/slurm.h"
 #include "policies/slurm/waiting.h"
 
-#include "base/hash.h"
+#include "base/containers.h"
 
 enum {
   HR__SLURM_SCHEDULER,

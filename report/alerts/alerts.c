@@ -24,8 +24,7 @@
  */
 
 #include "report/alerts/alerts.h"
-#include "base/array.h"
-#include "base/parcel.h"
+#include "base/containers.h"
 #include "base/text.h"
 #include "headroom/report.h"
 

@@ -2,7 +2,7 @@
 #ifndef HR_REPORT_ALERTS_ALERTS_H
 #define HR_REPORT_ALERTS_ALERTS_H
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/report.h"
 #include "headroom/unstable/metrics.h"
 

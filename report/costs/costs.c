@@ -11,7 +11,7 @@
 
 #include "report/costs/costs.h"
 
-#include "base/writers.h"
+#include "base/output_file.h"
 #include "headroom/report.h"
 
 #include <inttypes.h>

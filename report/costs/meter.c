@@ -13,7 +13,7 @@
 
 #include "report/costs/costs.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,8 +7,8 @@
  * point adds number x duration to the intervals that it covers. Sums are doubles, added in the order of the points.
  */
 
-#include "base/array.h"
-#include "base/writers.h"
+#include "base/containers.h"
+#include "base/output_file.h"
 #include "headroom/unstable/exports.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 /* Common parts of the exports of a run: lanes, the file of jobs, and the writer of OpenMetrics text. */
 
-#include "base/writers.h"
+#include "base/output_file.h"
 #include "headroom/base.h"
 #include "headroom/report.h"
 #include "headroom/unstable/exports.h"

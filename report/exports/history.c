@@ -9,7 +9,7 @@
  * end of the attempt minus that at its start.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/unstable/exports.h"
 
 #include <stdlib.h>

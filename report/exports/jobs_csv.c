@@ -15,8 +15,8 @@
  * one row.
  */
 
-#include "base/array.h"
-#include "base/writers.h"
+#include "base/containers.h"
+#include "base/output_file.h"
 #include "headroom/power.h"
 #include "headroom/report.h"
 #include "headroom/unstable/clusters.h"

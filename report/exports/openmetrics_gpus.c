@@ -16,7 +16,7 @@
 
 #include "report/exports/exports.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/power.h"
 #include "headroom/unstable/exports.h"
 

@@ -11,7 +11,7 @@
  * across all nodes and pools; the tracks of a node are contiguous.
  */
 
-#include "base/writers.h"
+#include "base/output_file.h"
 #include "headroom/unstable/exports.h"
 #include "report/costs/costs.h"
 #include "report/exports/exports.h"

@@ -4,7 +4,7 @@
 
 #include "report/metrics/summary.h"
 
-#include "base/parcel.h"
+#include "base/containers.h"
 
 #include "headroom/unstable/metrics.h"
 

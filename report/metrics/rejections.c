@@ -7,7 +7,7 @@
 
 #include "report/metrics/summary.h"
 
-#include "base/hash.h"
+#include "base/containers.h"
 #include "headroom/policy.h"
 #include "headroom/report.h"
 #include "headroom/trace.h"

@@ -3,7 +3,7 @@
 
 #include "report/metrics/summary.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/policy.h"
 #include "headroom/report.h"
 #include "headroom/trace.h"

@@ -25,7 +25,7 @@
 
 #include "report/metrics/summary.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/policy.h"
 #include "headroom/unstable/fragmentation.h"
 

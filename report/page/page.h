@@ -4,7 +4,7 @@
 
 /* The HTML report: its template, the writer of its data, and what its sections share. */
 
-#include "base/writers.h"
+#include "base/output_file.h"
 #include "headroom/sim.h"
 #include "headroom/unstable/exports.h"
 

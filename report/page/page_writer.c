@@ -6,8 +6,8 @@
 
 #include "report/page/page.h"
 
-#include "base/array.h"
-#include "base/console.h"
+#include "base/containers.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -9,8 +9,8 @@
 
 #include "headroom/unstable/failure_fits.h"
 
-#include "base/console.h"
 #include "base/output_file.h"
+#include "base/text.h"
 #include "report/tables/json_tree.h"
 #include "traces/tools/stats.h"
 

@@ -3,7 +3,6 @@
 
 #include "report/tables/tables.h"
 
-#include "base/console.h"
 #include "base/text.h"
 #include "headroom/policies.h"
 #include "headroom/report.h"

@@ -6,8 +6,8 @@
 
 #include "headroom/unstable/service_report.h"
 
-#include "base/console.h"
-#include "base/writers.h"
+#include "base/output_file.h"
+#include "base/text.h"
 #include "report/metrics/catalog.h"
 
 #include <inttypes.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The summary of a run for people: as a table of 80 columns and as a Markdown page, which contain the same metrics. */
 
-#include "base/console.h"
 #include "base/output_file.h"
 #include "base/text.h"
 #include "headroom/policies.h"

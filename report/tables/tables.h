@@ -4,7 +4,7 @@
 
 /* Parts of tables and Markdown pages: lines about metrics, the policy as text, bars in a line of text, and alerts. */
 
-#include "base/console.h"
+#include "base/text.h"
 #include "headroom/policies.h"
 #include "headroom/report.h"
 #include "report/metrics/catalog.h"

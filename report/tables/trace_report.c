@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Writes the results of `headroom trace check` and of transformations of traces, as tables and as JSON. */
 
-#include "base/console.h"
 #include "base/output_file.h"
 #include "base/text.h"
 #include "headroom/trace_files.h"

@@ -2,7 +2,6 @@
 /* Writes the statistics of a trace as a table of 80 columns and as JSON
    (docs/reference/schemas/trace-stats.schema.json). */
 
-#include "base/console.h"
 #include "base/output_file.h"
 #include "base/text.h"
 #include "headroom/report.h"

@@ -22,8 +22,7 @@
  * that of the tenant to the root of the hierarchy of quotas.
  */
 
-#include "base/array.h"
-#include "base/hash.h"
+#include "base/containers.h"
 #include "headroom/unstable/exports.h"
 
 #include <stdlib.h>

@@ -2,7 +2,6 @@
 #ifndef HR_REPORT_WHY_WHY_H
 #define HR_REPORT_WHY_WHY_H
 
-#include "base/console.h"
 #include "base/text.h"
 #include "headroom/unstable/exports.h"
 #include "report/tables/json_tree.h"

@@ -6,7 +6,7 @@
  */
 #include "report/why/why.h"
 
-#include "base/console.h"
+#include "base/text.h"
 #include "headroom/policies.h"
 #include "headroom/report.h"
 #include "headroom/unstable/faults.h"

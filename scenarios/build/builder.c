@@ -9,7 +9,7 @@
 
 #include "scenarios/build/builder.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "traces/core/numbers.h"
 
 #include <inttypes.h>

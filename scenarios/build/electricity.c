@@ -18,7 +18,7 @@
 
 #include "scenarios/build/builder.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/unstable/series.h"
 #include "traces/core/input.h"
 #include "traces/core/numbers.h"

@@ -11,7 +11,7 @@
 #include "headroom/unstable/scenario_clusters.h"
 #include "headroom/unstable/services.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "scenarios/build/builder.h"
 
 #include <stdlib.h>

@@ -9,8 +9,7 @@
 
 #include "scenarios/build/builder.h"
 
-#include "base/array.h"
-#include "base/hash.h"
+#include "base/containers.h"
 #include "scenarios/catalog/catalog_tables.h"
 #include "traces/core/input.h"
 #include "traces/core/numbers.h"

@@ -6,7 +6,7 @@
 
 #include "scenarios/catalog/catalog_tables.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/unstable/catalog.h"
 #include "traces/core/input.h"
 #include "traces/core/numbers.h"

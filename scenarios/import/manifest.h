@@ -13,7 +13,7 @@
  * After this, code that converts objects can rely on the types.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/base.h"
 
 #include <cjson/cJSON.h>

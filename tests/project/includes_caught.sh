@@ -75,7 +75,7 @@ expect_violation scenarios/bad.c '"report/tables/json_tree.h"'
 expect_violation scenarios/bad.c '"headroom/unstable/compare.h"'
 expect_violation scenarios/bad.c '<gsl/gsl_rng.h>'
 expect_violation scenarios/bad.c '<mpi.h>'
-expect_violation include/headroom/base.h '"base/array.h"'
+expect_violation include/headroom/base.h '"base/containers.h"'
 
 # Two headers that include each other.
 write_include sim/a.h '"sim/b.h"'

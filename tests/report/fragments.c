@@ -2,7 +2,7 @@
 /* Fragmentation over time: a run whose metrics are computed by hand, and random runs in which the test recounts all
    nodes after every pass. */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "base/random.h"
 #include "harness.h"
 #include "headroom/policies.h"

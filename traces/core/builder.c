@@ -14,7 +14,7 @@
 
 #include "traces/core/builder.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "traces/core/numbers.h"
 
 #include <errno.h>

@@ -12,8 +12,7 @@
  * unless ids are known to be distinct.
  */
 
-#include "base/array.h"
-#include "base/hash.h"
+#include "base/containers.h"
 #include "headroom/trace_files.h"
 #include "traces/core/fields.h"
 

@@ -3,7 +3,7 @@
    the file), make times relative to the first submit, trim the columns, and move them to the trace. Sorting is a
    radix sort of (key, row) pairs, so the time is linear in the number of rows. */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "traces/core/builder.h"
 #include "traces/core/fields.h"
 #include "traces/core/numbers.h"

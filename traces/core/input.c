@@ -14,8 +14,8 @@
 
 #include "traces/core/input.h"
 
-#include "base/array.h"
-#include "base/confinement.h"
+#include "base/containers.h"
+#include "base/process.h"
 #include "traces/packed/pack.h"
 
 #include <errno.h>

@@ -16,7 +16,7 @@
 
 #include "traces/csv/csv.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 
 #include <csv.h>
 #include <pthread.h>

@@ -11,8 +11,8 @@
 
 #include "traces/csv/csv.h"
 
-#include "base/confinement.h"
-#include "base/hash.h"
+#include "base/containers.h"
+#include "base/process.h"
 #include "traces/core/numbers.h"
 #include "traces/core/reader.h"
 

@@ -4,7 +4,7 @@
 
 #include "traces/csv/csv.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "traces/core/numbers.h"
 
 #include <regex.h>

@@ -6,8 +6,7 @@
  * ignored. Profiles may follow the jobs in the file, so jobs are stored until all profiles are read.
  */
 
-#include "base/array.h"
-#include "base/hash.h"
+#include "base/containers.h"
 #include "traces/formats/formats.h"
 #include "traces/json/json.h"
 

@@ -16,7 +16,7 @@
 
 #include "headroom/unstable/failures.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "traces/core/input.h"
 #include "traces/core/numbers.h"
 

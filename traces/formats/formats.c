@@ -5,7 +5,7 @@
 
 #include "traces/formats/formats.h"
 
-#include "base/confinement.h"
+#include "base/process.h"
 #include "traces/core/input.h"
 #include "traces/core/numbers.h"
 #include "traces/core/reader.h"

@@ -12,7 +12,7 @@
 
 #include "traces/formats/kubernetes.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "traces/core/numbers.h"
 #include "traces/core/reader.h"
 

@@ -6,7 +6,7 @@
    that belong to one job. Texts are stored as name numbers, which are indices in the name table of struct
    hr__kube. */
 
-#include "base/hash.h"
+#include "base/containers.h"
 #include "traces/json/json.h"
 
 /* The request of one pod. */

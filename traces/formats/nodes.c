@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reads lists of nodes. Nodes with the same GPU type, GPUs, CPUs and memory form one pool. */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "traces/csv/csv.h"
 
 #include <stdio.h>

@@ -10,8 +10,7 @@
  * used.
  */
 
-#include "base/array.h"
-#include "base/hash.h"
+#include "base/containers.h"
 #include "traces/core/reader.h"
 #include "traces/csv/csv.h"
 #include "traces/formats/formats.h"

@@ -7,7 +7,7 @@
 
 #include "headroom/unstable/trace_tools.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "traces/core/input.h"
 #include "traces/core/numbers.h"
 #include "traces/csv/csv.h"

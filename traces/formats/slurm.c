@@ -19,8 +19,7 @@
  * (gres.conf(5)).
  */
 
-#include "base/array.h"
-#include "base/hash.h"
+#include "base/containers.h"
 #include "traces/core/input.h"
 #include "traces/core/numbers.h"
 #include "traces/core/reader.h"

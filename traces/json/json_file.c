@@ -12,8 +12,8 @@
 
 #include "traces/json/json.h"
 
-#include "base/array.h"
-#include "base/confinement.h"
+#include "base/containers.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "traces/core/input.h"
 

@@ -9,7 +9,7 @@
 
 #include "traces/json/json.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "traces/core/numbers.h"
 
 #include <math.h>

@@ -13,7 +13,7 @@
  * and only if hr_job_record_fault() accepts it.
  */
 
-#include "base/confinement.h"
+#include "base/process.h"
 #include "traces/core/builder.h"
 #include "traces/core/numbers.h"
 #include "traces/packed/pack.h"

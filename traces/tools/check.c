@@ -5,7 +5,7 @@
 
 #include "traces/tools/check.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/unstable/trace_tools.h"
 
 #include <stdarg.h>

@@ -10,7 +10,7 @@
  * run times.
  */
 
-#include "base/hash.h"
+#include "base/containers.h"
 #include "base/text.h"
 #include "traces/tools/check.h"
 

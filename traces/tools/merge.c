@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Transformations that change names: merging traces, and pseudonyms. */
 
-#include "base/array.h"
-#include "base/hash.h"
+#include "base/containers.h"
 #include "headroom/unstable/trace_tools.h"
 #include "traces/core/builder.h"
 

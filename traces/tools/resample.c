@@ -11,7 +11,7 @@
  * workload uses the name tables of the trace.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "headroom/trace_files.h"

@@ -13,7 +13,7 @@
  * Shuffling permutes all jobs, or the jobs of each instant.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "headroom/unstable/trace_tools.h"

@@ -20,7 +20,7 @@
 
 #include "headroom/unstable/trace_tools.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "base/random.h"
 
 #include <gsl/gsl_cdf.h>

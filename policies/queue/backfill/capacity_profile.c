@@ -4,7 +4,7 @@
 
 #include "policies/queue/backfill/backfill.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/unstable/faults.h"
 
 #include <string.h>

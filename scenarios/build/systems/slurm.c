@@ -9,7 +9,7 @@
 
 #include "headroom/unstable/systems/slurm.h"
 
-#include "base/hash.h"
+#include "base/containers.h"
 #include "scenarios/build/builder.h"
 
 #include <errno.h>

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HR_BASE_CONFINEMENT_H
-#define HR_BASE_CONFINEMENT_H
+#ifndef HR_BASE_PROCESS_H
+#define HR_BASE_PROCESS_H
+
+/* Limits of a process: the files that it may read, and guards that detect plug-ins that crash or do not return. */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* ---- Confinement ----------------------------------------------------------------------------------- */
 
 /* Which files a process may read as input, whether it may load policies, and what its messages call the options of the
    command line. A process that works on input of other users, such as a worker of `headroom serve`, confines itself
    once, before it starts threads. All readers of scenarios, traces, tables and models, and the loader of policies, call
    these functions. */
-
-#include <stdbool.h>
-#include <stddef.h>
 
 /* A file that is read under another name: readers that ask for `name`, spelled so, get the content of `file`. */
 struct hr__alias {
@@ -54,5 +59,35 @@ char *hr__phrased(const char *format);
 
 /* Whether `path`, absolute and without symbolic links, is in the folder or is the folder. */
 bool hr__is_below(const char *path, const char *folder);
+
+/* ---- Guards of plug-ins ---------------------------------------------------------------------------- */
+
+/* Names the policy or router of a shared object that crashes, or that does not return from a function. Active only in
+   programs that call hr_policy_guard_install. */
+
+/* What a thread does at present. */
+struct hr__policy_call {
+  _Atomic(const char *) policy;   /* name of the policy; NULL: the slot is free */
+  _Atomic(const char *) function; /* name of the function that runs at present; NULL: none */
+  atomic_uint count;              /* number of calls */
+};
+
+/* Registers the name of a policy from a shared object. */
+void hr__policy_guard_add(const char *name);
+/* Returns the record of this thread for the calls of a policy, and starts the clock of this process; NULL if the policy
+   is built-in or if guards are not installed. The thread must release it. */
+struct hr__policy_call *hr__policy_guard_claim(const char *name);
+void hr__policy_guard_release(struct hr__policy_call *call);
+
+static inline void hr__policy_enter(struct hr__policy_call *call, const char *function) {
+  if (!call) return;
+  atomic_store_explicit(&call->count, atomic_load_explicit(&call->count, memory_order_relaxed) + 1,
+                        memory_order_relaxed);
+  atomic_store_explicit(&call->function, function, memory_order_release);
+}
+
+static inline void hr__policy_leave(struct hr__policy_call *call) {
+  if (call) atomic_store_explicit(&call->function, NULL, memory_order_relaxed);
+}
 
 #endif
