@@ -11,7 +11,7 @@
  * is next. A new replica starts with the pass of the last chosen replica. Spill-over: replicas in the pools of
  * `spill.to` get requests only while the predicted wait is above the bound, or if no other replica is ready.
  *
- * Layout: the loads of ready replicas are a tournament (base/containers.h). With `steps` or roles there is none; the
+ * Layout: the loads of ready replicas are a tournament (base/tournament.h). With `steps` or roles there is none; the
  * replicas are searched.
  *
  * Invariant: between two events, the load of each ready replica in the tournament is that of load_of().

@@ -10,8 +10,8 @@
  * Times are microseconds in the clock of the requests.
  */
 
-#include "base/containers.h"
 #include "base/random.h"
+#include "base/tournament.h"
 #include "headroom/market.h"
 #include "headroom/unstable/services.h"
 #include "sim/services/replica.h"

@@ -1,6 +1,316 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Maps a packed trace into memory and checks all of it once.
+ * Packed traces: a trace in one file that can be mapped into memory. Writes, maps and checks it.
+ *
+ * Layout (docs/reference/formats.md): a header, a section table, and the sections. Integers are little-endian. The name
+ * of a section identifies its content: a column, or a list of texts that each end with NUL. Each section begins at the
+ * next multiple of PACKED_ALIGNMENT. The bytes between sections are zeros, so equal traces give equal files.
+ *
+ * Writing: first, all sections are described and their checksums are computed, because the section table is at the
+ * beginning of the file. Then the file is written sequentially.
+ */
+
+#include "base/output_file.h"
+#include "base/process.h"
+#include "traces/core/builder.h"
+#include "traces/core/fields.h"
+#include "traces/core/reader.h"
+#include "traces/formats/formats.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+enum { PACKED_VERSION = 1, PACKED_ALIGNMENT = 64, PACKED_DATED = 1, PACKED_IDS_TOLD = 2 };
+
+/* The beginning of a packed file. The section table follows it. */
+struct hr__packed_header {
+  char magic[HR__PACKED_MAGIC_BYTES];
+  uint32_t version, n_sections;
+  uint64_t file_bytes, n_jobs;
+  int64_t origin_us;
+  uint64_t flags;    /* bits PACKED_DATED and PACKED_IDS_TOLD */
+  uint64_t unused;   /* must be 0 */
+  uint64_t checksum; /* checksum of the section table and of the members of the header before this one */
+};
+
+/* An entry of the section table. `offset` counts bytes from the beginning of the file. */
+struct hr__packed_section {
+  char name[HR_PACKED_NAME_BYTES]; /* padded with NUL */
+  uint64_t entries, offset, bytes; /* `bytes` does not include the padding */
+  uint64_t checksum;               /* checksum of the bytes of the section */
+};
+
+/* Number of skipped rows for one reason. Section "skipped" has one such entry for each text of section
+   "skipped_reasons". */
+struct hr__packed_skipped {
+  uint64_t count, first_line;
+};
+
+/* Returns the next multiple of PACKED_ALIGNMENT at or above `offset`. */
+static inline uint64_t packed_align(uint64_t offset) {
+  return (offset + PACKED_ALIGNMENT - 1) / PACKED_ALIGNMENT * PACKED_ALIGNMENT;
+}
+
+/* Returns true on little-endian machines. Packed files are memory images, so big-endian machines can neither write
+   them nor read them. */
+static inline bool is_little_endian(void) {
+  const union {
+    uint16_t word;
+    uint8_t byte[2];
+  } one = {1};
+  return one.byte[0] == 1;
+}
+
+/* Writes the name of the section of a column: the name of its member in struct hr_trace, without a trailing
+   underscore. */
+static inline void packed_column_name(char name[HR_PACKED_NAME_BYTES], const char *member) {
+  size_t length = strlen(member);
+  if (member[length - 1] == '_') length--;
+  memset(name, 0, HR_PACKED_NAME_BYTES);
+  memcpy(name, member, length < HR_PACKED_NAME_BYTES ? length : HR_PACKED_NAME_BYTES - 1);
+}
+
+/* ---- Writing --------------------------------------------------------------------------------------- */
+
+struct packing {
+  const struct hr_trace *trace;
+  struct head {
+    struct hr__packed_header header;
+    struct hr__packed_section sections[HR_PACKED_MAX_SECTIONS];
+  } head;
+  const void *at[HR_PACKED_MAX_SECTIONS]; /* data of each section */
+  void *built[HR_PACKED_MAX_SECTIONS];    /* data that was allocated for packing; NULL: the data belongs to the trace */
+  uint32_t n_made;
+  struct hr_notes notes;
+};
+
+_Static_assert(sizeof(struct hr__packed_header) == 64 && sizeof(struct hr__packed_section) == 64,
+               "the section limit matches the documentation");
+_Static_assert(HR__N_COLUMNS + HR__N_NAMES + 4 <= HR_PACKED_MAX_SECTIONS,
+               "the section table has room for ids, rows, notes and skipped rows");
+
+enum { BLOCK_BYTES = 1 << 20 };
+
+/* Computes the checksum of a section, block by block, so that a mapped section is never completely in memory. Returns
+   false if out of memory. */
+static bool checksum_of(const struct packing *packing, const char *at, uint64_t bytes, uint64_t *checksum) {
+  XXH3_state_t *state = XXH3_createState();
+  if (!state) return false;
+  XXH3_64bits_reset(state);
+  for (uint64_t done = 0, part; done < bytes; done += part) {
+    part = bytes - done < BLOCK_BYTES ? bytes - done : BLOCK_BYTES;
+    XXH3_64bits_update(state, at + done, part);
+    hr__trace_release(packing->trace, at + done, part);
+  }
+  *checksum = XXH3_64bits_digest(state);
+  XXH3_freeState(state);
+  return true;
+}
+
+/* ---- Writing: sections ----------------------------------------------------------------------------- */
+
+/* Returns false if out of memory. */
+static bool add_section(struct packing *packing, const char *name, const void *at, uint64_t entries, size_t width) {
+  if (!at || !entries) return true;
+  uint32_t place = packing->head.header.n_sections++;
+  struct hr__packed_section *section = &packing->head.sections[place];
+  packed_column_name(section->name, name);
+  section->entries = entries;
+  section->bytes = entries * width;
+  packing->at[place] = at;
+  return checksum_of(packing, at, section->bytes, &section->checksum);
+}
+
+static bool add_texts(struct packing *packing, const char *name, const char *const *text, uint64_t count) {
+  size_t bytes = 0;
+  for (uint64_t i = 0; text && i < count; i++) bytes += strlen(text[i]) + 1;
+  if (!bytes) return true;
+  char *all = malloc(bytes), *to = all;
+  if (!all) return false;
+  packing->built[packing->n_made++] = all;
+  for (uint64_t i = 0; i < count; i++) to = stpcpy(to, text[i]) + 1;
+  if (!add_section(packing, name, all, bytes, 1)) return false;
+  packing->head.sections[packing->head.header.n_sections - 1].entries = count;
+  return true;
+}
+
+static bool add_skipped(struct packing *packing) {
+  const struct hr_trace *trace = packing->trace;
+  uint32_t count = trace->n_skipped_reasons;
+  if (!count) return true;
+  struct hr__packed_skipped *skipped = malloc(count * sizeof *skipped);
+  const char **reasons = malloc(count * sizeof *reasons);
+  packing->built[packing->n_made++] = skipped;
+  for (uint32_t i = 0; skipped && reasons && i < count; i++) {
+    skipped[i] = (struct hr__packed_skipped){trace->skipped[i].count, trace->skipped[i].first_line};
+    reasons[i] = trace->skipped[i].reason;
+  }
+  bool ok = skipped && reasons && add_texts(packing, "skipped_reasons", reasons, count);
+  ok = ok && add_section(packing, "skipped", skipped, count, sizeof *skipped);
+  free(reasons);
+  return ok;
+}
+
+/* Adds the notes and the source of the trace. If the trace was read from a packed file, both are unchanged, so
+   packing it again gives the same file. */
+static bool add_notes(struct packing *packing) {
+  const struct hr_trace *trace = packing->trace;
+  for (size_t i = 0; i < trace->notes.count; i++)
+    if (hr_notes_add(&packing->notes, "%s", trace->notes.text[i]) != HR_OK) return false;
+  const char *slash = strrchr(trace->source, '/');
+  if (strcmp(trace->format, "packed") != 0 &&
+      hr_notes_add(&packing->notes, "packed from %s (%s)", slash ? slash + 1 : trace->source, trace->format) != HR_OK)
+    return false;
+  return add_texts(packing, "notes", (const char *const *)packing->notes.text, packing->notes.count);
+}
+
+static bool describe(struct packing *packing) {
+  const struct hr_trace *trace = packing->trace;
+  for (enum hr__column_id id = 0; id < HR__COLUMN_ID; id++)
+    if (!add_section(packing, hr__columns[id].name, hr__trace_column(trace, id), trace->n_jobs, hr__columns[id].width))
+      return false;
+  if (!add_section(packing, "row", trace->row, trace->n_jobs, sizeof *trace->row) ||
+      !add_section(packing, "id_number", trace->id_number, trace->n_jobs, sizeof *trace->id_number))
+    return false;
+  if (!add_texts(packing, "id_text", trace->id_text, trace->n_jobs)) return false;
+  for (enum hr__names_id id = 0; id < HR__N_NAMES; id++) {
+    const struct hr_names *names = hr__trace_names(trace, id);
+    if (!add_texts(packing, hr__name_sets[id].name, names->text, names->count)) return false;
+  }
+  return add_notes(packing) && add_skipped(packing);
+}
+
+static size_t head_bytes(const struct packing *packing) {
+  return sizeof(struct hr__packed_header) + packing->head.header.n_sections * sizeof(struct hr__packed_section);
+}
+
+static void assign_offsets(struct packing *packing) {
+  struct hr__packed_header *header = &packing->head.header;
+  uint64_t end = head_bytes(packing);
+  for (uint32_t i = 0; i < header->n_sections; i++) {
+    struct hr__packed_section *section = &packing->head.sections[i];
+    section->offset = packed_align(end);
+    end = section->offset + section->bytes;
+  }
+  memcpy(header->magic, HR__PACKED_MAGIC, sizeof header->magic);
+  header->version = PACKED_VERSION;
+  header->file_bytes = end;
+  header->n_jobs = packing->trace->n_jobs;
+  header->origin_us = packing->trace->origin_us;
+  header->flags = (packing->trace->dated ? PACKED_DATED : 0) | (packing->trace->has_ids ? PACKED_IDS_TOLD : 0);
+  header->checksum = XXH3_64bits(&packing->head, head_bytes(packing));
+}
+
+/* ---- Writing: the file ----------------------------------------------------------------------------- */
+
+static void put_section(const struct packing *packing, const char *at, uint64_t bytes, struct hr__output_file *file) {
+  for (uint64_t done = 0, part; done < bytes && !file->failure; done += part) {
+    part = bytes - done < BLOCK_BYTES ? bytes - done : BLOCK_BYTES;
+    hr__output_write(file, at + done, part);
+    hr__trace_release(packing->trace, at + done, part);
+  }
+}
+
+static void put(const struct packing *packing, struct hr__output_file *file) {
+  static const char zeros[PACKED_ALIGNMENT];
+  uint64_t end = head_bytes(packing);
+  hr__output_write(file, (const void *)&packing->head, end);
+  for (uint32_t i = 0; i < packing->head.header.n_sections && !file->failure; i++) {
+    const struct hr__packed_section *section = &packing->head.sections[i];
+    hr__output_write(file, zeros, section->offset - end);
+    put_section(packing, packing->at[i], section->bytes, file);
+    end = section->offset + section->bytes;
+  }
+}
+
+static enum hr_status write_file(const struct packing *packing, const char *path, struct hr_error *error) {
+  struct hr__output_file file;
+  enum hr_status status = hr__output_open(&file, path, error);
+  if (status != HR_OK) return status;
+  put(packing, &file);
+  return hr__output_commit(&file, error);
+}
+
+static void print_section(const struct packing *packing, struct hr_packed *packed) {
+  const struct hr__packed_header *header = &packing->head.header;
+  *packed = (struct hr_packed){
+      .n_jobs = packing->trace->n_jobs, .n_sections = header->n_sections, .bytes = header->file_bytes};
+  for (uint32_t i = 0; i < header->n_sections; i++) {
+    const struct hr__packed_section *section = &packing->head.sections[i];
+    struct hr_packed_section *section_info = &packed->sections[i];
+    memcpy(section_info->name, section->name, sizeof section_info->name);
+    section_info->entries = section->entries;
+    section_info->bytes = section->bytes;
+    section_info->checksum = section->checksum;
+  }
+}
+
+static enum hr_status check_trace(const struct hr_trace *trace, struct hr_error *error) {
+  if (!is_little_endian())
+    return hr_fail(error, HR_BAD_INPUT, "%s: packed traces are little-endian, and this machine is not; use CSV",
+                   trace->source);
+  if (!trace->n_jobs) return hr_fail(error, HR_BAD_INPUT, "%s: the trace has no jobs", trace->source);
+  return HR_OK;
+}
+
+enum hr_status hr_trace_pack(const struct hr_trace *trace, const char *path, struct hr_packed *packed,
+                             struct hr_error *error) {
+  enum hr_status status = check_trace(trace, error);
+  if (status != HR_OK) return status;
+  struct packing *packing = calloc(1, sizeof *packing);
+  if (!packing) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", trace->source);
+  packing->trace = trace;
+  if (!describe(packing)) status = hr_fail(error, HR_NO_MEMORY, "%s: out of memory", trace->source);
+  if (status == HR_OK) {
+    assign_offsets(packing);
+    status = write_file(packing, path, error);
+  }
+  if (status == HR_OK && packed) print_section(packing, packed);
+  for (uint32_t i = 0; i < packing->n_made; i++) free(packing->built[i]);
+  hr_notes_finish(&packing->notes);
+  free(packing);
+  return status;
+}
+
+enum hr_status hr_packed_write_json(const struct hr_packed *packed, const char *path, struct hr_error *error) {
+  struct hr__output_file file;
+  enum hr_status status = hr__output_open(&file, path, error);
+  if (status != HR_OK) return status;
+  fprintf(file.stream, "{\n  \"jobs\": %" PRIu32 ",\n  \"bytes\": %" PRIu64 ",\n  \"sections\": [", packed->n_jobs,
+          packed->bytes);
+  for (uint32_t i = 0; i < packed->n_sections; i++) {
+    const struct hr_packed_section *section = &packed->sections[i];
+    fprintf(file.stream,
+            "%s\n    { \"name\": \"%s\", \"entries\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"xxh3\": \"%016" PRIx64
+            "\" }",
+            i ? "," : "", section->name, section->entries, section->bytes, section->checksum);
+  }
+  fputs("\n  ]\n}\n", file.stream);
+  return hr__output_commit(&file, error);
+}
+
+static enum hr_status write_packed(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
+                                   struct hr_error *error) {
+  struct hr_packed packed = {0};
+  enum hr_status status = hr_trace_pack(trace, path, &packed, error);
+  written->n_jobs = trace->n_jobs;
+  written->bytes = packed.bytes;
+  return status;
+}
+
+const struct hr__trace_writer hr__packed_writer = {.compresses = false, .write = write_packed};
+
+/* ---- Reading --------------------------------------------------------------------------------------- */
+
+/*
+ * A trace is mapped into memory, and all of it is checked once.
  *
  * Three checks are made. The section table must cover the file without gaps. Each section must match its checksum,
  * which detects accidental damage. Each column must contain valid values, which also rejects malicious files. A
@@ -12,20 +322,6 @@
  * comparison, and the compiler vectorizes the loop. Millions of jobs are checked in milliseconds. A job is accepted if
  * and only if hr_job_record_fault() accepts it.
  */
-
-#include "base/process.h"
-#include "traces/core/builder.h"
-#include "traces/core/numbers.h"
-#include "traces/packed/pack.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <xxhash.h>
 
 struct unpacking {
   const char *path;
@@ -40,7 +336,7 @@ struct unpacking {
   struct hr_error *error;
 };
 
-enum { BLOCK_BYTES = 1 << 18 };
+enum { READ_BLOCK_BYTES = 1 << 18 };
 
 static enum hr_status no_memory(const struct unpacking *unpacking) {
   return hr_fail(unpacking->error, HR_NO_MEMORY, "%s: out of memory", unpacking->path);
@@ -61,7 +357,7 @@ static enum hr_status refuse_section(const struct unpacking *unpacking, const st
 /* Returns the section of a column and marks it as recognized; NULL if the section does not exist. */
 static const struct hr__packed_section *find_section(struct unpacking *unpacking, const char *member) {
   char name[HR_PACKED_NAME_BYTES];
-  hr__packed_column_name(name, member);
+  packed_column_name(name, member);
   for (uint32_t i = 0; i < unpacking->header->n_sections; i++) {
     if (unpacking->taken[i] || memcmp(unpacking->sections[i].name, name, sizeof name) != 0) continue;
     unpacking->taken[i] = true;
@@ -82,7 +378,7 @@ static enum hr_status check_sum(const struct unpacking *unpacking, const struct 
   const char *at = unpacking->map + section->offset;
   XXH3_64bits_reset(unpacking->summing);
   for (uint64_t left = section->bytes, bytes; left > 0; left -= bytes, at += bytes) {
-    bytes = left < BLOCK_BYTES ? left : BLOCK_BYTES;
+    bytes = left < READ_BLOCK_BYTES ? left : READ_BLOCK_BYTES;
     XXH3_64bits_update(unpacking->summing, at, bytes);
     drop_pages(unpacking, at, bytes);
   }
@@ -90,7 +386,7 @@ static enum hr_status check_sum(const struct unpacking *unpacking, const struct 
   return refuse_section(unpacking, section, "has a wrong checksum");
 }
 
-/* ---- Text sections ----------------------------------------------------------------------------------- */
+/* ---- Reading: text sections ------------------------------------------------------------------------ */
 
 enum { TEXTS_BLOCK_BYTES = 1 << 18, MAX_NOTES = 4096 };
 
@@ -203,7 +499,7 @@ static enum hr_status read_skipped(struct unpacking *unpacking) {
                        (uint32_t)counts->entries);
 }
 
-/* ---- Columns one by one ------------------------------------------------------------------------------ */
+/* ---- Reading: columns one by one ------------------------------------------------------------------- */
 
 /* The loop has no branches, so that the compiler vectorizes it. */
 #define DEFINE_ALL_WITHIN(name, type)                                                                                  \
@@ -258,7 +554,7 @@ static enum hr_status is_permutation(const uint32_t *row, uint32_t n_jobs, bool 
   return HR_OK;
 }
 
-/* ---- Columns together ------------------------------------------------------------------------------- */
+/* ---- Reading: columns together --------------------------------------------------------------------- */
 
 static bool tasks_divide(const struct hr_trace *trace, uint32_t from, uint32_t to) {
   uint32_t rests = 0;
@@ -303,7 +599,7 @@ static const char *columns_fault(const struct hr_trace *trace, uint32_t from, ui
 
 enum { BLOCK_ENTRIES = 1 << 15, MANY_ENTRIES = 1 << 20 };
 
-/* ---- The file --------------------------------------------------------------------------------------- */
+/* ---- Reading: mapping ------------------------------------------------------------------------------ */
 
 /* Opens a plain file; returns -1 if that is not possible. Pipes are not opened, because opening a pipe would let its
    writer begin to write. */
@@ -348,7 +644,7 @@ static enum hr_status map_file(struct unpacking *unpacking) {
   return HR_OK;
 }
 
-/* ---- Header and table ------------------------------------------------------------------------------- */
+/* ---- Reading: header and table --------------------------------------------------------------------- */
 
 static enum hr_status refuse_size(const struct unpacking *unpacking, unsigned long long wanted) {
   return hr_fail(
@@ -361,15 +657,15 @@ static enum hr_status refuse_size(const struct unpacking *unpacking, unsigned lo
 static enum hr_status check_header(struct unpacking *unpacking) {
   size_t there = unpacking->owned->map_bytes;
   const struct hr__packed_header *header = unpacking->header = (const void *)unpacking->map;
-  if (!hr__is_little_endian())
+  if (!is_little_endian())
     return hr_fail(unpacking->error, HR_BAD_INPUT, "%s: packed traces are little-endian, and this machine is not",
                    unpacking->path);
   if (there < offsetof(struct hr__packed_header, file_bytes)) return refuse_size(unpacking, sizeof *header);
-  if (header->version != HR__PACKED_VERSION)
+  if (header->version != PACKED_VERSION)
     return hr_fail(unpacking->error, HR_BAD_INPUT,
                    "%s: packed trace of version %u, but this program reads version %d: use the program that packed it "
                    "or a newer one, or pack the trace again with this one",
-                   unpacking->path, (unsigned)header->version, HR__PACKED_VERSION);
+                   unpacking->path, (unsigned)header->version, PACKED_VERSION);
   if (there < sizeof *header) return refuse_size(unpacking, sizeof *header);
   if (header->file_bytes != there) return refuse_size(unpacking, header->file_bytes);
   return HR_OK;
@@ -396,7 +692,7 @@ static enum hr_status check_head(struct unpacking *unpacking) {
     return refuse(unpacking, "the number of jobs is 0 or too large");
   if (header->origin_us < -HR_MAX_INPUT_US || header->origin_us > HR_MAX_INPUT_US)
     return refuse(unpacking, "its first submit is out of range");
-  if (header->unused || header->flags & ~(uint64_t)(HR__PACKED_DATED | HR__PACKED_IDS_TOLD))
+  if (header->unused || header->flags & ~(uint64_t)(PACKED_DATED | PACKED_IDS_TOLD))
     return refuse(unpacking, "its header has unknown flags");
   return HR_OK;
 }
@@ -413,7 +709,7 @@ static enum hr_status check_layout(const struct unpacking *unpacking) {
   uint64_t end = sizeof *header + header->n_sections * sizeof *unpacking->sections;
   for (uint32_t i = 0; i < header->n_sections; i++) {
     const struct hr__packed_section *section = &unpacking->sections[i];
-    if (section->offset != hr__packed_align(end) || section->offset > header->file_bytes ||
+    if (section->offset != packed_align(end) || section->offset > header->file_bytes ||
         section->bytes > header->file_bytes - section->offset || section->bytes == 0 ||
         section->name[HR_PACKED_NAME_BYTES - 1] || !is_zero(unpacking->map + end, section->offset - end))
       return refuse(unpacking, "its sections are not contiguous");
@@ -422,7 +718,7 @@ static enum hr_status check_layout(const struct unpacking *unpacking) {
   return end == header->file_bytes ? HR_OK : refuse(unpacking, "unexpected data after its last section");
 }
 
-/* ---- Columns ---------------------------------------------------------------------------------------- */
+/* ---- Reading: columns ------------------------------------------------------------------------------ */
 
 static enum hr_status check_column(struct unpacking *unpacking, const struct hr__packed_section *section,
                                    enum hr__column_id id) {
@@ -491,7 +787,7 @@ static enum hr_status refuse_unknown(const struct unpacking *unpacking) {
   return HR_OK;
 }
 
-/* ---- Whole file -------------------------------------------------------------------------------------- */
+/* ---- Reading: whole file --------------------------------------------------------------------------- */
 
 static enum hr_status read_head(struct unpacking *unpacking) {
   enum hr_status status = map_file(unpacking);
@@ -502,8 +798,8 @@ static enum hr_status read_head(struct unpacking *unpacking) {
   struct hr__owned_trace *owned = unpacking->owned;
   owned->trace.n_jobs = (uint32_t)unpacking->header->n_jobs;
   owned->trace.origin_us = unpacking->header->origin_us;
-  owned->trace.dated = unpacking->header->flags & HR__PACKED_DATED;
-  owned->trace.has_ids = unpacking->header->flags & HR__PACKED_IDS_TOLD;
+  owned->trace.dated = unpacking->header->flags & PACKED_DATED;
+  owned->trace.has_ids = unpacking->header->flags & PACKED_IDS_TOLD;
   owned->trace.column_bytes = owned->map_bytes;
   owned->trace.mapped = true;
   owned->trace.source = owned->source = strdup(unpacking->path);
