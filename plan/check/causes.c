@@ -5,7 +5,7 @@
 
 #include "base/containers.h"
 #include "plan/diff/diff.h"
-#include "report/tables/json_tree.h"
+#include "report/tables/tables.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -11,7 +11,6 @@
 #include "headroom/unstable/replay.h"
 #include "plan/compare/compare.h"
 #include "report/exports/exports.h"
-#include "report/tables/json_tree.h"
 #include "report/tables/tables.h"
 
 #include <inttypes.h>

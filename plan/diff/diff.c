@@ -15,7 +15,7 @@
 #include "base/threads.h"
 #include "headroom/unstable/exports.h"
 #include "headroom/unstable/replay.h"
-#include "report/metrics/statistics.h"
+#include "report/metrics/metrics.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "plan/diff/diff.h"
-#include "report/tables/json_tree.h"
 #include "report/tables/tables.h"
 
 #include <inttypes.h>

@@ -20,7 +20,7 @@
 #include "base/threads.h"
 #include "headroom/scenario.h"
 #include "plan/runner/runner.h"
-#include "report/tables/json_tree.h"
+#include "report/tables/tables.h"
 #include "sim/cluster/cluster.h"
 
 #include <inttypes.h>

@@ -8,7 +8,7 @@
 #include "base/output_file.h"
 #include "base/text.h"
 #include "plan/forecast/forecasting.h"
-#include "report/tables/json_tree.h"
+#include "report/tables/tables.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -16,8 +16,7 @@
 #include "headroom/unstable/replay.h"
 #include "headroom/unstable/scenario_clusters.h"
 #include "headroom/unstable/trace_tools.h"
-#include "report/alerts/alerts.h"
-#include "report/metrics/summary.h"
+#include "report/metrics/metrics.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -17,7 +17,7 @@
 #include "headroom/unstable/replay.h"
 #include "headroom/unstable/services.h"
 #include "report/metrics/catalog.h"
-#include "report/tables/json_tree.h"
+#include "report/tables/tables.h"
 
 #include <pthread.h>
 #include <stdlib.h>

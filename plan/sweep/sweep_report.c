@@ -7,7 +7,7 @@
 #include "base/output_file.h"
 #include "base/text.h"
 #include "plan/sweep/sweep.h"
-#include "report/tables/json_tree.h"
+#include "report/tables/tables.h"
 
 #include <inttypes.h>
 #include <math.h>

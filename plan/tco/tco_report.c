@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "plan/tco/tco.h"
 #include "report/metrics/catalog.h"
-#include "report/tables/json_tree.h"
+#include "report/tables/tables.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #include "naive_packing.h"
 #include "output_files.h"
 #include "queue_choice.h"
-#include "report/metrics/summary.h"
+#include "report/metrics/metrics.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef HR_TRACES_TOOLS_STATS_H
 #define HR_TRACES_TOOLS_STATS_H
 
-/* Results of hr_trace_stats_make(). report/tables/trace_stats.c prints them. */
+/* Results of hr_trace_stats_make(). report/tables/trace_report.c prints them. */
 
 #include "headroom/unstable/trace_tools.h"
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Lines of text about a run: its metrics, its policy, series of values as bars, and alerts. */
+/* Parts of the output that tables, pages and JSON files share: JSON trees, and lines of text about a run, which are its
+   metrics, its policy, series of values as bars, and alerts. */
 
 #include "report/tables/tables.h"
 
+#include "base/output_file.h"
 #include "base/text.h"
 #include "headroom/policies.h"
 #include "headroom/report.h"
@@ -12,7 +14,93 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Metrics ------------------------------------------------------------------------------------------- */
+/* ---- JSON: values ---------------------------------------------------------------------------------- */
+
+void hr__json_text(struct hr__json *json, cJSON *object, const char *key, const char *text) {
+  if (!text) {
+    hr__json_null(json, object, key);
+    return;
+  }
+  char *utf8 = hr__utf8_copy(text);
+  if (!utf8 || !cJSON_AddStringToObject(object, key, utf8)) json->failed = true;
+  free(utf8);
+}
+
+cJSON *hr__json_object(struct hr__json *json, cJSON *object, const char *key) {
+  char *utf8 = hr__utf8_copy(key);
+  cJSON *child = utf8 ? cJSON_AddObjectToObject(object, utf8) : NULL;
+  if (!child) json->failed = true;
+  free(utf8);
+  return child;
+}
+
+void hr__json_head(struct hr__json *json, cJSON *root, const char *scenario, const char *file, const char *format) {
+  hr__json_text(json, root, "headroom", hr_version());
+  hr__json_text(json, root, "scenario", scenario);
+  cJSON *trace = hr__json_object(json, root, "trace");
+  hr__json_text(json, trace, "file", file);
+  hr__json_text(json, trace, "format", format);
+}
+
+/* ---- JSON: output ---------------------------------------------------------------------------------- */
+
+static void begin_line(FILE *out, unsigned depth) {
+  fprintf(out, "\n%*s", (int)(2 * depth), "");
+}
+
+/* Writes the string at `text`; returns the text after it. */
+static const char *write_string(FILE *out, const char *text) {
+  const char *end = text + 1;
+  while (*end != '"') end += *end == '\\' ? 2 : 1;
+  end++;
+  fwrite(text, 1, (size_t)(end - text), out);
+  return end;
+}
+
+/* Writes `text`, the compact output of cJSON, with one key per line and an indentation of two spaces per level. */
+static void write_laid_out(FILE *out, const char *text) {
+  unsigned depth = 0;
+  while (*text) {
+    if (*text == '"') {
+      text = write_string(out, text);
+      continue;
+    }
+    char byte = *text++;
+    bool opens = byte == '{' || byte == '[', closes = byte == '}' || byte == ']';
+    if (closes) begin_line(out, --depth);
+    fputc(byte, out);
+    if (opens && (*text == '}' || *text == ']'))
+      fputc(*text++, out);
+    else if (opens || byte == ',')
+      begin_line(out, depth += opens);
+    else if (byte == ':')
+      fputc(' ', out);
+  }
+  fputc('\n', out);
+}
+
+char *hr__json_print(const struct hr__json *json, cJSON *tree) {
+  char *text = json->failed ? NULL : cJSON_PrintUnformatted(tree), *copy = text ? strdup(text) : NULL;
+  cJSON_Delete(tree);
+  cJSON_free(text);
+  return copy;
+}
+
+enum hr_status hr__json_write(const struct hr__json *json, cJSON *tree, const char *path, struct hr_error *error) {
+  char *text = json->failed ? NULL : cJSON_PrintUnformatted(tree);
+  cJSON_Delete(tree);
+  if (!text) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  struct hr__output_file file;
+  enum hr_status status = hr__output_open(&file, path, error);
+  if (status == HR_OK) {
+    write_laid_out(file.stream, text);
+    status = hr__output_commit(&file, error);
+  }
+  cJSON_free(text);
+  return status;
+}
+
+/* ---- Metrics --------------------------------------------------------------------------------------- */
 
 /* Lines of text about the metrics of a run. A line is a template: "{queue.max}" stands for the value of the metric
    with this path, "{-path}" for the negative value, and "{s}" for a plural s unless the last value was 1. */
@@ -87,7 +175,7 @@ static const struct line {
     {HR__PART_DATA, "data", IF_FIRST_KNOWN, "{data.storage_usd} for storage, {data.egress_usd} for links"}};
 enum { N_LINES = sizeof lines / sizeof *lines };
 
-/* ---- Templates --------------------------------------------------------------------------------------- */
+/* ---- Metrics: templates ---------------------------------------------------------------------------- */
 
 /* Returns the value of a metric. Its path consists of the `length` bytes at `path`. */
 static double value_of(const struct hr_summary *summary, const char *path, size_t length, enum hr_unit *unit) {
@@ -144,7 +232,7 @@ void hr__put_metric_lines(struct hr__console *console, enum hr__metric_part part
   }
 }
 
-/* ---- Lists ------------------------------------------------------------------------------------------- */
+/* ---- Metrics: lists -------------------------------------------------------------------------------- */
 
 static bool is_in_a_line(const char *path) {
   char word[HR__METRIC_BYTES + 2];
@@ -180,7 +268,7 @@ void hr__markdown_metrics(struct hr__console *page, const struct hr_summary *sum
   }
 }
 
-/* ---- The policy ---------------------------------------------------------------------------------------- */
+/* ---- The policy ------------------------------------------------------------------------------------ */
 
 /* Describes a policy and its parameters as text. */
 
@@ -204,7 +292,7 @@ char *hr__policy_words(const struct hr_policy_choice *choice) {
   return NULL;
 }
 
-/* ---- Sparklines ---------------------------------------------------------------------------------------- */
+/* ---- Sparklines ------------------------------------------------------------------------------------ */
 
 /* Bars in a line of text. A bar is a Unicode block character with a height in eighths, or an ASCII character that is
    darker for larger values. */
@@ -274,7 +362,7 @@ void hr__put_sparkline(struct hr__console *console, const struct hr__sparkline *
   fputc('\n', console->out);
 }
 
-/* ---- Alerts -------------------------------------------------------------------------------------------- */
+/* ---- Alerts ---------------------------------------------------------------------------------------- */
 
 enum { RULE_WIDTH = 15, WHERE_WIDTH = 15, MAX_ROWS = 12 };
 
@@ -282,7 +370,7 @@ static int64_t length_us(const struct hr_alert *alert) {
   return alert->end_us - alert->begin_us;
 }
 
-/* ---- Sentences ----------------------------------------------------------------------------------- */
+/* ---- Alerts: sentences ----------------------------------------------------------------------------- */
 
 static const char *subject_of(const struct hr_alert *alert) {
   return alert->where[0] ? alert->where : "no class";
@@ -337,7 +425,7 @@ static bool counts_jobs(enum hr_alert_rule rule) {
   return rule == HR_ALERT_UNSAVED || rule == HR_ALERT_WAITING;
 }
 
-/* ---- Table --------------------------------------------------------------------------------------- */
+/* ---- Alerts: table --------------------------------------------------------------------------------- */
 
 struct hr__alert_group hr__alert_group_at(const struct hr_alert *list, size_t count) {
   struct hr__alert_group group = {.longest = list};
@@ -393,7 +481,7 @@ void hr__put_alerts(struct hr__console *console, const struct hr_alerts *alerts,
             hr__plain(console));
 }
 
-/* ---- Markdown ------------------------------------------------------------------------------------ */
+/* ---- Alerts: Markdown ------------------------------------------------------------------------------ */
 
 static void markdown_row(struct hr__console *page, const struct hr__alert_group *group, int64_t clock_us) {
   char text[4][HR__NUMBER_BYTES], value[HR__NUMBER_BYTES + 8];
