@@ -20,7 +20,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- Errors ---------------------------------------------------------------------------------------- */
+/* ---- Errors ----------------------------------------------------------------------------------------- */
 
 enum { LONGEST_MESSAGE = 800 };
 
@@ -81,7 +81,7 @@ enum hr_status hr__build_placed(const struct hr__builder *builder, const cJSON *
   return placed->text && placed->place ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* ---- The tree -------------------------------------------------------------------------------------- */
+/* ---- The tree --------------------------------------------------------------------------------------- */
 
 const char *hr__scalar_text(const cJSON *value, char buffer[32]) {
   if (cJSON_IsString(value)) return value->valuestring;
@@ -107,7 +107,7 @@ int64_t hr__micros(const cJSON *number) {
   return negative ? -(int64_t)value : (int64_t)value;
 }
 
-/* ---- Files ----------------------------------------------------------------------------------------- */
+/* ---- Files ------------------------------------------------------------------------------------------ */
 
 /* Returns the length of the path of the parent folder. The first `folder` bytes of `path` are a folder, including
    its final '/'. If the last component of the folder is ".." or a symbolic link, the parent cannot be derived from
@@ -143,7 +143,7 @@ char *hr__resolve(const struct hr__builder *builder, const char *file) {
   return NULL;
 }
 
-/* ---- The catalogue --------------------------------------------------------------------------------- */
+/* ---- The catalogue ---------------------------------------------------------------------------------- */
 
 static enum hr_status load_catalog(struct hr__builder *builder, const cJSON *names) {
   const struct hr__key *keys = hr__table_of(&hr__scenario_keys, "catalog");
@@ -161,7 +161,7 @@ enum hr_status hr__open_catalog(struct hr__builder *builder) {
   return builder->catalog ? HR_OK : load_catalog(builder, files);
 }
 
-/* ---- Notes on pools -------------------------------------------------------------------------------- */
+/* ---- Notes on pools --------------------------------------------------------------------------------- */
 
 enum { POOLS_NAMED = 3, NAMES_BYTES = 700 };
 
@@ -233,7 +233,7 @@ enum hr_status hr__pool_notes_move(struct hr__pool_notes *notes, struct hr_notes
   return status;
 }
 
-/* ---- Structs from JSON ----------------------------------------------------------------------------- */
+/* ---- Structs from JSON --------------------------------------------------------------------------------- */
 
 /*
  * Fills structs from JSON by the rows of key tables.

@@ -28,7 +28,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- Series in files ------------------------------------------------------------------------------- */
+/* ---- Series in files ------------------------------------------------------------------------------------ */
 
 /* Which values of a file are read, and how. All texts are borrowed. */
 struct series_query {
@@ -96,7 +96,7 @@ static bool contains(struct hr_text text, const char *word) {
   return false;
 }
 
-/* ---- The header ------------------------------------------------------------------------------------ */
+/* ---- The header --------------------------------------------------------------------------------------- */
 
 static uint32_t n_columns(struct hr_text line) {
   uint32_t count = 1;
@@ -182,7 +182,7 @@ static enum hr_status read_header(struct series_reader *reader, struct hr_text l
   return find_only_values(reader, line);
 }
 
-/* ---- Rows ------------------------------------------------------------------------------------------ */
+/* ---- Rows --------------------------------------------------------------------------------------------- */
 
 /* Parses a stamp. The form "2022-01-01T00" lacks the minutes. */
 static enum hr_status parse_stamp(const struct series_reader *reader, struct hr_text text, int64_t *at_us) {
@@ -321,7 +321,7 @@ static enum hr_status series_read(const char *path, const struct series_query *q
   return status;
 }
 
-/* ---- Electricity of pools -------------------------------------------------------------------------- */
+/* ---- Electricity of pools -------------------------------------------------------------------------------- */
 
 /* A series and the object that describes it. */
 struct described_series {
@@ -343,7 +343,7 @@ void hr__electricity_destroy(struct hr_electricity_set *set) {
   free(set);
 }
 
-/* ---- Series ---------------------------------------------------------------------------------------- */
+/* ---- Series ------------------------------------------------------------------------------------------- */
 
 /* The differences between series of carbon and series of prices. */
 struct series_kind {
@@ -434,7 +434,7 @@ static enum hr_status read_start(struct hr__builder *builder, const cJSON *objec
                            text);
 }
 
-/* ---- Pools ----------------------------------------------------------------------------------------- */
+/* ---- Pools -------------------------------------------------------------------------------------------- */
 
 /* Returns a key of a pool, or else of the cluster. */
 static const cJSON *inherited(const struct hr__builder *builder, const cJSON *entry, const char *name) {

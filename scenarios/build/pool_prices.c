@@ -47,7 +47,7 @@ static enum spot_price_model spot_price_model(const cJSON *entry) {
   return (enum spot_price_model)hr__choice_of(price_of(entry), "model", models, SPOT_PRICE_FIXED);
 }
 
-/* ---- From the catalogue ---------------------------------------------------------------------------- */
+/* ---- From the catalogue ----------------------------------------------------------------------------- */
 
 /* Converts an error like hr__build_wrap(), with the place of the member `name`. */
 static enum hr_status wrap_at(struct hr__builder *builder, const cJSON *entry, const char *name, enum hr_status status,
@@ -214,7 +214,7 @@ static enum hr_status catalog_discount(struct hr__builder *builder, struct hr__p
   return set_source(builder, draft->source, discount->status, discount->as_of, discount->source);
 }
 
-/* ---- Cost of ownership ----------------------------------------------------------------------------- */
+/* ---- Cost of ownership ------------------------------------------------------------------------------ */
 
 /* A price from more than one purchase, or with interest, is not obvious from the scenario. */
 static enum hr_status note_owned(struct hr__builder *builder, const struct hr__pool_draft *draft, double usd_h) {
@@ -239,7 +239,7 @@ static enum hr_status build_owned(struct hr__builder *builder, struct hr__pool_d
   return status == HR_OK ? note_owned(builder, draft, uusd / 1e6) : status;
 }
 
-/* ---- Spot prices that change ----------------------------------------------------------------------- */
+/* ---- Spot prices that change ------------------------------------------------------------------------ */
 
 /* Spot prices that change over time: recorded prices, or a random walk around the price of the pool, which never
    exceeds the on-demand price. */
@@ -253,7 +253,7 @@ enum hr_status hr__check_spot_price(struct hr__builder *builder, const cJSON *en
   return price ? hr__check_choice(builder, price, keys, "price model", spot_price_model(entry), true) : HR_OK;
 }
 
-/* ---- Recorded prices ------------------------------------------------------------------------------- */
+/* ---- Recorded prices -------------------------------------------------------------------------------- */
 
 /* Reads `from` as a Unix time in seconds. It is a number or a date. A date without a zone is in UTC. */
 static enum hr_status read_start(struct hr__builder *builder, const cJSON *price, int64_t *from_s) {
@@ -324,7 +324,7 @@ static enum hr_status build_recorded_price(struct hr__builder *builder, struct h
   return status;
 }
 
-/* ---- Drawn prices ---------------------------------------------------------------------------------- */
+/* ---- Drawn prices ----------------------------------------------------------------------------------- */
 
 /* Sets `*n_steps` to the number of steps of a random price until the horizon. Without a horizon, the steps cover
    a year. */
@@ -371,7 +371,7 @@ static enum hr_status build_price_walk(struct hr__builder *builder, struct hr__p
   return HR_OK;
 }
 
-/* ---- The price ------------------------------------------------------------------------------------- */
+/* ---- The price --------------------------------------------------------------------------------------- */
 
 static bool is_stated(const cJSON *entry) {
   return hr__has(entry, "usd_per_gpu_hour") || hr__has(entry, "usd_per_node_hour");

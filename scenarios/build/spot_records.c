@@ -47,7 +47,7 @@ static enum hr_status add_step(struct record *record, int64_t at_us, uint32_t le
   return HR_OK;
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------ */
+/* ---- JSON ------------------------------------------------------------------------------------------- */
 
 static enum hr_status read_counts(struct record *record, const cJSON *data, double gap_s) {
   int64_t gap_us = llround(gap_s * (double)HR_SECOND_US), at_us = 0;
@@ -94,7 +94,7 @@ static enum hr_status read_json(struct record *record) {
   return status;
 }
 
-/* ---- Lines ----------------------------------------------------------------------------------------- */
+/* ---- Lines ------------------------------------------------------------------------------------------ */
 
 struct lines {
   struct record *record;
@@ -198,7 +198,7 @@ static enum hr_status read_lines(struct record *record, struct hr__input *input,
   return status == HR_OK ? HR_OK : no_memory(record);
 }
 
-/* ---- The record ------------------------------------------------------------------------------------ */
+/* ---- The record ------------------------------------------------------------------------------------- */
 
 static bool begins_with_brace(const struct hr__input *input) {
   struct hr_text text = hr__input_peek(input);
@@ -253,7 +253,7 @@ enum hr_status hr__spot_levels_read(const char *path, uint32_t n_nodes, struct h
   return HR_OK;
 }
 
-/* ---- Recorded prices ------------------------------------------------------------------------------- */
+/* ---- Recorded prices -------------------------------------------------------------------------------- */
 
 #define GAP_US (INT64_C(48) * 3600 * HR_SECOND_US)
 
@@ -289,7 +289,7 @@ struct collector {
   uint32_t count, capacity, n_priceless, n_bare;
 };
 
-/* ---- Collecting ------------------------------------------------------------------------------------ */
+/* ---- Collecting ------------------------------------------------------------------------------------- */
 
 static bool is_text(struct hr_text text, const char *wanted) {
   return text.at && text.length == strlen(wanted) && memcmp(text.at, wanted, text.length) == 0;
@@ -373,7 +373,7 @@ static enum hr_status collect(struct collector *collector) {
   return hr__csv_read_rows(collector->reader, &schema);
 }
 
-/* ---- Unknown names --------------------------------------------------------------------------------- */
+/* ---- Unknown names ---------------------------------------------------------------------------------- */
 
 static enum hr_status fail_near(const struct collector *collector, const char *what, const char *wanted,
                                 const struct hr__name_table *names) {
@@ -408,7 +408,7 @@ static enum hr_status check_found(const struct collector *collector) {
   return HR_OK;
 }
 
-/* ---- Lowest price at each time --------------------------------------------------------------------- */
+/* ---- Lowest price at each time ---------------------------------------------------------------------- */
 
 static int by_time(const void *a, const void *b) {
   const struct price_change *x = a, *y = b;

@@ -33,7 +33,7 @@ struct table_reader {
   _Alignas(max_align_t) unsigned char draft[HR__MAX_DRAFT];
 };
 
-/* ---- Errors ---------------------------------------------------------------------------------------- */
+/* ---- Errors ----------------------------------------------------------------------------------------- */
 
 HR_PRINTF(2, 3) static void fail(struct table_reader *reader, const char *format, ...) {
   char words[800];
@@ -56,7 +56,7 @@ static void fail_memory(struct table_reader *reader) {
   reader->status = hr_fail(reader->error, HR_NO_MEMORY, "out of memory");
 }
 
-/* ---- Cells ----------------------------------------------------------------------------------------- */
+/* ---- Cells ------------------------------------------------------------------------------------------ */
 
 static const char *intern(struct table_reader *reader, const char *text, size_t length) {
   uint32_t number = hr__names_intern(reader->names, text, length);
@@ -173,7 +173,7 @@ static void read_cell(struct table_reader *reader, const struct hr__table_column
   }
 }
 
-/* ---- The header ------------------------------------------------------------------------------------ */
+/* ---- The header ------------------------------------------------------------------------------------- */
 
 static void read_column_name(struct table_reader *reader, struct hr_text cell) {
   const struct hr__table_format *format = reader->table->format;
@@ -210,7 +210,7 @@ static void check_header(struct table_reader *reader) {
   }
 }
 
-/* ---- Rows ------------------------------------------------------------------------------------------ */
+/* ---- Rows ------------------------------------------------------------------------------------------- */
 
 static unsigned char *row_at(const struct hr__table *table, uint32_t row) {
   return (unsigned char *)table->rows + row * table->format->row_bytes;
@@ -346,7 +346,7 @@ static void on_row(int terminator, void *self) {
   if (reader->status == HR_OK) add_row(reader);
 }
 
-/* ---- The text -------------------------------------------------------------------------------------- */
+/* ---- The text --------------------------------------------------------------------------------------- */
 
 /* Passes the text to libcsv line by line, so that errors can name the line even if cells contain line ends. */
 static void parse(struct table_reader *reader, struct csv_parser *parser) {
@@ -390,7 +390,7 @@ void hr__table_finish(struct hr__table *table) {
   *table = (struct hr__table){.format = table->format};
 }
 
-/* ---- Files ----------------------------------------------------------------------------------------- */
+/* ---- Files ------------------------------------------------------------------------------------------ */
 
 enum { MAX_FILE = 64 << 20 };
 

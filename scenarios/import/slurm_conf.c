@@ -25,7 +25,7 @@ const char *hr__slurm_value(const struct hr__slurm_line *line, const char *key) 
   return NULL;
 }
 
-/* ---- Lines ----------------------------------------------------------------------------------------- */
+/* ---- Lines ------------------------------------------------------------------------------------------ */
 
 /* Cuts the comment off a line. A '#' after a backslash does not begin one. */
 static void cut_comment(char *text) {
@@ -148,7 +148,7 @@ void hr__slurm_split_words(struct hr__slurm_line *line, char *text) {
   }
 }
 
-/* ---- Lists of hosts -------------------------------------------------------------------------------- */
+/* ---- Lists of hosts --------------------------------------------------------------------------------- */
 
 /* Counts the numbers of a list such as "01-16,20"; `*at` is moved behind the closing bracket. 0: not valid. */
 static uint64_t count_range(const char **at) {
@@ -227,7 +227,7 @@ bool hr__slurm_each_host(const char *list, hr__slurm_visit_host *visit, void *se
   return true;
 }
 
-/* ---- Values ---------------------------------------------------------------------------------------- */
+/* ---- Values ----------------------------------------------------------------------------------------------- */
 
 enum { MAX_VALUE = 4000 };
 
@@ -303,7 +303,7 @@ int64_t hr__slurm_date(const char *text) {
   return ((days * 24 + part[3]) * 60 + part[4]) * 60 + part[5];
 }
 
-/* ---- Members of the scenario ----------------------------------------------------------------------- */
+/* ---- Members of the scenario ------------------------------------------------------------------------ */
 
 static cJSON *replace(cJSON *object, const char *name, cJSON *item) {
   cJSON_DeleteItemFromObject(object, name);
@@ -383,7 +383,7 @@ static enum hr_status add_names(const struct hr__slurm_import *import, const str
   return HR_OK;
 }
 
-/* ---- Resources ------------------------------------------------------------------------------------- */
+/* ---- Resources -------------------------------------------------------------------------------------- */
 
 static const struct {
   const char *name, *member;
@@ -432,7 +432,7 @@ static enum hr_status add_resources(const struct hr__slurm_import *import, const
   return status;
 }
 
-/* ---- Rules ----------------------------------------------------------------------------------------- */
+/* ---- Rules ------------------------------------------------------------------------------------------ */
 
 enum hr_status hr__slurm_add(const struct hr__slurm_import *import, const struct hr__slurm_line *line, cJSON *object,
                              const struct hr__slurm_rule *rule, const char *value, struct hr_error *error) {

@@ -41,7 +41,7 @@ struct yaml_reader {
   struct hr_error *error;
 };
 
-/* ---- Errors ---------------------------------------------------------------------------------------- */
+/* ---- Errors ----------------------------------------------------------------------------------------- */
 
 static uint32_t line_of(const struct yaml_reader *reader, yaml_mark_t mark) {
   return (uint32_t)mark.line + reader->first_line;
@@ -72,7 +72,7 @@ static enum hr_status fail_parse(const struct yaml_reader *reader) {
   return fail_at(reader, parser->problem_mark, text);
 }
 
-/* ---- Values ---------------------------------------------------------------------------------------- */
+/* ---- Values ----------------------------------------------------------------------------------------- */
 
 static char *copy_text(struct yaml_reader *reader, const yaml_char_t *text, size_t length) {
   char *copy = hr_arena_alloc(&reader->documents->arena, length + 1);
@@ -102,7 +102,7 @@ static enum hr_status fail_value(const struct yaml_reader *reader, yaml_mark_t m
   return fail_at(reader, mark, "the file has more than 4,000,000 values; expected fewer objects in a file");
 }
 
-/* ---- Anchors --------------------------------------------------------------------------------------- */
+/* ---- Anchors ---------------------------------------------------------------------------------------- */
 
 /* Adds an anchor that is not complete. Its index is returned in *index; UINT32_MAX: the event has no anchor. */
 static enum hr_status open_anchor(struct yaml_reader *reader, const yaml_char_t *name, yaml_mark_t mark,
@@ -149,7 +149,7 @@ static enum hr_status read_alias(struct yaml_reader *reader, const yaml_event_t 
   return HR_OK;
 }
 
-/* ---- Collections ----------------------------------------------------------------------------------- */
+/* ---- Collections ------------------------------------------------------------------------------------ */
 
 static enum hr_status read_value(struct yaml_reader *reader, const yaml_event_t *event, unsigned depth,
                                  struct hr__yaml **value);
@@ -307,7 +307,7 @@ static enum hr_status read_value(struct yaml_reader *reader, const yaml_event_t 
   return status;
 }
 
-/* ---- Documents ------------------------------------------------------------------------------------- */
+/* ---- Documents -------------------------------------------------------------------------------------- */
 
 static enum hr_status add_document(struct yaml_reader *reader, struct hr__yaml *root) {
   struct hr__yaml_documents *documents = reader->documents;
@@ -385,7 +385,7 @@ void hr__yaml_finish(struct hr__yaml_documents *documents) {
   *documents = (struct hr__yaml_documents){0};
 }
 
-/* ---- Access ---------------------------------------------------------------------------------------- */
+/* ---- Access ----------------------------------------------------------------------------------------- */
 
 static bool is_in(const char *text, const char *const *words) {
   while (*words && strcmp(text, *words) != 0) words++;

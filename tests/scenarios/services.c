@@ -257,7 +257,7 @@ static void routers(void) {
   }
 }
 
-/* ---- Random worlds --------------------------------------------------------------------------------- */
+/* ---- Random worlds ---- */
 
 static uint32_t below(uint64_t *state, uint32_t n) {
   *state = *state * 6364136223846793005u + 1442695040888963407u;
@@ -363,7 +363,7 @@ static void skipping_equals_stepping(void) {
   CU_ASSERT_TRUE(n_preempted > n_worlds / 10);
 }
 
-/* ---- Request traces -------------------------------------------------------------------------------- */
+/* ---- Request traces ---- */
 
 static void bad_requests(void) {
   static const struct {
@@ -434,7 +434,7 @@ static void quoted_requests(void) {
   free(quoted);
 }
 
-/* ---- Other simulators ------------------------------------------------------------------------------ */
+/* ---- Other simulators ---- */
 
 /* A run of another simulator: result of each request in whole microseconds. `columns`: replica, start, first token, end
    by position in the file. */
@@ -598,7 +598,7 @@ static void splitwise_table(void) {
   hr_service_result_finish(&result);
 }
 
-/* ---- DistServe ------------------------------------------------------------------------------------- */
+/* ---- DistServe ---- */
 
 #define TERMS(...) ((double[]){__VA_ARGS__})
 
@@ -673,7 +673,7 @@ static void distserve(void) {
   check_distserve("vllm_13b_1_conv2k", &together, 3);
 }
 
-/* ---- Defaults by model ----------------------------------------------------------------------------- */
+/* ---- Defaults by model ---- */
 
 #define BY_MODEL(model, replica)                                                                                       \
   "{\"name\":\"m\",\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"A100-80\",\"nodes\":1,\"gpus_per_node\":8}]},"    \

@@ -164,7 +164,7 @@ static void every_field_can_be_forgotten(void) {
   }
 }
 
-/* ---- Order ----------------------------------------------------------------------------------------- */
+/* ---- Order ------------------------------------------------------------------------------------------ */
 
 /* Sections of packed files are in this order, and columns of CSV files in the next one. New fields are at the end. */
 static const char *const sections[] = {"submit_us",
