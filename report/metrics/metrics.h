@@ -305,9 +305,9 @@ enum hr_status hr__rejections_note(const struct hr__rejections *rejections, stru
 
 /* ---- Usage: fragmentation -------------------------------------------------------------------------- */
 
-/* This header declares the usage of the cluster over time: integrals of waiting jobs, allocated GPUs and present GPUs,
-   for the whole cluster and by pool; and fragmentation, in clusters with per-GPU allocation. docs/reference/metrics.md
-   defines the fragmentation counts. */
+/* The usage of the cluster over time: integrals of waiting jobs, allocated GPUs and present GPUs, for the whole cluster
+   and by pool; and fragmentation, in clusters with per-GPU allocation. docs/reference/metrics.md defines the
+   fragmentation counts. */
 
 struct hr__fragment_counts {
   hr__wide fragment;       /* F of all nodes, summed over the typical pods: milli-GPUs x fragment_pods */

@@ -230,6 +230,10 @@ struct hr__page_split {
 /* Assigns a row to each key. weight[key] is the total of a key; only keys with a positive weight have rows of their
    own. Returns HR_NO_MEMORY if out of memory; call hr__page_split_finish() even on failure. */
 enum hr_status hr__page_split_make(struct hr__page_split *split, const hr_amount *weight, uint32_t n_keys);
+static inline void hr__page_split_finish(struct hr__page_split *split) {
+  free(split->row);
+  *split = (struct hr__page_split){0};
+}
 /* Returns the name of a row: the name of its key, "" for jobs without a tenant, "(others)" for all other keys. */
 const char *hr__page_row_name(const struct hr__page_view *view, enum hr__page_dimension dimension,
                               const struct hr__page_split *split, uint32_t row);

@@ -50,11 +50,6 @@ static inline uint32_t page_key(const struct hr__page_view *view, enum hr__page_
   return dimension == HR__PAGE_GPU ? view->first_of_gpu[pool] : pool;
 }
 
-static inline void page_split_finish(struct hr__page_split *split) {
-  free(split->row);
-  *split = (struct hr__page_split){0};
-}
-
 /* ---- By dimension ---------------------------------------------------------------------------------- */
 
 static const char *const names[HR__PAGE_DIMENSIONS] = {[HR__PAGE_TENANT] = "tenant",
@@ -122,7 +117,7 @@ static enum hr_status put_dimension(const struct hr__page_view *view, struct hr_
     hr_amount *weight = weigh(view, dimension, n_keys);
     status = weight ? hr__page_split_make(&split, weight, n_keys) : HR_NO_MEMORY;
     if (status == HR_OK) status = put_rows(view, json, dimension, &split);
-    page_split_finish(&split);
+    hr__page_split_finish(&split);
     free(weight);
   }
   hr__page_close(json, ']');
@@ -786,7 +781,7 @@ static enum hr_status page_spending_make(struct page_spending *spending, const s
 
 static void page_spending_finish(struct page_spending *spending) {
   for_each(spending, NULL, finish_one);
-  page_split_finish(&spending->tenants);
+  hr__page_split_finish(&spending->tenants);
 }
 
 /* ---- Costs: series --------------------------------------------------------------------------------- */

@@ -34,8 +34,10 @@ struct hr__csv_block {
 };
 
 struct hr__csv_blocks;
-/* The same, from the line on that was read last from `input`, with its line end, for a file whose first rows were read
-   line by line. Fields are separated by commas. A line that begins with `#` is a row. */
+/* Begins to split a file at the line that was read last from `input`, with its line end, for a file whose first rows
+   were read line by line. The caller must not use `input` until the blocks are closed. `path` is for messages. Blank
+   lines are skipped. Fields are separated by commas and may be quoted. A line that begins with `#` is a row. Returns
+   NULL if out of memory. */
 struct hr__csv_blocks *hr__csv_blocks_resume(struct hr__input *input, const char *path, struct hr_text line);
 /* Returns the next block, which is valid until the next call. At the end of the file `*block` is NULL. If reading
    fails, the rows before the error are returned first, and the next call returns the error. */
