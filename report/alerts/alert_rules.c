@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Groups of alert rules that alerts.c combines with its own: rules of inference services, temperatures, and budgets.
- *
- * Layout: the data of a rule are arrays by service, by node or by tenant, sorted by time. Most rules are one pass over
- * them.
+ * Each group has its own state, and appends its alerts to the log of the caller.
  */
 
 #include "report/metrics/metrics.h"
@@ -29,6 +27,8 @@
  * service begins when the first of its replicas has been idle for too long, and ends when none is.
  *
  * Rule `out-of-memory`: sequences lose their KV memory. Losses that are less than a window apart are one alert.
+ *
+ * Layout: all data of a rule are arrays of one service, sorted by time; each rule is one pass over them.
  */
 
 enum { MIN_REQUESTS = 20, MIN_WINDOWS = 3 };

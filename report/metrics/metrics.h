@@ -316,6 +316,7 @@ struct hr__fragment_counts {
 };
 
 struct hr__fragments;
+
 /* ---- Usage: by pool -------------------------------------------------------------------------------- */
 
 /* Integrals from time zero: milli-GPUs x microseconds. */
