@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Atomic output files, and the list of unfinished files. base/output_file.h describes how a file is created and
-   named. */
+/*
+ * Output files, the list of unfinished files, and buffered writers. base/output_file.h describes how a file is created
+ * and named.
+ *
+ * Buffered writers format each kind of field by a separate function. This is several times as fast as printf.
+ */
 
 #include "base/output_file.h"
 
-#include "base/confinement.h"
+#include "base/process.h"
 #include "headroom/base.h"
 
 #include <errno.h>
@@ -18,7 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- Unfinished files ---- */
+/* ---- Unfinished files ------------------------------------------------------------------------------ */
 
 /*
  * The lists of this file are global, because a signal handler has no other way to find unfinished files. The list of
@@ -52,7 +56,7 @@ int hr__unfinished_make(char *path, uint32_t *place) {
   return descriptor;
 }
 
-/* ---- Files without a name ---- */
+/* ---- Files without a name -------------------------------------------------------------------------- */
 
 #ifdef O_TMPFILE
 static int open_in_folder_of(const char *path) {
@@ -160,7 +164,7 @@ void hr_discard_unfinished(void) {
   errno = number;
 }
 
-/* ---- Paths ---- */
+/* ---- Paths ----------------------------------------------------------------------------------------- */
 
 /* Returns the path to which a symbolic link at `path` refers, or NULL with errno set; EINVAL: it is not a link. */
 static char *target_of_link(const char *path) {
@@ -243,7 +247,7 @@ bool hr_output_same(const char *a, const char *b) {
   return same;
 }
 
-/* ---- Output files ---- */
+/* ---- Output files ---------------------------------------------------------------------------------- */
 
 static enum hr_status cannot_write(const char *path, int number, struct hr_error *error) {
   enum hr_status status =
@@ -380,7 +384,7 @@ static enum hr_status close_file(struct hr__output_file *file, bool failed, int 
   return status;
 }
 
-/* ---- Files that appear together ---- */
+/* ---- Files that appear together -------------------------------------------------------------------- */
 
 /*
  * The complete files that wait for their names (hr_outputs_hold) are in a list, the oldest first. A file without a name
@@ -475,4 +479,127 @@ void hr__output_abandon(struct hr__output_file *file) {
   if (file->stream != stdout) fclose(file->stream);
   if (file->temporary) unlink(file->temporary);
   forget(file);
+}
+
+/* ---- Buffered writers ------------------------------------------------------------------------------ */
+
+enum hr_status hr__out_open(struct hr__out *out, const char *path, struct hr_error *error) {
+  *out = (struct hr__out){0};
+  enum hr_status status = hr__output_open(&out->file, path, error);
+  if (status != HR_OK) return status;
+  out->buffer = malloc(HR__OUT_BYTES);
+  if (out->buffer) return HR_OK;
+  hr__output_abandon(&out->file);
+  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+}
+
+enum hr_status hr__out_commit(struct hr__out *out, struct hr_error *error) {
+  if (out->out_of_memory) {
+    hr__out_abandon(out);
+    return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  }
+  hr__out_drain(out);
+  free(out->buffer);
+  out->buffer = NULL;
+  return hr__output_commit(&out->file, error);
+}
+
+void hr__out_bytes(struct hr__out *out, const char *bytes, size_t count) {
+  while (count > 0) {
+    size_t part = count < HR__OUT_BYTES ? count : HR__OUT_BYTES;
+    memcpy(hr__out_room(out, part), bytes, part);
+    out->used += part;
+    bytes += part;
+    count -= part;
+  }
+}
+
+enum hr_status hr__csv_open(struct hr__csv_out *csv, const char *path, const char *header, struct hr_error *error) {
+  *csv = (struct hr__csv_out){0};
+  enum hr_status status = hr__out_open(&csv->out, path, error);
+  if (status != HR_OK || !header) return status;
+  hr__out_text(&csv->out, header);
+  hr__out_byte(&csv->out, '\n');
+  return HR_OK;
+}
+
+/* Returns whether a spreadsheet would evaluate the text: it begins like a formula, and is not a number. */
+static bool is_formula(const char *text) {
+  char *end;
+  if (!strchr("=+-@\t\r", text[0]) || !text[1]) return false;
+  (void)strtod(text, &end);
+  return *end != '\0';
+}
+
+static void put_quoted(struct hr__csv_out *csv, const char *text) {
+  hr__out_byte(&csv->out, '"');
+  if (is_formula(text)) hr__out_byte(&csv->out, '\'');
+  for (; *text; text++) {
+    if (*text == '"') hr__out_byte(&csv->out, '"');
+    hr__out_byte(&csv->out, *text);
+  }
+  hr__out_byte(&csv->out, '"');
+}
+
+/* Returns the length of a text, or SIZE_MAX if the text must be written in quotes. */
+static size_t plain_length(const char *text) {
+  size_t length = 0;
+  for (; text[length]; length++)
+    if (text[length] == ',' || text[length] == '"' || text[length] == '\n' || text[length] == '\r') return SIZE_MAX;
+  return length;
+}
+
+void hr__csv_text(struct hr__csv_out *csv, const char *text) {
+  hr__csv_begin_field(csv);
+  if (!text || !text[0]) return;
+  size_t length = plain_length(text);
+  if (length == SIZE_MAX) {
+    put_quoted(csv, text);
+    return;
+  }
+  if (is_formula(text)) hr__out_byte(&csv->out, '\'');
+  hr__out_bytes(&csv->out, text, length);
+}
+
+static void put_escaped(struct hr__out *out, unsigned char byte) {
+  static const char digits[] = "0123456789abcdef";
+  char *at = hr__out_room(out, 6);
+  *at++ = '\\';
+  if (byte == '"' || byte == '\\') {
+    *at++ = (char)byte;
+  } else {
+    memcpy(at, "u00", 3);
+    at[3] = digits[byte >> 4];
+    at[4] = digits[byte & 15];
+    at += 5;
+  }
+  hr__out_to(out, at);
+}
+
+static void put_utf8(struct hr__out *out, const char *text) {
+  const char *plain = text;
+  for (; *text; text++) {
+    unsigned char byte = (unsigned char)*text;
+    if (byte >= 0x20 && byte != '"' && byte != '\\') continue;
+    hr__out_bytes(out, plain, (size_t)(text - plain));
+    put_escaped(out, byte);
+    plain = text + 1;
+  }
+  hr__out_bytes(out, plain, (size_t)(text - plain));
+}
+
+static bool is_ascii(const char *text) {
+  while (*text && (unsigned char)*text < 0x80) text++;
+  return !*text;
+}
+
+void hr__out_json_text(struct hr__out *out, const char *text) {
+  char *copy = is_ascii(text) ? NULL : hr__utf8_copy(text);
+  hr__out_byte(out, '"');
+  if (copy || is_ascii(text))
+    put_utf8(out, copy ? copy : text);
+  else
+    out->out_of_memory = true;
+  hr__out_byte(out, '"');
+  free(copy);
 }

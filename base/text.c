@@ -1,16 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Numbers are formatted without printf for two reasons. When rows of numbers are written, printf would take most of the
-   time. Its decimal point also depends on the locale. */
+/*
+ * Text: numbers, durations and money as text; UTF-8; output for terminals and Markdown; errors and notes.
+ *
+ * Numbers are formatted without printf for two reasons. When rows of numbers are written, printf would take most of the
+ * time. Its decimal point also depends on the locale.
+ *
+ * Invariant: text from the input is made safe before it is printed or stored in an error or a note. It then has no
+ * control characters and no bytes that are not UTF-8.
+ */
 
 #include "base/text.h"
-#include "base/array.h"
+#include "base/containers.h"
+#include "base/process.h"
+#include "headroom/base.h"
 
+#include <gsl/gsl_errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Whole files ------------------------------------------------------------------------------- */
+/* ---- Whole files ----------------------------------------------------------------------------------- */
 
 enum { MIN_READ = 4096 };
 
@@ -28,6 +39,8 @@ char *hr__file_text(FILE *file, size_t max_bytes, size_t *length) {
   text[*length] = '\0';
   return text;
 }
+
+/* ---- Numbers --------------------------------------------------------------------------------------- */
 
 char *hr__put_u64(char *at, uint64_t value) {
   char digits[20];
@@ -201,7 +214,7 @@ const char *hr__duration_text(double seconds, char *buffer) {
   return two_parts(hours / 24, " d", hours < 1000 * 24 ? hours % 24 : 0, " h", buffer);
 }
 
-/* ---- UTF-8 ---- */
+/* ---- UTF-8 ----------------------------------------------------------------------------------------- */
 
 size_t hr__utf8_length(const char *text) {
   const unsigned char *at = (const unsigned char *)text;
@@ -234,7 +247,10 @@ static uint32_t code_point(const char *at, size_t length) {
   return code;
 }
 
-bool hr__is_control(const char *at, size_t length) {
+/* Returns whether the character of `length` bytes at `at` could change how a terminal shows other text: control
+   characters (C0, DEL, C1), marks and controls of bidirectional text (Unicode Standard Annex 9), and the separators of
+   lines and paragraphs (U+2028, U+2029). */
+static bool is_control(const char *at, size_t length) {
   static const uint32_t ranges[][2] = {{0, 0x1f},        {0x7f, 0x9f},     {0x61c, 0x61c},
                                        {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}};
   uint32_t code = code_point(at, length);
@@ -250,7 +266,7 @@ enum { SHOWN_BYTES = 8 };
    `text`. */
 static size_t show(const char *text, bool keeps_lines, char shown[SHOWN_BYTES], size_t *length) {
   *length = hr__utf8_length(text);
-  if (*length > 0 && (!hr__is_control(text, *length) || (keeps_lines && *text == '\n'))) {
+  if (*length > 0 && (!is_control(text, *length) || (keeps_lines && *text == '\n'))) {
     memcpy(shown, text, *length);
     return *length;
   }
@@ -277,4 +293,267 @@ void hr_print_safe(FILE *out, const char *text, size_t max) {
     fwrite(shown, 1, show(text, false, shown, &length), out);
     max -= length < max ? length : max;
   }
+}
+
+/* ---- Console --------------------------------------------------------------------------------------- */
+
+/* Printing for terminals and for Markdown: the width of UTF-8 text, truncation, line wrapping, labels. */
+
+/* Returns how many bytes the first `width` characters of a text have. */
+static size_t bytes_of(const char *text, size_t width) {
+  size_t bytes = 0;
+  while (text[bytes] && (width > 0 || !hr__begins_character(text[bytes]))) width -= hr__begins_character(text[bytes++]);
+  return bytes;
+}
+
+/* Returns a copy that is safe to print (hr__presentable). */
+static char *presentable(struct hr__console *console, const char *text) {
+  char *copy = hr__utf8_copy(text), *end = copy;
+  if (!copy) console->out_of_memory = true;
+  for (const char *at = copy; at && *at;) {
+    size_t length = hr__utf8_length(at);
+    if (is_control(at, length))
+      *end++ = '?';
+    else
+      end = (char *)memmove(end, at, length) + length;
+    at += length;
+  }
+  if (copy) *end = '\0';
+  return copy;
+}
+
+char *hr__fitted(struct hr__console *console, const char *text, size_t width, bool keep_end) {
+  char *copy = presentable(console, text);
+  if (!copy) return NULL;
+  size_t length = strlen(copy), all = hr__width_of(copy, length);
+  if (all <= width) return copy;
+  if (keep_end) {
+    size_t from = bytes_of(copy, all - width + 3);
+    memmove(copy + 3, copy + from, length - from + 1);
+    memcpy(copy, "...", 3);
+  } else {
+    strcpy(copy + bytes_of(copy, width - 3), "...");
+  }
+  return copy;
+}
+
+/* Returns whether the text begins with a unit of time, of bytes or per cent, which must stay on the line of the
+   preceding number. */
+static bool begins_with_unit(const char *text) {
+  static const char *const units[] = {"us", "ms", "s", "min", "h", "d", "w", "%", "GiB", "MiB"};
+  size_t bytes = strcspn(text, " ,;:.)");
+  if (text[bytes] == '.' && text[bytes + 1] && text[bytes + 1] != ' ') return false;
+  for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+    if (strlen(units[i]) == bytes && memcmp(text, units[i], bytes) == 0) return true;
+  return false;
+}
+
+static bool ends_with_digit(const char *text, size_t bytes) {
+  return bytes > 0 && text[bytes - 1] >= '0' && text[bytes - 1] <= '9';
+}
+
+/* Returns how many bytes precede the first possible line break. No line break is possible between a number and its
+   unit. */
+static size_t unbroken_bytes(const char *text) {
+  size_t bytes = strcspn(text, " ");
+  while (text[bytes] == ' ' && ends_with_digit(text, bytes) && begins_with_unit(text + bytes + 1))
+    bytes += 1 + strcspn(text + bytes + 1, " ");
+  return bytes;
+}
+
+/* Prints words. A word that would exceed the line width is printed on the next line. */
+static void print_wrapped(struct hr__console *console, const char *text) {
+  size_t room = HR__LINE_WIDTH - HR__LABEL_WIDTH, column = 0;
+  while (*text) {
+    size_t bytes = unbroken_bytes(text), width = hr__width_of(text, bytes);
+    if (column > 0 && column + 1 + width > room) {
+      fprintf(console->out, "\n%*s", HR__LABEL_WIDTH, "");
+      column = 0;
+    }
+    if (column > 0) fputc(' ', console->out);
+    fwrite(text, 1, width > room ? bytes_of(text, room) : bytes, console->out);
+    column += width + (column > 0);
+    text += bytes;
+    text += strspn(text, " ");
+  }
+  fputc('\n', console->out);
+}
+
+void hr__put_label(struct hr__console *console, const char *label) {
+  bool fits = hr__width_of(label, strlen(label)) < HR__LABEL_WIDTH - 2;
+  fprintf(console->out, "  %s%-*s%s%s", hr__dim(console), HR__LABEL_WIDTH - 2, label, fits ? "" : " ",
+          hr__plain(console));
+}
+
+void hr__put_field(struct hr__console *console, const char *label, const char *format, ...) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *stream = open_memstream(&text, &size);
+  if (!stream) {
+    console->out_of_memory = true;
+    return;
+  }
+  va_list arguments;
+  va_start(arguments, format);
+  bool failed = vfprintf(stream, format, arguments) < 0;
+  va_end(arguments);
+  failed |= fclose(stream) != 0;
+  char *clean = failed ? NULL : presentable(console, text);
+  if (clean) {
+    hr__put_label(console, label);
+    print_wrapped(console, clean);
+  } else {
+    console->out_of_memory = true;
+  }
+  free(clean);
+  free(text);
+}
+
+void hr__put_speed(struct hr__console *console, uint64_t runs, uint32_t threads, double sim_s, double load_s) {
+  char text[3][HR__NUMBER_BYTES], read[HR__NUMBER_BYTES + 32] = "";
+  if (sim_s <= 0) return;
+  if (load_s > 0) snprintf(read, sizeof read, "; trace read in %s s", hr__fixed_text(load_s, 2, text[2]));
+  hr__put_field(console, "speed", "%s run%s in %s s on %" PRIu32 " thread%s%s", hr__count_text(runs, text[0]),
+                hr__plural(runs), hr__fixed_text(sim_s, sim_s < 0.1 ? 4 : 2, text[1]), threads, hr__plural(threads),
+                read);
+}
+
+void hr__markdown_text(struct hr__console *page, const char *text) {
+  char *clean = presentable(page, text);
+  for (const char *at = clean; at && *at; at++) {
+    if (strchr("\\`*_|<>[]#~", *at)) fputc('\\', page->out);
+    fputc(*at, page->out);
+  }
+  free(clean);
+}
+
+void hr__markdown_head(struct hr__console *page, const char *first, const char *columns) {
+  size_t count = 1;
+  for (const char *at = columns; *at; at++) count += *at == '|';
+  fprintf(page->out, "\n| %s |%s|\n|---|", first, columns);
+  for (size_t i = 0; i < count; i++) fputs("---:|", page->out);
+  fputc('\n', page->out);
+}
+
+/* ---- Errors and notes ------------------------------------------------------------------------------ */
+
+/* Status codes, error messages, notes and spelling suggestions. */
+
+enum hr_status hr_fail(struct hr_error *error, enum hr_status status, const char *format, ...) {
+  if (error) {
+    char text[sizeof error->text], *own = hr__phrased(format);
+    error->status = status;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, own ? own : format, args);
+    va_end(args);
+    free(own);
+    hr__copy_safe(error->text, sizeof error->text, text, true);
+  }
+  return status;
+}
+
+int hr_status_exit_code(enum hr_status status) {
+  switch (status) {
+#define EXIT_CODE_CASE(name, exit_code, meaning)                                                                       \
+  case name:                                                                                                           \
+    return exit_code;
+    HR_STATUS_TABLE(EXIT_CODE_CASE)
+#undef EXIT_CODE_CASE
+  }
+  return 4;
+}
+
+const char *hr_status_meaning(enum hr_status status) {
+  switch (status) {
+#define MEANING_CASE(name, exit_code, meaning)                                                                         \
+  case name:                                                                                                           \
+    return meaning;
+    HR_STATUS_TABLE(MEANING_CASE)
+#undef MEANING_CASE
+  }
+  return "unknown status";
+}
+
+const char *hr_version(void) {
+  return HR_VERSION;
+}
+
+void hr_init(void) {
+  gsl_set_error_handler_off();
+}
+
+static bool has_note(const struct hr_notes *notes, const char *text) {
+  for (size_t i = 0; i < notes->count; i++)
+    if (strcmp(notes->text[i], text) == 0) return true;
+  return false;
+}
+
+enum hr_status hr_notes_add(struct hr_notes *notes, const char *format, ...) {
+  char raw[1000], text[sizeof raw];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(raw, sizeof raw, format, args);
+  va_end(args);
+  hr__copy_safe(text, sizeof text, raw, false);
+  if (has_note(notes, text)) return HR_OK;
+  uint32_t capacity = (uint32_t)notes->capacity;
+  if (!HR__ARRAY_HAS_ROOM(notes->text, notes->count, capacity)) return HR_NO_MEMORY;
+  notes->capacity = capacity;
+  char *copy = strdup(text);
+  if (!copy) return HR_NO_MEMORY;
+  notes->text[notes->count++] = copy;
+  return HR_OK;
+}
+
+void hr_notes_finish(struct hr_notes *notes) {
+  for (size_t i = 0; i < notes->count; i++) free(notes->text[i]);
+  free(notes->text);
+  *notes = (struct hr_notes){0};
+}
+
+enum { MAX_WORD_BYTES = 63 };
+
+/* Converts an ASCII letter to lower case. The result does not depend on the locale. */
+static char folded(char letter) {
+  return letter >= 'A' && letter <= 'Z' ? (char)(letter - 'A' + 'a') : letter;
+}
+
+size_t hr__edit_distance(const char *a, const char *b) {
+  size_t n = strlen(a), m = strlen(b);
+  if (n > MAX_WORD_BYTES || m > MAX_WORD_BYTES) return SIZE_MAX;
+  size_t row[3][MAX_WORD_BYTES + 1];
+  size_t *before = row[0], *previous = row[1], *current = row[2];
+  for (size_t j = 0; j <= m; j++) previous[j] = j;
+  for (size_t i = 1; i <= n; i++) {
+    current[0] = i;
+    for (size_t j = 1; j <= m; j++) {
+      size_t best = previous[j - 1] + (folded(a[i - 1]) != folded(b[j - 1]));
+      if (previous[j] + 1 < best) best = previous[j] + 1;
+      if (current[j - 1] + 1 < best) best = current[j - 1] + 1;
+      bool swapped = i > 1 && j > 1 && folded(a[i - 1]) == folded(b[j - 2]) && folded(a[i - 2]) == folded(b[j - 1]);
+      if (swapped && before[j - 2] + 1 < best) best = before[j - 2] + 1;
+      current[j] = best;
+    }
+    size_t *recycled = before;
+    before = previous;
+    previous = current;
+    current = recycled;
+  }
+  return previous[m];
+}
+
+const char *hr_nearest_word(const char *word, const char *const *words) {
+  const char *nearest = NULL;
+  size_t smallest = SIZE_MAX;
+  for (; *words; words++) {
+    size_t distance = hr__edit_distance(word, *words);
+    if (distance < smallest) {
+      smallest = distance;
+      nearest = *words;
+    }
+  }
+  size_t length = strlen(word);
+  size_t allowed = length <= 3 ? 1 : length <= 6 ? 2 : 3;
+  return smallest <= allowed ? nearest : NULL;
 }

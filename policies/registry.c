@@ -3,9 +3,8 @@
    parameters; and job routers in shared objects. A new policy or alias needs one line in its table. Orders of the queue
    policy are listed in policies/queue/dispatch.h. */
 
-#include "base/policy_guard.h"
+#include "base/process.h"
 
-#include "base/confinement.h"
 #include "headroom/policies.h"
 #include "headroom/policy.h"
 #include "headroom/unstable/systems/systems.h"

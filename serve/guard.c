@@ -6,7 +6,7 @@
 
 #include "serve/guard.h"
 
-#include "base/confinement.h"
+#include "base/process.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
  * touching anything outside of its own folder, and is executed in a process of its own (serve/worker.h).
  */
 
-#include "base/confinement.h"
+#include "base/process.h"
 #include "headroom/base.h"
 
 #include <stdint.h>

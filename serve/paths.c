@@ -4,7 +4,7 @@
 
 #include "serve/exchange.h"
 
-#include "base/confinement.h"
+#include "base/process.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -294,7 +294,7 @@ unsigned hr__worker_answer(const struct hr__worker *worker, char *message, size_
     snprintf(message, size, "stopped");
     return OVERLOADED;
   }
-  if (!worker->timed && WIFSIGNALED(status)) { /* a plug-in that crashed or did not return (base/policy_guard.h) */
+  if (!worker->timed && WIFSIGNALED(status)) { /* a plug-in that crashed or did not return (base/process.h) */
     read_message(worker->errors, message, size);
     if (strncmp(message, "plug-in '", strlen("plug-in '")) == 0) return UNPROCESSABLE;
     message[0] = '\0';

@@ -5,13 +5,13 @@
 /*
  * A worker: a process that executes one job and ends. It is a copy of the server (fork), so it starts in a millisecond,
  * and whatever a hostile scenario does to it (memory, time, a crash) ends with it. Its limits are those of setrlimit;
- * the server also ends it when its time is over. It may read only the folders of the server (base/confinement.h).
+ * the server also ends it when its time is over. It may read only the folders of the server (base/process.h).
  *
  * A worker writes the response to a file without a name, its errors to a second one, and its progress as lines of JSON
  * to a pipe. The end of the pipe says that the worker has ended.
  */
 
-#include "base/confinement.h"
+#include "base/process.h"
 #include "serve/job.h"
 
 #include <stdbool.h>

@@ -4,7 +4,6 @@
  * with the savings, and contains the overrides as options that can be copied to a command line.
  */
 
-#include "base/console.h"
 #include "base/text.h"
 #include "plan/advise/advise.h"
 #include "plan/runner/runner.h"

@@ -7,7 +7,7 @@
 
 #include "plan/advise/advise.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "base/text.h"
 #include "plan/search/search.h"
 

@@ -3,10 +3,9 @@
 
 #include "plan/check/check.h"
 
-#include "base/array.h"
-#include "base/hash.h"
+#include "base/containers.h"
 #include "plan/diff/diff.h"
-#include "report/tables/json_tree.h"
+#include "report/tables/tables.h"
 
 #include <inttypes.h>
 #include <stdio.h>

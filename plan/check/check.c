@@ -9,7 +9,7 @@
  */
 
 #include "plan/check/check.h"
-#include "base/hash.h"
+#include "base/containers.h"
 #include "base/text.h"
 #include "base/threads.h"
 #include "headroom/unstable/exports.h"

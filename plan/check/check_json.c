@@ -10,7 +10,7 @@
 #include "base/output_file.h"
 #include "base/text.h"
 #include "plan/check/check.h"
-#include "report/tables/json_tree.h"
+#include "report/tables/tables.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

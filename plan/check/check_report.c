@@ -8,7 +8,6 @@
  * Jenkins, GitLab and GitHub Actions read JUnit XML. The XML contains no times, so equal runs give equal files.
  */
 
-#include "base/console.h"
 #include "base/output_file.h"
 #include "base/text.h"
 #include "plan/check/check.h"

@@ -7,7 +7,7 @@
  * "contender" is one of the compared policies with its parameters. Contender 0 is the baseline of all differences.
  */
 
-#include "base/writers.h"
+#include "base/output_file.h"
 #include "headroom/unstable/compare.h"
 #include "headroom/unstable/replay.h"
 #include "plan/runner/runner.h"

@@ -6,14 +6,11 @@
  * The first part computes the distributions and the jobs of each policy's first run, which the files contain.
  */
 
-#include "base/console.h"
 #include "base/output_file.h"
 #include "base/text.h"
-#include "base/writers.h"
 #include "headroom/unstable/replay.h"
 #include "plan/compare/compare.h"
 #include "report/exports/exports.h"
-#include "report/tables/json_tree.h"
 #include "report/tables/tables.h"
 
 #include <inttypes.h>

@@ -3,7 +3,6 @@
    are columns, grouped in blocks. Below each policy are its differences from the first policy and, in random
    scenarios, half the width of the intervals of these differences. */
 
-#include "base/console.h"
 #include "base/text.h"
 #include "plan/compare/compare.h"
 #include "report/tables/tables.h"

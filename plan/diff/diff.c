@@ -10,13 +10,12 @@
 
 #include "plan/diff/diff.h"
 
-#include "base/array.h"
-#include "base/hash.h"
+#include "base/containers.h"
 #include "base/text.h"
 #include "base/threads.h"
 #include "headroom/unstable/exports.h"
 #include "headroom/unstable/replay.h"
-#include "report/metrics/statistics.h"
+#include "report/metrics/metrics.h"
 
 #include <inttypes.h>
 #include <stdio.h>

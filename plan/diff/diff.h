@@ -7,7 +7,7 @@
 
 #include "headroom/unstable/compare.h"
 #include "plan/runner/runner.h"
-#include "report/tables/json_tree.h"
+#include "report/tables/tables.h"
 
 /* ---- Keys of two scenarios ------------------------------------------------------------------------------ */
 

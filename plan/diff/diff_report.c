@@ -5,10 +5,8 @@
  * decision that differs.
  */
 
-#include "base/console.h"
 #include "base/text.h"
 #include "plan/diff/diff.h"
-#include "report/tables/json_tree.h"
 #include "report/tables/tables.h"
 
 #include <inttypes.h>

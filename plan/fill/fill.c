@@ -13,16 +13,14 @@
 
 #include "headroom/unstable/planning.h"
 
-#include "base/array.h"
-#include "base/console.h"
+#include "base/containers.h"
 #include "base/output_file.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "base/threads.h"
-#include "base/writers.h"
 #include "headroom/scenario.h"
 #include "plan/runner/runner.h"
-#include "report/tables/json_tree.h"
+#include "report/tables/tables.h"
 #include "sim/cluster/cluster.h"
 
 #include <inttypes.h>

@@ -5,11 +5,10 @@
  * has one row per series and week; the total is first.
  */
 
-#include "base/console.h"
+#include "base/output_file.h"
 #include "base/text.h"
-#include "base/writers.h"
 #include "plan/forecast/forecasting.h"
-#include "report/tables/json_tree.h"
+#include "report/tables/tables.h"
 
 #include <inttypes.h>
 #include <math.h>

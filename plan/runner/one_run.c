@@ -7,7 +7,7 @@
 
 #include "plan/runner/runner.h"
 
-#include "base/hash.h"
+#include "base/containers.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "headroom/unstable/compare.h"
@@ -16,8 +16,7 @@
 #include "headroom/unstable/replay.h"
 #include "headroom/unstable/scenario_clusters.h"
 #include "headroom/unstable/trace_tools.h"
-#include "report/alerts/alerts.h"
-#include "report/metrics/summary.h"
+#include "report/metrics/metrics.h"
 
 #include <errno.h>
 #include <inttypes.h>

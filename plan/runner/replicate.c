@@ -10,7 +10,6 @@
 
 #include "plan/runner/runner.h"
 
-#include "base/console.h"
 #include "base/text.h"
 #include "headroom/unstable/compare.h"
 

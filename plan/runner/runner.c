@@ -9,7 +9,7 @@
 
 #include "plan/runner/runner.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/compare.h"
 

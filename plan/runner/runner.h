@@ -5,7 +5,7 @@
 /* Runs and their metrics: metrics of groups of jobs, statistics of independent runs, one run, and the runner of many
    variants of a scenario. */
 
-#include "base/parcel.h"
+#include "base/containers.h"
 #include "headroom/report.h"
 #include "headroom/scenario.h"
 #include "headroom/sim.h"
@@ -17,7 +17,7 @@
 #include "headroom/unstable/replay.h"
 #include "headroom/unstable/services.h"
 #include "report/metrics/catalog.h"
-#include "report/tables/json_tree.h"
+#include "report/tables/tables.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -20,7 +20,7 @@
  * due work until any time h.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "plan/search/search.h"
 
 #include <gsl/gsl_sort.h>

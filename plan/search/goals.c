@@ -4,8 +4,8 @@
 
 #include "plan/search/goals.h"
 
-#include "base/array.h"
-#include "base/confinement.h"
+#include "base/containers.h"
+#include "base/process.h"
 #include "headroom/scenario.h"
 #include "headroom/unstable/planning.h"
 #include "plan/search/search.h"

@@ -10,7 +10,7 @@
 
 #include "plan/search/plan.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/unstable/metrics.h"
 #include "headroom/unstable/trace_tools.h"
 

@@ -5,7 +5,7 @@
 /* The internal state of a plan. The files that compute the plan and those that write it share this header. The
    choice of a plan is the candidate that it recommends. */
 
-#include "base/console.h"
+#include "base/text.h"
 #include "headroom/unstable/planning.h"
 #include "plan/runner/runner.h"
 #include "plan/search/search.h"

@@ -3,7 +3,7 @@
 
 #include "plan/runner/runner.h"
 #include "plan/search/plan.h"
-#include "report/tables/json_tree.h"
+#include "report/tables/tables.h"
 
 #include <math.h>
 #include <string.h>

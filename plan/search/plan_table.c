@@ -2,7 +2,6 @@
 /* Prints a plan, 80 columns wide: what to buy (the choice of the plan), how the choice compares with alternatives, and
    what would change the choice. */
 
-#include "base/console.h"
 #include "base/text.h"
 #include "plan/runner/runner.h"
 #include "plan/search/plan.h"

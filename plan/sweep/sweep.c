@@ -14,8 +14,7 @@
 
 #include "plan/sweep/sweep.h"
 
-#include "base/array.h"
-#include "base/hash.h"
+#include "base/containers.h"
 #include "base/text.h"
 #include "base/threads.h"
 #include "headroom/scenario.h"

@@ -4,11 +4,10 @@
  * All reports read the file with SQL.
  */
 
-#include "base/console.h"
+#include "base/output_file.h"
 #include "base/text.h"
-#include "base/writers.h"
 #include "plan/sweep/sweep.h"
-#include "report/tables/json_tree.h"
+#include "report/tables/tables.h"
 
 #include <inttypes.h>
 #include <math.h>

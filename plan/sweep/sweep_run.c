@@ -3,7 +3,7 @@
 
 #include "plan/sweep/sweep.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "base/random.h"
 #include "headroom/scenario.h"
 #include "headroom/unstable/compare.h"

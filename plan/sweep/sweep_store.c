@@ -17,7 +17,7 @@
 
 #include "base/output_file.h"
 #include "headroom/unstable/experiments.h"
-#include "report/tables/json_tree.h"
+#include "report/tables/tables.h"
 
 #include <errno.h>
 #include <fcntl.h>

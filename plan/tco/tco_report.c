@@ -8,10 +8,10 @@
  * several replications, amounts are means, rounded once, so that parts, years and totals add up.
  */
 
-#include "base/console.h"
+#include "base/text.h"
 #include "plan/tco/tco.h"
 #include "report/metrics/catalog.h"
-#include "report/tables/json_tree.h"
+#include "report/tables/tables.h"
 
 #include <inttypes.h>
 #include <stdio.h>

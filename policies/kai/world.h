@@ -11,7 +11,7 @@
  * description is copied to twice the room and the session is created again from where the pods are.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/policy.h"
 #include "headroom/unstable/systems/kai.h"
 #include "policies/kai/solver.h"

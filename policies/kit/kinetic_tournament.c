@@ -9,7 +9,7 @@
 
 #include "policies/kit/tournament.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 
 enum { FIRST_CAPACITY = 4 };
 

@@ -17,7 +17,7 @@
  * has an inventory of its own. Pods are numbered; numbers of removed pods are used again.
  */
 
-#include "base/hash.h"
+#include "base/containers.h"
 #include "policies/kit/jobs.h"
 
 /* What the pods of a job request in a pool. */

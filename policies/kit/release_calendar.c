@@ -16,7 +16,7 @@
  * updated at the next query.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/policy.h"
 #include "headroom/policy_kit.h"
 

@@ -14,7 +14,7 @@
  * Source: kubernetes/kubernetes, pkg/scheduler.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/policy_kit.h"
 #include "headroom/unstable/systems/kubernetes.h"
 #include "headroom/unstable/systems/systems.h"

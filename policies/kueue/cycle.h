@@ -4,7 +4,7 @@
 
 /* The scheduling cycle of Kueue: flavors, preemption, readiness of pods, the cycle, and pending workloads. */
 
-#include "base/hash.h"
+#include "base/containers.h"
 #include "policies/kueue/kueue.h"
 
 /* ---- Flavors (flavor.c) -------------------------------------------------------------------------------- */

@@ -14,7 +14,7 @@
  * Invariant: a workload is listed in the world exactly while its slot is in a phase after HR__KUEUE_QUEUED.
  */
 
-#include "base/hash.h"
+#include "base/containers.h"
 #include "headroom/policy.h"
 #include "headroom/policy_kit.h"
 #include "headroom/unstable/capacity.h"

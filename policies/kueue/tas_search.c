@@ -12,7 +12,7 @@
  * Source: kubernetes-sigs/kueue, pkg/cache/scheduler/tas_flavor_snapshot.go (findTopologyAssignment).
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "policies/kueue/kueue.h"
 #include "policies/kueue/tas.h"
 

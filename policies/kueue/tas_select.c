@@ -7,7 +7,7 @@
  * Source: kubernetes-sigs/kueue, pkg/cache/scheduler/tas_flavor_snapshot.go and tas_balanced_placement.go.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "policies/kueue/tas.h"
 
 #include <math.h>

@@ -13,7 +13,7 @@
  * pkg/cache/scheduler (clusterqueue_snapshot.go, tas_flavor.go).
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "policies/kueue/tas.h"
 
 #include <string.h>

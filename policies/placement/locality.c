@@ -11,7 +11,7 @@
 
 #include "policies/placement/locality.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/policy_kit.h"
 #include "policies/queue/dispatch.h"
 

@@ -431,8 +431,8 @@ const struct hr_packing_rule *hr_packing_rule_find(const char *name, struct hr_e
 /* ---- Packer ----------------------------------------------------------------------------------------- */
 
 /* The first node of each set of equivalent nodes. The table has its own slots and no stored hashes (unlike
-   base/hash.h), because it is cleared and filled again for each series of visits, so its size decides the speed of a
-   series. Its size is fixed, so it needs no check for growth. */
+   base/containers.h), because it is cleared and filled again for each series of visits, so its size decides the speed
+   of a series. Its size is fixed, so it needs no check for growth. */
 struct hr__node_equivalence {
   uint32_t *slot; /* [size]: node + 1; 0: empty */
   uint32_t size;  /* a power of two, at least twice the number of nodes */

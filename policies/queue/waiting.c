@@ -12,7 +12,7 @@
 
 #include "policies/queue/waiting.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 
 /* A key that precedes the keys of all entries. */
 #define HR__BEFORE_ALL INT64_MIN

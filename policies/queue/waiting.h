@@ -20,7 +20,7 @@
  * All memory is allocated in the arena.
  */
 
-#include "base/hash.h"
+#include "base/containers.h"
 #include "headroom/policy.h"
 #include "headroom/policy_kit.h"
 #include "policies/kit/tournament.h"

@@ -4,7 +4,7 @@
 
 /* The `rounds` policy: shares of time, and the choice of jobs for a round. */
 
-#include "base/hash.h"
+#include "base/containers.h"
 #include "headroom/policy.h"
 #include "policies/kit/jobs.h"
 

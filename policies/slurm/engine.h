@@ -11,7 +11,7 @@
  * of the main and the backfill scheduler.
  */
 
-#include "base/hash.h"
+#include "base/containers.h"
 #include "headroom/policy.h"
 #include "headroom/unstable/systems/slurm.h"
 #include "policies/kit/jobs.h"

@@ -7,7 +7,7 @@
 
 #include "policies/volcano/volcano.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 
 #include <string.h>
 

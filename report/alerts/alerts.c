@@ -19,15 +19,13 @@
  * pool. For each removed entry, the rule is evaluated for the time at which the entry became too old, so alerts end at
  * exact times.
  *
- * The budget rule is in alert_budgets.c, that of temperatures in alert_heat.c, the rules of inference services are in
- * alert_services.c.
+ * The rules of budgets, of temperatures and of inference services are in alert_rules.c.
  */
 
-#include "report/alerts/alerts.h"
-#include "base/array.h"
-#include "base/parcel.h"
+#include "base/containers.h"
 #include "base/text.h"
 #include "headroom/report.h"
+#include "report/metrics/metrics.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +101,7 @@ static void *alert_jobs_create(const struct hr_alerts_config *config, struct hr_
   return NULL;
 }
 
-/* ---- Timers of jobs ------------------------------------------------------------------------------ */
+/* ---- Timers of jobs -------------------------------------------------------------------------------- */
 
 static unsigned class_of(const struct alert_jobs *self, hr_job job) {
   return self->trace->class_ ? self->trace->class_[job.id] : HR_CLASS_UNKNOWN;
@@ -161,7 +159,7 @@ static void stop_timer(struct alert_jobs *self, struct rule *rule, hr_job job, i
   if (--timers->n_late == 0) end_alert(self, rule, class_, now_us);
 }
 
-/* ---- Events of jobs ------------------------------------------------------------------------------ */
+/* ---- Events of jobs -------------------------------------------------------------------------------- */
 
 /* Whether the job of the event can lose work: it runs on spot nodes and does not checkpoint continuously. */
 static bool may_lose(const struct alert_jobs *self, const struct hr_event *event) {
@@ -218,7 +216,7 @@ static void alert_jobs_close(void *self, const struct hr_cost_summary *costs, in
 static const struct hr__alert_watcher alert_jobs_watcher = {
     .create = alert_jobs_create, .destroy = alert_jobs_destroy, .note = alert_jobs_note, .close = alert_jobs_close};
 
-/* ---- Pools --------------------------------------------------------------------------------------- */
+/* ---- Pools ----------------------------------------------------------------------------------------- */
 
 /* A condition on the utilization of a pool. `holds` is true while the condition is true; it has been true since
    `begin_us`. */
@@ -287,7 +285,7 @@ static void *alert_pools_create(const struct hr_alerts_config *config, struct hr
   return self;
 }
 
-/* ---- Utilization --------------------------------------------------------------------------------- */
+/* ---- Utilization ----------------------------------------------------------------------------------- */
 
 static void watch_end(struct alert_pools *self, const struct alerts_pool *pool, struct watch *watch,
                       enum hr_alert_rule rule, int64_t for_us, int64_t end_us) {
@@ -351,7 +349,7 @@ static void end_submits(struct alert_pools *self) {
   }
 }
 
-/* ---- Reclaims ------------------------------------------------------------------------------------ */
+/* ---- Reclaims -------------------------------------------------------------------------------------- */
 
 static void end_reclaim_alert(struct alert_pools *self, struct alerts_pool *pool, int64_t now_us) {
   struct hr_alert alert = {HR_ALERT_RECLAIMS, pool->spec->name,     pool->losing_since_us, now_us,
@@ -404,7 +402,7 @@ static bool watches_reclaims(const struct alert_pools *self, const struct alerts
   return pool->spec->market.market == HR_MARKET_SPOT && !self->rules->is_off[HR_ALERT_RECLAIMS];
 }
 
-/* ---- Events of pools ----------------------------------------------------------------------------- */
+/* ---- Events of pools ------------------------------------------------------------------------------- */
 
 static void mark_dirty(struct alert_pools *self, hr_pool pool) {
   if (self->pools[pool.id].is_dirty) return;
@@ -472,7 +470,7 @@ static const struct hr__alert_watcher alert_pools_watcher = {.create = alert_poo
                                                              .instant = alert_pools_instant,
                                                              .close = alert_pools_close};
 
-/* ---- All rules ----------------------------------------------------------------------------------- */
+/* ---- All rules ------------------------------------------------------------------------------------- */
 
 static const struct hr__alert_watcher *const watchers[] = {&alert_pools_watcher, &alert_jobs_watcher,
                                                            &hr__alert_budgets, &hr__alert_heat};
@@ -571,7 +569,7 @@ size_t hr_alerts_list(const struct hr_alerts *alerts, const struct hr_alert **li
   return alerts->log.count;
 }
 
-/* ---- Alerts as bytes ----------------------------------------------------------------------------- */
+/* ---- Alerts as bytes ------------------------------------------------------------------------------- */
 
 /* Reads the texts of `where` into `places`. */
 static void read_places(struct hr__parcel *parcel, struct hr_alerts *alerts) {

@@ -9,9 +9,9 @@
  * and the use of budgets are computed from the statements.
  */
 
-#include "report/costs/costs.h"
+#include "report/metrics/metrics.h"
 
-#include "base/writers.h"
+#include "base/output_file.h"
 #include "headroom/report.h"
 
 #include <inttypes.h>
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Breakdowns ---------------------------------------------------------------------------------- */
+/* ---- Breakdowns ------------------------------------------------------------------------------------ */
 
 const char hr__idle_name[] = "(idle)", hr__shared_name[] = "(shared)", hr__services_name[] = "(services)";
 
@@ -162,7 +162,7 @@ static enum hr_status cost_services(const struct hr__costing *costing, struct hr
   return HR_OK;
 }
 
-/* ---- Rows of the CSV file ------------------------------------------------------------------------ */
+/* ---- Rows of the CSV file -------------------------------------------------------------------------- */
 
 /* Sort key of a row. */
 struct costs_key {
@@ -232,7 +232,7 @@ static enum hr_status cost_rows(const struct hr__costing *costing, struct hr_cos
   return status;
 }
 
-/* ---- Statements ---------------------------------------------------------------------------------- */
+/* ---- Statements ------------------------------------------------------------------------------------ */
 
 /* The statement of one tenant for one month. The tenant is identified by its index instead of its name. */
 struct costs_draft {
@@ -304,7 +304,7 @@ static enum hr_status make_drafts(struct hr__costing *costing, struct drafts *dr
   return HR_OK;
 }
 
-/* ---- Splitting ----------------------------------------------------------------------------------- */
+/* ---- Splitting ------------------------------------------------------------------------------------- */
 
 /* Scratch space for the statements of one month. */
 struct costs_split {
@@ -371,7 +371,7 @@ static enum hr_status split_all(struct drafts *drafts, enum hr_idle_split rule) 
   return status;
 }
 
-/* ---- Output of statements ------------------------------------------------------------------------ */
+/* ---- Output of statements -------------------------------------------------------------------------- */
 
 static enum hr_status put_statements(const struct hr__costing *costing, struct drafts *drafts,
                                      struct hr_cost_summary *costs) {
@@ -480,7 +480,7 @@ static enum hr_status cost_statements(struct hr__costing *costing, struct hr_cos
   return status;
 }
 
-/* ---- Totals and ratios --------------------------------------------------------------------------- */
+/* ---- Totals and ratios ----------------------------------------------------------------------------- */
 
 static enum hr_status sum_items(const struct hr__costing *costing, struct hr_cost_summary *costs) {
   hr_amount total = 0;
@@ -554,7 +554,7 @@ static void fill_ratios(const struct hr__costing *costing, hr_amount useful_mill
   costs->monthly_uusd = monthly_uusd(costing);
 }
 
-/* ---- Life cycle ---------------------------------------------------------------------------------- */
+/* ---- Life cycle ------------------------------------------------------------------------------------ */
 
 static enum hr_status fill(struct hr__costing *costing, hr_amount useful_milli_us, struct hr_cost_summary *costs) {
   enum hr_status status = sum_items(costing, costs);
@@ -604,7 +604,7 @@ void hr__costs_destroy(struct hr_cost_summary *costs) {
   free(costs);
 }
 
-/* ---- The CSV file -------------------------------------------------------------------------------- */
+/* ---- The CSV file ---------------------------------------------------------------------------------- */
 
 enum hr_status hr_costs_write(const char *path, const struct hr_cost_summary *costs, struct hr_error *error) {
   struct hr__csv_out csv;

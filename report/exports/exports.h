@@ -4,14 +4,14 @@
 
 /* Common parts of the exports of a run: lanes, the file of jobs, and the writer of OpenMetrics text. */
 
-#include "base/writers.h"
+#include "base/output_file.h"
 #include "headroom/base.h"
 #include "headroom/report.h"
 #include "headroom/unstable/exports.h"
 
 #include <stdlib.h>
 
-/* ---- Lanes --------------------------------------------------------------------------------------------- */
+/* ---- Lanes ----------------------------------------------------------------------------------------- */
 
 /* Assigns intervals to lanes so that the intervals of one lane do not overlap. Each interval is assigned to the free
    lane with the smallest index. A binary tree in an array stores for each lane (leaf) the end of its last interval,
@@ -54,7 +54,7 @@ static inline void hr__lanes_finish(struct hr__lanes *lanes) {
   *lanes = (struct hr__lanes){0};
 }
 
-/* ---- The file of jobs (jobs_csv.c) --------------------------------------------------------------------- */
+/* ---- The file of jobs (jobs_csv.c) ----------------------------------------------------------------- */
 
 /* The CSV file of jobs, for callers that write several files and commit them together. */
 
@@ -63,7 +63,7 @@ enum hr_status hr__jobs_open(const char *path, const struct hr_trace *trace, con
                              const struct hr_result *result, const struct hr_placements *placements,
                              const struct hr_ledger *ledger, struct hr__csv_out *csv, struct hr_error *error);
 
-/* ---- OpenMetrics (openmetrics_writer.c) ---------------------------------------------------------------- */
+/* ---- OpenMetrics (openmetrics_gpus.c) -------------------------------------------------------------- */
 
 /*
  * Writer of OpenMetrics text. A file is a sequence of metric families. A family is a sequence of series with different
@@ -99,7 +99,7 @@ void hr__metrics_label(struct hr__metrics *metrics, const char *name, const char
 /* Writes sample k of the current series; the value is in millionths. */
 void hr__metrics_sample(struct hr__metrics *metrics, uint32_t k, int64_t millionths);
 
-/* ---- GPUs ---------------------------------------------------------------------------------------- */
+/* ---- GPUs ------------------------------------------------------------------------------------------ */
 
 /* Writes the metrics of GPUs (openmetrics_gpus.c). Returns HR_NO_MEMORY if out of memory. */
 enum hr_status hr__metrics_of_gpus(struct hr__metrics *metrics);

@@ -15,22 +15,21 @@
  * one row.
  */
 
-#include "base/array.h"
-#include "base/writers.h"
+#include "base/containers.h"
+#include "base/output_file.h"
 #include "headroom/power.h"
 #include "headroom/report.h"
 #include "headroom/unstable/clusters.h"
 #include "headroom/unstable/series.h"
-#include "report/costs/costs.h"
 #include "report/exports/exports.h"
-#include "report/metrics/summary.h"
+#include "report/metrics/metrics.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Placements ---------------------------------------------------------------------------------- */
+/* ---- Placements ------------------------------------------------------------------------------------ */
 
 /* Special values of `count`. NEVER_PLACED: the job never started. POOL_ONLY: the placement has a pool but no slices.
    WHOLE_ON_NODE: the placement has whole GPUs on one node. Other values, which are at most MAX_SLICES, are numbers of
@@ -144,7 +143,7 @@ static bool placements_get(const struct hr_placements *placements, hr_job job, s
   return true;
 }
 
-/* ---- Jobs ---------------------------------------------------------------------------------------- */
+/* ---- Jobs ------------------------------------------------------------------------------------------ */
 
 #define COLUMNS                                                                                                        \
   "job_id,submit_s,start_s,end_s,wait_s,gpus,nodes,state,reason,tenant,user,class,outcome,"                            \
@@ -394,7 +393,7 @@ enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace, con
   return status == HR_OK ? hr__csv_commit(&csv, error) : status;
 }
 
-/* ---- Values of modelled schedulers ------------------------------------------------------------------- */
+/* ---- Values of modelled schedulers ----------------------------------------------------------------- */
 
 struct hr_value_file {
   struct hr__csv_out csv;
@@ -437,7 +436,7 @@ void hr_value_file_destroy(struct hr_value_file *file) {
   free(file);
 }
 
-/* ---- Timeline ------------------------------------------------------------------------------------ */
+/* ---- Timeline -------------------------------------------------------------------------------------- */
 
 struct counts {
   uint64_t waiting, running, allocated_milli, total_milli;

@@ -58,7 +58,7 @@ static void put_series(struct jobs *jobs, int64_t unit) {
   }
 }
 
-/* ---- Tenants ------------------------------------------------------------------------------------- */
+/* ---- Tenants --------------------------------------------------------------------------------------- */
 
 static uint32_t tenant_of(const struct jobs *jobs, uint32_t job) {
   const struct hr_trace *trace = jobs->metrics->run->trace;
@@ -97,7 +97,7 @@ static enum hr_status note_rejections(struct jobs *jobs) {
   return HR_OK;
 }
 
-/* ---- Events of jobs ------------------------------------------------------------------------------ */
+/* ---- Events of jobs -------------------------------------------------------------------------------- */
 
 static void add(struct jobs *jobs, int64_t at_us, int64_t amount) {
   if (amount) jobs->sum[sample_at(jobs, at_us)] += amount;
@@ -186,7 +186,7 @@ static void put_families(struct jobs *jobs) {
   }
 }
 
-/* ---- Waiting times ------------------------------------------------------------------------------- */
+/* ---- Waiting times --------------------------------------------------------------------------------- */
 
 /* The histogram bounds of Kueue in seconds: 1 and 2.5; each further bound is twice the previous one. */
 static const char *const bounds[] = {"1.0",   "2.5",   "5.0",   "10.0",   "20.0",   "40.0",   "80.0",
@@ -255,7 +255,7 @@ static void put_waits(struct jobs *jobs) {
   }
 }
 
-/* ---- GPUs by tenant and pool --------------------------------------------------------------------- */
+/* ---- GPUs by tenant and pool ----------------------------------------------------------------------- */
 
 static bool add_usage(struct jobs *jobs, uint32_t tenant, uint32_t pool) {
   bool any = false;
@@ -289,7 +289,7 @@ static void put_usage(struct jobs *jobs) {
     }
 }
 
-/* ---- All metrics of jobs ------------------------------------------------------------------------- */
+/* ---- All metrics of jobs --------------------------------------------------------------------------- */
 
 static uint64_t job_series(const struct hr_export *run) {
   uint64_t n_tenants = run->trace->tenants.count ? run->trace->tenants.count : 1;
@@ -316,7 +316,7 @@ static enum hr_status put_all_jobs(struct hr__metrics *metrics) {
   return status;
 }
 
-/* ---- Cluster: counts ----------------------------------------------------------------------------- */
+/* ---- Cluster: counts ------------------------------------------------------------------------------- */
 
 enum count { QUEUE_PENDING, QUEUE_RUNNING, GPUS_ALLOC, GPUS_IDLE, GPUS_TOTAL, GPUS_UTILIZATION, N_COUNTS };
 
@@ -362,7 +362,7 @@ static void put_counts(struct hr__metrics *metrics) {
   }
 }
 
-/* ---- Cluster: reclaims --------------------------------------------------------------------------- */
+/* ---- Cluster: reclaims ----------------------------------------------------------------------------- */
 
 static bool is_reclaim(const struct hr_node_change *change, uint32_t pool) {
   return change->pool.id == pool && change->kind == HR_EVENT_NODE_DOWN && change->reason == HR_REASON_RECLAIMED;
@@ -400,7 +400,7 @@ static void put_cluster(struct hr__metrics *metrics) {
   put_reclaims(metrics);
 }
 
-/* ---- The whole run ------------------------------------------------------------------------------- */
+/* ---- The whole run --------------------------------------------------------------------------------- */
 
 /* Writes the metrics of the catalogue that are known, with one sample at the end of the run. */
 static void put_summary(struct hr__metrics *metrics) {
@@ -468,7 +468,7 @@ static void metrics_finish(struct hr__metrics *metrics) {
   metrics->stamps = NULL;
 }
 
-/* ---- File ---------------------------------------------------------------------------------------- */
+/* ---- File ------------------------------------------------------------------------------------------ */
 
 enum { MAX_SAMPLES = 500000 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Metrics of GPUs under the names of NVIDIA's DCGM (dcgmlib/dcgm_fields.h; etc/default-counters.csv of dcgm-exporter).
+ * OpenMetrics text: the writer, and the metrics of GPUs under the names of NVIDIA's DCGM (dcgmlib/dcgm_fields.h;
+ * etc/default-counters.csv of dcgm-exporter).
  *
  * Each sample is the mean over the step that ends at the sample, restricted to the time in which the GPUs were up.
  * Amounts of GPUs (weights) are in millionths of a GPU. A GPU is busy while a job on it neither loads nor saves a
@@ -16,7 +17,7 @@
 
 #include "report/exports/exports.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/power.h"
 #include "headroom/unstable/exports.h"
 
@@ -24,6 +25,81 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Writer: families ------------------------------------------------------------------------------ */
+
+static void put_line(struct hr__metrics *metrics, const char *keyword, const char *text) {
+  hr__out_text(&metrics->out, keyword);
+  hr__out_text(&metrics->out, metrics->family);
+  hr__out_byte(&metrics->out, ' ');
+  hr__out_text(&metrics->out, text);
+  hr__out_byte(&metrics->out, '\n');
+}
+
+void hr__metrics_family(struct hr__metrics *metrics, const char *name, const char *type, const char *unit,
+                        const char *help) {
+  metrics->family = name;
+  metrics->suffix = strcmp(type, "counter") == 0 ? "_total" : "";
+  put_line(metrics, "# TYPE ", type);
+  if (unit) put_line(metrics, "# UNIT ", unit);
+  put_line(metrics, "# HELP ", help);
+}
+
+/* ---- Writer: labels -------------------------------------------------------------------------------- */
+
+static void put_label_byte(struct hr__metrics *metrics, char byte) {
+  if (metrics->labels_used < HR__METRICS_LABEL_BYTES) metrics->labels[metrics->labels_used++] = byte;
+}
+
+static void put_label_text(struct hr__metrics *metrics, const char *text) {
+  for (; *text; text++) put_label_byte(metrics, *text);
+}
+
+static bool is_ascii(const char *text) {
+  while (*text && (unsigned char)*text < 0x80) text++;
+  return !*text;
+}
+
+/* Appends an escaped label value. Values are truncated to MAX_BYTES at a character boundary, so that the labels of a
+   series fit into the buffer. */
+static void put_label_value(struct hr__metrics *metrics, const char *value) {
+  enum { MAX_BYTES = 400 };
+  char *copy = is_ascii(value) ? NULL : hr__utf8_copy(value);
+  const char *text = copy ? copy : is_ascii(value) ? value : "";
+  if (text != value && !copy) metrics->out.out_of_memory = true;
+  size_t length = strlen(text);
+  if (length > MAX_BYTES)
+    for (length = MAX_BYTES; length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80;) length--;
+  for (size_t i = 0; i < length; i++) {
+    if (text[i] == '"' || text[i] == '\\' || text[i] == '\n') put_label_byte(metrics, '\\');
+    put_label_byte(metrics, (char)(text[i] == '\n' ? 'n' : text[i]));
+  }
+  free(copy);
+}
+
+void hr__metrics_label(struct hr__metrics *metrics, const char *name, const char *value) {
+  put_label_byte(metrics, metrics->labels_used ? ',' : '{');
+  put_label_text(metrics, name);
+  put_label_text(metrics, "=\"");
+  put_label_value(metrics, value);
+  put_label_byte(metrics, '"');
+}
+
+/* ---- Writer: samples ------------------------------------------------------------------------------- */
+
+void hr__metrics_sample(struct hr__metrics *metrics, uint32_t k, int64_t millionths) {
+  hr__out_text(&metrics->out, metrics->family);
+  hr__out_text(&metrics->out, metrics->suffix);
+  hr__out_bytes(&metrics->out, metrics->labels, metrics->labels_used);
+  hr__out_text(&metrics->out, metrics->labels_used ? "} " : " ");
+  hr__out_millionths(&metrics->out, millionths);
+  hr__out_byte(&metrics->out, ' ');
+  hr__out_text(&metrics->out, metrics->stamps + (size_t)k * HR__NUMBER_BYTES);
+  hr__out_byte(&metrics->out, '\n');
+  metrics->n_written++;
+}
+
+/* ---- GPUs ------------------------------------------------------------------------------------------ */
 
 struct gpu_hold {
   uint32_t attempt; /* index in the history */
@@ -39,7 +115,7 @@ struct gpu_units {
   struct gpu_hold *holds; /* sorted by unit, then by begin */
 };
 
-/* ---- Steps --------------------------------------------------------------------------------------- */
+/* ---- Steps ----------------------------------------------------------------------------------------- */
 
 /* Integral of a weight over each step: weight x microseconds, exact. Intervals may be added in any order. An interval
    changes at most four values: the sums of the two steps that contain its ends, the weight at the first step that it
@@ -93,7 +169,7 @@ static void steps_close(struct steps *steps) {
   }
 }
 
-/* ---- Up times of nodes: two passes over the node changes, one to count and one to list ----------- */
+/* ---- Up times of nodes: two passes over the node changes, one to count and one to list ------------- */
 
 struct up_time {
   int64_t from_us, to_us;
@@ -170,7 +246,7 @@ static void node_times_finish(struct node_times *times) {
   free(times->times);
 }
 
-/* ---- List of all holds, sorted by begin ---------------------------------------------------------- */
+/* ---- List of all holds, sorted by begin ------------------------------------------------------------ */
 
 struct listed {
   uint32_t unit;
@@ -188,7 +264,7 @@ static enum hr_status append(struct openmetrics_gpus_list *list, uint32_t unit, 
   return HR_OK;
 }
 
-/* ---- Units --------------------------------------------------------------------------------------- */
+/* ---- Units ----------------------------------------------------------------------------------------- */
 
 static enum hr_status number_units(struct gpu_units *units, const struct hr_cluster_spec *cluster) {
   uint32_t n_nodes = 0, node = 0;
@@ -212,7 +288,7 @@ static uint32_t count_units(const struct gpu_units *units) {
   return units->first_unit[units->n_nodes + units->n_pools];
 }
 
-/* ---- Holds --------------------------------------------------------------------------------------- */
+/* ---- Holds ----------------------------------------------------------------------------------------- */
 
 /* Appends a hold for each GPU of a slice. A slice has an equal part of each of its GPUs. */
 static enum hr_status list_gpus(struct openmetrics_gpus_list *list, uint32_t first_unit, uint32_t attempt,
@@ -328,7 +404,7 @@ struct gpus {
   struct busy_interval *intervals; /* scratch space for the holds of any one unit */
 };
 
-/* ---- Sums ---------------------------------------------------------------------------------------- */
+/* ---- Sums ------------------------------------------------------------------------------------------ */
 
 static void sum_up(struct gpus *gpus, const struct openmetrics_gpus_group *group) {
   steps_clear(&gpus->up);
@@ -406,7 +482,7 @@ static void sum_use(struct gpus *gpus, const struct openmetrics_gpus_group *grou
   steps_close(&gpus->use);
 }
 
-/* ---- Series -------------------------------------------------------------------------------------- */
+/* ---- Series ---------------------------------------------------------------------------------------- */
 
 static void number_label(struct hr__metrics *metrics, const char *name, const char *prefix, uint32_t number) {
   char text[80];
@@ -541,7 +617,7 @@ static void put_group(struct gpus *gpus, const struct openmetrics_gpus_family *f
   put_series(gpus, base, whole);
 }
 
-/* ---- Groups -------------------------------------------------------------------------------------- */
+/* ---- Groups ---------------------------------------------------------------------------------------- */
 
 static bool has_holds(const struct gpus *gpus, uint32_t unit) {
   return gpus->units.first_hold[unit] < gpus->units.first_hold[unit + 1];

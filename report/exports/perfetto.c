@@ -11,10 +11,10 @@
  * across all nodes and pools; the tracks of a node are contiguous.
  */
 
-#include "base/writers.h"
+#include "base/output_file.h"
 #include "headroom/unstable/exports.h"
-#include "report/costs/costs.h"
 #include "report/exports/exports.h"
+#include "report/metrics/metrics.h"
 #include "report/tables/tables.h"
 
 #include <inttypes.h>
@@ -49,7 +49,7 @@ struct perfetto_writer {
 /* Writes a string literal. */
 #define PUT_LITERAL(perfetto, text) hr__out_bytes(&(perfetto)->out, text, sizeof text - 1)
 
-/* ---- Stays --------------------------------------------------------------------------------------- */
+/* ---- Stays ----------------------------------------------------------------------------------------- */
 
 static size_t max_stays(const struct hr_attempt *attempts, size_t n_attempts) {
   size_t count = 0;
@@ -69,7 +69,7 @@ static uint32_t add_stays(struct perfetto_tracks *tracks, uint32_t count, const 
   return count;
 }
 
-/* ---- Lanes --------------------------------------------------------------------------------------- */
+/* ---- Lanes ----------------------------------------------------------------------------------------- */
 
 /* Computes `first_track`. Owners without stays have no track, except nodes with node changes: they have one track on
    which the changes are shown. */
@@ -223,7 +223,7 @@ static void perfetto_alerts(struct perfetto_writer *perfetto) {
   free(sorted);
 }
 
-/* ---- Names --------------------------------------------------------------------------------------- */
+/* ---- Names ----------------------------------------------------------------------------------------- */
 
 static void put_rank(struct perfetto_writer *perfetto, const char *what, uint32_t process, uint32_t thread,
                      uint32_t rank) {
@@ -264,7 +264,7 @@ static void put_threads(struct perfetto_writer *perfetto) {
     }
 }
 
-/* ---- Counters ------------------------------------------------------------------------------------ */
+/* ---- Counters -------------------------------------------------------------------------------------- */
 
 /* Writes one counter event with two values. Viewers show each value as a separate counter, such as "jobs waiting". */
 static void put_counters_at(struct perfetto_writer *perfetto, const char *name, const char *first, uint64_t first_milli,
@@ -297,7 +297,7 @@ static void put_counters(struct perfetto_writer *perfetto) {
   }
 }
 
-/* ---- Slices -------------------------------------------------------------------------------------- */
+/* ---- Slices ---------------------------------------------------------------------------------------- */
 
 static const char *name_of(const uint32_t *column, const struct hr_names *names, hr_job job) {
   return column && column[job.id] != HR_NONE ? names->text[column[job.id]] : NULL;
@@ -384,7 +384,7 @@ static void put_slices(struct perfetto_writer *perfetto) {
       put_slice(perfetto, attempts, &attempts[i], &tracks->stays[k]);
 }
 
-/* ---- Instants ------------------------------------------------------------------------------------ */
+/* ---- Instants -------------------------------------------------------------------------------------- */
 
 /* Writes an instant event with scope "t" (thread) or "p" (process). */
 static void put_instant(struct perfetto_writer *perfetto, const char *scope, uint32_t process, uint32_t thread,
@@ -431,7 +431,7 @@ static void put_rejections(struct perfetto_writer *perfetto) {
   }
 }
 
-/* ---- File ---------------------------------------------------------------------------------------- */
+/* ---- File ------------------------------------------------------------------------------------------ */
 
 static void put_head(struct perfetto_writer *perfetto) {
   char digest[HR__NUMBER_BYTES];

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- The table --------------------------------------------------------------------------------------- */
+/* ---- The table ------------------------------------------------------------------------------------- */
 
 enum {
   COUNTS = HR_UNIT_COUNT,
@@ -71,7 +71,7 @@ const char *hr_direction_name(enum hr_direction direction) {
   return names[direction];
 }
 
-/* ---- Getters ----------------------------------------------------------------------------------------- */
+/* ---- Getters --------------------------------------------------------------------------------------- */
 
 #define UNKNOWN ((struct hr__metric_value){HR__UNKNOWN, 0})
 #define COST_OF(summary, member) ((summary)->costs ? (summary)->costs->member : HR_UNKNOWN_UUSD)
@@ -163,7 +163,7 @@ void hr__metrics_of_group(const struct hr_group *group, const struct hr_cost_lin
   for (unsigned i = 0; i < HR__N_METRICS; i++) values[i] = hr__metric_of_group((enum hr__metric)i, group, lines).value;
 }
 
-/* ---- Names -------------------------------------------------------------------------------------------- */
+/* ---- Names ----------------------------------------------------------------------------------------- */
 
 static bool is_word(const char *word, const char *name, size_t length) {
   return strlen(word) == length && strncmp(word, name, length) == 0;
@@ -245,7 +245,7 @@ enum hr__metric_section hr__metric_section(enum hr__metric metric) {
   return HR__SECTION_MAIN;
 }
 
-/* ---- Text --------------------------------------------------------------------------------------------- */
+/* ---- Text ------------------------------------------------------------------------------------------ */
 
 static const char *magnitude_text(enum hr_unit unit, double value, char *buffer) {
   switch (unit) {

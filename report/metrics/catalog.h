@@ -15,7 +15,7 @@
 /* The value of an unknown metric. */
 #define HR__UNKNOWN ((double)NAN)
 
-/* ---- The table --------------------------------------------------------------------------------------- */
+/* ---- The table ------------------------------------------------------------------------------------- */
 
 /*
  * Columns: id, path, column, unit, kind, direction, flags, title, help, getter, getter of groups.
@@ -620,7 +620,7 @@ enum hr__metric {
 
 extern const struct hr_metric hr__metric_rows[HR__N_METRICS];
 
-/* ---- Names -------------------------------------------------------------------------------------------- */
+/* ---- Names ----------------------------------------------------------------------------------------- */
 
 /* Finds a metric by its path, its column or an alias, such as "usd_per_job". Returns HR__N_METRICS if no metric has the
    name. */
@@ -663,7 +663,7 @@ enum hr__metric_section {
 };
 enum hr__metric_section hr__metric_section(enum hr__metric metric);
 
-/* ---- Values ------------------------------------------------------------------------------------------- */
+/* ---- Values ---------------------------------------------------------------------------------------- */
 
 /* The value of a metric. `exact` is the value of a count, and micro-dollars if the unit is dollars. */
 struct hr__metric_value {
@@ -682,7 +682,7 @@ void hr__metrics_of_run(const struct hr_summary *summary, double values[HR__N_ME
 void hr__metrics_of_group(const struct hr_group *group, const struct hr_cost_lines *lines,
                           double values[HR__N_METRICS]);
 
-/* ---- Text --------------------------------------------------------------------------------------------- */
+/* ---- Text ------------------------------------------------------------------------------------------ */
 
 enum { HR__METRIC_BYTES = 64 };
 

@@ -16,16 +16,14 @@
 #include "headroom/trace_files.h"
 #include "headroom/unstable/exports.h"
 #include "report/metrics/catalog.h"
-#include "report/metrics/statistics.h"
-#include "report/metrics/summary.h"
-#include "report/tables/json_tree.h"
+#include "report/metrics/metrics.h"
 #include "report/tables/tables.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Observer ------------------------------------------------------------------------------------ */
+/* ---- Observer -------------------------------------------------------------------------------------- */
 
 enum watched_count {
   COUNT_WAITING,
@@ -170,7 +168,7 @@ static void watch_close(struct hr_page_watch *watch, int64_t end_us) {
   }
 }
 
-/* ---- Alerts -------------------------------------------------------------------------------------- */
+/* ---- Alerts ---------------------------------------------------------------------------------------- */
 
 enum { MAX_ALERTS = 5000, MAX_ALERT_GROUPS = 1000 };
 
@@ -238,7 +236,7 @@ static enum hr_status put_alerts(const struct hr_alerts *alerts, struct hr__page
   return status;
 }
 
-/* ---- Series -------------------------------------------------------------------------------------- */
+/* ---- Series ---------------------------------------------------------------------------------------- */
 
 enum extremes { MEAN = 0, MIN = 1, MAX = 2 };
 
@@ -288,7 +286,7 @@ static enum hr_status put_series(const struct hr__page_view *view, struct hr__pa
   return status;
 }
 
-/* ---- Spot pools over time ------------------------------------------------------------------------ */
+/* ---- Spot pools over time -------------------------------------------------------------------------- */
 
 struct page_spot {
   struct hr__page_sums reclaims, interrupted;
@@ -398,7 +396,7 @@ static void put_maxima(struct hr__page_json *json, const char *key, const struct
   hr__page_close(json, ']');
 }
 
-/* ---- File layout --------------------------------------------------------------------------------- */
+/* ---- File layout ----------------------------------------------------------------------------------- */
 
 struct blocks {
   struct hr__page_job_blocks jobs;
@@ -409,7 +407,7 @@ static void put_note_texts(struct hr__page_json *json, const struct hr_notes *no
   for (size_t i = 0; i < notes->count; i++) hr__page_text(json, NULL, notes->text[i]);
 }
 
-/* ---- Document ------------------------------------------------------------------------------------ */
+/* ---- Document -------------------------------------------------------------------------------------- */
 
 static void put_baseline(const struct hr_page *page, struct hr__page_json *json) {
   if (!page->baseline) {
@@ -632,7 +630,7 @@ static void finish_blocks(struct blocks *blocks) {
   hr__page_block_finish(&blocks->jobs.attempts);
 }
 
-/* ---- File ---------------------------------------------------------------------------------------- */
+/* ---- File ------------------------------------------------------------------------------------------ */
 
 static const char title_place[] = "<title>Headroom</title>", data_place[] = "<!--headroom:data-->";
 

@@ -4,19 +4,19 @@
 
 /* The HTML report: its template, the writer of its data, and what its sections share. */
 
-#include "base/writers.h"
+#include "base/output_file.h"
 #include "headroom/sim.h"
 #include "headroom/unstable/exports.h"
 
 #include <stdlib.h>
 
-/* ---- The template -------------------------------------------------------------------------------------- */
+/* ---- The template ---------------------------------------------------------------------------------- */
 
 /* The HTML template that the build embeds into the program. NULL if the program was built without node and npm. */
 
 extern const char *const hr__page_template;
 
-/* ---- The writer (page_writer.c) ------------------------------------------------------------------------ */
+/* ---- The writer (page_writer.c) -------------------------------------------------------------------- */
 
 /* Writes JSON inside an HTML element. `<` is escaped in strings, so that no text can end the element. `key` is the
    key of the value in an object, and NULL in an array. */
@@ -108,7 +108,7 @@ struct hr__page_column {
 void hr__page_column_put(struct hr__page_block *block, struct hr__page_json *json, const struct hr__page_column *column,
                          size_t n);
 
-/* ---- Sums over time ------------------------------------------------------------------------------ */
+/* ---- Sums over time -------------------------------------------------------------------------------- */
 
 /* The HTML report: a JSON document and binary blocks that are embedded into an HTML template. page.c writes the
    document. The other files page_*.c write some sections of it; the functions that write sections return HR_NO_MEMORY
@@ -167,7 +167,7 @@ static inline void hr__page_put(struct hr__page_sums *sums, const struct hr__pag
 /* Computes the final sums. The caller may read `sum` only after this call, and may not add further values. */
 void hr__page_sums_close(struct hr__page_sums *sums, const struct hr__page_grid *grid);
 
-/* ---- Sections ------------------------------------------------------------------------------------ */
+/* ---- Sections -------------------------------------------------------------------------------------- */
 
 /* The run and the derived data that all sections use. */
 struct hr__page_view {
@@ -206,7 +206,9 @@ enum hr_status hr__page_spend(const struct hr__page_view *view, struct hr__page_
 void hr__page_put_sums(struct hr__page_json *json, const char *key, const struct hr__page_sums *sums,
                        const struct hr__page_grid *grid, double unit);
 
-/* ---- Splits: rows for the largest tenants, classes, GPU types, markets or pools, and one row for the others ---- */
+/* ---- Splits ---------------------------------------------------------------------------------------- */
+
+/* Rows for the largest tenants, classes, GPU types, markets or pools, and one row for the others. */
 
 enum hr__page_dimension {
   HR__PAGE_TENANT,
@@ -216,24 +218,6 @@ enum hr__page_dimension {
   HR__PAGE_POOL,
   HR__PAGE_DIMENSIONS
 };
-
-/* Returns the number of keys of a dimension, such as tenants; 0 if the trace does not contain the dimension. */
-static inline uint32_t hr__page_keys(const struct hr__page_view *view, enum hr__page_dimension dimension) {
-  const struct hr_trace *trace = view->run->trace;
-  if (dimension == HR__PAGE_TENANT) return trace->tenant ? trace->tenants.count + 1 : 0;
-  if (dimension == HR__PAGE_CLASS) return trace->class_ ? HR_N_CLASSES : 0;
-  return dimension == HR__PAGE_MARKET ? (uint32_t)HR_N_MARKETS : view->run->cluster->n_pools;
-}
-/* Returns the key of an attempt. All jobs without a tenant have the same key, which follows the keys of the tenants. */
-static inline uint32_t hr__page_key(const struct hr__page_view *view, enum hr__page_dimension dimension,
-                                    const struct hr_attempt *attempt) {
-  const struct hr_trace *trace = view->run->trace;
-  uint32_t job = attempt->job.id, pool = attempt->pool.id;
-  if (dimension == HR__PAGE_TENANT) return trace->tenant[job] == HR_NONE ? trace->tenants.count : trace->tenant[job];
-  if (dimension == HR__PAGE_CLASS) return trace->class_[job];
-  if (dimension == HR__PAGE_MARKET) return (uint32_t)view->run->cluster->pools[pool].market.market;
-  return dimension == HR__PAGE_GPU ? view->first_of_gpu[pool] : pool;
-}
 
 enum { HR__PAGE_ROWS = 12 };
 
@@ -254,7 +238,7 @@ static inline void hr__page_split_finish(struct hr__page_split *split) {
 const char *hr__page_row_name(const struct hr__page_view *view, enum hr__page_dimension dimension,
                               const struct hr__page_split *split, uint32_t row);
 
-/* ---- Selection of jobs --------------------------------------------------------------------------- */
+/* ---- Selection of jobs ----------------------------------------------------------------------------- */
 
 enum { HR__PAGE_MAX_JOBS = 200000 };
 

@@ -37,7 +37,7 @@ static void page_table_finish(struct page_table *table) {
   table->values = NULL;
 }
 
-/* ---- Columns ------------------------------------------------------------------------------------- */
+/* ---- Columns --------------------------------------------------------------------------------------- */
 
 static void put_scaled(struct page_table *table, const char *name, double scale, bool delta) {
   const struct hr__page_column column = {name, table->values, scale, delta};
@@ -73,7 +73,7 @@ static void put_millionths(struct page_table *table, const char *name, bool delt
   put_scaled(table, name, (double)unit / 1e6, delta);
 }
 
-/* ---- Texts --------------------------------------------------------------------------------------- */
+/* ---- Texts ----------------------------------------------------------------------------------------- */
 
 /* Returns HR_NO_MEMORY if out of memory; call page_numbering_finish() even on failure. */
 static enum hr_status page_numbering_init(struct page_numbering *numbering, size_t n_keys) {
@@ -96,7 +96,7 @@ static uint32_t page_number_of(struct page_numbering *numbering, uint32_t key) {
   return numbering->number[key] - 1;
 }
 
-/* ---- Attempts ------------------------------------------------------------------------------------ */
+/* ---- Attempts -------------------------------------------------------------------------------------- */
 
 /* Returns how many nodes an attempt used; 0 if it was assigned a pool but no particular nodes. */
 static uint32_t page_nodes_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
@@ -117,7 +117,7 @@ static const struct hr_attempt *page_last_attempt(const struct hr__page_view *vi
   return last == HR_NONE ? NULL : &view->attempts[last];
 }
 
-/* ---- Selection of jobs --------------------------------------------------------------------------- */
+/* ---- Selection of jobs ----------------------------------------------------------------------------- */
 
 struct page_jobs_choice {
   const struct hr_result *result;
@@ -201,7 +201,7 @@ uint32_t *hr__page_shown(const struct hr_result *result, uint32_t max, uint32_t 
   return jobs;
 }
 
-/* ---- Table of attempts --------------------------------------------------------------------------- */
+/* ---- Table of attempts ----------------------------------------------------------------------------- */
 
 enum { MAX_ATTEMPTS = 300000 };
 
@@ -278,7 +278,7 @@ static void put_attempt_columns(struct page_table *table, const uint32_t *places
   put_millionths(table, "lost_s", false);
 }
 
-/* ---- List of attempts ---------------------------------------------------------------------------- */
+/* ---- List of attempts ------------------------------------------------------------------------------ */
 
 /* The attempts of the jobs in the table, grouped by job. A job is omitted if not all of its attempts fit into the
    list. */
@@ -354,7 +354,7 @@ static enum hr_status page_attempts(const struct hr__page_view *view, const uint
   return status;
 }
 
-/* ---- Table of jobs: texts ------------------------------------------------------------------------ */
+/* ---- Table of jobs: texts -------------------------------------------------------------------------- */
 
 /* A column of texts. The column contains a number for each job, and put_texts() writes the list of texts to which the
    numbers refer. `key_of` returns the key of a job, `text_of` the text of a key. */
@@ -452,7 +452,7 @@ static void put_texts(struct page_table *table, const struct text_column *column
   hr__page_close(table->json, '}');
 }
 
-/* ---- Table of jobs: numbers ---------------------------------------------------------------------- */
+/* ---- Table of jobs: numbers ------------------------------------------------------------------------ */
 
 static void put_job_times(struct page_table *table, const uint32_t *jobs) {
   const struct hr_result *result = table->view->run->result;
@@ -508,7 +508,7 @@ static void put_accounting(struct page_table *table, const uint32_t *jobs) {
   put_millionths(table, "cost_usd", false);
 }
 
-/* ---- Table of jobs: ids -------------------------------------------------------------------------- */
+/* ---- Table of jobs: ids ---------------------------------------------------------------------------- */
 
 static int64_t number_id(const struct hr_trace *trace, uint32_t job) {
   return trace->id_number ? trace->id_number[job] : (trace->row ? trace->row[job] : job) + INT64_C(1);
@@ -552,7 +552,7 @@ static void put_ids(struct page_table *table, const uint32_t *jobs, struct hr__p
   page_table_column(table, "id", true);
 }
 
-/* ---- Table of jobs ------------------------------------------------------------------------------- */
+/* ---- Table of jobs --------------------------------------------------------------------------------- */
 
 static void put_head(struct hr__page_json *json, uint32_t count, uint32_t shown) {
   char words[200];

@@ -6,8 +6,8 @@
 
 #include "report/page/page.h"
 
-#include "base/array.h"
-#include "base/console.h"
+#include "base/containers.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ static char *put_significant(char *at, double value) {
   return begin + 1;
 }
 
-/* ---- Texts --------------------------------------------------------------------------------------- */
+/* ---- Texts ----------------------------------------------------------------------------------------- */
 
 static void put_escaped(struct hr__out *out, unsigned char byte) {
   static const char hex[] = "0123456789abcdef";
@@ -127,7 +127,7 @@ static const char *copy_json_string(struct hr__out *out, const char *at) {
   return *at ? at + 1 : at;
 }
 
-/* ---- Values -------------------------------------------------------------------------------------- */
+/* ---- Values ---------------------------------------------------------------------------------------- */
 
 void hr__page_begin_value(struct hr__page_json *json, const char *key) {
   if (json->more) hr__out_byte(json->out, ',');
@@ -173,7 +173,7 @@ void hr__page_number(struct hr__page_json *json, const char *key, double value) 
   hr__out_to(json->out, put_significant(hr__out_room(json->out, HR__NUMBER_BYTES), value));
 }
 
-/* ---- Bytes --------------------------------------------------------------------------------------- */
+/* ---- Bytes ----------------------------------------------------------------------------------------- */
 
 unsigned char *hr__page_block_room(struct hr__page_block *block, size_t bytes) {
   /* One byte more, so that the address is not NULL if both sizes are 0. */
@@ -227,7 +227,7 @@ enum hr_status hr__page_block_write(const struct hr__page_block *block, struct h
   return HR_OK;
 }
 
-/* ---- Columns ------------------------------------------------------------------------------------- */
+/* ---- Columns --------------------------------------------------------------------------------------- */
 
 enum type { U8, U16, I32, F64 };
 static const struct {
@@ -281,7 +281,7 @@ void hr__page_column_put(struct hr__page_block *block, struct hr__page_json *jso
   hr__page_close(json, '}');
 }
 
-/* ---- Sums over time ------------------------------------------------------------------------------------ */
+/* ---- Sums over time -------------------------------------------------------------------------------- */
 
 /* Sums for each bucket of time. To add a rate during an interval, the sums of the two buckets that contain its ends are
    increased directly. For all buckets between them, only two changes of the rate are stored: at the first of these
@@ -329,7 +329,7 @@ void hr__page_sums_close(struct hr__page_sums *sums, const struct hr__page_grid 
   sums->rate = NULL;
 }
 
-/* ---- Splits -------------------------------------------------------------------------------------- */
+/* ---- Splits ---------------------------------------------------------------------------------------- */
 
 static const char *page_key_name(const struct hr__page_view *view, enum hr__page_dimension dimension, uint32_t key) {
   const struct hr_trace *trace = view->run->trace;
@@ -341,7 +341,7 @@ static const char *page_key_name(const struct hr__page_view *view, enum hr__page
   return name ? name : "";
 }
 
-/* ---- Rows ---------------------------------------------------------------------------------------- */
+/* ---- Rows ------------------------------------------------------------------------------------------ */
 
 /* Inserts a key into split->key, which contains the `room` keys with the largest weights in descending order. Keys with
    equal weights remain in ascending order. */

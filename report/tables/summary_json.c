@@ -5,9 +5,7 @@
 #include "headroom/policies.h"
 #include "headroom/unstable/metrics.h"
 #include "report/metrics/catalog.h"
-#include "report/metrics/statistics.h"
-#include "report/metrics/summary.h"
-#include "report/tables/json_tree.h"
+#include "report/metrics/metrics.h"
 #include "report/tables/tables.h"
 
 #include <errno.h>
@@ -19,7 +17,7 @@
 
 #define EXACT_IN_DOUBLE (UINT64_C(1) << 53)
 
-/* ---- Configuration ------------------------------------------------------------------------------- */
+/* ---- Configuration --------------------------------------------------------------------------------- */
 
 static void put_cluster(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
                         const struct hr_cluster_spec *spec) {
@@ -88,7 +86,7 @@ static void put_remarks(struct hr__json *json, cJSON *root, const struct hr_run_
   }
 }
 
-/* ---- Metrics ------------------------------------------------------------------------------------- */
+/* ---- Metrics --------------------------------------------------------------------------------------- */
 
 /* Adds a value at a path such as "queue.mean". Objects on the path are created if they are missing. */
 static void put_metric(struct hr__json *json, cJSON *object, const char *path, const struct hr_metric *metric,
@@ -201,7 +199,7 @@ static void put_fragmentation(struct hr__json *json, cJSON *root, const struct h
     hr__json_null(json, root, "fragmentation");
 }
 
-/* ---- Services ------------------------------------------------------------------------------------ */
+/* ---- Services -------------------------------------------------------------------------------------- */
 
 static void put_hours(struct hr__json *json, cJSON *object, const struct hr_service_summary *service) {
   cJSON *hours = hr__json_array(json, object, "hours");
@@ -257,7 +255,7 @@ static void put_services(struct hr__json *json, cJSON *root, const struct hr_sum
   }
 }
 
-/* ---- Costs --------------------------------------------------------------------------------------- */
+/* ---- Costs ----------------------------------------------------------------------------------------- */
 
 /* Adds an amount in dollars. The key is a name from the input, which is converted to UTF-8. */
 static void put_usd_of(struct hr__json *json, cJSON *object, const char *name, int64_t uusd) {
@@ -348,7 +346,7 @@ static void put_markets(struct hr__json *json, cJSON *root, const struct hr_summ
   if (summary->scaling.known) put_section(json, root, HR__SECTION_SCALING, summary);
 }
 
-/* ---- Energy -------------------------------------------------------------------------------------- */
+/* ---- Energy ---------------------------------------------------------------------------------------- */
 
 static void put_energy_lines(struct hr__json *json, cJSON *energy, const char *key, const struct hr_energy_line *lines,
                              size_t count, bool of_pools) {
@@ -435,7 +433,7 @@ void hr__json_perf(struct hr__json *json, cJSON *root, const struct hr_summary *
   hr__json_number(json, inner, "peak_rss_mib", perf->peak_rss_mib);
 }
 
-/* ---- Alerts -------------------------------------------------------------------------------------- */
+/* ---- Alerts ---------------------------------------------------------------------------------------- */
 
 static void put_alert_words(struct hr__json *json, cJSON *object, const struct hr_alert *alert) {
   char *text = NULL;
@@ -468,7 +466,7 @@ static void put_alerts(struct hr__json *json, cJSON *root, const struct hr_alert
   }
 }
 
-/* ---- Summary ------------------------------------------------------------------------------------- */
+/* ---- Summary --------------------------------------------------------------------------------------- */
 
 void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
                       const struct hr_run_label *label) {
@@ -531,7 +529,7 @@ enum hr_status hr_streamed_write_json(const char *path, const struct hr_summary 
   return hr__json_write(&json, root, path, error);
 }
 
-/* ---- Reading ------------------------------------------------------------------------------------- */
+/* ---- Reading --------------------------------------------------------------------------------------- */
 
 static enum hr_status cannot_read(const char *path, struct hr_error *error) {
   return hr_fail(error, HR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno ? errno : EIO));

@@ -22,8 +22,7 @@
  * that of the tenant to the root of the hierarchy of quotas.
  */
 
-#include "base/array.h"
-#include "base/hash.h"
+#include "base/containers.h"
 #include "headroom/unstable/exports.h"
 
 #include <stdlib.h>
@@ -173,7 +172,7 @@ static void wait_group_leave(struct wait_group *group, uint32_t member) {
   if (last == 0) group->running = HR_NONE;
 }
 
-/* ---- Watched jobs -------------------------------------------------------------------------------- */
+/* ---- Watched jobs ---------------------------------------------------------------------------------- */
 
 /* Returns the index of a job in `watched`; HR_NONE if it is not watched. */
 static uint32_t waits_watched(const struct hr_waits *waits, hr_job job) {
@@ -188,7 +187,7 @@ static uint32_t waits_watched(const struct hr_waits *waits, hr_job job) {
   return from < waits->n_watched && waits->watched[from].id == job.id ? from : HR_NONE;
 }
 
-/* ---- Groups -------------------------------------------------------------------------------------- */
+/* ---- Groups ---------------------------------------------------------------------------------------- */
 
 static uint32_t make_group(struct hr_waits *waits) {
   if (!HR__ARRAY_HAS_ROOM(waits->groups, waits->n_groups, waits->groups_capacity)) return HR_NONE;
@@ -209,7 +208,7 @@ static uint32_t single_group(struct hr_waits *waits, uint32_t watched) {
   return number;
 }
 
-/* ---- Groups by request --------------------------------------------------------------------------- */
+/* ---- Groups by request ----------------------------------------------------------------------------- */
 
 static struct wait_key key_of(const struct hr_waits *waits, const struct hr_view *view, hr_job job) {
   const struct hr_requests *requests = hr_cluster_requests(view->cluster);
@@ -251,7 +250,7 @@ static void waits_group_empty(struct hr_waits *waits, uint32_t number) {
   waits->first_free = number;
 }
 
-/* ---- Life cycle ---------------------------------------------------------------------------------- */
+/* ---- Life cycle ------------------------------------------------------------------------------------ */
 
 struct hr_waits *hr_waits_create(const struct hr_waits_config *config) {
   struct hr_waits *waits = calloc(1, sizeof *waits);
@@ -297,7 +296,7 @@ void hr_waits_destroy(struct hr_waits *waits) {
   free(waits);
 }
 
-/* ---- End of waits -------------------------------------------------------------------------------- */
+/* ---- End of waits ---------------------------------------------------------------------------------- */
 
 /* Adds a part to a wait; parts are sorted by descending duration. Returns false if out of memory. */
 static bool add_part(struct hr_waits *waits, struct hr_wait *wait, struct hr_wait_part part) {
@@ -351,7 +350,7 @@ static void leave(struct hr_waits *waits, hr_job job, int64_t now_us, bool is_op
   if (group->n_members == 0) waits_group_empty(waits, number);
 }
 
-/* ---- Observer ------------------------------------------------------------------------------------ */
+/* ---- Observer -------------------------------------------------------------------------------------- */
 
 static void begin(struct hr_waits *waits, const struct hr_view *view) {
   uint32_t abilities = hr_view_abilities(view);
@@ -456,7 +455,7 @@ struct hr_observer hr_waits_observer(struct hr_waits *waits) {
   return (struct hr_observer){waits, on_event, on_instant};
 }
 
-/* ---- Results ------------------------------------------------------------------------------------- */
+/* ---- Results --------------------------------------------------------------------------------------- */
 
 static int by_job(const void *a, const void *b) {
   const struct hr_wait *one = a, *other = b;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Output of `headroom why`: the recorded waits, summed by reason, tenant and request size, as tables of 80 columns and
- * as JSON (docs/reference/schemas/why.schema.json). The description of a single job as text is in why_job.c.
+ * as JSON (docs/reference/schemas/why.schema.json), and the latency of a service. The description of a single job as
+ * text is in why_job.c.
  *
  * Waits are sorted by job. The waits of a job are summed first, and the sum is added to the rows of its tenant and of
  * its size.
@@ -9,15 +10,296 @@
 
 #include "report/why/why.h"
 
-#include "report/costs/costs.h"
-#include "report/metrics/summary.h"
-#include "report/tables/json_tree.h"
+#include "headroom/unstable/service_report.h"
+#include "report/metrics/metrics.h"
+#include "report/tables/tables.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Sums ---------------------------------------------------------------------------------------- */
+/* ---- Services -------------------------------------------------------------------------------------- */
+
+/*
+ * Explains the latency of a service and the waits of replicas.
+ *
+ * The time of the requests of a service, or of one request, is divided among queue, cold start, prompt, transfer, batch
+ * and preemption. The parts are computed from the times in the result, in whole microseconds, so they add up exactly.
+ *
+ * The waits of replicas are apart from those of the jobs of the trace. The waits have replicas if they were created
+ * with the trace of the run, which has a row for each replica after the jobs of the input; struct hr_why has the trace
+ * of the input. As an input has no rows for replicas, jobs with a larger id are replicas.
+ */
+
+enum { N_PARTS = 6 };
+static const struct {
+  const char *key, *name, *words;
+  bool is_always; /* the table has the part even if it is 0 */
+} parts_of[N_PARTS] = {{"queue_s", "queue", "arrival to the first iteration, without the cold start", true},
+                       {"cold_start_s", "cold start", "no replica is ready, and one is starting"},
+                       {"prompt_s", "prompt", "first iteration to the first token", true},
+                       {"transfer_s", "transfer", "the KV memory is copied to the replica that decodes"},
+                       {"batch_s", "batch", "from the first to the last token, in batches with other requests", true},
+                       {"preemption_s", "preemption", "from a loss of memory to the next token", true}};
+
+struct hr_request_parts hr_request_parts_of(const struct hr_served *served, uint32_t request) {
+  const struct hr_service_result *result = served->result;
+  const int64_t preempted_us = result->preempted_us ? result->preempted_us[request] : 0;
+  const int64_t cold_us = result->cold_us ? result->cold_us[request] : 0;
+  const int64_t transfer_us = result->transfer_us ? result->transfer_us[request] : 0;
+  const int64_t later_us = result->end_us[request] - result->first_token_us[request];
+  return (struct hr_request_parts){.queue_us =
+                                       result->scheduled_us[request] - served->requests->arrival_us[request] - cold_us,
+                                   .cold_start_us = cold_us,
+                                   .prompt_us = result->first_token_us[request] - result->scheduled_us[request],
+                                   .transfer_us = transfer_us,
+                                   .batch_us = later_us - transfer_us - preempted_us,
+                                   .preemption_us = preempted_us};
+}
+
+/* Sums over requests. */
+struct part_sums {
+  uint64_t count;
+  int64_t us[N_PARTS];
+};
+
+static void add(struct part_sums *sums, const struct hr_request_parts *parts) {
+  const int64_t us[N_PARTS] = {parts->queue_us,    parts->cold_start_us, parts->prompt_us,
+                               parts->transfer_us, parts->batch_us,      parts->preemption_us};
+  sums->count++;
+  for (size_t i = 0; i < N_PARTS; i++) sums->us[i] += us[i];
+}
+
+static bool has_goals(const struct hr_service_slo *slo) {
+  return slo->ttft_ms > 0 || slo->tpot_ms > 0 || slo->e2e_ms > 0;
+}
+
+static bool misses_goals(const struct hr_served *served, uint32_t id, const struct hr_request_parts *parts) {
+  const struct hr_service_slo *slo = &served->service->slo;
+  const uint32_t later = served->requests->output_tokens[id] - 1;
+  const int64_t ttft_us = parts->queue_us + parts->cold_start_us + parts->prompt_us;
+  const int64_t rest_us = parts->transfer_us + parts->batch_us + parts->preemption_us;
+  return (slo->ttft_ms > 0 && (double)ttft_us > 1000 * slo->ttft_ms) ||
+         (slo->tpot_ms > 0 && later && (double)rest_us / later > 1000 * slo->tpot_ms) ||
+         (slo->e2e_ms > 0 && (double)(ttft_us + rest_us) > 1000 * slo->e2e_ms);
+}
+
+static double mean_s(const struct part_sums *sums, size_t part) {
+  return sums->count ? (double)sums->us[part] / (double)sums->count / (double)HR_SECOND_US : 0;
+}
+
+static int64_t e2e_us(const struct part_sums *sums) {
+  int64_t sum = 0;
+  for (size_t i = 0; i < N_PARTS; i++) sum += sums->us[i];
+  return sum;
+}
+
+static double e2e_s(const struct part_sums *sums) {
+  return sums->count ? (double)e2e_us(sums) / (double)sums->count / (double)HR_SECOND_US : 0;
+}
+
+/* ---- Services: output ------------------------------------------------------------------------------ */
+
+static double share_of(double part, double whole) {
+  return whole > 0 ? 100 * part / whole : 0;
+}
+
+static void put_table(FILE *out, const struct part_sums *all, const struct part_sums *missed, bool is_one) {
+  fprintf(out, "  %-12s %12s %8s", "part", is_one ? "time" : "mean", "share");
+  if (missed->count) fprintf(out, " %20s %8s", "mean of missed", "share");
+  fputc('\n', out);
+  for (size_t i = 0; i < N_PARTS; i++) {
+    if (!all->us[i] && !parts_of[i].is_always) continue;
+    fprintf(out, "  %-12s %10.6f s %6.1f %%", parts_of[i].name, mean_s(all, i), share_of(mean_s(all, i), e2e_s(all)));
+    if (missed->count)
+      fprintf(out, " %18.6f s %6.1f %%\n", mean_s(missed, i), share_of(mean_s(missed, i), e2e_s(missed)));
+    else
+      fprintf(out, "  %s\n", parts_of[i].words);
+  }
+  fprintf(out, "  %-12s %10.6f s %6.1f %%", "E2E", e2e_s(all), 100.0);
+  if (missed->count) fprintf(out, " %18.6f s %6.1f %%", e2e_s(missed), 100.0);
+  fputc('\n', out);
+}
+
+static void put_parts(struct hr__json *json, cJSON *root, const char *key, const struct part_sums *sums) {
+  cJSON *object = hr__json_object(json, root, key);
+  hr__json_count(json, object, "requests", sums->count);
+  for (size_t i = 0; i < N_PARTS; i++)
+    hr__json_number_if(json, object, parts_of[i].key, sums->count > 0, mean_s(sums, i));
+  hr__json_number_if(json, object, "e2e_s", sums->count > 0, e2e_s(sums));
+  cJSON *exact = hr__json_object(json, object, "sums_us");
+  for (size_t i = 0; i < N_PARTS; i++) {
+    char name[20];
+    snprintf(name, sizeof name, "%.*s", (int)(strlen(parts_of[i].key) - 2), parts_of[i].key);
+    hr__json_count(json, exact, name, (uint64_t)sums->us[i]);
+  }
+  hr__json_count(json, exact, "e2e", (uint64_t)e2e_us(sums));
+}
+
+static enum hr_status write_json(const char *path, const struct hr_served *served, uint32_t request,
+                                 const struct part_sums *all, const struct part_sums *missed, struct hr_error *error) {
+  struct hr__json json = {0};
+  cJSON *root = cJSON_CreateObject();
+  hr__json_text(&json, root, "service", served->service->name);
+  if (request != HR_NONE) hr__json_count(&json, root, "request", request);
+  put_parts(&json, root, "completed", all);
+  if (request == HR_NONE) put_parts(&json, root, "missed", missed);
+  return hr__json_write(&json, root, path, error);
+}
+
+static void put_title(FILE *out, const struct hr_served *served, uint32_t request, uint64_t completed,
+                      uint64_t missed) {
+  const struct hr_service_result *result = served->result;
+  fputs("service ", out);
+  hr_print_safe(out, served->service->name, 60);
+  if (request == HR_NONE) {
+    fprintf(out, ": %" PRIu64 " completed request%s", completed, completed == 1 ? "" : "s");
+    if (has_goals(&served->service->slo)) fprintf(out, ", and %" PRIu64 " that missed the goals", missed);
+    fputc('\n', out);
+    return;
+  }
+  fprintf(out,
+          ", request %" PRIu32 ": %" PRIu32 " prompt tokens, %" PRIu32 " output tokens, replica %" PRIu32
+          ", %u restarts\n",
+          request, served->requests->prompt_tokens[request], served->requests->output_tokens[request],
+          result->replica[request], (unsigned)result->restarts[request]);
+}
+
+static enum hr_status check_request(const struct hr_served *served, uint32_t request, struct hr_error *error) {
+  const struct hr_service_requests *requests = served->requests;
+  if (request == HR_NONE) return HR_OK;
+  if (requests->count == 0)
+    return hr_fail(error, HR_BAD_INPUT, "--request %" PRIu32 ": service '%.80s' has no requests", request,
+                   served->service->name);
+  if (request >= requests->count)
+    return hr_fail(error, HR_BAD_INPUT, "--request %" PRIu32 ": service '%.80s' has the requests 0 to %" PRIu32,
+                   request, served->service->name, requests->count - 1);
+  const enum hr_request_state state = (enum hr_request_state)served->result->state[request];
+  if (state == HR_REQUEST_COMPLETED) return HR_OK;
+  const char *why =
+      hr_service_refusal(served->service, requests->prompt_tokens[request], requests->output_tokens[request]);
+  return hr_fail(error, HR_BAD_INPUT, "--request %" PRIu32 ": the request was not completed: %s%s%s", request,
+                 hr_request_state_name(state), why ? ", " : "", why ? why : "");
+}
+
+enum hr_status hr_service_why(FILE *out, const char *json, const struct hr_served *served, uint32_t request,
+                              struct hr_error *error) {
+  struct part_sums all = {0}, missed = {0};
+  enum hr_status status = check_request(served, request, error);
+  if (status != HR_OK) return status;
+  for (uint32_t id = 0; id < served->requests->count; id++) {
+    if (served->result->state[id] != HR_REQUEST_COMPLETED || (request != HR_NONE && id != request)) continue;
+    const struct hr_request_parts parts = hr_request_parts_of(served, id);
+    add(&all, &parts);
+    if (request == HR_NONE && misses_goals(served, id, &parts)) add(&missed, &parts);
+  }
+  if (json) status = write_json(json, served, request, &all, &missed, error);
+  if (status != HR_OK || !out) return status;
+  put_title(out, served, request, all.count, missed.count);
+  if (!all.count) {
+    fputs("  no request was completed\n", out);
+    return HR_OK;
+  }
+  put_table(out, &all, &missed, request != HR_NONE);
+  return HR_OK;
+}
+
+/* ---- Services: waits of replicas ------------------------------------------------------------------- */
+
+/* The sums over all replicas. */
+struct replica_waits {
+  uint32_t n_replicas, n_waited;
+  uint32_t n_of[HR_N_WAIT_REASONS]; /* number of replicas that waited for each reason */
+  hr_amount us[HR_N_WAIT_REASONS], all_us;
+};
+
+static struct replica_waits add_up_replicas(const struct hr_why *why) {
+  const uint32_t n_jobs = why->trace->n_jobs;
+  struct replica_waits sums = {.n_replicas = why->result->n_jobs > n_jobs ? why->result->n_jobs - n_jobs : 0};
+  const struct hr_wait *waits;
+  const size_t count = hr_waits_all(why->waits, &waits);
+  uint32_t last[HR_N_WAIT_REASONS], last_job = HR_NONE; /* waits are sorted by job */
+  for (uint32_t i = 0; i < HR_N_WAIT_REASONS; i++) last[i] = HR_NONE;
+  for (size_t i = 0; i < count; i++) {
+    const struct hr_wait_part *parts = hr_waits_parts(why->waits, &waits[i]);
+    const uint32_t job = waits[i].job.id;
+    for (uint32_t k = 0; job >= n_jobs && k < waits[i].n_parts; k++) {
+      if (parts[k].us == 0) continue;
+      sums.n_of[parts[k].reason] += last[parts[k].reason] != job;
+      sums.n_waited += last_job != job;
+      last[parts[k].reason] = last_job = job;
+      sums.us[parts[k].reason] += parts[k].us;
+      sums.all_us += parts[k].us;
+    }
+  }
+  return sums;
+}
+
+/* Returns the reason with the longest time that is not in `done`; HR_N_WAIT_REASONS: none. */
+static uint32_t next_reason(const struct replica_waits *sums, bool done[HR_N_WAIT_REASONS]) {
+  uint32_t best = HR_N_WAIT_REASONS;
+  for (uint32_t i = 0; i < HR_N_WAIT_REASONS; i++)
+    if (!done[i] && sums->us[i] > 0 && (best == HR_N_WAIT_REASONS || sums->us[i] > sums->us[best])) best = i;
+  if (best < HR_N_WAIT_REASONS) done[best] = true;
+  return best;
+}
+
+/* Writes all reasons, such as "booting 67 %, capacity 33 %". */
+static void put_replica_reasons(FILE *out, const struct replica_waits *sums) {
+  bool done[HR_N_WAIT_REASONS] = {false};
+  const char *comma = "";
+  for (uint32_t reason; (reason = next_reason(sums, done)) < HR_N_WAIT_REASONS; comma = ", ") {
+    char number[HR__NUMBER_BYTES];
+    const double share = 100 * (double)sums->us[reason] / (double)sums->all_us;
+    fprintf(out, "%s%s %s %%", comma, hr_wait_reason_name((enum hr_wait_reason_kind)reason),
+            share < 0.5 ? "<1" : hr__fixed_text(share, 0, number));
+  }
+}
+
+/* Prints and writes the sums of the waits of replicas of services; nothing if the run has none. */
+static void why_put_replicas(struct hr__console *console, const struct hr_why *why) {
+  const struct replica_waits sums = add_up_replicas(why);
+  char text[3][HR__NUMBER_BYTES], *reasons = NULL;
+  size_t size = 0;
+  if (sums.n_replicas == 0) return;
+  hr__count_text(sums.n_replicas, text[0]);
+  if (sums.n_waited == 0 && sums.n_replicas == 1) {
+    hr__put_field(console, "replicas", "the only replica of services did not wait for GPUs");
+    return;
+  }
+  if (sums.n_waited == 0) {
+    hr__put_field(console, "replicas", "none of the %s replicas of services waited for GPUs", text[0]);
+    return;
+  }
+  FILE *out = open_memstream(&reasons, &size);
+  if (out) put_replica_reasons(out, &sums);
+  if (out && fclose(out) == 0)
+    hr__put_field(console, "replicas", "%s of %s replica%s of services waited for GPUs, %s in total: %s",
+                  hr__count_text(sums.n_waited, text[1]), text[0], hr__plural(sums.n_replicas),
+                  hr__duration_text((double)sums.all_us / (double)HR_SECOND_US, text[2]), reasons);
+  else
+    console->out_of_memory = true;
+  free(reasons);
+}
+
+static void why_json_replicas(struct hr__json *json, cJSON *root, const struct hr_why *why) {
+  const struct replica_waits sums = add_up_replicas(why);
+  bool done[HR_N_WAIT_REASONS] = {false};
+  if (sums.n_replicas == 0) return;
+  cJSON *object = hr__json_object(json, root, "replicas");
+  hr__json_count(json, object, "count", sums.n_replicas);
+  hr__json_count(json, object, "waited", sums.n_waited);
+  hr__json_number(json, object, "wait_s", (double)sums.all_us / (double)HR_SECOND_US);
+  cJSON *array = hr__json_array(json, object, "reasons");
+  for (uint32_t reason; (reason = next_reason(&sums, done)) < HR_N_WAIT_REASONS;) {
+    cJSON *item = hr__json_append(json, array, cJSON_CreateObject());
+    hr__json_text(json, item, "reason", hr_wait_reason_name((enum hr_wait_reason_kind)reason));
+    hr__json_count(json, item, "replicas", sums.n_of[reason]);
+    hr__json_number(json, item, "wait_s", (double)sums.us[reason] / (double)HR_SECOND_US);
+  }
+}
+
+/* ---- Waits: sums ----------------------------------------------------------------------------------- */
 
 /* The waiting time of a set of jobs by reason, and the waiting time multiplied by the milli-GPUs that each job
    requests. */
@@ -89,7 +371,7 @@ static uint32_t order_reasons(const struct why_row *row, enum hr_wait_reason_kin
   return count;
 }
 
-/* ---- Summation ----------------------------------------------------------------------------------- */
+/* ---- Waits: summation ------------------------------------------------------------------------------ */
 
 /* Returns the row of the tenant of a job. Jobs without a tenant have the last row. */
 static uint32_t tenant_of(const struct hr_why *why, hr_job job) {
@@ -118,7 +400,7 @@ static void add_job(const struct hr_why *why, struct why_sums *sums, const struc
   sums->jobs[sums->n_jobs++] = (struct why_job){job, (int64_t)row.all_us};
 }
 
-/* ---- Order --------------------------------------------------------------------------------------- */
+/* ---- Waits: order ---------------------------------------------------------------------------------- */
 
 static int by_time(const void *a, const void *b) {
   const struct why_job *one = a, *other = b;
@@ -158,7 +440,8 @@ static void sums_finish(struct why_sums *sums) {
 
 /* Sums the waits of the jobs that the question selects. Returns HR_NO_MEMORY if out of memory; call sums_finish() even
    on failure. */
-static enum hr_status add_up(const struct hr_why *why, const struct hr_why_question *question, struct why_sums *sums) {
+static enum hr_status add_up_jobs(const struct hr_why *why, const struct hr_why_question *question,
+                                  struct why_sums *sums) {
   const struct hr_wait *waits;
   size_t count = hr_waits_all(why->waits, &waits), of_job = 0;
   *sums = (struct why_sums){.all.name = ""};
@@ -168,7 +451,7 @@ static enum hr_status add_up(const struct hr_why *why, const struct hr_why_quest
   if (!sums->tenants || !sums->sizes || !sums->jobs) return HR_NO_MEMORY;
   for (size_t i = 0; i < count; i += of_job) {
     for (of_job = 1; i + of_job < count && waits[i + of_job].job.id == waits[i].job.id;) of_job++;
-    if (waits[i].job.id >= why->trace->n_jobs) break; /* replicas of services (why_services.c) */
+    if (waits[i].job.id >= why->trace->n_jobs) break; /* replicas of services */
     if (is_selected(why, question, waits[i].job)) add_job(why, sums, waits + i, of_job);
   }
   for (uint32_t i = 0; i < why->trace->n_jobs; i++)
@@ -177,7 +460,7 @@ static enum hr_status add_up(const struct hr_why *why, const struct hr_why_quest
   return HR_OK;
 }
 
-/* ---- Tables -------------------------------------------------------------------------------------- */
+/* ---- Waits: tables --------------------------------------------------------------------------------- */
 
 enum { NAME_WIDTH = 15, MAX_TENANTS = 12 };
 
@@ -215,9 +498,9 @@ static void put_main_reasons(FILE *out, const struct why_row *row, size_t room) 
   }
 }
 
-/* ---- By reason ----------------------------------------------------------------------------------- */
+/* ---- Waits: by reason ------------------------------------------------------------------------------ */
 
-static void put_reasons(struct hr__console *console, const struct why_sums *sums) {
+static void put_reason_table(struct hr__console *console, const struct why_sums *sums) {
   enum hr_wait_reason_kind order[HR_N_WAIT_REASONS];
   uint32_t count = order_reasons(&sums->all, order);
   fprintf(console->out, "\n%s%-*s%10s%14s%10s%14s%10s%s\n", hr__bold(console), NAME_WIDTH + 1, "reason", "jobs",
@@ -236,7 +519,7 @@ static void put_reasons(struct hr__console *console, const struct why_sums *sums
             hr_wait_reason_words(order[i]), hr__plain(console));
 }
 
-/* ---- By tenant and size -------------------------------------------------------------------------- */
+/* ---- Waits: by tenant and size --------------------------------------------------------------------- */
 
 static void put_row(struct hr__console *console, const struct why_row *row) {
   char text[3][HR__NUMBER_BYTES];
@@ -297,13 +580,13 @@ static void print_no_waits(struct hr__console *console, const struct hr_why *why
 /* Prints the tables of sums by reason, tenant and size. */
 static void print_sums(struct hr__console *console, const struct why_sums *sums, bool of_tenant) {
   put_head(console, sums);
-  put_reasons(console, sums);
+  put_reason_table(console, sums);
   if (!of_tenant && (sums->n_tenants > 1 || sums->tenants[0].name[0]))
     put_rows(console, "tenant", sums->tenants, sums->n_tenants, MAX_TENANTS);
   put_rows(console, "GPUs requested", sums->sizes, sums->n_sizes, sums->n_sizes);
 }
 
-/* ---- Longest waits ------------------------------------------------------------------------------- */
+/* ---- Waits: longest waits -------------------------------------------------------------------------- */
 
 static void put_slow_job(struct hr__console *console, const struct hr_why *why, const struct why_job *slow) {
   char text[2][HR__NUMBER_BYTES], id[HR_JOB_ID_BUFFER];
@@ -346,8 +629,8 @@ static void put_subject(struct hr__console *console, const struct hr_why *why, c
   }
 }
 
-static void put_title(struct hr__console *console, const struct hr_why *why, const struct hr_why_question *question,
-                      const struct why_sums *sums) {
+static void put_question(struct hr__console *console, const struct hr_why *why, const struct hr_why_question *question,
+                         const struct why_sums *sums) {
   char *name = hr__fitted(console, why->scenario ? why->scenario : "", HR__LINE_WIDTH - 20, false);
   if (!name) return;
   fprintf(console->out, "%sHeadroom %s%s%s%s\n\n  ", hr__bold(console), hr_version(), *name ? ": " : "", name,
@@ -357,7 +640,7 @@ static void put_title(struct hr__console *console, const struct hr_why *why, con
   free(name);
 }
 
-/* ---- Answer -------------------------------------------------------------------------------------- */
+/* ---- Waits: answer --------------------------------------------------------------------------------- */
 
 enum hr_status hr_why_print(FILE *out, const struct hr_why *why, const struct hr_why_question *question, bool colour) {
   struct hr__console console = {.out = out, .colour = colour};
@@ -366,14 +649,14 @@ enum hr_status hr_why_print(FILE *out, const struct hr_why *why, const struct hr
     hr__why_print_job(&console, why, question->job);
     return console.out_of_memory ? HR_NO_MEMORY : ferror(out) ? HR_IO_ERROR : HR_OK;
   }
-  enum hr_status status = add_up(why, question, &sums);
+  enum hr_status status = add_up_jobs(why, question, &sums);
   if (status == HR_OK) {
-    put_title(&console, why, question, &sums);
+    put_question(&console, why, question, &sums);
     if (sums.all.all_us == 0)
       print_no_waits(&console, why, &sums);
     else if (!question->only_slowest)
       print_sums(&console, &sums, question->of_tenant);
-    if (!question->only_slowest && !question->of_tenant) hr__why_put_replicas(&console, why);
+    if (!question->only_slowest && !question->of_tenant) why_put_replicas(&console, why);
     print_slowest(&console, why, &sums, question->slowest);
   }
   sums_finish(&sums);
@@ -381,7 +664,7 @@ enum hr_status hr_why_print(FILE *out, const struct hr_why *why, const struct hr
   return ferror(out) ? HR_IO_ERROR : HR_OK;
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------------- */
+/* ---- Waits: JSON ----------------------------------------------------------------------------------- */
 
 static double seconds(hr_amount us) {
   return (double)us / (double)HR_SECOND_US;
@@ -466,7 +749,7 @@ static void put_sums(struct hr__json *json, cJSON *root, const struct hr_why *wh
   hr__json_number(json, waited, "again_s", seconds(sums->later_us));
   hr__json_count(json, waited, "unfinished", sums->open);
   hr__json_count(json, waited, "rejected", sums->rejected);
-  if (!question->of_tenant) hr__why_json_replicas(json, root, why);
+  if (!question->of_tenant) why_json_replicas(json, root, why);
   size_t n_tenants = sums->n_tenants;
   if (question->max_tenants && question->max_tenants < n_tenants) n_tenants = question->max_tenants;
   if (!question->of_tenant) json_rows(json, root, "by_tenant", "tenant", sums->tenants, n_tenants);
@@ -474,9 +757,9 @@ static void put_sums(struct hr__json *json, cJSON *root, const struct hr_why *wh
   if (question->slowest) put_slowest(json, root, why, sums, question->slowest);
 }
 
-/* ---- A job --------------------------------------------------------------------------------------- */
+/* ---- Waits: a job ---------------------------------------------------------------------------------- */
 
-static void put_parts(struct hr__json *json, cJSON *object, const struct hr_why *why, const struct hr_wait *wait) {
+static void put_wait(struct hr__json *json, cJSON *object, const struct hr_why *why, const struct hr_wait *wait) {
   const struct hr_wait_part *parts = hr_waits_parts(why->waits, wait);
   cJSON *array = hr__json_array(json, object, "parts");
   for (uint32_t i = 0; i < wait->n_parts; i++) {
@@ -519,7 +802,7 @@ static void put_waits(struct hr__json *json, cJSON *root, const struct hr_why *w
     hr__json_number(json, item, "wait_s", seconds(waits[i].end_us - waits[i].begin_us));
     hr__json_bool(json, item, "first", waits[i].is_first);
     hr__json_bool(json, item, "unfinished", waits[i].is_open);
-    put_parts(json, item, why, &waits[i]);
+    put_wait(json, item, why, &waits[i]);
     put_segments(json, item, why, &waits[i]);
   }
 }
@@ -573,7 +856,7 @@ static void put_job(struct hr__json *json, cJSON *root, const struct hr_why *why
   hr__json_usd(json, object, "cost_usd", uusd);
 }
 
-/* ---- File ---------------------------------------------------------------------------------------- */
+/* ---- Waits: file ----------------------------------------------------------------------------------- */
 
 static void put_run(struct hr__json *json, cJSON *root, const struct hr_why *why) {
   char digest[17];
@@ -594,7 +877,7 @@ static cJSON *make_tree(struct hr__json *json, const struct hr_why *why, const s
   put_run(json, root, why);
   if (question->job.id != HR_NONE)
     put_job(json, root, why, question->job);
-  else if (add_up(why, question, &sums) == HR_OK)
+  else if (add_up_jobs(why, question, &sums) == HR_OK)
     put_sums(json, root, why, question, &sums);
   else
     json->failed = true;

@@ -2,10 +2,9 @@
 #ifndef HR_REPORT_WHY_WHY_H
 #define HR_REPORT_WHY_WHY_H
 
-#include "base/console.h"
 #include "base/text.h"
 #include "headroom/unstable/exports.h"
-#include "report/tables/json_tree.h"
+#include "report/tables/tables.h"
 
 /* Functions that the tables and JSON of waits (why.c) and the description of a single job (why_job.c) share. */
 
@@ -24,9 +23,6 @@ static inline const char *hr__why_gpus(uint64_t milli, char *buffer) {
   *hr__put_thousandths(buffer, (int64_t)milli) = '\0';
   return buffer;
 }
-/* Print and write the sums of the waits of replicas of services (why_services.c); nothing if the run has none. */
-void hr__why_put_replicas(struct hr__console *console, const struct hr_why *why);
-void hr__why_json_replicas(struct hr__json *json, cJSON *root, const struct hr_why *why);
 /* Prints the waits and attempts of a job as sentences in time order. */
 void hr__why_print_job(struct hr__console *console, const struct hr_why *why, hr_job job);
 

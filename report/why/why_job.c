@@ -6,11 +6,11 @@
  */
 #include "report/why/why.h"
 
-#include "base/console.h"
+#include "base/text.h"
 #include "headroom/policies.h"
 #include "headroom/report.h"
 #include "headroom/unstable/faults.h"
-#include "report/costs/costs.h"
+#include "report/metrics/metrics.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static const char *duration_text(int64_t us, char *buffer) {
   return hr__duration_text((double)us / (double)HR_SECOND_US, buffer);
 }
 
-/* ---- Reasons ------------------------------------------------------------------------------------- */
+/* ---- Reasons --------------------------------------------------------------------------------------- */
 
 /* Writes how many GPUs were free during a wait, such as " while 31 were free", followed by the text `how`. */
 static void put_free(FILE *out, const struct wait_part *part, const char *how) {
@@ -89,7 +89,7 @@ static void put_fragments(FILE *out, const struct hr_why *why, const struct wait
   put_free(out, part, " in fragments");
 }
 
-/* ---- Jobs ahead ---------------------------------------------------------------------------------- */
+/* ---- Jobs ahead ------------------------------------------------------------------------------------ */
 
 static void put_job(FILE *out, const struct hr_why *why, hr_job job) {
   char buffer[HR_JOB_ID_BUFFER];
@@ -127,7 +127,7 @@ static void put_order(FILE *out, const struct hr_why *why, const struct wait_par
   if (!is_reserved) fprintf(out, ", which may not be overtaken");
 }
 
-/* ---- Parts of a wait ----------------------------------------------------------------------------- */
+/* ---- Parts of a wait ------------------------------------------------------------------------------- */
 
 void hr__why_put_quota(FILE *out, const struct hr_why *why, uint32_t quota, hr_job job) {
   uint32_t tenant = why->trace->tenant ? why->trace->tenant[job.id] : HR_NONE;
@@ -191,7 +191,7 @@ static void put_part(FILE *out, const struct hr_why *why, const struct wait_part
   if (part->description[0]) fprintf(out, " (\"%s\")", part->description);
 }
 
-/* ---- Grouping of segments ------------------------------------------------------------------------ */
+/* ---- Grouping of segments -------------------------------------------------------------------------- */
 
 static uint32_t quota_of(const struct hr_wait_segment *segment) {
   return segment->hold.quota;
@@ -286,7 +286,7 @@ static struct wait_part *make_parts(const struct hr_why *why, const struct hr_wa
   return parts;
 }
 
-/* ---- Sentences ----------------------------------------------------------------------------------- */
+/* ---- Sentences ------------------------------------------------------------------------------------- */
 
 /* A sentence that is written to memory before it is printed. */
 struct why_job_sentence {
@@ -310,7 +310,7 @@ static void end(struct hr__console *console, struct why_job_sentence *sentence, 
   free(sentence->text);
 }
 
-/* ---- Request ------------------------------------------------------------------------------------- */
+/* ---- Request --------------------------------------------------------------------------------------- */
 
 /* The jobs of the replicas of services follow those of the input; their user is the service. */
 static bool is_replica(const struct hr_trace *trace, hr_job job) {
@@ -352,7 +352,7 @@ static void put_submitted(struct hr__console *console, const struct hr_why *why,
   end(console, &sentence, "submitted");
 }
 
-/* ---- Waits --------------------------------------------------------------------------------------- */
+/* ---- Waits ----------------------------------------------------------------------------------------- */
 
 static void put_parts(FILE *out, const struct hr_why *why, const struct wait_part *parts, size_t count) {
   for (size_t i = 0; i < count; i++) {
@@ -379,7 +379,7 @@ static void put_wait(struct hr__console *console, const struct hr_why *why, cons
   free(parts);
 }
 
-/* ---- Attempts ------------------------------------------------------------------------------------ */
+/* ---- Attempts -------------------------------------------------------------------------------------- */
 
 /* Writes the nodes of an attempt, such as "on node 3 of pool a". If `is_target` is true, the nodes are the target of a
    migration, and "to" is written instead of "on". */
@@ -523,7 +523,7 @@ static uint32_t *list_attempts(const struct hr_why *why, hr_job job, const struc
   return list;
 }
 
-/* ---- All sentences ------------------------------------------------------------------------------- */
+/* ---- All sentences --------------------------------------------------------------------------------- */
 
 static void put_outcome(struct hr__console *console, const struct hr_why *why, hr_job job) {
   char time[HR__NUMBER_BYTES];

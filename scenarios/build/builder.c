@@ -9,8 +9,8 @@
 
 #include "scenarios/build/builder.h"
 
-#include "base/array.h"
-#include "traces/core/numbers.h"
+#include "base/containers.h"
+#include "traces/core/fields.h"
 
 #include <inttypes.h>
 #include <math.h>

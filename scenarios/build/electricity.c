@@ -18,14 +18,14 @@
 
 #include "scenarios/build/builder.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/power.h"
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/faults.h"
 #include "headroom/unstable/series.h"
 #include "sim/power/power.h"
-#include "traces/core/input.h"
-#include "traces/core/numbers.h"
+#include "traces/core/fields.h"
+#include "traces/core/reader.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -20,8 +20,7 @@
  * pool. An additional last row has the default speed on each pool.
  */
 
-#include "base/array.h"
-#include "base/hash.h"
+#include "base/containers.h"
 #include "headroom/base.h"
 #include "headroom/cluster.h"
 #include "scenarios/build/builder.h"

@@ -19,7 +19,7 @@
 #include "headroom/unstable/series.h"
 #include "scenarios/build/builder.h"
 #include "sim/market/market.h"
-#include "traces/core/numbers.h"
+#include "traces/core/fields.h"
 
 #include <inttypes.h>
 #include <math.h>

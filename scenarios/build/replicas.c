@@ -15,7 +15,7 @@
  * that they are assumed to be as fast there.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/mig.h"
 #include "headroom/unstable/metrics.h"
 #include "headroom/unstable/scenario_clusters.h"

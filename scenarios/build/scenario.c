@@ -9,7 +9,7 @@
  */
 
 #include "headroom/scenario.h"
-#include "base/confinement.h"
+#include "base/process.h"
 #include "headroom/power.h"
 #include "headroom/unstable/experiments.h"
 #include "headroom/unstable/faults.h"

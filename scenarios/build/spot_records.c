@@ -9,11 +9,10 @@
 
 #include "scenarios/build/builder.h"
 
-#include "base/array.h"
-#include "base/hash.h"
+#include "base/containers.h"
 #include "scenarios/catalog/catalog_tables.h"
-#include "traces/core/input.h"
-#include "traces/core/numbers.h"
+#include "traces/core/fields.h"
+#include "traces/core/reader.h"
 #include "traces/csv/csv.h"
 #include "traces/json/json.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The documents of `headroom check`: suites of runs, and baselines. */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/unstable/experiments.h"
 #include "scenarios/build/builder.h"
 

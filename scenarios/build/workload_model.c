@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Scenarios and workload models (JSON files) that ship with Headroom. */
 
-#include "base/array.h"
-#include "base/confinement.h"
+#include "base/containers.h"
 #include "base/output_file.h"
+#include "base/process.h"
 #include "headroom/scenario.h"
 #include "headroom/unstable/scenario_files.h"
 #include "scenarios/build/builder.h"

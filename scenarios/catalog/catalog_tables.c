@@ -10,10 +10,10 @@
 
 #include "scenarios/catalog/catalog_tables.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/unstable/catalog.h"
-#include "traces/core/input.h"
-#include "traces/core/numbers.h"
+#include "traces/core/fields.h"
+#include "traces/core/reader.h"
 
 #include <csv.h>
 #include <ctype.h>

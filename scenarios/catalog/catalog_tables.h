@@ -4,7 +4,7 @@
 
 /* The tables of the catalogue: the reader of CSV tables, columns, built-in rows, and the check of names. */
 
-#include "base/hash.h"
+#include "base/containers.h"
 #include "headroom/base.h"
 #include "headroom/trace_files.h"
 #include "headroom/unstable/catalog.h"

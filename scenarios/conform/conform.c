@@ -10,7 +10,7 @@
 
 #include "scenarios/conform/conform.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "base/output_file.h"
 #include "traces/json/json.h"
 

@@ -8,7 +8,7 @@
  * expected values, and compares both. An adapter must not depend on the id of a case.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/unstable/conform.h"
 #include "policies/kai/solver.h"
 #include "policies/volcano/volcano.h"

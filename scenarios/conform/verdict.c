@@ -3,7 +3,7 @@
 
 #include "scenarios/conform/conform.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "scenarios/import/import.h"
 
 #include <math.h>

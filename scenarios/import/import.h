@@ -7,7 +7,7 @@
  * systems, copies of fields to keys, and pools.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/base.h"
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/scenario_files.h"

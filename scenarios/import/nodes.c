@@ -13,7 +13,7 @@
 
 #include "scenarios/import/import.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/mig.h"
 
 #include <inttypes.h>

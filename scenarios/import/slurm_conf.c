@@ -7,7 +7,7 @@
 
 #include "headroom/unstable/systems/slurm.h"
 #include "scenarios/import/slurm_import.h"
-#include "traces/core/input.h"
+#include "traces/core/reader.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -9,7 +9,7 @@
 
 #include "headroom/unstable/catalog.h"
 
-#include "base/hash.h"
+#include "base/containers.h"
 
 #include <cjson/cJSON.h>
 

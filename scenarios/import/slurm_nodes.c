@@ -9,7 +9,7 @@
  * `nodes[i]` is the place of the node with name number i.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "scenarios/import/slurm_import.h"
 
 #include <ctype.h>

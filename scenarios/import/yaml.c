@@ -11,7 +11,7 @@
 
 #include "scenarios/import/import.h"
 
-#include "traces/core/input.h"
+#include "traces/core/reader.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -10,7 +10,7 @@
 
 #include "scenarios/schema/keys.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/policies.h"
 #include "headroom/scenario.h"
 #include "headroom/trace.h"

@@ -11,8 +11,8 @@
  * "policy.order=sjf". The parameters are checked against those of the policy.
  */
 
-#include "base/array.h"
-#include "base/confinement.h"
+#include "base/containers.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "headroom/policies.h"
 #include "headroom/scenario.h"

@@ -14,8 +14,7 @@
  * requested, the memory of the ledger therefore does not grow with the number of finished jobs.
  */
 
-#include "base/array.h"
-#include "base/hash.h"
+#include "base/containers.h"
 #include "headroom/sim.h"
 #include "headroom/unstable/services.h"
 #include "sim/market/market.h"

@@ -5,8 +5,7 @@
 /* The cluster of a run: names of GPU types, speeds of jobs, the pools that jobs may use, and the state: free
    capacity and states of nodes. */
 
-#include "base/array.h"
-#include "base/bitset.h"
+#include "base/containers.h"
 #include "headroom/cluster.h"
 #include "headroom/policy.h"
 #include "headroom/trace.h"

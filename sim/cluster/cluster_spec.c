@@ -2,7 +2,7 @@
 /* The description of a cluster (struct hr_cluster_spec): pools and the objects that belong to them, tiers and networks,
    speeds by network, MIG settings, quotas. */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "base/text.h"
 #include "headroom/cluster.h"
 #include "headroom/unstable/autoscaling.h"

@@ -9,8 +9,7 @@
 
 #include "sim/cluster/cluster.h"
 
-#include "base/array.h"
-#include "base/hash.h"
+#include "base/containers.h"
 #include "headroom/policy.h"
 
 #include <string.h>

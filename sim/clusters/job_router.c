@@ -3,7 +3,7 @@
 
 #include "sim/clusters/job_router.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "base/text.h"
 
 #include <string.h>

@@ -8,7 +8,7 @@
  * n_options. Invariant: a planned node has an option, and its pods fit each of its options. Source: see the header.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "sim/clusters/karpenter.h"
 
 #include <math.h>

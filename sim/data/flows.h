@@ -22,7 +22,7 @@
  * Rates are in 2^-10 bytes a second, clocks in 2^-20 us, services in rate x us.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/base.h"
 #include "sim/clusters/bandwidth.h"
 

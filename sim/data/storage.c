@@ -13,7 +13,7 @@
 
 #include "sim/data/storage.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 
 #include <string.h>
 

@@ -11,7 +11,7 @@
 
 #include "sim/engine/accounts.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/unstable/faults.h"
 #include "sim/data/data.h"
 

@@ -6,7 +6,7 @@
  * The jobs of a node are a linked list. These lists are short, because few jobs fit on a node.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "sim/engine/engine.h"
 
 #include <inttypes.h>

@@ -12,7 +12,7 @@
  * kept and later work is lost. The end of each phase adds its time to the account of the job (accounts.c).
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "sim/data/data.h"
 #include "sim/engine/accounts.h"
 

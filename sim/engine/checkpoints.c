@@ -14,7 +14,7 @@
  * event heap and emits an event. The others are computed, at each instant, for all jobs with a series.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "base/text.h"
 #include "headroom/unstable/faults.h"
 #include "sim/engine/accounts.h"

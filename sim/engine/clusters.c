@@ -19,8 +19,7 @@
 
 #include "sim/engine/clusters.h"
 
-#include "base/array.h"
-#include "base/hash.h"
+#include "base/containers.h"
 #include "headroom/unstable/faults.h"
 
 #include <stdlib.h>

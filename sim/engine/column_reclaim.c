@@ -10,7 +10,7 @@
  * trace's file, so they do not lose their contents: a later access reads them from the file again.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "sim/cluster/cluster.h"
 #include "sim/engine/engine.h"
 

@@ -16,7 +16,7 @@
  * skypilot-org/skypilot, sky/optimizer.py and the fail-over of its back end.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "sim/clusters/job_router.h"
 #include "sim/engine/clusters.h"
 

@@ -18,8 +18,8 @@
  * {allocations, events}.
  */
 
-#include "base/array.h"
-#include "base/policy_guard.h"
+#include "base/containers.h"
+#include "base/process.h"
 #include "headroom/policy.h"
 #include "headroom/sim.h"
 #include "sim/cluster/cluster.h"
@@ -218,7 +218,7 @@ struct hr__engine {
   struct hr_view view;
   struct hr_moves moves;
   void *policy;
-  struct hr__policy_call *call; /* of a plug-in: record of its running function (base/policy_guard.h); otherwise NULL */
+  struct hr__policy_call *call; /* of a plug-in: record of its running function (base/process.h); otherwise NULL */
   uint32_t abilities;           /* of the policy: flags such as HR_POLICY_PREEMPTS */
   struct hr_error *error;
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Events, and the life of jobs. */
 
-#include "base/array.h"
-#include "base/hash.h"
+#include "base/containers.h"
 #include "headroom/unstable/faults.h"
 #include "sim/engine/engine.h"
 #include "sim/power/job_energy.h"
@@ -18,10 +17,10 @@
  * The pending events of a run, and the notification of observers and policy. When an event occurs, it is added to the
  * digest. Then the observers are notified, and last the policy.
  *
- * Pending events are in a binary heap (base/array.h). If `place` is not NULL, the heap records the index of each job's
- * entry, so that the entry can be removed early. Floyd's variant of removal, in which the hole of the removed entry
- * first sinks to a leaf, would halve the number of comparisons. It is not used, because runs of 1,000,000 jobs on 1,024
- * and on 100,000 GPUs were not measurably faster with it.
+ * Pending events are in a binary heap (base/containers.h). If `place` is not NULL, the heap records the index of each
+ * job's entry, so that the entry can be removed early. Floyd's variant of removal, in which the hole of the removed
+ * entry first sinks to a leaf, would halve the number of comparisons. It is not used, because runs of 1,000,000 jobs on
+ * 1,024 and on 100,000 GPUs were not measurably faster with it.
  */
 
 /* ---- Heap of pending events ---- */

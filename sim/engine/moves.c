@@ -9,7 +9,7 @@
  * reason, the engine checks whether the free capacity suffices.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "base/text.h"
 #include "headroom/policy.h"
 #include "headroom/unstable/faults.h"

@@ -8,8 +8,8 @@
  * changing prices, or with jobs that require tiers, the price is computed for each job.
  */
 
-#include "base/hash.h"
-#include "base/policy_guard.h"
+#include "base/containers.h"
+#include "base/process.h"
 #include "sim/data/data.h"
 #include "sim/engine/clusters.h"
 

@@ -11,7 +11,7 @@
  * The last part has the names of states, events, reasons, job classes and outcomes, and job ids as text.
  */
 
-#include "base/hash.h"
+#include "base/containers.h"
 #include "base/text.h"
 #include "headroom/sim.h"
 #include "headroom/trace.h"

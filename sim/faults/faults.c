@@ -15,7 +15,7 @@
  */
 
 #include "sim/faults/faults.h"
-#include "base/array.h"
+#include "base/containers.h"
 #include "sim/engine/engine.h"
 
 static struct hr__fault_draws draws_of(const struct hr__engine *engine, uint32_t unit) {

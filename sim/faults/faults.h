@@ -4,7 +4,7 @@
 
 /* The units that fail (faults.c), their random times (draws.c), and the accounts of their outages (outages.c). */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "base/random.h"
 #include "headroom/unstable/faults.h"
 

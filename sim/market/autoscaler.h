@@ -8,7 +8,7 @@
  * sim/clusters/cluster_autoscaler.h.
  */
 
-#include "base/hash.h"
+#include "base/containers.h"
 #include "headroom/unstable/autoscaling.h"
 #include "sim/clusters/cluster_autoscaler.h"
 #include "sim/engine/engine.h"

@@ -17,7 +17,7 @@
  * queue.go), at 22664681.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "sim/market/karpenter_nodes.h"
 
 static uint32_t pool_of(const struct hr__engine *engine, uint32_t node) {

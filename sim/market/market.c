@@ -15,7 +15,7 @@
  */
 
 #include "headroom/market.h"
-#include "base/array.h"
+#include "base/containers.h"
 #include "base/text.h"
 #include "sim/engine/engine.h"
 

@@ -13,7 +13,7 @@
  * Invariants: the list has exactly the waiting jobs, and the free amounts of a node are never negative.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "sim/market/autoscaler.h"
 
 #define NOMINAL_CPU_M 1000

@@ -12,7 +12,7 @@
 
 #include "sim/power/job_energy.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "sim/engine/engine.h"
 
 #include <stdlib.h>

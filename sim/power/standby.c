@@ -16,7 +16,7 @@
  */
 
 #include "sim/power/standby.h"
-#include "base/array.h"
+#include "base/containers.h"
 #include "base/random.h"
 #include "sim/market/market.h"
 

@@ -22,7 +22,7 @@
 
 #include "sim/services/disaggregated.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "sim/services/replica.h"
 
 #include <math.h>

@@ -14,7 +14,7 @@
  */
 
 #include "sim/services/fleet.h"
-#include "base/hash.h"
+#include "base/containers.h"
 #include "base/text.h"
 #include "sim/engine/engine.h"
 

@@ -10,7 +10,7 @@
 
 #include "sim/services/replica.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 
 /* ---- Queues ----------------------------------------------------------------------------------------- */
 

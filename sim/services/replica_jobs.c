@@ -12,7 +12,7 @@
  * fleet.c opens and closes the services of a run, and checks their invariants.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "sim/data/data.h"
 #include "sim/engine/engine.h"
 #include "sim/services/fleet.h"

@@ -14,7 +14,7 @@
 
 #include "sim/services/service.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "sim/services/disaggregated.h"
 
 #include <math.h>

@@ -9,7 +9,7 @@
  * admitted workloads fit into the quotas: no queue uses more than its quota plus the amount that it may borrow.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "base/random.h"
 #include "harness.h"
 #include "naive_kueue.h"

@@ -12,7 +12,7 @@
  * capacity.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "base/random.h"
 #include "harness.h"
 #include "naive_topology.h"

@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 #include "harness.h"
-#include "report/tables/json_tree.h"
+#include "report/tables/tables.h"
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_sort.h>

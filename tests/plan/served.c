@@ -12,7 +12,7 @@
 #include "output_files.h"
 #include "plan/runner/runner.h"
 #include "planned.h"
-#include "report/metrics/summary.h"
+#include "report/metrics/metrics.h"
 #include "schema_check.h"
 #include "trace_files.h"
 

@@ -2,7 +2,7 @@
 /* Plans of jobs that wait for electricity with less carbon, compared with exhaustive searches in small worlds; the
    calendar of Let's Wait Awhile. */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "base/random.h"
 #include "harness.h"
 #include "headroom/policy_kit.h"

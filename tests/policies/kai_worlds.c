@@ -4,7 +4,7 @@
 #include "harness.h"
 #include "kai_naive.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "policies/kai/session.h"
 
 #include <string.h>

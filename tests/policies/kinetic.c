@@ -3,7 +3,7 @@
    while time passes. The first contestant, and the first contestant whose `value` is within a bound, must be the same
    as those that the scan finds with rounded values. */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "base/random.h"
 #include "harness.h"
 #include "policies/kit/tournament.h"

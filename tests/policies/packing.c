@@ -2,7 +2,7 @@
 /* Placement rules compared with naive implementations on random small clusters, while tasks start and end. Typical
    pods, fragmentation and random placement are tested in cases computed by hand. */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "harness.h"
 #include "headroom/unstable/capacity.h"
 #include "naive_packing.h"

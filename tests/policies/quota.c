@@ -3,7 +3,7 @@
    those of a second, recursive implementation, which stores only the usage of each tenant. Amounts in this file are
    small integers, in thousandths of a GPU. */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "base/random.h"
 #include "harness.h"
 #include "headroom/policy.h"

@@ -4,7 +4,7 @@
    with a tree computed by hand. */
 
 #include "policies/queue/order/shares.h"
-#include "base/array.h"
+#include "base/containers.h"
 #include "harness.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 /* Whole runs on pools with shared GPUs. The start time, nodes and GPUs of each job are compared with those of a naive
    scheduler, which examines every node for every task. */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "base/random.h"
 #include "harness.h"
 #include "headroom/policies.h"

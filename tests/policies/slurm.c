@@ -7,7 +7,7 @@
  */
 
 #include "policies/slurm/slurm.h"
-#include "base/array.h"
+#include "base/containers.h"
 #include "harness.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * nodes, and licences.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "harness.h"
 #include "naive_slurm.h"
 #include "policies/slurm/slurm.h"

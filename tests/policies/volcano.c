@@ -2,7 +2,7 @@
 /* Compares the model of Volcano with a naive implementation in random small worlds, and checks its invariants. Rules
    that the test vectors do not cover are checked in cases computed by hand. */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "harness.h"
 #include "naive_volcano.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rules of the model of Volcano on small cases whose results are computed by hand, or published with Volcano. */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "harness.h"
 #include "policies/volcano/volcano.h"
 

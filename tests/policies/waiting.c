@@ -5,7 +5,7 @@
    value within a bound. */
 
 #include "policies/queue/waiting.h"
-#include "base/array.h"
+#include "base/containers.h"
 #include "harness.h"
 #include "headroom/policy_kit.h"
 

@@ -3,7 +3,7 @@
    The start time, nodes and GPUs of each job are compared with those of a naive scheduler, which computes the free
    capacity of every group for every job. */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "base/random.h"
 #include "harness.h"
 #include "headroom/policies.h"

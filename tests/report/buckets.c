@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Buckets: cases computed by hand, and random series compared with a direct evaluation of every interval. */
 
-#include "report/metrics/statistics.h"
+#include "report/metrics/metrics.h"
 
 #include "harness.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Line breaks of the console: there is none between a number and its unit. */
 
-#include "base/console.h"
+#include "base/text.h"
 
 #include "harness.h"
 #include "output_files.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Every cost metric, computed by hand for the run of priced.h. */
 
-#include "report/costs/costs.h"
 #include "harness.h"
 #include "output_files.h"
 #include "priced.h"
+#include "report/metrics/metrics.h"
 
 #include <math.h>
 #include <string.h>

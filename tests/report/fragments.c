@@ -2,7 +2,7 @@
 /* Fragmentation over time: a run whose metrics are computed by hand, and random runs in which the test recounts all
    nodes after every pass. */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "base/random.h"
 #include "harness.h"
 #include "headroom/policies.h"
@@ -10,7 +10,7 @@
 #include "naive_packing.h"
 #include "output_files.h"
 #include "queue_choice.h"
-#include "report/metrics/summary.h"
+#include "report/metrics/metrics.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Writes strings as JSON, reads them with cJSON, and compares them with the original strings. */
 
-#include "base/writers.h"
+#include "base/output_file.h"
 
 #include "harness.h"
 #include "output_files.h"

@@ -3,7 +3,7 @@
 
 #include "base/random.h"
 #include "harness.h"
-#include "report/metrics/statistics.h"
+#include "report/metrics/metrics.h"
 
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>

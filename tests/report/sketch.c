@@ -2,7 +2,7 @@
 /* Sketches compared with exact quantiles of sorted durations. */
 #include "harness.h"
 
-#include "report/metrics/statistics.h"
+#include "report/metrics/metrics.h"
 
 #include <math.h>
 #include <string.h>

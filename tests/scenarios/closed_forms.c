@@ -12,7 +12,7 @@
 #include "harness.h"
 #include "headroom/unstable/services.h"
 #include "trace_files.h"
-#include "traces/core/input.h"
+#include "traces/core/reader.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

@@ -8,7 +8,7 @@
 #include "headroom/unstable/service_report.h"
 #include "headroom/unstable/trace_tools.h"
 #include "trace_files.h"
-#include "traces/core/input.h"
+#include "traces/core/reader.h"
 
 #include <math.h>
 #include <string.h>

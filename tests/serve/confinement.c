@@ -2,7 +2,7 @@
 /* A confined process can read only files in the allowed folders: scenarios, traces and policies elsewhere are rejected.
  */
 
-#include "base/confinement.h"
+#include "base/process.h"
 #include "harness.h"
 #include "headroom/policies.h"
 #include "headroom/scenario.h"

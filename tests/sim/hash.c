@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Hash tables compared with plain arrays: insertion, change, removal, and entries with equal hashes. */
 
-#include "base/hash.h"
+#include "base/containers.h"
 
 #include "base/random.h"
 #include "harness.h"

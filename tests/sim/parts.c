@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The engine's containers compared with plain arrays under random operations. */
 
-#include "base/array.h"
-#include "base/bitset.h"
-#include "base/hash.h"
+#include "base/containers.h"
 #include "base/random.h"
 #include "harness.h"
 #include "sim/engine/engine.h"

@@ -7,7 +7,7 @@
 
 #include "recorded.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "harness.h"
 #include "headroom/trace_files.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "trace_files.h"
 
 #include <string.h>

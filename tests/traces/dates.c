@@ -2,7 +2,7 @@
 /* Parsing and writing ISO 8601 dates. The expected values were computed with `date -u -d ... +%s`. */
 #include "harness.h"
 
-#include "traces/core/numbers.h"
+#include "traces/core/fields.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 
 #include "same_trace.h"
 #include "trace_files.h"
-#include "traces/write/write.h"
+#include "traces/formats/formats.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "harness.h"
 
 #include "trace_files.h"
-#include "traces/core/input.h"
+#include "traces/core/reader.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 /* Parsing decimal numbers into integers of a smaller unit. */
 #include "harness.h"
 
-#include "traces/core/numbers.h"
+#include "traces/core/fields.h"
 
 #include <string.h>
 

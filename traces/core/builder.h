@@ -12,8 +12,7 @@
  * unless ids are known to be distinct.
  */
 
-#include "base/array.h"
-#include "base/hash.h"
+#include "base/containers.h"
 #include "headroom/trace_files.h"
 #include "traces/core/fields.h"
 
@@ -31,10 +30,6 @@ struct hr__column {
 /* Rows per block. A spooled column is a column in a temporary file. It grows by whole blocks, and its memory is
    released block by block, so both operations apply to whole pages. */
 enum { HR__SPOOL_BLOCK = 1 << 16 };
-
-/* Releases the memory of rows [from, to) of a spooled column. `from` must be the first row of a block. The next
-   access to these rows reads them again from the file. */
-void hr__spool_drop(const struct hr__column *column, uint32_t from, uint32_t to);
 
 /* Forms of the job ids. HR__IDS_NONE: no row has an id. HR__IDS_COUNTED: each id equals its row number, counted from
    1, and no column exists. HR__IDS_NUMBER: column HR__COLUMN_ID contains int64_t values. HR__IDS_TEXT: column
@@ -83,15 +78,9 @@ static inline void hr__builder_stream(struct hr_trace_builder *builder) {
 static inline void hr__builder_spool(struct hr_trace_builder *builder) {
   builder->spooled = true;
 }
-/* The same for rows whose ids are known to be distinct. Ids are then not compared, and texts are in files, too. */
-static inline void hr__builder_spool_distinct(struct hr_trace_builder *builder) {
-  builder->spooled = builder->distinct = true;
-}
 /* Adds a job for which hr_job_record_fault() returned NULL. Errors as for hr_trace_builder_add(). */
 enum hr_status hr__builder_append(struct hr_trace_builder *builder, const struct hr_job_record *record, uint64_t line,
                                   struct hr_error *error);
-/* Returns the line of a row in the input file. */
-uint64_t hr__builder_line(const struct hr_trace_builder *builder, uint32_t row);
 
 /* A trace with the memory that it owns. hr_trace_destroy() frees all of it. If a column or name table belongs to
    another object (a packed file or another trace), `trace` points to it, but its entry in `column` or `names` is
@@ -126,7 +115,7 @@ static inline void hr__trace_row_done(const struct hr_trace *trace, uint32_t row
 /* Sets the name tables of the trace to the owned name tables, and adds their bytes to column_bytes. */
 void hr__owned_trace_show_names(struct hr__owned_trace *owned);
 
-/* ---- Traces from jobs of other traces (builder_finish.c) ----------------------------------------------- */
+/* ---- Traces from jobs of other traces -------------------------------------------------------------- */
 
 /* Builds a trace from jobs of other traces, record by record. All fields of a job are copied unless the caller
    changes them in the record. */

@@ -5,10 +5,9 @@
 /* CSV files: blocks of rows, rows as structs, and the columns of Headroom's own format. */
 
 #include "traces/core/fields.h"
-#include "traces/core/input.h"
 #include "traces/core/reader.h"
 
-/* ---- Blocks (csv_blocks.c) ----------------------------------------------------------------------------- */
+/* ---- Blocks ---------------------------------------------------------------------------------------- */
 
 /* Splits a CSV file into rows and fields with libcsv, block by block. If a file has more than one block, a second
    thread splits it while the caller processes earlier blocks. */
@@ -35,12 +34,10 @@ struct hr__csv_block {
 };
 
 struct hr__csv_blocks;
-/* Begins to split a file at the current position of `input`. The caller must not use `input` until the blocks are
-   closed. `path` is for messages. Blank lines are skipped, as are lines before the first row that begin with `#`.
-   `separator` separates fields. Fields may be quoted unless `unquoted` is set. Returns NULL if out of memory. */
-struct hr__csv_blocks *hr__csv_blocks_open(struct hr__input *input, const char *path, char separator, bool unquoted);
-/* The same, from the line on that was read last from `input`, with its line end, for a file whose first rows were read
-   line by line. Fields are separated by commas. A line that begins with `#` is a row. */
+/* Begins to split a file at the line that was read last from `input`, with its line end, for a file whose first rows
+   were read line by line. The caller must not use `input` until the blocks are closed. `path` is for messages. Blank
+   lines are skipped. Fields are separated by commas and may be quoted. A line that begins with `#` is a row. Returns
+   NULL if out of memory. */
 struct hr__csv_blocks *hr__csv_blocks_resume(struct hr__input *input, const char *path, struct hr_text line);
 /* Returns the next block, which is valid until the next call. At the end of the file `*block` is NULL. If reading
    fails, the rows before the error are returned first, and the next call returns the error. */
@@ -49,7 +46,7 @@ enum hr_status hr__csv_blocks_next(struct hr__csv_blocks *blocks, const struct h
 /* Stops the thread and frees the blocks. `input` is not closed. NULL is allowed. */
 void hr__csv_blocks_close(struct hr__csv_blocks *blocks);
 
-/* ---- Rows (csv_rows.c) --------------------------------------------------------------------------------- */
+/* ---- Rows ------------------------------------------------------------------------------------------ */
 
 /* Reads the rows of a CSV file into structs. A schema lists the columns. The columns of the file may be in any
    order. */
@@ -92,7 +89,7 @@ struct hr__csv_schema {
    begin with `#`. Errors are written to reader->error. */
 enum hr_status hr__csv_read_rows(struct hr__reader *reader, const struct hr__csv_schema *schema);
 
-/* ---- Headroom's format (headroom_csv.c) ---------------------------------------------------------------- */
+/* ---- Headroom's format (formats/headroom_csv.c) ---------------------------------------------------- */
 
 /* The columns of Headroom's own CSV, generated from the table in headroom/job_fields.h. Readers, writers and column
    maps use them. */

@@ -5,17 +5,15 @@
 
 #include "traces/formats/formats.h"
 
-#include "base/confinement.h"
-#include "traces/core/input.h"
-#include "traces/core/numbers.h"
+#include "base/process.h"
+#include "traces/core/fields.h"
 #include "traces/core/reader.h"
 #include "traces/csv/csv.h"
-#include "traces/packed/pack.h"
 
 #include <string.h>
 #include <strings.h>
 
-/* ---- Detection --------------------------------------------------------------------------------------- */
+/* ---- Detection ------------------------------------------------------------------------------------- */
 
 enum { SWF_FIELDS = 18 };
 
@@ -165,7 +163,7 @@ static const char *detect_format(struct hr_text beginning) {
   return table_format(line);
 }
 
-/* ---- Formats ----------------------------------------------------------------------------------------- */
+/* ---- Formats --------------------------------------------------------------------------------------- */
 
 /* The text formats: name, reader, summary. */
 #define FORMAT_TABLE(X)                                                                                                \
@@ -444,7 +442,7 @@ enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *op
   return status;
 }
 
-/* ---- Requests and states of jobs, in notations that several formats use --------------------------------- */
+/* ---- Requests and states of jobs, in notations that several formats use ---------------------------- */
 
 enum { WHOLE_MILLI = 1000 };
 

@@ -2,19 +2,29 @@
 #ifndef HR_TRACES_FORMATS_FORMATS_H
 #define HR_TRACES_FORMATS_FORMATS_H
 
-/* Readers of trace formats, functions that several readers use, and the detection of formats. formats.c lists the
-   readers. Each reader is a file of its own. */
+/* Readers and writers of trace formats, functions that several readers use, and the encoder of text files. formats.c
+   lists the readers and detects formats. writers.c lists the writers and selects one. */
 
 #include "traces/core/reader.h"
 
-#include <stdbool.h>
+#include "traces/csv/csv.h"
 
-/* The readers. */
+#include <stdbool.h>
+#include <string.h>
+
+/* ---- Readers --------------------------------------------------------------------------------------- */
+
 extern const struct hr__format_reader hr__swf_reader, hr__philly_reader, hr__philly_log_reader, hr__openb_reader,
     hr__sacct_reader, hr__kubernetes_reader, hr__helios_reader, hr__acme_reader, hr__pai2020_reader,
     hr__spot2026_reader, hr__gavel_reader, hr__azure_llm_reader, hr__batsim_reader, hr__gaia_reader, hr__lwa_reader;
 
-/* ---- Requests and states of jobs -------------------------------------------------------------------- */
+/* Maps a packed trace and checks it (packed/packed.c). Of the options, `streamed` and `spooled` apply. If the file
+   cannot be opened, is not a plain file or does not begin with HR__PACKED_MAGIC, returns HR_OK and sets `*trace` to
+   NULL. */
+enum hr_status hr__packed_read(const char *path, const struct hr_trace_options *options, struct hr_trace **trace,
+                               struct hr_error *error);
+
+/* ---- Requests and states of jobs ------------------------------------------------------------------- */
 
 /* Sets a request of `tasks` tasks with `milli_per_task` thousandths of a GPU each. Up to 1000 thousandths are a
    share of one GPU. More than 1000 are rounded up to whole GPUs; `*rounded` is set to true if that changes the
@@ -37,5 +47,59 @@ struct hr__slurm_state {
 
 /* Parses a state such as "COMPLETED" or "CANCELLED by 1000". Returns false if the text is not a state. */
 bool hr__job_state_parse(struct hr_text text, struct hr__slurm_state *state);
+
+/* ---- Writers --------------------------------------------------------------------------------------- */
+
+/* The writer of a format. */
+struct hr__trace_writer {
+  /* the format supports compression; a file is then compressed if its name ends with `.gz` or `.zst` */
+  bool compresses;
+  /* Writes the trace to `path`. `written` must not be NULL; only its format is set before the call. */
+  enum hr_status (*write)(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
+                          struct hr_error *error);
+};
+
+extern const struct hr__trace_writer hr__csv_writer, hr__swf_writer, hr__packed_writer;
+
+/* ---- Text files (writers.c) ------------------------------------------------------------------------ */
+
+/* A text file that either appears completely or not at all. It is compressed if its name ends with `.gz` or `.zst`.
+   Functions that append text do not return errors; hr__encoder_commit() returns the first error that occurred. */
+
+enum { HR__ENCODER_BYTES = 1 << 17, HR__ENCODER_NUMBER_BYTES = 32 };
+
+struct hr__encoder;
+/* Creates a text file. `path` "-" is standard output. `path` must outlive the encoder. */
+enum hr_status hr__encoder_open(const char *path, struct hr__encoder **encoder, struct hr_error *error);
+/* Writes the remaining text and makes the file visible under its name. Frees the encoder, also after an error.
+   Returns the first error since hr__encoder_open(). */
+enum hr_status hr__encoder_commit(struct hr__encoder *encoder, struct hr_error *error);
+/* Frees the encoder without leaving a file. NULL is allowed. */
+void hr__encoder_abandon(struct hr__encoder *encoder);
+
+/* Appends text. hr__encoder_commit() returns an error of this call. */
+void hr__encode_bytes(struct hr__encoder *encoder, const char *bytes, size_t count);
+/* Appends a NUL-terminated text. */
+static inline void hr__encode_text(struct hr__encoder *encoder, const char *text) {
+  hr__encode_bytes(encoder, text, strlen(text));
+}
+/* Appends a byte. */
+void hr__encode_byte(struct hr__encoder *encoder, char byte);
+/* Appends an integer in decimal. */
+void hr__encode_i64(struct hr__encoder *encoder, int64_t value);
+/* Returns the number of bytes of text written so far, before compression. */
+uint64_t hr__encoder_count(const struct hr__encoder *encoder);
+
+/* ---- Fields of jobs (writers.c) -------------------------------------------------------------------- */
+
+/* The sizes of the members of struct hr_job_record that hr__fields describes. */
+extern const size_t hr__field_bytes[HR__N_FIELDS];
+
+/* Returns true if field hr__fields[field] of the record is known. All fields of `blank` must be unknown. */
+bool hr__field_is_known(const struct hr_job_record *record, const struct hr_job_record *blank, size_t field);
+
+/* Sets known[i] to true if field i is known for some job. Ids are unknown if they are row numbers that the input did
+   not contain. */
+void hr__known_fields(const struct hr_trace *trace, bool known[HR__N_FIELDS]);
 
 #endif

@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads lists of nodes. Nodes with the same GPU type, GPUs, CPUs and memory form one pool. */
+/*
+ * Reads files about the nodes of a cluster: lists of nodes, and logs of their failures.
+ *
+ * Nodes of a list with the same GPU type, GPUs, CPUs and memory form one pool.
+ */
 
-#include "base/array.h"
+#include "base/containers.h"
+#include "headroom/unstable/failures.h"
+#include "traces/core/fields.h"
+#include "traces/core/reader.h"
 #include "traces/csv/csv.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Lists of nodes -------------------------------------------------------------------------------- */
 
 struct nodes_node {
   struct hr_text model;
@@ -84,7 +95,7 @@ static enum hr_status on_node(void *self, const void *row, uint64_t line) {
   return status == HR_OK ? add_node(kinds, kinds->n - 1) : status;
 }
 
-/* ---- Pools ------------------------------------------------------------------------------------------ */
+/* ---- Lists of nodes: pools ------------------------------------------------------------------------- */
 
 static bool is_taken(const struct hr_cluster_spec *cluster, const char *name) {
   for (uint32_t i = 0; i < cluster->n_pools; i++)
@@ -180,4 +191,666 @@ enum hr_status hr_nodes_read(const char *path, struct hr_cluster_spec *cluster, 
   free(kinds.of_node);
   hr__input_close(reader.input);
   return status;
+}
+
+/* ---- Logs of failures ------------------------------------------------------------------------------ */
+
+/*
+ * Reads logs of failures: CSV files; their columns decide the format. Other columns are ignored.
+ *
+ * | format    | columns                                    | a row                                                  |
+ * | --------- | ------------------------------------------ | ------------------------------------------------------ |
+ * | events    | node, start, end (fixed); system, nodes    | a failure: dates, or seconds since any instant         |
+ * | states    | node, state, start_unix, end_unix          | an interval in which a node is up or down              |
+ * | quantiles | state, quantile, seconds                   | a quantile of the intervals of a state                 |
+ * | intervals | failure_interval, failure_duration         | milliseconds in operation before; and of the repair    |
+ *
+ * Data: rows become `events`, or intervals at once. After the last row, the events become intervals.
+ *
+ * Source of the formats: Los Alamos (LA-UR-05-7318), Failure Trace Archive, Cloud Uptime Archive.
+ */
+
+static const double hour_us = 3600e6;
+
+enum field {
+  SYSTEM,
+  NODES,
+  NODE,
+  START,
+  END,
+  FIXED,
+  STATE,
+  START_UNIX,
+  END_UNIX,
+  QUANTILE,
+  SECONDS,
+  GAP_MS,
+  DURATION_MS,
+  N_FIELDS
+};
+static const char *const names[N_FIELDS] = {
+    "system",          "nodes",      "node",     "start",    "end",     "fixed",
+    "state",           "start_unix", "end_unix", "quantile", "seconds", "failure_interval",
+    "failure_duration"};
+
+struct failure_event {
+  uint32_t group, node;     /* node: index of its name in the reader */
+  int64_t start_us, end_us; /* end_us: HR_UNKNOWN_US if it is not stated */
+};
+
+/* An interval of a node in one state. */
+struct node_state {
+  uint32_t node;
+  int64_t start_us, end_us;
+  uint64_t line;
+};
+
+/* How a log states times. */
+enum time_kind { TIME_UNKNOWN, TIME_DATE, TIME_SECONDS };
+
+struct log_reader {
+  const char *path;
+  struct hr__input *input;
+  struct hr_failure_log *log;
+  struct failure_event *events;
+  char **nodes; /* [n_nodes]: names, in order of their first rows; the system comes first */
+  uint32_t n_events, events_capacity, n_nodes, nodes_capacity, groups_capacity;
+  uint32_t *by_hash; /* [n_slots]: open addressing; indexes of `nodes` + 1, 0: free */
+  uint32_t n_slots;
+  uint32_t place[N_FIELDS];    /* position in a row; HR_NONE: no such column */
+  struct failure_event *turns; /* of a log of intervals */
+  uint32_t n_turns, turns_capacity;
+  int64_t clock_us;          /* end of the last of them */
+  struct node_state *states; /* of a log of states */
+  uint32_t n_states, states_capacity;
+  enum time_kind time_kind; /* of the times of events */
+  double last_quantile_h;
+  bool last_up, has_quantile;
+  struct hr_error *error;
+};
+
+/* ---- Logs of failures: fields ---------------------------------------------------------------------- */
+
+static enum hr_status no_memory(const struct log_reader *reader) {
+  return hr_fail(reader->error, HR_NO_MEMORY, "%s: out of memory", reader->path);
+}
+
+static enum hr_status bad_field(const struct log_reader *reader, enum field field, const char *expected,
+                                struct hr_text found) {
+  char quoted[HR__QUOTE_BYTES];
+  return hr_fail(reader->error, HR_BAD_INPUT, "%s:%" PRIu64 ": column '%s': expected %s, found '%s'", reader->path,
+                 hr__input_line_number(reader->input), names[field], expected, hr__quote(found, quoted));
+}
+
+/* Returns the field at a position without surrounding quotes; an empty text if the row is shorter. */
+static struct hr_text field_at(struct hr_text line, uint32_t position) {
+  struct hr_text field = hr__comma_field(line, position);
+  if (!field.at) return (struct hr_text){line.at, 0};
+  bool quoted = field.length >= 2 && field.at[0] == '"' && field.at[field.length - 1] == '"';
+  return (struct hr_text){field.at + quoted, field.length - 2 * (size_t)quoted};
+}
+
+static struct hr_text text_of(const struct log_reader *reader, struct hr_text line, enum field field) {
+  return reader->place[field] == HR_NONE ? (struct hr_text){line.at, 0} : field_at(line, reader->place[field]);
+}
+
+static bool text_is(struct hr_text text, const char *word) {
+  return text.length == strlen(word) && memcmp(text.at, word, text.length) == 0;
+}
+
+/* Parses a time: a date, or a number of units of `factor` microseconds. */
+static enum hr_status read_time(const struct log_reader *reader, struct hr_text line, enum field field, uint64_t factor,
+                                int64_t *us) {
+  const struct hr__number_rule rule = {.factor = factor, .max = (uint64_t)INT64_MAX};
+  struct hr_text text = text_of(reader, line, field);
+  uint64_t value = 0;
+  bool zoned;
+  if (text.length && hr__number_parse(text, &rule, &value) == HR__NUMBER_FINE) {
+    *us = (int64_t)value;
+    return HR_OK;
+  }
+  if (factor == HR_SECOND_US && hr__date_parse(text, us, &zoned)) return HR_OK;
+  return bad_field(reader, field,
+                   factor == HR_SECOND_US ? "a date such as 2005-06-21T10:54, or seconds of at least 0"
+                                          : "a number of at least 0",
+                   text);
+}
+
+/* Parses a time of an event. All times of a log must be dates, or all must be seconds. */
+static enum hr_status read_event_time(struct log_reader *reader, struct hr_text line, enum field field, int64_t *us) {
+  const struct hr_text text = text_of(reader, line, field);
+  enum hr_status status = read_time(reader, line, field, HR_SECOND_US, us);
+  if (status != HR_OK) return status;
+  int64_t date_us;
+  bool zoned;
+  const enum time_kind kind = hr__date_parse(text, &date_us, &zoned) ? TIME_DATE : TIME_SECONDS;
+  if (reader->time_kind == TIME_UNKNOWN) reader->time_kind = kind;
+  if (reader->time_kind == kind) return HR_OK;
+  return bad_field(reader, field,
+                   kind == TIME_DATE ? "seconds, as in the times before" : "a date, as in the times before", text);
+}
+
+/* ---- Logs of failures: intervals from events ------------------------------------------------------- */
+
+/* The events of a group are sorted, once by time for gaps of the system and once by node and time for gaps of a node.
+   Then the intervals of each group, and of all groups, are sorted by length. */
+
+/* Adds an interval; those of length 0 are only counted. Returns false if memory is exhausted. */
+static bool sample_add(struct hr_failure_sample *sample, double hours) {
+  if (!(hours > 0)) {
+    sample->zeros++;
+    return true;
+  }
+  if (!HR__ARRAY_HAS_ROOM(sample->hours, sample->count, sample->capacity)) return false;
+  sample->hours[sample->count++] = hours;
+  return true;
+}
+
+static int by_time(const void *a, const void *b) {
+  const struct failure_event *x = a, *y = b;
+  if (x->group != y->group) return x->group < y->group ? -1 : 1;
+  return (x->start_us > y->start_us) - (x->start_us < y->start_us);
+}
+
+static int by_node(const void *a, const void *b) {
+  const struct failure_event *x = a, *y = b;
+  if (x->group != y->group) return x->group < y->group ? -1 : 1;
+  if (x->node != y->node) return x->node < y->node ? -1 : 1;
+  if (x->start_us != y->start_us) return x->start_us < y->start_us ? -1 : 1;
+  return (x->end_us > y->end_us) - (x->end_us < y->end_us);
+}
+
+static int by_size(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static int by_count(const void *a, const void *b) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return (x < y) - (x > y);
+}
+
+static double top_share(uint32_t *counts, uint32_t n_counts, uint32_t nodes) {
+  uint32_t sum = 0, top = 0, n_top = nodes < 20 ? 1 : (nodes + 10) / 20;
+  qsort(counts, n_counts, sizeof *counts, by_count);
+  for (uint32_t i = 0; i < n_counts; i++) {
+    sum += counts[i];
+    if (i < n_top) top += counts[i];
+  }
+  return sum ? (double)top / sum : (double)NAN;
+}
+
+/* Adds the gaps between failures of the system, from events[0 .. n] of one group, which are sorted by time. */
+static bool add_system_gaps(struct hr_failure_group *group, const struct failure_event *events, uint32_t n) {
+  group->failures = n;
+  group->span_days = (double)(events[n - 1].start_us - events[0].start_us) / (24 * hour_us);
+  for (uint32_t i = 1; i < n; i++)
+    if (!sample_add(&group->samples[HR_FAILURE_SYSTEM_GAP],
+                    (double)(events[i].start_us - events[i - 1].start_us) / hour_us))
+      return false;
+  return true;
+}
+
+/* Adds the gaps between failures of a node; the events are sorted by node and time. */
+static bool add_node_gaps(struct hr_failure_group *group, const struct failure_event *events, uint32_t n) {
+  uint32_t n_nodes = 0;
+  uint32_t *counts = calloc((size_t)n + 1, sizeof *counts);
+  bool added = counts != NULL;
+  for (uint32_t i = 0; added && i < n && events[i].node != HR_NONE; i++) {
+    bool same = i > 0 && events[i].node == events[i - 1].node;
+    n_nodes += !same;
+    counts[n_nodes - 1]++;
+    group->duplicates +=
+        same && events[i].start_us == events[i - 1].start_us && events[i].end_us == events[i - 1].end_us;
+    if (same)
+      added = sample_add(&group->samples[HR_FAILURE_NODE_GAP],
+                         (double)(events[i].start_us - events[i - 1].start_us) / hour_us);
+  }
+  if (n_nodes > group->nodes) group->nodes = n_nodes;
+  if (added && n_nodes) group->top_share = top_share(counts, n_nodes, group->nodes);
+  free(counts);
+  return added;
+}
+
+static bool add_gaps(struct hr_failure_log *log, struct failure_event *all, uint32_t n_all,
+                     int (*order)(const void *, const void *),
+                     bool (*add)(struct hr_failure_group *, const struct failure_event *, uint32_t)) {
+  if (n_all) qsort(all, n_all, sizeof *all, order);
+  for (uint32_t first = 0, next; first < n_all; first = next) {
+    const struct failure_event *events = all + first;
+    for (next = first; next < n_all && all[next].group == events->group;) next++;
+    if (!add(&log->groups[events->group], events, next - first)) return false;
+  }
+  return true;
+}
+
+/* Adds the figures and intervals of a group to those of all groups. */
+static bool add_to_all(struct hr_failure_group *all, const struct hr_failure_group *group) {
+  all->nodes += group->nodes;
+  all->failures += group->failures;
+  all->dropped += group->dropped;
+  all->duplicates += group->duplicates;
+  for (unsigned kind = 0; kind < HR_N_FAILURE_INTERVALS; kind++) {
+    const struct hr_failure_sample *from = &group->samples[kind];
+    struct hr_failure_sample *to = &all->samples[kind];
+    to->zeros += from->zeros;
+    if (from->count == 0) continue;
+    if (!HR__ARRAY_RESIZE(to->hours, (size_t)to->count + from->count)) return false;
+    memcpy(to->hours + to->count, from->hours, from->count * sizeof *to->hours);
+    to->count += from->count;
+  }
+  return true;
+}
+
+static void sort_samples(struct hr_failure_group *group) {
+  for (unsigned kind = 0; kind < HR_N_FAILURE_INTERVALS; kind++) {
+    struct hr_failure_sample *sample = &group->samples[kind];
+    if (sample->count) qsort(sample->hours, sample->count, sizeof *sample->hours, by_size);
+  }
+}
+
+/* Adds the gaps between the events of each group, which are sorted here, and the figures of all groups. Returns false
+   if memory is exhausted. */
+static bool groups_finish(struct hr_failure_log *log, struct failure_event *events, uint32_t n_events) {
+  const bool gaps = add_gaps(log, events, n_events, by_time, add_system_gaps) &&
+                    add_gaps(log, events, n_events, by_node, add_node_gaps);
+  log->all = (struct hr_failure_group){.name = strdup("all"), .top_share = (double)NAN};
+  bool added = log->all.name != NULL;
+  for (uint32_t i = 0; i < log->n_groups && added; i++) {
+    sort_samples(&log->groups[i]);
+    added = add_to_all(&log->all, &log->groups[i]);
+  }
+  sort_samples(&log->all);
+  return gaps && added;
+}
+
+/* ---- Logs of failures: groups, nodes, intervals ---------------------------------------------------- */
+
+static enum hr_status find_group(struct log_reader *reader, struct hr_text name, uint32_t *group) {
+  struct hr_failure_log *log = reader->log;
+  for (uint32_t i = log->n_groups; i-- > 0;) {
+    *group = i;
+    if (text_is(name, log->groups[i].name)) return HR_OK;
+  }
+  if (!HR__ARRAY_HAS_ROOM(log->groups, log->n_groups, reader->groups_capacity)) return no_memory(reader);
+  char *copy = strndup(name.at, name.length);
+  if (!copy) return no_memory(reader);
+  log->groups[log->n_groups] = (struct hr_failure_group){.name = copy, .top_share = (double)NAN};
+  *group = log->n_groups++;
+  return HR_OK;
+}
+
+static uint32_t hash_of(uint32_t group, struct hr_text name) {
+  uint32_t hash = 2166136261u ^ group;
+  for (size_t i = 0; i < name.length; i++) hash = (hash ^ (unsigned char)name.at[i]) * 16777619u;
+  return hash;
+}
+
+/* Node names are stored as "GROUP/NAME", so that systems may have nodes with equal names. */
+static bool is_node(const char *stored, uint32_t group, struct hr_text name) {
+  char *rest;
+  return strtoul(stored, &rest, 10) == group && *rest == '/' && text_is(name, rest + 1);
+}
+
+static bool grow_slots(struct log_reader *reader) {
+  uint32_t n_slots = reader->n_slots ? 2 * reader->n_slots : 1024;
+  uint32_t *slots = calloc(n_slots, sizeof *slots);
+  if (!slots) return false;
+  for (uint32_t i = 0; i < reader->n_nodes; i++) {
+    char *rest;
+    uint32_t group = (uint32_t)strtoul(reader->nodes[i], &rest, 10);
+    uint32_t slot = hash_of(group, (struct hr_text){rest + 1, strlen(rest + 1)}) & (n_slots - 1);
+    while (slots[slot]) slot = (slot + 1) & (n_slots - 1);
+    slots[slot] = i + 1;
+  }
+  free(reader->by_hash);
+  reader->by_hash = slots;
+  reader->n_slots = n_slots;
+  return true;
+}
+
+static enum hr_status find_node(struct log_reader *reader, uint32_t group, struct hr_text name, uint32_t *node) {
+  if (2 * reader->n_nodes >= reader->n_slots && !grow_slots(reader)) return no_memory(reader);
+  uint32_t slot = hash_of(group, name) & (reader->n_slots - 1);
+  for (; reader->by_hash[slot]; slot = (slot + 1) & (reader->n_slots - 1)) {
+    *node = reader->by_hash[slot] - 1;
+    if (is_node(reader->nodes[*node], group, name)) return HR_OK;
+  }
+  size_t bytes = name.length + 12;
+  char *copy = HR__ARRAY_HAS_ROOM(reader->nodes, reader->n_nodes, reader->nodes_capacity) ? malloc(bytes) : NULL;
+  if (!copy) return no_memory(reader);
+  snprintf(copy, bytes, "%" PRIu32 "/%.*s", group, (int)name.length, name.at);
+  reader->nodes[reader->n_nodes] = copy;
+  *node = reader->n_nodes++;
+  reader->by_hash[slot] = *node + 1;
+  return HR_OK;
+}
+
+/* ---- Logs of failures: rows ------------------------------------------------------------------------ */
+
+/* The number of nodes that a row states for its system; 0: none. */
+static enum hr_status read_node_count(const struct log_reader *reader, struct hr_text line, uint32_t *nodes) {
+  static const struct hr__number_rule rule = {.factor = 1, .max = UINT32_MAX, .whole = true};
+  struct hr_text text = text_of(reader, line, NODES);
+  uint64_t value = 0;
+  if (text.length && hr__number_parse(text, &rule, &value) != HR__NUMBER_FINE)
+    return bad_field(reader, NODES, "a whole number of at least 0", text);
+  *nodes = (uint32_t)value;
+  return HR_OK;
+}
+
+static enum hr_status add_repair(struct log_reader *reader, uint32_t group, int64_t us) {
+  struct hr_failure_group *self = &reader->log->groups[group];
+  if (us <= 0) {
+    self->dropped++;
+    return HR_OK;
+  }
+  return sample_add(&self->samples[HR_FAILURE_REPAIR], (double)us / hour_us) ? HR_OK : no_memory(reader);
+}
+
+static enum hr_status read_event(struct log_reader *reader, struct hr_text line) {
+  enum field end_field = reader->place[END] != HR_NONE ? END : FIXED;
+  struct failure_event event = {.node = HR_NONE, .end_us = HR_UNKNOWN_US};
+  uint32_t nodes = 0;
+  int64_t end_us;
+  struct hr_text node = text_of(reader, line, NODE);
+  enum hr_status status = find_group(reader, text_of(reader, line, SYSTEM), &event.group);
+  if (status == HR_OK) status = read_event_time(reader, line, START, &event.start_us);
+  if (status == HR_OK) status = read_node_count(reader, line, &nodes);
+  if (status == HR_OK && node.length) status = find_node(reader, event.group, node, &event.node);
+  if (status == HR_OK && text_of(reader, line, end_field).length) {
+    status = read_event_time(reader, line, end_field, &end_us);
+    if (status == HR_OK) status = add_repair(reader, event.group, end_us - event.start_us);
+    event.end_us = end_us;
+  }
+  if (status != HR_OK) return status;
+  if (nodes > reader->log->groups[event.group].nodes) reader->log->groups[event.group].nodes = nodes;
+  if (!HR__ARRAY_HAS_ROOM(reader->events, reader->n_events, reader->events_capacity)) return no_memory(reader);
+  reader->events[reader->n_events++] = event;
+  return HR_OK;
+}
+
+static enum hr_status read_up(const struct log_reader *reader, struct hr_text line, bool *up) {
+  struct hr_text state = text_of(reader, line, STATE);
+  *up = text_is(state, "up");
+  return *up || text_is(state, "down") ? HR_OK : bad_field(reader, STATE, "up or down", state);
+}
+
+static enum hr_status read_state(struct log_reader *reader, struct hr_text line) {
+  int64_t start_us = 0, end_us = 0;
+  uint32_t group, node = 0;
+  bool up;
+  enum hr_status status = find_group(reader, (struct hr_text){"", 0}, &group);
+  if (status == HR_OK) status = read_up(reader, line, &up);
+  if (status == HR_OK) status = find_node(reader, group, text_of(reader, line, NODE), &node);
+  if (status == HR_OK) status = read_time(reader, line, START_UNIX, HR_SECOND_US, &start_us);
+  if (status == HR_OK) status = read_time(reader, line, END_UNIX, HR_SECOND_US, &end_us);
+  if (status != HR_OK) return status;
+  struct hr_failure_group *self = &reader->log->groups[group];
+  if (end_us <= start_us) {
+    self->dropped++;
+    return HR_OK;
+  }
+  enum hr_failure_interval kind = up ? HR_FAILURE_UP_TIME : HR_FAILURE_REPAIR;
+  if (!sample_add(&self->samples[kind], (double)(end_us - start_us) / hour_us)) return no_memory(reader);
+  if (!HR__ARRAY_HAS_ROOM(reader->states, reader->n_states, reader->states_capacity)) return no_memory(reader);
+  reader->states[reader->n_states++] =
+      (struct node_state){node, start_us, end_us, hr__input_line_number(reader->input)};
+  if (up || !HR__ARRAY_HAS_ROOM(reader->events, reader->n_events, reader->events_capacity))
+    return up ? HR_OK : no_memory(reader);
+  reader->events[reader->n_events++] = (struct failure_event){group, node, start_us, end_us};
+  return HR_OK;
+}
+
+/* The part between two quantiles becomes one interval, the geometric mean of both. */
+static enum hr_status read_quantile(struct log_reader *reader, struct hr_text line) {
+  int64_t us = 0, place = 0;
+  uint32_t group;
+  bool up;
+  enum hr_status status = find_group(reader, (struct hr_text){"", 0}, &group);
+  if (status == HR_OK) status = read_up(reader, line, &up);
+  if (status == HR_OK) status = read_time(reader, line, QUANTILE, HR_SECOND_US, &place);
+  if (status == HR_OK) status = read_time(reader, line, SECONDS, HR_SECOND_US, &us);
+  if (status != HR_OK) return status;
+  if (place > HR_SECOND_US) return bad_field(reader, QUANTILE, "a number from 0 to 1", text_of(reader, line, QUANTILE));
+  double hours = (double)us / hour_us;
+  bool first = !reader->has_quantile || up != reader->last_up;
+  if (!first && hours < reader->last_quantile_h)
+    return bad_field(reader, SECONDS, "at least the previous quantile", text_of(reader, line, SECONDS));
+  enum hr_failure_interval kind = up ? HR_FAILURE_UP_TIME : HR_FAILURE_REPAIR;
+  bool added = first || sample_add(&reader->log->groups[group].samples[kind], sqrt(hours * reader->last_quantile_h));
+  reader->last_quantile_h = hours;
+  reader->last_up = up;
+  reader->has_quantile = true;
+  return added ? HR_OK : no_memory(reader);
+}
+
+/* Returns whether a field is a number below 0. */
+static bool is_negative(const struct log_reader *reader, struct hr_text line, enum field field) {
+  static const struct hr__number_rule rule = {.factor = 1000, .max = (uint64_t)INT64_MAX};
+  struct hr_text text = text_of(reader, line, field);
+  uint64_t value;
+  if (text.length < 2 || text.at[0] != '-') return false;
+  return hr__number_parse((struct hr_text){text.at + 1, text.length - 1}, &rule, &value) == HR__NUMBER_FINE;
+}
+
+/* The interval before a failure begins with the end of the previous failure, as in OpenDC, which replays these logs.
+   Some logs of the archive have negative intervals; these rows are left out. */
+static enum hr_status read_interval(struct log_reader *reader, struct hr_text line) {
+  int64_t gap_us = 0, repair_us = 0;
+  uint32_t group;
+  enum hr_status status = find_group(reader, (struct hr_text){"", 0}, &group);
+  if (status == HR_OK && (is_negative(reader, line, GAP_MS) || is_negative(reader, line, DURATION_MS))) {
+    reader->log->n_negative++;
+    return HR_OK;
+  }
+  if (status == HR_OK) status = read_time(reader, line, GAP_MS, 1000, &gap_us);
+  if (status == HR_OK) status = read_time(reader, line, DURATION_MS, 1000, &repair_us);
+  if (status != HR_OK) return status;
+  struct hr_failure_group *self = &reader->log->groups[group];
+  if (gap_us > (INT64_MAX >> 2) - reader->clock_us || repair_us > (INT64_MAX >> 2))
+    return bad_field(reader, GAP_MS, "intervals of less than 70,000 years", text_of(reader, line, GAP_MS));
+  self->failures++;
+  reader->clock_us += gap_us;
+  if (!HR__ARRAY_HAS_ROOM(reader->turns, reader->n_turns, reader->turns_capacity)) return no_memory(reader);
+  uint32_t turn = reader->n_turns++;
+  reader->turns[turn] = (struct failure_event){group, turn, reader->clock_us, reader->clock_us + repair_us};
+  reader->clock_us += repair_us;
+  const struct {
+    enum hr_failure_interval kind;
+    int64_t us;
+  } parts[] = {{HR_FAILURE_SYSTEM_GAP, gap_us}, {HR_FAILURE_REPAIR, repair_us}};
+  for (int i = 0; i < 2; i++)
+    if (!sample_add(&self->samples[parts[i].kind], (double)parts[i].us / hour_us)) return no_memory(reader);
+  return HR_OK;
+}
+
+/* ---- Logs of failures: the header ------------------------------------------------------------------ */
+
+static const struct log_format {
+  const char *name;
+  enum field needed[4];
+  uint32_t n_needed;
+  enum hr_status (*row)(struct log_reader *reader, struct hr_text line);
+} formats[] = {{"states", {NODE, STATE, START_UNIX, END_UNIX}, 4, read_state},
+               {"quantiles", {STATE, QUANTILE, SECONDS}, 3, read_quantile},
+               {"intervals", {GAP_MS, DURATION_MS}, 2, read_interval},
+               {"events", {NODE, START, FIXED}, 3, read_event},
+               {"events", {NODE, START, END}, 3, read_event}};
+
+static enum hr_status read_header(struct log_reader *reader, struct hr_text line, const struct log_format **format) {
+  for (unsigned f = 0; f < N_FIELDS; f++) {
+    reader->place[f] = HR_NONE;
+    uint32_t commas = 0;
+    for (size_t i = 0; i < line.length; i++) commas += line.at[i] == ',';
+    for (uint32_t position = 0; position <= commas; position++)
+      if (text_is(field_at(line, position), names[f])) reader->place[f] = position;
+  }
+  for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+    bool has_all = true;
+    for (uint32_t k = 0; k < formats[i].n_needed; k++) has_all &= reader->place[formats[i].needed[k]] != HR_NONE;
+    if (!has_all) continue;
+    *format = &formats[i];
+    return HR_OK;
+  }
+  char quoted[HR__QUOTE_BYTES];
+  return hr_fail(reader->error, HR_BAD_INPUT,
+                 "%s:%" PRIu64 ": no known log of failures; expected the columns node,start,end (or fixed), "
+                 "node,state,start_unix,end_unix, state,quantile,seconds or failure_interval,failure_duration; found "
+                 "'%s'",
+                 reader->path, hr__input_line_number(reader->input), hr__quote(line, quoted));
+}
+
+/* ---- Logs of failures: after the last row ---------------------------------------------------------- */
+
+static int by_node_and_start(const void *a, const void *b) {
+  const struct node_state *x = a, *y = b;
+  if (x->node != y->node) return x->node < y->node ? -1 : 1;
+  if (x->start_us != y->start_us) return x->start_us < y->start_us ? -1 : 1;
+  return (x->line > y->line) - (x->line < y->line);
+}
+
+/* Two intervals of a node, up or down, must not overlap. */
+static enum hr_status check_states(struct log_reader *reader) {
+  struct node_state *states = reader->states;
+  if (reader->n_states) qsort(states, reader->n_states, sizeof *states, by_node_and_start);
+  for (uint32_t i = 1; i < reader->n_states; i++) {
+    if (states[i].node != states[i - 1].node || states[i].start_us >= states[i - 1].end_us) continue;
+    bool later = states[i].line > states[i - 1].line;
+    return hr_fail(reader->error, HR_BAD_INPUT,
+                   "%s:%" PRIu64 ": this interval of node '%.60s' overlaps the one in line %" PRIu64
+                   "; a node is in one state at a time",
+                   reader->path, states[later ? i : i - 1].line, strchr(reader->nodes[states[i].node], '/') + 1,
+                   states[later ? i - 1 : i].line);
+  }
+  return HR_OK;
+}
+
+static enum hr_status finish_groups(struct log_reader *reader) {
+  if (reader->n_events == 0 && reader->log->n_groups == 0)
+    return hr_fail(reader->error, HR_BAD_INPUT, "%s: no failures", reader->path);
+  const bool finished = groups_finish(reader->log, reader->events, reader->n_events);
+  return finished ? HR_OK : no_memory(reader);
+}
+
+/* ---- Logs of failures: the whole log --------------------------------------------------------------- */
+
+static struct hr_text without_end(struct hr_text line) {
+  while (line.length && (line.at[line.length - 1] == '\n' || line.at[line.length - 1] == '\r')) line.length--;
+  return line;
+}
+
+static enum hr_status read_rows(struct log_reader *reader) {
+  const struct log_format *format = NULL;
+  for (;;) {
+    struct hr_text line;
+    enum hr_status status = hr__input_line(reader->input, &line, reader->error);
+    if (status != HR_OK || !line.at) return status;
+    line = without_end(line);
+    if (line.length == 0 || line.at[0] == '#') continue;
+    status = format ? format->row(reader, line) : read_header(reader, line, &format);
+    if (status != HR_OK) return status;
+    reader->log->format = format->name;
+  }
+}
+
+/* Reads all rows, and checks what single rows do not show. */
+static enum hr_status read_log(struct log_reader *reader) {
+  enum hr_status status = hr__input_open(reader->path, &reader->input, reader->error);
+  if (status == HR_OK) status = read_rows(reader);
+  return status == HR_OK ? check_states(reader) : status;
+}
+
+static void reader_finish(struct log_reader *reader) {
+  hr__input_close(reader->input);
+  for (uint32_t i = 0; i < reader->n_nodes; i++) free(reader->nodes[i]);
+  free(reader->nodes);
+  free(reader->by_hash);
+  free(reader->events);
+  free(reader->turns);
+  free(reader->states);
+}
+
+enum hr_status hr_failure_log_read(const char *path, struct hr_failure_log *log, struct hr_error *error) {
+  struct log_reader reader = {.path = path, .log = log, .error = error};
+  *log = (struct hr_failure_log){0};
+  enum hr_status status = read_log(&reader);
+  if (status == HR_OK) status = finish_groups(&reader);
+  reader_finish(&reader);
+  if (status != HR_OK) hr_failure_log_finish(log);
+  return status;
+}
+
+static void group_finish(struct hr_failure_group *group) {
+  for (unsigned kind = 0; kind < HR_N_FAILURE_INTERVALS; kind++) free(group->samples[kind].hours);
+  free(group->name);
+}
+
+void hr_failure_log_finish(struct hr_failure_log *log) {
+  for (uint32_t i = 0; i < log->n_groups; i++) group_finish(&log->groups[i]);
+  group_finish(&log->all);
+  free(log->groups);
+  *log = (struct hr_failure_log){0};
+}
+
+/* ---- Logs of failures: events for a replay --------------------------------------------------------- */
+
+/* Copies the failures of a system, and numbers their nodes in the order of their rows. */
+static enum hr_status copy_events(struct log_reader *reader, uint32_t group, struct hr_failure_events *to) {
+  const struct failure_event *from = reader->n_events ? reader->events : reader->turns;
+  uint32_t n = reader->n_events ? reader->n_events : reader->n_turns, n_names = reader->n_nodes + reader->n_turns;
+  uint32_t *numbers = calloc((size_t)n_names + 1, sizeof *numbers); /* number + 1 */
+  to->events = calloc((size_t)n + 1, sizeof *to->events);
+  bool made = numbers && to->events;
+  to->first_us = INT64_MAX;
+  to->in_turn = reader->n_events == 0 && reader->n_turns > 0;
+  to->n_negative = reader->log->n_negative;
+  for (uint32_t i = 0; made && i < n; i++) {
+    if (group != HR_NONE && from[i].group != group) continue;
+    if (from[i].node == HR_NONE) {
+      to->n_no_node++;
+      continue;
+    }
+    if (from[i].end_us == HR_UNKNOWN_US) {
+      to->n_no_end++;
+      continue;
+    }
+    if (from[i].end_us < from[i].start_us) {
+      to->n_backwards++;
+      continue;
+    }
+    if (!numbers[from[i].node]) numbers[from[i].node] = ++to->n_nodes;
+    to->events[to->count++] =
+        (struct hr_failure_event){numbers[from[i].node] - 1, from[i].start_us, from[i].end_us - from[i].start_us};
+    if (from[i].start_us < to->first_us) to->first_us = from[i].start_us;
+  }
+  free(numbers);
+  if (to->in_turn) to->first_us = 0; /* the first interval begins with the log */
+  return made ? HR_OK : no_memory(reader);
+}
+
+enum hr_status hr_failure_events_read(const char *path, const char *system, struct hr_failure_events *events,
+                                      struct hr_error *error) {
+  struct hr_failure_log log = {0};
+  struct log_reader reader = {.path = path, .log = &log, .error = error};
+  uint32_t group = HR_NONE;
+  *events = (struct hr_failure_events){0};
+  enum hr_status status = read_log(&reader);
+  for (uint32_t i = 0; system && i < log.n_groups; i++)
+    if (strcmp(log.groups[i].name, system) == 0) group = i;
+  if (status == HR_OK && system && group == HR_NONE)
+    status = hr_fail(error, HR_BAD_INPUT, "%s: no system '%.60s'", path, system);
+  if (status == HR_OK) status = copy_events(&reader, group, events);
+  if (status == HR_OK && events->count == 0)
+    status = hr_fail(error, HR_BAD_INPUT,
+                     "%s: no failures with a node and an end; a log of quantiles cannot be replayed", path);
+  reader_finish(&reader);
+  hr_failure_log_finish(&log);
+  if (status != HR_OK) hr_failure_events_finish(events);
+  return status;
+}
+
+void hr_failure_events_finish(struct hr_failure_events *events) {
+  free(events->events);
+  *events = (struct hr_failure_events){0};
 }

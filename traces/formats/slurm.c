@@ -19,10 +19,8 @@
  * (gres.conf(5)).
  */
 
-#include "base/array.h"
-#include "base/hash.h"
-#include "traces/core/input.h"
-#include "traces/core/numbers.h"
+#include "base/containers.h"
+#include "traces/core/fields.h"
 #include "traces/core/reader.h"
 #include "traces/csv/csv.h"
 #include "traces/formats/formats.h"
@@ -67,7 +65,7 @@ struct sacct_state {
       n_per_node, n_priorities, n_early, n_shares, n_instances;
 };
 
-/* ---- Notations of Slurm: trackable and generic resources, memory, time limits -------------------------- */
+/* ---- Notations of Slurm: trackable and generic resources, memory, time limits ---------------------- */
 
 enum { TRES_TYPES_BYTES = 200 };
 enum mem_of { MEM_OF_JOB, MEM_OF_NODE, MEM_OF_CPU };
@@ -141,7 +139,7 @@ static bool parse_span(struct hr_text text, int64_t *us) {
   return true;
 }
 
-/* ---- Resources -------------------------------------------------------------------------------------- */
+/* ---- Resources ------------------------------------------------------------------------------------- */
 
 /* Appends a GPU type to the list. Sets `mixed` if the list already has a type. Returns false if the list is too full
    for the type. */
@@ -232,7 +230,7 @@ static const char *parse_tres(struct hr_text text, struct tres *tres) {
   return tres->gpus > HR_MAX_GPUS || typed > HR_MAX_GPUS ? "more than 4000000 GPUs" : NULL;
 }
 
-/* ---- Stored jobs ------------------------------------------------------------------------------------- */
+/* ---- Stored jobs ----------------------------------------------------------------------------------- */
 
 static uint32_t store_text(struct hr__name_table *names, struct hr_text text) {
   return hr__names_intern(names, text.length ? text.at : "", text.length);
@@ -286,7 +284,7 @@ static enum hr_status store_job(struct sacct_state *sacct, struct sacct_job *job
   return valid ? HR_OK : hr__reader_no_memory(sacct->reader);
 }
 
-/* ---- Rows -------------------------------------------------------------------------------------------- */
+/* ---- Rows ------------------------------------------------------------------------------------------ */
 
 #define ROW(member) offsetof(struct sacct_row, member)
 static const struct hr__csv_column columns[] = {
@@ -334,7 +332,7 @@ static bool is_word(struct hr_text text, const char *word) {
   return text.length == strlen(word) && memcmp(text.at, word, text.length) == 0;
 }
 
-/* ---- Requests ---------------------------------------------------------------------------------------- */
+/* ---- Requests -------------------------------------------------------------------------------------- */
 
 struct request {
   struct tres allocated, requested;
@@ -459,7 +457,7 @@ static const char *types_of(struct sacct_state *sacct, struct request *request) 
   return tres->types;
 }
 
-/* ---- Times ------------------------------------------------------------------------------------------- */
+/* ---- Times ----------------------------------------------------------------------------------------- */
 
 static bool read_limit(struct sacct_state *sacct, const struct sacct_row *row, int64_t *limit_us,
                        struct hr__row_fault *fault) {
@@ -513,7 +511,7 @@ static bool read_times(struct sacct_state *sacct, const struct sacct_row *row, s
   return job->work_us >= 0;
 }
 
-/* ---- Rows to jobs ------------------------------------------------------------------------------------ */
+/* ---- Rows to jobs ---------------------------------------------------------------------------------- */
 
 /* Parses a priority or a number of restarts. An invalid number is treated as 0, and the job is not skipped. */
 static uint64_t number_of(struct hr_text text) {
@@ -558,7 +556,7 @@ static enum hr_status on_row(void *self, const void *data, uint64_t line) {
   return store_job(sacct, &job, row, types);
 }
 
-/* ---- The header ------------------------------------------------------------------------------------- */
+/* ---- The header ------------------------------------------------------------------------------------ */
 
 static bool header_has(struct hr_text header, const char *name) {
   size_t length = strlen(name);
@@ -596,7 +594,7 @@ static enum hr_status read_rows(struct sacct_state *sacct) {
   return status == HR_OK ? hr__csv_read_rows(sacct->reader, &schema) : status;
 }
 
-/* ---- Conversion to jobs ------------------------------------------------------------------------------ */
+/* ---- Conversion to jobs ---------------------------------------------------------------------------- */
 
 static enum hr_status add_job(const struct sacct_state *sacct, uint32_t number) {
   const struct sacct_job *job = &sacct->jobs[number];

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- Text ---------------------------------------------------------------------------------------------- */
+/* ---- Text ------------------------------------------------------------------------------------------ */
 
 /* Checks JSON text and finds positions in it, for messages. cJSON builds the trees, but it stores no positions and
    accepts some malformed text. YAJL 2.1 accepts malformed text, too: vertical tabs and form feeds as white space,
@@ -41,7 +41,7 @@ struct hr__json_position {
 };
 struct hr__json_position hr__json_position(const char *text, size_t offset);
 
-/* ---- Files --------------------------------------------------------------------------------------------- */
+/* ---- Files ----------------------------------------------------------------------------------------- */
 
 /* A JSON file, as text and as a tree. */
 
@@ -50,11 +50,6 @@ struct hr__json_file {
   char *text; /* without the byte order mark */
   cJSON *tree;
 };
-
-/* Parses one JSON value. `text` is NUL-terminated. `start` is the position of the text in the file, for messages.
-   The caller deletes the tree. */
-enum hr_status hr__json_text_parse(const char *path, const char *text, size_t length, struct hr__json_position start,
-                                   cJSON **tree, struct hr_error *error);
 
 /* Reads a regular file or a pipe of at most 16 MiB. Compressed files are an error. The caller finishes the file with
    hr__json_file_finish(). */
@@ -66,7 +61,7 @@ enum hr_status hr__json_file_copy(const char *path, const unsigned char *bytes, 
 /* Frees the text and the tree. */
 void hr__json_file_finish(struct hr__json_file *file);
 
-/* ---- Duplicate keys ---------------------------------------------------------------------------------- */
+/* ---- Duplicate keys -------------------------------------------------------------------------------- */
 
 /* The place of a duplicate key. */
 struct hr__json_repeat {
@@ -78,7 +73,7 @@ struct hr__json_repeat {
    out of memory. */
 bool hr__json_repeat_find(const cJSON *tree, struct hr__json_repeat *repeat);
 
-/* ---- Streams (json_stream.c) --------------------------------------------------------------------------- */
+/* ---- Items ----------------------------------------------------------------------------------------- */
 
 /* Reads a JSON file item by item. Only one item, of at most 16 MiB, is in memory, so the file may have any size. */
 

@@ -77,7 +77,6 @@ int64_t hr__check_grain_us(const int64_t *values, uint32_t count, int64_t origin
 /* The parts of the check, in the order in which they run. Each adds its findings. */
 void hr__check_jobs(struct hr__check_state *checker); /* sets work, work_grain_us, clamp_us, constant */
 void hr__check_arrivals(struct hr__check_state *checker);
-void hr__check_rows(struct hr__check_state *checker);
 void hr__check_cluster(struct hr__check_state *checker);
 
 #endif

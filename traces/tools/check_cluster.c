@@ -28,7 +28,7 @@ struct cluster_comparison {
   uint8_t *refusal; /* [n] enum hr_reason: the reason why a job can never run; HR_REASON_NONE: it can run */
 };
 
-/* ---- Offered load ------------------------------------------------------------------------------------ */
+/* ---- Offered load ---------------------------------------------------------------------------------- */
 
 enum { MAX_SETS = 64, MAX_STEPS = 100000, LONG_BACKLOG_H = 24 };
 #define LITTLE 0.05
@@ -255,7 +255,7 @@ static void check_load(struct hr__check_state *checker, const struct cluster_com
   free(sets.part);
 }
 
-/* ---- Recorded starts --------------------------------------------------------------------------------- */
+/* ---- Recorded starts ------------------------------------------------------------------------------- */
 
 enum { MIN_JOBS = 20, LONG_WAIT_S = 600 };
 
@@ -301,7 +301,7 @@ static void check_starts(struct hr__check_state *checker) {
   free(starts);
 }
 
-/* ---- Busy GPUs --------------------------------------------------------------------------------------- */
+/* ---- Busy GPUs ------------------------------------------------------------------------------------- */
 
 struct busy_gpus {
   /* [n] starts and ends of jobs, sorted by time. `value` is the number of busy GPUs after that time, in thousandths;
@@ -366,7 +366,7 @@ static int64_t max_between(const struct busy_gpus *busy, int64_t from_us, int64_
   return max;
 }
 
-/* ---- Recorded starts on the cluster ------------------------------------------------------------------ */
+/* ---- Recorded starts on the cluster ---------------------------------------------------------------- */
 
 /* Reports that more GPUs are busy than the cluster has. This is tolerated for a total of up to 1 % of the time from
    the first start to the last end. */
@@ -423,7 +423,7 @@ static void check_recorded_part(struct hr__check_state *checker) {
   free(busy.tree);
 }
 
-/* ---- Jobs that never run ----------------------------------------------------------------------------- */
+/* ---- Jobs that never run --------------------------------------------------------------------------- */
 
 enum { REASONS = 256, MAX_TYPES = 8 };
 
@@ -527,7 +527,7 @@ static void check_cluster_part(struct hr__check_state *checker) {
   hr__arena_finish(&against.arena);
 }
 
-/* ---- All parts ---------------------------------------------------------------------------------------- */
+/* ---- All parts ------------------------------------------------------------------------------------- */
 
 void hr__check_cluster(struct hr__check_state *checker) {
   static void (*const parts[])(struct hr__check_state *) = {check_recorded_part, check_cluster_part};

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Generates workloads.
+ * Generates workloads: synthetic workloads from parameters, and workloads that are drawn from the blocks of a trace.
  *
- * Arrivals are a Poisson process with a rate that depends on the time of day. Candidates arrive at the peak rate, and
- * each is accepted with probability rate / peak rate (thinning; Lewis and Shedler 1979). All other properties of a job
- * have random streams of their own, indexed by the number of the job. A change of one parameter therefore does not
- * change the other draws. Times are whole milliseconds, so a written trace contains exactly the drawn values.
+ * Synthetic arrivals are a Poisson process with a rate that depends on the time of day. Candidates arrive at the peak
+ * rate, and each is accepted with probability rate / peak rate (thinning; Lewis and Shedler 1979). All other properties
+ * of a job have random streams of their own, indexed by the number of the job. A change of one parameter therefore does
+ * not change the other draws. Times are whole milliseconds, so a written trace contains exactly the drawn values.
  */
 
+#include "base/containers.h"
 #include "base/output_file.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "headroom/trace_files.h"
+#include "traces/core/builder.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
@@ -44,7 +47,7 @@ static const double full_turn = 6.283185307179586;
 static const struct hr_gpu_count default_gpu_counts[] = {{1, 0.70}, {2, 0.10},   {4, 0.09},
                                                          {8, 0.09}, {16, 0.015}, {32, 0.005}};
 
-/* ---- Tables ----------------------------------------------------------------------------------------- */
+/* ---- Tables ---------------------------------------------------------------------------------------- */
 
 /* Returns the mean of min(X, max), where X has a log-normal distribution. */
 static double mean_run_s(const struct hr_generator *g) {
@@ -92,7 +95,7 @@ static void finish_generation(struct generation *work) {
   free(work->user_cumulated);
 }
 
-/* ---- Draws ------------------------------------------------------------------------------------------ */
+/* ---- Draws ----------------------------------------------------------------------------------------- */
 
 /* Returns the time of the next arrival in seconds. Time 0 is midnight. */
 static double next_arrival(struct generation *work) {
@@ -140,7 +143,7 @@ static int64_t draw_limit_ms(const struct generation *work, uint32_t job, int64_
   return limit_ms < 1 ? 1 : llround(limit_ms);
 }
 
-/* ---- Jobs ------------------------------------------------------------------------------------------- */
+/* ---- Jobs ------------------------------------------------------------------------------------------ */
 
 static struct generated_job next_job(struct generation *work) {
   uint32_t job = work->n_drawn++, user = draw_user(work, job);
@@ -156,7 +159,7 @@ static struct generated_job next_job(struct generation *work) {
   return drawn;
 }
 
-/* ---- Parameters -------------------------------------------------------------------------------------- */
+/* ---- Parameters ------------------------------------------------------------------------------------ */
 
 enum { MS_US = 1000 };
 
@@ -227,7 +230,7 @@ static enum hr_status check_gpu_counts(const struct hr_generator *g, struct hr_e
   return HR_OK;
 }
 
-/* ---- Writing ---------------------------------------------------------------------------------------- */
+/* ---- Writing --------------------------------------------------------------------------------------- */
 
 static void write_job(FILE *out, const struct generated_job *job) {
   fprintf(out, "%" PRIu32 ",%" PRId64 ".%03d,%" PRId64 ".%03d,%" PRIu32 ",user-%" PRIu32 ",tenant-%" PRIu32,
@@ -296,4 +299,357 @@ enum hr_status hr_generate(const struct hr_generator *generator, const char *pat
   status = job_by_job ? write_rows(&work, path, error) : write_via_builder(&work, path, error);
   finish_generation(&work);
   return status;
+}
+
+/* ---- Resampling ------------------------------------------------------------------------------------ */
+
+/*
+ * A block is a day or a week of the trace.
+ *
+ * Cutting: the borders of blocks are a grid on the clock of the trace. A time of day is therefore the same in the
+ * trace, in each block and in the drawn workload.
+ *
+ * Drawing: a workload consists of layers, and a layer has one drawn block in each position of the grid. First, a list
+ * of (submit time, job of the trace) is built, layer by layer and position by position. The jobs of one layer are
+ * already in order of submit time; several layers are sorted. Then each column is copied in the order of the list. The
+ * workload uses the name tables of the trace.
+ */
+
+#define HOUR_US (3600 * HR_SECOND_US)
+#define DAY_US (24 * HOUR_US)
+#define WEEK_US (7 * DAY_US)
+
+/* A block is whole if at most this much time is missing at its beginning or end. */
+#define SLACK_US HOUR_US
+
+HR__NAME_FUNCTION(hr_blocks_name, enum hr_blocks, HR_BLOCKS_TABLE)
+
+void hr_workload_spec_init(struct hr_workload_spec *spec) {
+  *spec = (struct hr_workload_spec){.blocks = HR_BLOCKS_NONE, .growth = 1};
+}
+
+/* Returns the length of the trace until the last submit, inclusive. */
+static int64_t trace_length_us(const struct hr_trace *trace) {
+  return trace->submit_us[trace->n_jobs - 1] + 1;
+}
+
+/* Returns the time of the first grid point from which on blocks are whole, relative to the first submit. If the
+   trace has dates, the grid points are midnights. */
+static int64_t first_cut_us(const struct hr_trace *trace) {
+  if (!trace->dated) return 0;
+  int64_t since_midnight_us = (trace->origin_us % DAY_US + DAY_US) % DAY_US;
+  return since_midnight_us <= SLACK_US ? -since_midnight_us : DAY_US - since_midnight_us;
+}
+
+static struct hr_workload_cut cut_by(const struct hr_trace *trace, int64_t block_us, int64_t length_us) {
+  int64_t first_us = first_cut_us(trace);
+  struct hr_workload_cut cut = {.block_us = block_us, .length_us = length_us, .first_whole = first_us > 0};
+  cut.start_us = first_us > 0 ? first_us - block_us : first_us;
+  cut.n_positions = (uint32_t)((length_us - cut.start_us + block_us - 1) / block_us);
+  uint32_t n_ended = (uint32_t)((trace_length_us(trace) + SLACK_US - cut.start_us) / block_us);
+  cut.n_whole = n_ended > cut.first_whole ? n_ended - cut.first_whole : 0;
+  cut.keeps_weekdays = block_us == DAY_US && cut.n_whole >= 14;
+  return cut;
+}
+
+/* Returns the cut for a spec without blocks. The first layer is then the trace as recorded. Further layers are drawn
+   from weeks if the trace has two whole weeks, otherwise from days if it has two whole days. A shorter trace is one
+   block. */
+static struct hr_workload_cut cut_for_layers(const struct hr_trace *trace, int64_t length_us) {
+  struct hr_workload_cut cut = cut_by(trace, WEEK_US, length_us);
+  if (cut.n_whole < 2) cut = cut_by(trace, DAY_US, length_us);
+  if (cut.n_whole >= 2) return cut;
+  return (struct hr_workload_cut){
+      .block_us = trace_length_us(trace), .length_us = length_us, .n_positions = 1, .n_whole = 1};
+}
+
+static double days(int64_t us) {
+  return (double)us / (double)DAY_US;
+}
+
+static enum hr_status too_short(const struct hr_trace *trace, const struct hr_workload_cut *cut,
+                                struct hr_error *error) {
+  bool by_week = cut->block_us == WEEK_US;
+  bool days_would_do = by_week && cut_by(trace, DAY_US, cut->length_us).n_whole >= 2;
+  const char *unit = by_week ? "weeks" : "days";
+  return hr_fail(error, HR_BAD_INPUT, "%s: its %.2f days do not contain two whole %s%s, as needed to draw %s: %s",
+                 trace->source, days(trace_length_us(trace)), unit, trace->dated ? " from midnight to midnight" : "",
+                 unit, days_would_do ? "draw days instead" : "use it without blocks ('none')");
+}
+
+static enum hr_status check_length(const struct hr_trace *trace, const struct hr_workload_spec *spec,
+                                   struct hr_error *error) {
+  if (spec->length_us < 0 || spec->length_us > HR_MAX_INPUT_US)
+    return hr_fail(error, HR_BAD_INPUT, "%s: invalid length %.9g s of a drawn workload; expected 0 to %.9g s",
+                   trace->source, (double)spec->length_us / (double)HR_SECOND_US,
+                   (double)(HR_MAX_INPUT_US / HR_SECOND_US));
+  if (spec->blocks != HR_BLOCKS_NONE || spec->length_us <= trace_length_us(trace)) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT,
+                 "%s: without blocks, a drawn workload of %.2f days cannot be longer than the trace, which has %.2f; "
+                 "draw 'days' or 'weeks'",
+                 trace->source, days(spec->length_us), days(trace_length_us(trace)));
+}
+
+enum hr_status hr_trace_cut(const struct hr_trace *trace, const struct hr_workload_spec *spec,
+                            struct hr_workload_cut *cut, struct hr_error *error) {
+  if (!trace->n_jobs) return hr_fail(error, HR_BAD_INPUT, "%s: the trace has no jobs", trace->source);
+  if ((unsigned)spec->blocks >= HR_N_BLOCKS)
+    return hr_fail(error, HR_BAD_INPUT, "%s: invalid kind of blocks %d", trace->source, (int)spec->blocks);
+  enum hr_status status = check_length(trace, spec, error);
+  if (status != HR_OK) return status;
+  int64_t length_us = spec->length_us ? spec->length_us : trace_length_us(trace);
+  if (spec->blocks == HR_BLOCKS_NONE) {
+    *cut = cut_for_layers(trace, length_us);
+    return HR_OK;
+  }
+  *cut = cut_by(trace, spec->blocks == HR_BLOCKS_DAYS ? DAY_US : WEEK_US, length_us);
+  return cut->n_whole >= 2 ? HR_OK : too_short(trace, cut, error);
+}
+
+struct draw {
+  const struct hr_trace *trace;
+  const struct hr_workload_spec *spec;
+  struct hr_workload_cut cut;
+  uint64_t seed;
+  uint32_t n_layers;
+  uint32_t max_jobs;          /* maximum number of jobs; further jobs of the workload are dropped */
+  struct hr__keyed_row *jobs; /* [count] `key`: submit time; `row`: job of the trace */
+  uint32_t count, capacity;
+};
+
+/* ---- Resampling: validation ------------------------------------------------------------------------ */
+
+static enum hr_status check_series(const struct draw *draw, struct hr_error *error) {
+  const struct hr_workload_spec *spec = draw->spec;
+  const char *source = draw->trace->source;
+  if (spec->n_positions < draw->cut.n_positions)
+    return hr_fail(error, HR_BAD_INPUT, "%s: growth is given for %u blocks, but the workload has %u", source,
+                   spec->n_positions, draw->cut.n_positions);
+  if (!spec->n_series) return hr_fail(error, HR_BAD_INPUT, "%s: growth is given without series", source);
+  for (uint32_t job = 0; spec->series && job < draw->trace->n_jobs; job++) {
+    if (spec->series[job] < spec->n_series || spec->series[job] == HR_NONE) continue;
+    char buffer[HR_JOB_ID_BUFFER];
+    return hr_fail(error, HR_BAD_INPUT, "%s: job %s has series %u; there are %u, counted from 0", source,
+                   hr_trace_job_id(draw->trace, (hr_job){job}, buffer), spec->series[job], spec->n_series);
+  }
+  return HR_OK;
+}
+
+static enum hr_status check_growth(struct draw *draw, struct hr_error *error) {
+  const struct hr_workload_spec *spec = draw->spec;
+  const char *source = draw->trace->source;
+  if (!(spec->growth > 0 && spec->growth <= HR_MAX_GROWTH))
+    return hr_fail(error, HR_BAD_INPUT, "%s: growth %g must be above 0 and at most %d", source, spec->growth,
+                   HR_MAX_GROWTH);
+  double max = 1; /* maximum factor; jobs without a series have the factor 1 */
+  size_t n_factors = spec->factors ? (size_t)spec->n_series * spec->n_positions : 0;
+  for (size_t i = 0; i < n_factors; i++) {
+    double factor = spec->factors[i];
+    if (!(factor >= 0 && factor * spec->growth <= HR_MAX_GROWTH))
+      return hr_fail(error, HR_BAD_INPUT,
+                     "%s: growth of series %zu at block %zu: factor %g must be at least 0 and, times %g, at most %d",
+                     source, i / spec->n_positions, i % spec->n_positions, factor, spec->growth, HR_MAX_GROWTH);
+    if (factor > max) max = factor;
+  }
+  draw->n_layers = (uint32_t)ceil(spec->growth * max);
+  return spec->factors ? check_series(draw, error) : HR_OK;
+}
+
+/* ---- Resampling: list of jobs ---------------------------------------------------------------------- */
+
+static double growth_of(const struct hr_workload_spec *spec, uint32_t job, uint32_t position) {
+  if (!spec->factors) return spec->growth;
+  uint32_t series = spec->series ? spec->series[job] : 0;
+  return series == HR_NONE ? spec->growth : spec->growth * spec->factors[(size_t)series * spec->n_positions + position];
+}
+
+static bool is_kept(const struct draw *draw, uint32_t job, uint32_t position, uint32_t layer) {
+  double share = growth_of(draw->spec, job, position) - (double)layer;
+  if (share >= 1 || share <= 0) return share > 0;
+  struct hr__stream stream;
+  hr__stream_init(&stream, draw->seed, HR__PURPOSE_THINNING, job, layer);
+  stream.counter[0] = position;
+  return hr__stream_uniform(&stream) < share;
+}
+
+static bool add(struct draw *draw, uint32_t job, int64_t submit_us) {
+  if (!HR__ARRAY_HAS_ROOM(draw->jobs, draw->count, draw->capacity)) return false;
+  draw->jobs[draw->count++] = (struct hr__keyed_row){(uint64_t)submit_us, job};
+  return true;
+}
+
+/* Returns the first job that is submitted at or after `from_us`. */
+static uint32_t first_job_from(const struct hr_trace *trace, int64_t from_us) {
+  uint32_t low = 0, high = trace->n_jobs;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (trace->submit_us[middle] < from_us)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static bool add_block(struct draw *draw, uint32_t block, uint32_t position, uint32_t layer) {
+  const struct hr_workload_cut *cut = &draw->cut;
+  const struct hr_trace *trace = draw->trace;
+  int64_t begin_us = cut->start_us + block * cut->block_us, end_us = begin_us + cut->block_us;
+  int64_t shift_us = ((int64_t)position - block) * cut->block_us;
+  for (uint32_t job = first_job_from(trace, begin_us); job < trace->n_jobs && trace->submit_us[job] < end_us; job++) {
+    int64_t submit_us = trace->submit_us[job] + shift_us;
+    if (submit_us >= cut->length_us) break;
+    if (submit_us >= 0 && is_kept(draw, job, position, layer) && !add(draw, job, submit_us)) return false;
+  }
+  return true;
+}
+
+static uint32_t draw_block(const struct draw *draw, uint32_t position, uint32_t layer) {
+  const struct hr_workload_cut *cut = &draw->cut;
+  uint32_t step = cut->keeps_weekdays ? 7 : 1;
+  uint32_t first = cut->first_whole + (position + step - cut->first_whole % step) % step;
+  uint32_t n_blocks = (cut->first_whole + cut->n_whole - first + step - 1) / step;
+  struct hr__stream stream;
+  hr__stream_init(&stream, draw->seed, HR__PURPOSE_BLOCKS, position, layer);
+  return first + step * (uint32_t)((uint64_t)hr__stream_next(&stream) * n_blocks >> 32);
+}
+
+/* Draws a layer of a trace that is too short for blocks. All submit times are shifted by a random time, modulo the
+   length of the trace. */
+static bool draw_rotated(struct draw *draw, uint32_t layer) {
+  const struct hr_trace *trace = draw->trace;
+  int64_t length_us = draw->cut.block_us;
+  struct hr__stream stream;
+  hr__stream_init(&stream, draw->seed, HR__PURPOSE_BLOCKS, 0, layer);
+  int64_t rotation_us = (int64_t)((double)length_us * hr__stream_uniform(&stream));
+  for (uint32_t job = 0; job < trace->n_jobs; job++) {
+    int64_t submit_us = (trace->submit_us[job] + rotation_us) % length_us;
+    if (submit_us < draw->cut.length_us && is_kept(draw, job, 0, layer) && !add(draw, job, submit_us)) return false;
+  }
+  return true;
+}
+
+static bool draw_layer(struct draw *draw, uint32_t layer) {
+  bool as_recorded = draw->spec->blocks == HR_BLOCKS_NONE && layer == 0;
+  if (draw->cut.n_whole < 2 && !as_recorded) return draw_rotated(draw, layer);
+  for (uint32_t position = 0; position < draw->cut.n_positions; position++) {
+    uint32_t block = as_recorded ? position : draw_block(draw, position, layer);
+    if (!add_block(draw, block, position, layer)) return false;
+  }
+  return true;
+}
+
+static bool draw_all(struct draw *draw) {
+  for (uint32_t layer = 0; layer < draw->n_layers; layer++)
+    if (!draw_layer(draw, layer)) return false;
+  return draw->n_layers == 1 || hr__sort_keyed_rows(draw->jobs, draw->count);
+}
+
+/* ---- Resampling: columns --------------------------------------------------------------------------- */
+
+#define GATHER(type)                                                                                                   \
+  for (uint32_t i = 0; i < draw->count; i++) ((type *)to)[i] = ((const type *)from)[draw->jobs[i].row]
+
+static bool gather_column(const struct draw *draw, const void *from, uint8_t width, struct hr__column *column) {
+  if (!from) return true;
+  void *to = malloc((size_t)draw->count * width);
+  if (!to) return false;
+  if (width == 1)
+    GATHER(uint8_t);
+  else if (width == 2)
+    GATHER(uint16_t);
+  else if (width == 4)
+    GATHER(uint32_t);
+  else
+    GATHER(uint64_t);
+  *column = (struct hr__column){to, width};
+  return true;
+}
+#undef GATHER
+
+static bool gather_columns(const struct draw *draw, struct hr__owned_trace *owned) {
+  for (enum hr__column_id id = 0; id < HR__COLUMN_ID; id++)
+    if (!gather_column(draw, hr__trace_column(draw->trace, id), hr__columns[id].width, &owned->column[id]))
+      return false;
+  return true;
+}
+
+/* Shifts optional instants by the change of the submit time of their job. `us` may be NULL. */
+static void move_instants(const struct draw *draw, int64_t *us) {
+  for (uint32_t i = 0; us && i < draw->count; i++)
+    if (us[i] != HR_UNKNOWN_US) us[i] += (int64_t)draw->jobs[i].key - draw->trace->submit_us[draw->jobs[i].row];
+}
+
+/* Sets the submit times of the workload to those of the list. Shifts all other instants accordingly.
+   Before the call, all of these columns contain the times of the trace. */
+static void move_times(const struct draw *draw, struct hr__owned_trace *owned) {
+  int64_t *submit_us = owned->column[HR__COLUMN_SUBMIT].at;
+  for (enum hr__column_id id = 0; id < HR__COLUMN_ID; id++)
+    if (hr__columns[id].kind == HR__INSTANT && id != HR__COLUMN_SUBMIT) move_instants(draw, owned->column[id].at);
+  for (uint32_t i = 0; submit_us && i < draw->count; i++) submit_us[i] = (int64_t)draw->jobs[i].key;
+}
+
+static struct hr_trace *make_trace(const struct draw *draw) {
+  struct hr__owned_trace *owned = calloc(1, sizeof *owned);
+  if (!owned) return NULL;
+  if (!gather_columns(draw, owned)) {
+    hr_trace_destroy(&owned->trace);
+    return NULL;
+  }
+  move_times(draw, owned);
+  const struct hr_trace *trace = draw->trace;
+  owned->trace.source = trace->source;
+  owned->trace.format = trace->format;
+  owned->trace.n_jobs = draw->count;
+  owned->trace.origin_us = trace->origin_us;
+  owned->trace.dated = trace->dated;
+  for (enum hr__names_id id = 0; id < HR__N_NAMES; id++)
+    *hr__trace_names(&owned->trace, id) = *hr__trace_names(trace, id);
+  hr__owned_trace_show_columns(owned);
+  return &owned->trace;
+}
+
+static enum hr_status draw_jobs(struct draw *draw, struct hr_trace **drawn, struct hr_error *error) {
+  const struct hr_trace *trace = draw->trace;
+  *drawn = NULL;
+  enum hr_status status = hr_trace_cut(trace, draw->spec, &draw->cut, error);
+  if (status == HR_OK) status = check_growth(draw, error);
+  if (status != HR_OK) return status;
+  bool fine = draw_all(draw);
+  if (draw->count > draw->max_jobs) draw->count = draw->max_jobs;
+  if (fine && !draw->count)
+    status = hr_fail(error, HR_BAD_INPUT, "%s: no job is left in a drawn workload of %.9g s with growth %g",
+                     trace->source, (double)draw->cut.length_us / (double)HR_SECOND_US, draw->spec->growth);
+  else if (fine)
+    *drawn = make_trace(draw);
+  free(draw->jobs);
+  if (status == HR_OK && !*drawn) status = hr_fail(error, HR_NO_MEMORY, "%s: out of memory", trace->source);
+  return status;
+}
+
+enum hr_status hr_trace_redraw(const struct hr_trace *trace, const struct hr_workload_spec *spec, uint64_t seed,
+                               struct hr_trace **drawn, struct hr_error *error) {
+  struct draw draw = {.trace = trace, .spec = spec, .seed = seed, .max_jobs = HR_NONE};
+  return draw_jobs(&draw, drawn, error);
+}
+
+enum hr_status hr_trace_redraw_count(const struct hr_trace *trace, const struct hr_workload_spec *spec, uint64_t seed,
+                                     uint32_t count, struct hr_trace **drawn, struct hr_error *error) {
+  struct hr_workload_spec longer = *spec;
+  double span_us = trace->n_jobs ? (double)trace->submit_us[trace->n_jobs - 1] + 1 : 1;
+  double share = trace->n_jobs ? (double)count / trace->n_jobs / spec->growth : 1;
+  for (int doublings = 0;; doublings++) { /* if a draw has too few jobs, the next one is twice as long */
+    struct draw draw = {.trace = trace, .spec = &longer, .seed = seed, .max_jobs = count};
+    double length_us = ldexp(1.2 * share * span_us, doublings);
+    bool is_longest = length_us >= (double)HR_MAX_INPUT_US;
+    longer.length_us = is_longest ? HR_MAX_INPUT_US : (int64_t)length_us + 1;
+    enum hr_status status = draw_jobs(&draw, drawn, error);
+    bool too_few = status == HR_OK ? (*drawn)->n_jobs < count : status == HR_BAD_INPUT && draw.cut.n_whole >= 2;
+    if (!too_few || (is_longest && status != HR_OK)) return status;
+    hr_trace_destroy(*drawn);
+    *drawn = NULL;
+    if (is_longest)
+      return hr_fail(error, HR_BAD_INPUT, "%s: a workload of %u jobs would be longer than %.9g s", trace->source, count,
+                     (double)(HR_MAX_INPUT_US / HR_SECOND_US));
+  }
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Draws the requests of a service.
+ * Requests of services: reads them from a file, or draws them.
  *
- * Arrivals are a renewal process in rescaled time (Cinlar 1975): gaps of mean 1 are summed, and a request arrives when
- * the rates, summed from time 0, reach this sum of gaps. Rates are constant within each hour. With exponential gaps
- * this is a Poisson process with these rates.
+ * Drawn arrivals are a renewal process in rescaled time (Cinlar 1975): gaps of mean 1 are summed, and a request arrives
+ * when the rates, summed from time 0, reach this sum of gaps. Rates are constant within each hour. With exponential
+ * gaps this is a Poisson process with these rates.
  *
  * Each request has a random stream of its own, so its tokens do not depend on other requests: with more requests, or
  * another rate, the n-th request has the same tokens. If prompts and outputs are drawn from one trace, both are taken
@@ -13,19 +13,212 @@
 
 #include "headroom/unstable/trace_tools.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "base/random.h"
+#include "traces/core/fields.h"
+#include "traces/core/reader.h"
+#include "traces/csv/csv.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- Reading --------------------------------------------------------------------------------------- */
+
+/*
+ * A request trace is a CSV file, plain or compressed, with one row for each request in order of arrival. The columns
+ * are arrival_timestamp (seconds, with up to six decimals), prompt_size and token_size, and optionally prefix_hit: the
+ * share of the prompt that needs no computation. Other columns are ignored. Fields may be quoted.
+ */
+
+enum { ARRIVAL, PROMPT, OUTPUT, N_NEEDED, PREFIX_HIT = N_NEEDED, N_FIELDS };
+static const char *const names[N_FIELDS] = {"arrival_timestamp", "prompt_size", "token_size", "prefix_hit"};
+
+struct request_reader {
+  const char *path;
+  struct hr__input *input;
+  struct hr_service_requests *requests;
+  uint64_t line;                               /* on which the present row begins */
+  uint32_t place[N_FIELDS];                    /* position of each field in a row; HR_NONE: none */
+  uint32_t n_columns;                          /* of the header; 0: it was not read yet */
+  uint32_t arrivals, prompts, outputs, cached; /* capacities */
+  struct hr_error *error;
+};
+
+/* A row: a line without quotes, or a row of a block. */
+struct request_row {
+  struct hr_text line;
+  const struct hr__csv_block *block; /* NULL: the fields are those of `line` */
+  const struct hr__csv_row *row;
+};
+
+/* Returns the field at a position; its text is NULL if the row is shorter. */
+static struct hr_text field_at(const struct request_row *row, uint32_t position) {
+  if (!row->block) return hr__comma_field(row->line, position);
+  if (position >= row->row->n_fields) return (struct hr_text){NULL, 0};
+  const uint32_t *bound = row->block->bound + row->row->first_field + position;
+  return (struct hr_text){row->block->bytes + bound[0], bound[1] - bound[0]};
+}
+
+static enum hr_status fail(const struct request_reader *reader, uint32_t column, const char *expected,
+                           struct hr_text found) {
+  return hr_fail(reader->error, HR_BAD_INPUT, "%s:%" PRIu64 ": column '%s': expected %s, found '%.*s'", reader->path,
+                 reader->line, names[column], expected, (int)(found.length < 60 ? found.length : 60),
+                 found.at ? found.at : "");
+}
+
+static enum hr_status no_memory(const struct request_reader *reader) {
+  return hr_fail(reader->error, HR_NO_MEMORY, "%s: out of memory", reader->path);
+}
+
+static struct hr_text without_end(struct hr_text line) {
+  while (line.length && (line.at[line.length - 1] == '\n' || line.at[line.length - 1] == '\r')) line.length--;
+  return line;
+}
+
+/* Finds the position of a column, which occurs once. HR_NONE: missing. */
+static enum hr_status find_column(const struct request_reader *reader, const struct request_row *row, const char *name,
+                                  uint32_t *place) {
+  *place = HR_NONE;
+  for (uint32_t position = 0;; position++) {
+    const struct hr_text text = field_at(row, position);
+    if (!text.at) return HR_OK;
+    if (text.length != strlen(name) || memcmp(text.at, name, text.length) != 0) continue;
+    if (*place != HR_NONE)
+      return hr_fail(reader->error, HR_BAD_INPUT, "%s:%" PRIu64 ": column '%s' is in the header twice", reader->path,
+                     reader->line, name);
+    *place = position;
+  }
+}
+
+static enum hr_status read_header(struct request_reader *reader, const struct request_row *row) {
+  while (field_at(row, reader->n_columns).at) reader->n_columns++;
+  for (uint32_t f = 0; f < N_FIELDS; f++) {
+    const enum hr_status status = find_column(reader, row, names[f], &reader->place[f]);
+    if (status != HR_OK) return status;
+    if (reader->place[f] == HR_NONE && f != PREFIX_HIT)
+      return hr_fail(reader->error, HR_BAD_INPUT,
+                     "%s:%" PRIu64 ": expected the columns '%s', '%s' and '%s'; '%s' is missing", reader->path,
+                     reader->line, names[0], names[1], names[2], names[f]);
+  }
+  return HR_OK;
+}
+
+uint32_t hr_request_cached_tokens(uint32_t prompt_tokens, uint32_t prefix_hit_ppm) {
+  const uint32_t cached = (uint32_t)((uint64_t)prompt_tokens * prefix_hit_ppm / 1000000);
+  return cached < prompt_tokens ? cached : prompt_tokens - 1;
+}
+
+/* Reads the share of the prompt of the row that needs no computation. */
+static enum hr_status read_hit(struct request_reader *reader, const struct request_row *row, uint32_t prompt_tokens) {
+  static const struct hr__number_rule share = {.factor = 1000000, .max = 1000000};
+  struct hr_service_requests *requests = reader->requests;
+  uint64_t ppm = 0;
+  if (reader->place[PREFIX_HIT] == HR_NONE) return HR_OK;
+  const struct hr_text text = field_at(row, reader->place[PREFIX_HIT]);
+  if (!text.at || !text.length || hr__number_parse(text, &share, &ppm) != HR__NUMBER_FINE)
+    return fail(reader, PREFIX_HIT, "a number from 0 to 1", text);
+  if (!HR__ARRAY_HAS_ROOM(requests->cached_tokens, requests->count, reader->cached)) return no_memory(reader);
+  requests->cached_tokens[requests->count] = hr_request_cached_tokens(prompt_tokens, (uint32_t)ppm);
+  return HR_OK;
+}
+
+static enum hr_status read_request(struct request_reader *reader, const struct request_row *row) {
+  static const struct hr__number_rule micros = {.factor = 1000000, .max = (uint64_t)HR_MAX_INPUT_US},
+                                      tokens = {.factor = 1, .max = 1u << 30, .whole = true};
+  struct hr_service_requests *requests = reader->requests;
+  uint64_t value[N_FIELDS] = {0};
+  for (uint32_t f = 0; f < N_NEEDED; f++) {
+    const struct hr_text text = field_at(row, reader->place[f]);
+    const bool is_number = text.at && text.length &&
+                           hr__number_parse(text, f == ARRIVAL ? &micros : &tokens, &value[f]) == HR__NUMBER_FINE;
+    if (!is_number) return fail(reader, f, f == ARRIVAL ? "a number of seconds" : "a whole number", text);
+    if (f != ARRIVAL && value[f] == 0) return fail(reader, f, "at least 1", text);
+  }
+  const struct hr_text more = field_at(row, reader->n_columns);
+  if (more.at)
+    return hr_fail(reader->error, HR_BAD_INPUT,
+                   "%s:%" PRIu64 ": expected the %" PRIu32 " fields of the header, found one more: '%.*s'",
+                   reader->path, reader->line, reader->n_columns, (int)(more.length < 60 ? more.length : 60), more.at);
+  const uint32_t n = requests->count;
+  if (n && (int64_t)value[ARRIVAL] < requests->arrival_us[n - 1])
+    return fail(reader, ARRIVAL, "a time that is not before the previous row; sort the rows by this column",
+                field_at(row, reader->place[ARRIVAL]));
+  if (!HR__ARRAY_HAS_ROOM(requests->arrival_us, n, reader->arrivals) ||
+      !HR__ARRAY_HAS_ROOM(requests->prompt_tokens, n, reader->prompts) ||
+      !HR__ARRAY_HAS_ROOM(requests->output_tokens, n, reader->outputs))
+    return no_memory(reader);
+  const enum hr_status status = read_hit(reader, row, (uint32_t)value[PROMPT]);
+  if (status != HR_OK) return status;
+  requests->arrival_us[n] = (int64_t)value[ARRIVAL];
+  requests->prompt_tokens[n] = (uint32_t)value[PROMPT];
+  requests->output_tokens[n] = (uint32_t)value[OUTPUT];
+  requests->count = n + 1;
+  return HR_OK;
+}
+
+static enum hr_status read_row(struct request_reader *reader, const struct request_row *row, uint64_t line) {
+  reader->line = line;
+  return reader->n_columns ? read_request(reader, row) : read_header(reader, row);
+}
+
+/* Reads the rows from a line with a quote to the end of the file. */
+static enum hr_status read_quoted(struct request_reader *reader, struct hr_text line) {
+  struct hr__csv_blocks *blocks = hr__csv_blocks_resume(reader->input, reader->path, line);
+  const struct hr__csv_block *block;
+  enum hr_status status = blocks ? HR_OK : no_memory(reader);
+  while (status == HR_OK) {
+    status = hr__csv_blocks_next(blocks, &block, reader->error);
+    if (status != HR_OK || !block) break;
+    for (size_t i = 0; i < block->n_rows && status == HR_OK; i++) {
+      const struct request_row row = {.block = block, .row = &block->rows[i]};
+      status = read_row(reader, &row, row.row->line);
+    }
+  }
+  hr__csv_blocks_close(blocks);
+  return status;
+}
+
+/* Reads all rows. Lines are split here, which is faster than libcsv, until one has a quote. */
+static enum hr_status read_lines(struct request_reader *reader) {
+  for (;;) {
+    struct hr_text line;
+    enum hr_status status = hr__input_line(reader->input, &line, reader->error);
+    if (status != HR_OK || !line.at) return status;
+    if (memchr(line.at, '"', line.length)) return read_quoted(reader, line);
+    const struct request_row row = {.line = without_end(line)};
+    if (row.line.length) status = read_row(reader, &row, hr__input_line_number(reader->input));
+    if (status != HR_OK) return status;
+  }
+}
+
+enum hr_status hr_requests_read(const char *path, struct hr_service_requests *requests, struct hr_error *error) {
+  struct request_reader reader = {.path = path, .requests = requests, .error = error};
+  *requests = (struct hr_service_requests){0};
+  enum hr_status status = hr__input_open(path, &reader.input, error);
+  if (status == HR_OK) status = read_lines(&reader);
+  hr__input_close(reader.input);
+  if (status == HR_OK && requests->count == 0) status = hr_fail(error, HR_BAD_INPUT, "%s: no requests", path);
+  return status;
+}
+
+void hr_requests_finish(struct hr_service_requests *requests) {
+  free(requests->arrival_us);
+  free(requests->prompt_tokens);
+  free(requests->output_tokens);
+  free(requests->cached_tokens);
+  *requests = (struct hr_service_requests){0};
+}
+
+/* ---- Drawing --------------------------------------------------------------------------------------- */
+
 enum { HOUR_S = 3600, DAY_HOURS = 24, WEEK_DAYS = 7, YEAR_HOURS = 365 * 24 };
 static const double max_tokens = 1 << 30;
 
-/* ---- Rates ------------------------------------------------------------------------------------------ */
+/* ---- Drawing: rates -------------------------------------------------------------------------------- */
 
 /* Relative rate of an entry of `factors`; their mean counts as 1. */
 static double relative(const double *factors, uint32_t count, uint32_t index) {
@@ -51,7 +244,7 @@ double hr_request_draw_expected(const struct hr_request_draw *draw, int64_t unti
   return sum + (hours - (double)hour) * rate_of_hour(draw, hour);
 }
 
-/* ---- State ------------------------------------------------------------------------------------------ */
+/* ---- Drawing: state -------------------------------------------------------------------------------- */
 
 struct request_draw {
   const struct hr_request_draw *spec;
@@ -77,7 +270,7 @@ static int64_t next_arrival(struct request_draw *draw) {
   return llround(((double)draw->hour + draw->passed / draw->in_hour) * HOUR_S * 1e6);
 }
 
-/* ---- Tokens ----------------------------------------------------------------------------------------- */
+/* ---- Drawing: tokens ------------------------------------------------------------------------------- */
 
 /* Returns a number of tokens for a uniform random number. `values` are those of the trace of an empirical law. */
 static uint32_t tokens_at(const struct hr_token_law *law, double p, const uint32_t *values, uint32_t n_values) {
@@ -144,7 +337,7 @@ static void draw_tokens(const struct request_draw *draw, uint32_t id, uint32_t *
   *output = tokens_at(out, same_row ? p : q, draw->outputs.output_tokens, draw->outputs.count);
 }
 
-/* ---- Requests --------------------------------------------------------------------------------------- */
+/* ---- Drawing: requests ----------------------------------------------------------------------------- */
 
 static enum hr_status draw_all(struct request_draw *draw, struct hr_service_requests *requests,
                                struct hr_error *error) {

@@ -2,11 +2,11 @@
 #ifndef HR_TRACES_TOOLS_STATS_H
 #define HR_TRACES_TOOLS_STATS_H
 
-/* Results of hr_trace_stats_make(). report/tables/trace_stats.c prints them. */
+/* Results of hr_trace_stats_make(). report/tables/trace_report.c prints them. */
 
 #include "headroom/unstable/trace_tools.h"
 
-/* ---- Distributions, fitted by maximum likelihood (fit.c) ---------------------------------------------- */
+/* ---- Distributions, fitted by maximum likelihood --------------------------------------------------- */
 
 enum hr__family { HR__EXPONENTIAL, HR__LOG_NORMAL, HR__WEIBULL, HR__PARETO_TAIL, HR__N_FAMILIES };
 
@@ -31,7 +31,7 @@ bool hr__fit_all(const double *sorted, size_t count, struct hr__distribution_fit
 void hr__fit_gamma(const double *at, size_t count, struct hr__distribution_fit *fit);
 const char *hr__family_name(enum hr__family family);
 
-/* ---- Statistics (stats.c) ----------------------------------------------------------------------------- */
+/* ---- Statistics ------------------------------------------------------------------------------------ */
 
 /* The distribution of values. docs/reference/metrics.md defines the quantiles. */
 struct hr__spread {
@@ -122,7 +122,7 @@ struct hr_trace_stats {
   double user_in_run_time;
 };
 
-/* ---- Parts ------------------------------------------------------------------------------------------ */
+/* ---- Parts ----------------------------------------------------------------------------------------- */
 
 /* Returns the family with the lowest Akaike information criterion among those that were fitted to all values;
    HR__N_FAMILIES if none exists. */

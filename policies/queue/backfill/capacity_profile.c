@@ -6,7 +6,7 @@
 
 #include "policies/queue/backfill/backfill.h"
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/unstable/faults.h"
 #include "policies/placement/gpu_capacity.h"
 #include "policies/queue/dispatch.h"

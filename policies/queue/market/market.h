@@ -4,8 +4,7 @@
 
 /* Market rules: when nodes of elastic pools are acquired and released. */
 
-#include "base/bitset.h"
-#include "base/hash.h"
+#include "base/containers.h"
 #include "policies/kit/jobs.h"
 #include "policies/queue/dispatch.h"
 

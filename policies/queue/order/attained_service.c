@@ -8,7 +8,7 @@
  * service reaches the threshold. This event is called a crossing.
  */
 
-#include "base/array.h"
+#include "base/containers.h"
 #include "headroom/policy_kit.h"
 #include "policies/queue/dispatch.h"
 #include "policies/queue/preemption/preemption.h"

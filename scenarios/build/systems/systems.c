@@ -9,7 +9,7 @@
 
 #include "headroom/unstable/systems/systems.h"
 
-#include "base/hash.h"
+#include "base/containers.h"
 #include "headroom/unstable/systems/kai.h"
 #include "headroom/unstable/systems/kubernetes.h"
 #include "headroom/unstable/systems/kueue.h"
