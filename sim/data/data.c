@@ -13,7 +13,7 @@
  */
 
 #include "sim/data/data.h"
-#include "sim/clusters/data_loading.h"
+#include "sim/clusters/clusters.h"
 #include "sim/data/storage.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
 /*
  * Flows of data in time. Each flow has a length, and ends when it has received its service. Bandwidth is shared max-min
  * fair among the active flows, so each begin or end of a flow changes the rates of others. Paths, caps and levels are
- * defined in sim/clusters/bandwidth.h.
+ * defined in sim/clusters/clusters.h.
  *
  * The demand of a flow is the rate at which its reader never waits for data. The length of a flow is the time that it
  * takes at this rate. The cap of a flow is its demand, or less if its path only allows a lower rate, also because of a
@@ -24,7 +24,7 @@
 
 #include "base/array.h"
 #include "headroom/base.h"
-#include "sim/clusters/bandwidth.h"
+#include "sim/clusters/clusters.h"
 
 /* Units of a rate per byte a second. Rates are at most HR__MAX_BYTES_S, so that products fit into 128 bits. */
 #define HR__RATE_UNITS UINT64_C(1024)

@@ -9,7 +9,7 @@
  */
 
 #include "headroom/unstable/clusters.h"
-#include "sim/clusters/job_router.h"
+#include "sim/clusters/clusters.h"
 #include "sim/engine/engine.h"
 
 /* A cluster of the run. The members before the engine are used at each event. */

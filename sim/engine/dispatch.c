@@ -17,7 +17,7 @@
  */
 
 #include "base/array.h"
-#include "sim/clusters/job_router.h"
+#include "sim/clusters/clusters.h"
 #include "sim/engine/clusters.h"
 
 #include <stdlib.h>

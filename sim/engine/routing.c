@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Routing of jobs to clusters during a run: homes, offers of the clusters, and loads for the choice (job_router.h).
+ * Routing of jobs to clusters during a run: homes, offers of the clusters, and loads for the choice
+ * (sim/clusters/clusters.h).
  *
  * Whether an empty cluster could run a job, and at what price, depends on few properties of the job (struct
  * hr__traits). The prices in all clusters are stored in one row for each combination of these properties, so most jobs

@@ -5,12 +5,12 @@
 /*
  * The autoscaler of a cluster in a run: its state, the demand of waiting jobs (node_demand.c), and the rules of each
  * kind of autoscaler. The rules of Kubernetes' cluster autoscaler are in node_scans.c, which uses the decisions of
- * sim/clusters/cluster_autoscaler.h.
+ * sim/clusters/node_autoscalers.h.
  */
 
 #include "base/hash.h"
 #include "headroom/unstable/autoscaling.h"
-#include "sim/clusters/cluster_autoscaler.h"
+#include "sim/clusters/node_autoscalers.h"
 #include "sim/engine/engine.h"
 
 /* Waiting jobs with equal requests. */

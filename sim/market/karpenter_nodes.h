@@ -3,11 +3,11 @@
 #define HR_SIM_MARKET_KARPENTER_NODES_H
 
 /*
- * Karpenter in a run. Its decisions are those of sim/clusters/karpenter.h. Each elastic
+ * Karpenter in a run. Its decisions are those of sim/clusters/node_autoscalers.h. Each elastic
  * pool is an option: one instance type in one region and market.
  */
 
-#include "sim/clusters/karpenter.h"
+#include "sim/clusters/node_autoscalers.h"
 #include "sim/market/autoscaler.h"
 
 /* Entities of HR__PENDING_SCAN. */

@@ -6,9 +6,7 @@
  */
 
 #include "scenarios/conform/clusters/clusters.h"
-#include "sim/clusters/bandwidth.h"
-#include "sim/clusters/data_loading.h"
-#include "sim/clusters/job_router.h"
+#include "sim/clusters/clusters.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  */
 
 #include "scenarios/conform/conform.h"
-#include "sim/clusters/amounts.h"
+#include "sim/clusters/node_autoscalers.h"
 
 struct hr__cluster_case {
   const cJSON *input, *expect;

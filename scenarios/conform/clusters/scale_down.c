@@ -2,7 +2,7 @@
 /* Cases of the cluster autoscaler's scale-down, and of the back-off of a group. */
 
 #include "scenarios/conform/clusters/clusters.h"
-#include "sim/clusters/cluster_autoscaler.h"
+#include "sim/clusters/node_autoscalers.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* Cases of the cluster autoscaler's scale-up: expanders, limits, packing, balancing, whole decisions. */
 
 #include "scenarios/conform/clusters/clusters.h"
-#include "sim/clusters/cluster_autoscaler.h"
+#include "sim/clusters/node_autoscalers.h"
 
 #include <math.h>
 #include <regex.h>
