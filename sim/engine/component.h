@@ -3,8 +3,8 @@
 #define HR_SIM_ENGINE_COMPONENT_H
 
 /*
- * Components: features of the engine that only some runs need. Examples are jobs that can be stopped and nodes that
- * come and go. A component is one file, which defines one struct hr__component, and one row of the list in run.c. The
+ * Pending events, and components: features of the engine that only some runs need. Examples are jobs that can be
+ * stopped and nodes that come and go. A component is one struct hr__component, and one row of the list in run.c. The
  * engine does not call a component by name. It calls the hooks of all active components, in the order of the list.
  *
  * A run begins in four steps:
@@ -110,7 +110,7 @@ enum hr__stop {
   HR__STOP_END,
   HR__STOP_KEEP_ALL,
   HR__STOP_KEEP_SAVED,
-  /* The job continues at once at another placement (resizes.c). With RESIZE its work is saved before; with SHRINK it
+  /* The job continues at once at another placement (attempts.c). With RESIZE its work is saved before; with SHRINK it
      continues with work that is not saved. */
   HR__STOP_RESIZE,
   HR__STOP_SHRINK

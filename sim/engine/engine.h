@@ -7,15 +7,14 @@
  * hr__engine; the engine has no global variables. Columns are arrays indexed by the id of a job or node.
  *
  * The core consists of run.c (list of components, loop, start and end of a run), moves.c (moves of the policy), jobs.c
- * (life of a job; pending events, notification) and allocations.c (placements of running jobs). clusters.c, routing.c
- * and dispatch.c run several engines together. Components are attempts.c (jobs that can be stopped; accounts.c has
- * their times and checkpoints.c their checkpoints), sharing.c (jobs on one GPU), resizes.c (elastic jobs),
- * column_reclaim.c (streamed runs), sim/market/market.c (nodes of elastic and reserved pools), sim/faults/faults.c and
- * maintenance.c (failures of nodes, and planned work on them), sim/power/meter.c (energy), sim/data/data.c (jobs that
- * read data), and one each in allocations.c (jobs of a node) and jobs.c (jobs that run to their end).
+ * (life of a job; pending events, notification, placements of running jobs). clusters.c and routing.c run several
+ * engines together. Components are in attempts.c (jobs that can be stopped; elastic jobs; checkpoints.c has the times
+ * and the checkpoints of these jobs), sharing.c (jobs on one GPU), sim/market/market.c (nodes of elastic and reserved
+ * pools), sim/faults/ (failures of nodes, and planned work on them), sim/power/ (energy), sim/data/data.c (jobs that
+ * read data), and jobs.c (jobs of a node, streamed runs, jobs that run to their end).
  *
  * Calls go in one direction: run -> moves -> market -> jobs -> hooks, and attempts -> {jobs, checkpoints, sharing} ->
- * {allocations, events}.
+ * {placements, events}.
  */
 
 #include "base/array.h"
@@ -33,7 +32,7 @@
 /* ---- Jobs that can be stopped ----------------------------------------------------------------------- */
 
 /* The state of jobs in runs where jobs can be stopped: their attempts, accounts and checkpoints. Also the shared
-   storage of pools. The memory belongs to struct hr__engine; attempts.c, accounts.c and checkpoints.c use it. */
+   storage of pools. The memory belongs to struct hr__engine; attempts.c and checkpoints.c use it. */
 
 /* The phase of a running job, in runs where jobs can be stopped. */
 enum hr__phase {
@@ -121,8 +120,6 @@ struct hr__storage {
   uint32_t count, capacity;
 };
 
-/* ---- Engine ----------------------------------------------------------------------------------------- */
-
 /* ---- The state of a run -------------------------------------------------------------------------------- */
 
 /* The placement of a running job in compact form. Most placements have a single slice, which is stored in the columns
@@ -156,7 +153,7 @@ struct hr__slice_store {
 enum hr__move_kind {
   HR__MOVE_START,
   HR__MOVE_REJECT,
-  HR__MOVE_LEAVE, /* a copy of a waiting job leaves the cluster (dispatch.c) */
+  HR__MOVE_LEAVE, /* a copy of a waiting job leaves the cluster (routing.c) */
   HR__MOVE_WAKE,
   HR__MOVE_PREEMPT,
   HR__MOVE_NOTICE,
@@ -210,7 +207,7 @@ struct hr__claims {
   struct hr__claim *of_gpu;
 };
 
-/* The resizes of a job, in runs in which jobs are resized (resizes.c). */
+/* The resizes of a job, in runs in which jobs are resized (attempts.c). */
 struct hr__resized {
   hr_amount held_milli_us; /* GPU time of all segments that have ended */
   uint32_t count;
@@ -256,7 +253,7 @@ struct hr__resident {
   uint32_t next; /* the index of the next link + 1; 0 at the end of the list */
 };
 
-/* The columns with memory that is reclaimed during a streamed run (column_reclaim.c). */
+/* The columns with memory that is reclaimed during a streamed run (jobs.c). */
 struct hr__column_reclaim {
   uint32_t *unfinished;          /* by block: how many of its jobs are not finished; NULL unless the run is streamed */
   uint32_t n_blocks, block_jobs; /* block_jobs: how many jobs a block has */
@@ -399,7 +396,7 @@ struct hr__engine {
   uint32_t n_until_poll; /* number of instants until hr__engine_poll asks the caller again whether to stop the run */
 };
 
-/* ---- allocations.c ---- */
+/* ---- jobs.c: placements of running jobs ---- */
 
 /* Stores the placement of a job that starts. Returns HR_NO_MEMORY if memory is exhausted. */
 enum hr_status hr__allocation_store(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
@@ -521,12 +518,10 @@ enum hr_status hr__job_notice(struct hr__engine *engine, hr_job job, struct hr__
 /* Schedules the next event of a working job again, from its present progress. */
 enum hr_status hr__attempt_resume(struct hr__engine *engine, hr_job job);
 
-/* ---- resizes.c: elastic jobs ---- */
+/* ---- attempts.c: elastic jobs ---- */
 
 /* Returns the rate at which a job works with this number of milli-GPUs at a speed. */
 struct hr__rate hr__job_rate(const struct hr__engine *engine, hr_job job, uint64_t gpu_milli, uint32_t ppm);
-/* Returns how long work takes at the minimum size of a job if it takes `time_us` at the requested size. */
-int64_t hr__job_longest_us(const struct hr__engine *engine, hr_job job, int64_t time_us);
 /* Completes a resize, which is a move of the policy. */
 enum hr_status hr__job_resize(struct hr__engine *engine, const struct hr__move *move);
 /* hr__job_may_shrink returns whether a running job is elastic and the policy lets it shrink. hr__job_shrink removes the
@@ -658,9 +653,6 @@ void hr__power_peaks(struct hr__engine *engine);
    false and claims nothing if some GPU has too little memory. hr__claims_take_memory may be called only in runs with
    claims. */
 bool hr__claims_take_memory(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
-static inline bool hr__claims_take(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
-  return !engine->claims.of_gpu || hr__claims_take_memory(engine, job, placement);
-}
 /* Returns the speed of a job at its placement, without the effect of other jobs on the same GPUs. It is the product of
    the speed by GPU type and the speed by network (sim/cluster/cluster.h). It is in ppm of the reference speed. */
 uint32_t hr__speed_at_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
@@ -680,7 +672,7 @@ static inline enum hr_status hr__sharing_update_speeds(struct hr__engine *engine
    each start, because it also records the reconfiguration. */
 int64_t hr__reconfiguration_us(struct hr__engine *engine, const struct hr_placement *placement);
 
-/* ---- column_reclaim.c: memory of finished jobs in streamed runs ---- */
+/* ---- jobs.c: memory of finished jobs in streamed runs ---- */
 
 /* Used to iterate over unfinished jobs. Returns the first job >= `from` in a block with unfinished jobs. Returns `from`
    if the run is not streamed. */
@@ -746,7 +738,7 @@ struct hr__engine *hr__clusters_entered(const struct hr__engine *whole, uint32_t
 /* Must be called when an event was scheduled in the engine of a cluster, because another cluster may be active. */
 void hr__clusters_wake_at(struct hr__engine *engine, int64_t at_us);
 
-/* ---- dispatch.c: copies of a waiting job in a cluster's engine ---- */
+/* ---- routing.c: copies of a waiting job in a cluster's engine ---- */
 
 /* hr__dispatch_must_leave returns whether the copy of a job must leave the cluster. hr__dispatch_mark records that the
    copy leaves in this pass, or removes this record. hr__dispatch_left completes the move. */
