@@ -218,11 +218,11 @@ struct hr__faults;
 /* Maintenance (sim/faults/maintenance.c). */
 struct hr__maintenance;
 
-/* Spare nodes (sim/faults/spares.c). */
+/* Spare nodes (sim/faults/maintenance.c). */
 struct hr__spares;
 struct hr__node_victim;
 
-/* Slow nodes (sim/faults/slow.c). */
+/* Slow nodes (sim/faults/maintenance.c). */
 struct hr__slow {
   uint32_t *changes; /* by node: how many times its speed has changed */
 };
@@ -343,7 +343,7 @@ struct hr__engine {
   struct hr__accounts *accounts;      /* of all clusters */
   struct hr__clean_work *clean;       /* by job; NULL: nothing corrupts results */
   struct hr__async_save *async_saves; /* by job; NULL: checkpoints are synchronous */
-  /* by node: its present speed (sim/faults/slow.c); NULL: all nodes have full speed */
+  /* by node: its present speed (sim/faults/maintenance.c); NULL: all nodes have full speed */
   uint32_t *node_speed_ppm;
   struct hr__resized *resized;    /* by job; NULL unless jobs are resized */
   struct hr_slice *shrink_slices; /* scratch of hr__job_shrink: [2 * shrink_capacity] */
@@ -357,9 +357,9 @@ struct hr__engine {
   /* accounts of the failure that stops jobs now; NULL: no failure stops jobs */
   struct hr_outage_accounting *outage;
   bool corrupts;                        /* some failures corrupt results until they are detected */
-  struct hr__spares *spares;            /* sim/faults/spares.c; NULL without spare nodes */
+  struct hr__spares *spares;            /* sim/faults/maintenance.c; NULL without spare nodes */
   struct hr__slow *slow;                /* NULL unless nodes are slow at times */
-  struct hr__node_victim *node_victims; /* by node (sim/faults/outages.c); NULL unless nodes fail and jobs preempt */
+  struct hr__node_victim *node_victims; /* by node (jobs.c); NULL unless nodes fail and jobs preempt */
   uint8_t *restart_marks;               /* by job */
   struct hr__data *data;                /* shared by all clusters of a run; NULL without data */
   struct hr__maintenance *maintenance;  /* sim/faults/maintenance.c; NULL without maintenance */
@@ -441,12 +441,9 @@ static inline bool hr__has_attempts(const struct hr__engine *engine, hr_job job)
 /* Frees the account of a job. */
 void hr__account_free(struct hr__engine *engine, hr_job job);
 
-/* ---- outages.c: preemptions that restarts after failures cause ---- */
+/* ---- jobs.c: preemptions that restarts after failures cause ---- */
 
 enum hr_status hr__restarts_init(struct hr__engine *engine);
-void hr__restarts_job_stops(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
-                            enum hr_reason reason);
-void hr__restarts_job_starts(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 
 /* ---- Memory ---- */
 
@@ -587,7 +584,7 @@ uint32_t hr__maintenance_nodes(const struct hr__engine *engine, hr_pool pool, ui
 /* Records that a node has failed (`begins`) or was repaired. The time between the two is not planned downtime. */
 void hr__maintenance_node_fails(struct hr__engine *engine, hr_node node, bool begins);
 
-/* ---- sim/faults/spares.c: spare nodes. Only if `spares` is not NULL ---- */
+/* ---- sim/faults/maintenance.c: spare nodes. Only if `spares` is not NULL ---- */
 
 /* Returns whether the node is a spare that is not in use. */
 bool hr__spares_keep(const struct hr__engine *engine, hr_node node);
@@ -596,7 +593,7 @@ bool hr__spares_take(struct hr__engine *engine, hr_pool pool, hr_node node);
 /* Activates one spare for each missing node; the spares come up after their activation time. */
 enum hr_status hr__spares_activate(struct hr__engine *engine, hr_pool pool);
 
-/* ---- sim/faults/slow.c: nodes that are slow for a while ---- */
+/* ---- sim/faults/maintenance.c: nodes that are slow for a while ---- */
 
 /* Returns the least speed that a node can have, in ppm. */
 uint32_t hr__slowest_ppm(const struct hr__engine *engine);
@@ -656,7 +653,7 @@ bool hr__claims_take_memory(struct hr__engine *engine, hr_job job, const struct 
 /* Returns the speed of a job at its placement, without the effect of other jobs on the same GPUs. It is the product of
    the speed by GPU type and the speed by network (sim/cluster/cluster.h). It is in ppm of the reference speed. */
 uint32_t hr__speed_at_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
-/* Returns the speed of the slowest node of a placement, in ppm of the usual speed (sim/faults/slow.c). */
+/* Returns the speed of the slowest node of a placement, in ppm of the usual speed (sim/faults/maintenance.c). */
 uint32_t hr__slowest_node_ppm(const struct hr__engine *engine, const struct hr_placement *placement);
 /* Returns the speed of a job at its placement, including the effect of the jobs that are on its GPUs now, in ppm of the
    reference speed. */

@@ -450,6 +450,57 @@ enum hr_status hr__broken(const struct hr__engine *engine, const char *format, .
   return hr_fail(engine->error, HR_INTERNAL, "invariant broken at %" PRId64 " us: %s", engine->view.now_us, text);
 }
 
+/* ---- Preemptions that restarts cause ---------------------------------------------------------------- */
+
+/*
+ * A job that a failure has stopped starts again, and another job was preempted for it. (Kokolis et al., "Revisiting
+ * Reliability in Large-Scale Machine Learning Research Clusters", HPCA 2025, section on second-order preemptions.)
+ *
+ * The engine does not know why a policy preempts a job, so the rule is: at the instant at which the job was preempted,
+ * a job that a failure had stopped starts on one of its nodes. A preempted job counts once. Jobs that leave after a
+ * grace period count in the same way.
+ */
+
+/* Marks of a job. */
+enum { STOPPED_BY_FAILURE = 1, PREEMPTED = 2 };
+
+/* The job that was last preempted on a node. */
+struct hr__node_victim {
+  int64_t at_us;
+  uint32_t job;
+};
+
+enum hr_status hr__restarts_init(struct hr__engine *engine) {
+  if (!(engine->abilities & HR_POLICY_PREEMPTS)) return HR_OK;
+  engine->restart_marks = HR__JOB_COLUMN(engine, restart_marks);
+  engine->node_victims = hr_arena_alloc(&engine->arena, engine->cluster.n_nodes * sizeof *engine->node_victims);
+  if (!engine->restart_marks || !engine->node_victims) return hr__out_of_memory(engine);
+  for (uint32_t i = 0; i < engine->cluster.n_nodes; i++) engine->node_victims[i].at_us = HR_NEVER_US;
+  return HR_OK;
+}
+
+static void restarts_job_stops(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
+                               enum hr_reason reason) {
+  if (!engine->node_victims) return;
+  if (reason == HR_REASON_FAILED) engine->restart_marks[job.id] |= STOPPED_BY_FAILURE;
+  if (reason != HR_REASON_PREEMPTED) return;
+  engine->restart_marks[job.id] |= PREEMPTED;
+  for (uint32_t i = 0; i < placement->n_slices; i++)
+    engine->node_victims[placement->slices[i].node.id] = (struct hr__node_victim){engine->view.now_us, job.id};
+}
+
+static void restarts_job_starts(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+  if (!engine->node_victims) return;
+  bool restarts = engine->restart_marks[job.id] & STOPPED_BY_FAILURE;
+  engine->restart_marks[job.id] = 0;
+  for (uint32_t i = 0; restarts && i < placement->n_slices; i++) {
+    const struct hr__node_victim *victim = &engine->node_victims[placement->slices[i].node.id];
+    if (victim->at_us != engine->view.now_us || !(engine->restart_marks[victim->job] & PREEMPTED)) continue;
+    engine->restart_marks[victim->job] &= (uint8_t)~PREEMPTED;
+    engine->pool_accounting[placement->pool.id].restart_preemptions++;
+  }
+}
+
 /* ---- The life of a job ------------------------------------------------------------------------------ */
 
 /*
@@ -539,7 +590,7 @@ enum hr_status hr__job_start(struct hr__engine *engine, const struct hr__move *m
     return hr_fail(engine->error, HR_BAD_INPUT, "%s: simulated time exceeds 146,000 years: the run times are too long",
                    engine->trace->source);
   engine->n_backfilled += move->reason == HR_REASON_BACKFILL;
-  hr__restarts_job_starts(engine, move->job, &placement);
+  restarts_job_starts(engine, move->job, &placement);
   struct hr_event event = {now_us, HR_EVENT_START, move->reason, move->job, &placement, {HR_NONE}, {HR_NONE}};
   hr__notify_observers(engine, &event);
   enum hr_status status = HR_OK;
@@ -581,7 +632,7 @@ enum hr_status hr__job_interrupt(struct hr__engine *engine, hr_job job, enum hr_
   if (engine->outage) engine->outage->jobs_stopped += reason == HR_REASON_FAILED;
   engine->pool_accounting[placement.pool.id].maintained_jobs += reason == HR_REASON_MAINTENANCE;
   if (reason != HR_REASON_PREEMPTED) engine->pool_accounting[placement.pool.id].interruptions++;
-  hr__restarts_job_stops(engine, job, &placement, reason);
+  restarts_job_stops(engine, job, &placement, reason);
   struct hr_event event = {engine->view.now_us, HR_EVENT_INTERRUPT, reason, job, &placement, {HR_NONE}, {HR_NONE}};
   status = hr__emit(engine, &event);
   hr__allocation_free(engine, job);
@@ -606,7 +657,7 @@ enum hr_status hr__job_preempt(struct hr__engine *engine, const struct hr__move 
   engine->attempt_us[move->job.id] = move->attempt_us;
   struct hr_placement placement = hr__allocation_placement(engine, move->job, &one);
   enum hr_status status = leave(engine, move->job, &placement, move->keeps ? HR__STOP_KEEP_ALL : HR__STOP_KEEP_SAVED);
-  hr__restarts_job_stops(engine, move->job, &placement, move->reason);
+  restarts_job_stops(engine, move->job, &placement, move->reason);
   struct hr_event event = {engine->view.now_us, HR_EVENT_PREEMPT, move->reason, move->job,
                            &placement,          {HR_NONE},        {HR_NONE}};
   if (engine->kept_us[move->job.id] > move->kept_us) engine->last_progress_us = engine->view.now_us;
