@@ -11,7 +11,6 @@
 #include "headroom/power.h"
 #include "headroom/unstable/series.h"
 #include "report/metrics/summary.h"
-#include "sim/power/job_energy.h"
 #include "sim/power/power.h"
 
 #include <inttypes.h>

@@ -236,7 +236,7 @@ struct hr__autoscaler;
 /* The energy that the run uses (sim/power/meter.c). */
 struct hr__power;
 
-/* The energy of jobs (sim/power/job_energy.c). */
+/* The energy of jobs (sim/power/power.c). */
 struct hr__job_energy;
 
 /* The supply state of a pool of nodes that come and go (sim/market/market.c). */
@@ -366,7 +366,7 @@ struct hr__engine {
   struct hr__standby *standby;          /* sim/power/standby.c; NULL: no node sleeps, and no budget is set */
   struct hr__autoscaler *autoscaler;    /* sim/market/autoscaler.c; NULL without one */
   struct hr__power *power;              /* sim/power/meter.c; NULL unless the power of some pool is known */
-  struct hr__job_energy *energy;        /* of jobs (sim/power/job_energy.c); NULL unless `power` is set */
+  struct hr__job_energy *energy;        /* of jobs (sim/power/power.c); NULL unless `power` is set */
   struct hr_power_peaks peaks;
   /* used if nodes come and go, or if jobs slow each other down; otherwise all members are 0 */
   struct hr__residents residents;
@@ -610,8 +610,8 @@ uint32_t hr__standby_held(const struct hr__engine *engine, hr_pool pool);
 void hr__standby_node_fails(struct hr__engine *engine, hr_node node);
 /* Requests another pass of the policy at this instant. */
 enum hr_status hr__standby_ask_for_pass(struct hr__engine *engine);
-/* hr__standby_before_pass and hr__standby_after_pass are called before and after each pass. hr__budget_limit (budget.c)
-   is called after the moves of the pass, before observers are notified of the pass. */
+/* hr__standby_before_pass and hr__standby_after_pass are called before and after each pass. hr__budget_limit is called
+   after the moves of the pass, before observers are notified of the pass. */
 enum hr_status hr__budget_limit(struct hr__engine *engine);
 enum hr_status hr__standby_before_pass(struct hr__engine *engine);
 enum hr_status hr__standby_after_pass(struct hr__engine *engine);
@@ -643,6 +643,13 @@ int64_t hr__clusters_carbon_mg_h(const struct hr__engine *whole);
 bool hr__clusters_batteries(const struct hr__engine *whole, struct hr_battery_now *now);
 /* Stores the maximum power of the run. */
 void hr__power_peaks(struct hr__engine *engine);
+
+/* hr__power_busy_milli returns the milli-GPUs of a pool that jobs use, and the least power that they take.
+   hr__power_at_level returns the power of all pools if the power limits had this level. hr__power_set_level changes the
+   level; the caller then changes the speeds of the jobs. */
+int64_t hr__power_busy_milli(const struct hr__engine *engine, hr_pool pool, int64_t *taken_nw);
+int64_t hr__power_at_level(const struct hr__engine *engine, uint32_t level);
+enum hr_status hr__power_set_level(struct hr__engine *engine, uint32_t level);
 
 /* ---- sharing.c: jobs on one GPU ---- */
 

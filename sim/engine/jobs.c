@@ -11,7 +11,7 @@
 #include "headroom/unstable/faults.h"
 #include "sim/cluster/cluster.h"
 #include "sim/engine/engine.h"
-#include "sim/power/job_energy.h"
+#include "sim/power/power.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
