@@ -7,7 +7,7 @@
 #include "headroom/unstable/trace_tools.h"
 
 #include "scenarios/build/builder.h"
-#include "sim/services/disaggregated.h"
+#include "sim/services/service.h"
 
 #include <inttypes.h>
 #include <math.h>
