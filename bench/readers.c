@@ -9,7 +9,7 @@
  * alternates between their own cap and the level of the storage system.
  */
 
-#include "sim/data/flows.h"
+#include "sim/data/data.h"
 
 #include <stdio.h>
 #include <stdlib.h>

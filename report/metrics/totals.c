@@ -15,7 +15,6 @@
 #include "headroom/unstable/faults.h"
 #include "headroom/unstable/series.h"
 #include "report/metrics/metrics.h"
-#include "sim/power/job_energy.h"
 #include "sim/power/power.h"
 
 #include <gsl/gsl_cdf.h>

@@ -22,8 +22,7 @@
 #include "headroom/gpu_inventory.h"
 #include "headroom/mig.h"
 #include "scenarios/build/builder.h"
-#include "sim/services/cost.h"
-#include "sim/services/disaggregated.h"
+#include "sim/services/service.h"
 
 #include <inttypes.h>
 #include <math.h>

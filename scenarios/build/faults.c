@@ -12,7 +12,6 @@
 #include "headroom/unstable/faults.h"
 #include "headroom/unstable/failures.h"
 #include "scenarios/build/builder.h"
-#include "sim/faults/faults.h"
 #include "sim/market/market.h"
 
 #include <inttypes.h>

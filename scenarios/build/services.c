@@ -8,7 +8,7 @@
 #include "headroom/unstable/scenario_clusters.h"
 #include "headroom/unstable/trace_tools.h"
 #include "scenarios/build/builder.h"
-#include "sim/services/disaggregated.h"
+#include "sim/services/service.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -10,7 +10,7 @@
 #include "headroom/policy.h"
 #include "headroom/trace.h"
 
-/* ---- Names of GPU types (gpu_names.c) ------------------------------------------------------------------ */
+/* ---- Names of GPU types (requests.c) ---------------------------------------------------------------- */
 
 /* Names of GPU types. The same type has different names in Slurm ("gpu:a100"), Kubernetes ("NVIDIA-A100-SXM4-80GB"),
    clouds ("nvidia-tesla-t4") and nvidia-smi ("Tesla V100-SXM2-16GB"). */
@@ -33,7 +33,7 @@ void hr__gpu_names_select(const struct hr_cluster_spec *cluster, const char *lis
    "A40" and "A30" are not), so that the name may be that of another product. */
 const char *hr__gpu_name_nearest(const char *name, size_t length, const char *const *known, bool *same_model);
 
-/* ---- Speeds (speeds.c) --------------------------------------------------------------------------------- */
+/* ---- Speeds (cluster_spec.c) ------------------------------------------------------------------------ */
 
 /* The speeds of jobs in a run, from the tables of speeds by GPU type and by network, and the conversion between work
    and time. A speed is in ppm of the reference speed. */
@@ -156,7 +156,7 @@ static inline uint32_t hr__network_ppm(const struct hr__network_speeds *network,
   return hr_network_span_ppm(network->table, network->spans[row * HR_N_NETWORKS + links], trace->gpus[job.id]);
 }
 
-/* ---- Accept classes (accepts.c) ------------------------------------------------------------------------ */
+/* ---- Accept classes (requests.c) -------------------------------------------------------------------- */
 
 /* The pools that a job accepts. They depend on GPU type, GPU memory, region and MIG profile, on the job classes that
    a pool serves, on whether the job's model runs in the pool, and on whether the job may use spot capacity. Jobs
@@ -214,7 +214,7 @@ static inline bool hr__accepts_pool(const struct hr__accepts *accepts, uint32_t 
    Returns HR_REASON_NONE if the job accepts the pool. */
 enum hr_reason hr__accepts_refusal(const struct hr__accepts *accepts, hr_job job, uint32_t class_, uint32_t pool);
 
-/* ---- The state of a cluster ---------------------------------------------------------------------------- */
+/* ---- The state of a cluster ------------------------------------------------------------------------- */
 
 enum { HR__NODE_STATES = HR_NODE_CLOSING + 1 };
 
@@ -285,7 +285,7 @@ const char *hr__cluster_allocate(struct hr_cluster *cluster, const struct hr_pla
    the job's request in that cluster, because nodes of another size can split the job into other tasks. */
 void hr__cluster_follow(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job,
                         const struct hr_request *request, bool starts);
-/* Finds the tiers that jobs require and, for each of these tiers, makes an index of its node groups (locality.c).
+/* Finds the tiers that jobs require and, for each of these tiers, makes an index of its node groups (cluster_spec.c).
    Returns HR_OK or HR_NO_MEMORY. */
 enum hr_status hr__locality_init(struct hr_cluster *cluster, struct hr_arena *arena);
 /* Returns true if the job requires a tier and no group of this tier in the pool has room for the job, even if the pool
@@ -316,7 +316,7 @@ uint64_t hr__cluster_max_copies(const struct hr_cluster *cluster, hr_pool pool, 
 /* Returns the pool of a node. */
 hr_pool hr__cluster_pool_of(const struct hr_cluster *cluster, hr_node node);
 
-/* ---- requests.c ---- */
+/* ---- Requests (requests.c) ---- */
 
 /* Creates the table of requests as hr_requests_create does, for the jobs of accepts->trace. `accepts` must exist as
    long as the table is used. In a streamed run this function only counts the jobs of each request. The request of each
@@ -326,21 +326,17 @@ struct hr_requests *hr__requests_create(struct hr_arena *arena, const struct hr_
 /* Records the request of a job. This function is called when the job is submitted, and only in streamed runs. */
 void hr__requests_submit(const struct hr_requests *requests, hr_job job);
 
-/* ---- gpu_inventory.c ---- */
+/* ---- MIG instances (gpu_inventory.c) ---- */
 
 /* Returns a set of MIG profiles: those of which the GPU of the slice could still provide an instance after the slice
    was allocated. */
 uint32_t hr__gpu_inventory_mig_profiles_after(const struct hr_gpu_inventory *inventory, const struct hr_slice *slice);
-/* Sets the instances of a GPU in a planned inventory. `instances`: HR_MIG_ON_DEMAND only; `layout` and `taken` (a set
-   of starts): all other modes. */
-void hr__gpu_inventory_set_instances(struct hr_gpu_inventory *inventory, hr_node node, uint32_t gpu,
-                                     const struct hr_mig_gpu *instances, uint32_t layout, uint32_t taken);
 /* Returns for how many tasks the GPUs `first` to `first` + `n_gpus` - 1 of an empty node have instances. The pool must
    use MIG. See hr_gpu_inventory_mig_room. */
 uint64_t hr__gpu_inventory_mig_empty_room(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                           hr_pool pool, uint32_t first, uint32_t n_gpus);
 
-/* ---- free_index.c ---- */
+/* ---- Free index (cluster.c) ---- */
 
 struct hr_free_index {
   uint32_t n_nodes, gpus_per_node;

@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The description of a cluster (struct hr_cluster_spec): pools and the objects that belong to them, tiers and networks,
-   speeds by network, MIG settings, quotas. */
+/*
+ * The description of a cluster (struct hr_cluster_spec), and what follows from it for placements and jobs.
+ *
+ * The description consists of pools and the objects that belong to them, tiers and networks, speeds by network, MIG
+ * settings and quotas. From it follow the tier and the network links of a placement, and the speeds of jobs by GPU
+ * type, power limit, number of GPUs and network.
+ */
 
 #include "base/containers.h"
 #include "base/text.h"
 #include "headroom/cluster.h"
 #include "headroom/unstable/autoscaling.h"
 #include "headroom/unstable/faults.h"
+#include "sim/cluster/cluster.h"
+#include "sim/power/power.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -197,4 +204,343 @@ void hr_quota_spec_destroy(struct hr_quota_spec *spec) {
   for (uint32_t i = 0; i < spec->n_nodes; i++) free(spec->nodes[i].name);
   free(spec->nodes);
   free(spec);
+}
+
+/* ---- Locality --------------------------------------------------------------------------------------- */
+
+/*
+ * The tier and the network links of a placement; the tier that a job requires; whether a placement satisfies
+ * this requirement; and whether any placement on the empty cluster could satisfy it.
+ */
+
+/* ---- Locality: placements --------------------------------------------------------------------------- */
+
+/* The lowest and the highest node of a placement, relative to the first node of its pool. */
+struct network_range {
+  uint32_t low, high;
+};
+
+static struct network_range nodes_of(const struct hr_cluster *cluster, const struct hr_placement *placement) {
+  uint32_t first = cluster->pools[placement->pool.id].first_node.id;
+  struct network_range range = {UINT32_MAX, 0};
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    uint32_t number = placement->slices[i].node.id - first;
+    if (number < range.low) range.low = number;
+    if (number > range.high) range.high = number;
+  }
+  return range;
+}
+
+/* Returns the tier of a placement on one node. This is the narrowest tier that has a group which contains all GPUs of
+   the placement. */
+static enum hr_tier tier_on_node(const struct hr_pool_spec *spec, const struct hr_placement *placement) {
+  uint64_t gpus = 0;
+  for (uint32_t i = 0; i < placement->n_slices; i++) gpus |= placement->slices[i].gpus;
+  uint32_t low = gpus ? (uint32_t)__builtin_ctzll(gpus) : 0;
+  uint32_t high = gpus ? 63 - (uint32_t)__builtin_clzll(gpus) : 0;
+  for (enum hr_tier tier = HR_TIER_ISLAND; tier < HR_TIER_NODE; tier++) {
+    uint32_t size = hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node);
+    if (low / size == high / size) return tier;
+  }
+  return HR_TIER_NODE;
+}
+
+/* Returns the narrowest tier that has a group which contains the whole placement. Groups consist of consecutive nodes,
+   so it suffices to compare the groups of the lowest and the highest node. In counted allocation, tiers within a node
+   are not distinguished. */
+enum hr_tier hr_cluster_span(const struct hr_cluster *cluster, const struct hr_placement *placement) {
+  const struct hr_pool_spec *spec = cluster->pools[placement->pool.id].spec;
+  if (placement->n_slices == 0) return HR_TIER_POOL;
+  struct network_range range = nodes_of(cluster, placement);
+  if (range.low == range.high) return tier_on_node(spec, placement);
+  for (enum hr_tier tier = HR_TIER_RACK; tier < HR_TIER_POOL; tier++)
+    if (hr_topology_group(&spec->topology, tier, spec->nodes, range.low) ==
+        hr_topology_group(&spec->topology, tier, spec->nodes, range.high))
+      return tier;
+  return HR_TIER_POOL;
+}
+
+/* Returns the network links of a placement. These are the links of the tier of the placement. If they are not
+   specified, the links of the next wider tier are returned. */
+enum hr_network hr_cluster_links(const struct hr_cluster *cluster, const struct hr_placement *placement) {
+  const struct hr_pool_spec *spec = cluster->pools[placement->pool.id].spec;
+  enum hr_tier tier = hr_cluster_span(cluster, placement);
+  while (tier < HR_TIER_POOL && !hr_topology_has(&spec->topology, tier)) tier++;
+  return (enum hr_network)spec->topology.network[tier];
+}
+
+/* ---- Locality: required tiers of jobs --------------------------------------------------------------- */
+
+/* Returns whether a placement of the job can extend over several groups. This is false for a job with one GPU, which
+   satisfies every required tier. In per-GPU allocation, tasks without GPUs are placed on nodes, so a job with several
+   such tasks can extend over several groups, too. */
+static bool may_spread(const struct hr_cluster *cluster, hr_job job) {
+  const struct hr_trace *trace = cluster->trace;
+  return trace->gpus[job.id] > 1 || (cluster->inventory && trace->tasks && trace->tasks[job.id] > 1);
+}
+
+/* Returns the tier that a job requires. The job's own columns take precedence over the settings of its class. */
+struct hr_locality hr_cluster_locality(const struct hr_cluster *cluster, hr_job job) {
+  const struct hr_trace *trace = cluster->trace;
+  enum hr_tier tier = trace->within ? (enum hr_tier)trace->within[job.id] : HR_TIER_ANY;
+  int64_t wait_us = trace->within_wait_us ? trace->within_wait_us[job.id] : HR_UNKNOWN_US;
+  if (tier == HR_TIER_ANY && cluster->classes) {
+    const struct hr_class_spec *class_ = &cluster->classes[trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN];
+    tier = (enum hr_tier)class_->within;
+    wait_us = class_->within_wait_us;
+  }
+  if (tier == HR_TIER_ANY || !may_spread(cluster, job)) return (struct hr_locality){HR_TIER_ANY, HR_NEVER_US};
+  return (struct hr_locality){tier, wait_us == HR_UNKNOWN_US ? HR_NEVER_US : trace->submit_us[job.id] + wait_us};
+}
+
+bool hr_cluster_any_within(const struct hr_cluster *cluster) {
+  return cluster->tiers_within != 0;
+}
+
+static void find_tiers(struct hr_cluster *cluster, struct hr_arena *arena) {
+  bool any_class = false;
+  for (unsigned i = 0; cluster->classes && i < HR_N_CLASSES; i++)
+    any_class = any_class || cluster->classes[i].within != HR_TIER_ANY;
+  if (!cluster->trace->within && !any_class) return;
+  for (uint32_t job = 0; job < cluster->trace->n_jobs; job++) {
+    cluster->tiers_within |= 1u << hr_cluster_locality(cluster, (hr_job){job}).tier;
+    hr_arena_passed_job(arena, (hr_job){job});
+  }
+  cluster->tiers_within &= ~(1u << HR_TIER_ANY);
+}
+
+/* Makes the group indices of all tiers that jobs require. They are used in counted allocation only. In per-GPU
+   allocation, policies examine the groups one after the other. */
+static enum hr_status make_groups(struct hr_cluster *cluster, struct hr_arena *arena) {
+  for (uint32_t i = 0; i < cluster->n_pools && !cluster->inventory; i++) {
+    const struct hr_pool_spec *spec = cluster->pools[i].spec;
+    for (enum hr_tier tier = HR_TIER_RACK; tier <= HR_TIER_ZONE; tier++) {
+      uint32_t n_nodes = hr_topology_nodes(&spec->topology, tier, spec->nodes);
+      if (!(cluster->tiers_within >> tier & 1) || n_nodes >= spec->nodes) continue;
+      if (!hr_free_index_add_groups(arena, cluster->pools[i].index, n_nodes)) return HR_NO_MEMORY;
+    }
+  }
+  return HR_OK;
+}
+
+enum hr_status hr__locality_init(struct hr_cluster *cluster, struct hr_arena *arena) {
+  find_tiers(cluster, arena);
+  return make_groups(cluster, arena);
+}
+
+/* ---- Locality: the empty cluster -------------------------------------------------------------------- */
+
+/* Returns for how many tasks the MIG GPUs that one group has on a node have instances. GPUs of a node may have
+   different layouts, so the best group is counted. */
+static uint64_t mig_room_on_node(const struct hr_cluster *cluster, hr_pool pool, const struct hr_request *request,
+                                 uint32_t gpus_per_group) {
+  uint64_t most = 0;
+  for (uint32_t gpu = 0; gpu < cluster->pools[pool.id].spec->gpus_per_node; gpu += gpus_per_group) {
+    uint64_t room = hr__gpu_inventory_mig_empty_room(cluster->inventory, request, pool, gpu, gpus_per_group);
+    if (room > most) most = room;
+  }
+  return most;
+}
+
+/* Returns how many tasks fit into one group of the empty pool. */
+static uint64_t room_of_group(const struct hr_cluster *cluster, hr_pool pool, const struct hr_request *request,
+                              enum hr_tier tier) {
+  const struct hr_pool_spec *spec = cluster->pools[pool.id].spec;
+  struct hr_pool_spec part = *spec; /* a node then has only the GPUs that one group has on a node */
+  struct hr_cluster_spec alone = {.pools = &part, .n_pools = 1};
+  struct hr_request asked = *request;
+  part.gpus_per_node = hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node);
+  uint64_t on_node = UINT64_MAX;
+  if (spec->mig && request->gpus > 0) {
+    on_node = mig_room_on_node(cluster, pool, request, part.gpus_per_node);
+    asked.gpus = 0; /* the rest of the check concerns CPU and memory */
+    asked.cpu_milli = hr_pool_cpu_milli(spec, request);
+  }
+  uint64_t room = hr_pool_max_tasks(&alone, (hr_pool){0}, &asked);
+  if (on_node < room) room = on_node;
+  return room * hr_topology_nodes(&spec->topology, tier, spec->nodes);
+}
+
+bool hr__locality_never_fits(const struct hr_cluster *cluster, hr_pool pool, hr_job job,
+                             const struct hr_request *request) {
+  const struct hr_pool_spec *spec = cluster->pools[pool.id].spec;
+  if (!cluster->tiers_within) return false;
+  struct hr_locality within = hr_cluster_locality(cluster, job);
+  if (within.tier == HR_TIER_ANY || within.until_us != HR_NEVER_US) return false;
+  if (request) return room_of_group(cluster, pool, request, within.tier) < request->tasks;
+  uint64_t n_nodes = hr_topology_nodes(&spec->topology, within.tier, spec->nodes);
+  return n_nodes * spec->gpus_per_node < cluster->trace->gpus[job.id];
+}
+
+/* ---- Speeds ----------------------------------------------------------------------------------------- */
+
+/*
+ * Tables of speeds. The rows of a table are sorted by model and, for each model, by number of GPUs. The range of rows
+ * of a model is looked up once for each model of the trace, not once for each job.
+ */
+
+static struct hr__row_span rows_of(const struct hr_speeds *table, const char *model) {
+  uint32_t low = 0, high = table->n_rows;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (strcmp(table->rows[middle].model, model) < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  struct hr__row_span span = {low, 0};
+  while (low + span.count < table->n_rows && strcmp(table->rows[low + span.count].model, model) == 0) span.count++;
+  return span;
+}
+
+/* Among those rows of a model that have at most `gpus` GPUs, returns the one with the most GPUs. If no such row exists,
+   returns the first row of the model. */
+static uint32_t row_for(const struct hr_speeds *table, struct hr__row_span span, uint32_t gpus) {
+  if (span.count == 0) return table->n_rows;
+  uint32_t row = span.first;
+  while (row + 1 < span.first + span.count && table->rows[row + 1].gpus <= gpus) row++;
+  return row;
+}
+
+static uint32_t min_ppm(const struct hr_speeds *table, const struct hr_cluster_spec *cluster) {
+  uint32_t lowest = UINT32_MAX;
+  for (uint32_t row = 0; row <= table->n_rows; row++)
+    for (uint32_t pool = 0; pool < table->n_pools; pool++) {
+      uint32_t ppm = cluster->pools[pool].nodes > 0 ? hr__speed_of_row(table, row, pool) : 0;
+      if (ppm > 0 && ppm < lowest) lowest = ppm;
+    }
+  return lowest;
+}
+
+enum hr_status hr__speeds_init(struct hr__speed_table *speeds, struct hr_arena *arena, const struct hr_speeds *table,
+                               const struct hr_cluster_spec *cluster, const struct hr_trace *trace) {
+  *speeds = (struct hr__speed_table){.table = table, .min_ppm = HR__FULL_SPEED_PPM};
+  if (!table) return HR_OK;
+  speeds->min_ppm = min_ppm(table, cluster);
+  speeds->row_of = hr_arena_alloc_by_job(arena, trace->n_jobs, sizeof *speeds->row_of);
+  speeds->spans = hr_arena_alloc(arena, ((size_t)trace->models.count + 1) * sizeof *speeds->spans);
+  if (!speeds->row_of || !speeds->spans) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < trace->models.count; i++) speeds->spans[i] = rows_of(table, trace->models.text[i]);
+  for (uint32_t job = 0; job < trace->n_jobs && !hr__arena_is_streamed(arena); job++)
+    hr__speeds_find_row(speeds, trace, (hr_job){job});
+  return HR_OK;
+}
+
+void hr__speeds_find_row(const struct hr__speed_table *speeds, const struct hr_trace *trace, hr_job job) {
+  if (!speeds->table) return;
+  uint32_t model = trace->model ? trace->model[job.id] : HR_NONE, gpus = trace->gpus[job.id];
+  struct hr__row_span span = model == HR_NONE ? (struct hr__row_span){0} : speeds->spans[model];
+  speeds->row_of[job.id] = gpus ? row_for(speeds->table, span, gpus) : HR_NONE;
+}
+
+void hr_speeds_destroy(struct hr_speeds *speeds) {
+  if (!speeds) return;
+  for (uint32_t i = 0; speeds->rows && i < speeds->n_rows; i++) free(speeds->rows[i].model);
+  free(speeds->rows);
+  free(speeds->ppm);
+  free(speeds->reference);
+  free(speeds);
+}
+
+/* ---- Speeds: power limits --------------------------------------------------------------------------- */
+
+static uint32_t times_ppm(uint32_t ppm, uint32_t factor_ppm) {
+  uint32_t product = (uint32_t)((uint64_t)ppm * factor_ppm / HR__FULL_SPEED_PPM);
+  return product > 0 || ppm == 0 ? product : 1;
+}
+
+enum hr_status hr__speeds_limit(struct hr__speed_table *speeds, struct hr_arena *arena,
+                                const struct hr_cluster_spec *cluster, const struct hr_trace *trace,
+                                const struct hr_class_spec *classes) {
+  uint32_t lowest = HR__FULL_SPEED_PPM;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_power_spec *power = cluster->pools[i].power;
+    bool is_limited = power && (power->gpu_cap_w > 0 || power->budget_caps);
+    if (cluster->pools[i].nodes == 0 || !is_limited) continue;
+    double cap_w = hr__cap_w(power, power->budget_caps ? HR__CAP_LEVELS : 0);
+    uint32_t ppm = hr__power_limit_at(power, cap_w, HR__FULL_SPEED_PPM).speed_ppm;
+    if (ppm == HR__FULL_SPEED_PPM) continue;
+    if (!speeds->limited) speeds->limited = hr_arena_alloc(arena, cluster->n_pools * sizeof *speeds->limited);
+    if (!speeds->limited) return HR_NO_MEMORY;
+    speeds->limited[i] = power;
+    if (ppm < lowest) lowest = ppm;
+  }
+  speeds->trace = trace;
+  speeds->classes = classes;
+  speeds->min_ppm = times_ppm(speeds->min_ppm, lowest);
+  return HR_OK;
+}
+
+uint32_t hr__speed_limited_ppm(const struct hr__speed_table *speeds, hr_job job, hr_pool pool, uint32_t ppm) {
+  const struct hr_power_spec *power = speeds->limited[pool.id];
+  if (!power || speeds->trace->gpus[job.id] == 0) return ppm;
+  uint32_t fraction_ppm = hr__power_fraction(speeds->trace, speeds->classes, job);
+  return times_ppm(ppm, hr__power_limit_at(power, hr__cap_w(power, speeds->level), fraction_ppm).speed_ppm);
+}
+
+/* ---- Speeds: elastic jobs --------------------------------------------------------------------------- */
+
+void hr_scaling_destroy(struct hr_scaling_table *table) {
+  if (!table) return;
+  for (uint32_t i = 0; table->rows && i < table->n_rows; i++) free(table->rows[i].model);
+  free(table->rows);
+  free(table);
+}
+
+/* Returns the rows of a model; without any, those for all models. */
+static struct hr__row_span scaling_rows(const struct hr_scaling_table *table, const char *model) {
+  struct hr__row_span common = {0, 0}, own = {0, 0};
+  for (uint32_t i = 0; i < table->n_rows; i++) {
+    const char *name = table->rows[i].model;
+    if (!name) {
+      common.count++;
+    } else if (model && strcmp(name, model) == 0) {
+      if (own.count++ == 0) own.first = i;
+    }
+  }
+  return own.count ? own : common;
+}
+
+uint32_t hr_scaling_speed(const struct hr_scaling_table *table, const char *model, uint32_t gpus) {
+  if (gpus == 0) return 1;
+  struct hr__row_span span = {0, 0};
+  if (table) span = scaling_rows(table, model);
+  if (span.count == 0) return gpus;
+  const struct hr_scaling_row *rows = table->rows + span.first;
+  uint32_t above = 0;
+  while (above < span.count && rows[above].gpus < gpus) above++;
+  if (above == span.count) return rows[span.count - 1].speed_milli;
+  struct hr_scaling_row high = rows[above], low = {NULL, 0, 0};
+  if (above > 0) low = rows[above - 1];
+  uint64_t width = high.gpus - low.gpus, from_low = gpus - low.gpus;
+  uint64_t sum = (uint64_t)low.speed_milli * (width - from_low) + (uint64_t)high.speed_milli * from_low;
+  uint64_t speed = (sum + width / 2) / width;
+  return speed ? (uint32_t)speed : 1;
+}
+
+/* ---- Speeds: by network ----------------------------------------------------------------------------- */
+
+static bool any_links(const struct hr_cluster_spec *cluster) {
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    for (unsigned tier = 0; cluster->pools[i].nodes > 0 && tier < HR_N_TIERS; tier++)
+      if (cluster->pools[i].topology.network[tier] != HR_NETWORK_NONE) return true;
+  return false;
+}
+
+enum hr_status hr__network_init(struct hr__network_speeds *network, struct hr_arena *arena,
+                                const struct hr_network_speeds *table, const struct hr_cluster_spec *cluster,
+                                const struct hr_trace *trace) {
+  *network = (struct hr__network_speeds){.min_ppm = HR__FULL_SPEED_PPM};
+  if (!table || table->n_rows == 0 || !any_links(cluster)) return HR_OK;
+  network->table = table;
+  for (uint32_t i = 0; i < table->n_rows; i++)
+    if (table->rows[i].speed_ppm < network->min_ppm) network->min_ppm = table->rows[i].speed_ppm;
+  size_t n_models = (size_t)trace->models.count + 1;
+  network->spans = hr_arena_alloc(arena, n_models * HR_N_NETWORKS * sizeof *network->spans);
+  if (!network->spans) return HR_NO_MEMORY;
+  for (size_t model = 0; model < n_models; model++)
+    for (unsigned links = 0; links < HR_N_NETWORKS; links++)
+      network->spans[model * HR_N_NETWORKS + links] = hr_network_span_of(
+          table, model < trace->models.count ? trace->models.text[model] : NULL, (enum hr_network)links);
+  return HR_OK;
 }

@@ -1,18 +1,555 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The distinct requests of a trace. They are numbered in the order of first appearance and found through a hash table.
- * Policies can therefore handle each distinct request once instead of each job.
+ * What jobs require of a cluster: the GPU types that they name, the pools that they accept, and their requests.
  *
- * In clusters with MIG, a request also has an array with one set of profiles for each pool. Any profile of the set
- * suffices for the request. Equal arrays are stored once.
+ * Two numbers represent the requirements of a job. The accept class is the number of the set of pools that the job
+ * accepts. The request is the number of what each of its tasks needs. Jobs with equal requirements have equal numbers,
+ * so policies handle each distinct request once instead of each job.
+ *
+ * Requests are numbered in the order of first appearance and found through a hash table. In clusters with MIG, a
+ * request also has an array with one set of profiles for each pool. Any profile of the set suffices for the request.
+ * Equal arrays are stored once.
  */
 
 #include "sim/cluster/cluster.h"
 
 #include "base/containers.h"
+#include "base/text.h"
 #include "headroom/policy.h"
 
+#include <ctype.h>
 #include <string.h>
+#include <strings.h>
+
+/* ---- Names of GPU types ----------------------------------------------------------------------------- */
+
+/*
+ * Matches the names of GPU types that jobs request with the types of pools, and finds names that were misspelt.
+ *
+ * Names are compared by their keys. A key consists of the letters and digits of the name in lower case, without words
+ * that do not distinguish types. At the beginning, these are the vendor, the product line and Slurm's resource name. At
+ * the end, these are "-SHARED", which the GPU operator adds to the label nvidia.com/gpu.product of shared GPUs, and a
+ * count (":2"). If some pool has exactly the requested type, only pools of this type are selected. So names that need
+ * no translation are not translated.
+ */
+
+/* ---- Names of GPU types: names of pools ------------------------------------------------------------- */
+
+struct name {
+  const char *at;
+  size_t length;
+};
+
+static bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+/* Removes `word` and the separators after it from the beginning of a name. The rest must not be empty. */
+static bool cut_front(struct name *name, const char *word) {
+  size_t length = strlen(word);
+  if (name->length <= length || strncasecmp(name->at, word, length) != 0 || is_word(name->at[length])) return false;
+  while (length < name->length && !is_word(name->at[length])) length++;
+  if (length == name->length) return false;
+  *name = (struct name){name->at + length, name->length - length};
+  return true;
+}
+
+static void cut_vendor(struct name *name) {
+  static const char *const words[] = {"gres", "gpu", "nvidia", "tesla", "geforce", "amd", "instinct", NULL};
+  for (size_t i = 0; words[i];) i = cut_front(name, words[i]) ? 0 : i + 1;
+}
+
+/* Removes "-SHARED" and a count such as ":2" from the end of a name. */
+static void cut_back(struct name *name) {
+  static const char shared[] = "-shared";
+  size_t digits = 0, suffix = sizeof shared - 1;
+  while (digits < name->length && name->at[name->length - 1 - digits] >= '0' &&
+         name->at[name->length - 1 - digits] <= '9')
+    digits++;
+  if (digits && digits + 1 < name->length && name->at[name->length - 1 - digits] == ':') name->length -= digits + 1;
+  if (name->length > suffix && strncasecmp(name->at + name->length - suffix, shared, suffix) == 0)
+    name->length -= suffix;
+}
+
+size_t hr__gpu_name_key(const char *name, size_t length, char key[HR__GPU_KEY_BYTES]) {
+  struct name rest = {name, length};
+  size_t used = 0;
+  cut_back(&rest);
+  cut_vendor(&rest);
+  for (size_t i = 0; i < rest.length; i++) {
+    char c = rest.at[i];
+    if (!is_word(c)) continue;
+    if (used + 1 == HR__GPU_KEY_BYTES) {
+      used = 0;
+      break;
+    }
+    key[used++] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+  }
+  key[used] = '\0';
+  return used;
+}
+
+static bool same_key(const char *name, size_t length, const char *key) {
+  char other[HR__GPU_KEY_BYTES];
+  return hr__gpu_name_key(name, length, other) && strcmp(other, key) == 0;
+}
+
+/* Returns whether a type or a name of the pool has the key. */
+static bool has_key(const struct hr_pool_spec *pool, const char *key) {
+  const char *names = pool->gpu_names;
+  if (!pool->gpu) return false;
+  if (same_key(pool->gpu, strlen(pool->gpu), key)) return true;
+  while (names && *names) {
+    size_t length = strcspn(names, "|");
+    if (same_key(names, length, key)) return true;
+    names += length + (names[length] == '|');
+  }
+  return false;
+}
+
+static bool is_exactly(const struct hr_pool_spec *pool, const char *name, size_t length) {
+  return pool->gpu && strlen(pool->gpu) == length && strncasecmp(pool->gpu, name, length) == 0;
+}
+
+/* Adds the pools that one name of a list selects. */
+static void select_one(const struct hr_cluster_spec *cluster, const char *name, size_t length, uint8_t *set) {
+  char key[HR__GPU_KEY_BYTES];
+  bool exact = false;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    if (!is_exactly(&cluster->pools[i], name, length)) continue;
+    set[i] = true;
+    exact = true;
+  }
+  if (exact || !hr__gpu_name_key(name, length, key)) return;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) set[i] = set[i] || has_key(&cluster->pools[i], key);
+}
+
+void hr__gpu_names_select(const struct hr_cluster_spec *cluster, const char *list, uint8_t *set) {
+  memset(set, false, cluster->n_pools);
+  for (;;) {
+    size_t length = strcspn(list, "|");
+    select_one(cluster, list, length, set);
+    if (!list[length]) return;
+    list += length + 1;
+  }
+}
+
+/* ---- Names of GPU types: misspelt names ------------------------------------------------------------- */
+
+/* A misspelt name is assumed to have the right letters of the model, because "A100" and "H100" differ by one letter but
+   are different products. Digits and the letters that resemble them are equal in comparisons ("A10O"). */
+
+static void fold_digits(char *key) {
+  for (; *key; key++)
+    if (*key == 'o')
+      *key = '0';
+    else if (*key == 'i' || *key == 'l')
+      *key = '1';
+}
+
+/* A name to compare: its key, and the length of its model in the key, such as 4 of "a10080" for "A100-80". */
+struct spelling {
+  char key[HR__GPU_KEY_BYTES];
+  size_t bytes, letters, model;
+};
+
+/* The model is the first letters, a separator, and the digits up to the next separator or letter. */
+static struct spelling spell(const char *name, size_t length) {
+  struct spelling spelt = {.bytes = hr__gpu_name_key(name, length, spelt.key)};
+  struct name rest = {name, length};
+  size_t digits = 0, at;
+  fold_digits(spelt.key);
+  spelt.letters = strspn(spelt.key, "abcdefghijklmnopqrstuvwxyz");
+  cut_vendor(&rest);
+  at = spelt.letters;
+  while (at < rest.length && !is_word(rest.at[at])) at++;
+  while (at + digits < rest.length && is_word(rest.at[at + digits])) digits++;
+  size_t run = strspn(spelt.key + spelt.letters, "0123456789");
+  spelt.model = spelt.letters + (digits < run ? digits : run);
+  return spelt;
+}
+
+static bool is_same_model(const struct spelling *a, const struct spelling *b) {
+  return a->model == b->model && strncmp(a->key, b->key, a->model) == 0;
+}
+
+/* How much two names differ: the edit distance of their keys, and more if the models differ. SIZE_MAX: they are not
+   similar. */
+static size_t difference(const struct spelling *name, const struct spelling *known) {
+  enum { TINY_KEY = 2, SHORT_KEY = 6 };
+  size_t edits = hr__edit_distance(name->key, known->key);
+  if (name->letters != known->letters || strncmp(name->key, known->key, name->letters) != 0) return SIZE_MAX;
+  if (edits > (name->bytes <= TINY_KEY ? 0 : name->bytes <= SHORT_KEY ? 1 : 2)) return SIZE_MAX;
+  return is_same_model(name, known) ? edits : edits + SHORT_KEY;
+}
+
+/* Returns whether a name is a known one with more characters at its end, such as "H100-SXM9". */
+static bool extends(const struct spelling *name, const struct spelling *known) {
+  return known->bytes >= 2 && strncmp(name->key, known->key, known->bytes) == 0 && is_same_model(name, known);
+}
+
+static const char *nearest_of(const char *name, size_t length, const char *const *known, bool *same_model) {
+  const struct spelling wanted = spell(name, length);
+  const char *nearest = NULL, *longest = NULL;
+  size_t smallest = SIZE_MAX, most = 0;
+  *same_model = true;
+  for (; wanted.bytes && *known; known++) {
+    const struct spelling other = spell(*known, strlen(*known));
+    size_t differs = other.bytes ? difference(&wanted, &other) : SIZE_MAX;
+    if (differs < smallest) {
+      smallest = differs;
+      nearest = *known;
+      *same_model = is_same_model(&wanted, &other);
+    }
+    if (other.bytes > most && extends(&wanted, &other)) {
+      most = other.bytes;
+      longest = *known;
+    }
+  }
+  if (!longest || smallest <= 1) return nearest;
+  *same_model = true;
+  return longest;
+}
+
+/* Returns whether a key is that of a Grace superchip, such as GB200: the name of its GPU follows the G. */
+static bool is_superchip(const char *key) {
+  return key[0] == 'g' && (key[1] == 'b' || key[1] == 'h') && key[2] >= '0' && key[2] <= '9';
+}
+
+const char *hr__gpu_name_nearest(const char *name, size_t length, const char *const *known, bool *same_model) {
+  char key[HR__GPU_KEY_BYTES];
+  const char *nearest = nearest_of(name, length, known, same_model);
+  if (nearest || !hr__gpu_name_key(name, length, key) || !is_superchip(key)) return nearest;
+  nearest = nearest_of(key + 1, strlen(key + 1), known, same_model);
+  if (nearest) *same_model = false;
+  return nearest;
+}
+
+/* ---- Accept classes --------------------------------------------------------------------------------- */
+
+/*
+ * Accept classes are the distinct sets of pools that jobs accept.
+ *
+ * Each of the following determines a set of pools: a list of GPU types, a list of regions, a job class, a row of the
+ * table of speeds, a GPU memory size, and the part of a GPU that a job requests (a MIG profile, or no profile). Many
+ * lists of a trace determine the same few sets, so equal sets are stored once. An accept class is the intersection of
+ * six sets, one of each of these kinds. For jobs that must not use spot capacity, the spot pools are then removed.
+ */
+
+/* ---- Accept classes: lists -------------------------------------------------------------------------- */
+
+static char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static bool same_word(const char *a, size_t length, const char *b) {
+  for (size_t i = 0; i < length; i++)
+    if (!b[i] || lower(a[i]) != lower(b[i])) return false;
+  return b[length] == '\0';
+}
+
+/* Returns whether `word` is an element of a list separated by '|'. Case is ignored. */
+static bool list_has(const char *list, const char *word) {
+  for (;;) {
+    size_t length = strcspn(list, "|");
+    if (same_word(list, length, word)) return true;
+    if (!list[length]) return false;
+    list += length + 1;
+  }
+}
+
+/* ---- Accept classes: sets of pools ------------------------------------------------------------------ */
+
+static enum hr_status sets_init(struct hr__pool_sets *sets, struct hr_arena *arena, uint32_t n_pools, size_t max_sets) {
+  *sets = (struct hr__pool_sets){.row = hr_arena_alloc(arena, (max_sets + 1) * n_pools), .n_pools = n_pools};
+  return sets->row ? HR_OK : HR_NO_MEMORY;
+}
+
+/* Returns the memory for the next set. The caller writes the set to this memory and then calls sets_intern. */
+static uint8_t *sets_draft(const struct hr__pool_sets *sets) {
+  return sets->row + (size_t)sets->count * sets->n_pools;
+}
+
+/* Adds the set that the caller wrote to the memory returned by sets_draft, unless an equal set is stored already.
+   Returns the index of the stored set. */
+static uint32_t sets_intern(struct hr__pool_sets *sets) {
+  const uint8_t *draft = sets_draft(sets);
+  for (uint32_t i = 0; i < sets->count; i++)
+    if (memcmp(sets->row + (size_t)i * sets->n_pools, draft, sets->n_pools) == 0) return i;
+  return sets->count++;
+}
+
+static bool sets_have(const struct hr__pool_sets *sets, uint32_t set, uint32_t pool) {
+  return sets->row[(size_t)set * sets->n_pools + pool];
+}
+
+/* Writes the set of pools that a list selects to `set`. */
+typedef void select_pools(const struct hr_cluster_spec *cluster, const char *list, uint8_t *set);
+
+static void select_regions(const struct hr_cluster_spec *cluster, const char *list, uint8_t *set) {
+  for (uint32_t pool = 0; pool < cluster->n_pools; pool++)
+    set[pool] = cluster->pools[pool].region && list_has(list, cluster->pools[pool].region);
+}
+
+static enum hr_status sets_of_lists(struct hr__pool_sets *sets, uint32_t **set_of, struct hr_arena *arena,
+                                    const struct hr_cluster_spec *cluster, const struct hr_names *lists,
+                                    select_pools *select) {
+  *set_of = hr_arena_alloc(arena, ((size_t)lists->count + 1) * sizeof **set_of);
+  if (!*set_of || sets_init(sets, arena, cluster->n_pools, (size_t)lists->count + 1) != HR_OK) return HR_NO_MEMORY;
+  memset(sets_draft(sets), true, cluster->n_pools);
+  (*set_of)[0] = sets_intern(sets);
+  for (uint32_t list = 0; list < lists->count; list++) {
+    select(cluster, lists->text[list], sets_draft(sets));
+    (*set_of)[list + 1] = sets_intern(sets);
+  }
+  return HR_OK;
+}
+
+/* Returns whether GPUs of the pool are, or would be, partitioned into instances of the profile. */
+static bool has_profile(const struct hr_pool_spec *pool, const char *profile) {
+  uint32_t number;
+  return pool->mig && hr_mig_profile_parse(&pool->mig->type, profile, &number, NULL) == HR_OK;
+}
+
+/* Makes the sets of pools for jobs that request no MIG profile, and for jobs that request a certain one. Without
+   mig_fallback, the former accept only pools without MIG, and the latter only pools that have the profile. */
+static enum hr_status sets_of_parts(struct hr__accepts *accepts, struct hr_arena *arena,
+                                    const struct hr_cluster_spec *cluster, const struct hr_names *profiles) {
+  struct hr__pool_sets *sets = &accepts->by_part;
+  accepts->set_of_profile = hr_arena_alloc(arena, ((size_t)profiles->count + 1) * sizeof *accepts->set_of_profile);
+  if (!accepts->set_of_profile || sets_init(sets, arena, cluster->n_pools, (size_t)profiles->count + 2) != HR_OK)
+    return HR_NO_MEMORY;
+  memset(sets_draft(sets), true, cluster->n_pools);
+  (void)sets_intern(sets);
+  for (uint32_t part = 0; part <= profiles->count; part++) {
+    for (uint32_t i = 0; i < cluster->n_pools; i++) {
+      const struct hr_pool_spec *pool = &cluster->pools[i];
+      bool has = part == 0 ? !pool->mig : has_profile(pool, profiles->text[part - 1]);
+      sets_draft(sets)[i] = has || cluster->mig_fallback;
+    }
+    accepts->set_of_profile[part] = sets_intern(sets);
+  }
+  return HR_OK;
+}
+
+/* Makes, for each job class, the set of pools that serve jobs of this class. */
+static enum hr_status sets_of_classes(struct hr__accepts *accepts, struct hr_arena *arena,
+                                      const struct hr_cluster_spec *cluster) {
+  struct hr__pool_sets *sets = &accepts->by_class;
+  if (sets_init(sets, arena, cluster->n_pools, HR_N_CLASSES + 1) != HR_OK) return HR_NO_MEMORY;
+  memset(sets_draft(sets), true, cluster->n_pools);
+  (void)sets_intern(sets);
+  for (uint32_t class_ = 0; class_ < HR_N_CLASSES; class_++) {
+    for (uint32_t pool = 0; pool < cluster->n_pools; pool++) {
+      uint32_t allowed = cluster->pools[pool].classes;
+      sets_draft(sets)[pool] = !allowed || allowed >> class_ & 1;
+    }
+    accepts->set_of_class[class_] = sets_intern(sets);
+  }
+  return HR_OK;
+}
+
+/* Adds a memory size to accepts->memory_mib, which is ascending, unless the size is in it already. */
+static void add_memory(struct hr__accepts *accepts, uint32_t memory_mib) {
+  uint32_t at = accepts->n_memories;
+  while (at > 0 && accepts->memory_mib[at - 1] >= memory_mib) at--;
+  if (at < accepts->n_memories && accepts->memory_mib[at] == memory_mib) return;
+  for (uint32_t i = accepts->n_memories++; i > at; i--) accepts->memory_mib[i] = accepts->memory_mib[i - 1];
+  accepts->memory_mib[at] = memory_mib;
+}
+
+/* For each k, makes the set of pools with a GPU memory larger than the k smallest distinct sizes of all pools. Pools
+   with unknown GPU memory are in each of these sets. */
+static enum hr_status sets_of_memories(struct hr__accepts *accepts, struct hr_arena *arena,
+                                       const struct hr_cluster_spec *cluster) {
+  size_t max_sets = (size_t)cluster->n_pools + 1;
+  accepts->memory_mib = hr_arena_alloc(arena, max_sets * sizeof *accepts->memory_mib);
+  accepts->set_of_memory = hr_arena_alloc(arena, max_sets * sizeof *accepts->set_of_memory);
+  if (!accepts->memory_mib || !accepts->set_of_memory ||
+      sets_init(&accepts->by_memory, arena, cluster->n_pools, max_sets) != HR_OK)
+    return HR_NO_MEMORY;
+  for (uint32_t pool = 0; pool < cluster->n_pools; pool++)
+    if (cluster->pools[pool].gpu_mem_mib) add_memory(accepts, cluster->pools[pool].gpu_mem_mib);
+  for (uint32_t below = 0; below <= accepts->n_memories; below++) {
+    for (uint32_t pool = 0; pool < cluster->n_pools; pool++) {
+      uint32_t memory_mib = cluster->pools[pool].gpu_mem_mib;
+      bool has_more = !memory_mib || below == 0 || memory_mib > accepts->memory_mib[below - 1];
+      sets_draft(&accepts->by_memory)[pool] = has_more;
+    }
+    accepts->set_of_memory[below] = sets_intern(&accepts->by_memory);
+  }
+  return HR_OK;
+}
+
+/* Makes, for each row of the table of speeds, the set of pools in which the model of the row runs. A model does not run
+   in a pool if its speed there is 0. */
+static enum hr_status sets_of_speeds(struct hr__accepts *accepts, struct hr_arena *arena, uint32_t n_pools) {
+  const struct hr_speeds *table = accepts->speeds->table;
+  uint32_t n_rows = table ? table->n_rows + 1 : 0;
+  struct hr__pool_sets *sets = &accepts->by_speed;
+  accepts->set_of_rows = hr_arena_alloc(arena, ((size_t)n_rows + 1) * sizeof *accepts->set_of_rows);
+  if (!accepts->set_of_rows || sets_init(sets, arena, n_pools, (size_t)n_rows + 1) != HR_OK) return HR_NO_MEMORY;
+  memset(sets_draft(sets), true, n_pools);
+  (void)sets_intern(sets);
+  for (uint32_t row = 0; row < n_rows; row++) {
+    for (uint32_t pool = 0; pool < n_pools; pool++) sets_draft(sets)[pool] = hr__speed_of_row(table, row, pool) > 0;
+    accepts->set_of_rows[row] = sets_intern(sets);
+  }
+  return HR_OK;
+}
+
+/* ---- Accept classes: classes by set ----------------------------------------------------------------- */
+
+/* One set of pools of each kind, by index. `barred`: spot pools are removed. */
+struct accepts_choice {
+  uint32_t gpus, regions, class_, speeds, memory, part;
+  bool barred;
+};
+
+static uint32_t *class_at(const struct hr__accepts *accepts, struct accepts_choice choice) {
+  size_t row = (size_t)choice.barred * accepts->by_class.count + choice.class_;
+  row = row * accepts->by_region.count + choice.regions;
+  row = row * accepts->by_gpu.count + choice.gpus;
+  row = row * accepts->by_speed.count + choice.speeds;
+  row = row * accepts->by_part.count + choice.part;
+  return &accepts->class_of[row * accepts->by_memory.count + choice.memory];
+}
+
+static void make_class(struct hr__accepts *accepts, const struct hr_cluster_spec *cluster,
+                       struct accepts_choice choice) {
+  uint8_t *draft = sets_draft(&accepts->classes);
+  for (uint32_t pool = 0; pool < cluster->n_pools; pool++)
+    draft[pool] =
+        cluster->pools[pool].nodes > 0 && sets_have(&accepts->by_gpu, choice.gpus, pool) &&
+        sets_have(&accepts->by_region, choice.regions, pool) && sets_have(&accepts->by_class, choice.class_, pool) &&
+        sets_have(&accepts->by_speed, choice.speeds, pool) && sets_have(&accepts->by_memory, choice.memory, pool) &&
+        sets_have(&accepts->by_part, choice.part, pool) &&
+        !(choice.barred && cluster->pools[pool].market.market == HR_MARKET_SPOT);
+  *class_at(accepts, choice) = sets_intern(&accepts->classes);
+}
+
+static void make_classes(struct hr__accepts *accepts, const struct hr_cluster_spec *cluster, bool barred) {
+  for (uint32_t class_ = 0; class_ < accepts->by_class.count; class_++)
+    for (uint32_t regions = 0; regions < accepts->by_region.count; regions++)
+      for (uint32_t gpus = 0; gpus < accepts->by_gpu.count; gpus++)
+        for (uint32_t speeds = 0; speeds < accepts->by_speed.count; speeds++)
+          for (uint32_t part = 0; part < accepts->by_part.count; part++)
+            for (uint32_t memory = 0; memory < accepts->by_memory.count; memory++)
+              make_class(accepts, cluster,
+                         (struct accepts_choice){gpus, regions, class_, speeds, memory, part, barred});
+}
+
+static uint32_t set_of(const uint32_t *set_of_list, const uint32_t *list_of, hr_job job) {
+  return list_of && list_of[job.id] != HR_NONE ? set_of_list[list_of[job.id] + 1] : 0;
+}
+
+static uint32_t set_of_class(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job) {
+  return accepts->set_of_class[trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN];
+}
+
+static uint32_t speed_set_of(const struct hr__accepts *accepts, hr_job job) {
+  uint32_t row = accepts->speeds->table ? accepts->speeds->row_of[job.id] : HR_NONE;
+  return row == HR_NONE ? 0 : accepts->set_of_rows[row];
+}
+
+static uint32_t memory_set_of(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job) {
+  uint64_t asked_mib = trace->gpu_mem_mib && trace->gpus[job.id] ? trace->gpu_mem_mib[job.id] : 0;
+  uint32_t below = 0;
+  while (below < accepts->n_memories && accepts->memory_mib[below] < asked_mib) below++;
+  return accepts->set_of_memory[below];
+}
+
+static bool names_profile(const struct hr_trace *trace, hr_job job) {
+  return trace->mig_profile && trace->mig_profile[job.id] != HR_NONE;
+}
+
+static uint32_t part_set_of(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job) {
+  if (!trace->gpus[job.id]) return 0;
+  return accepts->set_of_profile[names_profile(trace, job) ? trace->mig_profile[job.id] + 1 : 0];
+}
+
+/* Returns whether the job must not use spot capacity. The job itself or its class can exclude spot capacity. */
+static bool must_not_use_spot(const struct hr__accepts *accepts, hr_job job) {
+  const struct hr_trace *trace = accepts->trace;
+  const struct hr_class_spec *classes = accepts->job_classes;
+  if (trace->flags && trace->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE) return true;
+  return classes && classes[trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN].no_spot;
+}
+
+/* Whether jobs differ only in whether they have GPUs. */
+static bool is_plain(const struct hr__accepts *accepts) {
+  const struct hr_trace *trace = accepts->trace;
+  return !trace->gpu_types && !trace->regions && !trace->class_ && !trace->gpu_mem_mib && !trace->mig_profile &&
+         !trace->flags && !accepts->speeds->table;
+}
+
+/* Sets the classes of jobs in a plain trace. */
+static void make_plain(struct hr__accepts *accepts) {
+  const struct hr_class_spec *classes = accepts->job_classes;
+  struct accepts_choice choice = {.class_ = accepts->set_of_class[HR_CLASS_UNKNOWN],
+                                  .memory = accepts->set_of_memory[0],
+                                  .barred = accepts->has_spot && classes && classes[HR_CLASS_UNKNOWN].no_spot};
+  accepts->plain[false] = *class_at(accepts, choice);
+  choice.part = accepts->set_of_profile[0];
+  accepts->plain[true] = *class_at(accepts, choice);
+}
+
+enum hr_status hr__accepts_init(struct hr__accepts *accepts, struct hr_arena *arena,
+                                const struct hr_cluster_spec *cluster, const struct hr_trace *trace,
+                                const struct hr_class_spec *job_classes, const struct hr__speed_table *speeds) {
+  accepts->trace = trace;
+  accepts->job_classes = job_classes;
+  accepts->speeds = speeds;
+  accepts->has_spot = false;
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    accepts->has_spot = accepts->has_spot || cluster->pools[i].market.market == HR_MARKET_SPOT;
+  if (sets_of_lists(&accepts->by_gpu, &accepts->set_of_gpus, arena, cluster, &trace->gpu_type_lists,
+                    hr__gpu_names_select) != HR_OK ||
+      sets_of_lists(&accepts->by_region, &accepts->set_of_regions, arena, cluster, &trace->region_lists,
+                    select_regions) != HR_OK ||
+      sets_of_classes(accepts, arena, cluster) != HR_OK || sets_of_speeds(accepts, arena, cluster->n_pools) != HR_OK ||
+      sets_of_memories(accepts, arena, cluster) != HR_OK ||
+      sets_of_parts(accepts, arena, cluster, &trace->mig_profiles) != HR_OK)
+    return HR_NO_MEMORY;
+  size_t n_classes = (size_t)2 * accepts->by_class.count * accepts->by_region.count * accepts->by_gpu.count *
+                     accepts->by_speed.count * accepts->by_part.count * accepts->by_memory.count;
+  accepts->class_of = hr_arena_alloc(arena, n_classes * sizeof *accepts->class_of);
+  if (!accepts->class_of || sets_init(&accepts->classes, arena, cluster->n_pools, n_classes) != HR_OK)
+    return HR_NO_MEMORY;
+  make_classes(accepts, cluster, false);
+  make_classes(accepts, cluster, true);
+  make_plain(accepts);
+  return HR_OK;
+}
+
+uint32_t hr__accepts_class(const struct hr__accepts *accepts, hr_job job) {
+  const struct hr_trace *trace = accepts->trace;
+  if (is_plain(accepts)) return accepts->plain[trace->gpus[job.id] > 0];
+  return *class_at(accepts, (struct accepts_choice){.gpus = set_of(accepts->set_of_gpus, trace->gpu_types, job),
+                                                    .regions = set_of(accepts->set_of_regions, trace->regions, job),
+                                                    .class_ = set_of_class(accepts, trace, job),
+                                                    .speeds = speed_set_of(accepts, job),
+                                                    .memory = memory_set_of(accepts, trace, job),
+                                                    .part = part_set_of(accepts, trace, job),
+                                                    .barred = accepts->has_spot && must_not_use_spot(accepts, job)});
+}
+
+enum hr_reason hr__accepts_refusal(const struct hr__accepts *accepts, hr_job job, uint32_t class_, uint32_t pool) {
+  const struct hr_trace *trace = accepts->trace;
+  if (hr__accepts_pool(accepts, class_, pool)) return HR_REASON_NONE; /* all sets have the pool */
+  if (!sets_have(&accepts->by_gpu, set_of(accepts->set_of_gpus, trace->gpu_types, job), pool) ||
+      !sets_have(&accepts->by_speed, speed_set_of(accepts, job), pool))
+    return HR_REASON_NO_GPU_TYPE;
+  if (!sets_have(&accepts->by_memory, memory_set_of(accepts, trace, job), pool)) return HR_REASON_GPU_MEMORY;
+  if (!sets_have(&accepts->by_region, set_of(accepts->set_of_regions, trace->regions, job), pool))
+    return HR_REASON_NO_REGION;
+  if (!sets_have(&accepts->by_part, part_set_of(accepts, trace, job), pool))
+    return names_profile(trace, job) ? HR_REASON_MIG_PROFILE : HR_REASON_ONLY_MIG;
+  if (!sets_have(&accepts->by_class, set_of_class(accepts, trace, job), pool)) return HR_REASON_NO_CLASS_POOL;
+  return HR_REASON_SPOT_ONLY;
+}
+
+/* ---- Requests --------------------------------------------------------------------------------------- */
 
 struct mig_needs {
   struct hr_arena *arena;
@@ -35,7 +572,7 @@ static enum hr_status mig_needs_init(struct mig_needs *needs, struct hr_arena *a
 static bool mig_needs_add(struct mig_needs *needs, const struct hr_trace *trace, hr_job job,
                           struct hr_request *request);
 
-/* ---- The request of a job ---- */
+/* ---- Requests: the request of a job ----------------------------------------------------------------- */
 
 static uint32_t limit_to(uint64_t value, uint32_t limit) {
   return value > limit ? limit : (uint32_t)value;
@@ -90,7 +627,7 @@ static struct hr_request request_of(const struct requests_reader *reader, hr_job
   return request;
 }
 
-/* ---- Table of requests ---- */
+/* ---- Requests: table of requests -------------------------------------------------------------------- */
 
 struct requests_table {
   struct hr_arena *arena;
@@ -140,7 +677,7 @@ static uint32_t number_of(struct requests_table *table, const struct hr_request 
   return requests->count++;
 }
 
-/* ---- All jobs of a trace ---- */
+/* ---- Requests: all jobs of a trace ------------------------------------------------------------------ */
 
 struct hr__request_reader {
   struct requests_table table;
@@ -212,7 +749,7 @@ static const struct hr_mig_spec *split_of(const struct hr_cluster_spec *cluster,
   return cluster->pools[pool].nodes > 0 ? cluster->pools[pool].mig : NULL;
 }
 
-/* ---- Profile names ---- */
+/* ---- Requests: profile names ------------------------------------------------------------------------ */
 
 static uint32_t compute_milli(const struct hr_mig_type *type, uint32_t profile) {
   uint32_t slices = type->compute_slices;
@@ -249,7 +786,7 @@ static enum hr_status mig_needs_init(struct mig_needs *needs, struct hr_arena *a
   return HR_OK;
 }
 
-/* ---- Suitable profiles ---- */
+/* ---- Requests: suitable profiles -------------------------------------------------------------------- */
 
 static uint16_t enough(const struct hr_mig_spec *mig, const struct hr_request *request) {
   uint32_t profiles = 0;

@@ -17,7 +17,7 @@
  * no group falls below its minimum, and an atomic group is removed as a whole.
  */
 
-#include "sim/clusters/cluster_autoscaler.h"
+#include "sim/clusters/node_autoscalers.h"
 
 #include <math.h>
 

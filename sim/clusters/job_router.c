@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The choice of a cluster for a job, the prediction of its wait, and the rounds of MultiKueue. See job_router.h. */
+/* The choice of a cluster for a job, the prediction of its wait, and the rounds of MultiKueue. See clusters.h. */
 
-#include "sim/clusters/job_router.h"
+#include "sim/clusters/clusters.h"
 
 #include "base/containers.h"
 #include "base/text.h"

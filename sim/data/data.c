@@ -2,19 +2,18 @@
 /*
  * Jobs that read data, as a component of the engine.
  *
- * While a job works, it has a flow (flows.h). The length of the flow is the time that the work takes at the speed of
+ * While a job works, it has a flow (data.h). The length of the flow is the time that the work takes at the speed of
  * its GPUs. The flow's demand is the rate at which the job then reads from storage. So the job works at min(GPU speed,
  * data speed), and the time that passes without progress is the time in which its GPUs wait for data. A flow ends at
  * the job's next checkpoint, at its end, or when its first epoch is over and the rest comes from caches in part.
- * Checkpoints are flows, too, and so are copies of data sets (storage.h).
+ * Checkpoints are flows, too, and so are copies of data sets (storage.c).
  *
  * Invariant: what jobs have read is what they have read from storage plus the hits of caches. It is exact: the bytes up
  * to a progress p are a whole function of p.
  */
 
 #include "sim/data/data.h"
-#include "sim/clusters/data_loading.h"
-#include "sim/data/storage.h"
+#include "sim/clusters/clusters.h"
 
 #include <math.h>
 

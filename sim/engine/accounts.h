@@ -2,7 +2,7 @@
 #ifndef HR_SIM_ENGINE_ACCOUNTS_H
 #define HR_SIM_ENGINE_ACCOUNTS_H
 
-/* Slots and accounts of attempts (accounts.c), for attempts.c. Only in runs where jobs can be stopped. */
+/* Slots and accounts of attempts (checkpoints.c), for attempts.c. Only in runs where jobs can be stopped. */
 
 #include "sim/data/data.h"
 #include "sim/engine/engine.h"
@@ -10,10 +10,6 @@
 static inline hr_pool hr__attempt_pool(const struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
   return hr__allocation_placement(engine, job, &one).pool;
-}
-
-static inline hr_amount hr__attempt_gpu_time(const struct hr__engine_attempt *attempt, int64_t time_us) {
-  return (hr_amount)attempt->gpu_milli * time_us;
 }
 
 /* Returns the account of a running job. The job gets one if it has none. */
@@ -25,6 +21,7 @@ static inline bool hr__attempt_reads(const struct hr__engine *engine, hr_job job
 }
 
 /* ---- Slots of attempts ---- */
+
 /* Creates slot 0. Returns false if memory is exhausted, like the other functions that return bool. */
 bool hr__attempts_make(struct hr__engine *engine);
 /* Gives a slot to a job that starts, unless it has one because it was resized. */
@@ -34,6 +31,7 @@ void hr__attempt_free(struct hr__engine *engine, hr_job job);
 int64_t hr__attempt_progress_us(const struct hr__engine *engine, hr_job job, uint64_t *part);
 
 /* ---- Accounts ---- */
+
 /* Creates the accounts of the run, with account 0. */
 bool hr__accounts_make(struct hr__engine *engine);
 /* Begins an attempt. A job without an account gets none yet, but room for its account is reserved. */
@@ -44,8 +42,6 @@ bool hr__account_end_undisturbed(struct hr__engine *engine, hr_job job);
 void hr__account_close(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 /* Marks all completed work of the job as kept. */
 void hr__account_keep(struct hr__engine *engine, hr_job job);
-/* Counts the GPU time that the job lost in a time of work because of a slow node. */
-void hr__account_slow(struct hr__engine *engine, hr_job job, const struct hr__engine_attempt *attempt, int64_t time_us);
 /* Ends the present phase of the job: adds the time since the beginning of the phase to the job's account.
    hr__account_passed does this; hr__account_phase calls it only if time has passed or the job reads data. */
 void hr__account_passed(struct hr__engine *engine, hr_job job);
@@ -66,6 +62,7 @@ void hr__account_roll_back(struct hr__engine *engine, hr_job job);
 enum hr_status hr__account_check(const struct hr__engine *engine, uint32_t job);
 
 /* ---- Series of checkpoints (checkpoints.c) ---- */
+
 /* Begins a series if the job, which has just begun to work after a checkpoint or at the start of an attempt, has very
    many checkpoints left. `*until_us`: the time until the next entry; it is increased by the length of the series. */
 enum hr_status hr__series_begin(struct hr__engine *engine, hr_job job, int64_t left_us, int64_t *until_us);

@@ -1,22 +1,264 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Attempts of jobs, in runs where a job can be stopped before its end. An attempt consists of phases: restarting
- * (except in the first attempt of the job), working and, from time to time, writing a checkpoint. After a notice, a job
- * may write a checkpoint and then leave its nodes. If the GPUs of a job have too little free memory, the job is killed
- * before it restarts or works, and retries later.
+ * (except in the first attempt of the job), working and, from time to time, writing a checkpoint. After a notice, a
+ * job may write a checkpoint and then leave its nodes. If the GPUs of a job have too little free memory, the job is
+ * killed before it restarts or works, and retries later.
  *
  * The event heap has one entry per running job: the end of its phase or of its work. Jobs that write to the shared
  * storage of their pool are an exception. They have no entries; the storage has one entry, for the first write that
  * will complete. Jobs with series of checkpoints (checkpoints.c) are another exception. Work is measured on the job's
- * own clock, which stops during restarts and checkpoints. When a job is stopped, the work before its last checkpoint is
- * kept and later work is lost. The end of each phase adds its time to the account of the job (accounts.c).
+ * own clock, which stops during restarts and checkpoints. When a job is stopped, the work before its last checkpoint
+ * is kept and later work is lost. The end of each phase adds its time to the account of the job (checkpoints.c).
+ *
+ * Elastic jobs can also be resized: they continue at once with another number of GPUs.
  */
 
 #include "base/containers.h"
 #include "sim/data/data.h"
 #include "sim/engine/accounts.h"
+#include "sim/engine/engine.h"
 
 #include <inttypes.h>
+#include <string.h>
+
+static inline bool claims_take(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+  return !engine->claims.of_gpu || hr__claims_take_memory(engine, job, placement);
+}
+
+/* ---- Elastic jobs ----------------------------------------------------------------------------------- */
+
+/*
+ * Jobs that start with fewer or more GPUs than they request, and running jobs with a changing number of
+ * GPUs. This component is active if the policy resizes jobs and the trace has elastic jobs. Other runs do not allocate
+ * its columns.
+ *
+ * A job with n GPUs works at the rate s(n) / s(gpus), where s is its table of scaling (scenario key `scaling`); without
+ * a table, n / gpus. The rate is stored as numerator and denominator, and the denominator depends only on the job. An
+ * incomplete microsecond of work is therefore carried over exactly at a resize, and the work of a job is conserved.
+ *
+ * A resize is the end of one segment of a job and the begin of the next at the same instant. Components see it as
+ * `stop` and `start`, observers as HR_EVENT_PREEMPT and HR_EVENT_START with the reason HR_REASON_RESIZED. Code that
+ * accounts for placements therefore needs no special case for resizes.
+ */
+
+/* ---- Elastic jobs: rates ---------------------------------------------------------------------------- */
+
+/* Returns how many GPUs a job has at a placement of this size. */
+static uint32_t gpus_at(const struct hr__engine *engine, hr_job job, uint64_t gpu_milli) {
+  uint64_t asked_milli = hr_cluster_asked_milli(&engine->cluster, job), gpus = engine->trace->gpus[job.id];
+  return asked_milli ? (uint32_t)(gpu_milli * gpus / asked_milli) : (uint32_t)gpus;
+}
+
+struct hr__rate hr__job_rate(const struct hr__engine *engine, hr_job job, uint64_t gpu_milli, uint32_t ppm) {
+  struct hr__rate rate = {ppm, 1, 1};
+  if (!engine->resized) return rate;
+  struct hr_sizes sizes = hr_cluster_sizes(&engine->cluster, job);
+  if (sizes.min == sizes.max) return rate;
+  uint32_t model = engine->trace->model ? engine->trace->model[job.id] : HR_NONE;
+  const char *name = model == HR_NONE ? NULL : engine->trace->models.text[model];
+  const struct hr_scaling_table *table = engine->config->scaling;
+  rate.num = hr_scaling_speed(table, name, gpus_at(engine, job, gpu_milli));
+  rate.den = hr_scaling_speed(table, name, engine->trace->gpus[job.id]);
+  return rate;
+}
+
+/* Returns how long work takes at the minimum size of a job if it takes `time_us` at the requested size. */
+static int64_t job_longest_us(const struct hr__engine *engine, hr_job job, int64_t time_us) {
+  if (!engine->resized || engine->trace->gpus[job.id] == 0) return time_us;
+  struct hr_sizes sizes = hr_cluster_sizes(&engine->cluster, job);
+  uint64_t least_milli = hr_cluster_asked_milli(&engine->cluster, job) * sizes.min / engine->trace->gpus[job.id];
+  return hr__time_left_us(time_us, 0, hr__job_rate(engine, job, least_milli, HR__FULL_SPEED_PPM));
+}
+
+/* ---- Elastic jobs: resizes -------------------------------------------------------------------------- */
+
+/* Ends the segment of a job at its stored placement, and then stores the placement `next`. */
+static enum hr_status end_segment(struct hr__engine *engine, hr_job job, struct hr__allocation next,
+                                  enum hr__stop how) {
+  struct hr_slice one;
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  enum hr_status status = HR_OK;
+  HR__CALL_ACTIVE(engine, status, stop, job, &placement, how);
+  if (status != HR_OK) return status;
+  struct hr_event event = {engine->view.now_us, HR_EVENT_PREEMPT, HR_REASON_RESIZED, job,
+                           &placement,          {HR_NONE},        {HR_NONE}};
+  hr__notify_observers(engine, &event);
+  hr__allocation_free(engine, job);
+  hr__allocation_set(engine, job, next);
+  engine->attempt_us[job.id] = engine->view.now_us;
+  engine->resized[job.id].count++;
+  return HR_OK;
+}
+
+static bool has_failed_node(const struct hr__engine *engine, const struct hr_placement *placement) {
+  for (uint32_t i = 0; i < placement->n_slices; i++)
+    if (!hr__faults_repaired(engine, placement->slices[i].node)) return true;
+  return false;
+}
+
+/* Begins a segment of a job at its placement. */
+static enum hr_status begin_segment(struct hr__engine *engine, hr_job job) {
+  struct hr_slice one;
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  struct hr_event event = {engine->view.now_us, HR_EVENT_START, HR_REASON_RESIZED, job,
+                           &placement,          {HR_NONE},      {HR_NONE}};
+  enum hr_status status = HR_OK;
+  hr__notify_observers(engine, &event);
+  HR__CALL_ACTIVE(engine, status, start, job, &placement, 0);
+  if (!engine->faults || !has_failed_node(engine, &placement)) return status;
+  HR__CALL_ACTIVE(engine, status, hang, job);
+  return status;
+}
+
+enum hr_status hr__job_resize(struct hr__engine *engine, const struct hr__move *move) {
+  struct hr__allocation now = hr__allocation_get(engine, move->job);
+  enum hr_status status = HR_OK;
+  hr__allocation_set(engine, move->job, move->allocation);
+  if (move->amends) {
+    hr__allocation_free(engine, move->job);
+    hr__allocation_set(engine, move->job, now);
+  } else {
+    engine->attempt_us[move->job.id] = move->attempt_us;
+    if (engine->kept_us[move->job.id] > move->kept_us) engine->last_progress_us = engine->view.now_us;
+    bool hangs = hr__attempt(engine, move->job)->phase == HR__PHASE_HANGING;
+    status = end_segment(engine, move->job, now, hangs ? HR__STOP_SHRINK : HR__STOP_RESIZE);
+  }
+  if (status != HR_OK || move->is_amended) return status;
+  return move->reason == HR_REASON_RESIZED ? begin_segment(engine, move->job) : hr__job_start(engine, move);
+}
+
+/* ---- Elastic jobs: nodes that go down --------------------------------------------------------------- */
+
+/* Writes the slices of a job on nodes that are up and have not failed. Reduces or drops the last of them, until the
+   number of GPUs is a multiple of the step between two sizes of the job. Returns the number of slices; 0: fewer GPUs
+   than the job's minimum remain, so it cannot shrink. */
+static uint32_t remaining(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
+                          struct hr_slice *slices) {
+  struct hr_sizes sizes = hr_cluster_sizes(&engine->cluster, job);
+  uint64_t step_milli = hr_cluster_asked_milli(&engine->cluster, job) * sizes.step / engine->trace->gpus[job.id];
+  uint64_t sum_milli = 0;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    hr_node node = placement->slices[i].node;
+    bool is_up = hr_cluster_node_state(&engine->cluster, node) == HR_NODE_UP;
+    if (!is_up || (engine->faults && !hr__faults_repaired(engine, node))) continue;
+    slices[count++] = placement->slices[i];
+    sum_milli += placement->slices[i].gpu_milli;
+  }
+  uint64_t excess_milli = sum_milli % step_milli;
+  while (excess_milli > 0 && count > 0) {
+    struct hr_slice *last = &slices[count - 1];
+    uint32_t less_milli = excess_milli < last->gpu_milli ? (uint32_t)excess_milli : last->gpu_milli;
+    last->gpu_milli -= less_milli;
+    excess_milli -= less_milli;
+    sum_milli -= less_milli;
+    count -= last->gpu_milli == 0;
+  }
+  return sum_milli / step_milli * sizes.step >= sizes.min ? count : 0;
+}
+
+bool hr__job_may_shrink(const struct hr__engine *engine, hr_job job) {
+  if (!engine->resized || !(engine->abilities & HR_POLICY_SHRINKS)) return false;
+  struct hr_sizes sizes = hr_cluster_sizes(&engine->cluster, job);
+  enum hr__phase phase = hr__attempt(engine, job)->phase;
+  return sizes.min < sizes.max && phase != HR__PHASE_BACKING_OFF && phase != HR__PHASE_LEAVING;
+}
+
+enum hr_status hr__job_shrink(struct hr__engine *engine, hr_job job, bool *shrinks) {
+  struct hr_slice one, *slices;
+  struct hr_placement before = hr__allocation_placement(engine, job, &one), after = before;
+  *shrinks = false;
+  if (before.n_slices < 2) return HR_OK;
+  if (before.n_slices > engine->shrink_capacity) {
+    slices = realloc(engine->shrink_slices, 2 * (size_t)before.n_slices * sizeof *slices);
+    if (!slices) return hr__out_of_memory(engine);
+    engine->shrink_slices = slices;
+    engine->shrink_capacity = before.n_slices;
+  }
+  slices = engine->shrink_slices + before.n_slices;
+  memcpy(engine->shrink_slices, before.slices, before.n_slices * sizeof *slices);
+  before.slices = engine->shrink_slices; /* storing the new placement may move the stored slices */
+  after.n_slices = remaining(engine, job, &before, slices);
+  after.slices = slices;
+  if (after.n_slices == 0) return HR_OK;
+  *shrinks = true;
+  uint64_t before_milli = hr_placement_milli(&before, engine->trace, job);
+  struct hr__allocation old = hr__allocation_get(engine, job);
+  hr__cluster_release(&engine->cluster, &before, job);
+  const char *rule = hr__cluster_allocate(&engine->cluster, &after, job);
+  if (rule) return hr_fail(engine->error, HR_INTERNAL, "job %" PRIu32 " cannot shrink: %s", job.id, rule);
+  if (hr__allocation_store(engine, job, &after) != HR_OK) return hr__out_of_memory(engine);
+  struct hr__allocation new = hr__allocation_get(engine, job);
+  engine->view.allocated_milli -= before_milli - hr_placement_milli(&after, engine->trace, job);
+  hr__allocation_set(engine, job, old);
+  enum hr_status status = end_segment(engine, job, new, HR__STOP_SHRINK);
+  if (status == HR_OK) status = begin_segment(engine, job);
+  struct hr_event event = {engine->view.now_us, HR_EVENT_RESIZE, HR_REASON_FAILED, job, &before, {HR_NONE}, {HR_NONE}};
+  return status == HR_OK ? hr__notify_policy(engine, &event) : status;
+}
+
+uint32_t hr_result_resizes(const struct hr_result *result, hr_job job, hr_amount *held) {
+  if (held) *held = result->resized ? result->resized[job.id].held_milli_us : 0;
+  return result->resized ? result->resized[job.id].count : 0;
+}
+
+/* ---- Elastic jobs: component ------------------------------------------------------------------------ */
+
+static bool is_elastic(const struct hr__engine *engine) {
+  const struct hr_trace *trace = engine->trace;
+  if (!trace->min_gpus && !trace->max_gpus) return false;
+  if (engine->config->stream) return true;
+  for (uint32_t i = 0; i < engine->n_input; i++)
+    if ((trace->min_gpus && trace->min_gpus[i] < trace->gpus[i]) ||
+        (trace->max_gpus && trace->max_gpus[i] != HR_NONE && trace->max_gpus[i] > trace->gpus[i]))
+      return true;
+  return false;
+}
+
+/* Clusters of one run share the columns. So if one of them resizes jobs, the others fill them, too. */
+static bool resizes_are_needed(const struct hr__engine *engine) {
+  const uint32_t abilities = engine->abilities | (engine->whole ? engine->whole->abilities : 0);
+  return abilities & HR_POLICY_RESIZES && is_elastic(engine);
+}
+
+static enum hr_status begin_resizes(struct hr__engine *engine) {
+  engine->resized = HR__RESULT_COLUMN(engine, resized);
+  if (!engine->gpu_milli) engine->gpu_milli = HR__RESULT_COLUMN(engine, gpu_milli);
+  if (!engine->resized || !engine->gpu_milli) return hr__out_of_memory(engine);
+  engine->cluster.resizes = true;
+  if (engine->whole) engine->whole->cluster.resizes = true;
+  return HR_OK;
+}
+
+static void close_resizes(struct hr__engine *engine) {
+  free(engine->shrink_slices);
+}
+
+/* Checks that each running job has a size within its bounds. */
+static enum hr_status check_resizes(const struct hr__engine *engine, const struct hr__running *running) {
+  for (uint32_t i = 0; i < running->count; i++) {
+    hr_job job = running->jobs[i];
+    struct hr_slice one;
+    struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+    struct hr_sizes sizes = hr_cluster_sizes(&engine->cluster, job);
+    uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
+    uint32_t gpus = gpus_at(engine, job, gpu_milli);
+    if (engine->gpu_milli[job.id] != gpu_milli)
+      return hr__broken(engine, "job %" PRIu32 ": its GPUs differ from its placement", job.id);
+    if (sizes.min < sizes.max && (gpus < sizes.min || gpus > sizes.max || gpus % sizes.step))
+      return hr__broken(engine, "job %" PRIu32 " has %" PRIu32 " GPUs, which is not one of its sizes", job.id, gpus);
+  }
+  return HR_OK;
+}
+
+const struct hr__component hr__component_resizes = {.disturbs_jobs = true,
+                                                    .is_needed = resizes_are_needed,
+                                                    .begin = begin_resizes,
+                                                    .close = close_resizes,
+                                                    .check = check_resizes};
+
+/* ---- Attempts --------------------------------------------------------------------------------------- */
 
 /* Wait times between retries, as in Kubernetes' CrashLoopBackOff: 10 s, 20 s, 40 s, ..., at most 5 minutes
    (kubernetes.io, "Pod Lifecycle", "How Pods handle problems with containers"). */
@@ -29,7 +271,7 @@ static bool can_save(const struct hr__engine *engine, hr_job job) {
   return checkpoint != HR_CHECKPOINT_NONE || hr__attempt(engine, job)->interval_us != HR_NEVER_US;
 }
 
-/* ---- Phases ---- */
+/* ---- Phases ----------------------------------------------------------------------------------------- */
 
 /* Returns the asynchronous checkpoint that is being written; NULL: none is. */
 static struct hr__async_save *async_save(const struct hr__engine *engine, hr_job job) {
@@ -211,7 +453,7 @@ static enum hr_status begin_execution(struct hr__engine *engine, hr_job job) {
 static enum hr_status try_again(struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
-  if (!hr__claims_take(engine, job, &placement)) return back_off(engine, job);
+  if (!claims_take(engine, job, &placement)) return back_off(engine, job);
   hr__attempt(engine, job)->rate.ppm = hr__speed_now_ppm(engine, job, &placement);
   note_slow(engine, job, &placement);
   enum hr_status status = begin_execution(engine, job);
@@ -239,7 +481,7 @@ static enum hr_status advance_phase(struct hr__engine *engine, hr_job job) {
   return work_on(engine, job);
 }
 
-/* ---- Start and end of an attempt ---- */
+/* ---- Start and end of an attempt -------------------------------------------------------------------- */
 
 /* After a resize, a job continues with the work of the segment before. If it was restarting, it still needs at least
    the time that was left. */
@@ -265,7 +507,7 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
     return hr__out_of_memory(engine);
   int64_t restart_us = is_again ? hr__class_spec(engine, job)->restart_us : 0;
   restart_us += hr__reconfiguration_us(engine, placement);
-  bool claimed = hr__claims_take(engine, job, placement);
+  bool claimed = claims_take(engine, job, placement);
   uint64_t gpu_milli = hr_placement_milli(placement, engine->trace, job);
   *attempt = (struct hr__engine_attempt){.begun_us = engine->view.now_us,
                                          .phase_us = engine->view.now_us,
@@ -332,7 +574,7 @@ static void settle(struct hr__engine *engine) {
       hr__account_end(engine, (hr_job){i}, true);
 }
 
-/* ---- Notices ---- */
+/* ---- Notices ---------------------------------------------------------------------------------------- */
 
 /* Records that a job leaves after the checkpoint that it is writing now. */
 static enum hr_status leave_when_saved(struct hr__engine *engine, hr_job job, int64_t down_us) {
@@ -413,7 +655,7 @@ static enum hr_status advance(struct hr__engine *engine, struct hr__pending pend
   return status == HR_OK && job.id != HR_NONE ? advance_phase(engine, job) : status;
 }
 
-/* ---- Queries of policies ---- */
+/* ---- Queries of policies ---------------------------------------------------------------------------- */
 
 /* Returns the work completed by a running job in a run where jobs cannot be stopped. */
 static int64_t done_unstopped_us(const struct hr__engine *engine, hr_job job) {
@@ -437,7 +679,7 @@ int64_t hr_view_done_us(const struct hr_view *view, hr_job job) {
   return hr__attempt_progress_us(engine, job, &part);
 }
 
-/* ---- Start of a run ---- */
+/* ---- Start of a run --------------------------------------------------------------------------------- */
 
 static bool is_needed(const struct hr__engine *engine) {
   return engine->disturbs_jobs || engine->abilities & HR_POLICY_PREEMPTS;
@@ -468,7 +710,7 @@ static enum hr_status begin(struct hr__engine *engine) {
     return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < n_jobs && !engine->config->stream; i++) {
     if (is_first) init_columns(engine, (hr_job){i});
-    int64_t work_us = i < engine->n_input ? hr__job_longest_us(engine, (hr_job){i}, engine->trace->work_us[i]) : 0;
+    int64_t work_us = i < engine->n_input ? job_longest_us(engine, (hr_job){i}, engine->trace->work_us[i]) : 0;
     if (work_us > max_work_us) max_work_us = work_us;
   }
   engine->longest_us = max_run_us(engine, max_work_us) + engine->longest_lead_us;
@@ -488,7 +730,7 @@ static enum hr_status begin(struct hr__engine *engine) {
 static void submit(struct hr__engine *engine, hr_job job) {
   if (!engine->config->stream) return;
   init_columns(engine, job);
-  int64_t longest_us = max_run_us(engine, hr__job_longest_us(engine, job, engine->trace->work_us[job.id]));
+  int64_t longest_us = max_run_us(engine, job_longest_us(engine, job, engine->trace->work_us[job.id]));
   if (longest_us > engine->longest_us) engine->longest_us = longest_us;
 }
 
@@ -498,7 +740,7 @@ static void close(struct hr__engine *engine) {
   free(engine->attempts);
 }
 
-/* ---- Checked mode ---- */
+/* ---- Checked mode ----------------------------------------------------------------------------------- */
 
 /* Checks the pending entry of a running job. If the entry is the end of the job, it must be at the exact microsecond at
    which the remaining work completes. */

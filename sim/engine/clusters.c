@@ -13,7 +13,7 @@
  * handles its timers and makes a pass. So the order of events in a cluster is the same as in a separate run of this
  * cluster.
  *
- * Invariant: each submitted job is in one cluster (copies: see dispatch.c), and only this cluster writes the job's
+ * Invariant: each submitted job is in one cluster (copies: see routing.c), and only this cluster writes the job's
  * elements of the columns.
  */
 

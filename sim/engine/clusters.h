@@ -4,12 +4,12 @@
 
 /*
  * The state of a run with several clusters, for clusters.c (engines, loop and copy of the state of all pools),
- * routing.c (offers of the clusters to jobs, and the choice among them) and dispatch.c (jobs that wait in several
- * clusters, or are sent to another one).
+ * routing.c (offers of the clusters to jobs, and the choice among them; jobs that wait in several clusters, or are sent
+ * to another one).
  */
 
 #include "headroom/unstable/clusters.h"
-#include "sim/clusters/job_router.h"
+#include "sim/clusters/clusters.h"
 #include "sim/engine/engine.h"
 
 /* A cluster of the run. The members before the engine are used at each event. */
@@ -27,7 +27,7 @@ struct hr__part {
   uint64_t idle_digest;        /* the digest at the last time at which all jobs so far had ended */
   bool is_outdated;            /* since then, only the policy would have woken up */
   uint32_t n_home, n_replicas; /* for numbers of replicas of services: jobs of the input; replicas so far */
-  hr_job *going;               /* from malloc: jobs that its policy must reject in its next pass (dispatch.c) */
+  hr_job *going;               /* from malloc: jobs that its policy must reject in its next pass (routing.c) */
   uint32_t n_going, going_capacity;
   /* for the router, if it predicts waits: the running jobs, and the sum over waiting jobs of milli-GPUs x expected run
      time */
@@ -107,7 +107,7 @@ struct hr__clusters {
     bool created;
     enum hr_status failed; /* HR_OK, unless an answer of the router was wrong */
   } plugin;
-  /* the following only if jobs may have copies (dispatch.c) */
+  /* the following only if jobs may have copies (routing.c) */
   struct hr__sending *sending; /* by job; NULL: each job stays where it is sent */
   hr_job *todo;                /* jobs that have started, or have left a cluster, in this pass */
   uint32_t n_todo, todo_capacity;
@@ -125,6 +125,7 @@ static inline int64_t hr__expected_us(const struct hr_trace *trace, hr_job job) 
 }
 
 /* ---- clusters.c ---- */
+
 /* Begins the present instant in a cluster, if it has not begun yet: handles the events before submissions. */
 enum hr_status hr__clusters_wake(struct hr__part *part, int64_t now_us);
 /* Returns the number of a job of the input that is submitted next to a cluster. */
@@ -144,7 +145,8 @@ static inline void hr__clusters_count_waiting(struct hr__part *part, hr_job job,
   part->waiting_work += waits ? work : -work;
 }
 
-/* ---- dispatch.c: only if `sending` is not NULL, except hr__dispatch_begin ---- */
+/* ---- routing.c, dispatch: only if `sending` is not NULL, except hr__dispatch_begin ---- */
+
 enum hr_status hr__dispatch_begin(struct hr__clusters *all);
 /* Sends a job that is submitted. */
 enum hr_status hr__dispatch_submit(struct hr__clusters *all, hr_job job, int64_t now_us);
@@ -166,11 +168,10 @@ enum hr_status hr__dispatch_timers(struct hr__clusters *all, int64_t now_us);
 int64_t hr__dispatch_next_us(struct hr__clusters *all);
 bool hr__dispatch_is_idle(const struct hr__clusters *all);
 
-/* ---- routing.c ---- */
+/* ---- routing.c, choice of a cluster ---- */
+
 /* Allocates what routing needs, after all engines were created. */
 enum hr_status hr__routing_begin(struct hr__clusters *all);
-/* Updates the loads of all clusters for a job. */
-void hr__routing_ask(struct hr__clusters *all, hr_job job, int64_t now_us);
 /* Frees the state of the router. */
 void hr__routing_end(struct hr__clusters *all);
 /* Returns the cluster for a job that is submitted now; HR_NONE: no cluster may run it. Sets `plugin.failed` if the

@@ -7,15 +7,14 @@
  * hr__engine; the engine has no global variables. Columns are arrays indexed by the id of a job or node.
  *
  * The core consists of run.c (list of components, loop, start and end of a run), moves.c (moves of the policy), jobs.c
- * (life of a job; pending events, notification) and allocations.c (placements of running jobs). clusters.c, routing.c
- * and dispatch.c run several engines together. Components are attempts.c (jobs that can be stopped; accounts.c has
- * their times and checkpoints.c their checkpoints), sharing.c (jobs on one GPU), resizes.c (elastic jobs),
- * column_reclaim.c (streamed runs), sim/market/market.c (nodes of elastic and reserved pools), sim/faults/faults.c and
- * maintenance.c (failures of nodes, and planned work on them), sim/power/meter.c (energy), sim/data/data.c (jobs that
- * read data), and one each in allocations.c (jobs of a node) and jobs.c (jobs that run to their end).
+ * (life of a job; pending events, notification, placements of running jobs). clusters.c and routing.c run several
+ * engines together. Components are in attempts.c (jobs that can be stopped; elastic jobs; checkpoints.c has the times
+ * and the checkpoints of these jobs), sharing.c (jobs on one GPU), sim/market/market.c (nodes of elastic and reserved
+ * pools), sim/faults/ (failures of nodes, and planned work on them), sim/power/ (energy), sim/data/data.c (jobs that
+ * read data), and jobs.c (jobs of a node, streamed runs, jobs that run to their end).
  *
  * Calls go in one direction: run -> moves -> market -> jobs -> hooks, and attempts -> {jobs, checkpoints, sharing} ->
- * {allocations, events}.
+ * {placements, events}.
  */
 
 #include "base/containers.h"
@@ -23,14 +22,103 @@
 #include "headroom/policy.h"
 #include "headroom/sim.h"
 #include "sim/cluster/cluster.h"
-#include "sim/engine/attempts.h"
 #include "sim/engine/component.h"
-#include "sim/engine/event_heap.h"
 #include "sim/market/market.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Jobs that can be stopped ----------------------------------------------------------------------- */
+
+/* The state of jobs in runs where jobs can be stopped: their attempts, accounts and checkpoints. Also the shared
+   storage of pools. The memory belongs to struct hr__engine; attempts.c and checkpoints.c use it. */
+
+/* The phase of a running job, in runs where jobs can be stopped. */
+enum hr__phase {
+  HR__PHASE_WORKING,
+  HR__PHASE_RESTARTING,
+  HR__PHASE_SAVING,
+  HR__PHASE_LEAVING,
+  HR__PHASE_HANGING,    /* a node of the job has failed and the failure is not detected yet */
+  HR__PHASE_BACKING_OFF /* killed for lack of GPU memory; waits before the next try */
+};
+
+/* The present attempt of a job, in runs where jobs can be stopped. Times are absolute; work is in microseconds at the
+   reference speed. */
+struct hr__engine_attempt {
+  /* when the attempt began. hr__engine.attempt_us is set earlier: when the policy makes the move */
+  int64_t begun_us;
+  int64_t phase_us; /* when the present phase began */
+  /* completed work of all attempts together when the present phase began, without lost work */
+  int64_t progress_us;
+  uint64_t part; /* the completed fraction of the next microsecond of work, in millionths of 1 / rate.den */
+  struct hr__rate rate;
+  uint32_t gpu_milli;
+  uint32_t slow_ppm; /* the speed of its slowest node; 0: nodes are never slow */
+  uint32_t series;   /* the index of the job's series of checkpoints in hr__engine.series, plus 1; 0: none */
+  enum hr__phase phase;
+  bool resizes; /* the job is being resized: it continues at this instant with another placement */
+  /* the end of an undisturbed attempt uses none of the members below */
+  uint32_t next_free;  /* in an unused slot: the next unused slot; 0: none */
+  int64_t restart_us;  /* how long the restart takes before the job works */
+  int64_t interval_us; /* work between two checkpoints; HR_NEVER_US without periodic checkpoints */
+  int64_t down_us;     /* in phase HR__PHASE_LEAVING: when the job's node goes down */
+  int64_t evict_us;    /* when the policy's notice to the job ends; 0 if the job has no such notice */
+  bool evict_keeps;    /* whether all work of the job is kept when this notice ends */
+  int64_t unkept_us;   /* time spent working since the attempt began, or since work was last kept in this attempt */
+  hr_amount unkept_milli_us; /* the GPU time in unkept_us, in milli-GPUs x microseconds */
+  int64_t retry_us;          /* in phase HR__PHASE_BACKING_OFF: when the job tries again */
+  uint32_t kills;            /* how many consecutive times the job was killed for lack of GPU memory */
+};
+
+/* An asynchronous checkpoint that is being written. */
+struct hr__async_save {
+  int64_t durable_us;             /* when it is complete; 0: none is being written */
+  int64_t progress_us, unkept_us; /* of the attempt, when the checkpoint began */
+  hr_amount unkept_milli_us;
+};
+
+/* The accounts of disturbed jobs, which were stopped or had a phase other than HR__PHASE_WORKING. A job that ran once
+   and only worked has none, because its account follows from its start and end. There is always room for the accounts
+   of all running jobs. Account 0 belongs to no job; all its members are 0. */
+struct hr__accounts {
+  struct hr_job_accounting *rows;
+  uint32_t count, capacity;
+  uint32_t unused;   /* first of a linked list of unused accounts, linked by their member `attempts`; 0: none */
+  uint32_t n_unused; /* number of unused accounts */
+  uint32_t reserved; /* number of running jobs without an account */
+};
+
+/* The kept work of a job at the time when its results began to be corrupted. */
+struct hr__clean_work {
+  int64_t kept_us, kept_time_us;
+  hr_amount kept_milli_us;
+  bool is_set, is_found; /* is_found: the corruption was detected; when the job stops, it returns to this work */
+};
+
+/* A series of checkpoints of a running job that emit no events (see attempts.c). A period consists of work and a
+   checkpoint. The job's entry in the event heap is the end of the work that follows the series. */
+struct hr__checkpoint_series {
+  hr_job job;
+  int64_t work_us, write_us; /* the time of the work and of the checkpoint in each period */
+  int64_t left;              /* the number of periods that are not complete yet */
+};
+
+/* The shared storage of a pool (see checkpoints.c). A service is a rate multiplied by a time, in units of
+   2^-10 MiB per second x microseconds. */
+__extension__ typedef unsigned __int128 hr__service;
+struct hr__storage {
+  uint64_t mib_s;
+  hr__service clock; /* advances by the service that each writer receives */
+  int64_t clock_us;  /* when the clock was last updated */
+  int64_t next_us;   /* when the first of the writers will be done; HR_NEVER_US without writers */
+  struct hr__storage_writer {
+    hr__service mark;
+    hr_job job;
+  } * writers; /* sorted by mark; writers with equal marks are in the order in which they began */
+  uint32_t count, capacity;
+};
 
 /* ---- The state of a run -------------------------------------------------------------------------------- */
 
@@ -65,7 +153,7 @@ struct hr__slice_store {
 enum hr__move_kind {
   HR__MOVE_START,
   HR__MOVE_REJECT,
-  HR__MOVE_LEAVE, /* a copy of a waiting job leaves the cluster (dispatch.c) */
+  HR__MOVE_LEAVE, /* a copy of a waiting job leaves the cluster (routing.c) */
   HR__MOVE_WAKE,
   HR__MOVE_PREEMPT,
   HR__MOVE_NOTICE,
@@ -119,7 +207,7 @@ struct hr__claims {
   struct hr__claim *of_gpu;
 };
 
-/* The resizes of a job, in runs in which jobs are resized (resizes.c). */
+/* The resizes of a job, in runs in which jobs are resized (attempts.c). */
 struct hr__resized {
   hr_amount held_milli_us; /* GPU time of all segments that have ended */
   uint32_t count;
@@ -130,11 +218,11 @@ struct hr__faults;
 /* Maintenance (sim/faults/maintenance.c). */
 struct hr__maintenance;
 
-/* Spare nodes (sim/faults/spares.c). */
+/* Spare nodes (sim/faults/maintenance.c). */
 struct hr__spares;
 struct hr__node_victim;
 
-/* Slow nodes (sim/faults/slow.c). */
+/* Slow nodes (sim/faults/maintenance.c). */
 struct hr__slow {
   uint32_t *changes; /* by node: how many times its speed has changed */
 };
@@ -148,7 +236,7 @@ struct hr__autoscaler;
 /* The energy that the run uses (sim/power/meter.c). */
 struct hr__power;
 
-/* The energy of jobs (sim/power/job_energy.c). */
+/* The energy of jobs (sim/power/power.c). */
 struct hr__job_energy;
 
 /* The supply state of a pool of nodes that come and go (sim/market/market.c). */
@@ -165,7 +253,7 @@ struct hr__resident {
   uint32_t next; /* the index of the next link + 1; 0 at the end of the list */
 };
 
-/* The columns with memory that is reclaimed during a streamed run (column_reclaim.c). */
+/* The columns with memory that is reclaimed during a streamed run (jobs.c). */
 struct hr__column_reclaim {
   uint32_t *unfinished;          /* by block: how many of its jobs are not finished; NULL unless the run is streamed */
   uint32_t n_blocks, block_jobs; /* block_jobs: how many jobs a block has */
@@ -255,7 +343,7 @@ struct hr__engine {
   struct hr__accounts *accounts;      /* of all clusters */
   struct hr__clean_work *clean;       /* by job; NULL: nothing corrupts results */
   struct hr__async_save *async_saves; /* by job; NULL: checkpoints are synchronous */
-  /* by node: its present speed (sim/faults/slow.c); NULL: all nodes have full speed */
+  /* by node: its present speed (sim/faults/maintenance.c); NULL: all nodes have full speed */
   uint32_t *node_speed_ppm;
   struct hr__resized *resized;    /* by job; NULL unless jobs are resized */
   struct hr_slice *shrink_slices; /* scratch of hr__job_shrink: [2 * shrink_capacity] */
@@ -269,16 +357,16 @@ struct hr__engine {
   /* accounts of the failure that stops jobs now; NULL: no failure stops jobs */
   struct hr_outage_accounting *outage;
   bool corrupts;                        /* some failures corrupt results until they are detected */
-  struct hr__spares *spares;            /* sim/faults/spares.c; NULL without spare nodes */
+  struct hr__spares *spares;            /* sim/faults/maintenance.c; NULL without spare nodes */
   struct hr__slow *slow;                /* NULL unless nodes are slow at times */
-  struct hr__node_victim *node_victims; /* by node (sim/faults/outages.c); NULL unless nodes fail and jobs preempt */
+  struct hr__node_victim *node_victims; /* by node (jobs.c); NULL unless nodes fail and jobs preempt */
   uint8_t *restart_marks;               /* by job */
   struct hr__data *data;                /* shared by all clusters of a run; NULL without data */
   struct hr__maintenance *maintenance;  /* sim/faults/maintenance.c; NULL without maintenance */
   struct hr__standby *standby;          /* sim/power/standby.c; NULL: no node sleeps, and no budget is set */
   struct hr__autoscaler *autoscaler;    /* sim/market/autoscaler.c; NULL without one */
   struct hr__power *power;              /* sim/power/meter.c; NULL unless the power of some pool is known */
-  struct hr__job_energy *energy;        /* of jobs (sim/power/job_energy.c); NULL unless `power` is set */
+  struct hr__job_energy *energy;        /* of jobs (sim/power/power.c); NULL unless `power` is set */
   struct hr_power_peaks peaks;
   /* used if nodes come and go, or if jobs slow each other down; otherwise all members are 0 */
   struct hr__residents residents;
@@ -308,7 +396,8 @@ struct hr__engine {
   uint32_t n_until_poll; /* number of instants until hr__engine_poll asks the caller again whether to stop the run */
 };
 
-/* ---- allocations.c ---- */
+/* ---- jobs.c: placements of running jobs ---- */
+
 /* Stores the placement of a job that starts. Returns HR_NO_MEMORY if memory is exhausted. */
 enum hr_status hr__allocation_store(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 /* hr__allocation_get returns the stored placement of a job. hr__allocation_set stores it again, to undo a move. The
@@ -352,13 +441,12 @@ static inline bool hr__has_attempts(const struct hr__engine *engine, hr_job job)
 /* Frees the account of a job. */
 void hr__account_free(struct hr__engine *engine, hr_job job);
 
-/* ---- outages.c: preemptions that restarts after failures cause ---- */
+/* ---- jobs.c: preemptions that restarts after failures cause ---- */
+
 enum hr_status hr__restarts_init(struct hr__engine *engine);
-void hr__restarts_job_stops(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
-                            enum hr_reason reason);
-void hr__restarts_job_starts(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 
 /* ---- Memory ---- */
+
 /* Returns a zeroed per-job column, which is at `offset` of the engine. Clusters of one run have different jobs, so they
    share the column of the whole run. `of_result`: the memory comes from malloc, because the result will own it, unless
    the run is streamed; otherwise it comes from the arena. Returns NULL if memory is exhausted. */
@@ -384,6 +472,7 @@ static inline enum hr_status hr__out_of_memory(const struct hr__engine *engine) 
 }
 
 /* ---- Events: jobs.c ---- */
+
 /* Adds the event to the digest and notifies the observers. */
 void hr__notify_observers(struct hr__engine *engine, const struct hr_event *event);
 /* Notifies the policy of an event. The observers must already have been notified of it. Returns the status of the
@@ -404,6 +493,7 @@ static inline enum hr_status hr__schedule(struct hr__engine *engine, int64_t at_
 }
 
 /* ---- jobs.c: the life of a job ---- */
+
 /* Submits a job. A job that does not fit into any acceptable pool, even an empty one, is rejected, and the policy is
    not notified of it. */
 enum hr_status hr__job_submit(struct hr__engine *engine, hr_job job);
@@ -421,14 +511,14 @@ enum hr_status hr__job_interrupt(struct hr__engine *engine, hr_job job, enum hr_
 enum hr_status hr__job_notice(struct hr__engine *engine, hr_job job, struct hr__job_notice notice);
 
 /* ---- attempts.c: jobs that can be stopped ---- */
+
 /* Schedules the next event of a working job again, from its present progress. */
 enum hr_status hr__attempt_resume(struct hr__engine *engine, hr_job job);
 
-/* ---- resizes.c: elastic jobs ---- */
+/* ---- attempts.c: elastic jobs ---- */
+
 /* Returns the rate at which a job works with this number of milli-GPUs at a speed. */
 struct hr__rate hr__job_rate(const struct hr__engine *engine, hr_job job, uint64_t gpu_milli, uint32_t ppm);
-/* Returns how long work takes at the minimum size of a job if it takes `time_us` at the requested size. */
-int64_t hr__job_longest_us(const struct hr__engine *engine, hr_job job, int64_t time_us);
 /* Completes a resize, which is a move of the policy. */
 enum hr_status hr__job_resize(struct hr__engine *engine, const struct hr__move *move);
 /* hr__job_may_shrink returns whether a running job is elastic and the policy lets it shrink. hr__job_shrink removes the
@@ -438,6 +528,7 @@ bool hr__job_may_shrink(const struct hr__engine *engine, hr_job job);
 enum hr_status hr__job_shrink(struct hr__engine *engine, hr_job job, bool *shrinks);
 
 /* ---- checkpoints.c: when jobs write checkpoints, and how long this takes ---- */
+
 /* Returns the settings of the job's class. All members are 0 if the run has no classes. */
 const struct hr_class_spec *hr__class_spec(const struct hr__engine *engine, hr_job job);
 /* Returns whether all work of the job is kept at all times (continuous checkpoints). */
@@ -459,6 +550,7 @@ void hr__storage_close(struct hr__engine *engine);
 enum hr_status hr__storage_advance(struct hr__engine *engine, hr_pool pool, hr_job *done);
 
 /* ---- sim/market/market.c: nodes that come and go ---- */
+
 /* hr__market_request requests the next available node of a pool. The pool must have an available node.
    hr__market_cancel cancels a request that was made in the same pass. */
 hr_node hr__market_request(struct hr__engine *engine, hr_pool pool);
@@ -476,12 +568,14 @@ enum hr_status hr__market_warn_residents(struct hr__engine *engine, hr_node node
 void hr__market_set_state(struct hr__engine *engine, hr_node node, enum hr_node_state state);
 
 /* ---- sim/faults/faults.c: failures. Only if `faults` is not NULL ---- */
+
 /* Returns whether no failed unit contains the node. */
 bool hr__faults_repaired(const struct hr__engine *engine, hr_node node);
 /* Returns the number of failed nodes of the pool. */
 uint32_t hr__faults_nodes_down(const struct hr__engine *engine, hr_pool pool);
 
 /* ---- sim/faults/maintenance.c: planned work on nodes. Only if `maintenance` is not NULL ---- */
+
 /* Returns whether no job may start on the node because of its maintenance. */
 bool hr__maintenance_holds(const struct hr__engine *engine, hr_node node);
 /* Returns how many nodes of the pool are closed for maintenance, and sets `*window` to the index of the entry of
@@ -490,7 +584,8 @@ uint32_t hr__maintenance_nodes(const struct hr__engine *engine, hr_pool pool, ui
 /* Records that a node has failed (`begins`) or was repaired. The time between the two is not planned downtime. */
 void hr__maintenance_node_fails(struct hr__engine *engine, hr_node node, bool begins);
 
-/* ---- sim/faults/spares.c: spare nodes. Only if `spares` is not NULL ---- */
+/* ---- sim/faults/maintenance.c: spare nodes. Only if `spares` is not NULL ---- */
+
 /* Returns whether the node is a spare that is not in use. */
 bool hr__spares_keep(const struct hr__engine *engine, hr_node node);
 /* If the pool needs no further node, makes a node that could come up a spare, and returns true. */
@@ -498,11 +593,13 @@ bool hr__spares_take(struct hr__engine *engine, hr_pool pool, hr_node node);
 /* Activates one spare for each missing node; the spares come up after their activation time. */
 enum hr_status hr__spares_activate(struct hr__engine *engine, hr_pool pool);
 
-/* ---- sim/faults/slow.c: nodes that are slow for a while ---- */
+/* ---- sim/faults/maintenance.c: nodes that are slow for a while ---- */
+
 /* Returns the least speed that a node can have, in ppm. */
 uint32_t hr__slowest_ppm(const struct hr__engine *engine);
 
 /* ---- sim/power/standby.c: nodes that sleep or are held. Only if `standby` is not NULL ---- */
+
 /* Returns how many nodes of the pool sleep or, if `asleep` is not set, are being suspended. */
 uint32_t hr__standby_count(const struct hr__engine *engine, hr_pool pool, bool asleep);
 /* hr__standby_keeps returns whether the node sleeps or is being suspended. hr__standby_held returns how many nodes of
@@ -513,19 +610,21 @@ uint32_t hr__standby_held(const struct hr__engine *engine, hr_pool pool);
 void hr__standby_node_fails(struct hr__engine *engine, hr_node node);
 /* Requests another pass of the policy at this instant. */
 enum hr_status hr__standby_ask_for_pass(struct hr__engine *engine);
-/* hr__standby_before_pass and hr__standby_after_pass are called before and after each pass. hr__budget_limit (budget.c)
-   is called after the moves of the pass, before observers are notified of the pass. */
+/* hr__standby_before_pass and hr__standby_after_pass are called before and after each pass. hr__budget_limit is called
+   after the moves of the pass, before observers are notified of the pass. */
 enum hr_status hr__budget_limit(struct hr__engine *engine);
 enum hr_status hr__standby_before_pass(struct hr__engine *engine);
 enum hr_status hr__standby_after_pass(struct hr__engine *engine);
 
 /* ---- sim/market/autoscaler.c: nodes that an autoscaler requests and removes. Only if `autoscaler` is not NULL ---- */
+
 /* Makes a scan of the autoscaler if one is due. Called after each pass, and at the end of instants without a pass. */
 enum hr_status hr__autoscaler_after_pass(struct hr__engine *engine);
 /* Returns whether a pool that the job accepts has fewer nodes than its maximum. */
 bool hr__autoscaler_may_grow(const struct hr__engine *engine, hr_job job);
 
 /* ---- sim/power/meter.c: energy. Only if `power` is not NULL ---- */
+
 /* Must be called before and after a node of the pool changes its state. */
 void hr__power_before_node(struct hr__engine *engine, hr_pool pool);
 void hr__power_after_node(struct hr__engine *engine, hr_pool pool);
@@ -545,18 +644,23 @@ bool hr__clusters_batteries(const struct hr__engine *whole, struct hr_battery_no
 /* Stores the maximum power of the run. */
 void hr__power_peaks(struct hr__engine *engine);
 
+/* hr__power_busy_milli returns the milli-GPUs of a pool that jobs use, and the least power that they take.
+   hr__power_at_level returns the power of all pools if the power limits had this level. hr__power_set_level changes the
+   level; the caller then changes the speeds of the jobs. */
+int64_t hr__power_busy_milli(const struct hr__engine *engine, hr_pool pool, int64_t *taken_nw);
+int64_t hr__power_at_level(const struct hr__engine *engine, uint32_t level);
+enum hr_status hr__power_set_level(struct hr__engine *engine, uint32_t level);
+
 /* ---- sharing.c: jobs on one GPU ---- */
+
 /* Claims GPU memory for all tasks of a job. Returns true on success, or if the pool has no GPU memory to claim. Returns
    false and claims nothing if some GPU has too little memory. hr__claims_take_memory may be called only in runs with
    claims. */
 bool hr__claims_take_memory(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
-static inline bool hr__claims_take(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
-  return !engine->claims.of_gpu || hr__claims_take_memory(engine, job, placement);
-}
 /* Returns the speed of a job at its placement, without the effect of other jobs on the same GPUs. It is the product of
    the speed by GPU type and the speed by network (sim/cluster/cluster.h). It is in ppm of the reference speed. */
 uint32_t hr__speed_at_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
-/* Returns the speed of the slowest node of a placement, in ppm of the usual speed (sim/faults/slow.c). */
+/* Returns the speed of the slowest node of a placement, in ppm of the usual speed (sim/faults/maintenance.c). */
 uint32_t hr__slowest_node_ppm(const struct hr__engine *engine, const struct hr_placement *placement);
 /* Returns the speed of a job at its placement, including the effect of the jobs that are on its GPUs now, in ppm of the
    reference speed. */
@@ -572,12 +676,14 @@ static inline enum hr_status hr__sharing_update_speeds(struct hr__engine *engine
    each start, because it also records the reconfiguration. */
 int64_t hr__reconfiguration_us(struct hr__engine *engine, const struct hr_placement *placement);
 
-/* ---- column_reclaim.c: memory of finished jobs in streamed runs ---- */
+/* ---- jobs.c: memory of finished jobs in streamed runs ---- */
+
 /* Used to iterate over unfinished jobs. Returns the first job >= `from` in a block with unfinished jobs. Returns `from`
    if the run is not streamed. */
 uint32_t hr__column_reclaim_skip(const struct hr__column_reclaim *reclaim, uint32_t from);
 
 /* ---- run.c: the parts of a run, for several clusters ---- */
+
 /* Creates the columns, the pools and the policy. hr__engine_activate then begins the components that the run needs. */
 enum hr_status hr__engine_create(struct hr__engine *engine);
 enum hr_status hr__engine_activate(struct hr__engine *engine);
@@ -612,6 +718,7 @@ void hr__engine_settle(struct hr__engine *engine);
 void hr__engine_finish(struct hr__engine *engine);
 
 /* ---- clusters.c: several clusters in one run. `whole`: the engine of the whole run ---- */
+
 /* hr__clusters_begin creates the engines of the clusters, hr__clusters_loop runs them, hr__clusters_settle closes their
    accounts and adds their figures to the whole run, hr__clusters_result adds figures by cluster to the result. */
 enum hr_status hr__clusters_begin(struct hr__engine *whole);
@@ -635,7 +742,8 @@ struct hr__engine *hr__clusters_entered(const struct hr__engine *whole, uint32_t
 /* Must be called when an event was scheduled in the engine of a cluster, because another cluster may be active. */
 void hr__clusters_wake_at(struct hr__engine *engine, int64_t at_us);
 
-/* ---- dispatch.c: copies of a waiting job in a cluster's engine ---- */
+/* ---- routing.c: copies of a waiting job in a cluster's engine ---- */
+
 /* hr__dispatch_must_leave returns whether the copy of a job must leave the cluster. hr__dispatch_mark records that the
    copy leaves in this pass, or removes this record. hr__dispatch_left completes the move. */
 bool hr__dispatch_must_leave(const struct hr__engine *engine, hr_job job);
@@ -643,6 +751,7 @@ void hr__dispatch_mark(const struct hr__engine *engine, hr_job job, bool leaves)
 enum hr_status hr__dispatch_left(struct hr__engine *engine, hr_job job);
 
 /* ---- Checked mode ---- */
+
 /* Checks the invariants of the state (sim/verify/check.c) and of all active components. The invariants of each single
    job are checked only if `every_job` is set. If an invariant is violated, the function returns HR_INTERNAL and the
    error names the invariant. */

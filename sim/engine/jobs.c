@@ -1,17 +1,340 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Events, and the life of jobs. */
+/*
+ * The life of jobs: their placements, their events, and the stages from submission to the end.
+ *
+ * Two components are here, too. One returns the memory of finished jobs in streamed runs. The other runs jobs to their
+ * end, in runs in which no job can be stopped.
+ */
 
 #include "base/containers.h"
 #include "headroom/unstable/faults.h"
+#include "sim/cluster/cluster.h"
 #include "sim/engine/engine.h"
-#include "sim/power/job_energy.h"
+#include "sim/power/power.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-/* ---- Events -------------------------------------------------------------------------------------------- */
+/* ---- Placements of running jobs --------------------------------------------------------------------- */
+
+/*
+ * The placements of running jobs, and the list of jobs of each node. A placement takes eight bytes per job. If a
+ * placement has several slots (struct hr_slice), they are in one common array, in a block with a size that is a power
+ * of two. Freed blocks are reused. The jobs of a node are a linked list. These lists are short, because few jobs fit on
+ * a node.
+ */
+
+static unsigned size_class(uint32_t n_slices) {
+  return 32u - (unsigned)__builtin_clz(n_slices - 1); /* n_slices > 1 */
+}
+
+static enum hr_status take_block(struct hr__slice_store *store, uint32_t n_slices, uint32_t *block) {
+  unsigned class_ = size_class(n_slices);
+  if (store->free_block[class_]) {
+    *block = store->free_block[class_] - 1;
+    store->free_block[class_] = store->slices[*block].node.id;
+    return HR_OK;
+  }
+  uint64_t needed = (uint64_t)store->count + (UINT64_C(1) << class_);
+  if (!HR__ARRAY_HAS_ROOM_FOR(store->slices, needed, store->capacity)) return HR_NO_MEMORY;
+  *block = store->count;
+  store->count = (uint32_t)needed;
+  return HR_OK;
+}
+
+/* Returns the pool that is recorded for a placement without slots. If a job needs no node, a policy may place it in any
+   pool. If that pool has no nodes, the first pool that has nodes is recorded instead. */
+static hr_pool pool_of(const struct hr_cluster *cluster, const struct hr_placement *placement) {
+  return cluster->pools[placement->pool.id].spec->nodes > 0 ? placement->pool : cluster->first_pool;
+}
+
+enum hr_status hr__allocation_store(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+  struct hr__allocation_ref ref = {pool_of(&engine->cluster, placement).id, placement->n_slices};
+  if (ref.n_slices == 1) ref.first = placement->slices[0].node.id;
+  if (ref.n_slices == 1 && engine->allocation_gpus) {
+    engine->allocation_gpus[job.id] = placement->slices[0].gpus;
+    engine->allocation_instance[job.id] = placement->slices[0].instance;
+  }
+  if (ref.n_slices > 1) {
+    if (take_block(&engine->store, ref.n_slices, &ref.first) != HR_OK) return HR_NO_MEMORY;
+    memcpy(engine->store.slices + ref.first, placement->slices, ref.n_slices * sizeof *placement->slices);
+  }
+  engine->allocation[job.id] = ref;
+  if (engine->gpu_milli) engine->gpu_milli[job.id] = (uint32_t)hr_placement_milli(placement, engine->trace, job);
+  return HR_OK;
+}
+
+static struct hr_slice one_slice(const struct hr__engine *engine, hr_job job, hr_node node) {
+  if (!engine->gpu_milli) return (struct hr_slice){node, (uint32_t)hr__job_gpu_milli(engine->trace, job), 0, {0}};
+  if (!engine->allocation_gpus) return (struct hr_slice){node, engine->gpu_milli[job.id], 0, {0}};
+  return (struct hr_slice){node, engine->gpu_milli[job.id], engine->allocation_gpus[job.id],
+                           engine->allocation_instance[job.id]};
+}
+
+struct hr_placement hr__allocation_placement(const struct hr__engine *engine, hr_job job, struct hr_slice *one) {
+  struct hr__allocation_ref ref = engine->allocation[job.id];
+  if (ref.n_slices == 0) return (struct hr_placement){.pool = {ref.first}};
+  const struct hr_slice *slices = one;
+  if (ref.n_slices == 1)
+    *one = one_slice(engine, job, (hr_node){ref.first});
+  else
+    slices = engine->store.slices + ref.first;
+  return (struct hr_placement){hr__cluster_pool_of(&engine->cluster, slices[0].node), ref.n_slices, slices};
+}
+
+void hr__allocation_free(struct hr__engine *engine, hr_job job) {
+  struct hr__allocation_ref ref = engine->allocation[job.id];
+  if (ref.n_slices < 2) return;
+  struct hr__slice_store *store = &engine->store;
+  unsigned class_ = size_class(ref.n_slices);
+  store->slices[ref.first].node.id = store->free_block[class_];
+  store->free_block[class_] = ref.first + 1;
+}
+
+struct hr_placement hr_view_placement(const struct hr_view *view, hr_job job, struct hr_slice *one) {
+  return hr__allocation_placement(hr__engine_of(view), job, one);
+}
+
+/* ---- Placements of running jobs: the jobs of each node ---------------------------------------------- */
+
+static enum hr_status take_link(struct hr__residents *residents, uint32_t *link) {
+  if (residents->unused) {
+    *link = residents->unused - 1;
+    residents->unused = residents->links[*link].next;
+    return HR_OK;
+  }
+  if (!HR__ARRAY_HAS_ROOM(residents->links, residents->count, residents->capacity)) return HR_NO_MEMORY;
+  *link = residents->count++;
+  return HR_OK;
+}
+
+static bool residents_are_needed(const struct hr__engine *engine) {
+  return engine->residents.first;
+}
+
+/* Adds a job to the lists of its nodes. */
+static enum hr_status list_residents(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
+                                     int64_t run_us) {
+  (void)run_us;
+  struct hr__residents *residents = &engine->residents;
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    uint32_t link, *first = &residents->first[placement->slices[i].node.id];
+    /* the node already has another task of the job */
+    if (*first && residents->links[*first - 1].job.id == job.id) continue;
+    if (take_link(residents, &link) != HR_OK) return hr__out_of_memory(engine);
+    residents->links[link] = (struct hr__resident){job, *first};
+    *first = link + 1;
+  }
+  return HR_OK;
+}
+
+/* Removes a job from the lists of its nodes. */
+static enum hr_status unlist_residents(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
+                                       enum hr__stop how) {
+  struct hr__residents *residents = &engine->residents;
+  (void)how;
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    uint32_t *at = &residents->first[placement->slices[i].node.id];
+    while (*at && residents->links[*at - 1].job.id != job.id) at = &residents->links[*at - 1].next;
+    if (!*at) continue; /* the job was already removed, because an earlier slot is on the same node */
+    uint32_t link = *at - 1;
+    *at = residents->links[link].next;
+    residents->links[link].next = residents->unused;
+    residents->unused = link + 1;
+  }
+  return HR_OK;
+}
+
+static void close_residents(struct hr__engine *engine) {
+  free(engine->residents.links);
+}
+
+/* ---- Placements of running jobs: checked mode ------------------------------------------------------- */
+
+static uint32_t count_listed(const struct hr__residents *residents, hr_node node, hr_job job) {
+  uint32_t count = 0;
+  for (uint32_t link = residents->first[node.id]; link; link = residents->links[link - 1].next)
+    count += residents->links[link - 1].job.id == job.id;
+  return count;
+}
+
+static bool is_first_on_node(const struct hr_placement *placement, uint32_t slice) {
+  for (uint32_t i = 0; i < slice; i++)
+    if (placement->slices[i].node.id == placement->slices[slice].node.id) return false;
+  return true;
+}
+
+/* Checks that each running job is in the list of each of its nodes once, and that the lists have no other jobs. */
+static enum hr_status check_residents(const struct hr__engine *engine, const struct hr__running *running) {
+  const struct hr__residents *residents = &engine->residents;
+  uint64_t n_expected = 0, n_listed = 0;
+  for (uint32_t i = 0; i < running->count; i++) {
+    struct hr_slice one;
+    struct hr_placement placement = hr__allocation_placement(engine, running->jobs[i], &one);
+    for (uint32_t k = 0; k < placement.n_slices; k++) {
+      n_expected += is_first_on_node(&placement, k);
+      if (count_listed(residents, placement.slices[k].node, running->jobs[i]) != 1)
+        return hr__broken(engine, "node %" PRIu32 ": the list of its jobs differs", placement.slices[k].node.id);
+    }
+  }
+  for (uint32_t node = 0; node < engine->cluster.n_nodes; node++)
+    for (uint32_t link = residents->first[node]; link; link = residents->links[link - 1].next) n_listed++;
+  return n_listed == n_expected ? HR_OK : hr__broken(engine, "a node lists a job that does not run there");
+}
+
+const struct hr__component hr__component_residents = {.is_needed = residents_are_needed,
+                                                      .start = list_residents,
+                                                      .stop = unlist_residents,
+                                                      .close = close_residents,
+                                                      .check = check_residents};
+
+/* ---- Memory of finished jobs ------------------------------------------------------------------------ */
+
+/*
+ * Streamed runs. Per-job columns (arrays indexed by job) have addresses for all jobs of the trace. The jobs are divided
+ * into blocks, and only blocks in use have memory. The pages of a block get memory when the first job of the block is
+ * submitted. They are returned to the system when all jobs of the block are finished. While a job runs for months, only
+ * its own block keeps its memory; later blocks can be returned. Job ids are the same as in runs that are not streamed.
+ * Other code of the engine and of policies therefore does not depend on streaming, and ties are broken in the same way.
+ *
+ * Pages of the engine's columns lose their contents when they are returned. Pages of the trace are mapped from the
+ * trace's file, so they do not lose their contents: a later access reads them from the file again.
+ */
+
+/* Some code reads the state of a job after the job has finished. It reads the last state or, if the memory was
+   reclaimed, zero. Neither value may mean that the job waits or runs. */
+_Static_assert(HR_JOB_FUTURE == 0, "the state of a finished job must not read as waiting or running");
+
+/* Returns how many jobs a block has: as many as a page has bytes. Each column has a whole number of bytes per job, so a
+   block takes a whole number of pages in each column. */
+static uint32_t block_jobs(void) {
+  long page_bytes = sysconf(_SC_PAGESIZE);
+  return page_bytes > 4096 ? (uint32_t)page_bytes : 4096;
+}
+
+static bool list_column(struct hr__column_reclaim *reclaim, struct hr__reclaimed_column column) {
+  if (!HR__ARRAY_HAS_ROOM(reclaim->columns, reclaim->n_columns, reclaim->capacity)) return false;
+  reclaim->columns[reclaim->n_columns++] = column;
+  return true;
+}
+
+static bool list_trace_columns(struct hr__column_reclaim *reclaim, const struct hr_trace *trace) {
+  bool listed = true;
+#define LIST(id, member, ...)                                                                                          \
+  if (trace->member)                                                                                                   \
+    listed = listed &&                                                                                                 \
+             list_column(reclaim, (struct hr__reclaimed_column){.at = (char *)(uintptr_t)trace->member,                \
+                                                                .width = sizeof *trace->member,                        \
+                                                                .length = trace->n_jobs * sizeof *trace->member});
+  HR_JOB_COLUMN_TABLE(LIST, LIST)
+  LIST(ROW, row, uint32_t)
+  LIST(ID, id_number, int64_t)
+#undef LIST
+  return listed;
+}
+
+static void release_block(const struct hr__column_reclaim *reclaim, uint32_t block);
+
+/* Allocates a column. Huge pages are disabled, because otherwise a block could not be returned to the system
+   separately. */
+static void *column_of(void *self, uint32_t n_jobs, size_t width) {
+  struct hr__column_reclaim *reclaim = self;
+  size_t bytes = ((size_t)n_jobs + reclaim->block_jobs) * width;
+  void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) return NULL;
+  (void)madvise(at, bytes, MADV_NOHUGEPAGE);
+  if (list_column(reclaim, (struct hr__reclaimed_column){.at = at, .width = width, .bytes = bytes})) return at;
+  munmap(at, bytes);
+  return NULL;
+}
+
+static void passed_job(void *self, hr_job job) {
+  const struct hr__column_reclaim *reclaim = self;
+  if ((job.id + 1) % reclaim->block_jobs == 0) release_block(reclaim, job.id / reclaim->block_jobs);
+}
+
+/* Registers the columns of the trace. Afterwards, the engine's arena allocates per-job columns in such a way that their
+   memory can be reclaimed. */
+static enum hr_status open_columns(struct hr__engine *engine) {
+  struct hr__column_reclaim *reclaim = &engine->reclaim;
+  const struct hr_trace *trace = engine->trace;
+  if (!engine->config->stream) return HR_OK;
+  if (!trace->mapped)
+    return hr_fail(engine->error, HR_BAD_INPUT, "%s: cannot be streamed: the trace was read into memory",
+                   trace->source);
+  reclaim->block_jobs = block_jobs();
+  reclaim->n_blocks = trace->n_jobs / reclaim->block_jobs + 1;
+  reclaim->unfinished = malloc(reclaim->n_blocks * sizeof *reclaim->unfinished);
+  if (!reclaim->unfinished || !list_trace_columns(reclaim, trace)) return hr__out_of_memory(engine);
+  for (uint32_t i = 0; i < reclaim->n_blocks; i++) reclaim->unfinished[i] = reclaim->block_jobs;
+  engine->arena.job_columns = (struct hr__arena_job_columns){column_of, passed_job, reclaim};
+  return HR_OK;
+}
+
+/* When a page of a mapped file is accessed for the first time, Linux also maps the pages around it that are already in
+   its page cache. By default these are the pages of an area of 64 KiB (fault_around_bytes). */
+enum { FAULT_AROUND_BYTES = 1 << 16 };
+
+/* Releases all pages of a trace column that an access to the block may have mapped. These may include pages of
+   neighbouring blocks that are still in use; the next access maps such pages from the file again. The column may begin
+   at any address within a page, because the bytes around it belong to the same file. */
+static void release_trace_block(const struct hr__column_reclaim *reclaim, const struct hr__reclaimed_column *column,
+                                uint32_t block) {
+  uintptr_t page = reclaim->block_jobs, first = (uintptr_t)column->at, last = first + column->length;
+  uintptr_t from = first + (size_t)block * page * column->width, to = from + page * column->width;
+  from -= from % FAULT_AROUND_BYTES;
+  to += FAULT_AROUND_BYTES - to % FAULT_AROUND_BYTES;
+  if (from < first - first % page) from = first - first % page;
+  if (to > last - last % page) to = last - last % page;
+  if (from < to) (void)madvise((char *)from, to - from, MADV_DONTNEED);
+}
+
+static void release_block(const struct hr__column_reclaim *reclaim, uint32_t block) {
+  for (uint32_t i = 0; i < reclaim->n_columns; i++) {
+    const struct hr__reclaimed_column *column = &reclaim->columns[i];
+    size_t bytes = reclaim->block_jobs * column->width;
+    if (!column->bytes)
+      release_trace_block(reclaim, column, block);
+    else
+      (void)madvise(column->at + block * bytes, bytes, MADV_DONTNEED);
+  }
+}
+
+static bool reclaim_is_needed(const struct hr__engine *engine) {
+  return engine->config->stream;
+}
+
+static void reclaim_forget(struct hr__engine *engine, hr_job job) {
+  struct hr__column_reclaim *reclaim = &engine->reclaim;
+  uint32_t block = job.id / reclaim->block_jobs;
+  if (--reclaim->unfinished[block] == 0) release_block(reclaim, block);
+}
+
+uint32_t hr__column_reclaim_skip(const struct hr__column_reclaim *reclaim, uint32_t from) {
+  if (!reclaim->unfinished) return from;
+  uint32_t block = from / reclaim->block_jobs, n_blocks = reclaim->n_blocks;
+  if (reclaim->unfinished[block]) return from;
+  while (block < n_blocks && reclaim->unfinished[block] == 0) block++;
+  return block * reclaim->block_jobs;
+}
+
+static void close_columns(struct hr__engine *engine) {
+  struct hr__column_reclaim *reclaim = &engine->reclaim;
+  for (uint32_t i = 0; i < reclaim->n_columns; i++)
+    if (reclaim->columns[i].bytes) munmap(reclaim->columns[i].at, reclaim->columns[i].bytes);
+  free(reclaim->columns);
+  free(reclaim->unfinished);
+}
+
+const struct hr__component hr__component_column_reclaim = {
+    .open = open_columns, .is_needed = reclaim_is_needed, .forget = reclaim_forget, .close = close_columns};
+
+/* ---- Events ----------------------------------------------------------------------------------------- */
 
 /*
  * The pending events of a run, and the notification of observers and policy. When an event occurs, it is added to the
@@ -23,7 +346,7 @@
  * 1,024 and on 100,000 GPUs were not measurably faster with it.
  */
 
-/* ---- Heap of pending events ---- */
+/* ---- Events: heap of pending events ----------------------------------------------------------------- */
 
 static inline bool precedes(const void *self, struct hr__pending a, struct hr__pending b) {
   (void)self;
@@ -60,7 +383,7 @@ void hr__event_heap_remove_job(struct hr__event_heap *heap, uint32_t job) {
   if (heap->place[job]) remove_at(heap, heap->place[job] - 1);
 }
 
-/* ---- Notification ---- */
+/* ---- Events: notification --------------------------------------------------------------------------- */
 
 enum { PROGRESS_EVENTS = 1 << 16 };
 
@@ -115,7 +438,7 @@ enum hr_status hr__notify_policy(struct hr__engine *engine, const struct hr_even
                                    hr_event_name(event->kind), event->job.id);
 }
 
-/* ---- Checked mode ---- */
+/* ---- Events: violated invariants -------------------------------------------------------------------- */
 
 enum hr_status hr__broken(const struct hr__engine *engine, const char *format, ...) {
   char text[200];
@@ -126,7 +449,58 @@ enum hr_status hr__broken(const struct hr__engine *engine, const char *format, .
   return hr_fail(engine->error, HR_INTERNAL, "invariant broken at %" PRId64 " us: %s", engine->view.now_us, text);
 }
 
-/* ---- The life of a job --------------------------------------------------------------------------------- */
+/* ---- Preemptions that restarts cause ---------------------------------------------------------------- */
+
+/*
+ * A job that a failure has stopped starts again, and another job was preempted for it. (Kokolis et al., "Revisiting
+ * Reliability in Large-Scale Machine Learning Research Clusters", HPCA 2025, section on second-order preemptions.)
+ *
+ * The engine does not know why a policy preempts a job, so the rule is: at the instant at which the job was preempted,
+ * a job that a failure had stopped starts on one of its nodes. A preempted job counts once. Jobs that leave after a
+ * grace period count in the same way.
+ */
+
+/* Marks of a job. */
+enum { STOPPED_BY_FAILURE = 1, PREEMPTED = 2 };
+
+/* The job that was last preempted on a node. */
+struct hr__node_victim {
+  int64_t at_us;
+  uint32_t job;
+};
+
+enum hr_status hr__restarts_init(struct hr__engine *engine) {
+  if (!(engine->abilities & HR_POLICY_PREEMPTS)) return HR_OK;
+  engine->restart_marks = HR__JOB_COLUMN(engine, restart_marks);
+  engine->node_victims = hr_arena_alloc(&engine->arena, engine->cluster.n_nodes * sizeof *engine->node_victims);
+  if (!engine->restart_marks || !engine->node_victims) return hr__out_of_memory(engine);
+  for (uint32_t i = 0; i < engine->cluster.n_nodes; i++) engine->node_victims[i].at_us = HR_NEVER_US;
+  return HR_OK;
+}
+
+static void restarts_job_stops(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
+                               enum hr_reason reason) {
+  if (!engine->node_victims) return;
+  if (reason == HR_REASON_FAILED) engine->restart_marks[job.id] |= STOPPED_BY_FAILURE;
+  if (reason != HR_REASON_PREEMPTED) return;
+  engine->restart_marks[job.id] |= PREEMPTED;
+  for (uint32_t i = 0; i < placement->n_slices; i++)
+    engine->node_victims[placement->slices[i].node.id] = (struct hr__node_victim){engine->view.now_us, job.id};
+}
+
+static void restarts_job_starts(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+  if (!engine->node_victims) return;
+  bool restarts = engine->restart_marks[job.id] & STOPPED_BY_FAILURE;
+  engine->restart_marks[job.id] = 0;
+  for (uint32_t i = 0; restarts && i < placement->n_slices; i++) {
+    const struct hr__node_victim *victim = &engine->node_victims[placement->slices[i].node.id];
+    if (victim->at_us != engine->view.now_us || !(engine->restart_marks[victim->job] & PREEMPTED)) continue;
+    engine->restart_marks[victim->job] &= (uint8_t)~PREEMPTED;
+    engine->pool_accounting[placement->pool.id].restart_preemptions++;
+  }
+}
+
+/* ---- The life of a job ------------------------------------------------------------------------------ */
 
 /*
  * The life of a job. A job is submitted, and is then waiting or rejected. A start makes it a running job. It then ends,
@@ -215,7 +589,7 @@ enum hr_status hr__job_start(struct hr__engine *engine, const struct hr__move *m
     return hr_fail(engine->error, HR_BAD_INPUT, "%s: simulated time exceeds 146,000 years: the run times are too long",
                    engine->trace->source);
   engine->n_backfilled += move->reason == HR_REASON_BACKFILL;
-  hr__restarts_job_starts(engine, move->job, &placement);
+  restarts_job_starts(engine, move->job, &placement);
   struct hr_event event = {now_us, HR_EVENT_START, move->reason, move->job, &placement, {HR_NONE}, {HR_NONE}};
   hr__notify_observers(engine, &event);
   enum hr_status status = HR_OK;
@@ -257,7 +631,7 @@ enum hr_status hr__job_interrupt(struct hr__engine *engine, hr_job job, enum hr_
   if (engine->outage) engine->outage->jobs_stopped += reason == HR_REASON_FAILED;
   engine->pool_accounting[placement.pool.id].maintained_jobs += reason == HR_REASON_MAINTENANCE;
   if (reason != HR_REASON_PREEMPTED) engine->pool_accounting[placement.pool.id].interruptions++;
-  hr__restarts_job_stops(engine, job, &placement, reason);
+  restarts_job_stops(engine, job, &placement, reason);
   struct hr_event event = {engine->view.now_us, HR_EVENT_INTERRUPT, reason, job, &placement, {HR_NONE}, {HR_NONE}};
   status = hr__emit(engine, &event);
   hr__allocation_free(engine, job);
@@ -282,7 +656,7 @@ enum hr_status hr__job_preempt(struct hr__engine *engine, const struct hr__move 
   engine->attempt_us[move->job.id] = move->attempt_us;
   struct hr_placement placement = hr__allocation_placement(engine, move->job, &one);
   enum hr_status status = leave(engine, move->job, &placement, move->keeps ? HR__STOP_KEEP_ALL : HR__STOP_KEEP_SAVED);
-  hr__restarts_job_stops(engine, move->job, &placement, move->reason);
+  restarts_job_stops(engine, move->job, &placement, move->reason);
   struct hr_event event = {engine->view.now_us, HR_EVENT_PREEMPT, move->reason, move->job,
                            &placement,          {HR_NONE},        {HR_NONE}};
   if (engine->kept_us[move->job.id] > move->kept_us) engine->last_progress_us = engine->view.now_us;
@@ -296,7 +670,7 @@ enum hr_status hr__job_preempt(struct hr__engine *engine, const struct hr__move 
   return status;
 }
 
-/* ---- Component: jobs that run to their end ---- */
+/* ---- Component: jobs that run to their end ---------------------------------------------------------- */
 
 static bool is_needed(const struct hr__engine *engine) {
   return !engine->attempt_slot;

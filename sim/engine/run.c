@@ -19,7 +19,7 @@
 #include "headroom/unstable/faults.h"
 #include "sim/data/data.h"
 #include "sim/engine/engine.h"
-#include "sim/power/job_energy.h"
+#include "sim/power/power.h"
 #include "sim/services/fleet.h"
 
 #include <inttypes.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Failures of nodes and of groups of nodes, as a component of the engine. The rules are in headroom/unstable/faults.h.
+ * Failures of nodes and of groups of nodes, as a component of the engine: their random times, the accounts of outages,
+ * and the states of units. The rules are in headroom/unstable/faults.h.
  *
  * A unit is in one of four states: it works; it has failed, but the failure is not detected yet; it waits for the
  * repair crew; it is being repaired. Each unit has at most one next change, at `due_us`. A pending event of a unit is
@@ -14,9 +15,374 @@
  * has none. At most `crew` units of a pool are repaired at the same time.
  */
 
-#include "sim/faults/faults.h"
+#include "headroom/unstable/faults.h"
 #include "base/containers.h"
+#include "base/random.h"
 #include "sim/engine/engine.h"
+#include "sim/market/market.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* How the life of a unit begins in the stationary state. */
+struct hr__fault_start {
+  bool is_down;
+  int64_t rest_us;                     /* until the repair is complete, or until the first failure */
+  const struct hr_fault_class *class_; /* of the repair; NULL: it is not down, or the lengths of repairs are recorded */
+};
+
+/* Draws from failure `number` of a unit, counted from 1. Each failure has separate draws, so the number of draws for
+   one failure does not affect the next. `process_id` is different for each process of a run; `unit` counts within the
+   process. */
+struct hr__fault_draws {
+  uint64_t seed;
+  uint32_t process_id, unit;
+};
+
+enum hr__unit_state { HR__UNIT_WORKS, HR__UNIT_FAILED, HR__UNIT_QUEUED, HR__UNIT_REPAIRED };
+
+struct hr__fault_unit {
+  int64_t due_us; /* time of its next failure, detection or end of repair; HR_NEVER_US: unknown */
+  /* remaining time on its clock until it fails. Clock busy: as of `busy_us`. Clock up: set only while it works and its
+     node is down for another reason; otherwise HR_NEVER_US */
+  int64_t left_us;
+  int64_t wall_us;   /* clock wall: time of its next failure, independent of its state */
+  int64_t busy_us;   /* clock busy: time since which jobs run on it; HR_NEVER_US: no job runs */
+  int64_t repair_us; /* how long the present repair takes */
+  uint32_t failures; /* the number of the next failure, from 1 */
+  uint32_t process;
+  uint32_t first_node, n_nodes;
+  uint32_t first_replay, n_replays; /* its recorded failures, in those of the process */
+  uint32_t n_jobs;                  /* clock busy: number of pairs of a job and a node of the unit */
+  uint8_t state;                    /* enum hr__unit_state */
+  bool corrupts;                    /* its jobs continue, with corrupted results, until the failure is detected */
+  bool is_drawn;                    /* the time of the next failure was drawn */
+  uint32_t class_;                  /* of its last failure: index in the accounts of failures */
+  int64_t down_since_us;            /* when its nodes went down */
+};
+
+struct hr__fault_group {
+  const struct hr_fault_process *spec;
+  hr_pool pool;
+  uint32_t first_unit;
+  struct hr_fault_units units;
+  uint32_t first_class; /* the accounts of its classes in those of the run */
+};
+
+struct hr__fault_pool {
+  uint32_t first_process, n_processes;
+  uint32_t in_repair;
+  bool is_elastic;
+  bool counts_jobs;      /* some process has the clock `busy` */
+  struct hr__fifo queue; /* uint32_t: units that wait for the repair crew */
+  uint32_t n_down;       /* nodes of failed units, detected or not */
+  int64_t touched_us;
+};
+
+struct hr__faults {
+  struct hr__fault_group *processes;
+  uint32_t n_processes, n_units;
+  struct hr__fault_unit *units;
+  struct hr__fault_pool *pools; /* by pool */
+  uint16_t *down;               /* by node: number of its units with a detected failure */
+  uint16_t *failed;             /* by node: number of its units that do not work */
+};
+
+/* ---- Random times ----------------------------------------------------------------------------------- */
+
+/*
+ * Each unit of a process has a stream of random numbers. The stream has a separate part for each failure
+ * (base/random.h: lives); part 0 is for the start of the run.
+ *
+ * Stationary start: at a random time of an alternating renewal process, the unit is down with probability MTTR / (MTTF
+ * + MTTR), and the rest of the present period has the density (1 - F(t)) / mean (sim/market/supply.c).
+ */
+
+static struct hr__stream stream_at(const struct hr__fault_draws *draws, uint32_t number) {
+  struct hr__stream stream;
+  hr__stream_init(&stream, draws->seed, HR__PURPOSE_FAULT, draws->unit, draws->process_id);
+  hr__stream_skip_to_life(&stream, number);
+  return stream;
+}
+
+/* Returns the duration divided by `factor`. */
+static struct hr_duration sooner(struct hr_duration duration, double factor) {
+  if (factor == 1) return duration;
+  if (duration.kind == HR_DURATION_LOG_NORMAL)
+    duration.a -= log(factor);
+  else if (duration.kind == HR_DURATION_WEIBULL)
+    duration.b /= factor;
+  else
+    duration.a /= factor;
+  return duration;
+}
+
+static int64_t draw_us(const struct hr_duration *duration, struct hr__stream *stream) {
+  if (duration->kind == HR_DURATION_FIXED && duration->a <= 0) return 0;
+  return hr__duration_draw(duration, stream);
+}
+
+static int64_t draw_recorded_us(const struct hr_recorded *recorded, struct hr__stream *stream) {
+  uint32_t place = (uint32_t)(hr__stream_uniform(stream) * recorded->n_values);
+  return (int64_t)llround(recorded->values[place].h * 3600 * (double)HR_SECOND_US);
+}
+
+/* Draws the rest of a recorded interval that is in progress at a random time; long intervals are therefore more likely.
+ */
+static int64_t draw_recorded_rest_us(const struct hr_recorded *recorded, struct hr__stream *stream) {
+  double left_h = hr__stream_uniform(stream) * recorded->mean_s / 3600 * recorded->n_values;
+  uint32_t place = 0;
+  while (place + 1 < recorded->n_values && left_h >= recorded->values[place].h) left_h -= recorded->values[place++].h;
+  double part = hr__stream_uniform(stream);
+  return (int64_t)llround(part * recorded->values[place].h * 3600 * (double)HR_SECOND_US);
+}
+
+/* Returns the time on the clock until failure `number`. `factor`: how often the unit fails, relative to others. */
+static int64_t fault_between_us(const struct hr__fault_draws *draws, const struct hr_fault_process *process,
+                                double factor, uint32_t number) {
+  struct hr__stream stream = stream_at(draws, number);
+  struct hr_duration between = sooner(process->between, factor);
+  if (process->recorded_between.n_values)
+    return (int64_t)((double)draw_recorded_us(&process->recorded_between, &stream) / factor);
+  return hr__duration_draw(&between, &stream);
+}
+
+static const struct hr_fault_class *class_at(const struct hr_fault_process *process, double p) {
+  if (process->n_classes == 0) return &process->only;
+  double sum = 0, before = 0;
+  for (uint32_t i = 0; i < process->n_classes; i++) sum += process->classes[i].share;
+  for (uint32_t i = 0; i + 1 < process->n_classes; i++) {
+    before += process->classes[i].share;
+    if (p * sum < before) return &process->classes[i];
+  }
+  return &process->classes[process->n_classes - 1];
+}
+
+/* Returns the class of failure `number`, and stores the delays until it is detected, and from then until it is
+   repaired. */
+static const struct hr_fault_class *fault_class_draw(const struct hr__fault_draws *draws,
+                                                     const struct hr_fault_process *process, uint32_t number,
+                                                     int64_t *detect_us, int64_t *repair_us) {
+  /* The second half of a part; the first half is for the time until the failure. */
+  struct hr__stream stream = stream_at(draws, number);
+  stream.counter[0] += 1u << 7;
+  const struct hr_fault_class *class_ = class_at(process, hr__stream_uniform(&stream));
+  *detect_us = draw_us(&class_->detect, &stream);
+  *repair_us = process->recorded_repair.n_values ? draw_recorded_us(&process->recorded_repair, &stream)
+                                                 : draw_us(&class_->repair, &stream);
+  return class_;
+}
+
+/* Returns the mean time of a repair over all classes, in seconds. */
+static double mean_repair_s(const struct hr_fault_process *process) {
+  double sum = 0, sum_s = 0;
+  if (process->recorded_repair.n_values) return process->recorded_repair.mean_s;
+  if (process->n_classes == 0) return hr__duration_mean_s(&process->only.repair);
+  for (uint32_t i = 0; i < process->n_classes; i++) {
+    sum += process->classes[i].share;
+    sum_s += process->classes[i].share * hr__duration_mean_s(&process->classes[i].repair);
+  }
+  return sum > 0 ? sum_s / sum : 0;
+}
+
+/* Draws the class of a repair that is in progress at a random time, so classes with long repairs are more likely. */
+static const struct hr_fault_class *class_in_repair(const struct hr_fault_process *process, double p) {
+  double total_s = 0, before_s = 0;
+  if (process->n_classes == 0) return &process->only;
+  for (uint32_t i = 0; i < process->n_classes; i++)
+    total_s += process->classes[i].share * hr__duration_mean_s(&process->classes[i].repair);
+  for (uint32_t i = 0; i + 1 < process->n_classes; i++) {
+    before_s += process->classes[i].share * hr__duration_mean_s(&process->classes[i].repair);
+    if (p * total_s < before_s) return &process->classes[i];
+  }
+  return &process->classes[process->n_classes - 1];
+}
+
+/* Returns whether the unit is down at the start of the run, and the remaining time until it is repaired or fails. The
+   start of the run is a random time in an endless alternation of work and repair. */
+static struct hr__fault_start fault_start_draw(const struct hr__fault_draws *draws,
+                                               const struct hr_fault_process *process, double factor) {
+  struct hr__stream stream = stream_at(draws, 0);
+  struct hr_duration between = sooner(process->between, factor);
+  double up_s = hr__duration_mean_s(&between), down_s = mean_repair_s(process);
+  bool is_down = process->clock == HR_FAULT_CLOCK_UP && hr__stream_uniform(&stream) * (up_s + down_s) < down_s;
+  const struct hr_recorded *recorded = is_down ? &process->recorded_repair : &process->recorded_between;
+  if (recorded->n_values) {
+    int64_t rest_us = draw_recorded_rest_us(recorded, &stream);
+    return (struct hr__fault_start){is_down, is_down ? rest_us : (int64_t)((double)rest_us / factor), NULL};
+  }
+  if (!is_down) return (struct hr__fault_start){false, hr__duration_draw_rest(&between, &stream), NULL};
+  const struct hr_fault_class *class_ = class_in_repair(process, hr__stream_uniform(&stream));
+  return (struct hr__fault_start){true, hr__duration_draw_rest(&class_->repair, &stream), class_};
+}
+
+/* Returns how often the unit fails, relative to others: bad_factor with the probability bad_share, otherwise 1. */
+static double fault_factor(const struct hr__fault_draws *draws, const struct hr_fault_process *process) {
+  if (!(process->bad_share > 0)) return 1;
+  struct hr__stream stream = stream_at(draws, 0);
+  stream.counter[0] += 1u << 7;
+  return hr__stream_uniform(&stream) < process->bad_share ? process->bad_factor : 1;
+}
+
+static int by_node_and_time(const void *a, const void *b) {
+  const struct hr_fault_replay *x = a, *y = b;
+  if (x->node != y->node) return x->node < y->node ? -1 : 1;
+  if (x->at_us != y->at_us) return x->at_us < y->at_us ? -1 : 1;
+  return (x->down_us > y->down_us) - (x->down_us < y->down_us);
+}
+
+void hr_fault_replays_sort(struct hr_fault_process *process, uint32_t nodes) {
+  struct hr_fault_replay *replays = process->replays;
+  uint32_t n = 0;
+  if (process->n_replays) qsort(replays, process->n_replays, sizeof *replays, by_node_and_time);
+  for (uint32_t i = 0; i < process->n_replays && replays[i].node < nodes; i++) {
+    struct hr_fault_replay *last = n ? &replays[n - 1] : NULL, next = replays[i];
+    int64_t end_us = next.at_us + next.down_us;
+    if (!last || last->node != next.node || next.at_us > last->at_us + last->down_us)
+      replays[n++] = next;
+    else if (end_us > last->at_us + last->down_us)
+      last->down_us = end_us - last->at_us;
+  }
+  process->n_replays = n;
+}
+
+uint32_t hr_outages_count(const struct hr_pool_spec *pools, uint32_t n_pools) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < n_pools; i++)
+    for (uint32_t k = 0; hr_pool_fails(&pools[i]) && k < pools[i].faults->n_processes; k++)
+      count += hr_fault_classes_of(&pools[i].faults->processes[k]);
+  return count;
+}
+
+void hr_fault_process_finish(struct hr_fault_process *process) {
+  for (uint32_t k = 0; k < process->n_classes; k++) free(process->classes[k].name);
+  free(process->classes);
+  free(process->recorded_between.values);
+  free(process->recorded_repair.values);
+  free(process->replays);
+  free(process->name);
+}
+
+void hr_fault_spec_destroy(struct hr_fault_spec *spec) {
+  if (!spec) return;
+  for (uint32_t i = 0; i < spec->n_processes; i++) hr_fault_process_finish(&spec->processes[i]);
+  free(spec->processes);
+  free(spec);
+}
+
+/* ---- Accounts of outages ---------------------------------------------------------------------------- */
+
+/*
+ * The time for which nodes are down, by pool and by class of failure; and the checks of the state of units in checked
+ * mode.
+ *
+ * The downtime of a class is the time of its outages times the nodes of their units, from a failure to its repair. A
+ * node that is down for two reasons counts for both classes, but once for its pool.
+ */
+
+bool hr__faults_repaired(const struct hr__engine *engine, hr_node node) {
+  return engine->faults->failed[node.id] == 0;
+}
+
+uint32_t hr__faults_nodes_down(const struct hr__engine *engine, hr_pool pool) {
+  return engine->faults->pools[pool.id].n_down;
+}
+
+/* ---- Accounts of outages: classes ------------------------------------------------------------------- */
+
+/* Sets the class of the outage of a unit that is down at the start of the run. */
+static void faults_set_class(const struct hr__engine *engine, struct hr__fault_unit *unit,
+                             const struct hr_fault_class *class_) {
+  const struct hr__fault_group *group = &engine->faults->processes[unit->process];
+  const bool is_listed = class_ && group->spec->n_classes > 0;
+  unit->class_ = group->first_class + (is_listed ? (uint32_t)(class_ - group->spec->classes) : 0);
+}
+
+/* Counts a failure, which is of the class `class_` of its process. */
+static void faults_count_failure(struct hr__engine *engine, struct hr__fault_unit *unit,
+                                 const struct hr_fault_class *class_) {
+  faults_set_class(engine, unit, class_);
+  engine->pool_accounting[engine->faults->processes[unit->process].pool.id].failures++;
+  engine->outages[unit->class_].failures++;
+}
+
+/* Adds the time since the nodes of a unit went down to the account of its class. */
+static void add_downtime(struct hr__engine *engine, struct hr__fault_unit *unit) {
+  const int64_t passed_us = engine->view.now_us - unit->down_since_us;
+  engine->outages[unit->class_].down_us += (hr_amount)passed_us * unit->n_nodes;
+  unit->down_since_us = HR_NEVER_US;
+}
+
+/* ---- Accounts of outages: pools --------------------------------------------------------------------- */
+
+static void settle_pool(struct hr__engine *engine, hr_pool pool) {
+  struct hr__fault_pool *state = &engine->faults->pools[pool.id];
+  engine->pool_accounting[pool.id].down_us += (hr_amount)state->n_down * (engine->view.now_us - state->touched_us);
+  state->touched_us = engine->view.now_us;
+}
+
+/* Closes the accounts at the end of the run. */
+static void faults_settle(struct hr__engine *engine) {
+  struct hr__faults *faults = engine->faults;
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) settle_pool(engine, (hr_pool){i});
+  for (uint32_t i = 0; i < faults->n_units; i++)
+    if (faults->units[i].down_since_us != HR_NEVER_US) add_downtime(engine, &faults->units[i]);
+}
+
+/* Counts the nodes of a unit that fails or works again. */
+static void faults_count_outage(struct hr__engine *engine, struct hr__fault_unit *unit, bool begins) {
+  struct hr__faults *faults = engine->faults;
+  hr_pool pool = faults->processes[unit->process].pool;
+  settle_pool(engine, pool);
+  if (begins)
+    unit->down_since_us = engine->view.now_us;
+  else
+    add_downtime(engine, unit);
+  for (uint32_t i = unit->first_node; i < unit->first_node + unit->n_nodes; i++) {
+    if (faults->failed[i] == (begins ? 0 : 1)) {
+      faults->pools[pool.id].n_down += begins ? 1 : (uint32_t)-1;
+      if (engine->maintenance) hr__maintenance_node_fails(engine, (hr_node){i}, begins);
+    }
+    faults->failed[i] = (uint16_t)(faults->failed[i] + (begins ? 1 : -1));
+  }
+}
+
+/* ---- Accounts of outages: checked mode -------------------------------------------------------------- */
+
+static enum hr_status check_node(const struct hr__engine *engine, uint32_t node, const uint16_t *down) {
+  const struct hr__faults *faults = engine->faults;
+  if (faults->down[node] != down[node])
+    return hr__broken(engine, "node %" PRIu32 ": %u failed units are counted, %u contain it", node,
+                      (unsigned)faults->down[node], (unsigned)down[node]);
+  if (down[node] > 0 && engine->cluster.nodes[node].state != HR_NODE_OFF)
+    return hr__broken(engine, "node %" PRIu32 " is present although it is not repaired", node);
+  return HR_OK;
+}
+
+/* Checks the invariants. */
+static enum hr_status faults_check(const struct hr__engine *engine, const struct hr__running *running) {
+  const struct hr__faults *faults = engine->faults;
+  uint16_t *down = calloc(engine->cluster.n_nodes + (size_t)1, sizeof *down);
+  uint32_t *in_repair = calloc(engine->cluster.n_pools + (size_t)1, sizeof *in_repair);
+  enum hr_status status = down && in_repair ? HR_OK : hr__out_of_memory(engine);
+  (void)running;
+  for (uint32_t i = 0; i < faults->n_units && status == HR_OK; i++) {
+    const struct hr__fault_unit *unit = &faults->units[i];
+    in_repair[faults->processes[unit->process].pool.id] += unit->state == HR__UNIT_REPAIRED;
+    for (uint32_t k = 0; unit->state >= HR__UNIT_QUEUED && k < unit->n_nodes; k++) down[unit->first_node + k]++;
+  }
+  for (uint32_t i = 0; i < engine->cluster.n_nodes && status == HR_OK; i++) status = check_node(engine, i, down);
+  for (uint32_t i = 0; i < engine->cluster.n_pools && status == HR_OK; i++) {
+    const struct hr_fault_spec *spec = engine->cluster.pools[i].spec->faults;
+    if (in_repair[i] != faults->pools[i].in_repair || (spec && spec->crew && in_repair[i] > spec->crew))
+      status = hr__broken(engine, "pool %" PRIu32 ": %" PRIu32 " units are repaired at the same time", i, in_repair[i]);
+  }
+  free(down);
+  free(in_repair);
+  return status;
+}
+
+/* ---- Failures --------------------------------------------------------------------------------------- */
 
 static struct hr__fault_draws draws_of(const struct hr__engine *engine, uint32_t unit) {
   const struct hr__faults *faults = engine->faults;
@@ -30,7 +396,7 @@ static struct hr__fault_pool *pool_state_of(const struct hr__engine *engine, uin
   return &engine->faults->pools[engine->faults->processes[engine->faults->units[unit].process].pool.id];
 }
 
-/* ---- The time of the next failure ---- */
+/* ---- Failures: the time of the next failure --------------------------------------------------------- */
 
 static enum hr_status schedule_unit(struct hr__engine *engine, uint32_t number, int64_t at_us,
                                     enum hr__pending_kind kind) {
@@ -41,7 +407,7 @@ static enum hr_status schedule_unit(struct hr__engine *engine, uint32_t number, 
 static double factor_of(const struct hr__engine *engine, uint32_t number) {
   struct hr__fault_draws draws = draws_of(engine, number);
   const struct hr__faults *faults = engine->faults;
-  return hr__fault_factor(&draws, faults->processes[faults->units[number].process].spec);
+  return fault_factor(&draws, faults->processes[faults->units[number].process].spec);
 }
 
 /* Sets the time until the next failure of a unit, on the clock of its process. */
@@ -75,10 +441,10 @@ static enum hr_status draw_failure(struct hr__engine *engine, uint32_t number) {
   unit->wall_us = HR_NEVER_US;
   if (spec->replays && !replay) return HR_OK;
   if (replay) return start_clock(engine, number, replay->at_us - engine->view.now_us);
-  return start_clock(engine, number, hr__fault_between_us(&draws, spec, factor_of(engine, number), unit->failures));
+  return start_clock(engine, number, fault_between_us(&draws, spec, factor_of(engine, number), unit->failures));
 }
 
-/* ---- Repairs ---- */
+/* ---- Failures: repairs ------------------------------------------------------------------------------ */
 
 static enum hr_status begin_repair(struct hr__engine *engine, uint32_t number) {
   struct hr__fault_unit *unit = &engine->faults->units[number];
@@ -112,7 +478,7 @@ static enum hr_status finish_repair(struct hr__engine *engine, uint32_t number) 
   const struct hr__fault_group *process = &faults->processes[unit->process];
   unit->state = HR__UNIT_WORKS;
   unit->due_us = HR_NEVER_US;
-  hr__faults_count_outage(engine, unit, false);
+  faults_count_outage(engine, unit, false);
   enum hr_status status = repair_next(engine, &faults->pools[process->pool.id]);
   bool draws = process->spec->clock == HR_FAULT_CLOCK_BUSY ||
                (process->spec->clock == HR_FAULT_CLOCK_UP && process->spec->unit != HR_TIER_NODE);
@@ -123,7 +489,7 @@ static enum hr_status finish_repair(struct hr__engine *engine, uint32_t number) 
   return status;
 }
 
-/* ---- Failures ---- */
+/* ---- Failures: units that fail ---------------------------------------------------------------------- */
 
 /* Notifies the jobs of a unit that it corrupts their results, or that the corruption was detected. */
 static enum hr_status corrupt_jobs(struct hr__engine *engine, const struct hr__fault_unit *unit, bool found) {
@@ -142,13 +508,13 @@ static enum hr_status detect(struct hr__engine *engine, uint32_t number) {
   if (unit->corrupts) {
     enum hr_status found = corrupt_jobs(engine, unit, true);
     if (found != HR_OK) return found;
-    hr__faults_count_outage(engine, unit, true);
+    faults_count_outage(engine, unit, true);
     unit->corrupts = false;
   }
   const struct hr__fault_group *process = &faults->processes[unit->process];
   bool is_elastic = faults->pools[process->pool.id].is_elastic;
   if (is_elastic) {
-    hr__faults_count_outage(engine, unit, false);
+    faults_count_outage(engine, unit, false);
     unit->state = HR__UNIT_WORKS;
     unit->due_us = HR_NEVER_US;
   }
@@ -193,8 +559,8 @@ static enum hr_status strike(struct hr__engine *engine, uint32_t number) {
   if (process->spec->replays)
     unit->repair_us = next_replay(engine, unit)->down_us;
   else
-    class_ = hr__fault_class_draw(&draws, process->spec, unit->failures, &detect_us, &unit->repair_us);
-  hr__faults_count_failure(engine, unit, class_);
+    class_ = fault_class_draw(&draws, process->spec, unit->failures, &detect_us, &unit->repair_us);
+  faults_count_failure(engine, unit, class_);
   unit->corrupts = !process->spec->replays && class_->corrupts;
   unit->corrupts = unit->corrupts && detect_us > 0;
   unit->failures++;
@@ -205,7 +571,7 @@ static enum hr_status strike(struct hr__engine *engine, uint32_t number) {
     enum hr_status begun = schedule_unit(engine, number, engine->view.now_us + detect_us, HR__PENDING_FAULT_FOUND);
     return begun == HR_OK ? corrupt_jobs(engine, unit, false) : begun;
   }
-  hr__faults_count_outage(engine, unit, true);
+  faults_count_outage(engine, unit, true);
   if (detect_us == 0) return detect(engine, number);
   enum hr_status status = schedule_unit(engine, number, engine->view.now_us + detect_us, HR__PENDING_FAULT_FOUND);
   for (uint32_t i = unit->first_node; status == HR_OK && i < unit->first_node + unit->n_nodes; i++)
@@ -255,7 +621,7 @@ static enum hr_status advance(struct hr__engine *engine, struct hr__pending pend
   }
 }
 
-/* ---- Nodes and jobs ---- */
+/* ---- Failures: nodes and jobs ----------------------------------------------------------------------- */
 
 /* Returns the first unit of the process that contains a node of its pool, or a part of it. */
 static uint32_t unit_at(const struct hr__engine *engine, const struct hr__fault_group *process, hr_node node) {
@@ -298,7 +664,7 @@ static void node_down(struct hr__engine *engine, hr_pool pool, hr_node node) {
     struct hr__fault_unit *unit = &faults->units[unit_at(engine, process, node)];
     if (process->spec->unit != HR_TIER_NODE) continue;
     if (unit->state == HR__UNIT_FAILED && state->is_elastic) {
-      if (!unit->corrupts) hr__faults_count_outage(engine, unit, false);
+      if (!unit->corrupts) faults_count_outage(engine, unit, false);
       unit->corrupts = false;
       unit->state = HR__UNIT_WORKS;
     }
@@ -379,7 +745,7 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
   return count_placement(engine, placement, false);
 }
 
-/* ---- Start and end of a run ---- */
+/* ---- Failures: start and end of a run --------------------------------------------------------------- */
 
 static enum hr_status allocate(struct hr__engine *engine) {
   const struct hr_cluster *cluster = &engine->cluster;
@@ -414,12 +780,12 @@ static enum hr_status begin_unit(struct hr__engine *engine, uint32_t number) {
                (pool->is_elastic || engine->cluster.pools[process->pool.id].spec->market.from_us > 0);
   if (waits) return HR_OK; /* node_up will start the clock */
   if (process->spec->fresh || process->spec->replays) return draw_failure(engine, number);
-  struct hr__fault_start begin = hr__fault_start_draw(&draws, process->spec, factor_of(engine, number));
+  struct hr__fault_start begin = fault_start_draw(&draws, process->spec, factor_of(engine, number));
   unit->is_drawn = !begin.is_down;
   if (!begin.is_down) return start_clock(engine, number, begin.rest_us);
   unit->repair_us = begin.rest_us;
-  hr__faults_set_class(engine, unit, begin.class_);
-  hr__faults_count_outage(engine, unit, true);
+  faults_set_class(engine, unit, begin.class_);
+  faults_count_outage(engine, unit, true);
   for (uint32_t i = unit->first_node; i < unit->first_node + unit->n_nodes; i++)
     if (faults->down[i]++ == 0 && engine->cluster.nodes[i].state == HR_NODE_UP)
       hr__market_set_state(engine, (hr_node){i}, HR_NODE_OFF);
@@ -518,9 +884,9 @@ const struct hr__component hr__component_faults = {
     .node_down = node_down,
     .kinds = 1u << HR__PENDING_FAULT | 1u << HR__PENDING_FAULT_FOUND | 1u << HR__PENDING_REPAIR,
     .advance = advance,
-    .settle = hr__faults_settle,
+    .settle = faults_settle,
     .close = close_queues,
-    .check = hr__faults_check,
+    .check = faults_check,
 };
 
 void hr_view_count_exclusion(const struct hr_view *view, hr_node node, bool begins, int64_t time_us) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Maintenance of nodes, as a component of the engine. The rules are in headroom/unstable/faults.h.
+ * Nodes that are not available or not at full speed for reasons other than failures: maintenance, spare nodes and slow
+ * nodes. Each of them is a component of the engine. The rules are in headroom/unstable/faults.h.
  *
- * A window is in one of four states: it waits for its next time; it is due, but another window of the pool is active or
- * too many nodes are down; the nodes of its present group are closed until their jobs have left; its present group is
- * being maintained ("in work"). At most one window of a pool is active, that is, in one of the last two states. A
- * pending event of a window is outdated, and ignored, if its time is not due_us.
+ * Maintenance: a window is in one of four states: it waits for its next time; it is due, but another window of the pool
+ * is active or too many nodes are down; the nodes of its present group are closed until their jobs have left; its
+ * present group is being maintained ("in work"). At most one window of a pool is active, that is, in one of the last
+ * two states. A pending event of a window is outdated, and ignored, if its time is not due_us.
  *
  * Invariants: `held` of a node is set while its group is closed or in work; such a node is not up, and a node in work
  * is off. `n_planned` of a pool is the number of its nodes in work that have not failed.
@@ -15,13 +16,14 @@
  * before the reservation begins (doc/html/reservations of SchedMD/slurm).
  */
 
+#include "base/random.h"
 #include "headroom/cluster.h"
 #include "headroom/unstable/faults.h"
 #include "sim/engine/engine.h"
 
 #include <stdlib.h>
 
-/* ---- Planned times ---------------------------------------------------------------------------------------- */
+/* ---- Maintenance: planned times --------------------------------------------------------------------- */
 
 /* The maintenance of group g of a window begins at start + g (lead + duration) and takes `duration`. The span of a
    window covers all its groups, each with its lead time. In a window that repeats, all times recur after each period.
@@ -68,7 +70,7 @@ struct hr_maintenance_time hr_maintenance_ahead(const struct hr_pool_spec *pool,
   return first;
 }
 
-/* ---- Overlaps ---- */
+/* ---- Maintenance: overlaps -------------------------------------------------------------------------- */
 
 static int64_t common_divisor(int64_t a, int64_t b) {
   while (b) {
@@ -109,14 +111,14 @@ uint32_t hr_maintenance_overlap(const struct hr_pool_spec *pool, uint32_t *other
   return HR_NONE;
 }
 
-/* ---- Memory and names ---- */
+/* ---- Maintenance: memory and names ------------------------------------------------------------------ */
 
 void hr_maintenance_destroy(struct hr_maintenance *windows, uint32_t n_windows) {
   for (uint32_t i = 0; windows && i < n_windows; i++) free(windows[i].name);
   free(windows);
 }
 
-/* ---- State ------------------------------------------------------------------------------------------------ */
+/* ---- Maintenance: state ----------------------------------------------------------------------------- */
 
 enum window_state { WINDOW_WAITS, WINDOW_BLOCKED, WINDOW_DRAINS, WINDOW_WORKS };
 
@@ -159,7 +161,7 @@ uint32_t hr__maintenance_nodes(const struct hr__engine *engine, hr_pool pool, ui
   return count;
 }
 
-/* ---- Accounts ---- */
+/* ---- Maintenance: accounts -------------------------------------------------------------------------- */
 
 static void settle_pool(struct hr__engine *engine, hr_pool pool) {
   struct pool_plan *plan = &engine->maintenance->pools[pool.id];
@@ -186,7 +188,7 @@ void hr__maintenance_node_fails(struct hr__engine *engine, hr_node node, bool be
   engine->maintenance->pools[pool.id].n_planned += begins ? (uint32_t)-1 : 1;
 }
 
-/* ---- Groups ---- */
+/* ---- Maintenance: groups ---------------------------------------------------------------------------- */
 
 /* The nodes of the present group of a window: from `first` to `end` - 1. */
 struct node_group {
@@ -222,7 +224,7 @@ static bool is_allowed(const struct hr__engine *engine, const struct service_win
   return gone <= window->spec->max_unavailable;
 }
 
-/* ---- Draining ---- */
+/* ---- Maintenance: draining -------------------------------------------------------------------------- */
 
 /* Stops the jobs of a node that would not end by the begin of the work, and keeps their work. */
 static enum hr_status migrate(struct hr__engine *engine, hr_node node) {
@@ -270,7 +272,7 @@ static enum hr_status close_group(struct hr__engine *engine, struct service_wind
   return status;
 }
 
-/* ---- Work ---- */
+/* ---- Maintenance: work ------------------------------------------------------------------------------ */
 
 static enum hr_status begin_work(struct hr__engine *engine, struct service_window *window) {
   struct pool_plan *plan = &engine->maintenance->pools[window->pool.id];
@@ -345,7 +347,7 @@ static enum hr_status advance(struct hr__engine *engine, struct hr__pending pend
   return begin_work(engine, window);
 }
 
-/* ---- Nodes and jobs ---- */
+/* ---- Maintenance: nodes and jobs -------------------------------------------------------------------- */
 
 /* When a job has left, the work may begin. When a node has come up, the budget is larger. */
 static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
@@ -367,7 +369,7 @@ static enum hr_status node_up(struct hr__engine *engine, hr_pool pool, hr_node n
   return retry_blocked(engine, pool);
 }
 
-/* ---- Start and end of a run ---- */
+/* ---- Maintenance: start and end of a run ------------------------------------------------------------ */
 
 static enum hr_status allocate(struct hr__engine *engine, uint32_t n_windows) {
   struct hr__maintenance *all = hr_arena_alloc(&engine->arena, sizeof *all);
@@ -406,7 +408,7 @@ static bool is_needed(const struct hr__engine *engine) {
   return engine->maintenance;
 }
 
-/* ---- Checked mode ---- */
+/* ---- Maintenance: checked mode ---------------------------------------------------------------------- */
 
 static enum hr_status check(const struct hr__engine *engine, const struct hr__running *running) {
   const struct hr__maintenance *all = engine->maintenance;
@@ -439,4 +441,281 @@ const struct hr__component hr__component_maintenance = {
     .advance = advance,
     .settle = settle,
     .check = check,
+};
+
+/* ---- Spare nodes ------------------------------------------------------------------------------------ */
+
+/*
+ * A pool needs `target` nodes, which is the number of its nodes minus that of its spares. If fewer nodes are present,
+ * spares come up after their activation. If enough nodes are present or being activated, a node that is repaired
+ * becomes a spare, so jobs are not moved back. Spares do not fail.
+ *
+ * If a group fails and is repaired while one of its nodes is being activated, the activation goes on.
+ *
+ * Invariant: a node that is kept as a spare is off, and not more than `target` nodes are present or being activated.
+ *
+ * Source: hot spares and standby machines of training clusters (ByteRobust, SOSP 2025).
+ */
+
+struct pool_spares {
+  uint32_t target, n_pending;
+  uint32_t n_kept;    /* nodes that wait as spares */
+  int64_t touched_us; /* time until which `spare_us` has been counted */
+};
+
+struct hr__spares {
+  struct pool_spares *pools; /* by pool; target 0: no spares */
+  uint8_t *kept;             /* by node */
+  uint8_t *comes;            /* by node: it is being activated */
+};
+
+bool hr__spares_keep(const struct hr__engine *engine, hr_node node) {
+  return engine->spares->kept[node.id];
+}
+
+/* Adds the time in which spares have waited. */
+static void settle_pool_spares(struct hr__engine *engine, hr_pool pool) {
+  struct pool_spares *spares = &engine->spares->pools[pool.id];
+  int64_t passed_us = engine->view.now_us - spares->touched_us;
+  engine->pool_accounting[pool.id].spare_us += (hr_amount)spares->n_kept * passed_us;
+  spares->touched_us = engine->view.now_us;
+}
+
+static void settle_spares(struct hr__engine *engine) {
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) settle_pool_spares(engine, (hr_pool){i});
+}
+
+static void set_kept(struct hr__engine *engine, hr_pool pool, uint32_t node, bool kept) {
+  if (engine->spares->kept[node] == kept) return;
+  settle_pool_spares(engine, pool);
+  engine->spares->kept[node] = kept;
+  engine->spares->pools[pool.id].n_kept += kept ? 1 : (uint32_t)-1;
+}
+
+/* Returns whether fewer nodes than `target` are present or being activated. */
+static bool is_short(const struct hr__engine *engine, hr_pool pool) {
+  const struct hr__pool *self = &engine->cluster.pools[pool.id];
+  const struct pool_spares *spares = &engine->spares->pools[pool.id];
+  return self->n_in[HR_NODE_UP] + self->n_in[HR_NODE_CLOSING] + spares->n_pending < spares->target;
+}
+
+bool hr__spares_take(struct hr__engine *engine, hr_pool pool, hr_node node) {
+  if (engine->spares->comes[node.id]) return true;
+  bool becomes_spare = engine->spares->pools[pool.id].target > 0 && !is_short(engine, pool);
+  set_kept(engine, pool, node.id, becomes_spare);
+  return becomes_spare;
+}
+
+/* Returns the first spare of a pool that could come up; HR_NONE: no such spare exists. */
+static uint32_t find_spare(const struct hr__engine *engine, hr_pool pool) {
+  uint32_t first = engine->cluster.pools[pool.id].first_node.id;
+  for (uint32_t i = first; i < first + engine->cluster.pools[pool.id].spec->nodes; i++)
+    if (engine->spares->kept[i] && (!engine->faults || hr__faults_repaired(engine, (hr_node){i})) &&
+        (!engine->maintenance || !hr__maintenance_holds(engine, (hr_node){i})))
+      return i;
+  return HR_NONE;
+}
+
+enum hr_status hr__spares_activate(struct hr__engine *engine, hr_pool pool) {
+  struct pool_spares *spares = &engine->spares->pools[pool.id];
+  enum hr_status status = HR_OK;
+  while (status == HR_OK && spares->target > 0 && is_short(engine, pool)) {
+    uint32_t node = find_spare(engine, pool);
+    if (node == HR_NONE) return HR_OK;
+    set_kept(engine, pool, node, false);
+    engine->spares->comes[node] = true;
+    spares->n_pending++;
+    int64_t delay_us = engine->view.now_us > 0 ? engine->cluster.pools[pool.id].spec->faults->activation_us : 0;
+    status = hr__schedule(engine, engine->view.now_us + delay_us, HR__PENDING_SPARE, node);
+  }
+  return status;
+}
+
+static enum hr_status advance_spares(struct hr__engine *engine, struct hr__pending pending) {
+  hr_node node = {hr__pending_entity(pending)};
+  hr_pool pool = hr__cluster_pool_of(&engine->cluster, node);
+  engine->spares->comes[node.id] = false;
+  engine->spares->pools[pool.id].n_pending--;
+  engine->pool_accounting[pool.id].spare_activations++;
+  enum hr_status status = hr__market_return(engine, pool, node, HR_REASON_NONE);
+  return status == HR_OK ? hr__spares_activate(engine, pool) : status;
+}
+
+static enum hr_status allocate_spares(struct hr__engine *engine) {
+  engine->spares = hr_arena_alloc(&engine->arena, sizeof *engine->spares);
+  if (!engine->spares) return hr__out_of_memory(engine);
+  engine->spares->pools = hr_arena_alloc(&engine->arena, engine->cluster.n_pools * sizeof *engine->spares->pools);
+  engine->spares->kept = hr_arena_alloc(&engine->arena, engine->cluster.n_nodes * sizeof *engine->spares->kept);
+  engine->spares->comes = hr_arena_alloc(&engine->arena, engine->cluster.n_nodes * sizeof *engine->spares->comes);
+  return engine->spares->pools && engine->spares->kept && engine->spares->comes ? HR_OK : hr__out_of_memory(engine);
+}
+
+static enum hr_status init_spares(struct hr__engine *engine) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < engine->cluster.n_pools && status == HR_OK; i++) {
+    const struct hr_pool_spec *spec = engine->cluster.pools[i].spec;
+    uint32_t first = engine->cluster.pools[i].first_node.id, spares = spec->faults ? spec->faults->spares : 0;
+    if (spares == 0 || spares >= spec->nodes) continue;
+    if (!engine->spares) status = allocate_spares(engine);
+    if (status != HR_OK) return status;
+    engine->spares->pools[i].target = spec->nodes - spares;
+    for (uint32_t n = first + spec->nodes - spares; n < first + spec->nodes; n++) {
+      set_kept(engine, (hr_pool){i}, n, true);
+      hr__market_set_state(engine, (hr_node){n}, HR_NODE_OFF);
+    }
+  }
+  return status;
+}
+
+/* Nodes that are down at the start of the run are replaced at once. */
+static enum hr_status begin_spares(struct hr__engine *engine) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < engine->cluster.n_pools && status == HR_OK; i++)
+    status = hr__spares_activate(engine, (hr_pool){i});
+  return status;
+}
+
+static bool spares_are_needed(const struct hr__engine *engine) {
+  return engine->spares;
+}
+
+static enum hr_status check_spares(const struct hr__engine *engine, const struct hr__running *running) {
+  (void)running;
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    const struct hr__pool *pool = &engine->cluster.pools[i];
+    const struct pool_spares *spares = &engine->spares->pools[i];
+    if (spares->target == 0) continue;
+    if (pool->n_in[HR_NODE_UP] + pool->n_in[HR_NODE_CLOSING] > spares->target)
+      return hr__broken(engine, "pool %" PRIu32 ": more nodes are present than without its spares", i);
+    uint32_t n_kept = 0;
+    for (uint32_t n = pool->first_node.id; n < pool->first_node.id + pool->spec->nodes; n++) {
+      n_kept += engine->spares->kept[n];
+      if ((engine->spares->kept[n] || engine->spares->comes[n]) && engine->cluster.nodes[n].state != HR_NODE_OFF)
+        return hr__broken(engine, "node %" PRIu32 " is present although it is a spare", n);
+    }
+    if (n_kept != spares->n_kept)
+      return hr__broken(engine, "pool %" PRIu32 ": %" PRIu32 " spares are counted, %" PRIu32 " wait", i, spares->n_kept,
+                        n_kept);
+  }
+  return HR_OK;
+}
+
+const struct hr__component hr__component_spares = {
+    .disturbs_jobs = true,
+    .is_endless = true,
+    .init = init_spares,
+    .is_needed = spares_are_needed,
+    .begin = begin_spares,
+    .kinds = 1u << HR__PENDING_SPARE,
+    .advance = advance_spares,
+    .settle = settle_spares,
+    .check = check_spares,
+};
+
+/* ---- Slow nodes ------------------------------------------------------------------------------------- */
+
+/*
+ * Each node of a pool alternates between the usual speed and episodes in which it is slow. The episodes do not depend
+ * on jobs, failures or the policy. The run begins at a random time of this alternation, so a node is slow at the start
+ * with probability length / (length + time between episodes).
+ *
+ * Invariant: node_speed_ppm of a node is the speed of its present episode, and the speed of a running job is that of
+ * its slowest node (checked in attempts.c).
+ *
+ * Source: synchronous training waits for its slowest worker (MegaScale, NSDI 2024; GREYHOUND, ATC 2025).
+ */
+
+static const struct hr_slow_spec *slow_of(const struct hr_pool_spec *pool) {
+  const struct hr_slow_spec *slow = pool->faults ? &pool->faults->slow : NULL;
+  return slow && pool->nodes > 0 && slow->speed_ppm > 0 ? slow : NULL;
+}
+
+uint32_t hr__slowest_ppm(const struct hr__engine *engine) {
+  uint32_t least_ppm = HR__FULL_SPEED_PPM;
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    const struct hr_slow_spec *slow = slow_of(engine->cluster.pools[i].spec);
+    if (slow && slow->speed_ppm < least_ppm) least_ppm = slow->speed_ppm;
+  }
+  return least_ppm;
+}
+
+/* Returns the stream of a node for its next change; each change has separate draws. */
+static struct hr__stream stream_of(struct hr__engine *engine, uint32_t node, uint32_t change) {
+  struct hr__stream stream;
+  hr__stream_init(&stream, engine->config->seed, HR__PURPOSE_SLOW, node, 0);
+  hr__stream_skip_to_life(&stream, change);
+  return stream;
+}
+
+/* Sets the speed of a node, and that of its jobs. */
+static enum hr_status set_node(struct hr__engine *engine, uint32_t node, uint32_t speed_ppm) {
+  enum hr_status status = HR_OK;
+  engine->node_speed_ppm[node] = speed_ppm;
+  for (uint32_t link = engine->residents.first[node]; link && status == HR_OK;) {
+    struct hr__resident resident = engine->residents.links[link - 1];
+    struct hr_slice one;
+    struct hr_placement placement = hr__allocation_placement(engine, resident.job, &one);
+    HR__CALL_ACTIVE(engine, status, set_speed, resident.job, hr__speed_now_ppm(engine, resident.job, &placement));
+    link = resident.next;
+  }
+  return status;
+}
+
+static enum hr_status advance_slow(struct hr__engine *engine, struct hr__pending pending) {
+  uint32_t node = hr__pending_entity(pending);
+  const struct hr__slow *all = engine->slow;
+  hr_pool pool = hr__cluster_pool_of(&engine->cluster, (hr_node){node});
+  const struct hr_slow_spec *slow = slow_of(engine->cluster.pools[pool.id].spec);
+  bool begins = engine->node_speed_ppm[node] == HR__FULL_SPEED_PPM;
+  struct hr__stream stream = stream_of(engine, node, ++all->changes[node]);
+  int64_t next_us = hr__duration_draw(begins ? &slow->length : &slow->between, &stream);
+  engine->pool_accounting[pool.id].slow_episodes += begins;
+  enum hr_status status = set_node(engine, node, begins ? slow->speed_ppm : HR__FULL_SPEED_PPM);
+  return status == HR_OK ? hr__schedule(engine, engine->view.now_us + next_us, HR__PENDING_SLOW, node) : status;
+}
+
+static enum hr_status begin_node(struct hr__engine *engine, const struct hr_slow_spec *slow, uint32_t node) {
+  struct hr__stream stream = stream_of(engine, node, 0);
+  double length_s = hr__duration_mean_s(&slow->length), between_s = hr__duration_mean_s(&slow->between);
+  bool is_slow = hr__stream_uniform(&stream) * (length_s + between_s) < length_s;
+  if (is_slow) engine->node_speed_ppm[node] = slow->speed_ppm;
+  int64_t rest_us = hr__duration_draw_rest(is_slow ? &slow->length : &slow->between, &stream);
+  return hr__schedule(engine, rest_us, HR__PENDING_SLOW, node);
+}
+
+static enum hr_status allocate_slow(struct hr__engine *engine) {
+  uint32_t n_nodes = engine->cluster.n_nodes;
+  engine->slow = hr_arena_alloc(&engine->arena, sizeof *engine->slow);
+  engine->node_speed_ppm = hr_arena_alloc(&engine->arena, n_nodes * sizeof *engine->node_speed_ppm);
+  if (engine->slow) engine->slow->changes = hr_arena_alloc(&engine->arena, n_nodes * sizeof *engine->slow->changes);
+  if (!engine->slow || !engine->node_speed_ppm || !engine->slow->changes) return hr__out_of_memory(engine);
+  for (uint32_t i = 0; i < n_nodes; i++) engine->node_speed_ppm[i] = HR__FULL_SPEED_PPM;
+  if (engine->residents.first) return HR_OK;
+  engine->residents.first = hr_arena_alloc(&engine->arena, n_nodes * sizeof *engine->residents.first);
+  return engine->residents.first ? HR_OK : hr__out_of_memory(engine);
+}
+
+static enum hr_status init_slow(struct hr__engine *engine) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < engine->cluster.n_pools && status == HR_OK; i++) {
+    const struct hr_pool_spec *spec = engine->cluster.pools[i].spec;
+    const struct hr_slow_spec *slow = slow_of(spec);
+    if (slow && !engine->slow) status = allocate_slow(engine);
+    for (uint32_t n = 0; slow && status == HR_OK && n < spec->nodes; n++)
+      status = begin_node(engine, slow, engine->cluster.pools[i].first_node.id + n);
+  }
+  return status;
+}
+
+static bool slow_is_needed(const struct hr__engine *engine) {
+  return engine->slow;
+}
+
+const struct hr__component hr__component_slow = {
+    .disturbs_jobs = true,
+    .is_endless = true,
+    .init = init_slow,
+    .is_needed = slow_is_needed,
+    .kinds = 1u << HR__PENDING_SLOW,
+    .advance = advance_slow,
 };

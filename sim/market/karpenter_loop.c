@@ -11,7 +11,7 @@
  * requests nodes is a change, too: a pool without capacity is left out, and a node counts with its own size. A node
  * that has not booted in time is given up, and one that is too old is removed, at that instant.
  *
- * New nodes: the jobs that no node can take are placed on planned nodes, in the order of their kinds (node_demand.c);
+ * New nodes: the jobs that no node can take are placed on planned nodes, in the order of their kinds (autoscaler.c);
  * each planned node is then requested from the cheapest pool that it may be in. If that pool has no capacity, it is not
  * tried again for some time, and the next one is tried. Invariant: a node pool stays within its limits.
  *
@@ -19,7 +19,7 @@
  * (controller.go, validation.go) and nodeclaim (lifecycle, expiration), at 22664681.
  */
 
-#include "sim/market/karpenter_nodes.h"
+#include "sim/market/autoscaler.h"
 
 #define PERIOD_US (10 * HR_SECOND_US) /* of retries, and of the loop that removes nodes */
 #define VALIDATION_US (15 * HR_SECOND_US)

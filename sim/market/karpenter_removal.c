@@ -18,7 +18,7 @@
  */
 
 #include "base/containers.h"
-#include "sim/market/karpenter_nodes.h"
+#include "sim/market/autoscaler.h"
 
 static uint32_t pool_of(const struct hr__engine *engine, uint32_t node) {
   return hr__cluster_pool_of(&engine->cluster, (hr_node){node}).id;

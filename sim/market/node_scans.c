@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Kubernetes' cluster autoscaler in a run: when it scans the cluster, and what it does then. It uses the decisions of
- * sim/clusters/cluster_autoscaler.h.
+ * sim/clusters/node_autoscalers.h.
  *
  * It scans the cluster at multiples of its scan interval, after the pass of that instant. If nothing has changed since
  * the last scan, a scan decides the same, unless an age, a delay or a back-off has ended. So scans are made only after

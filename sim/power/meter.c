@@ -1,26 +1,215 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The meter: the energy of the nodes and jobs of a run, as a component of the engine.
+ * The meter: the energy of the nodes and jobs of a run, as a component of the engine. Also the batteries of pools.
  *
  * The power of a pool changes when a job starts or stops, and when a node changes its state. Before each change, the
  * pool is settled: its power times the time since the last change is added to the meter. The time in which milli-GPUs
- * were in use is added, too; from this time and the time of the nodes, the energy of jobs and of free GPUs is computed.
- * The energy of single jobs is in job_energy.c. It is added when a job stops before its end, or when its power changes.
+ * were in use is added, too; from this time and the time of the nodes, the energy of jobs and of free GPUs is
+ * computed. The energy of single jobs is in power.c. It is added when a job stops before its end, or when its power
+ * changes.
  *
  * Invariant, verified in checked mode: the sum of the energy of jobs, free GPUs, nodes in transition, nodes that are
  * down and other equipment equals the meter exactly; and the energy of all jobs equals the sum over pools.
  */
 
-#include "sim/power/meter.h"
+#include "headroom/power.h"
 #include "headroom/unstable/series.h"
 #include "sim/engine/engine.h"
-#include "sim/power/job_energy.h"
 #include "sim/power/power.h"
-#include "sim/power/standby.h"
 
-enum { MILLI = HR__METER_MILLI };
+#include <math.h>
+#include <stdlib.h>
 
-/* ---- Accounts ------------------------------------------------------------------------------------------- */
+enum { MILLI = 1000 };
+
+/* The battery of a pool, as whole numbers. */
+struct hr__battery {
+  hr_amount capacity;
+  int64_t charge_nw, store_nw; /* taken from the grid, and the part of it that is stored */
+  int64_t discharge_nw;        /* maximum */
+  int64_t lower_ug, upper_ug;  /* micrograms per kWh */
+  struct hr__span at;          /* until when it is computed */
+  struct hr_battery_energy sums;
+  hr_amount grid; /* the integral of the power from the grid */
+};
+
+/* The step of a series that applies now. */
+struct hr__known_step {
+  int64_t from_us, until_us, value;
+  hr_amount sum; /* the integral from the begin of the run to `from_us` */
+};
+
+/* The meter of a pool. The power is that of the GPUs in use, plus the rates of the pool times the number of their
+ * units. */
+struct hr__pool_meter {
+  const struct hr__metered_pool *of; /* of->spec is NULL: the power of the pool is unknown */
+  struct hr__watts idle_rate, boot_rate, down_rate, suspend_rate, sleep_rate, other_rate;
+  struct hr__watts added_rate; /* the default rate of jobs minus idle_rate */
+  struct hr__watts power;
+  struct hr__watts extra; /* the power of GPUs in use, minus busy_milli times the default rate */
+  uint64_t busy_milli;
+  /* nodes that are on, boot, are off, are being suspended, and sleep */
+  uint32_t n_on, n_boot, n_down, n_suspended, n_asleep;
+  struct hr__span touched, nodes;     /* when the pool, and the accounts of its nodes, were last settled */
+  struct hr__span busy_time, on_time; /* of milli-GPUs */
+  struct hr_energy extra_energy;      /* the integral of `extra` */
+  struct hr_energy attempts;          /* of attempts, until they ended or their power changed; only in checked mode */
+  struct hr__span now;                /* the last time that now_of has returned */
+  struct hr__known_step carbon_step, price_step;
+  struct hr__watts *busy_at;   /* by level of the power limits: the power of GPUs in use; NULL: GPUs are not limited */
+  struct hr__battery *battery; /* NULL: none */
+};
+
+struct hr__power {
+  struct hr__pool_meter *pools; /* by pool */
+  struct hr__watts power;       /* of all pools */
+  struct hr__watts noted;       /* the power of which the observers were notified last */
+  int64_t touched_us;
+  struct hr_power_peaks peaks;
+};
+
+static inline struct hr_pool_energy *meter_account(const struct hr__engine *engine, hr_pool pool) {
+  return &engine->pool_accounting[pool.id].energy;
+}
+
+static inline void energy_sum(struct hr_energy *sum, const struct hr_energy *part, int sign) {
+  sum->it += sign * part->it;
+  sum->loss += sign * part->loss;
+  sum->facility += sign * part->facility;
+  sum->embodied += sign * part->embodied;
+  sum->carbon += sign * part->carbon;
+  sum->price += sign * part->price;
+}
+
+/* Adds the energy of `units` units from one time to another. */
+static inline void energy_add_units(struct hr_energy *sum, const struct hr__watts *rate, const struct hr__span *from,
+                                    const struct hr__span *to, int64_t units) {
+  struct hr__span span = {0};
+  hr__span_add(&span, from, to, units);
+  hr__energy_add(sum, rate, &span);
+}
+
+/* ---- Batteries -------------------------------------------------------------------------------------- */
+
+/*
+ * Batteries are charged while the carbon intensity is low, and discharged into the load of the site while it is high.
+ * The rules are those of OpenDC (SimBattery, SingleThresholdBatteryPolicy, DoubleThresholdBatteryPolicy).
+ *
+ * A battery has no effect on jobs, so it is computed when the load of its pool has changed, for the past time. This
+ * time is divided at the steps of the carbon intensity, and where the battery becomes full or empty. In each
+ * microsecond the battery takes or serves a whole amount of energy; in the last one before it is full or empty, this is
+ * the remaining amount. So results do not depend on the times at which the battery is computed.
+ *
+ * Invariant, verified in checked mode: 0 <= stored <= capacity; stored = initial + charged - loss - discharged; and the
+ * integral of the power from the grid is the energy of the site + charged - discharged.
+ */
+
+#define NW_PER_W 1e9
+#define UG_PER_G 1e6
+#define NW_US_PER_KWH ((hr_amount)3600000000 * 1000000000000)
+
+/* Nanowatt hours are exact in a double up to 9,000 kWh; a larger capacity is rounded to its nearest double. */
+static hr_amount energy_of(double kwh) {
+  enum { PARTS = 1000000000 };
+  return (hr_amount)llround(kwh * PARTS) * (NW_US_PER_KWH / PARTS);
+}
+
+static void battery_init(struct hr__battery *battery, const struct hr_power_battery *spec) {
+  const hr_amount initial = energy_of(spec->initial_kwh);
+  *battery =
+      (struct hr__battery){.capacity = energy_of(spec->capacity_kwh),
+                           .charge_nw = llround(spec->charge_w * NW_PER_W),
+                           .store_nw = llround(spec->charge_w * spec->efficiency * NW_PER_W),
+                           .discharge_nw = spec->discharge_w > 0 ? llround(spec->discharge_w * NW_PER_W) : INT64_MAX,
+                           .lower_ug = llround(spec->lower_g_per_kwh * UG_PER_G),
+                           .upper_ug = llround(spec->upper_g_per_kwh * UG_PER_G),
+                           .sums = {.initial = initial, .stored = initial}};
+}
+
+/* What happens while the carbon intensity and the load are constant. `store_nw`, `serve_nw`: if there is room or energy
+   for it. */
+struct flow {
+  int64_t charge_nw, store_nw, serve_nw;
+};
+
+static struct flow flow_at(const struct hr__battery *battery, int64_t ug_per_kwh, int64_t load_nw) {
+  if (ug_per_kwh < battery->lower_ug) return (struct flow){battery->charge_nw, battery->store_nw, 0};
+  if (ug_per_kwh < battery->upper_ug) return (struct flow){0};
+  return (struct flow){.serve_nw = load_nw < battery->discharge_nw ? load_nw : battery->discharge_nw};
+}
+
+static void apply(struct hr__battery *battery, const struct hr__metered_pool *of, const struct flow *flow,
+                  int64_t load_nw, int64_t to_us) {
+  const struct hr__span to = hr__metered_time(of, to_us), span = hr__span_between(&battery->at, &to);
+  const int64_t net_nw = flow->charge_nw - flow->serve_nw;
+  struct hr_battery_energy *sums = &battery->sums;
+  sums->charged += flow->charge_nw * span.us;
+  sums->loss += (flow->charge_nw - flow->store_nw) * span.us;
+  sums->discharged += flow->serve_nw * span.us;
+  sums->stored += (flow->store_nw - flow->serve_nw) * span.us;
+  sums->carbon += net_nw * span.carbon;
+  sums->price += net_nw * span.price;
+  battery->grid += (hr_amount)(load_nw + net_nw) * span.us;
+  battery->at = to;
+}
+
+/* Returns the flow in the microsecond in which the battery becomes full or empty: the remaining energy, with its share
+   of the loss. */
+static struct flow last_flow(const struct hr__battery *battery, const struct flow *flow) {
+  if (flow->serve_nw > 0) return (struct flow){.serve_nw = (int64_t)battery->sums.stored};
+  const hr_amount room = battery->capacity - battery->sums.stored;
+  const hr_amount loss = room * (flow->charge_nw - flow->store_nw) / flow->store_nw;
+  return (struct flow){(int64_t)(room + loss), (int64_t)room, 0};
+}
+
+/* Computes a time in which the carbon intensity is constant. */
+static void advance_step(struct hr__battery *battery, const struct hr__metered_pool *of, struct flow flow,
+                         int64_t load_nw, int64_t to_us) {
+  const struct flow none = {0};
+  const hr_amount left = flow.serve_nw > 0 ? battery->sums.stored : battery->capacity - battery->sums.stored;
+  const int64_t rate_nw = flow.serve_nw + flow.store_nw, from_us = (int64_t)battery->at.us;
+  if (rate_nw > 0 && left >= (hr_amount)rate_nw) {
+    const hr_amount whole_us = left / rate_nw;
+    apply(battery, of, &flow, load_nw, whole_us < to_us - from_us ? from_us + (int64_t)whole_us : to_us);
+  }
+  if (rate_nw > 0 && left % rate_nw > 0 && battery->at.us < to_us) {
+    const struct flow last = last_flow(battery, &flow);
+    apply(battery, of, &last, load_nw, (int64_t)battery->at.us + 1);
+  }
+  if (battery->at.us < to_us) apply(battery, of, &none, load_nw, to_us);
+}
+
+/* Computes the battery until `to_us`. `load_nw`: the power of the site since it was last computed. The pool has a known
+   carbon intensity. */
+static void battery_advance(struct hr__battery *battery, const struct hr__metered_pool *of, int64_t load_nw,
+                            int64_t to_us) {
+  while (battery->at.us < to_us) {
+    const int64_t utc_us = of->carbon_begin_us + (int64_t)battery->at.us,
+                  next_us = hr_series_next_us(of->carbon, utc_us);
+    const int64_t until_us =
+        next_us == HR_NEVER_US || next_us - of->carbon_begin_us > to_us ? to_us : next_us - of->carbon_begin_us;
+    advance_step(battery, of, flow_at(battery, hr_series_at(of->carbon, utc_us), load_nw), load_nw, until_us);
+  }
+}
+
+/* Returns the power that the battery takes from the grid at the time until which it is computed, or, negated, the power
+   with which it serves the load. */
+static int64_t battery_power(const struct hr__battery *battery, const struct hr__metered_pool *of, int64_t load_nw) {
+  const int64_t utc_us = of->carbon_begin_us + (int64_t)battery->at.us;
+  const struct flow flow = flow_at(battery, hr_series_at(of->carbon, utc_us), load_nw);
+  if (flow.serve_nw > 0) return battery->sums.stored > 0 ? -flow.serve_nw : 0;
+  return battery->sums.stored < battery->capacity ? flow.charge_nw : 0;
+}
+
+/* Returns whether the sums are consistent. `site`: energy of the site until the time at which it is computed. */
+static bool battery_is_valid(const struct hr__battery *battery, hr_amount site) {
+  const struct hr_battery_energy *sums = &battery->sums;
+  return sums->stored >= 0 && sums->stored <= battery->capacity &&
+         sums->stored == sums->initial + sums->charged - sums->loss - sums->discharged &&
+         battery->grid == site + sums->charged - sums->discharged;
+}
+
+/* ---- Meter: accounts -------------------------------------------------------------------------------- */
 
 /* Returns the integral of a series until now, from the begin of the run. `step` has the step of the last call. */
 static hr_amount integral_now(const struct hr_series *series, int64_t begin_us, hr_amount before, int64_t now_us,
@@ -66,7 +255,7 @@ static void note_peak(struct hr__power *self, int64_t now_us) {
 /* Updates the peaks of the pool, of all pools and of all clusters, if the power until now lasted for some time. */
 static void note_peaks(struct hr__engine *engine, hr_pool pool) {
   const struct hr__pool_meter *meter = &engine->power->pools[pool.id];
-  struct hr_pool_energy *account = hr__meter_account(engine, pool);
+  struct hr_pool_energy *account = meter_account(engine, pool);
   int64_t now_us = engine->view.now_us;
   if (meter->touched.us < now_us && meter->power.it > account->peak_nw) account->peak_nw = meter->power.it;
   note_peak(engine->power, now_us);
@@ -81,15 +270,15 @@ static void settle_pool(struct hr__engine *engine, hr_pool pool) {
   note_peaks(engine, pool);
   const struct hr__span *now = now_of(engine, meter);
   const struct hr__span span = hr__span_between(&meter->touched, now);
-  hr__energy_add_time(&hr__meter_account(engine, pool)->meter, &meter->power, &span);
+  hr__energy_add_time(&meter_account(engine, pool)->meter, &meter->power, &span);
   hr__span_add_time(&meter->busy_time, &span, (int64_t)meter->busy_milli);
   if (!is_no_power(&meter->extra)) hr__energy_add_time(&meter->extra_energy, &meter->extra, &span);
-  if (meter->battery) hr__battery_advance(meter->battery, meter->of, site_nw(&meter->power), now_us);
+  if (meter->battery) battery_advance(meter->battery, meter->of, site_nw(&meter->power), now_us);
   meter->touched = *now;
 }
 
 /* Returns the energy of all jobs of a pool until it was last settled. */
-struct hr_energy hr__meter_energy_of_jobs(const struct hr__pool_meter *meter) {
+static struct hr_energy meter_energy_of_jobs(const struct hr__pool_meter *meter) {
   struct hr_energy sum = meter->extra_energy;
   hr__energy_add(&sum, &meter->of->default_rate, &meter->busy_time);
   return sum;
@@ -98,31 +287,31 @@ struct hr_energy hr__meter_energy_of_jobs(const struct hr__pool_meter *meter) {
 /* Adds the energy of jobs, of free GPUs and of the states of nodes. Must be called before a node changes its state. */
 static void settle_nodes(struct hr__engine *engine, hr_pool pool) {
   struct hr__pool_meter *meter = &engine->power->pools[pool.id];
-  struct hr_energy *use = hr__meter_account(engine, pool)->use;
+  struct hr_energy *use = meter_account(engine, pool)->use;
   settle_pool(engine, pool);
   const struct hr__span now = *now_of(engine, meter);
   hr__span_add(&meter->on_time, &meter->nodes, &now, (int64_t)meter->n_on * meter->of->gpus * MILLI);
-  hr__energy_add_units(&use[HR_ENERGY_BOOT], &meter->boot_rate, &meter->nodes, &now, meter->n_boot);
-  hr__energy_add_units(&use[HR_ENERGY_BOOT], &meter->suspend_rate, &meter->nodes, &now, meter->n_suspended);
-  hr__energy_add_units(&use[HR_ENERGY_DOWN], &meter->down_rate, &meter->nodes, &now, meter->n_down);
-  hr__energy_add_units(&use[HR_ENERGY_DOWN], &meter->sleep_rate, &meter->nodes, &now, meter->n_asleep);
-  hr__energy_add_units(&use[HR_ENERGY_OTHER], &meter->other_rate, &meter->nodes, &now, 1);
-  use[HR_ENERGY_JOBS] = hr__meter_energy_of_jobs(meter);
+  energy_add_units(&use[HR_ENERGY_BOOT], &meter->boot_rate, &meter->nodes, &now, meter->n_boot);
+  energy_add_units(&use[HR_ENERGY_BOOT], &meter->suspend_rate, &meter->nodes, &now, meter->n_suspended);
+  energy_add_units(&use[HR_ENERGY_DOWN], &meter->down_rate, &meter->nodes, &now, meter->n_down);
+  energy_add_units(&use[HR_ENERGY_DOWN], &meter->sleep_rate, &meter->nodes, &now, meter->n_asleep);
+  energy_add_units(&use[HR_ENERGY_OTHER], &meter->other_rate, &meter->nodes, &now, 1);
+  use[HR_ENERGY_JOBS] = meter_energy_of_jobs(meter);
   use[HR_ENERGY_IDLE] = (struct hr_energy){0};
-  hr__energy_add_units(&use[HR_ENERGY_IDLE], &meter->idle_rate, &meter->busy_time, &meter->on_time, 1);
+  energy_add_units(&use[HR_ENERGY_IDLE], &meter->idle_rate, &meter->busy_time, &meter->on_time, 1);
   meter->nodes = now;
 }
 
 /* Returns the power of the GPUs in use. */
-struct hr__watts hr__meter_busy_power(const struct hr__pool_meter *meter) {
+static struct hr__watts meter_busy_power(const struct hr__pool_meter *meter) {
   struct hr__watts power = meter->extra;
   hr__watts_add(&power, &meter->of->default_rate, (int64_t)meter->busy_milli);
   return power;
 }
 
 /* Returns the power that follows from the state of the pool. */
-struct hr__watts hr__meter_power(const struct hr__pool_meter *meter) {
-  struct hr__watts power = hr__meter_busy_power(meter);
+static struct hr__watts meter_power(const struct hr__pool_meter *meter) {
+  struct hr__watts power = meter_busy_power(meter);
   int64_t free_milli = (int64_t)meter->n_on * meter->of->gpus * MILLI - (int64_t)meter->busy_milli;
   hr__watts_add(&power, &meter->idle_rate, free_milli);
   hr__watts_add(&power, &meter->boot_rate, meter->n_boot);
@@ -146,7 +335,7 @@ static void set_power(struct hr__engine *engine, struct hr__pool_meter *meter, s
   add_power(engine, meter, &power);
 }
 
-/* ---- Jobs ------------------------------------------------------------------------------------------------ */
+/* ---- Meter: jobs ------------------------------------------------------------------------------------ */
 
 /* Returns the power of a job with `milli` milli-GPUs at a level of the power limits. */
 static struct hr__watts power_at(const struct hr__engine *engine, hr_job job, const struct hr__pool_meter *meter,
@@ -155,8 +344,8 @@ static struct hr__watts power_at(const struct hr__engine *engine, hr_job job, co
 }
 
 /* Returns the present power of a job with `milli` milli-GPUs. */
-struct hr__watts hr__meter_job_power(const struct hr__engine *engine, hr_job job, const struct hr__pool_meter *meter,
-                                     uint64_t milli) {
+static struct hr__watts meter_job_power(const struct hr__engine *engine, hr_job job, const struct hr__pool_meter *meter,
+                                        uint64_t milli) {
   return power_at(engine, job, meter, milli, engine->speeds.level);
 }
 
@@ -220,7 +409,7 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
   if (has_default_rate(engine, job)) {
     count_job(engine, placement->pool, NULL, milli, 1);
   } else {
-    struct hr__watts power = hr__meter_job_power(engine, job, meter, milli);
+    struct hr__watts power = meter_job_power(engine, job, meter, milli);
     count_job(engine, placement->pool, &power, milli, 1);
   }
   if (meter->busy_at) count_levels(engine, job, meter, milli, 1);
@@ -233,24 +422,25 @@ static int64_t open_since_us(const struct hr__engine *engine, hr_job job) {
                                                      : engine->start_us[job.id];
 }
 
-/* Returns the energy of a running job that was not added. */
-struct hr_energy hr__meter_open_energy(const struct hr__engine *engine, hr_job job, const struct hr__pool_meter *meter,
-                                       const struct hr__watts *power) {
+/* Returns the energy of a running job that was not added to its row.
+   Returns the energy of a running job that was not added. */
+static struct hr_energy meter_open_energy(const struct hr__engine *engine, hr_job job,
+                                          const struct hr__pool_meter *meter, const struct hr__watts *power) {
   struct hr__span since = hr__metered_time(meter->of, open_since_us(engine, job)),
                   now = hr__metered_time(meter->of, engine->view.now_us);
   struct hr_energy part = {0};
-  hr__energy_add_units(&part, power, &since, &now, 1);
+  energy_add_units(&part, power, &since, &now, 1);
   return part;
 }
 
 /* Adds the energy of a job since it was last added. The job is disturbed now. */
 static enum hr_status settle_job(struct hr__engine *engine, hr_job job, hr_pool pool, const struct hr__watts *power) {
-  struct hr_energy part = hr__meter_open_energy(engine, job, &engine->power->pools[pool.id], power);
+  struct hr_energy part = meter_open_energy(engine, job, &engine->power->pools[pool.id], power);
   struct hr__energy_row *row = hr__job_energy_row(engine->energy, job, engine->view.now_us);
   if (!row) return hr__out_of_memory(engine);
-  hr__energy_sum(&row->sum, &part, 1);
+  energy_sum(&row->sum, &part, 1);
   row->since_us = engine->view.now_us;
-  if (engine->config->check) hr__energy_sum(&engine->power->pools[pool.id].attempts, &part, 1);
+  if (engine->config->check) energy_sum(&engine->power->pools[pool.id].attempts, &part, 1);
   return HR_OK;
 }
 
@@ -259,8 +449,8 @@ static enum hr_status end_attempt(struct hr__engine *engine, hr_job job, hr_pool
                                   enum hr__stop how) {
   struct hr__pool_meter *meter = &engine->power->pools[pool.id];
   if (how != HR__STOP_END || hr__job_energy_has_row(engine->energy, job)) return settle_job(engine, job, pool, power);
-  struct hr_energy part = hr__meter_open_energy(engine, job, meter, power);
-  if (engine->config->check) hr__energy_sum(&meter->attempts, &part, 1);
+  struct hr_energy part = meter_open_energy(engine, job, meter, power);
+  if (engine->config->check) energy_sum(&meter->attempts, &part, 1);
   return HR_OK;
 }
 
@@ -273,7 +463,7 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
   const bool is_default = has_default_rate(engine, job);
   const bool is_plain = how == HR__STOP_END && !hr__job_energy_has_row(engine->energy, job) && !engine->config->check;
   struct hr__watts power = {0};
-  if (!is_default || !is_plain) power = hr__meter_job_power(engine, job, meter, milli);
+  if (!is_default || !is_plain) power = meter_job_power(engine, job, meter, milli);
   count_job(engine, placement->pool, is_default ? NULL : &power, milli, -1);
   if (meter->busy_at) count_levels(engine, job, meter, milli, -1);
   return is_plain ? HR_OK : end_attempt(engine, job, placement->pool, &power, how);
@@ -283,13 +473,13 @@ static void submit(struct hr__engine *engine, hr_job job) {
   if (engine->config->stream) engine->energy->place[job.id] = 0;
 }
 
-/* ---- Levels of the power limits ---------------------------------------------------------------------------- */
+/* ---- Meter: levels of the power limits -------------------------------------------------------------- */
 
 int64_t hr__power_at_level(const struct hr__engine *engine, uint32_t level) {
   int64_t nw = engine->power->power.it;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
     const struct hr__pool_meter *meter = &engine->power->pools[i];
-    if (meter->busy_at) nw += meter->busy_at[level].it - hr__meter_busy_power(meter).it;
+    if (meter->busy_at) nw += meter->busy_at[level].it - meter_busy_power(meter).it;
   }
   return nw;
 }
@@ -304,7 +494,7 @@ static enum hr_status settle_residents(struct hr__engine *engine, hr_pool pool, 
     struct hr_slice one;
     struct hr_placement placement = hr__allocation_placement(engine, job, &one);
     uint64_t milli = hr_placement_milli(&placement, engine->trace, job);
-    struct hr__watts power = hr__meter_job_power(engine, job, meter, milli);
+    struct hr__watts power = meter_job_power(engine, job, meter, milli);
     status = settle_job(engine, job, pool, &power);
   }
   return status;
@@ -322,16 +512,16 @@ enum hr_status hr__power_set_level(struct hr__engine *engine, uint32_t level) {
     if (status != HR_OK) return status;
     meter->extra = meter->busy_at[level];
     hr__watts_add(&meter->extra, &meter->of->default_rate, -(int64_t)meter->busy_milli);
-    set_power(engine, meter, hr__meter_power(meter));
+    set_power(engine, meter, meter_power(meter));
   }
   engine->speeds.level = level;
   return HR_OK;
 }
 
-/* ---- Nodes ----------------------------------------------------------------------------------------------- */
+/* ---- Meter: nodes ----------------------------------------------------------------------------------- */
 
 /* Counts the nodes by state. */
-void hr__meter_count_nodes(const struct hr__engine *engine, hr_pool number, struct hr__pool_meter *meter) {
+static void meter_count_nodes(const struct hr__engine *engine, hr_pool number, struct hr__pool_meter *meter) {
   const struct hr__pool *pool = &engine->cluster.pools[number.id];
   meter->n_on = pool->spec->nodes;
   meter->n_boot = meter->n_down = 0;
@@ -350,11 +540,119 @@ void hr__power_before_node(struct hr__engine *engine, hr_pool pool) {
 void hr__power_after_node(struct hr__engine *engine, hr_pool pool) {
   struct hr__pool_meter *meter = &engine->power->pools[pool.id];
   if (!meter->of->spec) return;
-  hr__meter_count_nodes(engine, pool, meter);
-  set_power(engine, meter, hr__meter_power(meter));
+  meter_count_nodes(engine, pool, meter);
+  set_power(engine, meter, meter_power(meter));
 }
 
-/* ---- Start and end of a run -------------------------------------------------------------------------------- */
+/* ---- Meter: checked mode ---------------------------------------------------------------------------- */
+
+/*
+ * The power of the jobs of each pool is computed again from its running jobs. The meter of each pool must be equal to
+ * the sum of the uses of its energy; the energy of its jobs, as an integral of their power, must be equal to the sum
+ * over their attempts; and the energy of all single jobs to the sum over pools.
+ */
+
+/* The use of a pool by its running jobs, computed from scratch. */
+struct checked {
+  struct hr__watts busy;
+  uint64_t milli;
+  struct hr_energy open; /* not added to pool_meter.attempts yet */
+};
+
+static void add_running(const struct hr__engine *engine, hr_job job, struct checked *pools) {
+  struct hr_slice one;
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  const struct hr__pool_meter *meter = &engine->power->pools[placement.pool.id];
+  struct checked *pool = &pools[placement.pool.id];
+  uint64_t milli = hr_placement_milli(&placement, engine->trace, job);
+  if (!meter->of->spec || milli == 0) return;
+  struct hr__watts power = meter_job_power(engine, job, meter, milli);
+  hr__watts_add(&pool->busy, &power, 1);
+  pool->milli += milli;
+  struct hr_energy part = meter_open_energy(engine, job, meter, &power);
+  energy_sum(&pool->open, &part, 1);
+}
+
+static bool is_zero(const struct hr_energy *energy) {
+  return energy->it == 0 && energy->loss == 0 && energy->facility == 0 && energy->carbon == 0 && energy->price == 0 &&
+         energy->embodied == 0;
+}
+
+/* Returns the energy of all jobs of a pool until now. */
+static struct hr_energy energy_of_jobs_until(const struct hr__pool_meter *meter, const struct hr__span *now) {
+  struct hr__pool_meter copy = *meter;
+  hr__span_add(&copy.busy_time, &meter->touched, now, (int64_t)meter->busy_milli);
+  energy_add_units(&copy.extra_energy, &meter->extra, &meter->touched, now, 1);
+  return meter_energy_of_jobs(&copy);
+}
+
+static bool same_power(const struct hr__watts *a, const struct hr__watts *b) {
+  return a->it == b->it && a->loss == b->loss && a->facility == b->facility && a->embodied == b->embodied;
+}
+
+/* Checks the power of a pool, and that the energy of all its uses since the start of the run equals its meter. */
+static enum hr_status check_pool(const struct hr__engine *engine, hr_pool pool, const struct checked *found) {
+  const struct hr__pool_meter *meter = &engine->power->pools[pool.id];
+  const struct hr_pool_energy *account = meter_account(engine, pool);
+  const char *name = engine->cluster.pools[pool.id].spec->name;
+  struct hr__pool_meter counted = *meter;
+  int64_t now_us = engine->view.now_us;
+  struct hr__watts busy = meter_busy_power(meter);
+  if (found->milli != meter->busy_milli || !same_power(&found->busy, &busy))
+    return hr__broken(engine, "pool '%s': the power of its jobs is not that of the running jobs", name);
+  meter_count_nodes(engine, pool, &counted);
+  struct hr__watts power = meter_power(&counted);
+  if (!same_power(&power, &meter->power)) return hr__broken(engine, "pool '%s': its power differs", name);
+  struct hr__span now = hr__metered_time(meter->of, now_us), on_time = meter->on_time, busy_time = meter->busy_time;
+  hr__span_add(&on_time, &meter->nodes, &now, (int64_t)meter->n_on * meter->of->gpus * MILLI);
+  hr__span_add(&busy_time, &meter->touched, &now, (int64_t)meter->busy_milli);
+  struct hr_energy rest = account->meter;
+  energy_add_units(&rest, &meter->power, &meter->touched, &now, 1);
+  for (unsigned use = 0; use < HR_N_ENERGY_USES; use++)
+    if (use != HR_ENERGY_IDLE && use != HR_ENERGY_JOBS) energy_sum(&rest, &account->use[use], -1);
+  struct hr_energy jobs = energy_of_jobs_until(meter, &now);
+  energy_sum(&rest, &jobs, -1);
+  energy_add_units(&rest, &meter->idle_rate, &on_time, &busy_time, 1);
+  energy_add_units(&rest, &meter->boot_rate, &now, &meter->nodes, meter->n_boot);
+  energy_add_units(&rest, &meter->down_rate, &now, &meter->nodes, meter->n_down);
+  energy_add_units(&rest, &meter->suspend_rate, &now, &meter->nodes, meter->n_suspended);
+  energy_add_units(&rest, &meter->sleep_rate, &now, &meter->nodes, meter->n_asleep);
+  energy_add_units(&rest, &meter->other_rate, &now, &meter->nodes, 1);
+  if (!is_zero(&rest)) return hr__broken(engine, "pool '%s': the uses of energy do not add up to its meter", name);
+  energy_sum(&jobs, &meter->attempts, -1);
+  energy_sum(&jobs, &found->open, -1);
+  if (!is_zero(&jobs)) return hr__broken(engine, "pool '%s': the energy of its jobs does not add up", name);
+  const hr_amount site = account->meter.it + account->meter.facility;
+  if (meter->battery && !battery_is_valid(meter->battery, site))
+    return hr__broken(engine, "pool '%s': the energy of its battery does not add up", name);
+  return HR_OK;
+}
+
+/* Checks that the energy of all jobs is that of the pools. */
+static enum hr_status check_jobs(const struct hr__engine *engine) {
+  struct hr_energy rest = {0};
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) energy_sum(&rest, &engine->power->pools[i].attempts, 1);
+  for (uint32_t i = 0; i < engine->trace->n_jobs; i++) {
+    if (!hr__engine_has(engine, (hr_job){i})) continue;
+    struct hr_energy past = hr_view_energy(&engine->view, (hr_job){i});
+    energy_sum(&rest, &past, -1);
+  }
+  return is_zero(&rest) ? HR_OK : hr__broken(engine, "the energy of the jobs is not that of the pools");
+}
+
+/* Checks the power of the pools, and that energy is conserved. */
+static enum hr_status meter_check(const struct hr__engine *engine, const struct hr__running *running) {
+  struct checked *pools = calloc(engine->cluster.n_pools + 1, sizeof *pools);
+  enum hr_status status = HR_OK;
+  if (!pools) return hr__out_of_memory(engine);
+  for (uint32_t i = 0; i < running->count; i++) add_running(engine, running->jobs[i], pools);
+  for (uint32_t i = 0; i < engine->cluster.n_pools && status == HR_OK; i++)
+    if (engine->power->pools[i].of->spec) status = check_pool(engine, (hr_pool){i}, &pools[i]);
+  free(pools);
+  return status == HR_OK && running->every_job ? check_jobs(engine) : status;
+}
+
+/* ---- Meter: start and end of a run ------------------------------------------------------------------ */
 
 /* Returns the integral of a series from its first stamp. */
 static hr_amount sum_until(const struct hr_series *series, int64_t at_us) {
@@ -402,8 +700,8 @@ static void init_pool(struct hr__engine *engine, hr_pool pool) {
   set_electricity(engine, from->spec->electricity, meter, of, is_elastic);
   meter->added_rate = of->default_rate;
   hr__watts_add(&meter->added_rate, &meter->idle_rate, -1);
-  hr__meter_count_nodes(engine, pool, meter);
-  set_power(engine, meter, hr__meter_power(meter));
+  meter_count_nodes(engine, pool, meter);
+  set_power(engine, meter, meter_power(meter));
 }
 
 /* Returns false if memory is exhausted. */
@@ -411,7 +709,7 @@ static bool init_battery(struct hr__engine *engine, struct hr__pool_meter *meter
   if (!meter->of->spec || !meter->of->carbon || !(meter->of->spec->battery.capacity_kwh > 0)) return true;
   meter->battery = hr_arena_alloc(&engine->arena, sizeof *meter->battery);
   if (!meter->battery) return false;
-  hr__battery_init(meter->battery, &meter->of->spec->battery);
+  battery_init(meter->battery, &meter->of->spec->battery);
   return true;
 }
 
@@ -467,7 +765,7 @@ static void close_job(struct hr__engine *engine, hr_job job) {
   const struct hr__pool_meter *meter = &engine->power->pools[placement.pool.id];
   uint64_t milli = hr_placement_milli(&placement, engine->trace, job);
   if (!meter->of->spec || milli == 0) return;
-  struct hr__watts power = hr__meter_job_power(engine, job, meter, milli);
+  struct hr__watts power = meter_job_power(engine, job, meter, milli);
   (void)settle_job(engine, job, placement.pool, &power); /* needs no memory, because the job has a row */
 }
 
@@ -485,7 +783,7 @@ static void settle(struct hr__engine *engine) {
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
     const struct hr__pool_meter *meter = &engine->power->pools[i];
     if (meter->of->spec) settle_nodes(engine, (hr_pool){i});
-    if (meter->battery) hr__meter_account(engine, (hr_pool){i})->battery = meter->battery->sums;
+    if (meter->battery) meter_account(engine, (hr_pool){i})->battery = meter->battery->sums;
   }
   hr__power_peaks(engine);
 }
@@ -511,7 +809,7 @@ bool hr__power_is_noted(const struct hr__engine *engine) {
 
 int64_t hr__power_busy_milli(const struct hr__engine *engine, hr_pool pool, int64_t *taken_nw) {
   const struct hr__pool_meter *meter = &engine->power->pools[pool.id];
-  *taken_nw = meter->busy_at ? meter->busy_at[HR__CAP_LEVELS].it : hr__meter_busy_power(meter).it;
+  *taken_nw = meter->busy_at ? meter->busy_at[HR__CAP_LEVELS].it : meter_busy_power(meter).it;
   return (int64_t)meter->busy_milli;
 }
 
@@ -520,9 +818,9 @@ int64_t hr__power_busy_milli(const struct hr__engine *engine, hr_pool pool, int6
 static int64_t battery_now(const struct hr__engine *engine, const struct hr__pool_meter *meter, hr_amount *stored) {
   struct hr__battery now = *meter->battery;
   const int64_t load_nw = site_nw(&meter->power);
-  hr__battery_advance(&now, meter->of, load_nw, engine->whole ? engine->whole->view.now_us : engine->view.now_us);
+  battery_advance(&now, meter->of, load_nw, engine->whole ? engine->whole->view.now_us : engine->view.now_us);
   if (stored) *stored += now.sums.stored;
-  return hr__battery_power(&now, meter->of, load_nw);
+  return battery_power(&now, meter->of, load_nw);
 }
 
 bool hr__power_batteries(const struct hr__engine *engine, struct hr_battery_now *now) {
@@ -566,5 +864,5 @@ const struct hr__component hr__component_power = {
     .start = start,
     .stop = stop,
     .settle = settle,
-    .check = hr__meter_check,
+    .check = meter_check,
 };

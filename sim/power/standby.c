@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Idle nodes that sleep, as a component of the engine. A node that has been idle for some time is suspended. When jobs
- * wait for capacity, nodes are woken, and are up after their boot. The policy still decides which nodes jobs get: for
- * it, a sleeping node is off, and a waking node is booting.
+ * Nodes that take no jobs because of their power, as a component of the engine: they sleep, or the power budget of the
+ * cluster does not permit that they work.
+ *
+ * A node that has been idle for some time is suspended. When jobs wait for capacity, nodes are woken, and are up after
+ * their boot. The policy still decides which nodes jobs get: for it, a sleeping node is off, and a waking node is
+ * booting.
  *
  * After each pass of the policy, the waiting jobs are assigned to idle nodes, nodes that boot, and then to sleeping
  * nodes, which are woken. Jobs that a rule holds (carbon, quota) wake no node. A job that seems to fit but does not
@@ -15,16 +18,57 @@
  * Harchol-Balter and Adan, 2010).
  */
 
-#include "sim/power/standby.h"
 #include "base/containers.h"
 #include "base/random.h"
+#include "sim/engine/engine.h"
 #include "sim/market/market.h"
+#include "sim/power/power.h"
+
+/* The mode of a node. A held node is closed and has no jobs, so it draws the power of an idle node. */
+enum standby_mode { STANDBY_NONE, STANDBY_FALLING, STANDBY_ASLEEP, STANDBY_WAKING, STANDBY_HELD };
+
+struct standby_node {
+  int64_t due_us; /* awake: when it falls asleep if it is still idle; falling or waking: when this ends */
+  uint8_t mode;   /* enum standby_mode */
+};
+
+struct standby_pool {
+  const struct hr_power_sleep *sleep; /* NULL: its nodes do not sleep */
+  uint32_t n_in[STANDBY_HELD + 1];    /* number of nodes in each mode except STANDBY_NONE */
+  uint64_t room_milli;                /* scratch of a search: free GPUs on idle nodes and on those that boot */
+  bool is_wanted;                     /* a job waits that accepts the pool and is not held by a rule */
+  bool is_refused;                    /* the budget did not permit to wake a node after the last pass */
+  bool has_demand;                    /* budget: some job waits and accepts the pool */
+  int64_t busy_nw;                    /* budget: maximum additional power of a milli-GPU when it works */
+  /* budget: maximum additional power of a node: when it is woken, when it has booted and works, and when it is repaired
+     and idle */
+  int64_t wake_nw, booted_nw, repaired_nw;
+};
+
+struct hr__standby {
+  struct standby_node *nodes; /* by node */
+  struct standby_pool *pools; /* by pool */
+  hr_job *waiting;            /* [n_waiting] */
+  uint32_t *place;            /* by job: index in `waiting` + 1; 0: not waiting */
+  uint32_t n_waiting, capacity, n_asleep, n_held;
+  bool lacks_memory;
+  enum hr_status status; /* of a search; HR_OK until an error */
+  int64_t budget_nw;     /* 0: none */
+  bool caps;             /* GPUs become slower when the budget binds */
+  int64_t touched_us;
+  int64_t turn_us; /* instant at which there were `turns` passes after which jobs waited and none ran */
+  uint32_t turns;
+  uint32_t bound_jobs; /* number of jobs that wait since touched_us while nodes are held; 0: the budget has no effect */
+};
+
+/* ---- Modes of nodes --------------------------------------------------------------------------------- */
 
 static hr_pool pool_of(const struct hr__engine *engine, hr_node node) {
   return hr__cluster_pool_of(&engine->cluster, node);
 }
 
-void hr__standby_set_mode(struct hr__engine *engine, hr_node node, enum standby_mode mode) {
+/* Changes the mode of a node, and the counts of its pool. */
+static void standby_set_mode(struct hr__engine *engine, hr_node node, enum standby_mode mode) {
   struct hr__standby *all = engine->standby;
   struct standby_pool *pool = &all->pools[pool_of(engine, node).id];
   enum standby_mode before = (enum standby_mode)all->nodes[node.id].mode;
@@ -34,6 +78,333 @@ void hr__standby_set_mode(struct hr__engine *engine, hr_node node, enum standby_
   all->n_held += (mode == STANDBY_HELD) - (uint32_t)(before == STANDBY_HELD);
   all->nodes[node.id].mode = (uint8_t)mode;
 }
+
+/* Returns whether the job accepts the pool and is placed there: a job that fits on one node of some pool always is.
+ */
+static bool standby_suits(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+  const struct hr_cluster *cluster = &engine->cluster;
+  uint32_t accept_class = hr_cluster_accept_class(cluster, job), gpus = engine->trace->gpus[job.id];
+  if (!hr_cluster_accepts(cluster, accept_class, pool)) return false;
+  if (cluster->pools[pool.id].spec->gpus_per_node >= gpus) return true;
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (cluster->pools[i].spec->gpus_per_node >= gpus && hr_cluster_accepts(cluster, accept_class, (hr_pool){i}))
+      return false;
+  return true;
+}
+
+/* ---- Power budget ----------------------------------------------------------------------------------- */
+
+/*
+ * The power budget of a cluster: its nodes, losses and other equipment together never draw more. Policies do not know
+ * the budget. Before each pass, the engine closes ("holds") idle nodes until the budget suffices even if each free GPU
+ * of the open nodes gets the job that draws the most power. After a job has ended, it opens nodes again. So no policy
+ * can start a job that does not fit, and the power of a job is reserved before it starts.
+ *
+ * Nodes are held as a whole. Nodes of pools that waiting jobs accept are opened first; for them, idle nodes of other
+ * pools are closed.
+ *
+ * If the budget caps (cluster.power_budget_mode), the power at the last level of the power limits is reserved instead,
+ * and after each pass GPUs get the first level at which the budget suffices. All pools have the same level. So more
+ * nodes are open, and jobs run slower while many of them work.
+ *
+ * Invariant, in checked mode: the power of all pools is at most the budget.
+ *
+ * Source: power as a resource of a scheduler, as in the power capping of Slurm (layouts/power) and oversubscription of
+ * the provisioned power (Fan, Weber and Barroso, ISCA 2007).
+ */
+
+/* ---- Power budget: rates ---------------------------------------------------------------------------- */
+
+/* The level of the power limits at which power is reserved. */
+static uint32_t reserved_level(const struct hr_pool_spec *pool) {
+  return pool->power->budget_caps ? HR__CAP_LEVELS : 0;
+}
+
+static struct hr__watts rate_of(const struct hr__engine *engine, const struct hr_pool_spec *pool, uint32_t job) {
+  uint32_t fraction_ppm = hr__power_fraction(engine->trace, engine->config->classes, (hr_job){job});
+  return hr__busy_rate_at(pool->power, pool->gpus_per_node, reserved_level(pool), fraction_ppm);
+}
+
+/* Returns the maximum power of a milli-GPU with any job. The jobs of a streamed run are not known yet. */
+static int64_t most_nw(const struct hr__engine *engine, const struct hr_pool_spec *pool) {
+  enum { FULL_PPM = 1000000 };
+  const struct hr_trace *trace = engine->trace;
+  const uint32_t level = reserved_level(pool);
+  int64_t most = hr__busy_rate_at(pool->power, pool->gpus_per_node, level, HR__NO_FRACTION).it;
+  if (engine->config->stream) {
+    int64_t full = hr__busy_rate_at(pool->power, pool->gpus_per_node, level, FULL_PPM).it;
+    return full > most ? full : most;
+  }
+  uint32_t known_ppm = HR__NO_FRACTION;
+  for (uint32_t job = 0; job < trace->n_jobs - trace->n_added; job++) {
+    uint32_t fraction_ppm = hr__power_fraction(trace, engine->config->classes, (hr_job){job});
+    if (fraction_ppm == known_ppm) continue;
+    known_ppm = fraction_ppm;
+    int64_t nw = rate_of(engine, pool, job).it;
+    if (nw > most) most = nw;
+  }
+  return most;
+}
+
+static int64_t larger(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+
+static enum hr_status budget_init(struct hr__engine *engine) {
+  struct hr__standby *all = engine->standby;
+  double budget_w = 0;
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
+    if (hr_pool_power_budget_w(engine->cluster.pools[i].spec) > budget_w)
+      budget_w = hr_pool_power_budget_w(engine->cluster.pools[i].spec);
+  if (!(budget_w > 0) || !engine->power) return HR_OK;
+  all->budget_nw = (int64_t)(budget_w * 1e9);
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    const struct hr_pool_spec *spec = engine->cluster.pools[i].spec;
+    struct standby_pool *pool = &all->pools[i];
+    if (!spec->power || spec->nodes == 0) continue;
+    all->caps = all->caps || spec->power->budget_caps;
+    int64_t size_milli = (int64_t)spec->gpus_per_node * 1000, idle = hr__idle_rate(spec->power, spec->gpus_per_node).it;
+    pool->busy_nw = larger(most_nw(engine, spec) - idle, 0);
+    int64_t node_nw = larger((idle + pool->busy_nw) * size_milli, hr__node_rate(spec->power, spec->power->boot_w).it);
+    pool->booted_nw =
+        larger((idle + pool->busy_nw) * size_milli - hr__node_rate(spec->power, spec->power->boot_w).it, 0);
+    pool->repaired_nw = larger(idle * size_milli - hr__node_rate(spec->power, spec->power->down_w).it, 0);
+    pool->wake_nw = larger(node_nw - hr__node_rate(spec->power, spec->power->sleep.sleep_w).it, 0);
+  }
+  engine->peaks.budget_nw = all->budget_nw;
+  engine->peaks.budget_caps = all->caps;
+  return HR_OK;
+}
+
+static int64_t node_milli(const struct hr__engine *engine, uint32_t pool) {
+  return (int64_t)engine->cluster.pools[pool].spec->gpus_per_node * 1000;
+}
+
+/* Returns the additional power that the GPUs in use could draw if a policy that stops or resizes jobs gave them to
+   other jobs. */
+static int64_t replaced_nw(const struct hr__engine *engine, uint32_t pool) {
+  const struct hr_pool_spec *spec = engine->cluster.pools[pool].spec;
+  if (!(engine->abilities & (HR_POLICY_PREEMPTS | HR_POLICY_RESIZES)) || !spec->power || spec->nodes == 0) return 0;
+  int64_t taken_nw, milli = hr__power_busy_milli(engine, (hr_pool){pool}, &taken_nw);
+  int64_t most = hr__idle_rate(spec->power, spec->gpus_per_node).it + engine->standby->pools[pool].busy_nw;
+  return milli * most - taken_nw;
+}
+
+/* Returns the rest of the budget if all free GPUs worked, including those of booting nodes and of nodes that are down.
+ */
+static int64_t headroom_nw(const struct hr__engine *engine) {
+  int64_t left = engine->standby->budget_nw -
+                 hr__power_at_level(engine, engine->standby->caps ? HR__CAP_LEVELS : engine->speeds.level);
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    const struct standby_pool *pool = &engine->standby->pools[i];
+    left -= (int64_t)engine->cluster.pools[i].free_milli * pool->busy_nw + replaced_nw(engine, i);
+    left -= pool->n_in[STANDBY_WAKING] * pool->booted_nw;
+    uint32_t n_off = engine->cluster.pools[i].n_in[HR_NODE_OFF];
+    left -= (n_off - pool->n_in[STANDBY_FALLING] - pool->n_in[STANDBY_ASLEEP]) * pool->repaired_nw;
+  }
+  return left;
+}
+
+/* Whether a node of the pool may wake up. */
+static bool budget_lets_wake(const struct hr__engine *engine, hr_pool pool) {
+  const struct hr__standby *all = engine->standby;
+  return all->budget_nw == 0 || headroom_nw(engine) >= all->pools[pool.id].wake_nw;
+}
+
+/* ---- Power budget: nodes that are held -------------------------------------------------------------- */
+
+static enum hr_status hold(struct hr__engine *engine, uint32_t pool, uint32_t node) {
+  struct hr_event event =
+      hr__node_event(engine, HR_EVENT_NOTICE, HR_REASON_POWER_BUDGET, (hr_pool){pool}, (hr_node){node});
+  standby_set_mode(engine, (hr_node){node}, STANDBY_HELD);
+  hr__market_set_state(engine, (hr_node){node}, HR_NODE_CLOSING);
+  engine->cluster.nodes[node].down_us = HR_NEVER_US;
+  return hr__emit(engine, &event);
+}
+
+static enum hr_status open_node(struct hr__engine *engine, uint32_t pool, uint32_t node) {
+  struct hr_event event =
+      hr__node_event(engine, HR_EVENT_NODE_UP, HR_REASON_POWER_BUDGET, (hr_pool){pool}, (hr_node){node});
+  standby_set_mode(engine, (hr_node){node}, STANDBY_NONE);
+  hr__market_set_state(engine, (hr_node){node}, HR_NODE_UP);
+  return hr__emit(engine, &event);
+}
+
+static bool is_idle(const struct hr__engine *engine, uint32_t node) {
+  return engine->cluster.nodes[node].state == HR_NODE_UP && !engine->residents.first[node];
+}
+
+/* Holds the last idle node of a pool. Returns false if the pool has none. */
+static bool hold_one(struct hr__engine *engine, uint32_t pool, enum hr_status *status) {
+  const struct hr__pool *self = &engine->cluster.pools[pool];
+  for (uint32_t i = self->first_node.id + self->spec->nodes; i-- > self->first_node.id;)
+    if (is_idle(engine, i)) {
+      *status = hold(engine, pool, i);
+      return true;
+    }
+  return false;
+}
+
+/* Returns the first held node of a pool that is not in maintenance; HR_NONE: there is none. */
+static uint32_t find_held(const struct hr__engine *engine, uint32_t pool) {
+  const struct hr__pool *self = &engine->cluster.pools[pool];
+  if (engine->standby->pools[pool].n_in[STANDBY_HELD] == 0) return HR_NONE;
+  for (uint32_t i = self->first_node.id; i < self->first_node.id + self->spec->nodes; i++)
+    if (engine->standby->nodes[i].mode == STANDBY_HELD &&
+        !(engine->maintenance && hr__maintenance_holds(engine, (hr_node){i})))
+      return i;
+  return HR_NONE;
+}
+
+/* ---- Power budget: before and after a pass ---------------------------------------------------------- */
+
+/* Marks the pools that waiting jobs accept. */
+static void find_demand(struct hr__engine *engine) {
+  struct hr__standby *all = engine->standby;
+  uint32_t n_pools = engine->cluster.n_pools, n_found = 0;
+  for (uint32_t i = 0; i < n_pools; i++) all->pools[i].has_demand = false;
+  for (uint32_t k = 0; k < all->n_waiting && n_found < n_pools; k++) {
+    for (uint32_t i = 0; i < n_pools; i++) {
+      if (all->pools[i].has_demand || !standby_suits(engine, all->waiting[k], (hr_pool){i})) continue;
+      all->pools[i].has_demand = true;
+      n_found++;
+    }
+  }
+}
+
+/* Closes idle nodes, the last ones first, until the headroom is at least `need_nw`: nodes of pools without demand and,
+   with `all_pools`, of all pools. `but`: a pool that keeps its nodes; HR_NONE: none. */
+static enum hr_status make_headroom(struct hr__engine *engine, int64_t need_nw, bool all_pools, uint32_t but) {
+  enum hr_status status = HR_OK;
+  for (int demand = 0; demand <= (int)all_pools; demand++)
+    for (uint32_t i = engine->cluster.n_pools; i-- > 0;) {
+      const struct standby_pool *pool = &engine->standby->pools[i];
+      if (pool->has_demand != (demand == 1) || pool->busy_nw == 0 || i == but) continue;
+      while (headroom_nw(engine) < need_nw && status == HR_OK)
+        if (!hold_one(engine, i, &status)) break;
+    }
+  return status;
+}
+
+/* Opens nodes of a pool. For this, closes nodes of pools without demand or, if it `leads`, of all other pools. */
+static enum hr_status open_pool(struct hr__engine *engine, uint32_t pool, bool demand, bool leads) {
+  const struct standby_pool *self = &engine->standby->pools[pool];
+  int64_t need_nw = self->busy_nw * node_milli(engine, pool);
+  enum hr_status status = HR_OK;
+  while (status == HR_OK) {
+    const uint32_t node = find_held(engine, pool);
+    if (node == HR_NONE) break;
+    if (demand && headroom_nw(engine) < need_nw) status = make_headroom(engine, need_nw, leads, pool);
+    if (status != HR_OK || headroom_nw(engine) < need_nw) break;
+    status = open_node(engine, pool, node);
+  }
+  return status;
+}
+
+/* Closes idle nodes, or opens held ones, so that the budget suffices even if all free GPUs of open nodes get jobs. */
+static enum hr_status budget_apply(struct hr__engine *engine) {
+  const struct hr__standby *all = engine->standby;
+  if (all->budget_nw == 0) return HR_OK;
+  find_demand(engine);
+  enum hr_status status = make_headroom(engine, 0, true, HR_NONE);
+  if (all->turn_us == engine->view.now_us && all->turns > 0 && status == HR_OK)
+    status = open_pool(engine, all->turns - 1, true, true);
+  for (int demand = 1; demand >= 0; demand--)
+    for (uint32_t i = 0; i < engine->cluster.n_pools && status == HR_OK; i++)
+      if (all->pools[i].has_demand == (demand == 1)) status = open_pool(engine, i, demand == 1, false);
+  return status;
+}
+
+static void budget_settle(struct hr__engine *engine) {
+  struct hr__standby *all = engine->standby;
+  hr_amount passed_us = engine->view.now_us - all->touched_us;
+  if (all->bound_jobs > 0) {
+    engine->peaks.bound_us += passed_us;
+    engine->peaks.bound_job_us += passed_us * all->bound_jobs;
+  }
+  if (engine->speeds.level > 0) engine->peaks.capped_us += passed_us;
+  all->touched_us = engine->view.now_us;
+}
+
+/* ---- Power budget: slower GPUs ---------------------------------------------------------------------- */
+
+static enum hr_status set_speeds(struct hr__engine *engine) {
+  enum hr_status status = HR_OK;
+  for (uint32_t node = 0; node < engine->cluster.n_nodes; node++)
+    for (uint32_t link = engine->residents.first[node]; link && status == HR_OK;
+         link = engine->residents.links[link - 1].next) {
+      hr_job job = engine->residents.links[link - 1].job;
+      struct hr_slice one;
+      struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+      uint32_t speed_ppm = hr__speed_now_ppm(engine, job, &placement);
+      HR__CALL_ACTIVE(engine, status, set_speed, job, speed_ppm);
+    }
+  return status;
+}
+
+/* Gives GPUs the first level of the power limits at which the budget suffices. At the last one it always does, because
+   that power was reserved. */
+enum hr_status hr__budget_limit(struct hr__engine *engine) {
+  const int64_t budget_nw = engine->standby->budget_nw;
+  uint32_t level = 0;
+  if (!engine->standby->caps) return HR_OK;
+  while (level < HR__CAP_LEVELS && hr__power_at_level(engine, level) > budget_nw) level++;
+  if (engine->config->check && hr__power_at_level(engine, level) > budget_nw)
+    return hr__broken(engine, "no power limit suffices for the power budget");
+  if (level == engine->speeds.level) return HR_OK;
+  budget_settle(engine);
+  enum hr_status status = hr__power_set_level(engine, level);
+  return status == HR_OK ? set_speeds(engine) : status;
+}
+
+/* ---- Power budget: after a pass --------------------------------------------------------------------- */
+
+static bool any_refused(const struct hr__engine *engine) {
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
+    if (engine->standby->pools[i].is_refused) return true;
+  return false;
+}
+
+/* If jobs wait and no job runs, the open nodes may be unsuitable for them. Then each pool in turn gets the whole
+   budget. Returns whether a pool has its turn now. */
+static bool next_turn(struct hr__engine *engine) {
+  struct hr__standby *all = engine->standby;
+  if (all->turn_us != engine->view.now_us) all->turns = 0;
+  all->turn_us = engine->view.now_us;
+  if (engine->view.n_running > 0 || all->turns == engine->cluster.n_pools) return false;
+  all->turns++;
+  return true;
+}
+
+/* After a pass: requests another pass at this instant if a held node could be opened for waiting jobs. */
+static enum hr_status budget_after(struct hr__engine *engine) {
+  struct hr__standby *all = engine->standby;
+  if (all->budget_nw == 0) return HR_OK;
+  budget_settle(engine);
+  all->bound_jobs = all->n_held > 0 || any_refused(engine) ? engine->view.n_waiting : 0;
+  if (all->bound_jobs == 0 || all->n_held == 0) return HR_OK;
+  if (next_turn(engine)) return hr__standby_ask_for_pass(engine);
+  find_demand(engine);
+  int64_t left_nw = headroom_nw(engine);
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    const struct standby_pool *pool = &all->pools[i];
+    if (pool->has_demand && left_nw >= pool->busy_nw * node_milli(engine, i) && find_held(engine, i) != HR_NONE)
+      return hr__standby_ask_for_pass(engine);
+  }
+  return HR_OK;
+}
+
+/* ---- Power budget: checked mode --------------------------------------------------------------------- */
+
+static enum hr_status budget_check(const struct hr__engine *engine) {
+  if (engine->standby->budget_nw == 0) return HR_OK;
+  /* with limits, the power is above the budget until the end of the pass */
+  int64_t now_nw = hr__power_at_level(engine, engine->standby->caps ? HR__CAP_LEVELS : engine->speeds.level);
+  if (now_nw <= engine->standby->budget_nw) return HR_OK;
+  return hr__broken(engine, "the cluster takes %.6g W, more than its power budget", (double)now_nw * 1e-9);
+}
+
+/* ---- Nodes that sleep ------------------------------------------------------------------------------- */
 
 static enum hr_status schedule(struct hr__engine *engine, hr_node node, int64_t after_us) {
   engine->standby->nodes[node.id].due_us = engine->view.now_us + after_us;
@@ -56,14 +427,14 @@ uint32_t hr__standby_held(const struct hr__engine *engine, hr_pool pool) {
 }
 
 void hr__standby_node_fails(struct hr__engine *engine, hr_node node) {
-  if (engine->standby->nodes[node.id].mode == STANDBY_HELD) hr__standby_set_mode(engine, node, STANDBY_NONE);
+  if (engine->standby->nodes[node.id].mode == STANDBY_HELD) standby_set_mode(engine, node, STANDBY_NONE);
 }
 
 enum hr_status hr__standby_ask_for_pass(struct hr__engine *engine) {
   return hr__schedule(engine, engine->view.now_us, HR__PENDING_TIMER, 0);
 }
 
-/* ---- Waiting jobs ---- */
+/* ---- Nodes that sleep: waiting jobs ----------------------------------------------------------------- */
 
 static enum hr_status add_waiting(struct hr__engine *engine, hr_job job) {
   struct hr__standby *all = engine->standby;
@@ -118,7 +489,7 @@ static bool is_held(enum hr_wait_reason_kind reason) {
   return reason == HR_WAIT_REASON_CARBON || reason == HR_WAIT_REASON_QUOTA || reason == HR_WAIT_REASON_NONE;
 }
 
-/* ---- Nodes that wake up ---- */
+/* ---- Nodes that sleep: nodes that wake up ----------------------------------------------------------- */
 
 static int64_t boot_us(const struct hr__engine *engine, hr_node node) {
   const struct hr_power_sleep *sleep = engine->standby->pools[pool_of(engine, node).id].sleep;
@@ -129,7 +500,7 @@ static int64_t boot_us(const struct hr__engine *engine, hr_node node) {
 }
 
 static enum hr_status wake(struct hr__engine *engine, hr_node node) {
-  hr__standby_set_mode(engine, node, STANDBY_WAKING);
+  standby_set_mode(engine, node, STANDBY_WAKING);
   hr__market_set_state(engine, node, HR_NODE_BOOTING);
   engine->cluster.nodes[node.id].since_us = engine->view.now_us;
   engine->cluster.nodes[node.id].launches++;
@@ -148,7 +519,7 @@ static uint32_t wake_nodes(struct hr__engine *engine, hr_pool pool, uint32_t cou
     if (all->nodes[i].mode != STANDBY_ASLEEP || (engine->faults && !hr__faults_repaired(engine, (hr_node){i})) ||
         (engine->maintenance && hr__maintenance_holds(engine, (hr_node){i})))
       continue;
-    if (!hr__budget_lets_wake(engine, pool)) {
+    if (!budget_lets_wake(engine, pool)) {
       engine->standby->pools[pool.id].is_refused = true;
       break;
     }
@@ -175,17 +546,6 @@ static bool make_room(struct hr__engine *engine, hr_pool number, uint64_t asked_
   return true;
 }
 
-bool hr__standby_suits(const struct hr__engine *engine, hr_job job, hr_pool pool) {
-  const struct hr_cluster *cluster = &engine->cluster;
-  uint32_t accept_class = hr_cluster_accept_class(cluster, job), gpus = engine->trace->gpus[job.id];
-  if (!hr_cluster_accepts(cluster, accept_class, pool)) return false;
-  if (cluster->pools[pool.id].spec->gpus_per_node >= gpus) return true;
-  for (uint32_t i = 0; i < cluster->n_pools; i++)
-    if (cluster->pools[i].spec->gpus_per_node >= gpus && hr_cluster_accepts(cluster, accept_class, (hr_pool){i}))
-      return false;
-  return true;
-}
-
 /* Marks the pools that suit a waiting job, and wakes nodes for it. */
 static void serve_job(struct hr__engine *engine, hr_job job) {
   struct hr__standby *all = engine->standby;
@@ -197,13 +557,13 @@ static void serve_job(struct hr__engine *engine, hr_job job) {
                  wait.reason == HR_WAIT_REASON_NODE_RESOURCES;
   bool served = false, boots = false;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
-    if (!hr__standby_suits(engine, job, (hr_pool){i})) continue;
+    if (!standby_suits(engine, job, (hr_pool){i})) continue;
     all->pools[i].is_wanted = true;
     if (!served && all->status == HR_OK) served = make_room(engine, (hr_pool){i}, asked_milli, &all->status);
     boots = boots || engine->cluster.pools[i].n_in[HR_NODE_BOOTING] > 0;
   }
   for (uint32_t i = 0; i < engine->cluster.n_pools && blocked && !boots && all->status == HR_OK; i++)
-    if (hr__standby_suits(engine, job, (hr_pool){i})) boots = wake_nodes(engine, (hr_pool){i}, 1, &all->status) > 0;
+    if (standby_suits(engine, job, (hr_pool){i})) boots = wake_nodes(engine, (hr_pool){i}, 1, &all->status) > 0;
 }
 
 /* Wakes nodes until `min_awake` nodes are awake. */
@@ -226,7 +586,7 @@ static bool must_search(const struct hr__engine *engine) {
 }
 
 enum hr_status hr__standby_before_pass(struct hr__engine *engine) {
-  return hr__budget_apply(engine);
+  return budget_apply(engine);
 }
 
 enum hr_status hr__standby_after_pass(struct hr__engine *engine) {
@@ -242,16 +602,16 @@ enum hr_status hr__standby_after_pass(struct hr__engine *engine) {
   }
   for (uint32_t i = 0; i < all->n_waiting && must_search(engine) && all->status == HR_OK; i++)
     serve_job(engine, all->waiting[i]);
-  if (all->status == HR_OK) all->status = hr__budget_after(engine);
+  if (all->status == HR_OK) all->status = budget_after(engine);
   return all->status == HR_OK ? hr__budget_limit(engine) : all->status; /* a node that was woken draws more power */
 }
 
-/* ---- Nodes that fall asleep ---- */
+/* ---- Nodes that sleep: nodes that fall asleep ------------------------------------------------------- */
 
 static enum hr_status fall_asleep(struct hr__engine *engine, hr_pool pool, hr_node node) {
   const struct hr_power_sleep *sleep = engine->standby->pools[pool.id].sleep;
   if (engine->cluster.nodes[node.id].state == HR_NODE_UP) hr__market_set_state(engine, node, HR_NODE_CLOSING);
-  hr__standby_set_mode(engine, node, STANDBY_FALLING);
+  standby_set_mode(engine, node, STANDBY_FALLING);
   engine->pool_accounting[pool.id].sleeps++;
   enum hr_status status = hr__market_take_down(engine, pool, node, HR_REASON_ASLEEP);
   return status == HR_OK ? schedule(engine, node, sleep->suspend_us) : status;
@@ -273,7 +633,7 @@ static enum hr_status end_idle(struct hr__engine *engine, hr_pool pool, hr_node 
 
 static enum hr_status end_fall(struct hr__engine *engine, hr_pool pool, hr_node node) {
   if (engine->power) hr__power_before_node(engine, pool);
-  hr__standby_set_mode(engine, node, STANDBY_ASLEEP);
+  standby_set_mode(engine, node, STANDBY_ASLEEP);
   if (engine->power) hr__power_after_node(engine, pool);
   return engine->standby->pools[pool.id].is_wanted ? hr__standby_ask_for_pass(engine) : HR_OK;
 }
@@ -290,7 +650,7 @@ static enum hr_status advance(struct hr__engine *engine, struct hr__pending pend
   case STANDBY_FALLING:
     return end_fall(engine, pool, node);
   case STANDBY_WAKING:
-    hr__standby_set_mode(engine, node, STANDBY_NONE);
+    standby_set_mode(engine, node, STANDBY_NONE);
     return hr__market_return(engine, pool, node, HR_REASON_AWAKE);
   case STANDBY_ASLEEP:
     break;
@@ -307,10 +667,10 @@ static enum hr_status node_up(struct hr__engine *engine, hr_pool pool, hr_node n
 static void node_down(struct hr__engine *engine, hr_pool pool, hr_node node) {
   (void)pool;
   uint8_t mode = engine->standby->nodes[node.id].mode;
-  if (mode == STANDBY_WAKING || mode == STANDBY_HELD) hr__standby_set_mode(engine, node, STANDBY_NONE);
+  if (mode == STANDBY_WAKING || mode == STANDBY_HELD) standby_set_mode(engine, node, STANDBY_NONE);
 }
 
-/* ---- Start and end of a run ---- */
+/* ---- Nodes that sleep: start and end of a run ------------------------------------------------------- */
 
 static const struct hr_power_sleep *sleep_of(const struct hr_pool_spec *pool) {
   return pool->nodes > 0 && pool->power && pool->power->sleep.idle_us > 0 ? &pool->power->sleep : NULL;
@@ -346,7 +706,7 @@ static bool is_needed(const struct hr__engine *engine) {
 }
 
 static enum hr_status begin(struct hr__engine *engine) {
-  enum hr_status status = hr__budget_init(engine);
+  enum hr_status status = budget_init(engine);
   for (uint32_t i = 0; i < engine->cluster.n_nodes && status == HR_OK; i++) {
     hr_pool pool = pool_of(engine, (hr_node){i});
     if (engine->cluster.nodes[i].state == HR_NODE_UP) status = node_up(engine, pool, (hr_node){i});
@@ -355,14 +715,14 @@ static enum hr_status begin(struct hr__engine *engine) {
 }
 
 static void settle(struct hr__engine *engine) {
-  hr__budget_settle(engine);
+  budget_settle(engine);
 }
 
 static void close(struct hr__engine *engine) {
   if (engine->standby) free(engine->standby->waiting);
 }
 
-/* ---- Checked mode ---- */
+/* ---- Nodes that sleep: checked mode ----------------------------------------------------------------- */
 
 static enum hr_status check(const struct hr__engine *engine, const struct hr__running *running) {
   const struct hr__standby *all = engine->standby;
@@ -380,7 +740,7 @@ static enum hr_status check(const struct hr__engine *engine, const struct hr__ru
   for (uint32_t i = 0; i < all->n_waiting && running->every_job; i++)
     if (engine->state[all->waiting[i].id] != HR_JOB_WAITING)
       return hr__broken(engine, "job %" PRIu32 " does not wait", all->waiting[i].id);
-  return hr__budget_check(engine);
+  return budget_check(engine);
 }
 
 const struct hr__component hr__component_standby = {

@@ -20,10 +20,9 @@
  * `outstanding`; during a transfer, it counts at the replica that it leaves.
  */
 
-#include "sim/services/disaggregated.h"
+#include "sim/services/service.h"
 
 #include "base/containers.h"
-#include "sim/services/replica.h"
 
 #include <math.h>
 

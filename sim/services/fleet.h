@@ -3,9 +3,9 @@
 #define HR_SIM_SERVICES_FLEET_H
 
 /*
- * The services of one run, and their replicas as jobs. fleet.c adds rows for the jobs to the trace, and opens and
- * closes the services; replica_jobs.c is the component of the engine, scaling.c decides how many replicas a
- * service wants, replica_changes.c submits and ends their jobs.
+ * The services of one run, and their replicas as jobs. fleet.c adds rows for the jobs to the trace, opens and closes
+ * the services, and submits and ends the jobs; replica_jobs.c is the component of the engine, scaling.c decides how
+ * many replicas a service wants.
  *
  * A replica has a place (its number in results) and, while it exists, a job. Rows of jobs are used once, in the order
  * of submission; places are used again.
@@ -13,7 +13,6 @@
 
 #include "headroom/unstable/services.h"
 #include "sim/engine/engine.h"
-#include "sim/services/scaling.h"
 #include "sim/services/service.h"
 
 enum hr__replica_place_state {
@@ -97,10 +96,8 @@ static inline bool hr__place_runs(const struct hr__replica_place *place) {
 static inline bool hr__fleet_is_here(const struct hr_fleet *fleet, const struct hr__engine *engine, uint32_t service) {
   return !engine->whole || fleet->config.services->at[service].cluster == engine->number;
 }
-/* Sets the columns of an unused row to the values of a service. */
-void hr__fleet_set_row(struct hr_fleet *fleet, uint32_t row, uint32_t service);
 
-/* ---- Services of a run ------------------------------------------------------------------------------- */
+/* ---- Services of a run ------------------------------------------------------------------------------ */
 
 /* Opens a service at the begin of a run. HR_NO_MEMORY is the only error. */
 enum hr_status hr__fleet_open_service(struct hr__engine *engine, uint32_t index);
@@ -114,7 +111,7 @@ struct hr__running;
 enum hr_status hr__fleet_check_settled(const struct hr__engine *engine);
 enum hr_status hr__fleet_check(const struct hr__engine *engine, const struct hr__running *running);
 
-/* ---- replica_changes.c ------------------------------------------------------------------------------ */
+/* ---- Changes of replicas (fleet.c) ------------------------------------------------------------------ */
 
 /* Returns how long a replica has been busy until now, in ticks. The service must be up to date. */
 int64_t hr__replica_busy_ticks(const struct hr__fleet_service *service, uint32_t number);

@@ -8,7 +8,7 @@
  * each of them. With `steps`, no sequence is steady.
  */
 
-#include "sim/services/replica.h"
+#include "sim/services/service.h"
 
 #include "base/containers.h"
 

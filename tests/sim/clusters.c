@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rules for several clusters, compared with separate, simpler code and with published values. */
 
+#include "sim/clusters/clusters.h"
 #include "harness.h"
-#include "sim/clusters/bandwidth.h"
-#include "sim/clusters/cluster_autoscaler.h"
-#include "sim/clusters/data_loading.h"
-#include "sim/clusters/job_router.h"
-#include "sim/clusters/karpenter.h"
+#include "sim/clusters/node_autoscalers.h"
 
 #include <math.h>
 #include <string.h>

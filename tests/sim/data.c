@@ -9,7 +9,7 @@
 #include "headroom/policies.h"
 #include "headroom/sim.h"
 #include "headroom/unstable/clusters.h"
-#include "sim/data/flows.h"
+#include "sim/data/data.h"
 
 #include <math.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 #include "headroom/unstable/clusters.h"
 #include "headroom/unstable/faults.h"
 #include "queue_choice.h"
-#include "sim/clusters/job_router.h"
+#include "sim/clusters/clusters.h"
 
 #include <string.h>
 

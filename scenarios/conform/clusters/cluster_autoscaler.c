@@ -4,9 +4,8 @@
  * utilization, unneeded nodes, budgets, and the back-off of a group.
  */
 
-#include "sim/clusters/cluster_autoscaler.h"
 #include "scenarios/conform/conform.h"
-#include "sim/clusters/amounts.h"
+#include "sim/clusters/node_autoscalers.h"
 
 #include <math.h>
 #include <regex.h>

@@ -5,11 +5,9 @@
  * adapters share, and the cases of MultiKueue's dispatch, of max-min sharing, and of reading data.
  */
 
+#include "sim/clusters/clusters.h"
 #include "scenarios/conform/conform.h"
-#include "sim/clusters/amounts.h"
-#include "sim/clusters/bandwidth.h"
-#include "sim/clusters/data_loading.h"
-#include "sim/clusters/job_router.h"
+#include "sim/clusters/node_autoscalers.h"
 
 #include <math.h>
 #include <stdlib.h>

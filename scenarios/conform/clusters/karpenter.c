@@ -5,9 +5,8 @@
  * Otherwise smaller types exist, too; each type has twice the size and the price of the type before it.
  */
 
-#include "sim/clusters/karpenter.h"
 #include "scenarios/conform/conform.h"
-#include "sim/clusters/amounts.h"
+#include "sim/clusters/node_autoscalers.h"
 
 #include <ctype.h>
 #include <math.h>
