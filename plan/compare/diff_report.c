@@ -7,7 +7,7 @@
 
 #include "base/console.h"
 #include "base/text.h"
-#include "plan/diff/diff.h"
+#include "plan/compare/compare.h"
 #include "report/tables/json_tree.h"
 #include "report/tables/tables.h"
 
