@@ -2,13 +2,175 @@
 #ifndef HR_CLI_CLI_H
 #define HR_CLI_CLI_H
 
-/* A verb is a command of the program, `headroom VERB`. An action is a command of a verb, `headroom VERB ACTION`. main.c
-   lists the verbs, and each verb lists its actions. */
+/*
+ * The program: options, the process, verbs, their input, the line that suggests the next command, and the output of
+ * runs.
+ *
+ * A verb is a command of the program, `headroom VERB`. An action is a command of a verb, `headroom VERB ACTION`. main.c
+ * lists the verbs, and each verb lists its actions.
+ */
 
-#include "cli/options.h"
-#include "cli/process.h"
+#include "headroom/base.h"
+#include "headroom/headroom.h"
+#include "headroom/scenario.h"
+#include "headroom/sim.h"
+#include "headroom/unstable/compare.h"
+#include "headroom/unstable/exports.h"
+#include "headroom/unstable/metrics.h"
+#include "headroom/unstable/planning.h"
+#include "headroom/unstable/ranks.h"
+#include "headroom/unstable/replay.h"
 
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* ---- Options ---------------------------------------------------------------------------------------- */
+
+/* The words of the command line, borrowed. */
+struct command {
+  int count;
+  char **words;
+};
+
+/* Each verb has a table of options. Parsing, the check of bounds, and help use the same table. */
+
+enum option_kind {
+  OPTION_FLAG,  /* bool */
+  OPTION_TEXT,  /* const char *, borrowed from the command line */
+  OPTION_LIST,  /* struct words; may be repeated */
+  OPTION_WHOLE, /* uint64_t */
+  OPTION_REAL   /* double */
+};
+
+struct option {
+  const char *name; /* without "--"; NULL ends the table */
+  char letter;      /* short form; 0: the option has none */
+  enum option_kind kind;
+  size_t offset;     /* of the value in the verb's struct of arguments */
+  const char *value; /* name of the value in the help; NULL for a flag */
+  const char *help;
+  double min, max; /* bounds of numbers, inclusive */
+};
+
+/* A list of texts borrowed from the command line; at[count] is NULL unless the list is empty. */
+struct words {
+  const char **at;
+  size_t count;
+};
+enum hr_status words_add(struct words *words, const char *text, struct hr_error *error);
+void words_finish(struct words *words);
+
+/* Returns the number of parts of a text that are separated by commas. */
+static inline size_t count_parts(const char *text) {
+  size_t count = 1;
+  for (; *text; text++) count += *text == ',';
+  return count;
+}
+
+/* Parses the command line and fills `args` and `operands`. HR_BAD_INPUT for usage errors. */
+enum hr_status options_parse(const struct option *options, int argc, char **argv, void *args, struct words *operands,
+                             struct hr_error *error);
+/* Frees the lists in `args`. */
+void options_finish(const struct option *options, void *args);
+
+/* Prints the options with their help, 80 columns wide. If `defaults` is not NULL, prints the default of each number;
+   `defaults` is a struct of arguments that contains them. */
+void options_print(FILE *out, const struct option *options, const void *defaults);
+/* Prints text wrapped at 80 columns. The first line starts at `column`; the following lines are indented by `indent`.
+ */
+void print_wrapped(FILE *out, const char *text, size_t column, size_t indent);
+/* Prints the text that a function writes, wrapped at 80 columns. `what` is passed to the function. */
+typedef void text_writer(FILE *out, const void *what);
+void print_wrapped_from(FILE *out, text_writer *write, const void *what, size_t column, size_t indent);
+
+/* Parse all of `text` as a whole number, or as a finite real number. Return false if the text is not such a number. */
+bool parse_whole(const char *text, uint64_t *value);
+static inline bool parse_real(const char *text, double *value) {
+  char *end;
+  *value = strtod(text, &end);
+  return end != text && *end == '\0' && isfinite(*value);
+}
+
+/* Fails with "unknown LABEL 'word'; did you mean ...?" and the known words. `known` ends with NULL. */
+enum hr_status unknown_word(const char *label, const char *word, const char *const *known, struct hr_error *error);
+
+/* Changes that options make to a scenario: texts "path=value", in the notation of --set. */
+
+struct overrides {
+  struct words words;
+  struct words owned; /* the words that overrides_finish() frees; the others are borrowed */
+};
+
+/* Adds the override "PATH=VALUE". Copies both texts. */
+enum hr_status overrides_add(struct overrides *overrides, const char *path, const char *value, struct hr_error *error);
+/* Checks a policy in the notation of --policy, NAME[:KEY=VALUE,...], and adds its overrides. Errors name `option`. */
+enum hr_status overrides_add_policy(struct overrides *overrides, const char *option, const char *policy,
+                                    struct hr_error *error);
+void overrides_finish(struct overrides *overrides);
+
+/* Parses the horizon of a forecast in months, "3" or "3mo". Errors name `option`. */
+enum hr_status parse_months(const char *option, const char *text, uint32_t *months, struct hr_error *error);
+
+/* ---- The process ------------------------------------------------------------------------------------ */
+
+/* The program as a process: resources, signals, the terminal and its progress bar. */
+
+/* The number of threads to use: `asked` or, if `asked` is 0, the number of processors. */
+uint32_t count_threads(uint64_t asked);
+/* The number of threads of a verb whose runs are shared by the ranks of an MPI job. A job usually has one rank per
+   processor, so the default is 1 if a launcher started this process. */
+uint32_t count_rank_threads(uint64_t asked);
+/* Joins the ranks of the MPI job in which this process is, if any, and checks that all of them have the same command.
+   The caller must call hr_ranks_leave, even after an error. */
+enum hr_status ranks_start(struct hr_ranks *ranks, int n_words, char *const *words, struct hr_error *error);
+/* The time of the monotonic clock, in seconds. */
+double clock_s(void);
+/* Peak resident memory of the process, in MiB; 0 if unknown. */
+double peak_rss_mib(void);
+/* Whether to use colours on standard output. Environment variables decide. If none is set, colours are used if standard
+   output is a terminal. */
+bool wants_colour(void);
+/* HR_STYLE_COLOUR if colours are used, combined with HR_STYLE_UNICODE if the locale is UTF-8. */
+unsigned terminal_style(void);
+
+/* After this call, a signal that ends the program also removes unfinished output files. Ignored signals remain ignored.
+ */
+void signals_discard_unfinished(void);
+/* Names the plug-in policy that crashes, or that does not return within some seconds of CPU time: the value of the
+   environment variable HEADROOM_POLICY_LIMIT_S, default 60. */
+void signals_guard_policies(void);
+
+/* A progress bar on standard error if that is a terminal; otherwise nothing is drawn. It shows the share that is done,
+   the numbers of jobs or runs, and the remaining time at the mean speed so far. */
+
+/* The unit that a bar counts. The callback counts jobs or runs. */
+struct progress_unit {
+  uint64_t jobs_per_run; /* if there are several runs: count runs, of this many units of the callback. 0: count jobs */
+  bool grows;            /* the number of runs is not known in advance: it grows while a search requests more */
+};
+
+struct progress_bar {
+  double begin_s; /* time of clock_s() at the start */
+  double next_s;  /* time of clock_s() before which the bar is not updated */
+  struct progress_unit unit;
+  bool drawn;
+};
+
+/* Starts a bar that counts jobs, and returns the callback for the run. If `wanted` is false or standard error is not a
+   terminal, nothing is drawn. */
+struct hr_progress progress_bar_start(struct progress_bar *bar, bool wanted);
+/* Sets what a bar counts. Must be called after its start. */
+static inline void progress_bar_count(struct progress_bar *bar, uint64_t jobs_per_run, bool grows) {
+  bar->unit = (struct progress_unit){jobs_per_run, grows};
+}
+/* Erases the bar. */
+static inline void progress_bar_stop(struct progress_bar *bar) {
+  if (bar->drawn) fputs("\r\033[K", stderr);
+}
+
+/* ---- Verbs ------------------------------------------------------------------------------------------ */
 
 struct verb {
   const char *name; /* the name of an action includes its verb: "trace generate" */
@@ -40,22 +202,7 @@ extern const struct verb verb_trace_generate, verb_trace_convert, verb_trace_cut
    serve` run several commands in one process. */
 int run_command(int argc, char **argv);
 
-/* The options of `headroom list`. */
-struct list_args {
-  bool verbose;
-  const char *provider, *gpu;       /* NULL: all */
-  const char *region;               /* NULL: the base region of each provider, but presets of all regions */
-  const char *as_of;                /* NULL: the newest prices */
-  const char *path;                 /* of `metrics`; NULL: all metrics */
-  bool schema, markdown;            /* of `keys` */
-  const struct hr_catalog *catalog; /* set by list_catalog */
-};
-
-/* Loads the catalogue and prints its list with this name, which must exist. Errors: unknown provider, region, GPU type
-   or date. */
-enum hr_status list_catalog(const char *name, const struct list_args *args, struct hr_error *error);
-
-/* ---- Output files that options name: input.c ----------------------------------------------------- */
+/* ---- Output files that options name ----------------------------------------------------------------- */
 
 /* An option that names an output file, and its path. NULL: not set; "-": standard output. */
 struct output {
@@ -74,5 +221,307 @@ enum hr_status outputs_check(const struct output *outputs, size_t n_outputs, con
    format). */
 enum hr_status outputs_spare_params(const struct output *outputs, size_t n_outputs, const char *format,
                                     struct hr_error *error);
+
+/* ---- Input ------------------------------------------------------------------------------------------ */
+
+/* The input of most verbs: a scenario, the options that change it, and its trace. */
+
+struct input_args {
+  const char *trace, *format, *map, *policy, *seed;
+  const char *replications; /* only for verbs with the option --replications */
+  struct words set;
+  struct words classes, tenants; /* rules for classes and tenants: VALUE=COLUMN~PATTERN */
+  bool lenient;
+};
+
+/* Sets the built-in catalogue that input_open then uses, or NULL: each scenario reads it. It is borrowed. `headroom
+   serve` sets it before it forks, so that no worker reads it again. */
+void input_share_catalog(const struct hr_catalog *catalog);
+
+/* The offset of the member `field` of struct input_args, for a row of an option table. The verb's struct of arguments,
+   `struct args`, must have a member `struct input_args input`. */
+#define INPUT_OPTION(args, field) offsetof(struct args, input) + offsetof(struct input_args, field)
+
+/* Options for reading a trace. Verbs without a scenario use them too. */
+#define TRACE_OPTIONS(args)                                                                                            \
+  {.name = "format",                                                                                                   \
+   .kind = OPTION_TEXT,                                                                                                \
+   .offset = INPUT_OPTION(args, format),                                                                               \
+   .value = "FORMAT",                                                                                                  \
+   .help = "format of the trace (see 'headroom list formats'); auto: recognised by content"},                          \
+      {.name = "map",                                                                                                  \
+       .kind = OPTION_TEXT,                                                                                            \
+       .offset = INPUT_OPTION(args, map),                                                                              \
+       .value = "FIELD=COLUMN,...",                                                                                    \
+       .help =                                                                                                         \
+           "columns of the trace, e.g. submit=arrival_s,duration=service_sec,gpus=gpu_count for CSV, or class=QOS"},   \
+      {.name = "class",                                                                                                \
+       .kind = OPTION_LIST,                                                                                            \
+       .offset = INPUT_OPTION(args, classes),                                                                          \
+       .value = "CLASS=COLUMN~PATTERN",                                                                                \
+       .help = "class of the jobs in which COLUMN matches a regular expression, e.g. 'interactive=JobName~^jupyter'; " \
+               "may be repeated"},                                                                                     \
+      {.name = "tenant-by",                                                                                            \
+       .kind = OPTION_LIST,                                                                                            \
+       .offset = INPUT_OPTION(args, tenants),                                                                          \
+       .value = "TENANT=COLUMN~PATTERN",                                                                               \
+       .help = "tenant of the jobs in which COLUMN matches a regular expression; may be repeated"},                    \
+  {                                                                                                                    \
+    .name = "lenient", .kind = OPTION_FLAG, .offset = INPUT_OPTION(args, lenient),                                     \
+    .help = "skip bad rows of the trace and list them by reason, instead of failing at the first one"                  \
+  }
+
+#define INPUT_OPTIONS(args)                                                                                            \
+  {.name = "trace",                                                                                                    \
+   .kind = OPTION_TEXT,                                                                                                \
+   .offset = INPUT_OPTION(args, trace),                                                                                \
+   .value = "FILE",                                                                                                    \
+   .help = "the trace to replay, instead of the scenario's: plain, gzip or zstd; '-' for standard input"},             \
+      TRACE_OPTIONS(args),                                                                                             \
+      {.name = "policy",                                                                                               \
+       .kind = OPTION_TEXT,                                                                                            \
+       .offset = INPUT_OPTION(args, policy),                                                                           \
+       .value = "NAME[:KEY=VALUE,...]",                                                                                \
+       .help = "the policy and its parameters (see 'headroom list policies'), e.g. queue:order=sjf,backfill=easy"},    \
+      {.name = "set",                                                                                                  \
+       .kind = OPTION_LIST,                                                                                            \
+       .offset = INPUT_OPTION(args, set),                                                                              \
+       .value = "PATH=VALUE",                                                                                          \
+       .help = "set a key of the scenario, e.g. cluster.pools.0.nodes=56; may be repeated"},                           \
+  {                                                                                                                    \
+    .name = "seed", .kind = OPTION_TEXT, .offset = INPUT_OPTION(args, seed), .value = "N",                             \
+    .help = "random seed, 0 to 2^64-1, instead of the scenario's"                                                      \
+  }
+
+/* Options of most verbs. The verb's struct of arguments, `struct args`, must have the members `bool quiet` and
+   `uint64_t threads` (0: not set). */
+#define QUIET_OPTION(args)                                                                                             \
+  {                                                                                                                    \
+    .name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = offsetof(struct args, quiet),                       \
+    .help = "print no table, notes or progress bar; errors are still printed"                                          \
+  }
+#define THREADS_OPTION(args)                                                                                           \
+  {                                                                                                                    \
+    .name = "threads", .kind = OPTION_WHOLE, .offset = offsetof(struct args, threads), .value = "N",                   \
+    .help = "number of parallel runs (default: number of processors); does not change results", .min = 1,              \
+    .max = HR_MAX_THREADS                                                                                              \
+  }
+/* The same for verbs whose runs are shared by the ranks of an MPI job. */
+#define RANK_THREADS_OPTION(args)                                                                                      \
+  {                                                                                                                    \
+    .name = "threads", .kind = OPTION_WHOLE, .offset = offsetof(struct args, threads), .value = "N",                   \
+    .help = "number of parallel runs (default: number of processors; under mpirun per rank, default: 1); does not "    \
+            "change results",                                                                                          \
+    .min = 1, .max = HR_MAX_THREADS                                                                                    \
+  }
+
+/* The input of a run: scenario and trace. */
+struct input {
+  struct hr_scenario *scenario;
+  const char *trace_path; /* borrowed; NULL if no trace is named, neither by the scenario nor by an option */
+  const char *format;     /* format of the trace, borrowed; NULL: not named */
+  struct hr_trace *trace;
+  double load_s;
+  struct overrides overrides; /* the scenario was loaded with these */
+  bool untimed;               /* the trace may lack times, since only requests are needed; set it after input_open */
+  bool streamed;              /* the trace is mapped instead of loaded; set it after input_open */
+  bool allows_services;       /* the scenario may have services and no trace; set it after input_open */
+  bool no_stdin; /* several ranks read the trace, so it cannot be standard input; set it after input_open */
+};
+
+/* Loads the scenario with the overrides that the options make. */
+enum hr_status input_open(struct input *input, const char *path, const struct input_args *args, struct hr_error *error);
+/* Checks that a trace is named, that all outputs are writable, and that no output is an input file. */
+enum hr_status input_check_outputs(const struct input *input, const char *scenario_path, const struct output *outputs,
+                                   size_t n_outputs, struct hr_error *error);
+/* Reads the trace that an option names or, if no option does, the trace of the scenario. */
+enum hr_status input_read_trace(struct input *input, const struct input_args *args, struct hr_error *error);
+void input_finish(struct input *input);
+/* Reads a trace without a scenario. Uses the options of TRACE_OPTIONS. */
+enum hr_status input_read_trace_alone(const char *path, const struct input_args *args, struct hr_trace **trace,
+                                      struct hr_error *error);
+/* The same, with columns in files if possible (`spooled` of struct hr_trace_options). */
+enum hr_status input_read_trace_spooled(const char *path, const struct input_args *args, struct hr_trace **trace,
+                                        struct hr_error *error);
+
+/* Warns on standard error if more than 1 % of the jobs are rejected, even with --quiet. `cluster` is that of the run.
+ */
+void input_warn_rejected(const struct input *input, const struct hr_cluster_spec *cluster,
+                         const struct hr_rejections *rejections);
+/* Returns HR_CHECK_FAILED, with an error, if all jobs are rejected. */
+enum hr_status input_require_accepted(const struct input *input, const struct hr_rejections *rejections,
+                                      struct hr_error *error);
+/* Counts the jobs that can never run on the cluster of a scenario, as hr_rejections_predict does. */
+enum hr_status input_predict_rejected(const struct input *input, const struct hr_scenario *scenario,
+                                      struct hr_rejections *rejections, struct hr_error *error);
+
+/* Prints notes, each as a line "note: ..."; a note that begins with "warning: " is printed as it is. */
+void notes_print(FILE *out, const struct hr_notes *notes);
+/* Prints notes on scenario and trace, and the numbers of skipped rows, as lines "note: ...". */
+void input_print_notes(FILE *out, const struct input *input);
+void input_print_trace_notes(FILE *out, const struct hr_trace *trace);
+
+/* ---- The next command ------------------------------------------------------------------------------- */
+
+/* The last line of the tables: a command that is useful next. A table of rules determines it (input.c). */
+
+/* Facts about the result. A rule applies if all of its facts are true. */
+enum {
+  NEXT_REJECTS = 1 << 0,  /* more than 1 % of the jobs were rejected; of `init`: all jobs */
+  NEXT_WAITS = 1 << 1,    /* more than 5 % of the jobs wait for more than 10 minutes */
+  NEXT_IDLE = 1 << 2,     /* idle capacity is more than a fifth of the cost */
+  NEXT_PLANNED = 1 << 3,  /* the scenario has a plan */
+  NEXT_UNPRICED = 1 << 4, /* the scenario has no prices */
+  NEXT_FAILED = 1 << 5,   /* no mix meets the goals; a check failed; runs are missing */
+  NEXT_BRIEF = 1 << 6,    /* a part of the analysis was skipped */
+  NEXT_LONG = 1 << 7,     /* the trace is long enough for a forecast with a trend, six weeks */
+  NEXT_EXACT = 1 << 8     /* nothing was random, and the trace has at least five days to draw from */
+};
+
+struct next_step {
+  const char *verb; /* that has run, such as "trace check" */
+  unsigned facts;
+  const char *path;                      /* scenario, grid or trace, as the user wrote it */
+  const struct input_args *input;        /* options that the next command repeats; NULL: none */
+  const char *trace;                     /* path of the trace; NULL: unknown */
+  const struct hr_cluster_spec *cluster; /* the next command has its nodes; NULL: none */
+  bool apart;                            /* print an empty line first, since the output ends with a table */
+  const char *other;                     /* a file or a list of names, which depends on the verb; may be NULL */
+  uint64_t replications;                 /* of the next command; 0: not set */
+};
+
+/* Prints the line "next": the command of the first rule that applies. */
+void next_step_print(FILE *out, const struct next_step *step);
+
+/* Returns the facts about the scenario and the length of the trace of an input. */
+unsigned next_facts_of(const struct input *input);
+
+/* ---- Output of a run: the HTML report --------------------------------------------------------------- */
+
+/* Each output file adds the observers that it needs to the replay, and is written after the run. */
+
+struct page_args {
+  const char *report;   /* path; NULL: no report */
+  const char *baseline; /* path of the summary to compare with; NULL: none */
+  struct command command;
+};
+
+/* Rows of an option table. `place` is the offset of a struct page_args. */
+#define REPORT_OPTION(place)                                                                                           \
+  {                                                                                                                    \
+    .name = "report", .kind = OPTION_TEXT, .offset = (place) + offsetof(struct page_args, report), .value = "FILE",    \
+    .help = "write an HTML report: one file that needs no network"                                                     \
+  }
+#define BASELINE_OPTION(place)                                                                                         \
+  {                                                                                                                    \
+    .name = "baseline", .kind = OPTION_TEXT, .offset = (place) + offsetof(struct page_args, baseline),                 \
+    .value = "FILE", .help = "JSON summary of another run, to compare with in the report"                              \
+  }
+
+/* The state of a report. Must be initialized to zero. */
+struct page {
+  const struct page_args *args;
+  const struct input *input; /* of the run, to search for savings; NULL: they are not searched */
+  const char *const *set;    /* [n_set] if a plan has chosen the run: the settings of the choice */
+  size_t n_set;
+  char *baseline;
+  struct hr_history *own_history; /* NULL if the caller has a history */
+  const struct hr_history *history;
+  struct hr_page_watch *watch;
+  struct hr_waits *waits;
+};
+
+/* The subject that a report shows in addition to one run: a comparison, a plan, a sweep or costs of ownership. */
+struct page_subject {
+  const char *kind;                         /* "run", "compare", "plan", "sweep", "tco" */
+  const char *title;                        /* NULL: the scenario's name */
+  const char *compare, *plan, *sweep, *tco; /* JSON of the subject; NULL: none */
+  const struct hr_notes *notes;             /* notes on the subject; NULL: none */
+};
+
+/* Checks before a run that a report can be written, and reads the baseline. */
+enum hr_status page_prepare(struct page *page, const struct page_args *args, struct hr_error *error);
+/* Writes the report of a finished replay. If `replay` is NULL, the report shows only the subject. A caller that has a
+   history must close it before. */
+enum hr_status page_write(struct page *page, const struct page_subject *subject, const struct hr_replay *replay,
+                          const struct hr_perf *perf, struct hr_error *error);
+/* Runs `config` only for the report, and writes the report. */
+enum hr_status page_run_and_write(struct page *page, const struct page_subject *subject,
+                                  const struct hr_replay_config *config, struct hr_error *error);
+void page_finish(struct page *page);
+
+/* ---- Output of a run: OpenMetrics ------------------------------------------------------------------- */
+
+struct metrics_args {
+  const char *file, *step, *by; /* NULL: not set */
+};
+
+struct metrics {
+  struct hr_openmetrics_config config;
+  struct hr_openmetrics_size size; /* set when the file is written */
+  struct hr_gpu_watts *watts;
+};
+
+/* ---- Output of a run: files of a run ---------------------------------------------------------------- */
+
+struct run_file_args {
+  const char *priorities, *shares;
+  /* NULL: not set; "-": standard output */
+  const char *jobs, *timeline, *averages, *json, *costs, *md, *perfetto;
+  uint64_t intervals; /* of the averages; 0: not set */
+  struct metrics_args openmetrics;
+  struct page_args page;
+};
+
+/* The state of the output files. Must be initialized to zero. */
+struct run_files {
+  const struct run_file_args *args;
+  struct hr_placements *placements;          /* only for --jobs */
+  struct hr_timeline *timeline;              /* only for --timeline */
+  struct hr_averages *averages;              /* only for --averages */
+  struct hr_value_file *priorities, *shares; /* only for the options of these names */
+  struct hr_values values;
+  struct hr_history *history; /* history, counts: only for --perfetto and --openmetrics */
+  struct hr_counts *counts;
+  struct metrics metrics;
+  struct page page;
+};
+
+/* run_files_wanted: whether any file is written. run_files_to_stdout: whether a file is written to standard output. */
+static inline bool run_files_wanted(const struct run_file_args *args) {
+  return args->json || args->jobs || args->timeline || args->averages || args->priorities || args->shares ||
+         args->costs || args->md || args->perfetto || args->openmetrics.file || args->page.report;
+}
+static inline bool run_files_to_stdout(const struct run_file_args *args) {
+  return is_stdout(args->json) || is_stdout(args->jobs) || is_stdout(args->timeline) || is_stdout(args->averages) ||
+         is_stdout(args->costs) || is_stdout(args->priorities) || is_stdout(args->shares) || is_stdout(args->md) ||
+         is_stdout(args->perfetto) || is_stdout(args->openmetrics.file) || is_stdout(args->page.report);
+}
+/* Whether a file contains the cost of each job. */
+static inline bool run_files_need_job_costs(const struct run_file_args *args) {
+  return args->jobs || args->perfetto || args->page.report;
+}
+/* Checks the options. The scenario must have been loaded. */
+enum hr_status run_files_init(struct run_files *files, const struct run_file_args *args, const struct input *input,
+                              struct hr_error *error);
+/* Adds the observers that the files need to a replay. */
+enum hr_status run_files_follow(struct run_files *files, struct hr_replay *replay, struct hr_error *error);
+enum hr_status run_files_write(struct run_files *files, const struct hr_replay *replay,
+                               const struct hr_run_label *label, const struct hr_perf *perf, struct hr_error *error);
+/* Prints notes on the files. */
+void run_files_print_notes(FILE *out, const struct run_files *files);
+void run_files_finish(struct run_files *files);
+
+/* ---- Output of a run: inference services ------------------------------------------------------------ */
+
+/* Whether a scenario has services. */
+bool has_services(const struct hr_scenario *scenario);
+/* Prints warnings about services, and their tables if `wants_table` is set. */
+void print_services(const struct hr_replay *replay, bool wants_table);
+/* Returns HR_CHECK_FAILED if there are services, and no request was completed. */
+enum hr_status require_served(const struct hr_replay *replay, struct hr_error *error);
+
+/* Makes the requests of all services, and prints a line for each service. */
+enum hr_status validate_services(const struct hr_scenario *scenario, struct hr_error *error);
 
 #endif

@@ -3,7 +3,6 @@
    SIGPIPE ends the program silently, as is usual for filters. Verbs that write files report the failed write. */
 
 #include "cli/cli.h"
-#include "cli/process.h"
 
 #include <errno.h>
 #ifdef __GLIBC__

@@ -3,7 +3,7 @@
 /* Command-line options. A verb has a table of options. Each option has the offset of its value in the verb's struct of
    arguments, and parsing writes the value there. The help is generated from the same table. */
 
-#include "cli/options.h"
+#include "cli/cli.h"
 
 #include "headroom/unstable/planning.h"
 

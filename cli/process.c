@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The program as a process: signals, number of processors, clock, memory, colours, progress bar. */
 
-#include "cli/process.h"
-
 #include "cli/cli.h"
+
 #include "headroom/report.h"
 #include "headroom/scenario.h"
 

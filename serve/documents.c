@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Documents of the server: lists of what a user can choose from. */
 
-#include "serve/documents.h"
+#include "serve/serve.h"
 
 #include "base/text.h"
 #include "headroom/unstable/catalog.h"

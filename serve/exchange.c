@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Exchanges: bodies, workers, answers. serve/server.c connects them to HTTP.
+ * Exchanges of the server: the checks of a request, settings and folders, bodies, workers, answers. serve/server.c
+ * connects exchanges to HTTP.
+ *
+ * The checks protect the server from foreign sites and DNS rebinding (Host and Origin: Fetch standard, "Origin header";
+ * RFC 9110, 7.2), from other users of the machine (token), and from access to files outside of its folder (paths).
  *
  * Invariant: an exchange has a folder and may have a worker from its begin until it is freed; n_running and n_waiting
  * are the numbers of exchanges in these states, and n_plans is the number of plans among the running ones. An answered
- * exchange changes no more.
+ * exchange does not change.
  */
 
-#include "serve/exchange.h"
+#include "serve/serve.h"
+
+#include "base/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +22,266 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* ---- Checks of requests: Host and Origin ------------------------------------------------------------ */
+
+/* Splits "name:port" or "[address]:port". Without a port, it is that of HTTP. */
+static bool split_host(const char *host, char *name, size_t size, unsigned long *port) {
+  const char *colon = strrchr(host, ':'), *bracket = strrchr(host, ']');
+  if (colon && bracket && colon < bracket) colon = NULL;
+  size_t length = colon ? (size_t)(colon - host) : strlen(host);
+  *port = 80;
+  if (length == 0 || length >= size) return false;
+  memcpy(name, host, length);
+  name[length] = '\0';
+  if (!colon) return true;
+  size_t digits = strspn(colon + 1, "0123456789");
+  if (digits == 0 || digits > 5 || colon[1 + digits] != '\0') return false;
+  *port = strtoul(colon + 1, NULL, 10);
+  return true;
+}
+
+static bool is_number_address(const char *name) {
+  return strspn(name, "0123456789.") == strlen(name) || name[0] == '[';
+}
+
+bool hr__guard_host(const char *host, const char *address, uint16_t port) {
+  char name[256];
+  unsigned long named;
+  if (!host || !split_host(host, name, sizeof name, &named) || named != port) return false;
+  bool everywhere = strcmp(address, "0.0.0.0") == 0;
+  if (strcasecmp(name, "localhost") == 0) return true;
+  if (strcmp(name, "127.0.0.1") == 0 || strcmp(name, address) == 0) return true;
+  return everywhere && is_number_address(name);
+}
+
+bool hr__guard_origin(const char *origin, const char *host) {
+  static const char scheme[] = "http://";
+  if (!origin) return true;
+  return strncmp(origin, scheme, sizeof scheme - 1) == 0 && strcasecmp(origin + sizeof scheme - 1, host) == 0;
+}
+
+/* ---- Checks of requests: tokens --------------------------------------------------------------------- */
+
+bool hr__guard_token(const char *given, const char *token) {
+  if (!given || strlen(given) != strlen(token)) return false;
+  unsigned different = 0;
+  for (size_t i = 0; token[i]; i++) different |= (unsigned)((unsigned char)given[i] ^ (unsigned char)token[i]);
+  return different == 0;
+}
+
+enum hr_status hr__token_make(char token[HR__MAX_TOKEN + 1], struct hr_error *error) {
+  unsigned char bytes[HR__TOKEN_BYTES];
+  if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+    return hr_fail(error, HR_IO_ERROR, "no random numbers for the token: %s", strerror(errno));
+  for (size_t i = 0; i < sizeof bytes; i++) snprintf(token + 2 * i, 3, "%02x", bytes[i]);
+  return HR_OK;
+}
+
+enum hr_status hr__token_read(const char *path, char token[HR__MAX_TOKEN + 1], struct hr_error *error) {
+  struct stat info;
+  FILE *file = fopen(path, "r");
+  char *got = file ? fgets(token, HR__MAX_TOKEN + 1, file) : NULL;
+  bool is_private = file && fstat(fileno(file), &info) == 0 && (info.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+  int number = errno;
+  if (file) fclose(file);
+  if (!file) return hr_fail(error, HR_BAD_INPUT, "--token-file %s: cannot be read: %s", path, strerror(number));
+  if (!is_private)
+    return hr_fail(error, HR_BAD_INPUT, "--token-file %s: others may read it; 'chmod 600' makes it private", path);
+  size_t length = got ? strcspn(token, "\r\n") : 0;
+  token[length] = '\0';
+  static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+  if (length >= HR__MIN_TOKEN && strspn(token, allowed) == length) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "--token-file %s: expected a line of %d to %d letters, digits, '-' and '_'", path,
+                 HR__MIN_TOKEN, HR__MAX_TOKEN);
+}
+
+/* ---- Checks of requests: files ---------------------------------------------------------------------- */
+
+bool hr__guard_file(const char *folder, const char *name, char **real) {
+  struct stat info;
+  *real = NULL;
+  if (!name[0] || name[0] == '/') return false;
+  char *path = malloc(strlen(folder) + strlen(name) + 2);
+  if (!path) return false;
+  stpcpy(stpcpy(stpcpy(path, folder), "/"), name);
+  *real = realpath(path, NULL);
+  free(path);
+  bool is_shown = *real && hr__is_below(*real, folder) && !strstr(*real + (folder[1] ? strlen(folder) : 0), "/.");
+  if (is_shown && stat(*real, &info) == 0 && S_ISREG(info.st_mode)) return true;
+  free(*real);
+  *real = NULL;
+  return false;
+}
+
+/* ---- Settings and folders --------------------------------------------------------------------------- */
+
+/* Files that ship with Headroom are two folders beside each other, scenarios and traces, because scenarios name their
+   traces relative to themselves. */
+
+enum { MAX_FILES = 2048 };
+
+static void set_defaults(struct hr_serve_config *settings) {
+  long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  uint32_t count = processors < 1 ? 1 : (uint32_t)processors;
+  if (!settings->folder) settings->folder = ".";
+  if (!settings->address) settings->address = "127.0.0.1";
+  if (!settings->workers) settings->workers = count;
+  if (!settings->threads) settings->threads = count;
+  if (!settings->max_upload_mib) settings->max_upload_mib = HR_SERVE_MAX_UPLOAD_MIB;
+  if (!settings->max_memory_mib) settings->max_memory_mib = HR_SERVE_MAX_MEMORY_MIB;
+  if (!settings->max_seconds) settings->max_seconds = HR_SERVE_MAX_SECONDS;
+  if (!settings->max_plan_seconds) settings->max_plan_seconds = HR_SERVE_MAX_PLAN_SECONDS;
+}
+
+static enum hr_status find_folder(struct hr__server *server, struct hr_error *error) {
+  struct stat info;
+  const char *folder = server->config->folder;
+  server->folder = realpath(folder, NULL);
+  if (!server->folder) return hr_fail(error, HR_BAD_INPUT, "%s: %s", folder, strerror(errno));
+  if (stat(server->folder, &info) == 0 && S_ISDIR(info.st_mode)) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "%s: is not a folder", folder);
+}
+
+static enum hr_status make_scratch(struct hr__server *server, struct hr_error *error) {
+  const char *parent = getenv("TMPDIR");
+  char path[4096];
+  if (!parent || !parent[0]) parent = "/tmp";
+  int length = snprintf(path, sizeof path, "%s/headroom-serve-XXXXXX", parent);
+  if (length < 0 || (size_t)length >= sizeof path || !mkdtemp(path))
+    return hr_fail(error, HR_IO_ERROR, "%s: a temporary folder cannot be created: %s", parent, strerror(errno));
+  server->scratch = realpath(path, NULL);
+  return server->scratch ? HR_OK : hr_fail(error, HR_IO_ERROR, "%s: %s", path, strerror(errno));
+}
+
+/* The folder `name` beside the folder of the shipped scenarios, or that folder itself if `name` is NULL. */
+static char *shipped_folder(const char *scenario, const char *name) {
+  char path[4096];
+  const char *slash = strrchr(scenario, '/');
+  int length = slash ? (int)(slash - scenario) : 0;
+  snprintf(path, sizeof path, "%.*s%s%s", length, scenario, name ? "/../" : "", name ? name : "");
+  return slash ? realpath(path, NULL) : NULL;
+}
+
+/* Adds a folder or a single file that workers may read, and takes the path. */
+static enum hr_status allow(struct hr__server *server, char *path, struct hr_error *error) {
+  size_t count = server->rules.n_folders;
+  char **folders = path ? realloc(server->folders, (count + 1) * sizeof *folders) : NULL;
+  if (!folders) {
+    free(path);
+    return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  }
+  server->folders = folders;
+  folders[count] = path;
+  server->rules.n_folders++;
+  return HR_OK;
+}
+
+static bool is_allowed(const struct hr__server *server, const char *path) {
+  for (size_t i = 0; i < server->rules.n_folders; i++)
+    if (hr__is_below(path, server->folders[i])) return true;
+  return false;
+}
+
+/* Shipped scenarios may name data elsewhere, such as public traces beside the checkout. Workers may read just these
+   files. */
+static enum hr_status allow_data(struct hr__server *server, const struct hr__shipped_state *state,
+                                 struct hr_error *error) {
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < state->n_files && status == HR_OK; i++)
+    if (!is_allowed(server, state->files[i])) status = allow(server, strdup(state->files[i]), error);
+  return status;
+}
+
+/* Without shipped files, a server works with the user's. */
+static enum hr_status find_shipped(struct hr__server *server, struct hr_error *error) {
+  if (hr_scenario_list(&server->shipped, &server->n_shipped, NULL) != HR_OK || !server->n_shipped) return HR_OK;
+  const char *first = server->shipped[0].path;
+  char *found[] = {shipped_folder(first, NULL), shipped_folder(first, "traces")};
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < sizeof found / sizeof *found; i++)
+    if (found[i] && allow(server, found[i], error) != HR_OK) status = HR_NO_MEMORY;
+  server->data_folder = shipped_folder(first, ".");
+  server->shipped_folder = status == HR_OK ? found[0] : NULL;
+  server->shipped_name = status == HR_OK && found[0] ? strrchr(found[0], '/') + 1 : "";
+  server->shipped_states = calloc(server->n_shipped, sizeof *server->shipped_states);
+  if (!server->shipped_states) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  for (size_t i = 0; i < server->n_shipped && status == HR_OK; i++) {
+    status = hr__shipped_look(server->shipped[i].path, &server->shipped_states[i], error);
+    if (status == HR_OK) status = allow_data(server, &server->shipped_states[i], error);
+  }
+  return status;
+}
+
+static void set_rules(struct hr__server *server) {
+  const struct hr_serve_config *config = server->config;
+  server->max_workers = config->workers;
+  server->rules.command = config->command;
+  server->rules.folder = server->folder;
+  server->rules.folders = (const char *const *)server->folders;
+  server->rules.scratch = server->scratch;
+  server->rules.data_folder = server->data_folder;
+  server->rules.allow_plugins = config->allow_plugins;
+  server->rules.memory_bytes = config->max_memory_mib << 20;
+  server->rules.file_bytes = UINT64_C(8) * (config->max_upload_mib << 20);
+  server->rules.run_s = config->max_seconds;
+  server->rules.plan_s = config->max_plan_seconds;
+  server->world = (struct hr__request_world){.scratch = server->scratch,
+                                             .folder = server->folder,
+                                             .shipped_folder = server->shipped_name,
+                                             .uploads = &server->uploads,
+                                             .shipped = server->shipped,
+                                             .n_shipped = server->n_shipped,
+                                             .threads = config->threads};
+}
+
+/* A worker closes all files of its server, so their numbers are bounded. */
+static void limit_files(void) {
+  struct rlimit files;
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max < MAX_FILES ? files.rlim_max : MAX_FILES;
+  setrlimit(RLIMIT_NOFILE, &files);
+}
+
+enum hr_status hr__serve_prepare(struct hr__server *server, struct hr_serve_config *settings, struct hr_error *error) {
+  bool is_local = !settings->address || strcmp(settings->address, "127.0.0.1") == 0;
+  if (!is_local && !settings->token_file)
+    return hr_fail(error, HR_BAD_INPUT, "--listen %s: other machines can connect, so --token-file is needed",
+                   settings->address);
+  set_defaults(settings);
+  server->config = settings;
+  server->address = settings->address;
+  enum hr_status status = settings->token_file ? hr__token_read(settings->token_file, server->token, error)
+                                               : hr__token_make(server->token, error);
+  if (status == HR_OK) status = find_folder(server, error);
+  if (status == HR_OK) status = make_scratch(server, error);
+  if (status != HR_OK) return status;
+  limit_files();
+  status = allow(server, strdup(server->folder), error);
+  if (status == HR_OK) status = find_shipped(server, error);
+  set_rules(server);
+  return status;
+}
+
+void hr__serve_paths_finish(struct hr__server *server) {
+  for (size_t i = 0; i < server->rules.n_folders; i++) free(server->folders[i]);
+  free(server->folders);
+  for (size_t i = 0; server->shipped_states && i < server->n_shipped; i++)
+    hr__shipped_finish(&server->shipped_states[i]);
+  free(server->shipped_states);
+  free(server->data_folder);
+  hr_scenario_list_free(server->shipped, server->n_shipped);
+  if (server->scratch) hr__remove_folder(server->scratch);
+  free(server->scratch);
+  free(server->folder);
+}
+
+/* ---- Exchanges -------------------------------------------------------------------------------------- */
 
 enum { OK = 200, BAD_REQUEST = 400, TOO_LARGE = 413, UNPROCESSABLE = 422, FAILED = 500, OVERLOADED = 503 };
 
@@ -38,7 +303,7 @@ static void refuse_error(struct hr__exchange *exchange, enum hr_status status, c
   hr__exchange_refuse(exchange, code, "%s", error->text[0] ? error->text : hr_status_meaning(status));
 }
 
-/* ---- Bodies -------------------------------------------------------------------------------------------- */
+/* ---- Exchanges: bodies ------------------------------------------------------------------------------ */
 
 static void receive_upload(struct hr__exchange *exchange, const char *bytes, size_t count) {
   uint64_t max_mib = exchange->server->config->max_upload_mib;
@@ -75,7 +340,7 @@ void hr__exchange_receive(struct hr__exchange *exchange, const char *bytes, size
   exchange->used += count;
 }
 
-/* ---- Begin --------------------------------------------------------------------------------------------- */
+/* ---- Exchanges: begin ------------------------------------------------------------------------------- */
 
 static void wait_for_worker(struct hr__exchange *exchange) {
   struct hr__server *server = exchange->server;
@@ -148,7 +413,7 @@ void hr__exchange_begin(struct hr__exchange *exchange, const struct hr__upload_q
     wait_for_worker(exchange);
 }
 
-/* ---- Events -------------------------------------------------------------------------------------------- */
+/* ---- Exchanges: events ------------------------------------------------------------------------------ */
 
 static void add_events(struct hr__exchange *exchange, const char *bytes, size_t count) {
   if (exchange->sent > 0 && exchange->sent == exchange->n_events) exchange->sent = exchange->n_events = 0;
@@ -212,7 +477,7 @@ static void read_events(struct hr__exchange *exchange) {
   }
 }
 
-/* ---- Workers ------------------------------------------------------------------------------------------- */
+/* ---- Exchanges: workers ----------------------------------------------------------------------------- */
 
 /* Plans take minutes to hours, so they leave a worker for the other requests. A single worker has an additional one
    while there is a plan. */

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * From the body of a request to a job.
+ * Requests: the table of routes, uploaded traces, and the conversion of a body to a job.
  *
  * A body is a JSON object. Its members become options of a command of the program, so a response has the figures that
  * the command line has. All values are passed as "--option=value" and names of files after "--", so no value can be
  * taken for an option. A scenario in the body is stored in the folder of the job, and workers read it under the name
- * that the user gave it (an alias), so that messages and relative paths are those of the user.
+ * that the user gave it (an alias), so that messages and relative paths are those of the user. A trace is checked,
+ * packed and summarized by commands, too.
  *
  * Nothing here trusts a body: unknown members, wrong types and wrong combinations are errors. What the values mean is
  * checked by the command.
  */
 
-#include "serve/request.h"
+#include "serve/serve.h"
 
 #include "base/text.h"
 #include "headroom/unstable/exports.h"
@@ -23,8 +24,216 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-/* ---- Errors -------------------------------------------------------------------------------------------- */
+/* ---- Routes ----------------------------------------------------------------------------------------- */
+
+#define BODY_NAME(name, text) text,
+const char *const hr__body_names[HR__N_BODY_MEMBERS] = {HR__BODY_TABLE(BODY_NAME)};
+#undef BODY_NAME
+
+#define BIT(name) (1U << HR__BODY_##name)
+/* What names a scenario and its trace, and changes both. */
+#define INPUT                                                                                                          \
+  (BIT(SCENARIO) | BIT(NAME) | BIT(FILE) | BIT(SHIPPED) | BIT(TRACE) | BIT(TRACE_FILE) | BIT(LOAD) | BIT(SET) |        \
+   BIT(POLICY) | BIT(SEED))
+#define OF_RUNS (INPUT | BIT(REPLICATIONS))
+
+const struct hr__route hr__routes[] = {
+    {HR__ROUTE_PAGE, "GET", "/", true, false, 0, "token"},
+    {HR__ROUTE_SCRIPT, "GET", "/app.js", true, false, 0, ""},
+    {HR__ROUTE_STYLE, "GET", "/app.css", true, false, 0, ""},
+    {HR__ROUTE_SCHEMA, "GET", "/api/schema", false, false, 0, ""},
+    {HR__ROUTE_CATALOGUE, "GET", "/api/catalogue", false, false, 0, ""},
+    {HR__ROUTE_SCENARIOS, "GET", "/api/scenarios", false, false, 0, ""},
+    {HR__ROUTE_FILES, "GET", "/api/files", false, false, 0, ""},
+    {HR__ROUTE_FILE, "GET", "/api/file", false, false, 0, "path shipped"},
+    {HR__ROUTE_TRACE, "POST", "/api/trace", false, false, 0, "name format map lenient shipped"},
+    {HR__ROUTE_STOP, "POST", "/api/stop", false, false, 0, "job"},
+    {HR__ROUTE_DRAFT, "POST", "/api/draft", false, false,
+     BIT(TRACE) | BIT(TRACE_FILE) | BIT(OWN) | BIT(CLOUD) | BIT(GOALS), ""},
+    {HR__ROUTE_CHECK, "POST", "/api/check", false, false, INPUT, ""},
+    {HR__ROUTE_RUN, "POST", "/api/run", false, false, OF_RUNS | BIT(SERIES), ""},
+    {HR__ROUTE_PLAN, "POST", "/api/plan", false, true, INPUT | BIT(BRIEF) | BIT(FORECAST), ""},
+    {HR__ROUTE_COMPARE, "POST", "/api/compare", false, false, OF_RUNS | BIT(POLICIES) | BIT(BASELINE), ""},
+    {HR__ROUTE_EXPORT, "POST", "/api/export", false, false, OF_RUNS | BIT(POLICIES) | BIT(BRIEF) | BIT(OF) | BIT(AS),
+     ""},
+};
+const size_t hr__n_routes = sizeof hr__routes / sizeof *hr__routes;
+
+const struct hr__route *hr__route_find(const char *method, const char *path, bool *path_exists) {
+  *path_exists = false;
+  for (size_t i = 0; i < hr__n_routes; i++) {
+    if (strcmp(hr__routes[i].path, path) != 0) continue;
+    *path_exists = true;
+    if (strcmp(hr__routes[i].method, method) == 0) return &hr__routes[i];
+  }
+  return NULL;
+}
+
+bool hr__route_has_query(const struct hr__route *route, const char *name) {
+  size_t length = strlen(name);
+  for (const char *at = route->query; *at;) {
+    size_t word = strcspn(at, " ");
+    if (word == length && memcmp(at, name, length) == 0) return true;
+    at += word + (at[word] == ' ');
+  }
+  return false;
+}
+
+/* ---- Uploads ---------------------------------------------------------------------------------------- */
+
+/* There are at most HR__MAX_UPLOADS uploaded traces and one for each shipped scenario, so their list is searched from
+   its begin, where the oldest one is. */
+
+const struct hr__upload *hr__upload_find(const struct hr__uploads *uploads, const char *id) {
+  for (size_t i = 0; i < uploads->count; i++)
+    if (strcmp(uploads->at[i].id, id) == 0) return &uploads->at[i];
+  return NULL;
+}
+
+const struct hr__upload *hr__upload_of_shipped(const struct hr__uploads *uploads, const char *shipped) {
+  for (size_t i = 0; i < uploads->count; i++)
+    if (uploads->at[i].shipped && strcmp(uploads->at[i].shipped, shipped) == 0) return &uploads->at[i];
+  return NULL;
+}
+
+static void free_upload(struct hr__upload *upload) {
+  free(upload->id);
+  free(upload->name);
+  free(upload->file);
+}
+
+const struct hr__upload *hr__upload_add(struct hr__uploads *uploads, const char *id, const char *name, const char *file,
+                                        const char *shipped) {
+  struct hr__upload fresh = {strdup(id), strdup(name), strdup(file), shipped};
+  struct hr__upload *at = realloc(uploads->at, (uploads->count + 1) * sizeof *at);
+  if (at) uploads->at = at;
+  if (!at || !fresh.id || !fresh.name || !fresh.file) {
+    free_upload(&fresh);
+    return NULL;
+  }
+  at[uploads->count] = fresh;
+  return &at[uploads->count++];
+}
+
+void hr__uploads_make_room(struct hr__uploads *uploads, size_t max) {
+  size_t count = 0, oldest = 0;
+  for (size_t i = uploads->count; i-- > 0;) {
+    if (uploads->at[i].shipped) continue;
+    oldest = i;
+    count++;
+  }
+  if (count < max) return;
+  unlink(uploads->at[oldest].file);
+  free_upload(&uploads->at[oldest]);
+  uploads->count--;
+  memmove(uploads->at + oldest, uploads->at + oldest + 1, (uploads->count - oldest) * sizeof *uploads->at);
+}
+
+void hr__uploads_finish(struct hr__uploads *uploads) {
+  for (size_t i = 0; i < uploads->count; i++) free_upload(&uploads->at[i]);
+  free(uploads->at);
+  *uploads = (struct hr__uploads){0};
+}
+
+/* ---- Uploads: the job ------------------------------------------------------------------------------- */
+
+char *hr__plain_name(const char *name) {
+  const char *from = name;
+  for (const char *at = name; *at; at++)
+    if (*at == '/' || *at == '\\') from = at + 1;
+  char *plain = malloc(strlen(from) + sizeof "trace"), *to = plain;
+  if (!plain) return NULL;
+  for (; *from; from++) {
+    unsigned char byte = (unsigned char)*from;
+    bool first = to == plain;
+    if (byte > ' ' && byte != 0x7f && !(first && (byte == '-' || byte == '.'))) *to++ = *from;
+    if (byte == ' ' && !first) *to++ = '_';
+  }
+  *to = '\0';
+  if (to == plain) strcpy(plain, "trace");
+  return plain;
+}
+
+const char *hr__shipped_path(const struct hr__request_world *world, const char *name) {
+  for (size_t i = 0; i < world->n_shipped; i++)
+    if (strcmp(world->shipped[i].name, name) == 0) return world->shipped[i].path;
+  return NULL;
+}
+
+enum hr_status hr__request_shipped_trace(const struct hr__request_world *world, const char *name, char **path,
+                                         char **format, struct hr_error *error) {
+  const char *file = hr__shipped_path(world, name);
+  struct hr_scenario *scenario = NULL;
+  *path = *format = NULL;
+  if (!file) return hr_fail(error, HR_BAD_INPUT, "no scenario '%.60s' ships; see /api/scenarios", name);
+  enum hr_status status = hr_scenario_load(file, NULL, 0, &scenario, error);
+  if (status == HR_OK && !scenario->trace_file)
+    status = hr_fail(error, HR_BAD_INPUT, "the scenario '%.60s' has no trace", name);
+  if (status == HR_OK) {
+    *path = strdup(scenario->trace_file);
+    if (scenario->trace_format) *format = strdup(scenario->trace_format);
+    if (!*path || (scenario->trace_format && !*format)) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+  }
+  hr_scenario_destroy(scenario);
+  return status;
+}
+
+static void add_trace_options(struct hr__job *job, struct hr__step *step, const struct hr__upload_query *query) {
+  if (query->format) hr__step_option(job, step, "format", query->format);
+  if (query->map) hr__step_option(job, step, "map", query->map);
+  if (query->lenient) hr__step_word(job, step, "--lenient");
+}
+
+/* Adds an action of `trace` on the trace `name`: its standard output is written to the file `words`. */
+static void add_trace_action(struct hr__job *job, const char *name, const char *action, const char *option,
+                             const char *to, const char *words, const struct hr__upload_query *query) {
+  struct hr__step *step = hr__job_step(job, HR__STEP_COMMAND, NULL);
+  hr__step_words(job, step, "headroom", "trace", action, (const char *)NULL);
+  if (step) step->text = strdup(words);
+  hr__step_option(job, step, option, to);
+  add_trace_options(job, step, query);
+  hr__step_words(job, step, "--", name, (const char *)NULL);
+}
+
+static void add_string(struct hr__job *job, const char *before, const char *text) {
+  cJSON *string = cJSON_CreateString(text);
+  char *printed = string ? cJSON_PrintUnformatted(string) : NULL;
+  hr__job_step(job, HR__STEP_TEXT, before);
+  if (printed) hr__job_step(job, HR__STEP_TEXT, printed);
+  if (!printed) job->out_of_memory = true;
+  free(printed);
+  cJSON_Delete(string);
+}
+
+enum hr_status hr__request_trace_job(const struct hr__request_world *world, const struct hr__upload_query *query,
+                                     const char *id, const char *raw, const char *packed, struct hr__job *job,
+                                     struct hr_error *error) {
+  enum hr_status status = hr__job_begin(job, world->scratch, error);
+  char *name = hr__plain_name(query->name ? query->name : "trace");
+  if (status == HR_OK && !name) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (status == HR_OK) {
+    const char *check = hr__job_path(job, "check.json"), *stats = hr__job_path(job, "stats.json");
+    const char *words = hr__job_path(job, "words.txt");
+    hr__job_alias(job, name, raw);
+    add_trace_action(job, name, "pack", "output", packed, words, query);
+    add_trace_action(job, name, "check", "json", "-", check, query);
+    add_trace_action(job, name, "stats", "json", "-", stats, query);
+    add_string(job, "{\"trace\":", id);
+    add_string(job, ",\"name\":", name);
+    hr__job_step(job, HR__STEP_TEXT, ",\"check\":");
+    hr__job_step(job, HR__STEP_FILE, check);
+    hr__job_step(job, HR__STEP_TEXT, ",\"stats\":");
+    hr__job_step(job, HR__STEP_FILE, stats);
+    hr__job_step(job, HR__STEP_TEXT, "}");
+    if (job->out_of_memory) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+  }
+  free(name);
+  return status;
+}
+
+/* ---- Errors ----------------------------------------------------------------------------------------- */
 
 /* Adds file, line and column if a message begins with them: "scenario.json:3:14: ...". */
 static void add_place(cJSON *error, const char *message) {
@@ -63,7 +272,7 @@ char *hr__error_json(const char *message, unsigned code) {
   return json;
 }
 
-/* ---- Members of a body --------------------------------------------------------------------------------- */
+/* ---- Members of a body ------------------------------------------------------------------------------ */
 
 struct request {
   const struct hr__request_world *world;
@@ -157,7 +366,7 @@ static enum hr_status check_members(struct request *request) {
   return HR_OK;
 }
 
-/* ---- Options ------------------------------------------------------------------------------------------- */
+/* ---- Options ---------------------------------------------------------------------------------------- */
 
 static void add_option(struct request *request, struct hr__step *step, const char *option, const char *value) {
   hr__step_option(request->job, step, option, value);
@@ -204,7 +413,7 @@ static enum hr_status add_overrides(struct request *request, struct hr__step *st
   return HR_OK;
 }
 
-/* ---- Scenario and trace -------------------------------------------------------------------------------- */
+/* ---- Scenario and trace ----------------------------------------------------------------------------- */
 
 /* Stores a scenario, which is a text or an object, and names it. */
 static enum hr_status store_scenario(struct request *request, const cJSON *scenario, const char *file,
@@ -378,7 +587,7 @@ static void add_threads(struct request *request, struct hr__step *step) {
   add_option(request, step, "threads", text);
 }
 
-/* ---- Jobs of the routes -------------------------------------------------------------------------------- */
+/* ---- Jobs of the routes ----------------------------------------------------------------------------- */
 
 static enum hr_status make_check(struct request *request) {
   struct hr__job *job = request->job;

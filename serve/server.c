@@ -9,11 +9,9 @@
  * Invariant: MHD calls handle() for an exchange until it has queued a response, then completed() once.
  */
 
-#include "serve/exchange.h"
+#include "serve/serve.h"
 
 #ifdef HEADROOM_WITH_MICROHTTPD
-
-#include "serve/documents.h"
 
 #include "base/text.h"
 #include "headroom/unstable/scenario_files.h"

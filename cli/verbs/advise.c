@@ -2,8 +2,6 @@
 /* `headroom advise`: finds changes that cut cost without hurting service, and prints the savings of each change. */
 
 #include "cli/cli.h"
-#include "cli/input.h"
-#include "cli/process.h"
 #include "headroom/unstable/compare.h"
 #include "headroom/unstable/planning.h"
 

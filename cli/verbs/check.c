@@ -2,8 +2,6 @@
 /* `headroom check`: runs a suite, or one scenario, and compares the results with a baseline. */
 
 #include "cli/cli.h"
-#include "cli/input.h"
-#include "cli/process.h"
 #include "headroom/unstable/compare.h"
 
 #include <errno.h>

@@ -4,9 +4,6 @@
 
 #include "headroom/unstable/compare.h"
 #include "cli/cli.h"
-#include "cli/input.h"
-#include "cli/process.h"
-#include "cli/run_files.h"
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/replay.h"
 

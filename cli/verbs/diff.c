@@ -3,8 +3,6 @@
    Options that change a scenario apply to both. */
 
 #include "cli/cli.h"
-#include "cli/input.h"
-#include "cli/process.h"
 #include "headroom/unstable/compare.h"
 
 #include <inttypes.h>

@@ -3,8 +3,6 @@
    allocates. */
 
 #include "cli/cli.h"
-#include "cli/input.h"
-#include "cli/process.h"
 #include "headroom/unstable/planning.h"
 
 #include <stdlib.h>

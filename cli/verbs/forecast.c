@@ -2,9 +2,6 @@
 /* `headroom forecast`: forecasts demand from a trace, and evaluates the forecast on held-back weeks of the trace. */
 
 #include "cli/cli.h"
-#include "cli/input.h"
-#include "cli/options.h"
-#include "cli/process.h"
 #include "headroom/unstable/planning.h"
 
 #include <inttypes.h>

@@ -3,8 +3,6 @@
    --goal, it drafts a scenario from a trace, from owned nodes and from the prices of a provider. */
 
 #include "cli/cli.h"
-#include "cli/input.h"
-#include "cli/options.h"
 #include "headroom/unstable/planning.h"
 #include "headroom/unstable/scenario_files.h"
 

@@ -1,19 +1,449 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `headroom list`: lists policies, trace formats, metrics, shipped scenarios and keys, 80 columns wide; keys also as a
-   table in Markdown or a JSON Schema. The tables of the catalogue are printed by list_catalog.c. With --verbose,
-   details that do not fit and the sources of the values are printed too. */
+   table in Markdown or a JSON Schema. The lists of the catalogue are GPU types and their names, MIG profiles, speeds of
+   networks, links between regions, instances, prices, discounts and spot presets. --provider, --region, --gpu and
+   --as-of select their rows. With --verbose, details that do not fit and the sources of the values are printed too. */
 
 #include "cli/cli.h"
-
-#include "cli/options.h"
 #include "headroom/headroom.h"
 #include "headroom/unstable/capacity.h"
+#include "headroom/unstable/catalog.h"
 #include "headroom/unstable/metrics.h"
 #include "headroom/unstable/scenario_files.h"
 #include "headroom/unstable/trace_tools.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+/* The options of `headroom list`. */
+struct list_args {
+  bool verbose;
+  const char *provider, *gpu;       /* NULL: all */
+  const char *region;               /* NULL: the base region of each provider, but presets of all regions */
+  const char *as_of;                /* NULL: the newest prices */
+  const char *path;                 /* of `metrics`; NULL: all metrics */
+  bool schema, markdown;            /* of `keys` */
+  const struct hr_catalog *catalog; /* set by list_catalog */
+};
+
+static void print_source(const char *source) {
+  printf("    ");
+  print_wrapped(stdout, source, 4, 4);
+}
+
+/* ---- Catalogue: filters ----------------------------------------------------------------------------- */
+
+static bool matches(const char *wanted, const char *text) {
+  return !wanted || strcmp(text, "*") == 0 || strcasecmp(wanted, text) == 0;
+}
+
+/* Whether --gpu, which may be any name of a type or of a family, selects the GPU type. */
+static bool matches_gpu(const struct list_args *args, const char *gpu) {
+  return !args->gpu || strcmp(gpu, "*") == 0 || hr_catalog_gpu_means(args->catalog, args->gpu, gpu);
+}
+
+static const char *provider_at(const struct hr_catalog *catalog, size_t *at) {
+  const char *provider = catalog->instances[*at].provider;
+  while (*at < catalog->n_instances && strcmp(catalog->instances[*at].provider, provider) == 0) ++*at;
+  return provider;
+}
+
+/* Checks a region if no provider is set: it is valid if any provider has it. */
+static enum hr_status check_any_region(const struct hr_catalog *catalog, const char *region, struct hr_error *error) {
+  struct words known = {0};
+  enum hr_status status = HR_OK;
+  bool found = false;
+  for (size_t i = 0; i < catalog->n_regions && status == HR_OK; i++) {
+    found = found || strcasecmp(catalog->regions[i].name, region) == 0;
+    status = words_add(&known, catalog->regions[i].name, error);
+  }
+  if (status == HR_OK && !found) {
+    const char *nearest = known.count ? hr_nearest_word(region, known.at) : NULL;
+    status = hr_fail(error, HR_BAD_INPUT, "no provider has a region '%.60s'%s%s%s", region,
+                     nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+  }
+  words_finish(&known);
+  return status;
+}
+
+static enum hr_status check_args(const struct hr_catalog *catalog, const struct list_args *args,
+                                 struct hr_error *error) {
+  enum hr_status status = HR_OK;
+  if (args->as_of && !hr_catalog_is_date(args->as_of))
+    return hr_fail(error, HR_BAD_INPUT, "--as-of %.40s: expected a date such as 2026-07-20, 2026-07 or 2026",
+                   args->as_of);
+  if (args->provider) status = hr_catalog_check_provider(catalog, args->provider, error);
+  if (status == HR_OK && args->gpu) status = hr_catalog_check_gpu_name(catalog, args->gpu, error);
+  if (status != HR_OK || !args->region) return status;
+  return args->provider ? hr_catalog_check_region(catalog, args->provider, args->region, error)
+                        : check_any_region(catalog, args->region, error);
+}
+
+static void print_figure(int width, double figure) {
+  if (figure == HR_UNKNOWN_NUMBER)
+    printf("%*s", width, "-");
+  else
+    printf("%*g", width, figure);
+}
+
+/* ---- Catalogue: GPU types and MIG profiles ---------------------------------------------------------- */
+
+static void print_gpu(const struct hr_gpu_type *type, bool verbose) {
+  printf("%-10s%7g%9g%14g%7g%7g%9g%5s  %s\n", type->name, type->mem_gb, type->bandwidth_gb_s, type->fp16_tflops,
+         type->tdp_w, type->idle_w, type->nvlink_gb_s, type->mig_slices > 0 ? "yes" : "no", type->status);
+  if (!verbose) return;
+  printf("    bf16_tflops");
+  print_figure(6, type->bf16_tflops);
+  printf("  fp32_tflops");
+  print_figure(6, type->fp32_tflops);
+  printf("  achievable");
+  print_figure(6, type->achievable);
+  printf("  pcie");
+  print_figure(4, type->pcie_gb_s);
+  printf("  mig %g\n", type->mig_slices);
+  print_source(type->source);
+}
+
+static enum hr_status list_gpus(const struct list_args *args, struct hr_error *error) {
+  const struct hr_catalog *catalog = args->catalog;
+  (void)error;
+  printf("%-10s%7s%9s%14s%7s%7s%9s%5s  %s\n", "gpu", "mem_gb", "gb_per_s", "fp16_tflops", "tdp_w", "idle_w", "nvlink",
+         "mig", "figures");
+  for (size_t i = 0; i < catalog->n_gpus; i++)
+    if (matches_gpu(args, catalog->gpus[i].name)) print_gpu(&catalog->gpus[i], args->verbose);
+  return HR_OK;
+}
+
+/* Writes the memory slices at which an instance may begin, such as "0,2,4". */
+static const char *starts_of(const struct hr_mig_profile *profile, char text[2 * HR_MIG_SLICES + 1]) {
+  char *at = text;
+  for (unsigned start = 0; start < HR_MIG_SLICES; start++)
+    if (profile->starts >> start & 1) {
+      if (at != text) *at++ = ',';
+      *at++ = (char)('0' + start);
+    }
+  *at = '\0';
+  return text;
+}
+
+static void print_mig_profile(const struct hr_mig_entry *entry) {
+  const struct hr_mig_profile *profile = &entry->profile;
+  char starts[2 * HR_MIG_SLICES + 1];
+  printf("%-10s%-13s%7u%6u%9u%5u%5u  %-14s %s\n", entry->gpu, profile->name, profile->compute_slices,
+         profile->memory_slices, profile->mem_mib, profile->sms, profile->max_instances, starts_of(profile, starts),
+         entry->status);
+}
+
+/* Draws the possible positions of a profile's instances. A position is drawn as |---...| with four characters per
+   memory slice. */
+static void draw_mig_profile(const struct hr_mig_profile *profile, unsigned memory_slices) {
+  enum { SLICE = 4 };
+  char line[SLICE * HR_MIG_SLICES + 2];
+  size_t end = 0;
+  memset(line, ' ', sizeof line);
+  for (unsigned start = 0; start < memory_slices; start++) {
+    if (!(profile->starts >> start & 1)) continue;
+    size_t length = (size_t)SLICE * profile->memory_slices;
+    memset(line + SLICE * start, '-', length);
+    line[SLICE * start] = '|';
+    end = SLICE * start + length;
+    line[end] = '|';
+  }
+  printf("    %-13s%.*s\n", profile->name, (int)end + 1, line);
+}
+
+static void print_layout(const struct hr_mig_type *type, const char *name, const struct hr_mig_gpu *gpu) {
+  char text[HR_MIG_TEXT_BYTES];
+  printf("    %-13s", name);
+  print_wrapped(stdout, hr_mig_text(type, gpu, text, sizeof text), 17, 17);
+}
+
+static void draw_mig_type(const struct hr_mig_type *type) {
+  struct hr_mig_gpu gpu;
+  char name[20];
+  printf("    %-12s", "memory slice");
+  for (unsigned slice = 0; slice < type->memory_slices; slice++) printf("%3u ", slice);
+  putchar('\n');
+  for (unsigned i = 0; i < type->n_profiles; i++) draw_mig_profile(&type->profiles[i], type->memory_slices);
+  if (hr_mig_layout(type, "all-balanced", &gpu, NULL) == HR_OK) print_layout(type, "all-balanced", &gpu);
+  for (unsigned i = 0; hr_mig_group(type, i, &gpu); i++) {
+    snprintf(name, sizeof name, "group%u", i + 1);
+    print_layout(type, name, &gpu);
+  }
+}
+
+/* Prints details below a row of MIG profiles. The source is printed below the last of the rows that have it. Drawings
+   and layouts are printed below the last row of a GPU type. */
+static void print_mig_details(const struct hr_catalog *catalog, size_t row) {
+  const struct hr_mig_entry *entry = &catalog->mig_profiles[row];
+  const struct hr_mig_type *type;
+  bool last = row + 1 == catalog->n_mig_profiles, type_ends = last || strcmp(entry[1].gpu, entry->gpu) != 0;
+  if (type_ends || strcmp(entry[1].source, entry->source) != 0) print_source(entry->source);
+  if (type_ends && hr_catalog_mig(catalog, entry->gpu, &type, NULL) == HR_OK) draw_mig_type(type);
+}
+
+/* Checks that --gpu selects a type with MIG. */
+static enum hr_status check_mig(const struct list_args *args, struct hr_error *error) {
+  const struct hr_mig_type *type;
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; args->gpu && i < args->catalog->n_gpus; i++) {
+    if (!matches_gpu(args, args->catalog->gpus[i].name)) continue;
+    status = hr_catalog_mig(args->catalog, args->catalog->gpus[i].name, &type, error);
+    if (status == HR_OK) return HR_OK;
+  }
+  return status;
+}
+
+static enum hr_status list_mig_profiles(const struct list_args *args, struct hr_error *error) {
+  const struct hr_catalog *catalog = args->catalog;
+  enum hr_status status = check_mig(args, error);
+  if (status != HR_OK) return status;
+  printf("%-10s%-13s%7s%6s%9s%5s%5s  %-14s %s\n", "gpu", "profile", "compute", "mem", "mem_mib", "sms", "max", "starts",
+         "figures");
+  for (size_t i = 0; i < catalog->n_mig_profiles; i++) {
+    if (!matches_gpu(args, catalog->mig_profiles[i].gpu)) continue;
+    print_mig_profile(&catalog->mig_profiles[i]);
+    if (args->verbose) print_mig_details(catalog, i);
+  }
+  return HR_OK;
+}
+
+/* ---- Catalogue: names of GPU types ------------------------------------------------------------------ */
+
+static enum hr_status list_gpu_names(const struct list_args *args, struct hr_error *error) {
+  const struct hr_catalog *catalog = args->catalog;
+  (void)error;
+  printf("%-20s%-12s%s\n", "name", "gpu", "figures");
+  for (size_t i = 0; i < catalog->n_gpu_names; i++) {
+    const struct hr_gpu_name *name = &catalog->gpu_names[i];
+    if (!matches_gpu(args, name->gpu)) continue;
+    printf("%-20s%-12s%s\n", name->name, name->gpu, name->status);
+    if (args->verbose) print_source(name->source);
+  }
+  return HR_OK;
+}
+
+/* ---- Catalogue: network speeds and instance types --------------------------------------------------- */
+
+static enum hr_status list_network_speeds(const struct list_args *args, struct hr_error *error) {
+  const struct hr_catalog *catalog = args->catalog;
+  (void)error;
+  printf("%-20s%-12s%7s%9s  %s\n", "model", "network", "gpus", "speed", "figures");
+  for (size_t i = 0; i < catalog->n_network_speeds; i++) {
+    const struct hr_network_entry *entry = &catalog->network_speeds[i];
+    printf("%-20s%-12s%7g%9g  %s\n", entry->model, hr_network_name(entry->network), entry->gpus,
+           (double)entry->speed_ppm / 1e6, entry->status);
+    if (args->verbose) print_source(entry->source);
+  }
+  return HR_OK;
+}
+
+static enum hr_status list_region_links(const struct list_args *args, struct hr_error *error) {
+  const struct hr_catalog *catalog = args->catalog;
+  (void)error;
+  printf("%-24s%-24s%8s%9s%9s  %s\n", "from", "to", "Gbit/s", "RTT ms", "$/GB", "figures");
+  for (size_t i = 0; i < catalog->n_region_links; i++) {
+    const struct hr_region_link *link = &catalog->region_links[i];
+    printf("%-24s%-24s%8g", link->from, link->to, link->gbit_s);
+    print_figure(9, link->rtt_ms);
+    print_figure(9, link->usd_per_gb);
+    printf("  %s\n", link->status);
+    if (args->verbose) print_source(link->source);
+  }
+  return HR_OK;
+}
+
+static void print_instance(const struct hr_instance_type *type, bool verbose) {
+  printf("%-11s%-26s%-8s%5g", type->provider, type->name, type->gpu, type->gpus);
+  print_figure(6, type->vcpus);
+  print_figure(8, type->mem_gib);
+  print_figure(8, type->nvme_gb);
+  printf(" %s\n", type->status);
+  if (!verbose) return;
+  printf("    network_gbit");
+  print_figure(6, type->network_gbit);
+  printf("\n");
+  print_source(type->source);
+}
+
+static enum hr_status list_instances(const struct list_args *args, struct hr_error *error) {
+  const struct hr_catalog *catalog = args->catalog;
+  (void)error;
+  printf("%-11s%-26s%-8s%5s%6s%8s%8s %s\n", "provider", "instance", "gpu", "gpus", "vcpus", "mem_gib", "nvme_gb",
+         "figures");
+  for (size_t i = 0; i < catalog->n_instances; i++) {
+    const struct hr_instance_type *type = &catalog->instances[i];
+    if (matches(args->provider, type->provider) && matches_gpu(args, type->gpu)) print_instance(type, args->verbose);
+  }
+  return HR_OK;
+}
+
+/* ---- Catalogue: prices and discounts ---------------------------------------------------------------- */
+
+static void print_quote(const struct hr_price_quote *quote, const char *market, bool verbose) {
+  char gpus[40];
+  snprintf(gpus, sizeof gpus, "%gx%s", quote->instance->gpus, quote->instance->gpu);
+  printf("%-26s%-10s%-10s%8.3f%7.3f %-10s %s\n", quote->instance->name, gpus, market, (double)quote->uusd_h / 1e6,
+         (double)hr_price_quote_gpu_uusd_h(quote) / 1e6, quote->as_of, quote->status);
+  if (verbose) print_source(quote->source);
+}
+
+static void print_columns(void) {
+  printf("%-26s%-10s%-10s%8s%7s %-10s %s\n", "instance", "gpus", "market", "usd_h", "gpu_h", "as_of", "figures");
+}
+
+static void print_provider(const struct hr_price_quote *quote, const char *provider) {
+  bool everywhere = strcmp(quote->region, "*") == 0;
+  printf("\n%s, %s\n", provider, everywhere ? "all regions" : quote->region);
+}
+
+/* Prints the prices of all instances of a provider in all markets, and adds the number of prices to `*count`. */
+static void print_prices_of(const struct hr_catalog *catalog, const struct list_args *args, const char *provider,
+                            size_t *count) {
+  static const struct {
+    const char *name;
+    enum hr_market market;
+    const char *term;
+  } markets[] = {{"on-demand", HR_MARKET_ON_DEMAND, ""},     {"1y", HR_MARKET_RESERVED, "1y"},
+                 {"3y", HR_MARKET_RESERVED, "3y"},           {"block", HR_MARKET_RESERVED, "block"},
+                 {"reserved", HR_MARKET_RESERVED, "untold"}, {"spot", HR_MARKET_SPOT, ""}};
+  bool is_first = true;
+  for (size_t i = 0; i < catalog->n_instances; i++) {
+    const struct hr_instance_type *type = &catalog->instances[i];
+    if (strcmp(type->provider, provider) != 0 || !matches_gpu(args, type->gpu)) continue;
+    for (size_t k = 0; k < sizeof markets / sizeof *markets; k++) {
+      const struct hr_price_query query = {.provider = provider,
+                                           .instance = type->name,
+                                           .region = args->region,
+                                           .market = markets[k].market,
+                                           .term = markets[k].term,
+                                           .as_of = args->as_of};
+      struct hr_price_quote quote;
+      if (hr_catalog_price(catalog, &query, &quote, NULL) != HR_OK) continue;
+      if (*count == 0) print_columns();
+      if (is_first) print_provider(&quote, provider);
+      is_first = false;
+      print_quote(&quote, markets[k].name, args->verbose);
+      ++*count;
+    }
+  }
+}
+
+static enum hr_status list_prices(const struct list_args *args, struct hr_error *error) {
+  const struct hr_catalog *catalog = args->catalog;
+  size_t count = 0;
+  for (size_t i = 0; i < catalog->n_instances;) {
+    const char *provider = provider_at(catalog, &i);
+    if (matches(args->provider, provider)) print_prices_of(catalog, args, provider, &count);
+  }
+  if (count) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "list prices: the catalogue has no price of this provider, region, GPU and date");
+}
+
+static bool matches_discount(const struct list_args *args, const struct hr_discount *discount) {
+  bool is_later = args->as_of && strncmp(discount->as_of, args->as_of, strlen(args->as_of)) > 0;
+  return !is_later && matches(args->provider, discount->provider);
+}
+
+static void print_discount(const struct hr_discount *discount, bool verbose) {
+  printf("%-12s%-14s%-8s%-10s%8g  %-12s%s\n", discount->provider, discount->family, discount->term,
+         discount->upfront[0] ? discount->upfront : "any", (double)discount->off_ppm / 1e4, discount->as_of,
+         discount->status);
+  if (verbose) print_source(discount->source);
+}
+
+static enum hr_status list_discounts(const struct list_args *args, struct hr_error *error) {
+  const struct hr_catalog *catalog = args->catalog;
+  static const char *const head[] = {"provider", "family", "term", "upfront", "off_pct", "as_of", "figures"};
+  size_t count = 0;
+  for (size_t i = 0; i < catalog->n_discounts; i++) {
+    if (!matches_discount(args, &catalog->discounts[i])) continue;
+    if (count++ == 0)
+      printf("%-12s%-14s%-8s%-10s%8s  %-12s%s\n", head[0], head[1], head[2], head[3], head[4], head[5], head[6]);
+    print_discount(&catalog->discounts[i], args->verbose);
+  }
+  if (count) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "list discounts: the catalogue has no discount of this provider and date");
+}
+
+/* ---- Catalogue: spot presets ------------------------------------------------------------------------ */
+
+/* The mean of a log-normal duration in hours. Its parameters describe the logarithm of seconds. */
+static double mean_h(const struct hr_duration *duration) {
+  return exp(duration->a + duration->b * duration->b / 2) / 3600;
+}
+
+static void print_preset_details(const struct hr_spot_preset *preset) {
+  const struct hr_spot_spec *spec = &preset->spec;
+  printf("    notice %g s", (double)spec->notice_us / (double)HR_SECOND_US);
+  if (preset->discount != HR_UNKNOWN_NUMBER) printf(", about %g %% off on-demand", preset->discount * 100);
+  if (spec->model == HR_SPOT_EXPONENTIAL) printf(", %g nodes at once on average", spec->batch_mean);
+  if (spec->model == HR_SPOT_BATHTUB) printf(", ends at %g h", spec->bathtub.last_h);
+  if (spec->model == HR_SPOT_ON_OFF)
+    printf(", mean up %.3g h, mean down %.3g h", mean_h(&spec->up), mean_h(&spec->down));
+  printf("\n");
+  print_source(preset->source);
+}
+
+/* Interruptions of a node per hour in which it is up. The bathtub model has no constant rate. */
+static double interruptions_per_h(const struct hr_spot_spec *spec) {
+  if (spec->model == HR_SPOT_BATHTUB) return HR_UNKNOWN_NUMBER;
+  return spec->model == HR_SPOT_ON_OFF ? 1 / mean_h(&spec->up) : spec->rate_per_h;
+}
+
+static enum hr_status list_spot_presets(const struct list_args *args, struct hr_error *error) {
+  const struct hr_catalog *catalog = args->catalog;
+  (void)error;
+  printf("%-19s%-9s%-9s%-11s%-12s%10s  %s\n", "preset", "provider", "gpu", "region", "model", "per_node_h", "figures");
+  for (size_t i = 0; i < catalog->n_spot_presets; i++) {
+    const struct hr_spot_preset *preset = &catalog->spot_presets[i];
+    if (!matches(args->provider, preset->provider) || !matches_gpu(args, preset->gpu) ||
+        !matches(args->region, preset->region))
+      continue;
+    double rate = interruptions_per_h(&preset->spec);
+    char text[20] = "-";
+    if (rate != HR_UNKNOWN_NUMBER) snprintf(text, sizeof text, "%.3g", rate);
+    printf("%-19s%-9s%-9s%-11s%-12s%10s  %s\n", preset->name, preset->provider, preset->gpu, preset->region,
+           hr_spot_model_name(preset->spec.model), text, preset->status);
+    if (args->verbose) print_preset_details(preset);
+  }
+  return HR_OK;
+}
+
+/* ---- Catalogue: entry ------------------------------------------------------------------------------- */
+
+static const struct catalog_list {
+  const char *name;
+  enum hr_status (*print)(const struct list_args *args, struct hr_error *error);
+} catalog_lists[] = {{"gpus", list_gpus},
+                     {"gpu-names", list_gpu_names},
+                     {"mig-profiles", list_mig_profiles},
+                     {"network-speeds", list_network_speeds},
+                     {"region-links", list_region_links},
+                     {"instances", list_instances},
+                     {"prices", list_prices},
+                     {"discounts", list_discounts},
+                     {"spot-presets", list_spot_presets}};
+
+/* Loads the catalogue and prints its list with this name, which must exist. Errors: unknown provider, region, GPU type
+   or date. */
+static enum hr_status list_catalog(const char *name, const struct list_args *args, struct hr_error *error) {
+  struct list_args with_catalog = *args;
+  struct hr_catalog *catalog;
+  size_t at = 0;
+  while (strcmp(catalog_lists[at].name, name) != 0) at++;
+  enum hr_status status = hr_catalog_load(NULL, &catalog, error);
+  if (status != HR_OK) return status;
+  with_catalog.catalog = catalog;
+  status = check_args(catalog, args, error);
+  if (status == HR_OK) status = catalog_lists[at].print(&with_catalog, error);
+  hr_catalog_destroy(catalog);
+  return status;
+}
+
+/* ---- Options ---------------------------------------------------------------------------------------- */
 
 static const struct option options[] = {
     {.name = "verbose",
@@ -233,7 +663,7 @@ static enum hr_status list_scenarios(const struct list_args *args, struct hr_err
   return HR_OK;
 }
 
-/* ---- Keys of scenario files --------------------------------------------------------------------------- */
+/* ---- Keys of scenario files ------------------------------------------------------------------------- */
 
 static void write_facts(FILE *out, const void *what) {
   const struct hr_scenario_key *key = what;

@@ -2,10 +2,6 @@
 /* `headroom plan`: searches for the cheapest mix of capacity that meets the scenario's goals. */
 
 #include "cli/cli.h"
-#include "cli/input.h"
-#include "cli/options.h"
-#include "cli/process.h"
-#include "cli/run_files.h"
 #include "headroom/unstable/planning.h"
 #include "headroom/unstable/replay.h"
 

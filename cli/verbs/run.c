@@ -4,9 +4,6 @@
    table. Outputs are checked before the run, and written only if the run succeeds. */
 
 #include "cli/cli.h"
-#include "cli/input.h"
-#include "cli/process.h"
-#include "cli/run_files.h"
 #include "headroom/unstable/compare.h"
 #include "headroom/unstable/planning.h"
 #include "headroom/unstable/replay.h"

@@ -3,8 +3,6 @@
 
 #include "headroom/unstable/serve.h"
 #include "cli/cli.h"
-#include "cli/input.h"
-#include "cli/options.h"
 #include "headroom/unstable/catalog.h"
 
 #include <stdlib.h>

@@ -3,9 +3,6 @@
    files. */
 
 #include "cli/cli.h"
-#include "cli/input.h"
-#include "cli/process.h"
-#include "cli/run_files.h"
 #include "headroom/unstable/compare.h"
 
 #include <inttypes.h>

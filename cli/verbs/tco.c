@@ -2,9 +2,6 @@
 /* `headroom tco`: compares the cost of private, colocated, reserved and on-demand capacity over years. */
 
 #include "cli/cli.h"
-#include "cli/input.h"
-#include "cli/process.h"
-#include "cli/run_files.h"
 #include "headroom/unstable/compare.h"
 #include "headroom/unstable/planning.h"
 

@@ -2,9 +2,6 @@
 /* `headroom validate`: reads all input of a run, and prints how it was interpreted, 80 columns wide. */
 
 #include "cli/cli.h"
-#include "cli/input.h"
-#include "cli/options.h"
-#include "cli/run_files.h"
 #include "headroom/headroom.h"
 #include "headroom/unstable/planning.h"
 #include "headroom/unstable/replay.h"

@@ -3,8 +3,6 @@
    tenant, or of one job. */
 
 #include "cli/cli.h"
-#include "cli/input.h"
-#include "cli/process.h"
 #include "headroom/unstable/exports.h"
 #include "headroom/unstable/replay.h"
 #include "headroom/unstable/service_report.h"

@@ -132,7 +132,7 @@ struct hr_pool_accounting {
   /* GPU time that killed jobs held until they tried again, in milli-GPU x microseconds */
   hr_amount back_off_milli_us;
   struct hr_pool_energy energy; /* 0 if its power is unknown */
-  /* jobs that the policy preempted so that a job that a failure had stopped could start again (sim/faults/outages.c)
+  /* jobs that the policy preempted so that a job that a failure had stopped could start again (sim/engine/jobs.c)
    */
   uint64_t restart_preemptions;
   /* the nodes are on-demand or spot nodes, and are launched whenever they can be, whether or not jobs use them */

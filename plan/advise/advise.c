@@ -1,247 +1,36 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Advice: finds changes of a scenario that are worth making, from a profile of one run.
+ * Advice: finds changes of a scenario that are worth making, from a profile of one run, and writes them.
  *
- * An observer makes the profile. It sums the allocated GPU time by class and pool, and by pool. A job is added to the
- * sum of its class and pool when it ends or is interrupted. The sum of a pool is updated whenever its allocation
- * changes. All sums are integers (milli-GPU x microseconds), so the order in which values are added does not matter.
+ * The profile suggests which changes to try (proposal.c). Each proposal is the scenario with some overrides. It is run
+ * with the same replications as the unchanged scenario. It is advised only if the paired difference of the runs shows
+ * that it saves money.
  *
- * The profile suggests which changes to try. Each proposal is the scenario with some overrides. It is run with the same
- * replications as the unchanged scenario. It is advised only if the paired difference of the runs shows that it saves
- * money.
+ * The advice is written as a table, 80 columns wide, and as JSON (docs/reference/schemas/advise.schema.json). The table
+ * begins with the savings, and contains the overrides as options that can be copied to a command line.
  */
 
 #include "plan/advise/advise.h"
 
 #include "base/text.h"
 #include "headroom/unstable/compare.h"
-#include "headroom/unstable/faults.h"
+#include "plan/runner/runner.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const int64_t long_us = INT64_C(3600) * HR_SECOND_US;
-
-/* ---- Profile: memory ------------------------------------------------------------------------------- */
-
-static bool allocate_levels(struct hr__run_profile *profile) {
-  for (uint32_t i = 0; i < profile->n_pools; i++) {
-    const struct hr_pool_spec *spec = &profile->cluster->pools[i];
-    if (hr_market_is_elastic(spec->market.market)) continue;
-    profile->pools[i].at_level = calloc((size_t)spec->nodes + 1, sizeof *profile->pools[i].at_level);
-    if (!profile->pools[i].at_level) return false;
-  }
-  return true;
-}
-
-static bool allocate(struct hr__run_profile *profile) {
-  size_t n_uses = (size_t)HR_N_CLASSES * profile->n_pools, n_jobs = profile->trace->n_jobs;
-  profile->uses = calloc(n_uses + 1, sizeof *profile->uses);
-  profile->by_tenant = calloc(n_uses * profile->n_tenants + 1, sizeof *profile->by_tenant);
-  profile->pools = calloc((size_t)profile->n_pools + 1, sizeof *profile->pools);
-  profile->allocations = calloc(n_jobs + 1, sizeof *profile->allocations);
-  size_t n_nodes = 0;
-  for (uint32_t i = 0; i < profile->n_pools; i++) n_nodes += profile->cluster->pools[i].nodes;
-  profile->failures = calloc(n_nodes + 1, sizeof *profile->failures);
-  if (!profile->uses || !profile->by_tenant || !profile->pools || !profile->allocations || !profile->failures)
-    return false;
-  for (size_t job = 0; job < n_jobs; job++)
-    profile->allocations[job] = (struct hr__profile_allocation){.since_us = HR_NEVER_US, .pool = HR_NONE};
-  return allocate_levels(profile);
-}
-
-static void profile_finish(struct hr__run_profile *profile) {
-  for (uint32_t i = 0; profile->pools && i < profile->n_pools; i++) free(profile->pools[i].at_level);
-  free(profile->uses);
-  free(profile->by_tenant);
-  free(profile->pools);
-  free(profile->allocations);
-  free(profile->failures);
-  *profile = (struct hr__run_profile){0};
-}
-
-/* ---- Profile: events ------------------------------------------------------------------------------- */
-
-static void advance_pool(struct hr__run_profile *profile, uint32_t number, int64_t now_us) {
-  struct hr__pool_profile *pool = &profile->pools[number];
-  const struct hr_pool_spec *spec = &profile->cluster->pools[number];
-  uint64_t passed_us = (uint64_t)(now_us - pool->until_us), node_milli = (uint64_t)spec->gpus_per_node * 1000;
-  uint64_t level = (pool->allocated_milli + node_milli - 1) / node_milli;
-  pool->allocated_milli_us += (hr__wide)pool->allocated_milli * passed_us;
-  if (pool->at_level) pool->at_level[level < spec->nodes ? level : spec->nodes] += (int64_t)passed_us;
-  pool->until_us = now_us;
-}
-
-static struct hr__pool_use *use_at(struct hr__run_profile *profile, hr_job job, uint32_t pool) {
-  uint32_t class_ = profile->trace->class_ ? profile->trace->class_[job.id] : HR_CLASS_UNKNOWN;
-  return &profile->uses[(size_t)class_ * profile->n_pools + pool];
-}
-
-static void note_request(const struct hr_trace *trace, hr_job job, struct hr__pool_use *use) {
-  uint32_t tasks = trace->tasks && trace->tasks[job.id] ? trace->tasks[job.id] : 1;
-  uint32_t gpus_per_task = trace->gpus[job.id] / tasks;
-  uint64_t mem_mib = trace->gpu_mem_mib ? trace->gpu_mem_mib[job.id] : 0;
-  uint64_t checkpoint_mib = trace->checkpoint_mib ? trace->checkpoint_mib[job.id] : 0;
-  use->starts++;
-  use->long_starts += trace->work_us[job.id] > long_us;
-  use->mem_unknown += mem_mib == 0;
-  use->typed += trace->gpu_types && trace->gpu_types[job.id] != HR_NONE;
-  use->own_checkpoints += trace->checkpoint_interval_us && trace->checkpoint_interval_us[job.id] > 0;
-  use->sized_checkpoints += checkpoint_mib > 0;
-  use->checkpoint_mib += checkpoint_mib;
-  if (mem_mib > use->max_mem_mib) use->max_mem_mib = mem_mib;
-  if (gpus_per_task > use->max_gpus_per_task) use->max_gpus_per_task = gpus_per_task;
-}
-
-/* The number of nodes of a placement. The placement of a gang has one slice per node. With per-GPU allocation it has
-   one slice per task. Slices are sorted by node. */
-static uint32_t node_count(const struct hr_placement *placement) {
-  uint32_t nodes = 1;
-  for (uint32_t i = 1; i < placement->n_slices; i++)
-    nodes += placement->slices[i].node.id != placement->slices[i - 1].node.id;
-  return nodes;
-}
-
-static void note_start(struct hr__run_profile *profile, const struct hr_event *event) {
-  uint32_t pool = event->placement->pool.id;
-  uint64_t milli = hr_placement_milli(event->placement, profile->trace, event->job);
-  struct hr__pool_use *use = use_at(profile, event->job, pool);
-  note_request(profile->trace, event->job, use);
-  advance_pool(profile, pool, event->at_us);
-  use->milli += milli;
-  if (use->milli > use->peak_milli) use->peak_milli = use->milli;
-  profile->pools[pool].allocated_milli += milli;
-  profile->allocations[event->job.id] =
-      (struct hr__profile_allocation){event->at_us, milli, pool, node_count(event->placement)};
-}
-
-static void note_end(struct hr__run_profile *profile, hr_job job, int64_t now_us) {
-  struct hr__profile_allocation *allocation = &profile->allocations[job.id];
-  uint32_t tenant = profile->trace->tenant ? profile->trace->tenant[job.id] : HR_NONE;
-  struct hr__pool_use *use = use_at(profile, job, allocation->pool);
-  hr__wide allocated = (hr__wide)allocation->milli * (uint64_t)(now_us - allocation->since_us);
-  advance_pool(profile, allocation->pool, now_us);
-  use->milli -= allocation->milli;
-  use->allocated_milli_us += allocated;
-  use->allocated_times_nodes += allocated * allocation->nodes;
-  if (profile->trace->flags && profile->trace->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE)
-    use->uninterruptible_milli_us += allocated;
-  if (tenant != HR_NONE) {
-    size_t class_ = (size_t)(use - profile->uses) / profile->n_pools;
-    profile->by_tenant[(tenant * (size_t)HR_N_CLASSES + class_) * profile->n_pools + allocation->pool] += allocated;
-  }
-  profile->pools[allocation->pool].allocated_milli -= allocation->milli;
-  allocation->since_us = HR_NEVER_US;
-}
-
-static void note_rates(struct hr__run_profile *profile, const struct hr_cluster *cluster) {
-  for (uint32_t i = 0; i < profile->n_pools; i++)
-    profile->pools[i].reclaims_per_h = profile->cluster->pools[i].market.market == HR_MARKET_SPOT
-                                           ? hr_cluster_reclaims_per_h(cluster, (hr_pool){i})
-                                           : 0;
-  profile->rates_known = true;
-}
-
-/* Counts a job that failures of nodes have stopped. Nodes of elastic pools are replaced, so they are not counted. */
-static void note_failure(struct hr__run_profile *profile, const struct hr_view *view, const struct hr_event *event) {
-  struct hr__pool_profile *pool = &profile->pools[event->placement->pool.id];
-  pool->failed_jobs++;
-  for (uint32_t i = 0; i < event->placement->n_slices; i++) {
-    hr_node node = event->placement->slices[i].node;
-    if (!hr_view_node_failed(view, node)) continue;
-    uint32_t count = ++profile->failures[node.id];
-    if (count > pool->most_failures) pool->most_failures = count;
-  }
-}
-
-static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
-  struct hr__run_profile *profile = self;
-  if (!profile->rates_known) note_rates(profile, view->cluster);
-  if (!event->placement) return;
-  if (event->kind == HR_EVENT_INTERRUPT && event->reason == HR_REASON_FAILED) note_failure(profile, view, event);
-  if (event->kind == HR_EVENT_START) note_start(profile, event);
-  if (event->kind == HR_EVENT_END || event->kind == HR_EVENT_INTERRUPT || event->kind == HR_EVENT_PREEMPT)
-    note_end(profile, event->job, event->at_us);
-}
-
-/* ---- Profile: the run ------------------------------------------------------------------------------ */
-
-/* GPU time during which the nodes of a pool were available, in milli-GPU x microseconds. */
-static hr__wide available_of(const struct hr__run_profile *profile, uint32_t number, const struct hr_result *result) {
-  const struct hr_pool_spec *spec = &profile->cluster->pools[number];
-  const struct hr_market_spec *market = &spec->market;
-  uint64_t node_milli = (uint64_t)spec->gpus_per_node * 1000;
-  if (hr_market_is_elastic(market->market)) return (hr__wide)result->pools[number].up_us * node_milli;
-  int64_t from_us = market->from_us;
-  int64_t to_us =
-      market->market == HR_MARKET_RESERVED && market->to_us < profile->end_us ? market->to_us : profile->end_us;
-  return to_us > from_us ? (hr__wide)node_milli * spec->nodes * (uint64_t)(to_us - from_us) : 0;
-}
-
-/* Adds the failures of a pool to its rate of interruptions. */
-static void note_failures(struct hr__run_profile *profile, uint32_t number, const struct hr_result *result) {
-  const struct hr_pool_spec *spec = &profile->cluster->pools[number];
-  const struct hr_pool_accounting *accounting = &result->pools[number];
-  if (!spec->faults) return;
-  /* idle spares do not fail */
-  double node_us = hr_market_is_elastic(spec->market.market)
-                       ? (double)accounting->up_us
-                       : (double)(spec->nodes - spec->faults->spares) * (double)profile->end_us;
-  if (node_us <= 0) return;
-  profile->pools[number].down_share = (double)accounting->down_us / node_us;
-  profile->pools[number].reclaims_per_h +=
-      (double)accounting->failures / ((node_us - (double)accounting->down_us) / (3600 * (double)HR_SECOND_US));
-}
-
-static void close_all(struct hr__run_profile *profile, const struct hr_result *result) {
-  profile->end_us = result->end_us;
-  for (uint32_t job = 0; job < profile->trace->n_jobs; job++) {
-    const struct hr__profile_allocation *allocation = &profile->allocations[job];
-    if (allocation->since_us != HR_NEVER_US) note_end(profile, (hr_job){job}, profile->end_us);
-    if (allocation->pool != HR_NONE && result->account)
-      use_at(profile, (hr_job){job}, allocation->pool)->lost_milli_us +=
-          (hr__wide)hr_result_accounting(result, (hr_job){job}).milli_us.lost;
-  }
-  for (uint32_t i = 0; i < profile->n_pools; i++) {
-    advance_pool(profile, i, profile->end_us);
-    profile->pools[i].available_milli_us = available_of(profile, i, result);
-    note_failures(profile, i, result);
-  }
-}
-
-/* Makes the profile: runs replication 0 of the scenario with the recorded trace. The caller must call profile_finish,
- * even after an error.
- */
-static enum hr_status profile_run(const struct hr_scenario *scenario, const struct hr_trace *trace,
-                                  struct hr__run_profile *profile, struct hr_error *error) {
-  *profile = (struct hr__run_profile){.trace = trace,
-                                      .cluster = &scenario->cluster,
-                                      .n_pools = scenario->cluster.n_pools,
-                                      .n_tenants = trace->tenant ? trace->tenants.count : 0};
-  if (!allocate(profile)) return hr_fail(error, HR_NO_MEMORY, "out of memory for the profile of the run");
-  const struct hr_observer observer = {.self = profile, .on_event = on_event};
-  struct hr_run_config config = {.trace = trace,
-                                 .cluster = &scenario->cluster,
-                                 .policy = scenario->policy.ops,
-                                 .params = scenario->policy.params,
-                                 .seed = hr_replication_seed(scenario->seed, 0),
-                                 .horizon_us = scenario->horizon_us,
-                                 .classes = scenario->classes,
-                                 .observers = &observer,
-                                 .n_observers = 1,
-                                 .quotas = scenario->quotas,
-                                 .systems = scenario->systems,
-                                 .speeds = scenario->speeds,
-                                 .network_speeds = scenario->network_speeds,
-                                 .scaling = scenario->scaling,
-                                 .data = scenario->data};
-  struct hr_result *result = NULL;
-  enum hr_status status = hr_sim_run(&config, &result, error);
-  if (status == HR_OK) close_all(profile, result);
-  hr_result_destroy(result);
-  return status;
+/* GPU hours allocated to a tenant's jobs of a class in a pool. HR_N_CLASSES: all classes; HR_NONE: all pools. */
+static double run_profile_tenant_hours(const struct hr__run_profile *profile, uint32_t tenant, uint32_t class_,
+                                       uint32_t pool) {
+  const hr__wide *allocated = &profile->by_tenant[(size_t)tenant * HR_N_CLASSES * profile->n_pools];
+  hr__wide sum = 0;
+  for (uint32_t i = 0; i < HR_N_CLASSES; i++)
+    for (uint32_t k = 0; k < profile->n_pools; k++)
+      if ((class_ == HR_N_CLASSES || i == class_) && (pool == HR_NONE || k == pool))
+        sum += allocated[(size_t)i * profile->n_pools + k];
+  return hr__run_profile_gpu_hours(sum);
 }
 
 /* ---- Metrics kept for each run --------------------------------------------------------------------- */
@@ -503,7 +292,8 @@ static enum hr_status evaluate_all(struct hr_advice *advice, struct hr_error *er
 
 static enum hr_status advise(struct hr_advice *advice, struct hr_error *error) {
   enum hr_status status = prepare(advice, error);
-  if (status == HR_OK) status = profile_run(advice->config.scenario, advice->config.trace, &advice->profile, error);
+  if (status == HR_OK)
+    status = hr__run_profile_make(advice->config.scenario, advice->config.trace, &advice->profile, error);
   if (status == HR_OK) status = hr__advice_run(advice, NULL, 0, advice->n_replications, error);
   if (status == HR_OK && advice->pools) status = hr__advise_gpu_types(advice, error);
   if (status == HR_OK) status = hr__advise_capacity(advice, error);
@@ -534,7 +324,7 @@ void hr_advice_destroy(struct hr_advice *advice) {
   if (!advice) return;
   for (size_t i = 0; i < advice->n_proposals; i++) hr__proposal_finish(&advice->proposals[i]);
   free(advice->proposals);
-  profile_finish(&advice->profile);
+  hr__run_profile_finish(&advice->profile);
   hr__runner_destroy(advice->runner);
   hr_catalog_destroy(advice->catalog);
   cJSON_Delete(advice->pools);
@@ -558,7 +348,7 @@ const struct hr_notes *hr_advice_notes(const struct hr_advice *advice) {
 static uint32_t only_tenant(const struct hr__run_profile *profile, uint32_t class_, uint32_t pool) {
   uint32_t found = HR_NONE;
   for (uint32_t tenant = 0; tenant < profile->n_tenants; tenant++) {
-    if (hr__run_profile_tenant_hours(profile, tenant, class_, pool) == 0) continue;
+    if (run_profile_tenant_hours(profile, tenant, class_, pool) == 0) continue;
     if (found != HR_NONE) return HR_NONE;
     found = tenant;
   }
@@ -599,4 +389,359 @@ bool hr_advice_item(const struct hr_advice *advice, size_t place, struct hr_advi
   item->figure_change = (struct hr_replicated){change->count, change->mean, change->median,   change->sd,
                                                change->low,   change->high, change->of_median};
   return true;
+}
+
+/* ---- Output ----------------------------------------------------------------------------------------- */
+
+struct advice_page {
+  struct hr__console console;
+  const struct hr_advice *advice;
+};
+
+/* ---- Output: overrides ------------------------------------------------------------------------------ */
+
+/* Length of the first piece of `text`. A line may end after a piece: JSON allows a line break after a comma, and a
+   shell allows one within quotes. A piece never ends within a JSON string; *in_text stores whether the scan is within a
+   JSON string. */
+static size_t piece_length(const char *text, bool *in_text) {
+  size_t at = 0;
+  for (; text[at]; at++) {
+    if (text[at] == '\\' && *in_text && text[at + 1])
+      at++;
+    else if (text[at] == '"')
+      *in_text = !*in_text;
+    else if (text[at] == ',' && !*in_text)
+      return at + 1;
+  }
+  return at;
+}
+
+/* Prints text for use within single quotes of a shell command. Escapes single quotes in the text. */
+static void put_quoted(FILE *out, const char *text, size_t length) {
+  for (size_t i = 0; i < length; i++) {
+    if (text[i] == '\'')
+      fputs("'\\''", out);
+    else
+      fputc(text[i], out);
+  }
+}
+
+static void put_override(struct advice_page *page, const char *text) {
+  FILE *out = page->console.out;
+  bool plain = text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-=")] == '\0';
+  bool in_text = false;
+  size_t column = strlen("    --set '");
+  fprintf(out, "    --set %s", plain ? "" : "'");
+  while (*text) {
+    size_t length = piece_length(text, &in_text), width = hr__width_of(text, length);
+    if (column > 11 && column + width + 1 > HR__LINE_WIDTH) {
+      fputs("\n      ", out);
+      column = 6;
+    }
+    put_quoted(out, text, length);
+    column += width;
+    text += length;
+  }
+  fputs(plain ? "\n" : "'\n", out);
+}
+
+/* ---- Output: items ---------------------------------------------------------------------------------- */
+
+static const char *usd_text(const struct hr_replicated *usd, char *text, size_t size) {
+  char number[3][HR__METRIC_BYTES];
+  hr__difference_text(HR_UNIT_DOLLARS, usd->mean, number[0]);
+  if (usd->mean == 0) snprintf(number[0], sizeof number[0], "$0");
+  hr__difference_text(HR_UNIT_DOLLARS, usd->low, number[1]);
+  hr__difference_text(HR_UNIT_DOLLARS, usd->high, number[2]);
+  if (isnan(usd->low) || strcmp(number[1], number[2]) == 0)
+    snprintf(text, size, "%s", number[0]);
+  else
+    snprintf(text, size, "%s (%s to %s)", number[0], number[1], number[2]);
+  return text;
+}
+
+/* Prints the subject of an item, such as "training of retail in pool aws". */
+static void put_subject(struct advice_page *page, const struct hr_advice_item *item) {
+  char text[700];
+  snprintf(text, sizeof text, "%s%s%.200s%s%.200s", item->class_ ? item->class_ : "all jobs",
+           item->tenant ? " of " : "", item->tenant ? item->tenant : "", item->pool ? " in pool " : " in all pools",
+           item->pool ? item->pool : "");
+  hr__put_field(&page->console, "  for", "%s", text);
+}
+
+/* Prints the metric of each goal today and with the change. */
+static void put_goals(struct advice_page *page, uint32_t candidate, bool brief) {
+  const struct hr_advice *advice = page->advice;
+  char text[2][HR__METRIC_BYTES];
+  for (size_t i = 0; i < advice->goals.n_goals && !brief; i++) {
+    const struct hr__goal *goal = &advice->goals.goals[i];
+    enum hr_unit unit = hr__metric_rows[advice->goals.metrics[goal->metric].id].unit;
+    struct hr_advice_metric value = hr__advice_goal(advice, candidate, i, advice->n_replications);
+    hr__put_field(&page->console, i ? "" : "  goals", "%s: %s -> %s%s", goal->text,
+                  hr__metric_text(unit, value.before, text[0]), hr__metric_text(unit, value.after, text[1]),
+                  hr__goal_violation(goal, value.after) > 0 ? ", missed" : "");
+  }
+}
+
+static void put_item(struct advice_page *page, size_t place) {
+  struct hr_advice_item item;
+  struct hr__console *console = &page->console;
+  char text[200], number[4][HR__METRIC_BYTES];
+  hr_advice_item(page->advice, place, &item);
+  bool is_priced = item.monthly_usd.count && !isnan(item.monthly_usd.mean);
+  fprintf(console->out, "\n  %s%-17s %s%s%s\n", hr__bold(console), hr_advice_kind_name(item.kind),
+          is_priced ? usd_text(&item.monthly_usd, text, sizeof text) : "cost unknown", is_priced ? " a month" : "",
+          hr__plain(console));
+  put_subject(page, &item);
+  hr__put_field(console, "  change", "%s -> %s", item.from, item.to);
+  hr__put_field(console, "  p95 wait", "%s -> %s; completed %s -> %s",
+                hr__metric_text(HR_UNIT_SECONDS, item.wait_p95_s.before, number[0]),
+                hr__metric_text(HR_UNIT_SECONDS, item.wait_p95_s.after, number[1]),
+                hr__metric_text(HR_UNIT_SHARE, item.completed.before, number[2]),
+                hr__metric_text(HR_UNIT_SHARE, item.completed.after, number[3]));
+  if (item.figure) {
+    enum hr_unit unit = hr__metric_rows[page->advice->metrics[page->advice->proposals[place].figure].id].unit;
+    hr__put_field(console, "  decides", "%s: %s -> %s", item.figure,
+                  hr__metric_text(unit, item.figure_value.before, number[0]),
+                  hr__metric_text(unit, item.figure_value.after, number[1]));
+  }
+  put_goals(page, page->advice->proposals[place].candidate, item.reason != NULL);
+  if (item.reason) {
+    hr__put_field(console, "  reason", "%s", item.reason);
+    return; /* details of proposals that are not advised are only in the JSON */
+  }
+  for (size_t i = 0; i < item.assumed->count; i++)
+    hr__put_field(console, i ? "" : "  assumed", "%s", item.assumed->text[i]);
+  for (size_t i = 0; i < item.n_set; i++) put_override(page, item.set[i]);
+}
+
+static void put_items(struct advice_page *page, bool advised, const char *title, const char *nothing) {
+  const struct hr_advice *advice = page->advice;
+  bool any = false;
+  fprintf(page->console.out, "\n%s%s%s\n", hr__bold(&page->console), title, hr__plain(&page->console));
+  for (size_t i = 0; i < advice->n_proposals; i++) {
+    if (advice->proposals[i].advised != advised) continue;
+    put_item(page, i);
+    any = true;
+  }
+  if (!any) fprintf(page->console.out, "  %s\n", nothing);
+}
+
+/* ---- Output: the table ------------------------------------------------------------------------------ */
+
+/* Returns the costs of the unchanged scenario as text. If nothing was paid and a pool has no price, they are unknown.
+ */
+static const char *today_text(const struct hr_advice *advice, char *text, size_t size) {
+  char number[HR__METRIC_BYTES];
+  const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
+  double usd = hr__advice_metric(advice, advice->base, HR__A_MONTHLY, advice->n_replications).before;
+  for (uint32_t i = 0; i < cluster->n_pools && !(usd > 0); i++) {
+    if (cluster->pools[i].market.market != HR_MARKET_NONE) continue;
+    snprintf(text, size, "unknown cost, as pool %.100s has no price", cluster->pools[i].name);
+    return text;
+  }
+  snprintf(text, size, "%s a month", hr__metric_text(HR_UNIT_DOLLARS, usd, number));
+  return text;
+}
+
+static void put_head(struct advice_page *page) {
+  const struct hr_advice *advice = page->advice;
+  struct hr__console *console = &page->console;
+  char wait_text[HR__METRIC_BYTES], today[200], counts[HR__NUMBER_BYTES];
+  char *name = hr__fitted(console, advice->config.scenario->name, HR__LINE_WIDTH - 24, false);
+  if (!name) return;
+  fprintf(console->out, "%sHeadroom %s: advice on %s%s\n\n", hr__bold(console), hr_version(), name, hr__plain(console));
+  free(name);
+  hr__put_field(console, "trace", "%s (%s jobs)", advice->config.trace->source,
+                hr__count_text(advice->config.trace->n_jobs, counts));
+  size_t wait = hr__advice_group_metric(advice, HR_N_CLASSES, HR__A_WAIT);
+  double wait_s = hr__advice_metric(advice, advice->base, wait, advice->n_replications).before;
+  hr__put_field(console, "today", "%s, p95 wait %s", today_text(advice, today, sizeof today),
+                hr__metric_text(HR_UNIT_SECONDS, wait_s, wait_text));
+}
+
+static void put_foot(struct advice_page *page, const struct hr_perf *perf) {
+  const struct hr_advice *advice = page->advice;
+  struct hr__console *console = &page->console;
+  char text[2][HR__NUMBER_BYTES];
+  fputc('\n', console->out);
+  hr__put_field(console, "method",
+                "each change is run alone, over at most %s replication%s, on the same random events as the "
+                "unchanged scenario; savings do not add up. Confidence of intervals: %.4g %%.",
+                hr__count_text(advice->n_replications, text[0]), advice->n_replications == 1 ? "" : "s",
+                100 * advice->config.scenario->replications.confidence);
+  if (advice->goals.n_goals)
+    hr__put_field(console, "advised",
+                  "savings are significant, and no goal of the scenario's plan is missed, or missed by more than "
+                  "today.");
+  else
+    hr__put_field(console, "advised",
+                  "savings are significant, each class completes as large a share of its jobs, and no p95 "
+                  "wait grows by more than %d %% or %d s, whichever is larger.",
+                  (int)(100 * HR_ADVISE_WAIT_SHARE), HR_ADVISE_WAIT_S);
+  if (perf) hr__put_speed(console, hr__runner_runs(advice->runner), advice->config.n_threads, perf->sim_s, 0);
+}
+
+enum hr_status hr_advice_print(FILE *out, const struct hr_advice *advice, const struct hr_perf *perf, bool colour) {
+  struct advice_page page = {.console = {.out = out, .colour = colour}, .advice = advice};
+  put_head(&page);
+  put_items(&page, true, "Advised", "Nothing found that saves anything and serves as well.");
+  if (advice->n_proposals) put_items(&page, false, "Examined, not advised", "Nothing.");
+  put_foot(&page, perf);
+  if (page.console.out_of_memory) return HR_NO_MEMORY;
+  return ferror(out) ? HR_IO_ERROR : HR_OK;
+}
+
+/* ---- Output: JSON ----------------------------------------------------------------------------------- */
+
+struct advice_json_writer {
+  struct hr__json json;
+  const struct hr_advice *advice;
+};
+
+static void put_pair(struct advice_json_writer *writer, cJSON *object, uint32_t candidate, size_t metric) {
+  const struct hr_advice *advice = writer->advice;
+  struct hr_advice_metric pair = hr__advice_metric(advice, candidate, metric, advice->n_replications);
+  cJSON *inner = hr__json_object(&writer->json, object, hr__metric_rows[advice->metrics[metric].id].path);
+  hr__json_finite(&writer->json, inner, "before", pair.before);
+  hr__json_finite(&writer->json, inner, "after", pair.after);
+}
+
+static void put_group(struct advice_json_writer *writer, cJSON *object, uint32_t candidate, size_t first) {
+  for (size_t i = 0; i < HR__A_GROUP_METRICS; i++) put_pair(writer, object, candidate, first + i);
+}
+
+/* Writes the tenants that use the capacity that would change, with the metrics of all jobs of each tenant. */
+static void put_tenants(struct advice_json_writer *writer, cJSON *object, const struct hr__proposal *proposal) {
+  const struct hr_advice *advice = writer->advice;
+  cJSON *list = hr__json_array(&writer->json, object, "tenants");
+  for (uint32_t i = 0; i < advice->profile.n_tenants; i++) {
+    double gpu_hours = run_profile_tenant_hours(&advice->profile, i, proposal->class_, proposal->pool);
+    if (gpu_hours <= 0) continue;
+    cJSON *inner = hr__json_append(&writer->json, list, cJSON_CreateObject());
+    hr__json_text(&writer->json, inner, "tenant", advice->config.trace->tenants.text[i]);
+    hr__json_number(&writer->json, inner, "gpu_hours", gpu_hours);
+    put_group(writer, inner, proposal->candidate, advice->tenant_at[i]);
+  }
+}
+
+static void json_put_goals(struct advice_json_writer *writer, cJSON *object, uint32_t candidate) {
+  const struct hr_advice *advice = writer->advice;
+  cJSON *list = hr__json_array(&writer->json, object, "goals");
+  for (size_t i = 0; i < advice->goals.n_goals; i++) {
+    const struct hr__goal *goal = &advice->goals.goals[i];
+    struct hr_advice_metric value = hr__advice_goal(advice, candidate, i, advice->n_replications);
+    cJSON *inner = hr__json_append(&writer->json, list, cJSON_CreateObject());
+    hr__json_text(&writer->json, inner, "goal", goal->text);
+    hr__json_finite(&writer->json, inner, "before", value.before);
+    hr__json_finite(&writer->json, inner, "after", value.after);
+    hr__json_bool(&writer->json, inner, "met", hr__goal_violation(goal, value.after) == 0);
+  }
+}
+
+static void json_put_item(struct advice_json_writer *writer, cJSON *list, size_t place) {
+  struct hr__json *json = &writer->json;
+  const struct hr_advice *advice = writer->advice;
+  const struct hr__proposal *proposal = &advice->proposals[place];
+  struct hr_advice_item item;
+  hr_advice_item(advice, place, &item);
+  cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
+  hr__json_text(json, inner, "kind", hr_advice_kind_name(item.kind));
+  hr__json_text(json, inner, "tenant", item.tenant);
+  hr__json_text(json, inner, "class", item.class_);
+  hr__json_text(json, inner, "pool", item.pool);
+  char change[sizeof proposal->from + sizeof proposal->to + 4];
+  snprintf(change, sizeof change, "%s -> %s", item.from, item.to);
+  hr__json_text(json, inner, "change", change);
+  cJSON *set = hr__json_array(json, inner, "set");
+  for (size_t i = 0; i < item.n_set; i++) hr__json_append(json, set, cJSON_CreateString(item.set[i]));
+  cJSON *usd = hr__json_object(json, inner, "monthly_usd");
+  hr__json_finite(&writer->json, usd, "mean", item.monthly_usd.mean);
+  hr__json_finite(&writer->json, usd, "low", item.monthly_usd.low);
+  hr__json_finite(&writer->json, usd, "high", item.monthly_usd.high);
+  cJSON *metrics = hr__json_object(json, inner, "metrics");
+  put_group(writer, metrics, proposal->candidate, hr__advice_group_metric(advice, proposal->class_, 0));
+  put_pair(writer, metrics, proposal->candidate, HR__A_LOST);
+  if (item.figure) {
+    cJSON *figure = hr__json_object(json, inner, "figure");
+    hr__json_text(json, figure, "metric", item.figure);
+    hr__json_finite(&writer->json, figure, "before", item.figure_value.before);
+    hr__json_finite(&writer->json, figure, "after", item.figure_value.after);
+    hr__json_finite(&writer->json, figure, "change", item.figure_change.mean);
+    hr__json_finite(&writer->json, figure, "low", item.figure_change.low);
+    hr__json_finite(&writer->json, figure, "high", item.figure_change.high);
+  }
+  json_put_goals(writer, inner, proposal->candidate);
+  put_tenants(writer, inner, proposal);
+  hr__json_notes(json, hr__json_array(json, inner, "assumed"), item.assumed);
+  if (item.reason) hr__json_text(json, inner, "reason", item.reason);
+}
+
+static void json_put_items(struct advice_json_writer *writer, cJSON *root, const char *key, bool advised) {
+  cJSON *list = hr__json_array(&writer->json, root, key);
+  for (size_t i = 0; i < writer->advice->n_proposals; i++)
+    if (writer->advice->proposals[i].advised == advised) json_put_item(writer, list, i);
+}
+
+static void put_base(struct advice_json_writer *writer, cJSON *root) {
+  const struct hr_advice *advice = writer->advice;
+  cJSON *base = hr__json_object(&writer->json, root, "base");
+  for (size_t i = 0; i < HR__A_GROUPS + HR__A_GROUP_METRICS; i++) {
+    const struct hr_metric *info = &hr__metric_rows[advice->metrics[i].id];
+    if (i == HR__A_GROUPS + HR__A_GROUP_COST || i == HR__A_ETTR || i == HR__A_ENERGY) continue;
+    hr__json_finite(&writer->json, base, info->path,
+                    hr__advice_metric(advice, advice->base, i, advice->n_replications).before);
+  }
+}
+
+static void put_uses(struct advice_json_writer *writer, cJSON *root) {
+  const struct hr_advice *advice = writer->advice;
+  struct hr__json *json = &writer->json;
+  cJSON *list = hr__json_array(json, root, "uses");
+  for (uint32_t pool = 0; pool < advice->profile.n_pools; pool++) {
+    for (uint32_t class_ = 0; class_ < HR_N_CLASSES; class_++) {
+      double gpu_hours =
+          hr__run_profile_gpu_hours(hr__run_profile_use(&advice->profile, class_, pool)->allocated_milli_us);
+      if (gpu_hours <= 0) continue;
+      cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
+      hr__json_text(json, inner, "pool", hr__advice_pool(advice, pool)->name);
+      hr__json_text(json, inner, "class", class_ ? hr_job_class_name((enum hr_job_class)class_) : NULL);
+      hr__json_number(json, inner, "gpu_hours", gpu_hours);
+      hr__json_number(json, inner, "pool_utilization", hr__run_profile_utilization(&advice->profile, pool));
+    }
+  }
+}
+
+static void json_put_head(struct advice_json_writer *writer, cJSON *root) {
+  struct hr__json *json = &writer->json;
+  const struct hr_advise_config *config = &writer->advice->config;
+  hr__json_head(json, root, config->scenario->name, config->trace->source, config->trace->format);
+  hr__json_seed(json, root, "seed", config->scenario->seed);
+  hr__json_number(json, root, "confidence", config->scenario->replications.confidence);
+  hr__json_count(json, root, "replications", writer->advice->n_replications);
+}
+
+enum hr_status hr_advice_write_json(const char *path, const struct hr_advice *advice, const struct hr_perf *perf,
+                                    struct hr_error *error) {
+  static const struct hr_perf nothing = {0};
+  struct advice_json_writer writer = {.advice = advice};
+  struct hr__json *json = &writer.json;
+  cJSON *root = cJSON_CreateObject();
+  if (!perf) perf = &nothing;
+  json_put_head(&writer, root);
+  put_base(&writer, root);
+  put_uses(&writer, root);
+  json_put_items(&writer, root, "advice", true);
+  json_put_items(&writer, root, "rejected", false);
+  hr__json_count(json, root, "runs", hr__runner_runs(advice->runner));
+  cJSON *notes = hr__json_array(json, root, "notes");
+  hr__json_notes(json, notes, &advice->config.scenario->notes);
+  hr__json_notes(json, notes, &advice->config.trace->notes);
+  hr__json_notes(json, notes, &advice->notes);
+  cJSON *inner = hr__json_object(json, root, "perf");
+  hr__json_number(json, inner, "load_s", perf->load_s);
+  hr__json_number(json, inner, "sim_s", perf->sim_s);
+  hr__json_count(json, inner, "threads", advice->config.n_threads);
+  hr__json_number(json, inner, "peak_rss_mib", perf->peak_rss_mib);
+  return hr__json_write(json, root, path, error);
 }

@@ -9,7 +9,7 @@
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/planning.h"
 #include "plan/runner/runner.h"
-#include "plan/search/goals.h"
+#include "plan/search/search.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -68,6 +68,12 @@ struct hr__run_profile {
   int64_t end_us;
 };
 
+/* Makes the profile: runs replication 0 of the scenario with the recorded trace. The caller must call
+   hr__run_profile_finish, even after an error. */
+enum hr_status hr__run_profile_make(const struct hr_scenario *scenario, const struct hr_trace *trace,
+                                    struct hr__run_profile *profile, struct hr_error *error);
+void hr__run_profile_finish(struct hr__run_profile *profile);
+
 static inline const struct hr__pool_use *hr__run_profile_use(const struct hr__run_profile *profile, uint32_t class_,
                                                              uint32_t pool) {
   return &profile->uses[(size_t)class_ * profile->n_pools + pool];
@@ -75,18 +81,6 @@ static inline const struct hr__pool_use *hr__run_profile_use(const struct hr__ru
 
 static inline double hr__run_profile_gpu_hours(hr__wide milli_us) {
   return (double)milli_us / (1000.0 * 3600.0 * 1e6);
-}
-
-/* GPU hours allocated to a tenant's jobs of a class in a pool. HR_N_CLASSES: all classes; HR_NONE: all pools. */
-static inline double hr__run_profile_tenant_hours(const struct hr__run_profile *profile, uint32_t tenant,
-                                                  uint32_t class_, uint32_t pool) {
-  const hr__wide *allocated = &profile->by_tenant[(size_t)tenant * HR_N_CLASSES * profile->n_pools];
-  hr__wide sum = 0;
-  for (uint32_t i = 0; i < HR_N_CLASSES; i++)
-    for (uint32_t k = 0; k < profile->n_pools; k++)
-      if ((class_ == HR_N_CLASSES || i == class_) && (pool == HR_NONE || k == pool))
-        sum += allocated[(size_t)i * profile->n_pools + k];
-  return hr__run_profile_gpu_hours(sum);
 }
 
 /* Allocated GPU time / available GPU time over the run; 0 if the pool was never available. */
@@ -175,12 +169,12 @@ static inline const char *hr__advice_class_text(uint32_t class_) {
 
 /* ---- Kinds of advice: each function adds the proposals that are worth a run --------------------------- */
 
-/* Proposes other GPU types (advise_gpu.c). */
+/* Proposes other GPU types (proposal.c). */
 enum hr_status hr__advise_gpu_types(struct hr_advice *advice, struct hr_error *error);
 /* Proposes smaller reservations, spot capacity and checkpoint intervals (advise_capacity.c). */
 enum hr_status hr__advise_capacity(struct hr_advice *advice, struct hr_error *error);
 
-/* Proposes spare nodes, the exclusion of bad nodes, and power limits (advise_reliability.c). */
+/* Proposes spare nodes, the exclusion of bad nodes, and power limits (advise_capacity.c). */
 enum hr_status hr__advise_reliability(struct hr_advice *advice, struct hr_error *error);
 
 /* ---- Proposals (proposal.c) ------------------------------------------------------------------------- */

@@ -6,9 +6,15 @@
  * early. A case is compared right after its run, while the results of single jobs are in memory. A case writes only to
  * its own entry, so the results do not depend on the order in which runs end. If a job starts later than in the
  * baseline, its run is repeated with an observer to find what the job waited for.
+ *
+ * The metrics of a baseline are all metrics of the run, a few metrics of each class and tenant, and the cost of each
+ * pool. Their order comes from the metric table and the trace, so it does not depend on the results. The differences
+ * are listed in this order: metrics, the first job start that differs, the first decision that differs. Metrics are
+ * then sorted: failures first, then by importance.
  */
 
 #include "plan/check/check.h"
+
 #include "base/containers.h"
 #include "base/text.h"
 #include "base/threads.h"
@@ -22,6 +28,443 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The results of a case: one run, or replications. All members are borrowed. */
+struct check_results {
+  const struct hr_trace *trace;
+  const struct hr_replicates *replicates; /* NULL: the case is one run, and the members below are set */
+  const struct hr__one_run *run;
+  const struct hr_result *result;
+  const struct hr__decisions *decisions;
+};
+
+/* ---- Metrics of a run ------------------------------------------------------------------------------- */
+
+static const enum hr__metric group_metrics[] = {HR__M_COMPLETED, HR__M_WAIT_MEAN, HR__M_WAIT_P95,     HR__M_JCT_MEAN,
+                                                HR__M_GPU_HOURS, HR__M_COST,      HR__M_DEADLINE_MISS};
+enum { N_GROUP_METRICS = sizeof group_metrics / sizeof *group_metrics };
+
+static const enum hr__metric service_metrics[] = {HR__M_SERVED,   HR__M_ATTAINMENT, HR__M_TTFT_P95,
+                                                  HR__M_TPOT_P95, HR__M_E2E_P95,    HR__M_SERVING_COST};
+enum { N_SERVICE_METRICS = sizeof service_metrics / sizeof *service_metrics };
+
+static size_t count_groups(const struct hr_trace *trace) {
+  return (trace->class_ ? HR_N_CLASSES - 1 : 0) + (trace->tenant ? trace->tenants.count : 0);
+}
+
+static void put_group(struct hr__scoped_metric **at, enum hr__metric_scope of, const char *name) {
+  for (size_t i = 0; i < N_GROUP_METRICS; i++) *(*at)++ = (struct hr__scoped_metric){group_metrics[i], of, name};
+}
+
+/* Lists the metrics. The caller frees the list. NULL when out of memory. */
+static struct hr__scoped_metric *list_metrics(const struct hr_trace *trace, const struct hr_services *services,
+                                              size_t *count) {
+  const uint32_t n_services = services ? services->count : 0;
+  *count = HR__N_METRICS + count_groups(trace) * N_GROUP_METRICS + (size_t)n_services * N_SERVICE_METRICS;
+  struct hr__scoped_metric *metrics = calloc(*count, sizeof *metrics), *at = metrics;
+  if (!metrics) return NULL;
+  for (unsigned i = 0; i < HR__N_METRICS; i++) *at++ = (struct hr__scoped_metric){.id = (enum hr__metric)i};
+  for (unsigned i = 1; trace->class_ && i < HR_N_CLASSES; i++)
+    put_group(&at, HR__OF_CLASS, hr_job_class_name((enum hr_job_class)i));
+  for (uint32_t i = 0; trace->tenant && i < trace->tenants.count; i++)
+    put_group(&at, HR__OF_TENANT, trace->tenants.text[i]);
+  for (uint32_t i = 0; i < n_services; i++)
+    for (size_t k = 0; k < N_SERVICE_METRICS; k++)
+      *at++ = (struct hr__scoped_metric){service_metrics[k], HR__OF_SERVICE, services->at[i].name};
+  return metrics;
+}
+
+/* The value, rounded to the digits that a baseline stores. */
+static double rounded(double value) {
+  char buffer[HR__NUMBER_BYTES];
+  return strtod(hr__decimal_text(value, buffer), NULL);
+}
+
+/* Adds a metric unless its value is unknown. Returns false when out of memory. */
+static bool add_metric(struct hr_baseline_run *now, enum hr__metric id, enum hr_metric_of of, const char *group,
+                       double value) {
+  if (!isfinite(value)) return true;
+  struct hr_baseline_metric *metric = &now->metrics[now->n_metrics++];
+  *metric = (struct hr_baseline_metric){.path = strdup(hr__metric_rows[id].path),
+                                        .of = of,
+                                        .value = rounded(value),
+                                        .low = (double)NAN,
+                                        .high = (double)NAN};
+  if (of == HR_METRIC_OF_RUN) return metric->path != NULL;
+  metric->group = hr__utf8_copy(group);
+  return metric->path && metric->group;
+}
+
+static enum hr_metric_of part_of(const struct hr__scoped_metric *metric) {
+  static const enum hr_metric_of parts[] = {[HR__OF_ALL] = HR_METRIC_OF_RUN,
+                                            [HR__OF_CLASS] = HR_METRIC_OF_CLASS,
+                                            [HR__OF_TENANT] = HR_METRIC_OF_TENANT,
+                                            [HR__OF_SERVICE] = HR_METRIC_OF_ONE_SERVICE};
+  return parts[metric->of];
+}
+
+static bool add_all(const struct hr__scoped_metric *metrics, const double *values, size_t count,
+                    struct hr_baseline_run *now) {
+  bool complete = true;
+  for (size_t i = 0; i < count && complete; i++)
+    complete = add_metric(now, metrics[i].id, part_of(&metrics[i]), metrics[i].name, values[i]);
+  return complete;
+}
+
+static bool add_pools(const struct hr_cost_summary *costs, struct hr_baseline_run *now) {
+  bool complete = true;
+  for (size_t i = 0; costs && i < costs->by_pool.count && complete; i++)
+    complete = add_metric(now, HR__M_COST, HR_METRIC_OF_POOL, costs->by_pool.line[i].name,
+                          (double)costs->by_pool.line[i].uusd / 1e6);
+  return complete;
+}
+
+static enum hr_status metrics_of_run(const struct hr__one_run *run, const struct hr_trace *trace,
+                                     const struct hr_services *services, struct hr_baseline_run *now) {
+  size_t count, n_pools = run->summary->costs ? run->summary->costs->by_pool.count : 0;
+  struct hr__scoped_metric *metrics = list_metrics(trace, services, &count);
+  double *values = metrics ? calloc(count, sizeof *values) : NULL;
+  now->metrics = values ? calloc(count + n_pools, sizeof *now->metrics) : NULL;
+  bool complete = now->metrics != NULL;
+  if (complete) hr__scoped_metrics_of_run(run->summary, metrics, count, values);
+  complete = complete && add_all(metrics, values, count, now) && add_pools(run->summary->costs, now);
+  free(values);
+  free(metrics);
+  return complete ? HR_OK : HR_NO_MEMORY;
+}
+
+/* ---- Metrics of replications ------------------------------------------------------------------------ */
+
+static size_t index_of(const struct hr_replicates *replicates, const struct hr__scoped_metric *metric) {
+  size_t i = 0;
+  while (!hr__scoped_metric_same(&replicates->metrics[i], metric)) i++;
+  return i;
+}
+
+/* Stores the rounded value of each replication. Stores nothing if the metric is unknown in any replication. */
+static bool add_samples(const struct hr_replicates *replicates, size_t index, struct hr_baseline_metric *metric) {
+  metric->samples = calloc((size_t)replicates->count + 1, sizeof *metric->samples);
+  if (!metric->samples) return false;
+  for (uint32_t r = 0; r < replicates->count; r++) {
+    double value = hr__runner_values(replicates->runner, replicates->candidate, r)[index];
+    if (isfinite(value)) metric->samples[metric->n_samples++] = rounded(value);
+  }
+  if (metric->n_samples == replicates->count) return true;
+  free(metric->samples);
+  metric->samples = NULL;
+  metric->n_samples = 0;
+  return true;
+}
+
+static enum hr_status add_replicated(const struct hr_replicates *replicates, const struct hr__scoped_metric *metric,
+                                     struct hr_baseline_run *now) {
+  struct hr__interval interval;
+  size_t index = index_of(replicates, metric);
+  if (hr__replicates_interval(replicates, index, &interval) != HR_OK) return HR_NO_MEMORY;
+  if (interval.count == 0) return HR_OK;
+  struct hr_baseline_metric *added = &now->metrics[now->n_metrics];
+  if (!add_metric(now, metric->id, part_of(metric), metric->name, hr__interval_centre(&interval))) return HR_NO_MEMORY;
+  added->low = interval.low;
+  added->high = interval.high;
+  return add_samples(replicates, index, added) ? HR_OK : HR_NO_MEMORY;
+}
+
+static enum hr_status metrics_of_replicates(const struct hr_replicates *replicates, const struct hr_trace *trace,
+                                            const struct hr_services *services, struct hr_baseline_run *now) {
+  size_t count;
+  struct hr__scoped_metric *metrics = list_metrics(trace, services, &count);
+  now->metrics = metrics ? calloc(count, sizeof *now->metrics) : NULL;
+  enum hr_status status = now->metrics ? HR_OK : HR_NO_MEMORY;
+  for (size_t i = 0; i < count && status == HR_OK; i++) status = add_replicated(replicates, &metrics[i], now);
+  free(metrics);
+  return status;
+}
+
+/* ---- Differences of metrics ------------------------------------------------------------------------- */
+
+#define FALSE_DISCOVERY_RATE 0.05
+
+static bool same_metric(const struct hr_baseline_metric *a, const struct hr_baseline_metric *b) {
+  return a->of == b->of && strcmp(a->path, b->path) == 0 &&
+         (a->of == HR_METRIC_OF_RUN || strcmp(a->group, b->group) == 0);
+}
+
+/* Finds the same metric in another run. Both lists have nearly the same order, so the search starts behind the metric
+   that the previous call found, at *from. */
+static const struct hr_baseline_metric *find_metric(const struct hr_baseline_run *run,
+                                                    const struct hr_baseline_metric *metric, size_t *from) {
+  for (size_t i = 0; i < run->n_metrics; i++) {
+    size_t at = (*from + i) % run->n_metrics;
+    if (!same_metric(&run->metrics[at], metric)) continue;
+    *from = at + 1;
+    return &run->metrics[at];
+  }
+  return NULL;
+}
+
+/* Added to the rank of changes that are not failures. */
+#define AFTER_FAILURES (1u << 30)
+
+/* The place of a change in the list: metrics of all jobs, of classes, of pools, of tenants and of services that
+   are important; then the others. */
+static unsigned rank_of_metric(const struct hr_baseline_metric *metric) {
+  static const unsigned scopes[HR_N_METRIC_OF] = {[HR_METRIC_OF_RUN] = 0,
+                                                  [HR_METRIC_OF_CLASS] = 1,
+                                                  [HR_METRIC_OF_POOL] = 2,
+                                                  [HR_METRIC_OF_TENANT] = 3,
+                                                  [HR_METRIC_OF_ONE_SERVICE] = 4};
+  enum { IMPORTANT = 12, SCOPES = 5 };
+  enum hr__metric id = hr__metric_find(metric->path, strlen(metric->path));
+  unsigned importance = id == HR__N_METRICS ? 2 * HR__N_METRICS : hr__metric_importance(id);
+  unsigned part = scopes[metric->of] + (importance < IMPORTANT ? 0 : SCOPES);
+  return part * 4 * HR__N_METRICS + importance;
+}
+
+static bool add_change(struct hr__check_case *item, const struct hr_baseline_metric *before,
+                       const struct hr_baseline_metric *now, enum hr__tolerance_verdict verdict, double p_value) {
+  const struct hr_baseline_metric *either = now ? now : before;
+  char label[HR__LABEL_BYTES];
+  enum hr__metric metric = hr__metric_find(either->path, strlen(either->path));
+  struct hr__check_change *change = &item->changes[item->n_changes++];
+  *change = (struct hr__check_change){.label = strdup(hr__baseline_label(either, label)),
+                                      .rank = rank_of_metric(either),
+                                      .unit = metric == HR__N_METRICS ? HR_UNIT_FACTOR : hr__metric_rows[metric].unit,
+                                      .before = before ? before->value : HR__UNKNOWN,
+                                      .now = now ? now->value : HR__UNKNOWN,
+                                      .low = now ? now->low : HR__UNKNOWN,
+                                      .high = now ? now->high : HR__UNKNOWN,
+                                      .p_value = p_value,
+                                      .verdict = verdict};
+  return change->label != NULL;
+}
+
+/* Marks differences that are not significant as HR__CHANCE. With hundreds of metrics a few differ significantly by
+   chance. All metrics are therefore tested together at a false discovery rate of FALSE_DISCOVERY_RATE. If nothing has
+   changed, this is also the probability of a false alarm. */
+static bool drop_insignificant(struct hr__check_case *item) {
+  double *p_values = malloc((item->n_changes + 1) * sizeof *p_values);
+  size_t count = 0;
+  if (!p_values) return false;
+  for (size_t i = 0; i < item->n_changes; i++)
+    if (isfinite(item->changes[i].p_value)) p_values[count++] = item->changes[i].p_value;
+  double threshold = hr__p_value_threshold(p_values, count, item->n_changes, FALSE_DISCOVERY_RATE);
+  for (size_t i = 0; i < item->n_changes; i++)
+    if (item->changes[i].p_value > threshold) item->changes[i].verdict = HR__CHANCE;
+  free(p_values);
+  return true;
+}
+
+/* Sorts the changes by rank. Insertion keeps the order of equal ranks; the lists are short. */
+static void sort_changes(struct hr__check_case *item) {
+  for (size_t i = 1; i < item->n_changes; i++) {
+    struct hr__check_change change = item->changes[i];
+    size_t at = i;
+    for (; at > 0 && item->changes[at - 1].rank > change.rank; at--) item->changes[at] = item->changes[at - 1];
+    item->changes[at] = change;
+  }
+}
+
+/* The verdict on a metric that only one of the two runs has. Other versions of the program may have other metrics. */
+static enum hr__tolerance_verdict unmatched(const struct hr__allowance *allowance, bool same_program,
+                                            const struct hr_baseline_metric *metric) {
+  return same_program && hr__tolerance_concerns(allowance, metric) ? HR__WORSE : HR__ALLOWED;
+}
+
+static bool compare_metrics(struct hr__check_case *item, const struct hr__allowance *allowance, bool same_program) {
+  const struct hr_baseline_run *before = item->before, *now = &item->now;
+  item->changes = calloc(before->n_metrics + now->n_metrics + 1, sizeof *item->changes);
+  bool complete = item->changes != NULL;
+  size_t from = 0;
+  for (size_t i = 0; i < now->n_metrics && complete; i++) {
+    const struct hr_baseline_metric *metric = find_metric(before, &now->metrics[i], &from);
+    double p_value = HR__UNKNOWN;
+    enum hr__tolerance_verdict verdict = metric ? hr__tolerance_evaluate(allowance, metric, &now->metrics[i], &p_value)
+                                                : unmatched(allowance, same_program, &now->metrics[i]);
+    if (verdict != HR__SAME) complete = add_change(item, metric, &now->metrics[i], verdict, p_value);
+    if (verdict != HR__SAME) item->has_unrated |= hr__tolerance_is_unrated(allowance, &now->metrics[i]);
+  }
+  from = 0;
+  for (size_t i = 0; i < before->n_metrics && complete; i++)
+    if (!find_metric(now, &before->metrics[i], &from))
+      complete = add_change(item, &before->metrics[i], NULL, unmatched(allowance, same_program, &before->metrics[i]),
+                            HR__UNKNOWN);
+  complete = complete && drop_insignificant(item);
+  for (size_t i = 0; complete && i < item->n_changes; i++)
+    if (item->changes[i].verdict != HR__WORSE) item->changes[i].rank += AFTER_FAILURES;
+  if (complete) sort_changes(item);
+  return complete;
+}
+
+/* ---- Differences of starts -------------------------------------------------------------------------- */
+
+static bool same_start(const struct hr__job_start *a, const struct hr__job_start *b) {
+  return a->wait_s == b->wait_s;
+}
+
+/* The earlier of two starts of a job, in seconds of simulated time; HR_NEVER_US if both are HR_NEVER_US. */
+static int64_t earlier_s(int64_t submit_us, const struct hr__job_start *a, const struct hr__job_start *b) {
+  int64_t wait_s = a->wait_s < b->wait_s ? a->wait_s : b->wait_s;
+  return wait_s == HR_NEVER_US ? HR_NEVER_US : submit_us / HR_SECOND_US + wait_s;
+}
+
+/* Of the jobs with a start that differs from the baseline, the one with the earliest start. HR_NONE if all starts are
+   equal. */
+static uint32_t first_changed_start(const struct hr_result *result, const struct hr__job_start *before,
+                                    uint32_t count) {
+  uint32_t first = HR_NONE;
+  int64_t first_s = HR_NEVER_US;
+  for (uint32_t job = 0; job < count; job++) {
+    const struct hr__job_start now = hr__job_start_of(result, job);
+    if (same_start(&now, &before[job])) continue;
+    int64_t at_s = earlier_s(result->trace->submit_us[job], &now, &before[job]);
+    if (first != HR_NONE && at_s >= first_s) continue;
+    first = job;
+    first_s = at_s;
+  }
+  return first;
+}
+
+static bool fill_start(struct hr__check_start *start, const struct hr_result *result, uint32_t job,
+                       const struct hr__job_start *before) {
+  char id[HR_JOB_ID_BUFFER];
+  const struct hr_trace *trace = result->trace;
+  uint32_t tenant = trace->tenant ? trace->tenant[job] : HR_NONE;
+  *start = (struct hr__check_start){.found = true,
+                                    .id = {job},
+                                    .job = strdup(hr_trace_job_id(trace, (hr_job){job}, id)),
+                                    .tenant = tenant != HR_NONE ? strdup(trace->tenants.text[tenant]) : NULL,
+                                    .gpus = trace->gpus[job],
+                                    .submit_s = trace->submit_us[job] / HR_SECOND_US,
+                                    .before_s = before->wait_s,
+                                    .now_s = hr__job_start_of(result, job).wait_s,
+                                    .was_backfilled = before->backfilled,
+                                    .reason = (enum hr_reason)result->reason[job]};
+  return start->job && (tenant == HR_NONE || start->tenant);
+}
+
+static enum hr_status compare_starts(struct hr__check_case *item, const struct hr_result *result) {
+  struct hr__job_start *before;
+  uint32_t count;
+  if (!item->before->starts || item->before->n_jobs != result->n_jobs) return HR_OK;
+  enum hr_status status = hr__job_starts_decode(item->before->starts, result->n_jobs, &before, &count);
+  if (status == HR_BAD_INPUT)
+    return hr_notes_add(&item->causes, "the baseline's 'starts' are damaged: the first job that differs is unknown");
+  if (status != HR_OK) return status;
+  item->start.same = count == result->n_jobs;
+  uint32_t job = first_changed_start(result, before, count);
+  if (job != HR_NONE && !fill_start(&item->start, result, job, &before[job])) status = HR_NO_MEMORY;
+  free(before);
+  return status;
+}
+
+/* ---- Differences of decisions ----------------------------------------------------------------------- */
+
+/* Returns a description such as "start of job 17 at 3 h 2 min". The caller frees it. NULL when out of memory. */
+static char *block_text(const struct hr__decision_block *block, const struct hr_trace *trace) {
+  char id[HR_JOB_ID_BUFFER], when[HR__NUMBER_BYTES], *text = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&text, &size);
+  if (!out) return NULL;
+  fputs(hr_event_name((enum hr_event_kind)block->kind), out);
+  if (block->job.id != HR_NONE) fprintf(out, " of job %.100s", hr_trace_job_id(trace, block->job, id));
+  fprintf(out, " at %s", hr__duration_text((double)block->at_us / 1e6, when));
+  if (fclose(out) == 0) return text;
+  free(text);
+  return NULL;
+}
+
+static enum hr_status compare_decisions(struct hr__check_case *item, const struct hr_trace *trace,
+                                        const struct hr__decisions *decisions) {
+  uint64_t from, spacing = item->before->spacing;
+  if (!hr__decisions_first(decisions, item->before->chain, spacing, &from)) return HR_OK;
+  if (spacing < decisions->spacing) spacing = decisions->spacing;
+  const struct hr__decision_block *block = hr__decisions_block(decisions, from);
+  uint64_t last = from + spacing < decisions->count ? from + spacing : decisions->count;
+  item->decisions = (struct hr__check_decisions){.found = true,
+                                                 .first = from + 1,
+                                                 .last = last > from ? last : from + 1,
+                                                 .count = decisions->count,
+                                                 .begins = block ? block_text(block, trace) : NULL};
+  return block && !item->decisions.begins ? HR_NO_MEMORY : HR_OK;
+}
+
+/* ---- Verdict ---------------------------------------------------------------------------------------- */
+
+static size_t count_worse(const struct hr__check_case *item) {
+  size_t worse = 0;
+  for (size_t i = 0; i < item->n_changes; i++) worse += item->changes[i].verdict == HR__WORSE;
+  return worse;
+}
+
+static void set_verdict(struct hr__check_case *item) {
+  bool by_digest = item->wants_digest && (item->other_digest || item->other_trace);
+  bool same = !item->n_changes && !item->other_digest && !item->other_trace && !item->causes.count;
+  item->n_worse = count_worse(item);
+  if (by_digest || item->n_worse || item->n_missed)
+    item->verdict = HR__CASE_FAILED;
+  else
+    item->verdict = same ? HR__CASE_SAME : HR__CASE_CHANGED;
+}
+
+/* Compares item->now with item->before and sets the verdict. */
+static enum hr_status compare(const struct hr_check_config *config, struct hr__check_case *item,
+                              const struct check_results *results) {
+  for (size_t i = 0; i < item->goals.n_goals; i++) item->n_missed += hr__check_misses(item, i);
+  if (!item->before) {
+    item->verdict = HR__CASE_NEW;
+    return HR_OK;
+  }
+  const struct hr__allowance allowance = {
+      &item->run->tolerances, &config->suite->tolerances, item->now.replications && item->before->replications,
+      item->now.seed == item->before->seed,
+      item->scenario->services && results->trace->n_jobs == results->trace->n_added};
+  bool same_program = strcmp(config->baseline->version, hr_version()) == 0;
+  bool both_single = results->run && !item->before->replications;
+  item->wants_digest = hr__tolerance_wants_digest(&allowance);
+  item->other_digest = item->before->digest != item->now.digest;
+  item->other_trace = item->before->trace_digest != item->now.trace_digest;
+  enum hr_status status = compare_metrics(item, &allowance, same_program) ? HR_OK : HR_NO_MEMORY;
+  if (status == HR_OK && both_single && !item->other_trace) status = compare_starts(item, results->result);
+  if (status == HR_OK && both_single && item->other_digest)
+    status = compare_decisions(item, results->trace, results->decisions);
+  if (status == HR_OK) status = hr__check_causes(item, config->baseline->version);
+  set_verdict(item);
+  return status;
+}
+
+/* ---- Goals ------------------------------------------------------------------------------------------ */
+
+/* Sets the values of the metrics of the goals: of the run, or the estimates over replications. */
+static enum hr_status value_goals(struct hr__check_case *item, const struct check_results *results) {
+  const struct hr__goals *goals = &item->goals;
+  item->goal_values = calloc(goals->n_metrics + 1, sizeof *item->goal_values);
+  if (!item->goal_values) return HR_NO_MEMORY;
+  if (!results->replicates) {
+    hr__scoped_metrics_of_run(results->run->summary, goals->metrics, goals->n_metrics, item->goal_values);
+    return HR_OK;
+  }
+  for (size_t i = 0; i < goals->n_metrics; i++) {
+    struct hr__interval interval;
+    size_t index = index_of(results->replicates, &goals->metrics[i]);
+    if (hr__replicates_interval(results->replicates, index, &interval) != HR_OK) return HR_NO_MEMORY;
+    item->goal_values[i] = interval.count ? hr__interval_centre(&interval) : HR__UNKNOWN;
+  }
+  return HR_OK;
+}
+
+/* Fills the metrics of item->now, compares them with item->before and sets the verdict. HR_NO_MEMORY is the only
+   failure. */
+static enum hr_status check_compare(const struct hr_check_config *config, struct hr__check_case *item,
+                                    const struct check_results *results) {
+  const struct hr_services *services = item->scenario->services;
+  enum hr_status status = results->replicates
+                              ? metrics_of_replicates(results->replicates, results->trace, services, &item->now)
+                              : metrics_of_run(results->run, results->trace, services, &item->now);
+  if (status == HR_OK) status = value_goals(item, results);
+  return status == HR_OK ? compare(config, item, results) : status;
+}
+
+/* ---- Cases ------------------------------------------------------------------------------------------ */
+
 static enum hr_status no_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory for the check");
 }
@@ -29,8 +472,6 @@ static enum hr_status no_memory(struct hr_error *error) {
 static bool same_text(const char *a, const char *b) {
   return a && b && strcmp(a, b) == 0;
 }
-
-/* ---- Cases ------------------------------------------------------------------------------------------ */
 
 static size_t count_cases(const struct hr_check_config *config) {
   size_t count = config->baseline ? config->baseline->n_runs : 0;
@@ -284,7 +725,7 @@ static bool describe(const struct hr_check *check, struct hr__check_case *item) 
 static enum hr_status store(const struct hr_check *check, const struct hr_replay *replay,
                             const struct hr__decisions *decisions, struct hr__check_case *item) {
   const struct hr__one_run run = {.summary = replay->summary};
-  const struct hr__check_results results = {
+  const struct check_results results = {
       .trace = replay->config.trace, .run = &run, .result = replay->result, .decisions = decisions};
   struct hr_baseline_run *now = &item->now;
   now->digest = replay->summary->digest;
@@ -293,7 +734,7 @@ static enum hr_status store(const struct hr_check *check, const struct hr_replay
   now->chain = hr__decisions_chain(decisions);
   now->starts = hr__job_starts_encode(replay->result);
   if (!now->chain || !now->starts) return HR_NO_MEMORY;
-  return hr__check_compare(&check->config, item, &results);
+  return check_compare(&check->config, item, &results);
 }
 
 static enum hr_status run_once(const struct hr_check *check, struct hr__check_case *item, struct hr_progress progress,
@@ -334,8 +775,8 @@ static enum hr_status run_replicated(const struct hr_check *check, struct hr__ch
   item->now.digest = replicates->first.summary->digest;
   item->now.spacing = 1;
   item->now.chain = strdup("");
-  const struct hr__check_results results = {.trace = config.trace, .replicates = replicates};
-  if (!item->now.chain || hr__check_compare(&check->config, item, &results) != HR_OK) status = no_memory(error);
+  const struct check_results results = {.trace = config.trace, .replicates = replicates};
+  if (!item->now.chain || check_compare(&check->config, item, &results) != HR_OK) status = no_memory(error);
   hr_replicates_destroy(replicates);
   return status;
 }

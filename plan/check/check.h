@@ -10,13 +10,13 @@
 #include "headroom/sim.h"
 #include "headroom/unstable/compare.h"
 #include "plan/runner/runner.h"
-#include "plan/search/goals.h"
+#include "plan/search/search.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Starts and decisions (causes.c) ------------------------------------------------------------------- */
+/* ---- Starts and decisions (check_parts.c) ----------------------------------------------------------- */
 
 /* Compact records of a run for baselines: the start of every job, and a chain of marks, one for each block of
    scheduling decisions. Both are text. A character is one of A-Z a-z 0-9 + / and encodes six bits. */
@@ -134,6 +134,9 @@ static inline bool hr__tolerance_wants_digest(const struct hr__allowance *allowa
   return !tolerant && !allowance->replicated;
 }
 
+/* Whether the metric is a time of the replicas of a run without jobs. Its changes do not fail the check, except in the
+   profile exact or if a tolerance names the metric. */
+bool hr__tolerance_is_unrated(const struct hr__allowance *allowance, const struct hr_baseline_metric *metric);
 /* Whether a metric that only one of the two runs has fails the check: always in the profile exact, otherwise if the
    profile or a tolerance concerns it. */
 bool hr__tolerance_concerns(const struct hr__allowance *allowance, const struct hr_baseline_metric *metric);
@@ -247,22 +250,8 @@ struct hr_check {
   struct hr_notes notes;
 };
 
-/* The results of a case: one run, or replications. All members are borrowed. */
-struct hr__check_results {
-  const struct hr_trace *trace;
-  const struct hr_replicates *replicates; /* NULL: the case is one run, and the members below are set */
-  const struct hr__one_run *run;
-  const struct hr_result *result;
-  const struct hr__decisions *decisions;
-};
-
-/* Fills the metrics of item->now, compares them with item->before and sets the verdict. HR_NO_MEMORY is the only
-   failure. */
-enum hr_status hr__check_compare(const struct hr_check_config *config, struct hr__check_case *item,
-                                 const struct hr__check_results *results);
-
-/* Lists in item->causes which inputs differ from those of the baseline (causes.c). `version`: of the program that wrote
-   the baseline. HR_NO_MEMORY is the only failure. */
+/* Lists in item->causes which inputs differ from those of the baseline (check_parts.c). `version`: of the program that
+   wrote the baseline. HR_NO_MEMORY is the only failure. */
 enum hr_status hr__check_causes(struct hr__check_case *item, const char *version);
 
 /* The name of a file without its folder. */

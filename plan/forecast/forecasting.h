@@ -17,9 +17,8 @@
 enum { HR__WEEK_HOURS = 168, HR__FORECAST_PATHS = 2000, HR__TREND_WEEKS = 6, HR__RATIO_POINTS = 201 };
 #define HR__WEEK_US (HR__WEEK_HOURS * INT64_C(3600) * HR_SECOND_US)
 #define HR__YEAR_WEEKS (365.25 / 7)
-#define HR__MONTH_WEEKS (730.0 / HR__WEEK_HOURS) /* a twelfth of 365 days, as for costs */
 
-/* ---- History (forecast_demand.c) -------------------------------------------------------------------- */
+/* ---- History (forecast_model.c) -------------------------------------------------------------------- */
 
 struct hr__forecast_series {
   const char *tenant, *class_; /* borrowed from the trace, or constants */
@@ -39,7 +38,6 @@ struct hr__demand_history {
    call hr__forecast_history_finish, even after an error. */
 enum hr_status hr__forecast_history_make(const struct hr_trace *trace, struct hr__demand_history *demand,
                                          struct hr_error *error);
-
 static inline void hr__forecast_history_finish(struct hr__demand_history *demand) {
   free(demand->series_of);
   free(demand->series);

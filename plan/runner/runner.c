@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The runner: candidates, environments and runs on threads and ranks.
+ * The runner: candidates, environments and runs on threads and ranks. Replications of one scenario, and their output.
  *
  * Candidates and environments are growing arrays. Each candidate has one entry per replication, each environment one
  * workload per replication. Scenarios are parsed before the threads start. A run writes only to its own entry. Of runs
  * that another rank of an MPI job makes, only the metrics are received.
+ *
+ * Replications. If their number is fixed, all are run in one batch. If a precision is requested, they are run in
+ * rounds. The current width of the interval predicts how many replications are needed, but a round at most doubles
+ * their number. The rounds depend only on the metrics, not on threads. Output: JSON and a table for a terminal, 80
+ * columns wide. The JSON contains the summary of the first replication and the intervals over all replications
+ * (docs/reference/schemas/summary.schema.json).
  */
 
 #include "plan/runner/runner.h"
 
 #include "base/containers.h"
+#include "base/text.h"
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/compare.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -418,4 +426,380 @@ enum hr_status hr__runner_case(struct hr__runner *runner, struct hr__trial trial
   trial.replication = hr__runner_replication_of(&runner->candidates[trial.candidate], trial.replication);
   enum hr_status status = prepare(runner, trial, &entry, error);
   return status == HR_OK ? run_config(runner, trial, config, error) : status;
+}
+
+/* ---- Replications: metrics -------------------------------------------------------------------------- */
+
+static uint32_t count_services(const struct hr_replicates *replicates) {
+  const struct hr_services *services = replicates->config.scenario->services;
+  return services ? services->count : 0;
+}
+
+static void list_services(struct hr_replicates *replicates) {
+  for (uint32_t k = 0; k < count_services(replicates); k++)
+    for (unsigned i = 0; i < HR__N_METRICS; i++)
+      if (hr__metric_rows[i].flags & HR_METRIC_OF_REQUESTS)
+        replicates->metrics[replicates->n_metrics++] = (struct hr__scoped_metric){
+            (enum hr__metric)i, HR__OF_SERVICE, replicates->config.scenario->services->at[k].name};
+}
+
+/* Lists all metrics of the run, then those of each class, each tenant and each service. */
+static bool list_metrics(struct hr_replicates *replicates) {
+  const struct hr_trace *trace = replicates->config.trace;
+  size_t n_tenants = trace->tenant ? trace->tenants.count : 0, n_classes = trace->class_ ? HR_N_CLASSES - 1 : 0;
+  replicates->metrics =
+      calloc((1 + n_tenants + n_classes + count_services(replicates)) * HR__N_METRICS, sizeof *replicates->metrics);
+  if (!replicates->metrics) return false;
+  for (size_t group = 0; group < 1 + n_classes + n_tenants; group++)
+    for (unsigned i = 0; i < HR__N_METRICS; i++) {
+      struct hr__scoped_metric metric = {.id = (enum hr__metric)i};
+      if (group > 0 && !(hr__metric_rows[i].flags & HR_METRIC_OF_GROUPS)) continue;
+      if (group > 0) metric.of = group <= n_classes ? HR__OF_CLASS : HR__OF_TENANT;
+      if (metric.of == HR__OF_CLASS) metric.name = hr_job_class_name((enum hr_job_class)group);
+      if (metric.of == HR__OF_TENANT) metric.name = trace->tenants.text[group - n_classes - 1];
+      replicates->metrics[replicates->n_metrics++] = metric;
+    }
+  list_services(replicates);
+  return true;
+}
+
+static size_t find(const struct hr_replicates *replicates, const struct hr__scoped_metric *metric) {
+  for (size_t i = 0; i < replicates->n_metrics; i++)
+    if (hr__scoped_metric_same(&replicates->metrics[i], metric)) return i;
+  return SIZE_MAX;
+}
+
+enum hr_status hr__replicates_interval(const struct hr_replicates *replicates, size_t metric,
+                                       struct hr__interval *interval) {
+  double *values = malloc(((size_t)replicates->count + 1) * sizeof *values);
+  if (!values) return HR_NO_MEMORY;
+  for (uint32_t r = 0; r < replicates->count; r++)
+    values[r] = hr__runner_values(replicates->runner, replicates->candidate, r)[metric];
+  enum hr_status status =
+      hr__interval_of(values, replicates->count, hr__metric_rows[replicates->metrics[metric].id].kind,
+                      replicates->config.spec->confidence, replicates->exact, interval);
+  free(values);
+  return status;
+}
+
+/* ---- Replications: running -------------------------------------------------------------------------- */
+
+static enum hr_status no_memory_for_replications(struct hr_error *error) {
+  return hr_fail(error, HR_NO_MEMORY, "out of memory for the replications");
+}
+
+static enum hr_status run_to(struct hr_replicates *replicates, uint32_t count, struct hr_error *error) {
+  struct hr__trial *trials = calloc((size_t)count + 1, sizeof *trials);
+  if (!trials) return no_memory_for_replications(error);
+  for (uint32_t r = 0; r < count; r++) trials[r] = (struct hr__trial){replicates->candidate, r};
+  enum hr_status status = hr__runner_run(replicates->runner, trials, count, error);
+  free(trials);
+  replicates->count = count;
+  return status;
+}
+
+/* The number of replications after the next round. The width of an interval is proportional to 1 / sqrt(count). */
+static uint32_t next_count(uint32_t count, double reached, double target, uint32_t max_count) {
+  double needed = count * (reached / target) * (reached / target);
+  uint32_t next = needed < 2.0 * count ? (uint32_t)ceil(needed) : 2 * count;
+  if (next < count + 2) next = count + 2;
+  return next < max_count ? next : max_count;
+}
+
+static enum hr_status run_until(struct hr_replicates *replicates, struct hr_error *error) {
+  const struct hr_replication_spec *spec = replicates->config.spec;
+  struct hr_error inner = {0};
+  struct hr__scoped_metric metric;
+  enum hr_status status =
+      hr__scoped_metric_parse(spec->metric.text, strlen(spec->metric.text), replicates->config.trace,
+                              replicates->config.scenario->services, &metric, &inner);
+  if (status != HR_OK) return hr_fail(error, status, "%s%s", spec->metric.place, inner.text);
+  replicates->metric = find(replicates, &metric);
+  uint32_t next = spec->min;
+  for (;;) {
+    struct hr__interval interval;
+    status = run_to(replicates, next, error);
+    if (status != HR_OK) return status;
+    if (hr__replicates_interval(replicates, replicates->metric, &interval) != HR_OK)
+      return no_memory_for_replications(error);
+    if (interval.count == 0)
+      return hr_fail(error, HR_BAD_INPUT, "%s'%s' is unknown in every replication", spec->metric.place,
+                     spec->metric.text);
+    replicates->relative = hr__interval_relative(&interval);
+    if (replicates->relative <= spec->relative || next == spec->max) return HR_OK;
+    next = next_count(next, replicates->relative, spec->relative, spec->max);
+  }
+}
+
+static enum hr_status note(struct hr_replicates *replicates, bool many, struct hr_error *error) {
+  const struct hr_replication_spec *spec = replicates->config.spec;
+  enum hr_status status = HR_OK;
+  if (replicates->exact && many)
+    status = hr_notes_add(&replicates->notes,
+                          "the scenario is deterministic: one run suffices, and the other replications were skipped");
+  else if (spec->metric.text && replicates->relative > spec->relative)
+    status =
+        hr_notes_add(&replicates->notes,
+                     "after %" PRIu32 " replications, the maximum, the relative precision of %s is %.3g instead of "
+                     "%.3g",
+                     replicates->count, spec->metric.text, replicates->relative, spec->relative);
+  return status == HR_OK ? HR_OK : no_memory_for_replications(error);
+}
+
+static enum hr_status run_all(struct hr_replicates *replicates, struct hr_error *error) {
+  const struct hr_replicate_config *config = &replicates->config;
+  struct hr__runner_config runner = {.scenario = config->scenario,
+                                     .overrides = config->overrides,
+                                     .n_overrides = config->n_overrides,
+                                     .trace = config->trace,
+                                     .metrics = replicates->metrics,
+                                     .n_metrics = replicates->n_metrics,
+                                     .n_threads = config->n_threads,
+                                     .ranks = config->ranks,
+                                     .first = &replicates->first,
+                                     .progress = config->progress};
+  struct hr__environment environment = {.workload = config->spec->workload};
+  uint32_t number;
+  hr_stress_init(&environment.stress);
+  replicates->runner = hr__runner_create(&runner);
+  if (!replicates->runner) return no_memory_for_replications(error);
+  enum hr_status status = hr__runner_add_environment(replicates->runner, &environment, &number, error);
+  if (status == HR_OK)
+    status = hr__runner_add_candidate(replicates->runner, NULL, 0, number, &replicates->candidate, error);
+  if (status != HR_OK) return status;
+  replicates->exact = !hr__runner_is_random(replicates->runner, replicates->candidate);
+  uint32_t count = config->spec->count ? config->spec->count : HR_DEFAULT_MIN_REPLICATIONS;
+  bool many = config->spec->metric.text || count > 1;
+  if (replicates->exact || !config->spec->metric.text)
+    status = run_to(replicates, replicates->exact ? 1 : count, error);
+  else
+    status = run_until(replicates, error);
+  return status == HR_OK ? note(replicates, many, error) : status;
+}
+
+enum hr_status hr_replicate(const struct hr_replicate_config *config, struct hr_replicates **replicates,
+                            struct hr_error *error) {
+  *replicates = NULL;
+  struct hr_replicates *fresh = calloc(1, sizeof *fresh);
+  if (!fresh) return no_memory_for_replications(error);
+  fresh->config = *config;
+  enum hr_status status = list_metrics(fresh) ? HR_OK : no_memory_for_replications(error);
+  if (status == HR_OK) status = hr__input_same(config->ranks, config->scenario, config->trace, error);
+  if (status == HR_OK) status = run_all(fresh, error);
+  if (status == HR_OK)
+    *replicates = fresh;
+  else
+    hr_replicates_destroy(fresh);
+  return status;
+}
+
+void hr_replicates_destroy(struct hr_replicates *replicates) {
+  if (!replicates) return;
+  hr__one_run_finish(&replicates->first);
+  hr__runner_destroy(replicates->runner);
+  free(replicates->metrics);
+  hr_notes_finish(&replicates->notes);
+  free(replicates);
+}
+
+/* ---- Replications: results -------------------------------------------------------------------------- */
+
+const struct hr_notes *hr_replicates_notes(const struct hr_replicates *replicates) {
+  return &replicates->notes;
+}
+
+enum hr_status hr_replicates_metric(const struct hr_replicates *replicates, const char *name,
+                                    struct hr_replicated *metric, struct hr_error *error) {
+  struct hr__scoped_metric target;
+  struct hr__interval interval;
+  enum hr_status status = hr__scoped_metric_parse(name, strlen(name), replicates->config.trace,
+                                                  replicates->config.scenario->services, &target, error);
+  if (status != HR_OK) return status;
+  status = hr__replicates_interval(replicates, find(replicates, &target), &interval);
+  if (status != HR_OK) return no_memory_for_replications(error);
+  *metric = (struct hr_replicated){.count = interval.count,
+                                   .mean = interval.mean,
+                                   .median = interval.median,
+                                   .sd = interval.sd,
+                                   .low = interval.low,
+                                   .high = interval.high,
+                                   .of_median = interval.of_median};
+  return HR_OK;
+}
+
+/* ---- Replications: JSON ----------------------------------------------------------------------------- */
+
+struct replicates_json {
+  struct hr__json json;
+  const struct hr_replicates *replicates;
+};
+
+/* Writes the metrics of one group, which start at index `from`. Omits the group if all its metrics are unknown in all
+   replications. Returns the index at which the next group starts. */
+static size_t put_group(struct replicates_json *writer, cJSON *object, size_t from) {
+  const struct hr_replicates *replicates = writer->replicates;
+  const struct hr__scoped_metric *first = &replicates->metrics[from];
+  size_t i = from;
+  for (; i < replicates->n_metrics; i++) {
+    const struct hr__scoped_metric *metric = &replicates->metrics[i];
+    struct hr__interval interval;
+    if (metric->of != first->of || metric->name != first->name) break;
+    if (hr__replicates_interval(replicates, i, &interval) != HR_OK)
+      writer->json.failed = true;
+    else if (interval.count)
+      hr__json_metric_interval(&writer->json, hr__json_object(&writer->json, object, hr__metric_rows[metric->id].path),
+                               metric->id, &interval);
+  }
+  return i;
+}
+
+/* Writes the metrics of classes, tenants and services. A group without a known metric is omitted. */
+static void put_groups(struct replicates_json *writer, cJSON *root) {
+  const struct hr_replicates *replicates = writer->replicates;
+  cJSON *metrics = hr__json_object(&writer->json, root, "metrics");
+  size_t at = put_group(writer, metrics, 0);
+  cJSON *classes = hr__json_object(&writer->json, root, "by_class");
+  cJSON *tenants = hr__json_object(&writer->json, root, "by_tenant");
+  cJSON *services = count_services(replicates) ? hr__json_object(&writer->json, root, "by_service") : NULL;
+  while (at < replicates->n_metrics) {
+    const struct hr__scoped_metric *metric = &replicates->metrics[at];
+    cJSON *group = cJSON_CreateObject();
+    at = put_group(writer, group, at);
+    if (!group || !group->child)
+      cJSON_Delete(group);
+    else if (!cJSON_AddItemToObject(metric->of == HR__OF_CLASS     ? classes
+                                    : metric->of == HR__OF_SERVICE ? services
+                                                                   : tenants,
+                                    metric->name, group))
+      writer->json.failed = true;
+  }
+}
+
+static void put_replications(struct replicates_json *writer, cJSON *root) {
+  const struct hr_replicates *replicates = writer->replicates;
+  const struct hr_replication_spec *spec = replicates->config.spec;
+  struct hr__json *json = &writer->json;
+  cJSON *inner = hr__json_object(json, root, "replications");
+  hr__json_count(json, inner, "count", replicates->count);
+  hr__json_bool(json, inner, "random", !replicates->exact);
+  hr__json_number(json, inner, "confidence", spec->confidence);
+  hr__json_text(json, inner, "resample", hr_blocks_name(spec->workload.blocks));
+  hr__json_number(json, inner, "growth", spec->workload.growth);
+  hr__json_text(json, inner, "metric", spec->metric.text);
+  bool reached = spec->metric.text && !replicates->exact && isfinite(replicates->relative);
+  hr__json_number_if(json, inner, "relative", reached, replicates->relative);
+  cJSON *seeds = hr__json_array(json, inner, "seeds");
+  for (uint32_t r = 0; r < replicates->count; r++)
+    hr__json_append_seed(json, seeds, hr_replication_seed(replicates->config.scenario->seed, r));
+  put_groups(writer, inner);
+}
+
+enum hr_status hr_replicates_write_json(const char *path, const struct hr_replicates *replicates,
+                                        const struct hr_perf *perf, struct hr_error *error) {
+  const struct hr_scenario *scenario = hr__runner_scenario(replicates->runner, replicates->candidate);
+  const struct hr_trace *trace = replicates->config.trace;
+  const struct hr_notes *notes[] = {&scenario->notes, &trace->notes, &replicates->first.notes, &replicates->notes};
+  const struct hr_run_label label = {.scenario = scenario->name,
+                                     .trace = trace->source,
+                                     .format = trace->format,
+                                     .cluster = &scenario->cluster,
+                                     .policy = &scenario->policy,
+                                     .seed = scenario->seed,
+                                     .notes = notes,
+                                     .n_notes = sizeof notes / sizeof *notes,
+                                     .skipped = trace->skipped,
+                                     .n_skipped_reasons = trace->n_skipped_reasons};
+  struct replicates_json writer = {.replicates = replicates};
+  cJSON *root = cJSON_CreateObject();
+  hr__json_summary(&writer.json, root, replicates->first.summary, &label);
+  put_replications(&writer, root);
+  if (perf) hr__json_perf(&writer.json, root, replicates->first.summary, perf);
+  return hr__json_write(&writer.json, root, path, error);
+}
+
+/* ---- Replications: terminal ------------------------------------------------------------------------- */
+
+enum { NAME_WIDTH = 30, CELL_WIDTH = 15 };
+
+static const enum hr__metric shown[] = {HR__M_WAIT_MEAN,   HR__M_WAIT_P95,      HR__M_WAIT_P99,
+                                        HR__M_JCT_MEAN,    HR__M_SLOWDOWN_MEAN, HR__M_UTILIZATION_SUBMIT_WINDOW,
+                                        HR__M_COMPLETED,   HR__M_DEADLINE_MISS, HR__M_RECLAIMS,
+                                        HR__M_FAILED_JOBS, HR__M_ETTR,          HR__M_LOST,
+                                        HR__M_COST,        HR__M_MONTHLY,       HR__M_PER_JOB};
+
+/* The same for services. */
+static const enum hr__metric shown_of_services[] = {HR__M_OFFERED, HR__M_ATTAINMENT,   HR__M_TTFT_P95, HR__M_TPOT_P95,
+                                                    HR__M_E2E_P95, HR__M_SERVING_COST, HR__M_PER_MTOK};
+
+static bool is_shown(const struct hr__scoped_metric *metric) {
+  if (metric->of == HR__OF_CLASS) return metric->id == HR__M_WAIT_P95;
+  for (size_t i = 0; metric->of == HR__OF_SERVICE && i < sizeof shown_of_services / sizeof *shown_of_services; i++)
+    if (shown_of_services[i] == metric->id) return true;
+  return false;
+}
+
+struct replicates_terminal {
+  struct hr__console console;
+  const struct hr_replicates *replicates;
+  bool has_gaps; /* a metric has no interval */
+};
+
+static void put_row(struct replicates_terminal *page, size_t metric) {
+  const struct hr__scoped_metric *self = &page->replicates->metrics[metric];
+  struct hr__interval interval;
+  char name[HR__SCOPED_METRIC_BYTES], text[4][HR__METRIC_BYTES];
+  if (hr__replicates_interval(page->replicates, metric, &interval) != HR_OK) {
+    page->console.out_of_memory = true;
+    return;
+  }
+  if (interval.count == 0) return;
+  enum hr_unit unit = hr__metric_rows[self->id].unit;
+  char *fitted = hr__fitted(&page->console, hr__scoped_metric_name(self, name), NAME_WIDTH, false);
+  if (!fitted) return;
+  /* Equal values give no interval. Rounding can make their standard deviation slightly positive. */
+  bool varies = !isnan(interval.low) && interval.sd > 1e-12 * fabs(interval.mean);
+  double low = varies ? hr__interval_low(self->id, &interval) : (double)NAN;
+  double high = varies ? hr__interval_high(self->id, &interval) : (double)NAN;
+  page->has_gaps = page->has_gaps || !varies;
+  fprintf(page->console.out, "  %-*s%*s%*s%*s\n", NAME_WIDTH, fitted, CELL_WIDTH,
+          hr__metric_text(unit, hr__interval_centre(&interval), text[0]), CELL_WIDTH,
+          hr__metric_text(unit, low, text[1]), CELL_WIDTH, hr__metric_text(unit, high, text[2]));
+  free(fitted);
+}
+
+static void put_head(struct replicates_terminal *page) {
+  const struct hr_replicates *replicates = page->replicates;
+  const struct hr_replication_spec *spec = replicates->config.spec;
+  struct hr__console *console = &page->console;
+  char *name = hr__fitted(console, replicates->config.scenario->name, HR__LINE_WIDTH - 20, false);
+  if (!name) return;
+  fprintf(console->out, "%sHeadroom %s: %s%s\n\n", hr__bold(console), hr_version(), name, hr__plain(console));
+  free(name);
+  hr__put_field(console, "trace", "%s (%s)", replicates->config.trace->source, replicates->config.trace->format);
+  hr__put_field(console, "runs", "%" PRIu32 " replication%s, starting at seed %" PRIu64, replicates->count,
+                replicates->count == 1 ? "" : "s", replicates->config.scenario->seed);
+  if (spec->workload.blocks != HR_BLOCKS_NONE || spec->workload.growth != 1)
+    hr__put_field(console, "workload", "resampled from %s of the trace, %.6g times the demand",
+                  spec->workload.blocks == HR_BLOCKS_NONE ? "the whole" : hr_blocks_name(spec->workload.blocks),
+                  spec->workload.growth);
+  fprintf(console->out, "\n%s  %-*s%*s%*s%*s%s\n", hr__bold(console), NAME_WIDTH, "", CELL_WIDTH, "estimate",
+          CELL_WIDTH, "from", CELL_WIDTH, "to", hr__plain(console));
+}
+
+enum hr_status hr_replicates_print(FILE *out, const struct hr_replicates *replicates, const struct hr_perf *perf,
+                                   bool colour) {
+  struct replicates_terminal page = {.console = {.out = out, .colour = colour}, .replicates = replicates};
+  put_head(&page);
+  for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) put_row(&page, shown[i]);
+  for (size_t i = HR__N_METRICS; i < replicates->n_metrics; i++)
+    if (is_shown(&replicates->metrics[i])) put_row(&page, i);
+  fputc('\n', out);
+  hr__put_field(&page.console, "note",
+                "means have Student's intervals, corrected for skewness; quantiles are medians over replications with "
+                "intervals from order statistics; confidence %.6g",
+                replicates->config.spec->confidence);
+  if (page.has_gaps) hr__put_field(&page.console, "-", "no interval: all runs have the same value, or too few runs");
+  if (perf) hr__put_speed(&page.console, replicates->count, replicates->config.n_threads, perf->sim_s, 0);
+  if (page.console.out_of_memory) return HR_NO_MEMORY;
+  return ferror(out) ? HR_IO_ERROR : HR_OK;
 }

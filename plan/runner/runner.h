@@ -309,7 +309,7 @@ static inline struct hr_progress hr__progress_reporter_progress(struct hr__progr
                               .is_stopped = to->is_stopped ? hr__progress_is_stopped : NULL};
 }
 
-/* ---- Batches of runs (batches.c, ranks.c) -------------------------------------------------------------- */
+/* ---- Batches of runs (batches.c) -------------------------------------------------------------- */
 
 /*
  * A batch: independent items of work, such as runs, that are divided among the threads of this process and, in an MPI

@@ -410,33 +410,6 @@ static void conclude_tightenings(struct hr_plan *plan) {
    the choice itself is deterministic. */
 enum { SCREENING_RUNS = 3, REPORTED_RUNS = 8 };
 
-static bool is_same_environment(const struct hr__environment *a, const struct hr__environment *b) {
-  const struct hr_stress *x = &a->stress, *y = &b->stress;
-  return x->spot_reclaims == y->spot_reclaims && x->spot_price == y->spot_price &&
-         x->on_demand_price == y->on_demand_price && x->without_gpu == y->without_gpu &&
-         x->keeps_nodes == y->keeps_nodes && x->spot_as == y->spot_as && x->spot_outage == y->spot_outage &&
-         a->workload.growth == b->workload.growth;
-}
-
-enum hr_status hr__plan_world(struct hr_plan *plan, const struct hr__environment *environment,
-                              struct hr__evaluator **evaluator, struct hr_error *error) {
-  uint32_t number;
-  for (size_t i = 0; i < plan->n_worlds; i++)
-    if (is_same_environment(&plan->worlds[i].environment, environment)) {
-      *evaluator = &plan->worlds[i].evaluator;
-      return HR_OK;
-    }
-  struct hr__world *world = &plan->worlds[plan->n_worlds];
-  enum hr_status status = hr__runner_add_environment(plan->runner, environment, &number, error);
-  if (status == HR_OK)
-    status = hr__evaluator_make(&world->evaluator, plan->runner, &plan->space, &plan->goals, number, error);
-  if (status != HR_OK) return status;
-  world->environment = *environment;
-  plan->n_worlds++;
-  *evaluator = &world->evaluator;
-  return HR_OK;
-}
-
 static bool has_spot(const struct hr_plan *plan) {
   const struct hr_cluster_spec *cluster = &plan->config.scenario->cluster;
   for (uint32_t i = 0; i < cluster->n_pools; i++)

@@ -1,26 +1,85 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The search of a plan's grid: the batch of candidates that are run together, races, the methods that leave local
- * optima, and the order of the parts of the search. search_state.h describes the whole search and its data.
+ * Searches a plan's grid for the best candidates, with few runs. A slice of the grid consists of all candidates that
+ * differ only in their capacity (search.h).
+ *
+ * Two kinds of candidates are not run. A candidate is too expensive if the lower bound of its cost exceeds the
+ * objective of a candidate that meets the goals (bounds.c). A candidate is too small if another candidate, which covers
+ * it (hr__space_covers), serves jobs too badly.
+ *
+ * 1. In each slice the search begins at the newsvendor solution for fixed capacity (hr__demand_newsvendor). If this
+ *    candidate misses the goals, the search looks for the smallest capacity that meets them, between this candidate and
+ *    the maximum capacity (trisect). In the best slices, it also begins at the minimum of elastic capacity
+ *    that meets the goals.
+ * 2. From each start a pattern search changes one capacity, or exchanges two capacities: a step on one axis for a step
+ *    on another axis, or some GPUs of one axis for the same number of GPUs of another axis. Its steps are halved when
+ *    no neighbour is better (Hooke and Jeeves, J. ACM 8, 1961).
+ * 3. Slices are compared over the same random events after each halving, and the better half continues (successive
+ *    halving: Karnin, Koren and Somekh, ICML 2013). Three slices continue to the end.
+ * 4. To leave local optima, the search tries each fixed capacity alone, points of a Sobol sequence, long steps from the
+ *    best candidate, and other settings. Then it tries candidates with a good predicted objective; the prediction uses
+ *    the nearest candidate that was run. If GPU types differ and all capacity is fixed, it also tries the candidates
+ *    that would be cheaper.
+ *
+ * If the search is a race (hr__search_config.races), steps 1 to 4 make only one replication of each candidate. Then the
+ * candidates that are not clearly worse than the best one get the other replications. If another candidate is the best
+ * one after this, the search continues from there.
+ *
+ * Invariant: each candidate is unknown, run, too expensive or too small. No run of it is made twice. `best` is the best
+ * candidate that was run.
  */
 
-#include "plan/search/search_state.h"
+#include "plan/search/search.h"
 
 #include <gsl/gsl_qrng.h>
 #include <math.h>
 #include <stdlib.h>
+
+/* State of a candidate. */
+enum search_state { SEARCH_UNKNOWN, SEARCH_RUN, SEARCH_TOO_EXPENSIVE, SEARCH_TOO_SMALL };
+
+/* MAX_PROPOSED: maximum number of neighbours of a point, by steps on each axis and by exchanges of two axes. */
+enum { MAX_PROPOSED = 4 * HR_MAX_PLAN_VARIABLES * HR_MAX_PLAN_VARIABLES, MAX_LEAN_SLICES = 4 };
+
+/* A climb: the progress of the search in one slice. */
+struct climb {
+  uint32_t slice, at;
+  uint32_t step[HR_MAX_PLAN_VARIABLES]; /* [n_capacity] current step on each capacity axis, in levels */
+};
+
+struct hr__search {
+  const struct hr__search_config *config;
+  const struct hr__space *space;
+  struct hr__evaluator *evaluator;
+  uint8_t *state;                     /* [n_candidates] enum search_state */
+  struct hr__evaluation *evaluations; /* [n_candidates] valid for candidates that were run */
+  uint32_t *run;                      /* [n_run] candidates in the order of their runs */
+  uint32_t n_run;
+  uint32_t *too_small; /* [n_too_small] candidates that were run and serve jobs too badly */
+  uint32_t n_too_small;
+  uint32_t best;   /* HR_NONE: no candidate was run */
+  uint32_t *batch; /* [n_batch] candidates that will be run together */
+  uint32_t n_batch;
+  uint32_t *proposed; /* [n_proposed] candidates enqueued since the last move, including those that were run before */
+  uint32_t n_proposed;
+  struct climb *climbs; /* sorted by rank_climbs: the best climb is first */
+  uint32_t n_climbs;
+  struct hr_error *error;
+};
 
 /* ---- Running candidates ---------------------------------------------------------------------------- */
 
 /* A candidate excludes the candidates that it covers only if its violation is larger than this. */
 static const double clear_miss = 0.1;
 
-bool hr__search_is_better(const struct hr__search *search, uint32_t a, uint32_t b) {
+/* Whether `a` is better than `b`, by their evaluations. Everything is better than HR_NONE. */
+static bool is_better(const struct hr__search *search, uint32_t a, uint32_t b) {
   return b == HR_NONE ||
          hr__evaluation_is_better(search->space, a, &search->evaluations[a], b, &search->evaluations[b]);
 }
 
-bool hr__search_is_too_small(const struct hr__search *search, uint32_t candidate) {
+/* Whether a candidate that covers this one served jobs too badly. O(number of candidates that are too small). */
+static bool is_too_small(const struct hr__search *search, uint32_t candidate) {
   const struct hr__search_config *config = search->config;
   for (uint32_t i = 0; i < search->n_too_small; i++)
     if (hr__space_covers(search->space, search->too_small[i], candidate)) return true;
@@ -29,27 +88,29 @@ bool hr__search_is_too_small(const struct hr__search *search, uint32_t candidate
   return false;
 }
 
-bool hr__search_is_too_expensive(const struct hr__search *search, uint32_t candidate) {
+/* Whether the best candidate meets the goals, and its objective is below the lower bound of this candidate. */
+static bool is_too_expensive(const struct hr__search *search, uint32_t candidate) {
   if (!search->config->bounds || search->best == HR_NONE) return false;
   const struct hr__evaluation *best = &search->evaluations[search->best];
   return best->violation == 0 && hr__bounds_min_objective(search->config->bounds, candidate) > best->objective;
 }
 
-void hr__search_enqueue(struct hr__search *search, uint32_t candidate) {
-  if (search->n_proposed < HR__MAX_PROPOSED) search->proposed[search->n_proposed++] = candidate;
-  if (search->state[candidate] != HR__SEARCH_UNKNOWN) return;
+/* Adds a candidate to the batch unless it was run or can be excluded. */
+static void enqueue(struct hr__search *search, uint32_t candidate) {
+  if (search->n_proposed < MAX_PROPOSED) search->proposed[search->n_proposed++] = candidate;
+  if (search->state[candidate] != SEARCH_UNKNOWN) return;
   for (uint32_t i = 0; i < search->n_batch; i++)
     if (search->batch[i] == candidate) return;
-  if (hr__search_is_too_small(search, candidate))
-    search->state[candidate] = HR__SEARCH_TOO_SMALL;
-  else if (hr__search_is_too_expensive(search, candidate))
-    search->state[candidate] = HR__SEARCH_TOO_EXPENSIVE;
+  if (is_too_small(search, candidate))
+    search->state[candidate] = SEARCH_TOO_SMALL;
+  else if (is_too_expensive(search, candidate))
+    search->state[candidate] = SEARCH_TOO_EXPENSIVE;
   else
     search->batch[search->n_batch++] = candidate;
 }
 
 static void record_run(struct hr__search *search, uint32_t candidate) {
-  search->state[candidate] = HR__SEARCH_RUN;
+  search->state[candidate] = SEARCH_RUN;
   search->evaluations[candidate] = hr__evaluator_evaluate(search->evaluator, candidate, search->config->replications);
   search->run[search->n_run++] = candidate;
   /* Spot interruptions and the packing of gangs add noise, so a candidate that slightly misses the goals excludes
@@ -57,23 +118,367 @@ static void record_run(struct hr__search *search, uint32_t candidate) {
   if (search->evaluations[candidate].violation > clear_miss &&
       hr__evaluator_is_short(search->evaluator, candidate, search->config->replications))
     search->too_small[search->n_too_small++] = candidate;
-  if (hr__search_is_better(search, candidate, search->best)) search->best = candidate;
+  if (is_better(search, candidate, search->best)) search->best = candidate;
   const struct hr__search_watch *watch = &search->config->watch;
   if (watch->ran)
     watch->ran(watch->self, candidate, hr__evaluator_made(search->evaluator, candidate, search->config->replications));
 }
 
-bool hr__search_is_budget_used(const struct hr__search *search) {
+/* Whether the number of runs has reached its limit. */
+static bool is_budget_used(const struct hr__search *search) {
   return hr__runner_runs(search->evaluator->runner) >= search->config->max_runs;
 }
 
-enum hr_status hr__search_run_batch(struct hr__search *search) {
-  uint32_t count = hr__search_is_budget_used(search) ? 0 : search->n_batch;
+/* Runs and empties the batch. Runs nothing if the budget is used up. */
+static enum hr_status run_batch(struct hr__search *search) {
+  uint32_t count = is_budget_used(search) ? 0 : search->n_batch;
   uint32_t replications = search->config->races ? 1 : search->config->replications;
   search->n_batch = 0;
   enum hr_status status = hr__evaluator_run(search->evaluator, search->batch, count, replications, search->error);
   for (uint32_t i = 0; i < count && status == HR_OK; i++) record_run(search, search->batch[i]);
   return status;
+}
+
+/* ---- Climbs ----------------------------------------------------------------------------------------- */
+
+/* A climb searches the best candidate of a slice, from a starting point, by steps along the axes of capacity.
+
+   Invariant: `at` of a climb is the best candidate that was run of those that the climb proposed, if any of these was
+   run. */
+
+/* ---- Climbs: starting points ------------------------------------------------------------------------ */
+
+static uint32_t max_steps(const struct hr__space *space, const struct hr__point *from, const struct hr__point *to) {
+  uint32_t max = 0;
+  for (uint32_t i = 0; i < space->n_capacity; i++) {
+    uint32_t axis = space->capacity[i], distance = to->level[axis] - from->level[axis];
+    if (distance > max) max = distance;
+  }
+  return max;
+}
+
+/* The candidate after `step` of `steps` equal steps from `from` to `to`. `to` must have at least as much of every
+   capacity. */
+static uint32_t between(const struct hr__space *space, const struct hr__point *from, const struct hr__point *to,
+                        uint32_t step, uint32_t steps) {
+  struct hr__point point = *from;
+  for (uint32_t i = 0; i < space->n_capacity && steps; i++) {
+    uint32_t axis = space->capacity[i];
+    point.level[axis] += (uint32_t)(((uint64_t)(to->level[axis] - from->level[axis]) * step + steps / 2) / steps);
+  }
+  return hr__space_candidate(space, &point);
+}
+
+/* Whether the candidate was run, and meets every goal for which more capacity helps. */
+static bool meets_service(const struct hr__search *search, uint32_t candidate) {
+  return search->state[candidate] == SEARCH_RUN &&
+         !hr__evaluator_is_short(search->evaluator, candidate, search->config->replications);
+}
+
+/* Whether less capacity may suffice: the candidate serves its jobs, or was not run because it is too expensive. */
+static bool may_shrink(const struct hr__search *search, uint32_t candidate) {
+  return meets_service(search, candidate) || search->state[candidate] == SEARCH_TOO_EXPENSIVE;
+}
+
+/* Finds the smallest point between `low`, which does not serve the jobs, and `high` that serves them. Assumes that more
+   capacity serves jobs better. Each batch has two points that divide the interval by three, so that two threads have
+   work. The first batch has `high`, too. */
+static enum hr_status trisect(struct hr__search *search, struct hr__point low, struct hr__point high) {
+  uint32_t steps = max_steps(search->space, &low, &high), bad = 0, good = steps;
+  uint32_t max = hr__space_candidate(search->space, &high);
+  enqueue(search, max);
+  enum hr_status status = good - bad > 1 ? HR_OK : run_batch(search);
+  while (good - bad > 1 && status == HR_OK && !is_budget_used(search)) {
+    uint32_t third = good - bad < 3 ? 1 : (good - bad) / 3;
+    uint32_t first = between(search->space, &low, &high, bad + third, steps);
+    uint32_t second = between(search->space, &low, &high, good - third, steps);
+    enqueue(search, first);
+    enqueue(search, second);
+    status = run_batch(search);
+    if (!may_shrink(search, max)) break;
+    if (may_shrink(search, first)) {
+      good = bad + third;
+    } else {
+      bad += third;
+      if (good - bad <= third) break; /* both points are the same */
+      *(may_shrink(search, second) ? &good : &bad) = good - third;
+    }
+  }
+  return status;
+}
+
+/* The best candidate that was run in the slice of the climb; if none was run, the current candidate of the climb. */
+static uint32_t best_of_slice(const struct hr__search *search, const struct climb *climb) {
+  uint32_t best = HR_NONE;
+  for (uint32_t i = 0; i < search->n_run; i++)
+    if (hr__space_slice(search->space, search->run[i]) == climb->slice && is_better(search, search->run[i], best))
+      best = search->run[i];
+  return best == HR_NONE ? climb->at : best;
+}
+
+static void begin_steps(const struct hr__search *search, struct climb *climb) {
+  uint32_t part = search->config->begin == HR_NONE ? 4 : 8;
+  for (uint32_t i = 0; i < search->space->n_capacity; i++) {
+    uint32_t levels = hr__space_levels(search->space, search->space->capacity[i]);
+    climb->step[i] = levels / part ? levels / part : 1;
+  }
+}
+
+/* The candidate in slice `slice` that has the same capacity as `candidate`. */
+static uint32_t moved_to_slice(const struct hr__space *space, uint32_t candidate, uint32_t slice) {
+  struct hr__point point = hr__space_corner(space, slice, true), from = hr__space_point(space, candidate);
+  for (uint32_t i = 0; i < space->n_capacity; i++) point.level[space->capacity[i]] = from.level[space->capacity[i]];
+  return hr__space_candidate(space, &point);
+}
+
+/* Enqueues the start of a climb: the candidate that the configuration names, or both ends of the newsvendor's bracket.
+ */
+static void enqueue_start(struct hr__search *search, struct climb *climb) {
+  const struct hr__search_config *config = search->config;
+  struct hr__point low = hr__space_corner(search->space, climb->slice, true), high = low;
+  if (config->begin != HR_NONE) {
+    climb->at = moved_to_slice(search->space, config->begin, climb->slice);
+    enqueue(search, climb->at);
+    return;
+  }
+  if (config->bounds) {
+    low = hr__bounds_start(config->bounds, climb->slice, true);
+    high = hr__bounds_start(config->bounds, climb->slice, false);
+  }
+  climb->at = hr__space_candidate(search->space, &high);
+  enqueue(search, climb->at);
+  enqueue(search, hr__space_candidate(search->space, &low));
+}
+
+/* Runs the starting points of all slices together. Then finds the capacity that serves the jobs in each slice in
+   which no starting point does. */
+static enum hr_status begin_slices(struct hr__search *search) {
+  const struct hr__search_config *config = search->config;
+  for (uint32_t i = 0; i < search->space->n_slices; i++) {
+    if (config->one_slice && i != hr__space_slice(search->space, config->begin)) continue;
+    struct climb *climb = &search->climbs[search->n_climbs++];
+    *climb = (struct climb){.slice = i};
+    begin_steps(search, climb);
+    enqueue_start(search, climb);
+  }
+  enum hr_status status = run_batch(search);
+  for (uint32_t i = 0; i < search->n_climbs && status == HR_OK; i++) {
+    struct climb *climb = &search->climbs[i];
+    climb->at = best_of_slice(search, climb);
+    if (!meets_service(search, climb->at) && search->state[climb->at] != SEARCH_TOO_EXPENSIVE)
+      status = trisect(search, hr__space_point(search->space, climb->at),
+                       hr__space_corner(search->space, climb->slice, true));
+    climb->at = best_of_slice(search, climb);
+  }
+  return status;
+}
+
+/* Reduces one capacity of a climb to the minimum that still serves the jobs. */
+static enum hr_status make_lean(struct hr__search *search, struct climb *climb, uint32_t axis) {
+  struct hr__point high = hr__space_point(search->space, climb->at), low = high;
+  low.level[axis] = 0;
+  enqueue(search, hr__space_candidate(search->space, &low));
+  enum hr_status status = run_batch(search);
+  if (status == HR_OK && !meets_service(search, hr__space_candidate(search->space, &low)))
+    status = trisect(search, low, high);
+  while (low.level[axis] < high.level[axis] && !meets_service(search, hr__space_candidate(search->space, &low)))
+    low.level[axis]++;
+  climb->at = hr__space_candidate(search->space, &low);
+  return status;
+}
+
+/* Of the capacity axes with elastic capacity that are not `done`, the most expensive one; HR_NONE: no such axis
+   remains. */
+static uint32_t costliest_axis(const struct hr__slice_prices *prices, uint32_t count, const bool *done) {
+  uint32_t costliest = HR_NONE;
+  for (uint32_t i = 0; i < count; i++)
+    if (!done[i] && isfinite(prices->elastic[i]) &&
+        (costliest == HR_NONE || prices->elastic[i] > prices->elastic[costliest]))
+      costliest = i;
+  return costliest;
+}
+
+/* Begins a second climb in a slice, at the minimum of elastic capacity that serves the jobs. Small steps from the first
+   start would not lead there. */
+static enum hr_status begin_lean_slice(struct hr__search *search, uint32_t slice, uint32_t from) {
+  const struct hr__bounds *bounds = search->config->bounds;
+  const struct hr__slice_prices *prices = &bounds->slices[slice];
+  struct climb *climb = &search->climbs[search->n_climbs++];
+  bool done[HR_MAX_PLAN_VARIABLES] = {false};
+  *climb = (struct climb){.slice = slice, .at = from};
+  begin_steps(search, climb);
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < search->space->n_capacity && status == HR_OK && meets_service(search, climb->at); i++) {
+    uint32_t costliest = costliest_axis(prices, search->space->n_capacity, done);
+    if (costliest == HR_NONE) break;
+    done[costliest] = true;
+    status = make_lean(search, climb, search->space->capacity[costliest]);
+  }
+  return status;
+}
+
+/* Begins second climbs in the best slices. rank_climbs() must have been called before. */
+static enum hr_status begin_lean_slices(struct hr__search *search) {
+  uint32_t count = search->n_climbs < MAX_LEAN_SLICES ? search->n_climbs : MAX_LEAN_SLICES;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < count && status == HR_OK && search->config->bounds && search->config->begin == HR_NONE; i++)
+    status = begin_lean_slice(search, search->climbs[i].slice, search->climbs[i].at);
+  return status;
+}
+
+/* ---- Climbs: pattern search ------------------------------------------------------------------------- */
+
+/* Moves the point by `levels` along a capacity axis, at most to its end. Returns false if the point did not move. */
+static bool step_along(const struct hr__space *space, struct hr__point *point, uint32_t capacity, int64_t levels) {
+  uint32_t axis = space->capacity[capacity];
+  int64_t level = (int64_t)point->level[axis] + levels, last = (int64_t)hr__space_levels(space, axis) - 1;
+  if (level < 0) level = 0;
+  if (level > last) level = last;
+  bool moved = level != (int64_t)point->level[axis];
+  point->level[axis] = (uint32_t)level;
+  return moved;
+}
+
+static void enqueue_steps(struct hr__search *search, const struct climb *climb) {
+  for (uint32_t i = 0; i < search->space->n_capacity; i++)
+    for (int sign = -1; sign <= 1; sign += 2) {
+      struct hr__point point = hr__space_point(search->space, climb->at);
+      if (step_along(search->space, &point, i, sign * (int64_t)climb->step[i]))
+        enqueue(search, hr__space_candidate(search->space, &point));
+    }
+}
+
+/* Enqueues the candidate with one level less of capacity `from`, and with additional levels of `to` that replace its
+   GPUs. */
+static void enqueue_gpu_exchange(struct hr__search *search, const struct climb *climb, uint32_t from, uint32_t to) {
+  struct hr__point before = hr__space_point(search->space, climb->at), point = before;
+  if (!step_along(search->space, &point, from, -1)) return;
+  double lost = hr__space_gpus_at(search->space, &before, from) - hr__space_gpus_at(search->space, &point, from);
+  while (hr__space_gpus_at(search->space, &point, to) - hr__space_gpus_at(search->space, &before, to) < lost)
+    if (!step_along(search->space, &point, to, 1)) return;
+  enqueue(search, hr__space_candidate(search->space, &point));
+}
+
+/* Enqueues the candidate with one level more of capacity `to`, and as many levels less of `from` as it replaces. */
+static void enqueue_replacement(struct hr__search *search, const struct climb *climb, uint32_t from, uint32_t to) {
+  struct hr__point before = hr__space_point(search->space, climb->at), point = before;
+  if (!step_along(search->space, &point, to, 1)) return;
+  double gained = hr__space_gpus_at(search->space, &point, to) - hr__space_gpus_at(search->space, &before, to);
+  while (step_along(search->space, &point, from, -1))
+    if (hr__space_gpus_at(search->space, &before, from) - hr__space_gpus_at(search->space, &point, from) >= gained)
+      break;
+  enqueue(search, hr__space_candidate(search->space, &point));
+}
+
+/* Enqueues three exchanges for each pair of capacity axes. One exchanges a step on the first axis for a step on the
+   second. The others exchange one level on one axis for the same number of GPUs on the other. */
+static void enqueue_exchanges(struct hr__search *search, const struct climb *climb) {
+  for (uint32_t i = 0; i < search->space->n_capacity; i++)
+    for (uint32_t k = 0; k < search->space->n_capacity; k++) {
+      struct hr__point point = hr__space_point(search->space, climb->at);
+      if (i == k) continue;
+      enqueue_gpu_exchange(search, climb, k, i);
+      enqueue_replacement(search, climb, k, i);
+      if (step_along(search->space, &point, i, climb->step[i]) &&
+          step_along(search->space, &point, k, -(int64_t)climb->step[k]))
+        enqueue(search, hr__space_candidate(search->space, &point));
+    }
+}
+
+/* Enqueues steps of increasing length on each capacity axis, because neighbours may differ only by random effects. */
+static void enqueue_long_steps(struct hr__search *search, uint32_t from) {
+  for (uint32_t i = 0; i < search->space->n_capacity; i++) {
+    int64_t last_level = (int64_t)hr__space_levels(search->space, search->space->capacity[i]) - 1;
+    for (int sign = -1; sign <= 1; sign += 2)
+      for (int64_t levels = 2; levels < 2 * last_level; levels += (levels + 1) / 2) {
+        struct hr__point point = hr__space_point(search->space, from);
+        if (step_along(search->space, &point, i, sign * levels))
+          enqueue(search, hr__space_candidate(search->space, &point));
+      }
+  }
+}
+
+static bool is_finest(const struct hr__search *search, const struct climb *climb) {
+  for (uint32_t i = 0; i < search->space->n_capacity; i++)
+    if (climb->step[i] > 1) return false;
+  return true;
+}
+
+/* Runs the batch and moves the climb to the best proposed candidate. Sets *moved if this candidate is better than the
+   current one. */
+static enum hr_status move_to_best(struct hr__search *search, struct climb *climb, bool *moved) {
+  enum hr_status status = run_batch(search);
+  *moved = false;
+  for (uint32_t i = 0; i < search->n_proposed && status == HR_OK; i++) {
+    uint32_t candidate = search->proposed[i];
+    bool known = search->state[climb->at] == SEARCH_RUN;
+    if (search->state[candidate] != SEARCH_RUN || (known && !is_better(search, candidate, climb->at))) continue;
+    climb->at = candidate;
+    *moved = true;
+  }
+  search->n_proposed = 0;
+  return status;
+}
+
+/* Moves the climb by steps of the current size until no step or exchange improves it. Exchanges are tried only if no
+   step improves it. */
+static enum hr_status climb_level(struct hr__search *search, struct climb *climb) {
+  enum hr_status status = HR_OK;
+  bool moved = true;
+  search->n_proposed = 0;
+  while (moved && status == HR_OK && !is_budget_used(search)) {
+    enqueue_steps(search, climb);
+    status = move_to_best(search, climb, &moved);
+    if (moved || status != HR_OK) continue;
+    enqueue_exchanges(search, climb);
+    status = move_to_best(search, climb, &moved);
+  }
+  return status;
+}
+
+/* Sorts the climbs by their current candidates. There are few climbs, so insertion sort is fast enough. */
+static void rank_climbs(struct hr__search *search) {
+  for (uint32_t i = 1; i < search->n_climbs; i++)
+    for (uint32_t k = i; k > 0; k--) {
+      struct climb before = search->climbs[k - 1], self = search->climbs[k];
+      if (search->state[self.at] != SEARCH_RUN || !is_better(search, self.at, before.at)) break;
+      search->climbs[k - 1] = self;
+      search->climbs[k] = before;
+    }
+}
+
+/* Climbs in all slices. After each halving of the steps only the better half continues. The last FINAL_CLIMBS continue
+   to the end, since coarse steps cannot distinguish them. */
+static enum hr_status climb_all(struct hr__search *search) {
+  enum { FINAL_CLIMBS = 3 };
+  enum hr_status status = HR_OK;
+  for (bool done = false; !done && status == HR_OK;) {
+    done = true;
+    for (uint32_t i = 0; i < search->n_climbs && status == HR_OK; i++) {
+      bool finest = is_finest(search, &search->climbs[i]);
+      status = climb_level(search, &search->climbs[i]);
+      done = done && finest;
+      for (uint32_t k = 0; k < search->space->n_capacity; k++)
+        search->climbs[i].step[k] = (search->climbs[i].step[k] + 1) / 2;
+    }
+    rank_climbs(search);
+    uint32_t half = (search->n_climbs + 1) / 2;
+    if (search->n_climbs > FINAL_CLIMBS) search->n_climbs = half > FINAL_CLIMBS ? half : FINAL_CLIMBS;
+  }
+  return status;
+}
+
+/* Climbs from a candidate with the finest steps. */
+static enum hr_status climb_finely(struct hr__search *search, uint32_t from) {
+  struct climb climb = {.slice = hr__space_slice(search->space, from), .at = from};
+  for (uint32_t i = 0; i < search->space->n_capacity; i++) climb.step[i] = 1;
+  return climb_level(search, &climb);
+}
+
+/* Climbs from the best candidate with the finest steps. Does nothing if the best candidate is still `before`. */
+static enum hr_status climb_from_best(struct hr__search *search, uint32_t before) {
+  if (search->best == HR_NONE || search->best == before) return HR_OK;
+  return climb_finely(search, search->best);
 }
 
 /* ---- Races ----------------------------------------------------------------------------------------- */
@@ -101,10 +506,9 @@ static void list_contenders(struct hr__search *search) {
     uint32_t all = search->config->replications;
     if (hr__evaluator_made(search->evaluator, candidate, all) == all || !is_contender(search, candidate)) continue;
     bool full = search->n_batch == CONTENDERS;
-    if (full && !hr__search_is_better(search, candidate, search->batch[CONTENDERS - 1])) continue;
+    if (full && !is_better(search, candidate, search->batch[CONTENDERS - 1])) continue;
     uint32_t k = full ? CONTENDERS - 1 : search->n_batch++;
-    for (; k > 0 && hr__search_is_better(search, candidate, search->batch[k - 1]); k--)
-      search->batch[k] = search->batch[k - 1];
+    for (; k > 0 && is_better(search, candidate, search->batch[k - 1]); k--) search->batch[k] = search->batch[k - 1];
     search->batch[k] = candidate;
   }
 }
@@ -118,7 +522,7 @@ static enum hr_status run_again(struct hr__search *search) {
     search->evaluations[search->batch[i]] = hr__evaluator_evaluate(search->evaluator, search->batch[i], replications);
   search->best = HR_NONE;
   for (uint32_t i = 0; i < search->n_run; i++)
-    if (hr__search_is_better(search, search->run[i], search->best)) search->best = search->run[i];
+    if (is_better(search, search->run[i], search->best)) search->best = search->run[i];
   return status;
 }
 
@@ -126,12 +530,12 @@ static enum hr_status run_again(struct hr__search *search) {
    candidate becomes the best one, climbs from there. */
 static enum hr_status settle(struct hr__search *search) {
   enum hr_status status = HR_OK;
-  while (status == HR_OK && search->config->races && search->best != HR_NONE && !hr__search_is_budget_used(search)) {
+  while (status == HR_OK && search->config->races && search->best != HR_NONE && !is_budget_used(search)) {
     uint32_t before = search->best;
     list_contenders(search);
     if (search->n_batch == 0) return HR_OK;
     status = run_again(search);
-    if (status == HR_OK) status = hr__search_climb_from_best(search, before);
+    if (status == HR_OK) status = climb_from_best(search, before);
   }
   return status;
 }
@@ -141,7 +545,7 @@ static enum hr_status settle(struct hr__search *search) {
 /* Returns a lower bound of the cost of a candidate if it meets the goals. Infinite if it certainly misses a goal. */
 static double least_objective(const struct hr__search *search, uint32_t candidate) {
   const struct hr__evaluator *evaluator = search->evaluator;
-  if (search->state[candidate] == HR__SEARCH_RUN &&
+  if (search->state[candidate] == SEARCH_RUN &&
       !hr__runner_is_random(evaluator->runner, evaluator->runner_ids[candidate]))
     return search->evaluations[candidate].violation > 0 ? (double)INFINITY : search->evaluations[candidate].objective;
   return search->config->bounds ? hr__bounds_proven(search->config->bounds, candidate) : -(double)INFINITY;
@@ -152,7 +556,7 @@ static enum hr_status rank(struct hr__search *search, struct hr__search_result *
   if (!result->ranking) return hr_fail(search->error, HR_NO_MEMORY, "out of memory for the search");
   for (uint32_t i = 0; i < search->n_run; i++) {
     uint32_t k = result->n_ranked++;
-    for (; k > 0 && hr__search_is_better(search, search->run[i], result->ranking[k - 1]); k--)
+    for (; k > 0 && is_better(search, search->run[i], result->ranking[k - 1]); k--)
       result->ranking[k] = result->ranking[k - 1];
     result->ranking[k] = search->run[i];
   }
@@ -160,16 +564,14 @@ static enum hr_status rank(struct hr__search *search, struct hr__search_result *
   result->too_small = search->too_small;
   result->n_too_small = search->n_too_small;
   for (uint32_t i = 0; i < search->space->n_candidates; i++) {
-    if (search->state[i] == HR__SEARCH_UNKNOWN && hr__search_is_too_small(search, i))
-      search->state[i] = HR__SEARCH_TOO_SMALL;
-    if (search->state[i] == HR__SEARCH_UNKNOWN && hr__search_is_too_expensive(search, i))
-      search->state[i] = HR__SEARCH_TOO_EXPENSIVE;
-    result->counts.run += search->state[i] == HR__SEARCH_RUN;
-    result->counts.too_expensive += search->state[i] == HR__SEARCH_TOO_EXPENSIVE;
-    result->counts.too_small += search->state[i] == HR__SEARCH_TOO_SMALL;
-    result->counts.not_evaluated += search->state[i] == HR__SEARCH_UNKNOWN;
+    if (search->state[i] == SEARCH_UNKNOWN && is_too_small(search, i)) search->state[i] = SEARCH_TOO_SMALL;
+    if (search->state[i] == SEARCH_UNKNOWN && is_too_expensive(search, i)) search->state[i] = SEARCH_TOO_EXPENSIVE;
+    result->counts.run += search->state[i] == SEARCH_RUN;
+    result->counts.too_expensive += search->state[i] == SEARCH_TOO_EXPENSIVE;
+    result->counts.too_small += search->state[i] == SEARCH_TOO_SMALL;
+    result->counts.not_evaluated += search->state[i] == SEARCH_UNKNOWN;
     double bound = least_objective(search, i);
-    if (search->state[i] == HR__SEARCH_UNKNOWN && bound < result->min_left) result->min_left = bound;
+    if (search->state[i] == SEARCH_UNKNOWN && bound < result->min_left) result->min_left = bound;
     if (bound < result->min_all) result->min_all = bound;
   }
   search->too_small = NULL; /* the result owns the list now */
@@ -185,7 +587,7 @@ static void enqueue_other_settings(struct hr__search *search) {
     if (space->spec->variables[i].pools) continue;
     struct hr__point point = hr__space_point(space, search->best);
     for (point.level[i] = 0; point.level[i] < hr__space_levels(space, i); point.level[i]++)
-      hr__search_enqueue(search, hr__space_candidate(space, &point));
+      enqueue(search, hr__space_candidate(space, &point));
   }
 }
 
@@ -203,12 +605,12 @@ static bool is_examined(const struct hr__search *search, uint32_t slice) {
 static enum hr_status try_one_fixed(struct hr__search *search, uint32_t slice, uint32_t capacity) {
   const struct hr__space *space = search->space;
   struct hr__point low = hr__space_corner(space, slice, false), high = low;
-  struct hr__climb climb = {.slice = slice, .at = hr__space_candidate(space, &low)};
-  uint32_t before = hr__search_best_of_slice(search, &climb);
+  struct climb climb = {.slice = slice, .at = hr__space_candidate(space, &low)};
+  uint32_t before = best_of_slice(search, &climb);
   high.level[space->capacity[capacity]] = hr__space_levels(space, space->capacity[capacity]) - 1;
-  enum hr_status status = hr__search_trisect(search, low, high);
-  climb.at = hr__search_best_of_slice(search, &climb);
-  return status == HR_OK && climb.at != before ? hr__search_climb_finely(search, climb.at) : status;
+  enum hr_status status = trisect(search, low, high);
+  climb.at = best_of_slice(search, &climb);
+  return status == HR_OK && climb.at != before ? climb_finely(search, climb.at) : status;
 }
 
 /* Tries each fixed capacity without any other variable capacity. A climb does not find these candidates, since every
@@ -226,12 +628,12 @@ static enum hr_status try_fixed_only(struct hr__search *search) {
 static enum hr_status take_long_steps(struct hr__search *search) {
   uint32_t before = HR_NONE;
   enum hr_status status = HR_OK;
-  while (status == HR_OK && search->best != before && !hr__search_is_budget_used(search)) {
+  while (status == HR_OK && search->best != before && !is_budget_used(search)) {
     before = search->best;
-    hr__search_enqueue_long_steps(search, search->best);
+    enqueue_long_steps(search, search->best);
     enqueue_other_settings(search);
-    status = hr__search_run_batch(search);
-    if (status == HR_OK) status = hr__search_climb_from_best(search, before);
+    status = run_batch(search);
+    if (status == HR_OK) status = climb_from_best(search, before);
   }
   return status;
 }
@@ -250,11 +652,11 @@ static enum hr_status sample_grid(struct hr__search *search) {
     struct hr__point point;
     gsl_qrng_get(sobol, at);
     for (uint32_t i = 0; i < space->n_axes; i++) point.level[i] = (uint32_t)(at[i] * hr__space_levels(space, i));
-    hr__search_enqueue(search, hr__space_candidate(space, &point));
+    enqueue(search, hr__space_candidate(space, &point));
   }
   gsl_qrng_free(sobol);
-  enum hr_status status = hr__search_run_batch(search);
-  return status == HR_OK ? hr__search_climb_from_best(search, before) : status;
+  enum hr_status status = run_batch(search);
+  return status == HR_OK ? climb_from_best(search, before) : status;
 }
 
 /* Whether all capacity of the slice is fixed. The lower bound is then exact. */
@@ -278,10 +680,10 @@ static enum hr_status try_cheaper(struct hr__search *search) {
   if (monotone || !search->config->bounds) return status;
   uint32_t max = search->n_run + MAX_RUNS;
   for (uint32_t i = space->n_candidates; i-- > 0 && status == HR_OK && search->n_run < max;) {
-    if (has_exact_bounds(search->config->bounds, hr__space_slice(space, i))) hr__search_enqueue(search, i);
-    if (search->n_batch == BATCH || i == 0) status = hr__search_run_batch(search);
+    if (has_exact_bounds(search->config->bounds, hr__space_slice(space, i))) enqueue(search, i);
+    if (search->n_batch == BATCH || i == 0) status = run_batch(search);
   }
-  return status == HR_OK && search->n_batch ? hr__search_run_batch(search) : status;
+  return status == HR_OK && search->n_batch ? run_batch(search) : status;
 }
 
 /* ---- Prediction ------------------------------------------------------------------------------------ */
@@ -310,7 +712,7 @@ static uint32_t nearest_run(const struct hr__search *search, const struct hr__po
   for (uint32_t i = 0; i < search->n_run; i++) {
     struct hr__point other = hr__space_point(search->space, search->run[i]);
     uint32_t steps = distance(search->space, point, &other);
-    if (steps > min || (steps == min && !hr__search_is_better(search, search->run[i], nearest))) continue;
+    if (steps > min || (steps == min && !is_better(search, search->run[i], nearest))) continue;
     nearest = search->run[i];
     min = steps;
   }
@@ -338,9 +740,7 @@ static void enqueue_predicted(struct hr__search *search) {
   } found[PREDICTED];
   uint32_t n = 0;
   for (uint32_t i = 0; i < search->space->n_candidates; i++) {
-    if (search->state[i] != HR__SEARCH_UNKNOWN || hr__search_is_too_expensive(search, i) ||
-        hr__search_is_too_small(search, i))
-      continue;
+    if (search->state[i] != SEARCH_UNKNOWN || is_too_expensive(search, i) || is_too_small(search, i)) continue;
     double objective = predict(search, i);
     if (!(objective <= limit) || (n == PREDICTED && objective >= found[n - 1].objective)) continue;
     uint32_t k = n < PREDICTED ? n++ : n - 1;
@@ -348,7 +748,7 @@ static void enqueue_predicted(struct hr__search *search) {
     found[k].candidate = i;
     found[k].objective = objective;
   }
-  for (uint32_t i = 0; i < n; i++) hr__search_enqueue(search, found[i].candidate);
+  for (uint32_t i = 0; i < n; i++) enqueue(search, found[i].candidate);
 }
 
 /* Runs the most promising candidates until PATIENCE of them have not improved the best candidate. Does nothing on
@@ -360,12 +760,12 @@ static enum hr_status try_predicted(struct hr__search *search) {
   if (!search->config->bounds || search->best == HR_NONE || search->evaluations[search->best].violation > 0 ||
       (double)search->space->n_candidates * search->n_run > max_work)
     return status;
-  while (status == HR_OK && search->n_run < until && !hr__search_is_budget_used(search)) {
+  while (status == HR_OK && search->n_run < until && !is_budget_used(search)) {
     uint32_t before = search->best, n_run = search->n_run;
     enqueue_predicted(search);
     if (search->n_batch == 0) return status;
-    status = hr__search_run_batch(search);
-    if (status == HR_OK) status = hr__search_climb_from_best(search, before);
+    status = run_batch(search);
+    if (status == HR_OK) status = climb_from_best(search, before);
     if (search->n_run == n_run) break;
     if (search->best != before) until = search->n_run + PATIENCE;
   }
@@ -381,8 +781,8 @@ static bool allocate(struct hr__search *search) {
   search->run = calloc(max, sizeof *search->run);
   search->too_small = calloc(max, sizeof *search->too_small);
   search->batch = calloc(max, sizeof *search->batch);
-  search->proposed = calloc(HR__MAX_PROPOSED, sizeof *search->proposed);
-  search->climbs = calloc((size_t)search->space->n_slices + HR__MAX_LEAN_SLICES, sizeof *search->climbs);
+  search->proposed = calloc(MAX_PROPOSED, sizeof *search->proposed);
+  search->climbs = calloc((size_t)search->space->n_slices + MAX_LEAN_SLICES, sizeof *search->climbs);
   return search->state && search->evaluations && search->run && search->too_small && search->batch &&
          search->proposed && search->climbs;
 }
@@ -398,10 +798,10 @@ static void release(struct hr__search *search) {
 }
 
 static enum hr_status search_fast(struct hr__search *search) {
-  enum hr_status status = hr__search_begin_slices(search);
-  hr__search_rank_climbs(search);
-  if (status == HR_OK) status = hr__search_begin_lean_slices(search);
-  if (status == HR_OK) status = hr__search_climb_all(search);
+  enum hr_status status = begin_slices(search);
+  rank_climbs(search);
+  if (status == HR_OK) status = begin_lean_slices(search);
+  if (status == HR_OK) status = climb_all(search);
   if (status == HR_OK) status = settle(search);
   if (status != HR_OK || search->config->begin != HR_NONE) return status;
   status = try_fixed_only(search);
@@ -423,7 +823,7 @@ enum hr_status hr__search(const struct hr__search_config *config, struct hr__sea
   enum hr_status status = allocate(&search) ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
   for (uint32_t i = 0; config->exhaustive && status == HR_OK && i < search.space->n_candidates; i++)
     search.batch[search.n_batch++] = i;
-  if (status == HR_OK) status = config->exhaustive ? hr__search_run_batch(&search) : search_fast(&search);
+  if (status == HR_OK) status = config->exhaustive ? run_batch(&search) : search_fast(&search);
   if (status == HR_OK) status = rank(&search, result);
   release(&search);
   return status;

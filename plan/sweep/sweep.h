@@ -6,7 +6,7 @@
  * A sweep: the points of a grid, the runs of each point, and the processes that make the runs.
  *
  * Modules, each of which uses only those before it: sweep_run (points, overrides of a point, one run, its record),
- * sweep_store (the SQLite file), sweep (scenarios, traces, numbers of runs, and the sweep as a whole).
+ * sweep_store (the SQLite file), sweep (scenarios, traces, numbers of runs, the sweep as a whole, reports).
  */
 
 #include "headroom/unstable/compare.h"
@@ -137,43 +137,16 @@ void hr__parcel_record(struct hr__parcel *parcel, struct hr__sweep_record *recor
 enum hr_status hr__sweep_make_run(const struct hr__sweep *sweep, uint64_t run, const struct hr_progress *progress,
                                   struct hr__sweep_record *record, struct hr_error *error);
 
-/* ---- The SQLite file (sweep_store.c) ------------------------------------------------------------------- */
-
 /* The SQLite file of a sweep. While one process has the file open for writing, no other process can open it. Errors
    of SQLite are HR_BAD_INPUT (locked, not readable, damaged), HR_IO_ERROR or HR_NO_MEMORY. The message contains the
    path of the file. */
 
 /* ---- Schema: the statements and facts that define a sweep's file ------------------------------------ */
 
-#define HR__SWEEP_FORMAT "headroom-sweep 1"
-enum { HR__SWEEP_APPLICATION = 0x48525357 }; /* "HRSW", SQLite's application id */
-
 enum hr__sweep_statement { HR__SWEEP_CREATE_RUNS, HR__SWEEP_CREATE_POINTS, HR__SWEEP_INSERT_RUN };
 
 /* Returns a statement that depends on the axes. Free it with sqlite3_free. NULL when out of memory. */
 char *hr__sweep_schema_sql(const struct hr__sweep *sweep, enum hr__sweep_statement statement);
-
-/* Key and value pairs of the table `meta`, which identify the sweep. */
-enum hr__sweep_fact {
-  HR__SWEEP_FACT_FORMAT,
-  HR__SWEEP_FACT_VERSION,
-  HR__SWEEP_FACT_GRID, /* this fact and the following ones must equal those of the sweep that opens the file */
-  HR__SWEEP_FACT_SCENARIO,
-  HR__SWEEP_FACT_TRACE,
-  HR__SWEEP_FACT_INPUTS,
-  HR__SWEEP_FACT_POINTS,
-  HR__SWEEP_FACT_RUNS,
-  HR__SWEEP_FACT_FINGERPRINT,
-  HR__SWEEP_N_FACTS
-};
-
-struct hr__sweep_fact_info {
-  const char *key;
-  /* end of the error message if the fact differs; NULL: the message of this fact is written elsewhere */
-  const char *differs;
-  char *(*value)(const struct hr__sweep *sweep); /* free it with sqlite3_free; NULL when out of memory */
-};
-extern const struct hr__sweep_fact_info hr__sweep_facts[HR__SWEEP_N_FACTS];
 
 /* ---- Store ------------------------------------------------------------------------------------------ */
 

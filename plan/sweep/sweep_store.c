@@ -2,6 +2,11 @@
 /*
  * Reads and writes the SQLite file of a sweep, and merges several files of one sweep.
  *
+ * Tables. Table `runs` has one row per run (settings and metrics). Table `groups` has the metrics of classes, tenants
+ * and services. Table `infeasible` has the points that are not simulated, if there are any. Table `meta` has the facts
+ * that identify the sweep. View `points` has means over replications. The order of columns is fixed, so that equal
+ * sweeps give files with equal bytes.
+ *
  * Creation. A new file is created under another name in the same folder and then renamed, so that a file is never
  * incomplete.
  *
@@ -26,6 +31,144 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define FORMAT "headroom-sweep 1"
+
+enum { APPLICATION = 0x48525357 }; /* "HRSW", SQLite's application id */
+
+/* Key and value pairs of the table `meta`, which identify the sweep. */
+enum sweep_fact {
+  FACT_FORMAT,
+  FACT_VERSION,
+  FACT_GRID, /* this fact and the following ones must equal those of the sweep that opens the file */
+  FACT_SCENARIO,
+  FACT_TRACE,
+  FACT_INPUTS,
+  FACT_POINTS,
+  FACT_RUNS,
+  FACT_FINGERPRINT,
+  N_FACTS
+};
+
+struct sweep_fact_info {
+  const char *key;
+  /* end of the error message if the fact differs; NULL: the message of this fact is written elsewhere */
+  const char *differs;
+  char *(*value)(const struct hr__sweep *sweep); /* free it with sqlite3_free; NULL when out of memory */
+};
+
+/* ---- Tables ----------------------------------------------------------------------------------------- */
+
+/* Returns the SQL that creates `runs`. Names of axes are free text, so they are quoted (%w). */
+static char *runs_sql(const struct hr__sweep *sweep) {
+  sqlite3_str *sql = sqlite3_str_new(NULL);
+  sqlite3_str_appendall(sql,
+                        "CREATE TABLE runs(run INTEGER PRIMARY KEY, point INTEGER, replication INTEGER, seed TEXT, "
+                        "digest TEXT, scenario TEXT");
+  for (uint32_t i = 0; i < sweep->grid->n_axes; i++) sqlite3_str_appendf(sql, ", \"%w\"", sweep->grid->axes[i].name);
+  for (unsigned i = 0; i < HR__N_METRICS; i++) sqlite3_str_appendf(sql, ", %s REAL", hr__metric_rows[i].column);
+  sqlite3_str_appendall(sql, ")");
+  return sqlite3_str_finish(sql);
+}
+
+/* Returns the SQL that creates the view `points`: one row per point, with means over its replications. */
+static char *points_sql(const struct hr__sweep *sweep) {
+  sqlite3_str *sql = sqlite3_str_new(NULL);
+  sqlite3_str_appendall(sql, "CREATE VIEW points AS SELECT point, count(*) AS runs");
+  for (uint32_t i = 0; i < sweep->grid->n_axes; i++)
+    sqlite3_str_appendf(sql, ", min(\"%w\") AS \"%w\"", sweep->grid->axes[i].name, sweep->grid->axes[i].name);
+  for (unsigned i = 0; i < HR__N_METRICS; i++)
+    sqlite3_str_appendf(sql, ", avg(%s) AS %s", hr__metric_rows[i].column, hr__metric_rows[i].column);
+  sqlite3_str_appendall(sql, " FROM runs GROUP BY point");
+  return sqlite3_str_finish(sql);
+}
+
+static char *insert_sql(const struct hr__sweep *sweep) {
+  sqlite3_str *sql = sqlite3_str_new(NULL);
+  sqlite3_str_appendall(sql, "INSERT INTO runs VALUES(?,?,?,?,?,?");
+  for (size_t i = 0; i < (size_t)sweep->grid->n_axes + HR__N_METRICS; i++) sqlite3_str_appendall(sql, ",?");
+  sqlite3_str_appendall(sql, ")");
+  return sqlite3_str_finish(sql);
+}
+
+char *hr__sweep_schema_sql(const struct hr__sweep *sweep, enum hr__sweep_statement statement) {
+  switch (statement) {
+  case HR__SWEEP_CREATE_RUNS:
+    return runs_sql(sweep);
+  case HR__SWEEP_CREATE_POINTS:
+    return points_sql(sweep);
+  case HR__SWEEP_INSERT_RUN:
+    return insert_sql(sweep);
+  }
+  return NULL;
+}
+
+/* ---- Facts ------------------------------------------------------------------------------------------ */
+
+/* Returns the names of the traces without their folders, one per line. */
+static char *trace_names(const struct hr__sweep *sweep) {
+  const char **names = calloc(sweep->n_traces + 1, sizeof(*names));
+  sqlite3_str *text = sqlite3_str_new(NULL);
+  for (size_t i = 0; names && i < sweep->n_traces; i++) {
+    const char *slash = strrchr(sweep->traces[i].file, '/');
+    names[i] = slash ? slash + 1 : sweep->traces[i].file;
+  }
+  if (names) qsort(names, sweep->n_traces, sizeof(*names), hr__by_text);
+  for (size_t i = 0; names && i < sweep->n_traces; i++) sqlite3_str_appendf(text, "%s%s", i ? "\n" : "", names[i]);
+  char *result = sqlite3_str_finish(text);
+  if (names && result) {
+    free(names);
+    return result;
+  }
+  free(names);
+  sqlite3_free(result);
+  return NULL;
+}
+
+static char *format_of(const struct hr__sweep *sweep) {
+  (void)sweep;
+  return sqlite3_mprintf("%s", FORMAT);
+}
+
+static char *version_of(const struct hr__sweep *sweep) {
+  (void)sweep;
+  return sqlite3_mprintf("%s", hr_version());
+}
+
+static char *grid_of(const struct hr__sweep *sweep) {
+  return sqlite3_mprintf("%s", sweep->grid->text);
+}
+
+static char *scenario_of(const struct hr__sweep *sweep) {
+  return sqlite3_mprintf("%s", sweep->scenario_text);
+}
+
+static char *inputs_of(const struct hr__sweep *sweep) {
+  return sqlite3_mprintf("%s", sweep->inputs);
+}
+
+static char *points_of(const struct hr__sweep *sweep) {
+  return sqlite3_mprintf("%llu", (unsigned long long)sweep->design.n_points);
+}
+
+static char *runs_of(const struct hr__sweep *sweep) {
+  return sqlite3_mprintf("%llu", (unsigned long long)sweep->n_runs);
+}
+
+static char *fingerprint_of(const struct hr__sweep *sweep) {
+  return sqlite3_mprintf("%016llx", (unsigned long long)sweep->fingerprint);
+}
+
+static const struct sweep_fact_info sweep_facts[N_FACTS] = {
+    [FACT_FORMAT] = {"format", NULL, format_of},
+    [FACT_VERSION] = {"headroom", NULL, version_of},
+    [FACT_GRID] = {"grid", "the grid differs", grid_of},
+    [FACT_SCENARIO] = {"scenario", "the scenario differs", scenario_of},
+    [FACT_TRACE] = {"trace", "the trace differs", trace_names},
+    [FACT_INPUTS] = {"inputs", "a file named by the scenario differs", inputs_of},
+    [FACT_POINTS] = {"points", "its points differ", points_of},
+    [FACT_RUNS] = {"runs", "its runs differ", runs_of},
+    [FACT_FINGERPRINT] = {"fingerprint", "its fingerprint differs", fingerprint_of}};
 
 /* ---- SQLite ----------------------------------------------------------------------------------------- */
 
@@ -105,9 +248,9 @@ static enum hr_status run_and_free(struct hr__store *store, char *sql, struct hr
 
 static enum hr_status add_facts(struct hr__store *store, const struct hr__sweep *sweep, struct hr_error *error) {
   enum hr_status status = HR_OK;
-  for (unsigned i = 0; i < HR__SWEEP_N_FACTS && status == HR_OK; i++) {
-    char *text = hr__sweep_facts[i].value(sweep);
-    char *sql = text ? sqlite3_mprintf("INSERT INTO meta VALUES(%Q, ?)", hr__sweep_facts[i].key) : NULL;
+  for (unsigned i = 0; i < N_FACTS && status == HR_OK; i++) {
+    char *text = sweep_facts[i].value(sweep);
+    char *sql = text ? sqlite3_mprintf("INSERT INTO meta VALUES(%Q, ?)", sweep_facts[i].key) : NULL;
     status = sql ? run_sql_with(store, sql, text, error) : hr_fail(error, HR_NO_MEMORY, "out of memory");
     sqlite3_free(sql);
     sqlite3_free(text);
@@ -147,9 +290,9 @@ static enum hr_status create_tables(struct hr__store *store, const struct hr__sw
 
 static enum hr_status check_format(const char *format, const char *version, const char *path, struct hr_error *error) {
   if (!format || !version) return hr_fail(error, HR_BAD_INPUT, "%s: not the file of a sweep: it has no format", path);
-  if (strcmp(format, HR__SWEEP_FORMAT) != 0)
+  if (strcmp(format, FORMAT) != 0)
     return hr_fail(error, HR_BAD_INPUT, "%s: the file of a sweep has format '%.60s', expected '%s'", path, format,
-                   HR__SWEEP_FORMAT);
+                   FORMAT);
   if (strcmp(version, hr_version()) != 0)
     return hr_fail(error, HR_BAD_INPUT,
                    "%s: a sweep file from Headroom %.60s cannot be used with version %s; name another file "
@@ -161,22 +304,22 @@ static enum hr_status check_format(const char *format, const char *version, cons
 static enum hr_status check_version(struct hr__store *store, const char *schema, const char *path,
                                     struct hr_error *error) {
   char *format = NULL, *version = NULL;
-  enum hr_status status = read_fact(store, schema, hr__sweep_facts[HR__SWEEP_FACT_FORMAT].key, &format, error);
-  if (status == HR_OK) status = read_fact(store, schema, hr__sweep_facts[HR__SWEEP_FACT_VERSION].key, &version, error);
+  enum hr_status status = read_fact(store, schema, sweep_facts[FACT_FORMAT].key, &format, error);
+  if (status == HR_OK) status = read_fact(store, schema, sweep_facts[FACT_VERSION].key, &version, error);
   if (status == HR_OK) status = check_format(format, version, path, error);
   free(format);
   free(version);
   return status;
 }
 
-static enum hr_status check_fact(struct hr__store *store, const struct hr__sweep *sweep, enum hr__sweep_fact fact,
+static enum hr_status check_fact(struct hr__store *store, const struct hr__sweep *sweep, enum sweep_fact fact,
                                  struct hr_error *error) {
-  char *has = NULL, *expected = hr__sweep_facts[fact].value(sweep);
-  enum hr_status status = expected ? read_fact(store, "main", hr__sweep_facts[fact].key, &has, error)
+  char *has = NULL, *expected = sweep_facts[fact].value(sweep);
+  enum hr_status status = expected ? read_fact(store, "main", sweep_facts[fact].key, &has, error)
                                    : hr_fail(error, HR_NO_MEMORY, "out of memory");
   if (status == HR_OK && (!has || strcmp(has, expected) != 0))
     status = hr_fail(error, HR_BAD_INPUT, "%s: the file belongs to another sweep: %s; name another file with --db",
-                     store->path, hr__sweep_facts[fact].differs);
+                     store->path, sweep_facts[fact].differs);
   free(has);
   sqlite3_free(expected);
   return status;
@@ -185,8 +328,8 @@ static enum hr_status check_fact(struct hr__store *store, const struct hr__sweep
 /* Returns HR_BAD_INPUT if the file belongs to another sweep; the message names the difference. */
 static enum hr_status check_facts(struct hr__store *store, const struct hr__sweep *sweep, struct hr_error *error) {
   enum hr_status status = check_version(store, "main", store->path, error);
-  for (unsigned i = HR__SWEEP_FACT_GRID; i < HR__SWEEP_N_FACTS && status == HR_OK; i++)
-    status = check_fact(store, sweep, (enum hr__sweep_fact)i, error);
+  for (unsigned i = FACT_GRID; i < N_FACTS && status == HR_OK; i++)
+    status = check_fact(store, sweep, (enum sweep_fact)i, error);
   return status;
 }
 
@@ -204,8 +347,7 @@ static enum hr_status check_head(const char *path, struct hr_error *error) {
   fclose(file);
   const unsigned char *at = head + AT_APPLICATION;
   uint32_t application = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-  if (count == sizeof head && memcmp(head, magic, sizeof magic) == 0 && application == HR__SWEEP_APPLICATION)
-    return HR_OK;
+  if (count == sizeof head && memcmp(head, magic, sizeof magic) == 0 && application == APPLICATION) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "%s: not the file of a sweep; it was not changed; name another file", path);
 }
 
@@ -286,7 +428,7 @@ static enum hr_status draft_open(const struct store_draft *draft, const char *pa
                                  struct hr_error *error) {
   char head[64];
   *store = (struct hr__store){0};
-  snprintf(head, sizeof head, "PRAGMA application_id=%d", HR__SWEEP_APPLICATION);
+  snprintf(head, sizeof head, "PRAGMA application_id=%d", APPLICATION);
   enum hr_status status = connect(store, draft->name, path, error);
   if (status == HR_OK) status = run_sql(store, "PRAGMA journal_mode=MEMORY", error);
   return status == HR_OK ? run_sql(store, head, error) : status;

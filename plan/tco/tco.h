@@ -3,9 +3,9 @@
 #define HR_PLAN_TCO_TCO_H
 
 /*
- * Cost of ownership of alternatives over years. An option is a set of pools that have nodes. Its runs (tco.c) show how
- * much of the capacity works, and how much of the work is useful. The model (tco_model.c) extends a run to years. The
- * report (tco_report.c) prints the results.
+ * Cost of ownership of alternatives over years. An option is a set of pools that have nodes. Its runs show how much
+ * of the capacity works, and how much of the work is useful. A model extends the runs to years (tco.c). The report
+ * prints the results (tco_report.c).
  *
  * Amounts are whole micro-dollars, each rounded once from a double, so that years, parts and totals add up exactly.
  */
@@ -137,16 +137,9 @@ static inline const struct hr__tco_run *hr__tco_run_of(const struct hr_tco *tco,
   uint32_t simulated = year < tco->n_simulated ? year : 0;
   return &option->runs[(size_t)simulated * tco->n_replications + (option->random ? replication : 0)];
 }
-/* Sets the number of nodes of a pool of the option in each year. */
-void hr__tco_count_nodes(const struct hr_tco *tco, const struct hr__tco_option *option, uint32_t i, double *nodes);
 /* Makes the years of an option from the runs of a replication. */
 void hr__tco_path_make(const struct hr_tco *tco, const struct hr__tco_option *option, uint32_t replication,
                        struct hr__tco_path *path);
-/* The utilization at which a useful GPU hour of the option costs as much as one of the other. NaN: none. */
-double hr__tco_break_even_utilization(const struct hr__tco_path *option, const struct hr__tco_path *other);
-/* The hours of operation after which the cost of the option equals the cost of the same useful work in the other
-   option. NaN: this time is not within the years. */
-double hr__tco_break_even_hours(const struct hr__tco_path *option, const struct hr__tco_path *other);
 
 static inline const struct hr_pool_spec *hr__tco_pool(const struct hr_tco *tco, const struct hr__tco_option *option,
                                                       uint32_t i) {

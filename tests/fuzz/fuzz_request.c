@@ -4,8 +4,7 @@
    of a body becomes an option of a command, and no file of a job is outside of its folder. */
 
 #include "input.h"
-#include "serve/guard.h"
-#include "serve/request.h"
+#include "serve/serve.h"
 
 #include <stdlib.h>
 #include <string.h>

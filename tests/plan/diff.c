@@ -8,7 +8,7 @@
 #include "headroom/unstable/compare.h"
 #include "headroom/unstable/replay.h"
 #include "output_files.h"
-#include "plan/diff/diff.h"
+#include "plan/compare/compare.h"
 #include "schema_check.h"
 
 #include <math.h>

@@ -43,7 +43,7 @@ write_include report/metrics/summary.c '"headroom/report.h"'
 write_include report/tables/stats.c '"traces/tools/stats.h"'
 write_include scenarios/build/sections.c '"headroom/report.h"'
 write_include plan/sweep/sweep_store.c '<sqlite3.h>'
-write_include plan/runner/ranks.c '<mpi.h>'
+write_include plan/runner/batches.c '<mpi.h>'
 write_include tests/report/json.c '<CUnit/CUnit.h>'
 "$check" "$tree" || failures=$((failures + 1))
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Security checks of requests: Host, Origin, tokens, and names of files. */
 
-#include "serve/guard.h"
 #include "harness.h"
-#include "serve/request.h"
+#include "serve/serve.h"
 
 #include <stdlib.h>
 #include <string.h>

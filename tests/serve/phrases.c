@@ -3,7 +3,7 @@
 
 #include "harness.h"
 #include "headroom/unstable/serve.h"
-#include "serve/worker.h"
+#include "serve/serve.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* Bodies of requests: the commands for valid bodies, and the errors for invalid ones. */
 
 #include "harness.h"
-#include "serve/request.h"
+#include "serve/serve.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The table of routes and docs/reference/openapi.json list the same paths, methods, parameters and members. */
 
-#include "serve/routes.h"
 #include "harness.h"
+#include "serve/serve.h"
 
 #include <cjson/cJSON.h>
 #include <ctype.h>

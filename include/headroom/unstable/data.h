@@ -10,7 +10,7 @@
  * and that at which its data arrives. Bytes are decimal: 1 GB is 10^9 bytes.
  *
  * Sources: SiloD (EuroSys 2023, DOI 10.1145/3552326.3567499) for speeds and uniform caching. The hit rate of LRU for
- * epochs in random order is derived in sim/clusters/data_loading.c.
+ * epochs in random order is derived in sim/clusters/bandwidth.c.
  */
 
 #include "headroom/market.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the recommendation of a plan depends on: the conditions under which it misses a goal, safer mixes, commitments
 // at risk, what the probability covers, and the table "Holds under". The texts are those of the terminal output
-// (plan/search/robustness_table.c).
+// (plan/search/plan_table.c).
 import { el, facts, table } from '../dom.js';
 import { fixed, orDash, share, things, usd } from '../format.js';
 import { metricUnit, metricWriter } from '../metrics.js';

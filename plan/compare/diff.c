@@ -8,7 +8,7 @@
  * the run of the other side is repeated with an observer that finds what the job waits for.
  */
 
-#include "plan/diff/diff.h"
+#include "plan/compare/compare.h"
 
 #include "base/containers.h"
 #include "base/text.h"

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Prints a comparison for a terminal, 80 columns wide. Policies are rows, so their number is not limited. Metrics
-   are columns, grouped in blocks. Below each policy are its differences from the first policy and, in random
-   scenarios, half the width of the intervals of these differences. */
+/*
+ * Output of a comparison: a table for a terminal, CSV, JSON and Markdown.
+ *
+ * The table is 80 columns wide. Policies are rows, so their number is not limited. Metrics are columns, grouped in
+ * blocks. Below each policy are its differences from the first policy and, in random scenarios, half the width of the
+ * intervals of these differences. The CSV has one row for each policy, group and metric, and unknown values are empty.
+ * The JSON follows docs/reference/schemas/compare.schema.json.
+ */
 
+#include "base/output_file.h"
 #include "base/text.h"
+#include "headroom/unstable/replay.h"
 #include "plan/compare/compare.h"
+#include "report/exports/exports.h"
 #include "report/tables/tables.h"
 
 #include <inttypes.h>
@@ -27,7 +35,7 @@
  * is omitted, then keys whose values are words, and at last the text is cut. The heading explains shortened titles.
  */
 
-/* ---- Parts of a label ------------------------------------------------------------------------------- */
+/* ---- Titles: parts of a label ----------------------------------------------------------------------- */
 
 /* A piece of a text: a name, or "KEY=VALUE". */
 struct title_piece {
@@ -64,7 +72,7 @@ static bool has_param(const char *label, struct title_piece param) {
   return false;
 }
 
-/* ---- What the policies have in common --------------------------------------------------------------- */
+/* ---- Titles: what the policies have in common ------------------------------------------------------- */
 
 struct titles {
   const struct hr_contender *contenders;
@@ -119,7 +127,7 @@ static void find_common(struct titles *titles) {
   }
 }
 
-/* ---- Titles ----------------------------------------------------------------------------------------- */
+/* ---- Titles: whole titles --------------------------------------------------------------------------- */
 
 static void put_piece(FILE *out, struct title_piece piece) {
   fwrite(piece.at, 1, piece.length, out);
@@ -227,7 +235,7 @@ char **hr__compare_titles(const struct hr_contender *contenders, uint32_t count)
   return make_all(count, label_at, &titles);
 }
 
-/* ---- Short titles ----------------------------------------------------------------------------------- */
+/* ---- Titles: short titles --------------------------------------------------------------------------- */
 
 enum title_cut { CUT_END, CUT_BEGIN, CUT_MIDDLE, CUT_NUMBERED };
 
@@ -332,7 +340,7 @@ bool hr__compare_short_titles(const struct hr_contender *contenders, char *const
   return ok;
 }
 
-/* ---- The table ----------------------------------------------------------------------------------------- */
+/* ---- Table ------------------------------------------------------------------------------------------ */
 
 enum { NAME_WIDTH = 14, CELL_WIDTH = 12, MAX_COLUMNS = 5, GROUP_ROWS = 30, MIN_GROUPS = 3 };
 
@@ -343,7 +351,7 @@ struct compare_terminal {
   char pending;                   /* mark to print behind the last cell; NUL: no cell was printed */
 };
 
-/* ---- Cells ------------------------------------------------------------------------------------------ */
+/* ---- Table: cells ----------------------------------------------------------------------------------- */
 
 /* Prints a cell. Its mark is printed only when the next cell follows, so that no line ends in spaces. */
 static void put_cell(struct compare_terminal *table, const char *text, char mark) {
@@ -370,7 +378,7 @@ static void end_line(struct compare_terminal *table) {
   fprintf(table->console.out, "%s\n", hr__plain(&table->console));
 }
 
-/* ---- Heading ---------------------------------------------------------------------------------------- */
+/* ---- Table: heading --------------------------------------------------------------------------------- */
 
 static void put_policies(struct compare_terminal *table) {
   const struct hr_compare_config *config = &table->comparison->config;
@@ -419,7 +427,7 @@ static void put_head(struct compare_terminal *table) {
   put_runs(table);
 }
 
-/* ---- Blocks of metrics ------------------------------------------------------------------------------ */
+/* ---- Table: blocks of metrics ----------------------------------------------------------------------- */
 
 struct compare_block {
   const struct hr__compare_column *column[MAX_COLUMNS];
@@ -495,7 +503,7 @@ static void put_blocks(struct compare_terminal *table) {
   }
 }
 
-/* ---- Tenants and classes ---------------------------------------------------------------------------- */
+/* ---- Table: tenants and classes --------------------------------------------------------------------- */
 
 static void put_group(struct compare_terminal *table, const struct hr__group_table *groups, const char *name) {
   size_t index = hr__compare_find_group(groups, name);
@@ -533,7 +541,7 @@ static void put_groups(struct compare_terminal *table, const struct hr__group_ta
             hr__plain(&table->console));
 }
 
-/* ---- Legend ----------------------------------------------------------------------------------------- */
+/* ---- Table: legend ---------------------------------------------------------------------------------- */
 
 static void put_legend(const struct compare_terminal *table) {
   FILE *out = table->console.out;
@@ -555,7 +563,7 @@ static void put_speed(struct compare_terminal *table, const struct hr_perf *perf
   if (perf) hr__put_speed(&table->console, runs, threads, perf->sim_s, perf->load_s);
 }
 
-/* ---- The table -------------------------------------------------------------------------------------- */
+/* ---- Table: all of it ------------------------------------------------------------------------------- */
 
 enum hr_status hr_comparison_print(FILE *out, const struct hr_comparison *comparison, const struct hr_perf *perf,
                                    bool colour) {
@@ -575,4 +583,357 @@ enum hr_status hr_comparison_print(FILE *out, const struct hr_comparison *compar
   hr__compare_short_titles_finish(&table.titles, count);
   if (!titled || table.console.out_of_memory) return HR_NO_MEMORY;
   return ferror(out) ? HR_IO_ERROR : HR_OK;
+}
+
+/* ---- CSV -------------------------------------------------------------------------------------------- */
+
+static void put_number(struct hr__csv_out *out, double value) {
+  char buffer[HR__NUMBER_BYTES];
+  hr__csv_text(out, isnan(value) ? "" : hr__decimal_text(value, buffer));
+}
+
+static void csv_put_estimate(struct hr__csv_out *out, const char *policy, const char *group, const char *name,
+                             const char *metric, const struct hr_estimate *estimate) {
+  hr__csv_text(out, policy);
+  hr__csv_text(out, group);
+  hr__csv_text(out, name);
+  hr__csv_text(out, metric);
+  put_number(out, estimate->value);
+  put_number(out, estimate->difference);
+  put_number(out, estimate->low);
+  put_number(out, estimate->high);
+  hr__csv_text(out, isnan(estimate->low) ? "" : estimate->significant ? "true" : "false");
+  hr__csv_end_row(out);
+}
+
+static void csv_put_groups(struct hr__csv_out *out, const struct hr_comparison *comparison,
+                           const struct hr__group_table *table, uint32_t contender) {
+  const struct hr_summary *first = comparison->first_runs[0].summary;
+  const size_t count = table->count_of(first);
+  for (size_t i = 0; i < count; i++) {
+    const char *name = table->name_of(first, i);
+    size_t index = hr__compare_find_group(table, name);
+    for (unsigned m = 0; index != SIZE_MAX && m < HR__N_COMPARE_GROUP_METRICS; m++) {
+      struct hr_estimate estimate = hr__compare_group_estimate(comparison, table, contender, index, m);
+      csv_put_estimate(out, comparison->config.contenders[contender].label, table->title, name,
+                       hr__metric_rows[table->columns[m].metric].column, &estimate);
+    }
+  }
+}
+
+enum hr_status hr_comparison_write_csv(const char *path, const struct hr_comparison *comparison,
+                                       struct hr_error *error) {
+  struct hr__csv_out out;
+  enum hr_status status =
+      hr__csv_open(&out, path, "policy,group,name,metric,value,difference,low,high,significant", error);
+  if (status != HR_OK) return status;
+  for (uint32_t i = 0; i < comparison->config.n_contenders; i++) {
+    for (unsigned m = 0; m < HR__N_METRICS; m++) {
+      if (!hr__compare_has_metric(comparison, (enum hr__metric)m)) continue;
+      struct hr_estimate estimate = hr__compare_estimate(comparison, i, (enum hr__metric)m);
+      csv_put_estimate(&out, comparison->config.contenders[i].label, "all", "", hr__metric_rows[m].column, &estimate);
+    }
+    csv_put_groups(&out, comparison, &comparison->groups[HR__CLASSES], i);
+    csv_put_groups(&out, comparison, &comparison->groups[HR__TENANTS], i);
+    csv_put_groups(&out, comparison, &comparison->groups[HR__SERVICES], i);
+  }
+  return hr__csv_commit(&out, error);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------- */
+
+/* The heading of the summary of a policy's first run. Stores pointers to three borrowed lists in `notes`, to which the
+ * result points. */
+static struct hr_run_label run_label(const struct hr_comparison *comparison, uint32_t contender,
+                                     const struct hr_notes **notes) {
+  const struct hr_compare_config *config = &comparison->config;
+  const struct hr_trace *trace = config->trace;
+  notes[0] = &config->scenario->notes;
+  notes[1] = &trace->notes;
+  notes[2] = &comparison->first_runs[contender].notes;
+  return (struct hr_run_label){.scenario = config->scenario->name,
+                               .trace = trace->source,
+                               .format = trace->format,
+                               .cluster = &config->scenario->cluster,
+                               .policy = config->contenders[contender].policy,
+                               .seed = config->scenario->seed,
+                               .notes = notes,
+                               .n_notes = 3,
+                               .skipped = trace->skipped,
+                               .n_skipped_reasons = trace->n_skipped_reasons,
+                               .alerts = comparison->first_runs[contender].alerts,
+                               .clock_us = hr_trace_clock_us(trace)};
+}
+
+static void put_metric(struct hr__json *json, cJSON *object, const char *key, double value) {
+  hr__json_number_if(json, object, key, !isnan(value), value);
+}
+
+/* Adds the mean to `means`, and the difference from the first policy to `differences`. */
+static void put_estimate(struct hr__json *json, cJSON *means, cJSON *differences, const char *key,
+                         const struct hr_estimate *estimate) {
+  put_metric(json, means, key, estimate->value);
+  cJSON *inner = hr__json_object(json, differences, key);
+  put_metric(json, inner, "mean", estimate->difference);
+  put_metric(json, inner, "low", estimate->low);
+  put_metric(json, inner, "high", estimate->high);
+  if (isnan(estimate->low))
+    hr__json_null(json, inner, "significant");
+  else
+    hr__json_bool(json, inner, "significant", estimate->significant);
+}
+
+static void put_metrics(struct hr__json *json, cJSON *policy, const struct hr_comparison *comparison,
+                        uint32_t contender) {
+  cJSON *means = hr__json_object(json, policy, "mean");
+  cJSON *differences = hr__json_object(json, policy, "difference");
+  for (unsigned i = 0; i < HR__N_METRICS; i++) {
+    struct hr_estimate estimate = hr__compare_estimate(comparison, contender, (enum hr__metric)i);
+    put_estimate(json, means, differences, hr__metric_rows[i].column, &estimate);
+  }
+}
+
+/* Writes the groups in the order of the first policy's summary. */
+static void json_put_groups(struct hr__json *json, cJSON *policy, const char *key,
+                            const struct hr_comparison *comparison, const struct hr__group_table *table,
+                            uint32_t contender) {
+  const struct hr_summary *first = comparison->first_runs[0].summary;
+  const size_t count = table->count_of(first);
+  cJSON *all = hr__json_object(json, policy, key);
+  for (size_t i = 0; i < count; i++) {
+    size_t index = hr__compare_find_group(table, table->name_of(first, i));
+    if (index == SIZE_MAX) continue;
+    cJSON *inner = hr__json_object(json, all, table->name_of(first, i));
+    cJSON *means = hr__json_object(json, inner, "mean");
+    cJSON *differences = hr__json_object(json, inner, "difference");
+    for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++) {
+      struct hr_estimate estimate = hr__compare_group_estimate(comparison, table, contender, index, m);
+      put_estimate(json, means, differences, hr__metric_rows[table->columns[m].metric].column, &estimate);
+    }
+  }
+}
+
+static void put_curve(struct hr__json *json, cJSON *object, const char *key, const double *seconds) {
+  cJSON *array = hr__json_array(json, object, key);
+  for (size_t i = 0; i < HR__CURVE_POINTS && !isnan(seconds[0]); i++) {
+    char buffer[HR__NUMBER_BYTES];
+    hr__json_append(json, array, cJSON_CreateRaw(hr__decimal_text(seconds[i], buffer)));
+  }
+}
+
+static void put_curves(struct hr__json *json, cJSON *policy, const struct hr__compare_curves *curves) {
+  cJSON *object = hr__json_object(json, policy, "cdf");
+  put_curve(json, object, "wait_s", curves->wait_s);
+  put_curve(json, object, "jct_s", curves->jct_s);
+}
+
+static void put_policy(struct hr__json *json, cJSON *policies, const struct hr_comparison *comparison,
+                       uint32_t contender) {
+  const struct hr_contender *self = &comparison->config.contenders[contender];
+  cJSON *policy = hr__json_append(json, policies, cJSON_CreateObject());
+  hr__json_text(json, policy, "name", self->name);
+  hr__json_text(json, policy, "label", self->label);
+  hr__json_text(json, policy, "title", comparison->titles[contender]);
+  hr__json_text(json, policy, "policy", self->policy->ops->name);
+  hr__json_params(json, hr__json_object(json, policy, "params"), self->policy);
+  hr__json_bool(json, policy, "identical", comparison->identical[contender]);
+  put_metrics(json, policy, comparison, contender);
+  put_curves(json, policy, &comparison->curves[contender]);
+  json_put_groups(json, policy, "by_class", comparison, &comparison->groups[HR__CLASSES], contender);
+  json_put_groups(json, policy, "by_tenant", comparison, &comparison->groups[HR__TENANTS], contender);
+  json_put_groups(json, policy, "by_service", comparison, &comparison->groups[HR__SERVICES], contender);
+  const struct hr_notes *notes[3];
+  struct hr_run_label label = run_label(comparison, contender, notes);
+  hr__json_summary(json, hr__json_object(json, policy, "summary"), comparison->first_runs[contender].summary, &label);
+}
+
+static void put_json_head(struct hr__json *json, cJSON *root, const struct hr_comparison *comparison) {
+  const struct hr_compare_config *config = &comparison->config;
+  hr__json_head(json, root, config->scenario->name, config->trace->source, config->trace->format);
+  hr__json_bool(json, root, "random", !comparison->exact);
+  hr__json_count(json, root, "replications", comparison->n_replications);
+  hr__json_text(json, root, "resample", hr_blocks_name(config->scenario->replications.workload.blocks));
+  hr__json_number(json, root, "growth", config->scenario->replications.workload.growth);
+  hr__json_number(json, root, "confidence", 0.95);
+  cJSON *seeds = hr__json_array(json, root, "seeds");
+  for (uint32_t i = 0; i < comparison->n_replications; i++) hr__json_append_seed(json, seeds, comparison->seeds[i]);
+}
+
+static void put_perf(struct hr__json *json, cJSON *root, const struct hr_comparison *comparison,
+                     const struct hr_perf *perf) {
+  cJSON *inner = hr__json_object(json, root, "perf");
+  hr__json_number(json, inner, "load_s", perf->load_s);
+  hr__json_number(json, inner, "sim_s", perf->sim_s);
+  hr__json_count(json, inner, "threads", comparison->config.n_threads);
+  hr__json_number(json, inner, "peak_rss_mib", perf->peak_rss_mib);
+  cJSON *seconds = hr__json_object(json, inner, "seconds");
+  for (uint32_t i = 0; i < comparison->config.n_contenders; i++)
+    hr__json_number(json, seconds, comparison->config.contenders[i].label, comparison->seconds[i]);
+}
+
+static cJSON *make_tree(struct hr__json *json, const struct hr_comparison *comparison, const struct hr_perf *perf) {
+  static const struct hr_perf nothing = {0};
+  cJSON *root = cJSON_CreateObject();
+  put_json_head(json, root, comparison);
+  cJSON *policies = hr__json_array(json, root, "policies");
+  for (uint32_t i = 0; i < comparison->config.n_contenders; i++) put_policy(json, policies, comparison, i);
+  hr__json_notes(json, hr__json_array(json, root, "notes"), &comparison->notes);
+  put_perf(json, root, comparison, perf ? perf : &nothing);
+  return root;
+}
+
+char *hr_comparison_json(const struct hr_comparison *comparison, const struct hr_perf *perf) {
+  struct hr__json json = {false};
+  cJSON *root = make_tree(&json, comparison, perf);
+  return hr__json_print(&json, root);
+}
+
+enum hr_status hr_comparison_write_json(const char *path, const struct hr_comparison *comparison,
+                                        const struct hr_perf *perf, struct hr_error *error) {
+  struct hr__json json = {false};
+  cJSON *root = make_tree(&json, comparison, perf);
+  return hr__json_write(&json, root, path, error);
+}
+
+/* ---- Markdown --------------------------------------------------------------------------------------- */
+
+/* Writes a table of all jobs, with a row for each metric and a column for each policy, then a table of classes and a
+   table of tenants. A table has at most MAX_GROUPS groups. */
+
+enum { MAX_GROUPS = 20 };
+
+struct compare_markdown {
+  struct hr__console console;
+  const struct hr_comparison *comparison;
+};
+
+static void put_text(struct compare_markdown *page, const char *text) {
+  hr__markdown_text(&page->console, text);
+}
+
+/* Writes "1 h 2 min (-4 h)". Significant differences are bold. If the scenario is deterministic, every difference is
+   significant and none is bold. */
+static void markdown_put_estimate(struct compare_markdown *page, enum hr_unit unit, const struct hr_estimate *estimate,
+                                  bool first) {
+  char text[HR__METRIC_BYTES];
+  FILE *out = page->console.out;
+  bool bold = estimate->significant && !page->comparison->exact;
+  fprintf(out, " %s%s", bold ? "**" : "", hr__metric_text(unit, estimate->value, text));
+  if (!first && !isnan(estimate->difference)) {
+    fprintf(out, " (%s", hr__difference_text(unit, estimate->difference, text));
+    if (page->comparison->n_replications > 1 && !isnan(estimate->low))
+      fprintf(out, " %s", hr__margin_text(unit, estimate->low, estimate->high, text));
+    fputc(')', out);
+  }
+  fprintf(out, "%s |", bold ? "**" : "");
+}
+
+static void markdown_put_head(struct compare_markdown *page) {
+  const struct hr_compare_config *config = &page->comparison->config;
+  FILE *out = page->console.out;
+  fputs("# ", out);
+  put_text(page, config->scenario->name);
+  fputs("\n\nTrace ", out);
+  put_text(page, config->trace->source);
+  fprintf(out, ", %" PRIu32 " jobs; seed %" PRIu64 ". ", config->trace->n_jobs, config->scenario->seed);
+  if (page->comparison->exact)
+    fputs("Deterministic: one run of each policy. Differences from the first policy, in brackets, are exact.\n\n", out);
+  else if (page->comparison->n_replications == 1)
+    fputs("One run of each policy. In brackets: differences from the first policy, whose significance is unknown.\n\n",
+          out);
+  else if (config->n_contenders > 1 && !hr__compare_has_intervals(page->comparison))
+    fprintf(out,
+            "%" PRIu32 " runs of each policy, all identical. In brackets: differences from the first policy, which "
+            "have no interval.\n\n",
+            page->comparison->n_replications);
+  else
+    fprintf(out,
+            "%" PRIu32
+            " runs of each policy, with the same %srandom events for all. In brackets: the difference from the "
+            "first policy with the margin of its paired 95 %% interval; bold: significant.\n\n",
+            page->comparison->n_replications, page->comparison->redrawn ? "workloads and " : "");
+}
+
+static void markdown_put_policies(struct compare_markdown *page) {
+  const struct hr_compare_config *config = &page->comparison->config;
+  for (uint32_t i = 0; i < config->n_contenders; i++) {
+    char *text = hr__policy_words(config->contenders[i].policy);
+    if (!text) page->console.out_of_memory = true;
+    fputs("- ", page->console.out);
+    put_text(page, page->comparison->titles[i]);
+    fputs(": ", page->console.out);
+    if (text) put_text(page, text);
+    fputc('\n', page->console.out);
+    free(text);
+  }
+  fputc('\n', page->console.out);
+}
+
+static void markdown_put_metrics(struct compare_markdown *page) {
+  const struct hr_compare_config *config = &page->comparison->config;
+  FILE *out = page->console.out;
+  fputs("| |", out);
+  for (uint32_t i = 0; i < config->n_contenders; i++) {
+    fputc(' ', out);
+    put_text(page, page->comparison->titles[i]);
+    fputs(" |", out);
+  }
+  fputs("\n|---|", out);
+  for (uint32_t i = 0; i < config->n_contenders; i++) fputs("---:|", out);
+  fputc('\n', out);
+  for (const struct hr__compare_column *at = hr__compare_columns; at->block; at++) {
+    if (!hr__compare_has_metric(page->comparison, at->metric)) continue;
+    fprintf(out, "| %s: %s |", at->block, at->title);
+    for (uint32_t i = 0; i < config->n_contenders; i++) {
+      struct hr_estimate estimate = hr__compare_estimate(page->comparison, i, at->metric);
+      markdown_put_estimate(page, hr__metric_rows[at->metric].unit, &estimate, i == 0);
+    }
+    fputc('\n', out);
+  }
+}
+
+static void markdown_put_group(struct compare_markdown *page, const struct hr__group_table *groups, const char *name) {
+  const struct hr_compare_config *config = &page->comparison->config;
+  size_t index = hr__compare_find_group(groups, name);
+  for (uint32_t i = 0; index != SIZE_MAX && i < config->n_contenders; i++) {
+    fputs("| ", page->console.out);
+    put_text(page, name[0] ? name : "(none)");
+    fputs(" | ", page->console.out);
+    put_text(page, page->comparison->titles[i]);
+    fputs(" |", page->console.out);
+    for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++) {
+      struct hr_estimate estimate = hr__compare_group_estimate(page->comparison, groups, i, index, m);
+      markdown_put_estimate(page, hr__metric_rows[groups->columns[m].metric].unit, &estimate, i == 0);
+    }
+    fputc('\n', page->console.out);
+  }
+}
+
+static void markdown_put_groups(struct compare_markdown *page, const struct hr__group_table *groups) {
+  const struct hr_summary *first = page->comparison->first_runs[0].summary;
+  const size_t count = groups->count_of(first);
+  if (count == 0) return;
+  fprintf(page->console.out, "\n| %s | policy |", groups->title);
+  for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++)
+    fprintf(page->console.out, " %s |", groups->columns[m].title);
+  fputs("\n|---|---|---:|---:|---:|---:|\n", page->console.out);
+  for (size_t i = 0; i < count && i < MAX_GROUPS; i++) markdown_put_group(page, groups, groups->name_of(first, i));
+  if (count > MAX_GROUPS) fprintf(page->console.out, "\nand %zu more\n", count - MAX_GROUPS);
+}
+
+enum hr_status hr_comparison_write_markdown(const char *path, const struct hr_comparison *comparison,
+                                            struct hr_error *error) {
+  struct hr__output_file file;
+  enum hr_status status = hr__output_open(&file, path, error);
+  if (status != HR_OK) return status;
+  struct compare_markdown page = {.console = {.out = file.stream}, .comparison = comparison};
+  markdown_put_head(&page);
+  markdown_put_policies(&page);
+  markdown_put_metrics(&page);
+  markdown_put_groups(&page, &comparison->groups[HR__CLASSES]);
+  markdown_put_groups(&page, &comparison->groups[HR__TENANTS]);
+  markdown_put_groups(&page, &comparison->groups[HR__SERVICES]);
+  if (!page.console.out_of_memory) return hr__output_commit(&file, error);
+  hr__output_abandon(&file);
+  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
 }

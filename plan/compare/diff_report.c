@@ -6,7 +6,7 @@
  */
 
 #include "base/text.h"
-#include "plan/diff/diff.h"
+#include "plan/compare/compare.h"
 #include "report/tables/tables.h"
 
 #include <inttypes.h>

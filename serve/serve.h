@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_SERVE_SERVE_H
+#define HR_SERVE_SERVE_H
+
+/* The server of `headroom serve`: routes, jobs, the conversion of requests to jobs, the checks of requests, documents,
+   workers, and exchanges. */
+
+#include "base/process.h"
+#include "headroom/base.h"
+#include "headroom/scenario.h"
+#include "headroom/unstable/serve.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* ---- Routes ----------------------------------------------------------------------------------------- */
+
+/* Routes and members of bodies are tables, which docs/reference/openapi.json describes. A test compares both. */
+
+/* Routes from HR__ROUTE_TRACE on are answered by workers. */
+enum hr__route_id {
+  HR__ROUTE_PAGE,
+  HR__ROUTE_SCRIPT,
+  HR__ROUTE_STYLE,
+  HR__ROUTE_SCHEMA,
+  HR__ROUTE_CATALOGUE,
+  HR__ROUTE_SCENARIOS,
+  HR__ROUTE_FILES,
+  HR__ROUTE_FILE,
+  HR__ROUTE_STOP,
+  HR__ROUTE_TRACE,
+  HR__ROUTE_DRAFT,
+  HR__ROUTE_CHECK,
+  HR__ROUTE_RUN,
+  HR__ROUTE_PLAN,
+  HR__ROUTE_COMPARE,
+  HR__ROUTE_EXPORT
+};
+
+/* Members of a body. The columns: enumerator, name. */
+#define HR__BODY_TABLE(X)                                                                                              \
+  X(SCENARIO, "scenario")                                                                                              \
+  X(NAME, "name")                                                                                                      \
+  X(FILE, "file")                                                                                                      \
+  X(SHIPPED, "shipped")                                                                                                \
+  X(TRACE, "trace")                                                                                                    \
+  X(TRACE_FILE, "trace_file")                                                                                          \
+  X(LOAD, "load")                                                                                                      \
+  X(SET, "set")                                                                                                        \
+  X(POLICY, "policy")                                                                                                  \
+  X(SEED, "seed")                                                                                                      \
+  X(REPLICATIONS, "replications")                                                                                      \
+  X(SERIES, "series")                                                                                                  \
+  X(POLICIES, "policies")                                                                                              \
+  X(BASELINE, "baseline")                                                                                              \
+  X(BRIEF, "brief")                                                                                                    \
+  X(FORECAST, "forecast")                                                                                              \
+  X(OWN, "own")                                                                                                        \
+  X(CLOUD, "cloud")                                                                                                    \
+  X(GOALS, "goals")                                                                                                    \
+  X(OF, "of")                                                                                                          \
+  X(AS, "as")
+
+#define HR__BODY_ENUM(name, text) HR__BODY_##name,
+enum hr__body_member { HR__BODY_TABLE(HR__BODY_ENUM) HR__N_BODY_MEMBERS };
+#undef HR__BODY_ENUM
+extern const char *const hr__body_names[HR__N_BODY_MEMBERS];
+
+struct hr__route {
+  enum hr__route_id id;
+  const char *method, *path;
+  bool is_public;    /* needs no token: the page itself, which has no data */
+  bool streams;      /* answers with server-sent events */
+  uint32_t members;  /* bits of enum hr__body_member: what the body may have */
+  const char *query; /* names of parameters in the address, separated by spaces; "": none */
+};
+
+extern const struct hr__route hr__routes[];
+extern const size_t hr__n_routes;
+
+/* Finds the route of a request. NULL: `*path_exists` says whether the path has another method. */
+const struct hr__route *hr__route_find(const char *method, const char *path, bool *path_exists);
+
+/* Whether the parameter `name` may be in the address of a request for the route. */
+bool hr__route_has_query(const struct hr__route *route, const char *name);
+
+/* ---- Jobs ------------------------------------------------------------------------------------------- */
+
+/*
+ * A job: what a worker does for one request. It is a list of steps that write the response in order: commands of the
+ * program (`headroom run ...`), texts, and files that earlier commands wrote. A job is made from a request without
+ * touching anything outside of its own folder, and is executed in a process of its own (serve/worker.c).
+ */
+
+enum hr__step_kind {
+  HR__STEP_COMMAND, /* runs a command; its standard output goes to `text`, or into the response if that is NULL */
+  HR__STEP_TEXT,    /* writes the text */
+  HR__STEP_FILE,    /* writes the file `text` */
+  HR__STEP_OPEN,    /* writes the file `text`, a JSON object, without its last brace, so that more members can follow */
+  HR__STEP_STRING   /* writes the file `text` as a JSON string */
+};
+
+struct hr__step {
+  enum hr__step_kind kind;
+  char **words; /* [n_words], then NULL; of a command */
+  int n_words;
+  char *text;
+};
+
+enum { HR__MAX_STEPS = 16, HR__MAX_ALIASES = 4, HR__MAX_PATHS = 8 };
+
+struct hr__job {
+  char *folder; /* of the job's files; removed with it */
+  struct hr__step steps[HR__MAX_STEPS];
+  uint32_t n_steps;
+  struct hr__alias aliases[HR__MAX_ALIASES];
+  uint32_t n_aliases;
+  char *paths[HR__MAX_PATHS];
+  uint32_t n_paths;
+  const char *type;   /* media type of the response */
+  const char *saved;  /* name under which a browser saves the response; NULL: it shows it */
+  bool at_data;       /* works in the folder of the shipped files, to which its paths are relative */
+  bool planned;       /* has the time limit of plans, and reports its progress */
+  bool out_of_memory; /* a step could not be added; the job must not be started */
+};
+
+/* Creates the folder of a job in `parent`. Otherwise a job is initialized to zero. */
+enum hr_status hr__job_begin(struct hr__job *job, const char *parent, struct hr_error *error);
+/* Frees the job and removes its folder. */
+void hr__job_finish(struct hr__job *job);
+
+/* Returns the path of a file in the folder of the job, which belongs to the job. */
+const char *hr__job_path(struct hr__job *job, const char *name);
+/* Writes a file in the folder of the job and gives it the name `alias` for readers of the worker. */
+enum hr_status hr__job_input(struct hr__job *job, const char *name, const char *text, const char *alias,
+                             struct hr_error *error);
+void hr__job_alias(struct hr__job *job, const char *name, const char *file);
+/* The same for a file that a user chose, which may be read only if it is below the folders of the server. */
+void hr__job_foreign_alias(struct hr__job *job, const char *name, const char *file);
+
+/* Adds a step and returns it; its texts are copied. */
+struct hr__step *hr__job_step(struct hr__job *job, enum hr__step_kind kind, const char *text);
+/* Adds words to a command; the list ends with NULL. */
+void hr__step_words(struct hr__job *job, struct hr__step *step, ...);
+void hr__step_word(struct hr__job *job, struct hr__step *step, const char *word);
+/* Adds the word --option=value, so that no value can be taken for an option. */
+void hr__step_option(struct hr__job *job, struct hr__step *step, const char *option, const char *value);
+
+/* Removes a folder and the files in it. It has no folders. */
+void hr__remove_folder(const char *folder);
+
+/* ---- Requests --------------------------------------------------------------------------------------- */
+
+/* A trace that was uploaded. Its packed form is read in milliseconds. */
+struct hr__upload {
+  char *id, *name, *file; /* as the user sees it; as the user named it; path of the packed trace */
+  const char *shipped;    /* path of the scenario whose trace it is; borrowed; NULL: a trace of the user */
+};
+
+struct hr__uploads {
+  struct hr__upload *at;
+  size_t count;
+  uint64_t serial; /* of the next id */
+};
+
+const struct hr__upload *hr__upload_find(const struct hr__uploads *uploads, const char *id);
+/* Returns the trace of the shipped scenario with this path; NULL if it is not in the list. */
+const struct hr__upload *hr__upload_of_shipped(const struct hr__uploads *uploads, const char *shipped);
+/* Adds a trace; the texts are copied, except `shipped`, which may be NULL. Returns NULL when out of memory. */
+const struct hr__upload *hr__upload_add(struct hr__uploads *uploads, const char *id, const char *name, const char *file,
+                                        const char *shipped);
+/* Removes the oldest trace of the user, and its file, if there are `max` of them. Those of shipped scenarios are not
+   counted: there is one for each. */
+void hr__uploads_make_room(struct hr__uploads *uploads, size_t max);
+void hr__uploads_finish(struct hr__uploads *uploads);
+
+/* What a request may refer to. Everything is borrowed. */
+struct hr__request_world {
+  const char *scratch;        /* the folder in which folders of jobs are created */
+  const char *folder;         /* of the user's files */
+  const char *shipped_folder; /* of the shipped scenarios, in the folder of the shipped files */
+  const struct hr__uploads *uploads;
+  const struct hr_scenario_entry *shipped; /* [n_shipped] */
+  size_t n_shipped;
+  uint32_t threads; /* of plans and comparisons */
+};
+
+/* Makes the job of a route with a JSON body. HR_BAD_INPUT: the body is wrong, and `error` says why. The caller calls
+   hr__job_finish, also after an error. */
+enum hr_status hr__request_job(const struct hr__request_world *world, const struct hr__route *route, const char *body,
+                               size_t bytes, struct hr__job *job, struct hr_error *error);
+
+/* What an upload says in its address. NULL: not said. */
+struct hr__upload_query {
+  const char *name, *format, *map;
+  const char *shipped; /* the trace of this shipped scenario; the upload is empty */
+  bool lenient;
+};
+
+/* Makes the job that checks an uploaded trace in the file `raw`, packs it to `packed`, and answers with its id. */
+enum hr_status hr__request_trace_job(const struct hr__request_world *world, const struct hr__upload_query *query,
+                                     const char *id, const char *raw, const char *packed, struct hr__job *job,
+                                     struct hr_error *error);
+
+/* Returns the path of a shipped scenario; NULL if there is none with this name. */
+const char *hr__shipped_path(const struct hr__request_world *world, const char *name);
+
+/* Sets `*path` to the path of the trace of a shipped scenario, and `*format` to its format or NULL. The caller frees
+   both, also after an error. */
+enum hr_status hr__request_shipped_trace(const struct hr__request_world *world, const char *name, char **path,
+                                         char **format, struct hr_error *error);
+
+/* Returns the name of a file without folders and without characters that are not printable; "trace" if nothing is left.
+   The caller frees it. NULL when out of memory. */
+char *hr__plain_name(const char *name);
+
+/* Returns a JSON document with an error: {"error": {"message": ..., "code": ..., "file": ..., "line": ..., "column":
+   ...}}. The place is that at the beginning of the message, if it has one. The caller frees it with free(). NULL when
+   out of memory. */
+char *hr__error_json(const char *message, unsigned code);
+
+/* ---- Checks of requests ----------------------------------------------------------------------------- */
+
+/* Which requests are accepted, and which files may be read. Pure functions. */
+
+enum { HR__TOKEN_BYTES = 16, HR__MIN_TOKEN = 16, HR__MAX_TOKEN = 128 };
+
+/* Whether the header Host names this server: the address that it listens on, or a name of the own machine, with its
+   port. A page of a foreign site whose name was bound to this machine (DNS rebinding) has the name of that site. A
+   server that listens on all addresses accepts any address that is a number. NULL: the header is missing. */
+bool hr__guard_host(const char *host, const char *address, uint16_t port);
+
+/* Whether the header Origin, which browsers send with requests of scripts, is this server. NULL: the header is missing,
+   as in requests of other programs, which is allowed. `host` has been checked. */
+bool hr__guard_origin(const char *origin, const char *host);
+
+/* Whether the token of a request is right. Takes the same time for all wrong tokens of a length. */
+bool hr__guard_token(const char *given, const char *token);
+
+/* Makes a random token of hexadecimal digits, and reads a token from a file that only its owner may read. */
+enum hr_status hr__token_make(char token[HR__MAX_TOKEN + 1], struct hr_error *error);
+enum hr_status hr__token_read(const char *path, char token[HR__MAX_TOKEN + 1], struct hr_error *error);
+
+/* Sets `*real` to the real path of `name`, a path in `folder`, if it is a plain file below the folder. Returns false
+   otherwise: also for absolute paths, for paths and links to elsewhere, and for hidden files and folders, whose names
+   begin with a dot. The caller frees `*real`. */
+bool hr__guard_file(const char *folder, const char *name, char **real);
+
+/* ---- Documents -------------------------------------------------------------------------------------- */
+
+/* Documents need no worker. They are JSON texts, which the caller frees with free(). */
+
+/* What a shipped scenario needs besides itself. */
+struct hr__shipped_state {
+  char **files; /* [n_files] real paths of the files that it names and that exist */
+  size_t n_files;
+  char *missing;    /* the first file that does not exist, as the scenario names it; NULL: all exist */
+  bool needs_trace; /* it has no workload of its own */
+};
+
+/* Reads a shipped scenario and finds its files. The caller calls hr__shipped_finish, also after an error. A scenario
+   that cannot be read has no files; the error follows when it is run. */
+enum hr_status hr__shipped_look(const char *path, struct hr__shipped_state *state, struct hr_error *error);
+void hr__shipped_finish(struct hr__shipped_state *state);
+
+/* The GPU types, instance types and prices of the catalogue. */
+enum hr_status hr__document_catalogue(char **json, struct hr_error *error);
+/* The shipped scenarios: their folder, names, descriptions, and what they lack. `states` has an item for each entry. */
+enum hr_status hr__document_scenarios(const char *folder, const struct hr_scenario_entry *entries,
+                                      const struct hr__shipped_state *states, size_t count, char **json,
+                                      struct hr_error *error);
+/* A folder and the plain files below it, at most 1,000, in the order of their names. Links and hidden files are left
+ * out. */
+enum hr_status hr__document_files(const char *folder, char **json, struct hr_error *error);
+/* The text of a file of at most 16 MiB. HR_BAD_INPUT: it is larger, or not UTF-8. */
+enum hr_status hr__document_text(const char *path, char **text, struct hr_error *error);
+
+/* ---- Workers ---------------------------------------------------------------------------------------- */
+
+/*
+ * A worker: a process that executes one job and ends. It is a copy of the server (fork), so it starts in a millisecond,
+ * and whatever a hostile scenario does to it (memory, time, a crash) ends with it. Its limits are those of setrlimit;
+ * the server also ends it when its time is over. It may read only the folders of the server (base/confinement.h).
+ *
+ * A worker writes the response to a file without a name, its errors to a second one, and its progress as lines of JSON
+ * to a pipe. The end of the pipe says that the worker has ended.
+ */
+
+/* Runs a command of the program in this process, as main() does, and returns its exit code. */
+typedef int hr__command(int count, char **words);
+
+/* What all workers share. Everything is borrowed. */
+struct hr__worker_rules {
+  hr__command *command;
+  const char *folder;         /* the working folder of workers */
+  const char *const *folders; /* [n_folders] that may be read */
+  size_t n_folders;
+  const char *scratch;     /* folder of files without a name */
+  const char *data_folder; /* of the files that ship with Headroom; NULL: none */
+  bool allow_plugins;
+  uint64_t memory_bytes, file_bytes;
+  uint32_t run_s, plan_s;
+};
+
+struct hr__worker {
+  pid_t pid;  /* 0: not running */
+  int events; /* reading end of the pipe; -1: closed */
+  int result, errors;
+  double end_s;        /* of the clock of hr__serve_clock_s, when it is ended */
+  bool planned;        /* its time is that of a plan */
+  bool timed, stopped; /* it was ended: because of its time, or by the user */
+  int status;          /* of waitpid; set when pid is 0 again */
+};
+
+double hr__serve_clock_s(void);
+
+/* Starts a worker. On failure, it is not running. */
+enum hr_status hr__worker_start(struct hr__worker *worker, const struct hr__job *job,
+                                const struct hr__worker_rules *rules, struct hr_error *error);
+/* Ends a worker at once. Its end is noticed by hr__worker_poll. */
+void hr__worker_kill(struct hr__worker *worker);
+/* Collects a worker that has ended, and ends one that has run for too long. Returns whether it has ended. */
+bool hr__worker_poll(struct hr__worker *worker);
+/* Closes the files of a worker, which is ended first. */
+void hr__worker_finish(struct hr__worker *worker);
+
+/* The answer of an ended worker: its HTTP status, and in `message` what it said, if that is not 200. */
+unsigned hr__worker_answer(const struct hr__worker *worker, char *message, size_t size);
+
+/* What messages of a worker say for the options of the command line. */
+extern const struct hr__phrase hr__serve_phrases[];
+extern const size_t hr__n_serve_phrases;
+
+/* ---- Exchanges -------------------------------------------------------------------------------------- */
+
+/* An exchange is one request and its response. It receives the body, waits for a worker, follows it, and answers. The
+   server has all exchanges in one list, in the order of their arrival; everything happens in one thread. */
+
+struct MHD_Connection;
+struct MHD_Daemon;
+
+enum {
+  HR__MAX_BODY = 16 << 20,   /* bytes of a JSON body */
+  HR__DRAINED = 16 << 20,    /* bytes beyond the limit of a body that are read so that the client reads the answer */
+  HR__MAX_WAITING = 256,     /* exchanges that wait for a worker */
+  HR__MAX_CONNECTIONS = 512, /* at the same time */
+  HR__MAX_IDLE = 256, /* of these without a request; the oldest one is then closed, so that others are accepted */
+  HR__MAX_IDLE_OF_ADDRESS = 64, /* of them from another machine */
+  HR__IDLE_S = 15,              /* a connection without any byte is closed */
+  HR__HEADER_S = 20,            /* a request must have arrived so far, */
+  HR__BODY_S = 60,              /* and its JSON body, or the first part of an upload, */
+  HR__UPLOAD_BYTES_S = 65536,   /* and an upload must arrive with this speed */
+  HR__MAX_UPLOADS = 32,         /* of the user; the oldest one is then removed */
+  HR__MESSAGE_BYTES = 2048
+};
+
+/* A connection, from its begin until the headers of a request have arrived, and between two requests. */
+struct hr__client {
+  struct MHD_Connection *connection;
+  double since_s;   /* when the connection became idle; 0: it has a request */
+  uint32_t address; /* of the client, in network byte order */
+  bool is_closing;
+  struct hr__client *next;
+};
+
+struct hr__server {
+  const struct hr_serve_config *config;
+  char token[HR__MAX_TOKEN + 1];
+  const char *address;
+  uint16_t port;
+  char *folder, *scratch; /* real paths: of the files that are served; of temporary files */
+  struct hr_scenario_entry *shipped;
+  size_t n_shipped;
+  struct hr__shipped_state *shipped_states; /* [n_shipped] */
+  char *data_folder;                        /* contains the folder of the shipped scenarios; NULL: none */
+  const char *shipped_folder;               /* absolute; NULL: none; belongs to `folders` */
+  const char *shipped_name;                 /* of that folder, without the folders around it; belongs to `folders` */
+  char **folders;                           /* [rules.n_folders] that workers may read, and single files */
+  struct hr__uploads uploads;
+  struct hr__worker_rules rules;
+  struct hr__request_world world;
+  uint32_t max_workers, n_running, n_waiting;
+  uint32_t n_plans; /* among the running exchanges */
+  uint64_t serial;  /* of exchanges */
+  struct hr__exchange *first;
+  struct hr__client *clients;
+  struct MHD_Daemon *daemon;
+};
+
+enum hr__exchange_state {
+  HR__RECEIVING,
+  HR__WAITING, /* for a worker */
+  HR__RUNNING,
+  HR__ANSWERED /* `code` and what the response contains are set */
+};
+
+struct hr__exchange {
+  struct hr__server *server;
+  struct MHD_Connection *connection;
+  const struct hr__route *route;
+  enum hr__exchange_state state;
+  char id[24];
+  double begin_s;
+  char *body; /* [used] */
+  size_t used;
+  uint64_t received;
+  int upload; /* the file of an upload; -1: none */
+  char *upload_path, *upload_packed;
+  const char *shipped; /* path of the shipped scenario whose trace the upload is; NULL: a trace of the user */
+  bool is_listed;      /* that trace is in the list of uploads already */
+  struct hr__job job;
+  struct hr__worker worker;
+  unsigned code;                   /* HTTP status */
+  char message[HR__MESSAGE_BYTES]; /* if it is not 200 */
+  char *text;                      /* the response; NULL: the result of the worker, or the message */
+  bool complete;                   /* the body has arrived */
+  bool suspended, has_job;
+  uint64_t max_received; /* after these bytes, the connection is closed without an answer */
+  /* Server-sent events that were not sent yet: events[sent..n_events] */
+  char *events;
+  size_t n_events, sent;
+  double next_beat_s;
+  char line[8192]; /* [n_line]: the begin of a line of the worker */
+  size_t n_line;
+  struct hr__exchange *next;
+};
+
+/* Ends the exchange with an error. */
+void hr__exchange_refuse(struct hr__exchange *exchange, unsigned code, const char *format, ...) HR_PRINTF(3, 4);
+/* Takes a part of the body. */
+void hr__exchange_receive(struct hr__exchange *exchange, const char *bytes, size_t count);
+/* The body is complete: answers, or lets the exchange wait for a worker. */
+void hr__exchange_begin(struct hr__exchange *exchange, const struct hr__upload_query *query);
+/* Starts waiting exchanges, follows workers, and answers. */
+void hr__exchanges_work(struct hr__server *server);
+/* Stops the exchange with the id. Returns false if it is not running or waiting. */
+bool hr__exchange_stop(struct hr__server *server, const char *id);
+/* Ends the worker of an exchange and frees the exchange. */
+void hr__exchange_free(struct hr__exchange *exchange);
+
+/* ---- Settings and folders --------------------------------------------------------------------------- */
+
+/* Checks the settings, and sets those that are 0 or NULL to their defaults. Creates the temporary folder. The caller
+   calls hr__serve_paths_finish, also after an error. `settings` must outlive the server. */
+enum hr_status hr__serve_prepare(struct hr__server *server, struct hr_serve_config *settings, struct hr_error *error);
+/* Removes the temporary folder, and frees the paths. */
+void hr__serve_paths_finish(struct hr__server *server);
+
+/* The page, its script and its style, which the build bundles from serve/web and embeds. NULL: the program was built
+   without node and npm. */
+extern const char *const hr__planner_page, *const hr__planner_script, *const hr__planner_style;
+
+#endif
