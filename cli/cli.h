@@ -18,7 +18,6 @@
 #include "headroom/unstable/exports.h"
 #include "headroom/unstable/metrics.h"
 #include "headroom/unstable/planning.h"
-#include "headroom/unstable/ranks.h"
 #include "headroom/unstable/replay.h"
 
 #include <math.h>

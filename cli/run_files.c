@@ -8,9 +8,8 @@
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/exports.h"
 #include "headroom/unstable/replay.h"
-#include "headroom/unstable/scenario_clusters.h"
+#include "headroom/unstable/scenario_files.h"
 #include "headroom/unstable/series.h"
-#include "headroom/unstable/service_report.h"
 #include "headroom/unstable/trace_tools.h"
 
 #include <inttypes.h>

@@ -5,10 +5,10 @@
 
 #include "cli/cli.h"
 #include "headroom/unstable/compare.h"
+#include "headroom/unstable/exports.h"
 #include "headroom/unstable/planning.h"
 #include "headroom/unstable/replay.h"
 #include "headroom/unstable/serve.h"
-#include "headroom/unstable/service_report.h"
 
 #include <inttypes.h>
 #include <signal.h>

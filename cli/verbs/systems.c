@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 #include "headroom/unstable/conform.h"
-#include "headroom/unstable/failure_fits.h"
+#include "headroom/unstable/exports.h"
 #include "headroom/unstable/scenario_files.h"
 
 #include <inttypes.h>

@@ -5,7 +5,7 @@
 #include "headroom/headroom.h"
 #include "headroom/unstable/planning.h"
 #include "headroom/unstable/replay.h"
-#include "headroom/unstable/scenario_clusters.h"
+#include "headroom/unstable/scenario_files.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "cli/cli.h"
 #include "headroom/unstable/exports.h"
 #include "headroom/unstable/replay.h"
-#include "headroom/unstable/service_report.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

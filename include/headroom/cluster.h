@@ -346,7 +346,7 @@ struct hr_cluster_spec {
      or a whole GPU in a pool without MIG, and a job that names none may get an instance that is large enough. Otherwise
      jobs that name a profile, and only these, run on MIG instances */
   bool mig_fallback;
-  /* the autoscaler of the elastic pools (headroom/unstable/autoscaling.h), from malloc; NULL: the policy requests their
+  /* the autoscaler of the elastic pools (headroom/unstable/clusters.h), from malloc; NULL: the policy requests their
      nodes, or all available nodes are requested */
   struct hr_autoscaler_spec *autoscaler;
   /* all known names of GPU types, for messages about types that no pool has: "NAME=TYPE", separated by '|', from

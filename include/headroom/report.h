@@ -496,7 +496,7 @@ struct hr_maintenance_metrics {
   double availability; /* without planned and unplanned downtime */
 };
 
-/* Nodes that an autoscaler requests and removes (headroom/unstable/autoscaling.h). */
+/* Nodes that an autoscaler requests and removes (headroom/unstable/clusters.h). */
 struct hr_scaling_metrics {
   bool known;              /* false: no cluster has an autoscaler; the other members are then 0 */
   uint64_t added, removed; /* nodes */
@@ -667,7 +667,7 @@ struct hr_summary {
   struct hr_battery_metrics battery;
   struct hr_carbon_metrics carbon;
   struct hr_data_metrics data;
-  /* inference services in the order of the scenario (headroom/unstable/service_report.h), and the figures of the
+  /* inference services in the order of the scenario (headroom/unstable/exports.h), and the figures of the
      requests of all services together; NULL: the scenario has no services */
   struct hr_service_summary *services, *all_services;
   size_t n_services;

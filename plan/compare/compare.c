@@ -22,7 +22,7 @@
 #include "base/output_file.h"
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/replay.h"
-#include "headroom/unstable/scenario_clusters.h"
+#include "headroom/unstable/scenario_files.h"
 #include "report/exports/exports.h"
 
 #include <inttypes.h>

@@ -14,7 +14,7 @@
 #include "headroom/unstable/exports.h"
 #include "headroom/unstable/metrics.h"
 #include "headroom/unstable/replay.h"
-#include "headroom/unstable/scenario_clusters.h"
+#include "headroom/unstable/scenario_files.h"
 #include "headroom/unstable/trace_tools.h"
 #include "report/metrics/metrics.h"
 

@@ -13,7 +13,6 @@
 #include "headroom/unstable/compare.h"
 #include "headroom/unstable/experiments.h"
 #include "headroom/unstable/planning.h"
-#include "headroom/unstable/ranks.h"
 #include "headroom/unstable/replay.h"
 #include "headroom/unstable/services.h"
 #include "report/metrics/catalog.h"

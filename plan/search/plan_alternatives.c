@@ -7,7 +7,7 @@
  * All alternatives use the runner of the search, so runs that exist are not repeated.
  */
 
-#include "headroom/unstable/scenario_clusters.h"
+#include "headroom/unstable/scenario_files.h"
 #include "plan/search/plan.h"
 
 #include <math.h>

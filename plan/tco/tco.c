@@ -24,7 +24,7 @@
 #include "plan/tco/tco.h"
 
 #include "headroom/unstable/compare.h"
-#include "headroom/unstable/scenario_clusters.h"
+#include "headroom/unstable/scenario_files.h"
 
 #include <inttypes.h>
 #include <math.h>

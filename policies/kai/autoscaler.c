@@ -10,7 +10,7 @@
  * Source: Kubernetes cluster-autoscaler (scale-up by bin packing of pending pods, scale-down-unneeded-time).
  */
 
-#include "headroom/unstable/autoscaling.h"
+#include "headroom/unstable/clusters.h"
 #include "policies/kai/world.h"
 
 #include <string.h>

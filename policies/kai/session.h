@@ -12,7 +12,7 @@
  */
 
 #include "headroom/base.h"
-#include "headroom/unstable/systems/kai.h"
+#include "headroom/unstable/systems/systems.h"
 
 #include <math.h>
 

@@ -13,7 +13,7 @@
 
 #include "base/containers.h"
 #include "headroom/policy.h"
-#include "headroom/unstable/systems/kai.h"
+#include "headroom/unstable/systems/systems.h"
 #include "policies/kai/solver.h"
 
 /* What all jobs of one kind have in common: the same pods, and the same nodes. */

@@ -6,7 +6,7 @@
 
 #include "policies/kit/pods.h"
 
-#include "headroom/unstable/autoscaling.h"
+#include "headroom/unstable/clusters.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -16,7 +16,6 @@
 
 #include "base/containers.h"
 #include "headroom/policy_kit.h"
-#include "headroom/unstable/systems/kubernetes.h"
 #include "headroom/unstable/systems/systems.h"
 #include "policies/kit/pods.h"
 #include "policies/kubernetes/kubernetes.h"

@@ -9,7 +9,7 @@
  * Source: pkg/scheduler/scheduler.go and pkg/controller/core/workload_controller.go of kubernetes-sigs/kueue.
  */
 
-#include "headroom/unstable/autoscaling.h"
+#include "headroom/unstable/clusters.h"
 #include "headroom/unstable/systems/systems.h"
 #include "policies/kueue/engine.h"
 

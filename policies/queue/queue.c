@@ -3,7 +3,7 @@
    creates the modules, reports parameters that cannot be combined, calls the modules in each pass, and explains why a
    job waits. */
 
-#include "headroom/unstable/autoscaling.h"
+#include "headroom/unstable/clusters.h"
 #include "policies/queue/carbon/carbon.h"
 #include "policies/queue/dispatch.h"
 #include "policies/queue/market/market.h"

@@ -15,7 +15,7 @@
  */
 
 #include "headroom/base.h"
-#include "headroom/unstable/systems/volcano.h"
+#include "headroom/unstable/systems/systems.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -16,7 +16,7 @@
  */
 
 #include "headroom/policy_kit.h"
-#include "headroom/unstable/systems/volcano.h"
+#include "headroom/unstable/systems/systems.h"
 #include "policies/kit/pods.h"
 #include "policies/volcano/volcano.h"
 

@@ -7,7 +7,6 @@
 #include "headroom/report.h"
 #include "headroom/trace_files.h"
 #include "headroom/unstable/exports.h"
-#include "headroom/unstable/failure_fits.h"
 #include "headroom/unstable/trace_tools.h"
 #include "report/tables/tables.h"
 #include "traces/tools/check.h"

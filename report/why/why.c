@@ -10,7 +10,7 @@
 
 #include "report/why/why.h"
 
-#include "headroom/unstable/service_report.h"
+#include "headroom/unstable/exports.h"
 #include "report/metrics/metrics.h"
 #include "report/tables/tables.h"
 

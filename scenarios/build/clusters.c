@@ -8,7 +8,7 @@
  */
 
 #include "headroom/unstable/data.h"
-#include "headroom/unstable/scenario_clusters.h"
+#include "headroom/unstable/scenario_files.h"
 #include "headroom/unstable/services.h"
 #include "headroom/unstable/systems/systems.h"
 #include "scenarios/build/builder.h"

@@ -9,7 +9,7 @@
  */
 
 #include "headroom/unstable/experiments.h"
-#include "headroom/unstable/scenario_clusters.h"
+#include "headroom/unstable/scenario_files.h"
 
 #include "scenarios/build/builder.h"
 

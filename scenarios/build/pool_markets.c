@@ -7,7 +7,7 @@
  * The rows of the key tables have the markets and the interruption models that allow a key.
  */
 
-#include "headroom/unstable/autoscaling.h"
+#include "headroom/unstable/clusters.h"
 #include "scenarios/build/builder.h"
 #include "sim/market/market.h"
 

@@ -18,7 +18,7 @@
 #include "base/containers.h"
 #include "headroom/mig.h"
 #include "headroom/unstable/metrics.h"
-#include "headroom/unstable/scenario_clusters.h"
+#include "headroom/unstable/scenario_files.h"
 #include "headroom/unstable/services.h"
 #include "scenarios/build/builder.h"
 #include "scenarios/catalog/catalog_tables.h"

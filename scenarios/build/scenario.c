@@ -14,7 +14,7 @@
 #include "headroom/unstable/experiments.h"
 #include "headroom/unstable/faults.h"
 #include "headroom/unstable/ownership.h"
-#include "headroom/unstable/scenario_clusters.h"
+#include "headroom/unstable/scenario_files.h"
 #include "headroom/unstable/services.h"
 #include "headroom/unstable/systems/systems.h"
 #include "headroom/unstable/trace_tools.h"

@@ -5,7 +5,7 @@
  */
 
 #include "headroom/unstable/services.h"
-#include "headroom/unstable/scenario_clusters.h"
+#include "headroom/unstable/scenario_files.h"
 #include "headroom/unstable/trace_tools.h"
 #include "scenarios/build/builder.h"
 #include "sim/services/service.h"

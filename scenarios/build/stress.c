@@ -13,7 +13,7 @@
  */
 
 #include "headroom/unstable/experiments.h"
-#include "headroom/unstable/scenario_clusters.h"
+#include "headroom/unstable/scenario_files.h"
 #include "scenarios/build/builder.h"
 #include "scenarios/catalog/catalog_tables.h"
 #include "sim/market/market.h"

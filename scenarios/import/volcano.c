@@ -7,7 +7,7 @@
  * Source: volcano-sh/volcano, staging/src/volcano.sh/apis/pkg/apis/scheduling/v1beta1, pkg/scheduler/conf.
  */
 
-#include "headroom/unstable/systems/volcano.h"
+#include "headroom/unstable/systems/systems.h"
 #include "scenarios/import/import.h"
 
 #include <inttypes.h>

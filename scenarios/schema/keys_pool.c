@@ -8,7 +8,7 @@
 
 #include "headroom/cluster.h"
 #include "headroom/gpu_inventory.h"
-#include "headroom/unstable/autoscaling.h"
+#include "headroom/unstable/clusters.h"
 #include "headroom/unstable/faults.h"
 #include "headroom/unstable/ownership.h"
 #include "headroom/unstable/series.h"

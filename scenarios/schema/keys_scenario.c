@@ -13,7 +13,7 @@
 #include "headroom/unstable/data.h"
 #include "headroom/unstable/experiments.h"
 #include "headroom/unstable/faults.h"
-#include "headroom/unstable/scenario_clusters.h"
+#include "headroom/unstable/scenario_files.h"
 #include "scenarios/schema/keys.h"
 
 /* ---- Data ------------------------------------------------------------------------------------------- */

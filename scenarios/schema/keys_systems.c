@@ -8,11 +8,9 @@
  */
 
 #include "headroom/cluster.h"
-#include "headroom/unstable/systems/kai.h"
-#include "headroom/unstable/systems/kubernetes.h"
 #include "headroom/unstable/systems/kueue.h"
 #include "headroom/unstable/systems/slurm.h"
-#include "headroom/unstable/systems/volcano.h"
+#include "headroom/unstable/systems/systems.h"
 #include "scenarios/schema/keys.h"
 
 /* ---- Kueue ------------------------------------------------------------------------------------------ */

@@ -10,7 +10,7 @@
 #include "base/containers.h"
 #include "base/text.h"
 #include "headroom/cluster.h"
-#include "headroom/unstable/autoscaling.h"
+#include "headroom/unstable/clusters.h"
 #include "headroom/unstable/faults.h"
 #include "sim/cluster/cluster.h"
 #include "sim/power/power.h"

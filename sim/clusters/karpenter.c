@@ -14,7 +14,7 @@
  */
 
 #include "base/containers.h"
-#include "headroom/unstable/autoscaling.h"
+#include "headroom/unstable/clusters.h"
 #include "sim/clusters/node_autoscalers.h"
 
 #include <ctype.h>

@@ -4,10 +4,10 @@
 
 #include "harness.h"
 #include "headroom/unstable/compare.h"
+#include "headroom/unstable/exports.h"
 #include "headroom/unstable/metrics.h"
 #include "headroom/unstable/planning.h"
 #include "headroom/unstable/replay.h"
-#include "headroom/unstable/service_report.h"
 #include "headroom/unstable/services.h"
 #include "output_files.h"
 #include "plan/runner/runner.h"

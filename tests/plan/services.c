@@ -4,8 +4,8 @@
 
 #include "harness.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/exports.h"
 #include "headroom/unstable/replay.h"
-#include "headroom/unstable/service_report.h"
 #include "same_trace.h"
 #include "trace_files.h"
 

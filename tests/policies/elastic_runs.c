@@ -20,9 +20,7 @@
 #include "headroom/policies.h"
 #include "headroom/sim.h"
 #include "headroom/unstable/faults.h"
-#include "headroom/unstable/systems/kai.h"
 #include "headroom/unstable/systems/systems.h"
-#include "headroom/unstable/systems/volcano.h"
 #include "kai_naive.h"
 
 #include <string.h>

@@ -9,7 +9,6 @@
 
 #include "headroom/policies.h"
 #include "headroom/sim.h"
-#include "headroom/unstable/systems/kai.h"
 #include "headroom/unstable/systems/systems.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "harness.h"
 #include "headroom/policies.h"
 #include "headroom/sim.h"
-#include "headroom/unstable/autoscaling.h"
+#include "headroom/unstable/clusters.h"
 
 #include <string.h>
 

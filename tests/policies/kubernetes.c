@@ -4,7 +4,6 @@
 
 #include "policies/kubernetes/kubernetes.h"
 #include "harness.h"
-#include "headroom/unstable/systems/kubernetes.h"
 #include "headroom/unstable/systems/systems.h"
 #include "small_run.h"
 

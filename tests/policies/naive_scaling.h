@@ -9,7 +9,7 @@
  */
 
 #include "headroom/sim.h"
-#include "headroom/unstable/autoscaling.h"
+#include "headroom/unstable/clusters.h"
 
 #include <stdbool.h>
 

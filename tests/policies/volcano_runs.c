@@ -5,7 +5,6 @@
 #include "small_run.h"
 
 #include "headroom/unstable/systems/systems.h"
-#include "headroom/unstable/systems/volcano.h"
 
 /* Job 0 uses 7 GPUs, and overcommit admits requests of 9.6 GPUs. So job 1 with 8 GPUs is not admitted, and job 2 with
    one GPU starts first. */

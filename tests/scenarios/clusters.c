@@ -2,7 +2,7 @@
 /* `clusters` and `router`: the stored values, the values that clusters inherit from the scenario, and the place of each
    error. */
 
-#include "headroom/unstable/scenario_clusters.h"
+#include "headroom/unstable/scenario_files.h"
 #include "loading.h"
 
 #include <string.h>

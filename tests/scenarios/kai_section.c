@@ -3,7 +3,6 @@
 
 #include "loading.h"
 
-#include "headroom/unstable/systems/kai.h"
 #include "headroom/unstable/systems/systems.h"
 
 /* A scenario with a cluster of 64 GPUs. `members` start at the beginning of the second line. */

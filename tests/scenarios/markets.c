@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Markets of pools: the value of each key, and the position and key words of each error. */
 
-#include "headroom/unstable/autoscaling.h"
+#include "headroom/unstable/clusters.h"
 #include "loading.h"
 
 #include <math.h>

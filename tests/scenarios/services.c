@@ -5,7 +5,7 @@
 #include "headroom/unstable/services.h"
 #include "harness.h"
 #include "headroom/scenario.h"
-#include "headroom/unstable/service_report.h"
+#include "headroom/unstable/exports.h"
 #include "headroom/unstable/trace_tools.h"
 #include "trace_files.h"
 #include "traces/core/reader.h"

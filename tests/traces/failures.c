@@ -4,7 +4,7 @@
 
 #include "harness.h"
 
-#include "headroom/unstable/failure_fits.h"
+#include "headroom/unstable/exports.h"
 
 #include <cjson/cJSON.h>
 #include <gsl/gsl_randist.h>

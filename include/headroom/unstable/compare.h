@@ -254,7 +254,7 @@ struct hr_sweep_counts {
  * If a run fails, the sweep fails and `error` names the run; completed runs stay in the file. If the file is not a
  * sweep file, or is the file of a different sweep, returns HR_BAD_INPUT and does not change the file.
  *
- * If ranks share the runs (headroom/unstable/ranks.h), all of them make the same call. Only rank 0 writes the file and
+ * If ranks share the runs (headroom/unstable/replay.h), all of them make the same call. Only rank 0 writes the file and
  * sets `*counts` and `error`.
  */
 HR_API enum hr_status hr_sweep(const struct hr_sweep_config *config, struct hr_sweep_counts *counts,

@@ -4,7 +4,7 @@
 
 /*
  * Logs of failures. A log has one group of nodes for each system that it names, and four kinds of intervals, in hours.
- * failure_fits.h fits distributions to them.
+ * exports.h fits distributions to them.
  */
 
 #include "headroom/base.h"

@@ -10,11 +10,8 @@
 #include "headroom/unstable/systems/systems.h"
 
 #include "base/containers.h"
-#include "headroom/unstable/systems/kai.h"
-#include "headroom/unstable/systems/kubernetes.h"
 #include "headroom/unstable/systems/kueue.h"
 #include "headroom/unstable/systems/slurm.h"
-#include "headroom/unstable/systems/volcano.h"
 #include "scenarios/build/builder.h"
 
 #include <errno.h>
