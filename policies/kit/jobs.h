@@ -164,6 +164,14 @@ static inline bool hr__deadline_fifo_add(struct hr__deadline_fifo *fifo, struct 
   return true;
 }
 
+/* Returns the first entry if its time is not after `now_us`. False: none is due. */
+static inline bool hr__deadline_fifo_first(const struct hr__deadline_fifo *fifo, int64_t now_us,
+                                           struct hr__deadline_entry *entry) {
+  if (!fifo->count || fifo->ring[fifo->first].at_us > now_us) return false;
+  *entry = fifo->ring[fifo->first];
+  return true;
+}
+
 /* Removes the first entry if its time is not after `now_us`. False: none is due. */
 static inline bool hr__deadline_fifo_take(struct hr__deadline_fifo *fifo, int64_t now_us,
                                           struct hr__deadline_entry *entry) {

@@ -275,14 +275,16 @@ struct hr__queue {
   struct hr__waiting waiting;
   const struct hr__listener *listeners[HR__MAX_LISTENERS];
   uint32_t n_listeners;
-  bool stops;   /* the policy may stop jobs before their end */
-  bool freed;   /* capacity became free since the flag was last reset */
-  bool changed; /* since the last pass began: an event other than a checkpoint, or a move that the next pass may follow
-                   up */
-  bool ignores_checkpoints; /* a pass decides nothing unless something has `changed` */
-  bool by_priority;         /* jobs of different priorities are in different subqueues */
-  bool frozen;              /* keys do not change until the end of the pass */
-  hr_job blocked;           /* with the backfill `strict`: the job at which the last pass stopped; HR_NONE: none */
+  bool stops; /* the policy may stop jobs before their end */
+  bool freed; /* capacity became free since the flag was last reset */
+  /* since the last pass began: an event other than a checkpoint or a wake-up, or a move that the next pass may follow
+   * up */
+  bool changed;
+  bool woken;       /* since the last call, the policy was woken */
+  bool is_timeless; /* a pass decides nothing unless something has `changed`, or the market rule is due */
+  bool by_priority; /* jobs of different priorities are in different subqueues */
+  bool frozen;      /* keys do not change until the end of the pass */
+  hr_job blocked;   /* with the backfill `strict`: the job at which the last pass stopped; HR_NONE: none */
   /* the first job that did not fit in this pass; HR_NONE: all jobs fit, or the backfill does not determine this job */
   hr_job head;
   int64_t reserved_us; /* start of the head's reservation; HR_NEVER_US: none */

@@ -332,11 +332,13 @@ static bool market_uses_time(const struct hr__queue *queue) {
   return holds;
 }
 
-/* Returns whether a pass decides nothing if jobs only wrote checkpoints since the last one. Under `skip`, jobs that did
-   not fit then do not fit now, whatever their order. */
-static bool ignores_checkpoints(const struct hr__queue *queue) {
+/* Returns whether a pass decides nothing if jobs only wrote checkpoints since the last one, and the market rule is not
+   due. The order must have fixed keys. Under `skip`, jobs that did not fit then do not fit now. */
+static bool is_timeless(const struct hr__queue *queue) {
+  const struct hr__order *order = queue->order;
   bool uses_time = queue->preemptor || queue->carbon || queue->elastic || queue->holds || queue->locality;
-  return queue->backfill == &hr__backfill_skip && !uses_time && !market_uses_time(queue);
+  bool keys_change = order->begin_pass || order->end_pass || order->line_of;
+  return queue->backfill == &hr__backfill_skip && !uses_time && !keys_change && !market_uses_time(queue);
 }
 
 static enum hr_status create(const struct hr_policy_env *env, void **self, struct hr_error *error) {
@@ -362,7 +364,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   if (status == HR_OK) status = create_market(queue, env);
   if (status == HR_OK) status = hr__carbon_create(queue, env, error);
   if (status != HR_OK) hr__carbon_destroy(queue);
-  queue->ignores_checkpoints = ignores_checkpoints(queue);
+  queue->is_timeless = is_timeless(queue);
   return status;
 }
 
@@ -500,7 +502,8 @@ static enum hr_status submit(struct hr__queue *queue, const struct hr_view *view
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr__queue *queue = self;
   enum hr_status status;
-  queue->changed = queue->changed || event->kind != HR_EVENT_SAVED;
+  queue->changed = queue->changed || (event->kind != HR_EVENT_SAVED && event->kind != HR_EVENT_TIMER);
+  queue->woken = queue->woken || event->kind == HR_EVENT_TIMER;
   if (event->kind != HR_EVENT_TIMER && event->kind != HR_EVENT_SUBMIT) queue->settled.head = (hr_job){HR_NONE};
   switch (event->kind) {
   case HR_EVENT_SUBMIT:
@@ -612,7 +615,13 @@ static enum hr_status make_pass(struct hr__queue *queue, const struct hr_view *v
 
 static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__queue *queue = self;
-  if (queue->ignores_checkpoints && !queue->changed && !queue->n_rejections) return HR_OK;
+  bool due = queue->changed || queue->n_rejections || !queue->is_timeless;
+  if (!due && queue->woken && queue->market) {
+    enum hr_status status = hr__market_wake(queue, view, moves, &due);
+    if (status != HR_OK) return status;
+  }
+  queue->woken = false;
+  if (!due) return HR_OK;
   queue->changed = false;
   return make_pass(queue, view, moves);
 }

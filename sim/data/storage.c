@@ -624,7 +624,9 @@ static enum hr_status reroute(struct hr__engine *engine, uint32_t set) {
     struct hr__engine *owner = reader->engine;
     if (owner->view.now_us < engine->view.now_us) hr__engine_enter(owner, engine->view.now_us);
     status = hr__attempt_resume(owner, (hr_job){i});
-    if (owner->whole) hr__clusters_wake_at(owner, hr__engine_next_us(owner));
+    if (!owner->whole) continue;
+    hr__event_heap_settle(&owner->heap);
+    hr__clusters_wake_at(owner, hr__engine_next_us(owner));
   }
   return status;
 }

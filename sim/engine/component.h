@@ -66,6 +66,7 @@ struct hr__pending {
 struct hr__event_heap {
   struct hr__pending *entries;
   uint32_t count, capacity;
+  bool is_taken; /* the first entry was taken, but is still there; the next entry that is inserted replaces it */
   /* by job: the index of its only entry + 1, or 0 if it has no entry; NULL if entries are never removed before their
      time */
   uint32_t *place;
@@ -92,6 +93,11 @@ static inline bool hr__pending_before(struct hr__pending a, struct hr__pending b
 enum hr_status hr__event_heap_push(struct hr__event_heap *heap, struct hr__pending pending);
 /* Removes the first entry in O(log n) time and returns it. The heap must not be empty. */
 struct hr__pending hr__event_heap_pop(struct hr__event_heap *heap);
+/* Returns the first entry, which must exist. It is removed by the next call of another function: an insertion replaces
+   it, which is faster than a removal and an insertion. Call hr__event_heap_settle before the entries are read. */
+struct hr__pending hr__event_heap_take(struct hr__event_heap *heap);
+/* Removes the entry that was taken, unless another one has replaced it. */
+void hr__event_heap_settle(struct hr__event_heap *heap);
 /* Removes the entry of a job, if the job has one, in O(log n) time. `place` must not be NULL. */
 void hr__event_heap_remove_job(struct hr__event_heap *heap, uint32_t job);
 /* Frees the entries, but not `place`, which belongs to the caller. */

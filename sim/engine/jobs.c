@@ -362,15 +362,37 @@ static inline void put(const void *self, struct hr__pending *entries, uint32_t a
 HR__HEAP_PLACED(pending_heap, struct hr__pending, precedes, put)
 
 enum hr_status hr__event_heap_push(struct hr__event_heap *heap, struct hr__pending pending) {
+  if (heap->is_taken) {
+    heap->is_taken = false;
+    pending_heap_sink(heap->entries, heap->count, pending, heap);
+    return HR_OK;
+  }
   if (!HR__ARRAY_HAS_ROOM(heap->entries, heap->count, heap->capacity)) return HR_NO_MEMORY;
   pending_heap_rise(heap->entries, heap->count++, pending, heap);
   return HR_OK;
 }
 
-static void remove_at(struct hr__event_heap *heap, uint32_t at) {
-  struct hr__pending removed = heap->entries[at], last = heap->entries[--heap->count];
+static void forget_place(const struct hr__event_heap *heap, struct hr__pending removed) {
   if (heap->place && hr__pending_kind(removed) <= HR__PENDING_PHASE) heap->place[hr__pending_entity(removed)] = 0;
+}
+
+static void remove_at(struct hr__event_heap *heap, uint32_t at) {
+  struct hr__pending last = heap->entries[--heap->count];
+  forget_place(heap, heap->entries[at]);
   if (at < heap->count) pending_heap_refill(heap->entries, heap->count, at, last, heap);
+}
+
+struct hr__pending hr__event_heap_take(struct hr__event_heap *heap) {
+  forget_place(heap, heap->entries[0]);
+  heap->is_taken = true;
+  return heap->entries[0];
+}
+
+void hr__event_heap_settle(struct hr__event_heap *heap) {
+  if (!heap->is_taken) return;
+  heap->is_taken = false;
+  heap->count--;
+  if (heap->count) pending_heap_sink(heap->entries, heap->count, heap->entries[heap->count], heap);
 }
 
 struct hr__pending hr__event_heap_pop(struct hr__event_heap *heap) {
@@ -380,7 +402,9 @@ struct hr__pending hr__event_heap_pop(struct hr__event_heap *heap) {
 }
 
 void hr__event_heap_remove_job(struct hr__event_heap *heap, uint32_t job) {
-  if (heap->place[job]) remove_at(heap, heap->place[job] - 1);
+  if (!heap->place[job]) return;
+  hr__event_heap_settle(heap);
+  remove_at(heap, heap->place[job] - 1);
 }
 
 /* ---- Events: notification --------------------------------------------------------------------------- */

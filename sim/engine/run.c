@@ -116,11 +116,13 @@ static enum hr_status advance(struct hr__engine *engine, struct hr__pending pend
 
 /* Handles the pending events of the present instant, in the order of their kinds, up to kind `last`. */
 static enum hr_status run_pending(struct hr__engine *engine, enum hr__pending_kind last) {
-  const struct hr__event_heap *heap = &engine->heap;
+  struct hr__event_heap *heap = &engine->heap;
   enum hr_status status = HR_OK;
+  hr__event_heap_settle(heap);
   while (status == HR_OK && heap->count && heap->entries[0].at_us == engine->view.now_us &&
          hr__pending_kind(heap->entries[0]) <= last) {
-    status = advance(engine, hr__event_heap_pop(&engine->heap));
+    status = advance(engine, hr__event_heap_take(heap));
+    hr__event_heap_settle(heap);
     if (status == HR_OK) status = check_after_event(engine);
   }
   return status;

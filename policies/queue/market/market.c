@@ -495,16 +495,40 @@ static int64_t next_stable_us(const struct hr__market *market, int64_t now_us) {
   return next_us;
 }
 
+/* Requests a wake-up for the next time at which a pass may decide something without an event. */
 static enum hr_status request_wake(struct hr__market *market, const struct hr_view *view, struct hr_moves *moves) {
   int64_t next_us = hr__deadline_fifo_first_us(&market->idle),
           patience_us = hr__deadline_fifo_first_us(&market->patience);
   int64_t stable_us = market->limits.rule == HR__MARKET_SPOT_FIRST ? next_stable_us(market, view->now_us) : HR_NEVER_US;
   if (patience_us < next_us) next_us = patience_us;
+  market->next_stable_us = stable_us;
   if (stable_us < next_us) next_us = stable_us;
   bool pending = market->wake_us > view->now_us && market->wake_us <= next_us;
   if (next_us == HR_NEVER_US || pending) return HR_OK;
   market->wake_us = next_us;
   return hr_moves_wake_at(moves, next_us);
+}
+
+/* Drops due entries for jobs that have started and for nodes that have been used. Returns whether another one is due.
+ */
+static bool is_entry_due(struct hr__queue *queue, int64_t now_us) {
+  struct hr__market *market = queue->market;
+  struct hr__deadline_entry entry;
+  while (hr__deadline_fifo_first(&market->patience, now_us, &entry)) {
+    if (market->patience_us[entry.id] == entry.at_us) return true;
+    hr__deadline_fifo_take(&market->patience, now_us, &entry);
+  }
+  while (hr__deadline_fifo_first(&market->idle, now_us, &entry)) {
+    if (is_still_idle(queue, entry, pool_of(queue, entry.id))) return true;
+    hr__deadline_fifo_take(&market->idle, now_us, &entry);
+  }
+  return false;
+}
+
+enum hr_status hr__market_wake(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, bool *due) {
+  struct hr__market *market = queue->market;
+  *due = market->next_stable_us <= view->now_us || is_entry_due(queue, view->now_us);
+  return *due ? HR_OK : request_wake(market, view, moves);
 }
 
 /* Acquires nodes until the minimum number of on-demand nodes is reached. */
@@ -553,7 +577,7 @@ bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *
   if (!market) return false;
   size_t n_pools = hr_cluster_pools(queue->cluster);
   uint32_t n_jobs = queue->trace->n_jobs;
-  *market = (struct hr__market){.limits = *limits, .n_pools = (uint32_t)n_pools};
+  *market = (struct hr__market){.limits = *limits, .n_pools = (uint32_t)n_pools, .next_stable_us = HR_NEVER_US};
   market->demand_of = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *market->demand_of);
   market->patience_us = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *market->patience_us);
   market->stable_us = hr_arena_alloc(queue->arena, n_pools * sizeof *market->stable_us);

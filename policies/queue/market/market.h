@@ -37,6 +37,9 @@ bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *
 /* For a waiting job that does not fit: returns whether enough nodes for it are available for acquisition. If so, the
    job waits only because the rule has not acquired them. */
 bool hr__market_could_ask(struct hr__queue *queue, hr_job job);
+/* Called at a wake-up, if no event other than checkpoints has occurred since the last pass. `*due`: a pass may decide
+   something now. If not, requests the next wake-up, as a pass would do. */
+enum hr_status hr__market_wake(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, bool *due);
 /* Acquires and releases nodes. Call this after the backfill has started jobs. */
 enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 
@@ -92,7 +95,8 @@ struct hr__market {
   uint32_t *room;                          /* buffer by pool: number of nodes that the rule may acquire */
   struct hr__deadline_fifo idle, patience; /* idle: ends of idle times, by node; patience: ends of patience, by job */
   int64_t wake_us;                         /* time of the next requested wake-up */
-  struct hr__returning_job *returning;     /* in no order */
+  int64_t next_stable_us; /* next time at which the available capacity of some pool becomes stable; HR_NEVER_US: none */
+  struct hr__returning_job *returning; /* in no order */
   uint32_t n_returning, returning_capacity;
   uint32_t *returning_at; /* by job: index in `returning` + 1; 0: not in the list */
   hr_job *counted;        /* buffer of count_held: the jobs that quotas would admit */
