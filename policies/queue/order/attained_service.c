@@ -173,13 +173,20 @@ static void service_leave(struct hr__service *service, hr_job job) {
   service->queues[service->jobs[job.id].queue].n_waiting--;
 }
 
+/* Returns whether each crossing needs a pass: because plans are made again in each pass, or because other parts of the
+   policy may decide something in any pass. */
+static bool all_need_passes(const struct hr__queue *queue) {
+  bool has_other_parts = queue->market || queue->carbon || queue->elastic || queue->holds || queue->locality;
+  return queue->backfill == &hr__backfill_conservative || queue->quota || has_other_parts;
+}
+
 /* Returns a time before which no crossing needs a pass; HR_NEVER_US: none does. All due crossings must have been
-   applied. `rank`: position of each service queue in the order. Conservative backfilling plans again in each pass, so
-   each crossing needs one. Otherwise only those on which a waiting job depends need a pass. A job in a service queue
-   without such crossings leaves a later one with them, at the earliest, after its own crossing and the time that the
-   job with most GPUs takes for the service between the two thresholds. */
+   applied. `rank`: position of each service queue in the order. Unless all crossings need a pass, only those on which a
+   waiting job depends do. A job in a service queue without such crossings leaves a later one with them, at the
+   earliest, after its own crossing and the time that the job with most GPUs takes for the service between the two
+   thresholds. */
 static int64_t service_next_us(const struct hr__service *service, const struct hr__queue *queue, const uint32_t *rank) {
-  bool all = queue->backfill == &hr__backfill_conservative;
+  bool all = all_need_passes(queue);
   int64_t next_us = HR_NEVER_US;
   uint32_t waiting = 0; /* ranks with waiting jobs */
   for (uint32_t i = 0; i <= service->n_thresholds; i++)
