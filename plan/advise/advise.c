@@ -487,7 +487,7 @@ static void put_item(struct advice_page *page, size_t place) {
   struct hr_advice_item item;
   struct hr__console *console = &page->console;
   char text[200], number[4][HR__METRIC_BYTES];
-  hr_advice_item(page->advice, place, &item);
+  if (!hr_advice_item(page->advice, place, &item)) return;
   bool is_priced = item.monthly_usd.count && !isnan(item.monthly_usd.mean);
   fprintf(console->out, "\n  %s%-17s %s%s%s\n", hr__bold(console), hr_advice_kind_name(item.kind),
           is_priced ? usd_text(&item.monthly_usd, text, sizeof text) : "cost unknown", is_priced ? " a month" : "",

@@ -147,15 +147,6 @@ enum hr_status hr__network_init(struct hr__network_speeds *network, struct hr_ar
                                 const struct hr_network_speeds *table, const struct hr_cluster_spec *cluster,
                                 const struct hr_trace *trace);
 
-/* Returns the speed of a job with GPUs that are connected by links of the given kind. */
-static inline uint32_t hr__network_ppm(const struct hr__network_speeds *network, const struct hr_trace *trace,
-                                       hr_job job, enum hr_network links) {
-  if (!network->table || links == HR_NETWORK_NONE || trace->gpus[job.id] < 2) return HR__FULL_SPEED_PPM;
-  uint32_t model = trace->model ? trace->model[job.id] : HR_NONE;
-  size_t row = model == HR_NONE ? trace->models.count : model;
-  return hr_network_span_ppm(network->table, network->spans[row * HR_N_NETWORKS + links], trace->gpus[job.id]);
-}
-
 /* ---- Accept classes (requests.c) -------------------------------------------------------------------- */
 
 /* The pools that a job accepts. They depend on GPU type, GPU memory, region and MIG profile, on the job classes that

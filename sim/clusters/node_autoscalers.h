@@ -416,7 +416,6 @@ static inline int64_t hr__karpenter_left(int64_t allowed, int64_t leaving) {
 /* ---- Karpenter: consolidation ----------------------------------------------------------------------- */
 
 #define HR__KARPENTER_ANY UINT32_MAX
-#define HR__KARPENTER_TOO_LARGE (INT64_C(1) << 44)
 
 struct hr__karpenter_offering {
   double price;
@@ -561,11 +560,5 @@ struct hr__karpenter_batch {
   bool is_open;
   int64_t first_us, end_us;
 };
-static inline void hr__karpenter_batch_add(struct hr__karpenter_batch *batch, int64_t now_us) {
-  if (!batch->is_open) batch->first_us = now_us;
-  batch->is_open = true;
-  batch->end_us = now_us + batch->idle_us;
-  if (batch->end_us > batch->first_us + batch->max_us) batch->end_us = batch->first_us + batch->max_us;
-}
 
 #endif

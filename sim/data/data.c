@@ -17,6 +17,8 @@
 
 #include <math.h>
 
+#define HR__MAX_BYTES_S INT64_C(1000000000000000)
+
 enum { SHARE_PPB = 1000000000 };
 
 static struct hr__data_reader *reader_of(const struct hr__engine *engine, hr_job job) {

@@ -82,7 +82,6 @@ enum hr_status hr__data_result(struct hr__engine *engine, struct hr_data_result 
 
 /* Units of a rate per byte a second. Rates are at most HR__MAX_BYTES_S, so that products fit into 128 bits. */
 #define HR__RATE_UNITS UINT64_C(1024)
-#define HR__MAX_BYTES_S INT64_C(1000000000000000)
 enum { HR__CLOCK_BITS = 20 };
 
 /* A node of a pairing heap: links are indices + 1. */

@@ -20,6 +20,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Returns the speed of a job with GPUs that are connected by links of the given kind. */
+static inline uint32_t hr__network_ppm(const struct hr__network_speeds *network, const struct hr_trace *trace,
+                                       hr_job job, enum hr_network links) {
+  if (!network->table || links == HR_NETWORK_NONE || trace->gpus[job.id] < 2) return HR__FULL_SPEED_PPM;
+  uint32_t model = trace->model ? trace->model[job.id] : HR_NONE;
+  size_t row = model == HR_NONE ? trace->models.count : model;
+  return hr_network_span_ppm(network->table, network->spans[row * HR_N_NETWORKS + links], trace->gpus[job.id]);
+}
+
 static bool has_claims(const struct hr__engine *engine, hr_pool pool) {
   return engine->claims.of_gpu && hr_pool_kills(engine->cluster.pools[pool.id].spec);
 }

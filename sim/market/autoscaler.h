@@ -179,19 +179,9 @@ const struct hr__pod_kind *hr__node_demand_kind(const struct hr__engine *engine,
 /* ---- Karpenter -------------------------------------------------------------------------------------- */
 
 /*
- * Karpenter in a run (karpenter_loop.c, karpenter_removal.c). Its decisions are those of
+ * Karpenter in a run (karpenter_loop.c). Its decisions are those of
  * sim/clusters/node_autoscalers.h. Each elastic pool is an option: one instance type in one region and market.
  */
-
-/* Entities of HR__PENDING_SCAN. */
-enum {
-  HR__KARPENTER_BATCH,    /* a batch of new jobs ends */
-  HR__KARPENTER_RETRY,    /* jobs that still wait are looked at again */
-  HR__KARPENTER_PASS,     /* of the loop that removes nodes */
-  HR__KARPENTER_VALIDATE, /* a command is checked again, and carried out */
-  HR__KARPENTER_SETTLE,   /* a node that replaces others has booted, or does not exist any more */
-  HR__KARPENTER_NODE      /* this + node: the node expires, or has not booted in time */
-};
 
 struct hr__karpenter_loop {
   uint32_t *node_pool;                    /* by pool; HR_NONE: it is not managed */
@@ -234,19 +224,5 @@ struct hr__karpenter_loop {
   uint32_t by_type_capacity;
   int64_t *budget_left; /* by node pool */
 };
-
-/* Returns the price of a node of a pool, $ an hour. */
-double hr__karpenter_price(const struct hr__engine *engine, uint32_t pool);
-/* Sets options and limits to the present state. */
-void hr__karpenter_set_options(struct hr__engine *engine);
-/* Requests a node that may be any of some options (by pool). Sets `node`, to HR_NONE if no pool has capacity. */
-enum hr_status hr__karpenter_launch(struct hr__engine *engine, const bool *may, hr_node *node);
-
-/* Finds nodes to remove (karpenter_removal.c). Returns whether there is a command, which is then stored. */
-bool hr__karpenter_find_command(struct hr__engine *engine);
-/* Executes the stored command for the nodes for which it is still valid. Sets `any` if there was such a node. */
-enum hr_status hr__karpenter_carry_out(struct hr__engine *engine, bool *any);
-/* Removes each node whose replacement has booted. Reopens each node whose replacement no longer exists. */
-enum hr_status hr__karpenter_settle(struct hr__engine *engine);
 
 #endif
