@@ -409,7 +409,7 @@ static struct hr__tas_failure select_several(struct hr__tas_search *search, uint
   return (struct hr__tas_failure){.kind = HR__TAS_FITS};
 }
 
-/* A required level, of which no first choice suffices: with preferences, later domains are tried. */
+/* Selects at a required level if the first domain does not suffice. With node preferences, later domains are tried. */
 static struct hr__tas_failure select_required(struct hr__tas_search *search, uint32_t level) {
   const uint32_t *sorted = search->sorted.items;
   int64_t slices = search->goal.count / search->goal.slice_size;
@@ -422,8 +422,8 @@ static struct hr__tas_failure select_required(struct hr__tas_search *search, uin
   return not_enough(search, level, search->state[sorted[0]].slices);
 }
 
-/* Selects at one level in one pass, without sorting: the domain with the least room that suffices, of equal ones the
-   first. Without leaders and preferences, this is what the sorted list gives. Returns false if several domains have to
+/* Selects at one level in one pass, without sorting: the domain with the least room that suffices; in a tie, the first
+   one. Without leaders and preferences, the result is that of the sorted list. Returns false if several domains have to
    be selected. */
 static bool select_in_one_pass(struct hr__tas_search *search, uint32_t level, bool *climb,
                                struct hr__tas_failure *failure) {
