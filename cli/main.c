@@ -165,7 +165,8 @@ static enum hr_status parse(const struct verb *verb, int argc, char **argv, void
   return HR_OK;
 }
 
-/* Runs a verb. All its output files appear at its end, unless it fails. A failed check is a result, with files. */
+/* Runs a verb. All its output files appear at its end, unless it fails. HR_CHECK_FAILED is a result, so its files
+   appear, too. */
 static enum hr_status run_and_publish(const struct verb *verb, const void *args, const struct words *operands,
                                       struct hr_error *error) {
   hr_outputs_hold();
