@@ -449,7 +449,7 @@ static void pass_line(struct hr__exchange *exchange, char *line) {
   add_event(exchange, name, line);
 }
 
-/* Adds the complete lines of a block as events, and stores the rest. A line that is too long is discarded. */
+/* Adds the complete lines of a block as events, and stores the rest. A line that is too long is truncated. */
 static void pass_lines(struct hr__exchange *exchange, const char *block, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (block[i] != '\n') {

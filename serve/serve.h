@@ -322,7 +322,7 @@ double hr__serve_clock_s(void);
 /* Starts a worker. On failure, it is not running. */
 enum hr_status hr__worker_start(struct hr__worker *worker, const struct hr__job *job,
                                 const struct hr__worker_rules *rules, struct hr_error *error);
-/* Ends a worker at once. hr__worker_poll then returns true. */
+/* Kills a worker. hr__worker_poll reports its end. */
 void hr__worker_kill(struct hr__worker *worker);
 /* Collects a worker that has ended, and ends one that has run for too long. Returns whether it has ended. */
 bool hr__worker_poll(struct hr__worker *worker);

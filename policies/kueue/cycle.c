@@ -275,7 +275,8 @@ static void assign_again(struct hr__kueue_cycle *self, struct hr__kueue_entry *e
   workload->tried = tried;
 }
 
-/* The targets of the entry are evicted for an earlier one. Searches for other targets as if these victims had left. */
+/* Called if an earlier entry evicts targets of this entry. Searches for other targets, as if the victims of the cycle
+   had left. */
 static void find_other_targets(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
   for (uint32_t i = 0; i < self->n_victims; i++) hr__kueue_unlist(self->world, self->victims[i]);
   assign_again(self, entry);

@@ -176,9 +176,9 @@ const char *hr__kueue_cause_name(enum hr__kueue_cause cause);
 void hr__kueue_candidates_sort(struct hr__kueue_preemptor *self);
 
 /* Returns whether some ancestor of the queue (or the queue itself) has a sibling that borrows and whose share is at
-   least its own. If not, and no workload of the queue itself is preempted, no strategy allows a first target: both
-   strategies require that the share of the target is at least that of the preemptor, and targets only lower the shares
-   of other nodes. */
+   least its own. If not, and no workload of the queue itself is preempted, no strategy allows a first target. The
+   reason is that both strategies require a target whose share is at least that of the preemptor, and preemptions only
+   lower the shares of other nodes. */
 bool hr__kueue_fair_reaches(const struct hr__kueue_world *world, uint32_t queue);
 /* Starts the iteration over queues under fair sharing. `candidates` must be sorted. */
 void hr__kueue_fair_begin(struct hr__kueue_preemptor *self);

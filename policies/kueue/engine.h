@@ -8,8 +8,8 @@
  *
  * A submitted job gets a slot, which is also the number of its workload; slots of finished jobs are used again, so that
  * memory depends on the number of jobs at a time. Jobs with equal requests share a class. A job with quota whose pods
- * have no nodes yet is held in the group of its class and its pools: the jobs of a group are interchangeable for the
- * search for nodes, so one failed search per group and pass is enough.
+ * have no nodes yet is held. Held jobs of one class that may use the same pools form a group. They are interchangeable
+ * for the search for nodes, so one failed search per group and pass is enough.
  *
  * Invariant: a workload is listed in the world exactly while its slot is in a phase after HR__KUEUE_QUEUED.
  */

@@ -3,9 +3,9 @@
  * Jobs as workloads of Kueue, from the submission to the end: classes of equal requests, slots, timers, evictions and
  * requeuing.
  *
- * A job is a workload with one pod set: one pod per task, or, if a task requests more GPUs than any node has, as many
- * pods as the engine splits it into. The arrays of slots and workloads double when they are full; the memory to which
- * slots point is allocated once per doubling and never moves.
+ * A job is a workload with one pod set, which has one pod per task. If a task requests more GPUs than any node has, the
+ * engine splits it, and each part is a pod. The arrays of slots and workloads double when they are full; the memory to
+ * which slots point is allocated once per doubling and never moves.
  */
 
 #include "policies/kueue/engine.h"

@@ -334,7 +334,7 @@ struct hr__kueue_workload {
   bool is_one_pod;  /* is a single Pod, which cannot move to another node */
   bool keeps_quota; /* must not be preempted */
   enum hr__kueue_obstacle obstacle;
-  uint32_t variant_of; /* number of the workload of which it is a variant (gate ConcurrentAdmission); HR_NONE: none */
+  uint32_t variant_of; /* variants of one workload have equal numbers (gate ConcurrentAdmission); HR_NONE: none */
   bool listed;         /* is in the list of its queue and counts in the tree */
   struct hr__kueue_pod_set *pod_sets;
   uint32_t n_pod_sets;
@@ -428,9 +428,9 @@ struct hr__kueue_topology_calls {
   /* Returns whether a pod set of a workload in a queue may use a flavor, as far as topology is concerned. */
   bool (*matches)(void *self, const struct hr__kueue_world *world, uint32_t queue,
                   const struct hr__kueue_pod_set *pod_set, uint32_t flavor);
-  /* Searches placements for the flavors of `assignment`; if `empty`, on nodes without any usage. Does not change the
-     usage of nodes. If `workload` has no quota, pod sets whose placement is pending are skipped. If it has quota, its
-     own usage is ignored, and a pod set with failed nodes keeps the rest of its placement. */
+  /* Searches placements for the flavors of `assignment`; if `empty`, the usage of nodes by workloads is ignored. Does
+     not change the usage of nodes. If `workload` has no quota, pod sets whose placement is pending are skipped. If it
+     has quota, its own usage is ignored, and a pod set with failed nodes keeps the rest of its placement. */
   void (*find)(void *self, const struct hr__kueue_world *world, const struct hr__kueue_workload *workload,
                const struct hr__kueue_assignment *assignment, bool empty, struct hr__kueue_placements *result);
   /* Returns whether the placements of an assignment fit beside the usage of nodes. Pods that the current admission of

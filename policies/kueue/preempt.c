@@ -590,8 +590,6 @@ void hr__kueue_candidates_sort(struct hr__kueue_preemptor *self) {
   }
 }
 
-/* ---- Demand ---- */
-
 /* ---- Targets ---- */
 
 /* Finds the targets for any demand. */

@@ -3,9 +3,9 @@
  * The tree of topology domains, and the search that places pod sets in it.
  *
  * A search counts what fits, selects domains at one level (tas_select.c), and then goes down level by level. Above the
- * level of slices the children of all selected domains are one list; at it and below, each domain distributes its own
- * pods over its children. In each list as few domains as possible are used, and the last one is the smallest that
- * suffices. A placement is a list of leaves.
+ * level of the slices, the children of all selected domains form one list. At this level and below it, each domain
+ * distributes its own pods over its children. In each list as few domains as possible are used, and the last one is the
+ * smallest that suffices. A placement is a list of leaves.
  *
  * Invariant: after each step the pods of the domains in `fit` add up to the pods of the goal.
  *
@@ -403,7 +403,7 @@ static void give(struct hr__tas_state *state, const struct rest *rest, int64_t u
   state->leaders = leaders;
 }
 
-/* Assigns units and a leader to one domain of the list, while a leader is still to be placed. Returns the domain. */
+/* Assigns units and leaders to one domain of the list, while a leader is still to be placed. Returns the domain. */
 static uint32_t give_with_leader(struct hr__tas_search *search, const uint32_t *domains, uint32_t count, bool best_fit,
                                  struct rest *rest) {
   struct hr__tas_state *state = &search->state[domains[0]];

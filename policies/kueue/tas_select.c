@@ -170,9 +170,10 @@ void hr__tas_leader_first(const struct hr__tas_search *search, uint32_t *domains
 /*
  * How many pods, slices and leaders fit into each topology domain.
  *
- * The counts of a leaf follow from its free amounts; those of other domains are sums over their children. If a leader
- * takes part, a domain loses the capacity that the cheapest of its children loses to the leader. Children at a level of
- * inner slices contribute whole slices only. Invariant: after hr__tas_fill_counts the state of every domain is set.
+ * The counts of a leaf follow from its free amounts; those of other domains are sums over their children. If there is a
+ * leader, the capacity of a domain is reduced by the smallest loss that a leader causes in one of its children.
+ * Children at a level of inner slices contribute whole slices only. Invariant: after hr__tas_fill_counts the state of
+ * every domain is set.
  *
  * Source: kubernetes-sigs/kueue, pkg/cache/scheduler/tas_flavor_snapshot.go (fillInCounts); pkg/resources/requests.go.
  */
@@ -314,9 +315,9 @@ static void sum_counts(struct hr__tas_search *search, uint32_t domain, const int
 /*
  * Selection of topology domains at the requested level, without balanced placement.
  *
- * One domain that can have all slices is best: the smallest one that can. If there is none, a required level fails; a
- * preferred level is replaced by the level above; at the highest level, and without constraint, several domains are
- * used, as few as possible. Invariant: `fit` contains domains of one level, whose counts have not been changed.
+ * If a single domain can have all slices, the smallest such domain is selected. Otherwise a required level fails, and a
+ * preferred level is replaced by the level above. At the highest level, and without constraint, several domains are
+ * selected, as few as possible. Invariant: `fit` contains domains of one level, whose counts have not been changed.
  *
  * Source: kubernetes-sigs/kueue, pkg/cache/scheduler/tas_flavor_snapshot.go (findLevelWithFitDomains).
  */
@@ -338,7 +339,7 @@ static struct hr__tas_failure not_enough(const struct hr__tas_search *search, ui
                                     .of = goal->count / goal->slice_size,
                                     .slices = goal->layered || goal->slice_size != 1,
                                     .exclusions = search->exclusions};
-  if (goal->layered) { /* of the outermost slices, in the domain with most slices */
+  if (goal->layered) { /* counts the outermost slices in the domain that fits the most slices */
     uint32_t best = search->tree->first[level];
     for (uint32_t domain = best; domain < search->tree->first[level + 1]; domain++)
       if (search->state[domain].slices > search->state[best].slices) best = domain;

@@ -5,7 +5,7 @@
  * A counted state consists of one free index (struct hr_free_index) per pool or, under the rule `pool`, of the number
  * of free GPUs per pool. The present state uses the indexes of the engine, which moves change at once. A search in one
  * pool passes empty indexes for all other pools. A node that is not usable, such as a node that is about to go down,
- * has no free GPUs, and jobs on it change nothing.
+ * has no free GPUs, even if jobs on it end.
  */
 
 #include "headroom/unstable/capacity.h"

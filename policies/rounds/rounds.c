@@ -13,9 +13,9 @@
  * according to its shares, minus the time for which it ran. It is not reset when shares are computed again, so jobs get
  * their shares in the long run.
  *
- * A lease is the claim of a job of the previous round to keep its placement; a job is evicted when its lease ends, and
- * moves or stops. While jobs are chosen, two states of the free capacity are planned. In `free`, only the jobs chosen
- * so far use capacity; in `leases`, all placements with leases are in use, too. If possible, a job is placed in
+ * A lease is the claim of a job of the previous round to keep its placement. When its lease ends, the job is evicted:
+ * it moves or stops. While jobs are chosen, two states of the free capacity are planned. In `free`, only the jobs
+ * chosen so far use capacity; in `leases`, all placements with leases are in use, too. If possible, a job is placed in
  * capacity that is free in `leases`. Otherwise it is placed in capacity that is free in `free`, and the leases there,
  * which belong to jobs with lower priority, end.
  */
