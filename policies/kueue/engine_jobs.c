@@ -559,7 +559,8 @@ void hr__kueue_stop(struct hr__kueue_engine *self, uint32_t slot) {
   if (self->status == HR_OK) hr__kueue_queue_evicted(self, slot);
 }
 
-/* Stops a started job at once, or after its grace period. A job that was started at this instant leaves 1 µs later. */
+/* Stops a started job at once, or after its grace period. For a job that was started at this instant, this happens one
+   microsecond later. */
 static void leave(struct hr__kueue_engine *self, uint32_t slot) {
   struct hr__kueue_slot *at = &self->slots[slot];
   bool is_new = at->since_us == self->world.now_us;

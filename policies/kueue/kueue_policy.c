@@ -68,10 +68,11 @@ static const struct hr_param params[] = {
  * has enough quota, even after all preemptions that its queue could make. The bound never calls an admissible workload
  * hopeless, and a hopeless workload has no effect on the other entries of a cycle; so decisions stay the same.
  *
- * The bound of preemptions is for cohorts without parents in classical preemption. There, a preemption that reclaims
- * from other queues must leave the queue within its nominal quota, or preempt only lower priorities
- * (borrowWithinCohort); any other preemption is within the queue itself. With other settings, workloads are not
- * hopeless.
+ * In classical preemption, a bound of the preemptions in other queues is known for cohorts without parents. There, a
+ * preemption that reclaims from other queues must leave the queue within its nominal quota, or preempt only lower
+ * priorities (borrowWithinCohort); any other preemption is within the queue itself. With fair sharing, the bound
+ * follows from the shares (hr__kueue_fair_reaches). If no bound is known, a workload is hopeless only if it requests
+ * more than its queue could ever use.
  *
  * Layout: per queue, the usage of its workloads with quota, by priority and pair. Invariant: these sums are those of
  * the list of the queue.
