@@ -62,7 +62,7 @@ static enum hr_status check_format(const char *format, struct hr_error *error) {
   return status;
 }
 
-/* Adds the rules that an option gives. */
+/* Adds the rules that an option sets. */
 static enum hr_status add_rules(struct hr_column_map *map, const char *option, const char *field,
                                 const struct words *rules, struct hr_error *error) {
   enum hr_status status = HR_OK;

@@ -165,7 +165,8 @@ static enum hr_status parse(const struct verb *verb, int argc, char **argv, void
   return HR_OK;
 }
 
-/* Runs a verb. All its output files appear at its end, unless it fails. A failed check is a result, with files. */
+/* Runs a verb. All its output files appear at its end, unless it fails. HR_CHECK_FAILED is a result, so its files
+   appear, too. */
 static enum hr_status run_and_publish(const struct verb *verb, const void *args, const struct words *operands,
                                       struct hr_error *error) {
   hr_outputs_hold();
@@ -251,8 +252,8 @@ static void refuse_exit(void) {
 }
 
 /* `plan`, `sweep` and replications allocate the columns of a run, free them and allocate them again thousands of times.
-   By default, glibc returns freed memory to the system as soon as twice the size of the largest block is free, and a
-   new run then touches each page for the first time again: a tenth of the time of a plan for 125,000 jobs. */
+   By default, glibc returns freed memory to the system as soon as twice the size of the largest block is free. A new
+   run then causes a page fault for each page again. This takes a tenth of the time of a plan for 125,000 jobs. */
 static void keep_freed_memory(void) {
 #ifdef __GLIBC__
   enum { LARGEST_BLOCK_OF_THE_HEAP = 32 << 20 }; /* glibc does not allow more; larger blocks are always returned */

@@ -649,7 +649,8 @@ static uint32_t count_too_large(const struct hr_served *served) {
   return count;
 }
 
-/* Whether a replica was ready at some time. Without the engine of jobs, all are ready from the begin. */
+/* Whether a replica was ready at some time. If the service does not use the engine of jobs, all replicas are ready from
+   the beginning. */
 static bool was_ready(const struct hr_service_result *result) {
   for (uint32_t i = 0; i < result->n_levels; i++)
     if (result->levels[i].ready) return true;
@@ -730,8 +731,8 @@ static void print_requests(const struct hr_service *service, const struct hr_ser
   if (refused) printf("          %u will be refused: %s\n", (unsigned)refused, reason);
 }
 
-/* Warns of replicas that no pool with nodes can hold. A run begins all the same, as nodes may be variables of a sweep.
- */
+/* Warns of replicas that fit in no pool with nodes. A run starts nevertheless, because the numbers of nodes may be
+   variables of a sweep. */
 static enum hr_status warn_never(const struct hr_scenario *scenario, const struct hr_service *service,
                                  struct hr_error *error) {
   enum hr_reason reason;

@@ -212,7 +212,8 @@ static bool add_file(struct hr__shipped_state *state, char *real) {
   return true;
 }
 
-/* Returns false when out of memory. */
+/* Adds the real path of the file `name`, which a scenario names, to the files of the state; or, if it does not exist,
+   sets `missing`. Returns false when out of memory. */
 static bool look_for(struct hr__shipped_state *state, const char *scenario, const char *name) {
   const char *slash = strrchr(scenario, '/');
   size_t length = slash && name[0] != '/' ? (size_t)(slash - scenario) + 1 : 0;
@@ -227,7 +228,8 @@ static bool look_for(struct hr__shipped_state *state, const char *scenario, cons
   return state->missing != NULL;
 }
 
-/* The depth of the tree is bounded (HR__JSON_DEPTH). */
+/* Adds all files that a scenario names. The recursion is bounded by the depth of the tree (HR__JSON_DEPTH). Returns
+   false when out of memory. */
 static bool walk(struct hr__shipped_state *state, const char *scenario, const cJSON *tree) {
   for (const cJSON *at = tree->child; at; at = at->next) {
     if (names_file(at) && !look_for(state, scenario, at->valuestring)) return false;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Exchanges of the server: the checks of a request, settings and folders, bodies, workers, answers. serve/server.c
- * connects exchanges to HTTP.
+ * Exchanges of the server: checks of requests, settings and folders, bodies, workers, answers. serve/server.c connects
+ * exchanges to HTTP.
  *
  * The checks protect the server from foreign sites and DNS rebinding (Host and Origin: Fetch standard, "Origin header";
  * RFC 9110, 7.2), from other users of the machine (token), and from access to files outside of its folder (paths).
  *
- * Invariant: an exchange has a folder and may have a worker from its begin until it is freed; n_running and n_waiting
- * are the numbers of exchanges in these states, and n_plans is the number of plans among the running ones. An answered
- * exchange does not change.
+ * Invariant: an exchange has a folder and may have a worker from its beginning until it is freed; n_running and
+ * n_waiting are the numbers of exchanges in these states, and n_plans is the number of plans among the running ones. An
+ * answered exchange does not change.
  */
 
 #include "serve/serve.h"
@@ -121,8 +121,8 @@ bool hr__guard_file(const char *folder, const char *name, char **real) {
 
 /* ---- Settings and folders --------------------------------------------------------------------------- */
 
-/* Files that ship with Headroom are two folders beside each other, scenarios and traces, because scenarios name their
-   traces relative to themselves. */
+/* The files that ship with Headroom are in two adjacent folders, scenarios and traces, because scenarios name their
+   traces by relative paths. */
 
 enum { MAX_FILES = 2048 };
 
@@ -198,7 +198,7 @@ static enum hr_status allow_data(struct hr__server *server, const struct hr__shi
   return status;
 }
 
-/* Without shipped files, a server works with the user's. */
+/* Finds the shipped files, and lets workers read them. If there are none, the server has only the files of the user. */
 static enum hr_status find_shipped(struct hr__server *server, struct hr_error *error) {
   if (hr_scenario_list(&server->shipped, &server->n_shipped, NULL) != HR_OK || !server->n_shipped) return HR_OK;
   const char *first = server->shipped[0].path;
@@ -240,7 +240,7 @@ static void set_rules(struct hr__server *server) {
                                              .threads = config->threads};
 }
 
-/* A worker closes all files of its server, so their numbers are bounded. */
+/* Limits the number of open files, because a worker closes all file descriptors of its server. */
 static void limit_files(void) {
   struct rlimit files;
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
@@ -285,7 +285,7 @@ void hr__serve_paths_finish(struct hr__server *server) {
 
 enum { OK = 200, BAD_REQUEST = 400, TOO_LARGE = 413, UNPROCESSABLE = 422, FAILED = 500, OVERLOADED = 503 };
 
-/* Waits of a stream without news after which a comment shows that it lives. */
+/* A stream that has had no event for this time sends a comment, which shows that the connection is alive. */
 static const double beat_s = 1;
 
 void hr__exchange_refuse(struct hr__exchange *exchange, unsigned code, const char *format, ...) {
@@ -425,7 +425,7 @@ static void add_events(struct hr__exchange *exchange, const char *bytes, size_t 
   exchange->next_beat_s = hr__serve_clock_s() + beat_s;
 }
 
-/* Adds an event; each line of the data is a line of the event. */
+/* Adds an event. Each line of `data` becomes one data line of the event. */
 static void add_event(struct hr__exchange *exchange, const char *name, const char *data) {
   add_events(exchange, "event: ", 7);
   add_events(exchange, name, strlen(name));
@@ -438,7 +438,7 @@ static void add_event(struct hr__exchange *exchange, const char *name, const cha
   add_events(exchange, "\n\n", 2);
 }
 
-/* Passes a line of the worker on, {"event":"NAME",...}, as an event of this name. */
+/* Adds a line of the worker, {"event":"NAME",...}, as an event with this name. */
 static void pass_line(struct hr__exchange *exchange, char *line) {
   static const char mark[] = "{\"event\":\"";
   char name[32] = "";
@@ -449,7 +449,7 @@ static void pass_line(struct hr__exchange *exchange, char *line) {
   add_event(exchange, name, line);
 }
 
-/* Passes complete lines on, and keeps the rest. A line that is too long is lost. */
+/* Adds the complete lines of a block as events, and stores the rest. A line that is too long is truncated. */
 static void pass_lines(struct hr__exchange *exchange, const char *block, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (block[i] != '\n') {
@@ -479,8 +479,8 @@ static void read_events(struct hr__exchange *exchange) {
 
 /* ---- Exchanges: workers ----------------------------------------------------------------------------- */
 
-/* Plans take minutes to hours, so they leave a worker for the other requests. A single worker has an additional one
-   while there is a plan. */
+/* Whether a worker may start. Plans take minutes to hours, so they must leave one worker for other requests. If the
+   maximum is one worker, one plan may run in addition to it. */
 static bool has_worker(const struct hr__server *server, bool planned) {
   const uint32_t max = server->max_workers;
   if (max == 1) return planned ? server->n_plans == 0 : server->n_running - server->n_plans == 0;

@@ -2,14 +2,14 @@
 /*
  * Requests: the table of routes, uploaded traces, and the conversion of a body to a job.
  *
- * A body is a JSON object. Its members become options of a command of the program, so a response has the figures that
- * the command line has. All values are passed as "--option=value" and names of files after "--", so no value can be
- * taken for an option. A scenario in the body is stored in the folder of the job, and workers read it under the name
- * that the user gave it (an alias), so that messages and relative paths are those of the user. A trace is checked,
- * packed and summarized by commands, too.
+ * A body is a JSON object. Its members become options of a command of the program, so a response contains the same
+ * numbers as the output of the command. All values are passed as "--option=value" and names of files after "--", so no
+ * value can be mistaken for an option. A scenario in the body is stored in the folder of the job, and workers read it
+ * under the name that the user gave it (an alias), so that messages and relative paths are those of the user. A trace
+ * is checked, packed and summarized by commands, too.
  *
- * Nothing here trusts a body: unknown members, wrong types and wrong combinations are errors. What the values mean is
- * checked by the command.
+ * Nothing here trusts a body: unknown members, wrong types and wrong combinations are errors. The command itself checks
+ * the values.
  */
 
 #include "serve/serve.h"
@@ -33,7 +33,7 @@ const char *const hr__body_names[HR__N_BODY_MEMBERS] = {HR__BODY_TABLE(BODY_NAME
 #undef BODY_NAME
 
 #define BIT(name) (1U << HR__BODY_##name)
-/* What names a scenario and its trace, and changes both. */
+/* The members that name a scenario and its trace, and those that change them. */
 #define INPUT                                                                                                          \
   (BIT(SCENARIO) | BIT(NAME) | BIT(FILE) | BIT(SHIPPED) | BIT(TRACE) | BIT(TRACE_FILE) | BIT(LOAD) | BIT(SET) |        \
    BIT(POLICY) | BIT(SEED))
@@ -83,8 +83,8 @@ bool hr__route_has_query(const struct hr__route *route, const char *name) {
 
 /* ---- Uploads ---------------------------------------------------------------------------------------- */
 
-/* There are at most HR__MAX_UPLOADS uploaded traces and one for each shipped scenario, so their list is searched from
-   its begin, where the oldest one is. */
+/* There are at most HR__MAX_UPLOADS uploaded traces and one for each shipped scenario, so their list is searched
+   linearly. The oldest trace is first. */
 
 const struct hr__upload *hr__upload_find(const struct hr__uploads *uploads, const char *id) {
   for (size_t i = 0; i < uploads->count; i++)
@@ -252,9 +252,9 @@ static void add_place(cJSON *error, const char *message) {
   free(file);
 }
 
-/* Messages quote parts of requests, which a limit of their length may have cut within a character. */
+/* A message may quote a part of a request that was cut, to limit its length, within a UTF-8 character. */
 char *hr__error_json(const char *message, unsigned code) {
-  enum { LONGEST = 4 }; /* of the words for a byte: "\\xFF" */
+  enum { LONGEST = 4 }; /* length of the replacement of an invalid byte: "\\xFF" */
   const size_t bytes = LONGEST * strlen(message) + 1;
   char *safe = malloc(bytes);
   if (!safe) return NULL;
@@ -282,8 +282,8 @@ struct request {
   struct hr__job *job;
   const char *scenario; /* name of the scenario for the command */
   const char *trace;    /* name of an uploaded trace; NULL: not named */
-  char *plain_name;     /* what `scenario` may refer to, owned */
-  char *trace_name;     /* what `trace` may refer to, owned */
+  char *plain_name;     /* owned memory to which `scenario` may point */
+  char *trace_name;     /* owned memory to which `trace` may point */
   struct hr_error *error;
 };
 
@@ -318,7 +318,7 @@ static enum hr_status number_of(struct request *request, enum hr__body_member id
   return wrong(request, id, expected);
 }
 
-/* Two members of which one would be ignored are an error. */
+/* Rejects a body that has both members, because one of them would be ignored. */
 static enum hr_status refuse_both(struct request *request, enum hr__body_member first, enum hr__body_member second) {
   if (!member(request, first) || !member(request, second)) return HR_OK;
   return hr_fail(request->error, HR_BAD_INPUT, "the body has both '%s' and '%s'", hr__body_names[first],
@@ -443,13 +443,13 @@ static enum hr_status name_shipped(struct request *request, const char *shipped)
   return HR_OK;
 }
 
-/* "-" is standard input, which a worker has not. */
+/* A worker has no standard input, so "-" is not allowed. */
 static bool is_file_name(const char *name) {
   return name[0] && strcmp(name, "-") != 0;
 }
 
-/* The name of the scenario for the command: that of a shipped scenario, so that its relative paths can be resolved; the
-   user's name; or "scenario.json". */
+/* Sets the name of the scenario for the command: the path of a shipped scenario, so that its relative paths can be
+   resolved; else the name that the user gave it; else "scenario.json". */
 static enum hr_status name_scenario(struct request *request) {
   const char *shipped, *file, *name;
   const bool has_scenario = member(request, HR__BODY_SCENARIO) != NULL;
@@ -526,8 +526,9 @@ static struct hr__step *begin_command(struct request *request, const char *verb)
   return step;
 }
 
-/* The trace with another load, which a command before this one writes; `step` is the last step. That command does not
-   know how the scenario reads a file, so the trace must be an upload, which has been read. */
+/* Inserts, before the last step `step`, a command that writes the trace with another load, and lets `step` read the
+   result. The inserted command does not know how the scenario reads a trace. So the trace must be an upload, which has
+   already been read and packed. */
 static enum hr_status add_scaled_trace(struct request *request, struct hr__step *step, double load) {
   struct hr__job *job = request->job;
   const char *source = request->trace;
@@ -734,7 +735,8 @@ static enum hr_status make_draft(struct request *request) {
   return status == HR_OK ? add_list(request, step, "goal", HR__BODY_GOALS) : status;
 }
 
-/* Exports: what, as what, the verb and its option for a file, media type, and name of the file. */
+/* Exports. The columns: the result, the form in which it is exported, the verb and its option for a file, the media
+   type, and the name of the file. */
 static const struct export {
   const char *of, *as, *verb, *option, *type, *saved;
 }
@@ -759,7 +761,7 @@ static const struct export *find_export(const char *of, const char *as) {
   return NULL;
 }
 
-/* An export accepts the members of its command only. */
+/* Rejects members of the body that have no effect on the command of the export. */
 static enum hr_status check_export(struct request *request, const struct export *export) {
   const bool plans = strcmp(export->verb, "plan") == 0, compares = strcmp(export->verb, "compare") == 0;
   const bool accepted[HR__N_BODY_MEMBERS] = {[HR__BODY_BRIEF] = plans,

@@ -80,7 +80,8 @@ struct hr__route {
 extern const struct hr__route hr__routes[];
 extern const size_t hr__n_routes;
 
-/* Finds the route of a request. NULL: `*path_exists` says whether the path has another method. */
+/* Finds the route of a request. NULL: none; `*path_exists` is then set to whether the path exists with another
+   method. */
 const struct hr__route *hr__route_find(const char *method, const char *path, bool *path_exists);
 
 /* Whether the parameter `name` may be in the address of a request for the route. */
@@ -89,8 +90,8 @@ bool hr__route_has_query(const struct hr__route *route, const char *name);
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
 
 /*
- * A job: what a worker does for one request. It is a list of steps that write the response in order: commands of the
- * program (`headroom run ...`), texts, and files that earlier commands wrote. A job is made from a request without
+ * A job is the work of a worker for one request. It is a list of steps that write the response in order: commands of
+ * the program (`headroom run ...`), texts, and files that earlier commands wrote. A job is made from a request without
  * touching anything outside of its own folder, and is executed in a process of its own (serve/worker.c).
  */
 
@@ -120,7 +121,7 @@ struct hr__job {
   char *paths[HR__MAX_PATHS];
   uint32_t n_paths;
   const char *type;   /* media type of the response */
-  const char *saved;  /* name under which a browser saves the response; NULL: it shows it */
+  const char *saved;  /* name under which a browser saves the response; NULL: the browser shows the response */
   bool at_data;       /* works in the folder of the shipped files, to which its paths are relative */
   bool planned;       /* has the time limit of plans, and reports its progress */
   bool out_of_memory; /* a step could not be added; the job must not be started */
@@ -133,11 +134,12 @@ void hr__job_finish(struct hr__job *job);
 
 /* Returns the path of a file in the folder of the job, which belongs to the job. */
 const char *hr__job_path(struct hr__job *job, const char *name);
-/* Writes a file in the folder of the job and gives it the name `alias` for readers of the worker. */
+/* Writes a file in the folder of the job. The worker can also read it under the name `alias`. */
 enum hr_status hr__job_input(struct hr__job *job, const char *name, const char *text, const char *alias,
                              struct hr_error *error);
 void hr__job_alias(struct hr__job *job, const char *name, const char *file);
-/* The same for a file that a user chose, which may be read only if it is below the folders of the server. */
+/* Lets the worker read `file`, which a user chose, under the name `name`, but only if it is below the folders of the
+   server. */
 void hr__job_foreign_alias(struct hr__job *job, const char *name, const char *file);
 
 /* Adds a step and returns it; its texts are copied. */
@@ -145,17 +147,17 @@ struct hr__step *hr__job_step(struct hr__job *job, enum hr__step_kind kind, cons
 /* Adds words to a command; the list ends with NULL. */
 void hr__step_words(struct hr__job *job, struct hr__step *step, ...);
 void hr__step_word(struct hr__job *job, struct hr__step *step, const char *word);
-/* Adds the word --option=value, so that no value can be taken for an option. */
+/* Adds the word --option=value, so that no value can be mistaken for an option. */
 void hr__step_option(struct hr__job *job, struct hr__step *step, const char *option, const char *value);
 
-/* Removes a folder and the files in it. It has no folders. */
+/* Removes a folder and the files in it. It must not contain folders. */
 void hr__remove_folder(const char *folder);
 
 /* ---- Requests --------------------------------------------------------------------------------------- */
 
 /* A trace that was uploaded. Its packed form is read in milliseconds. */
 struct hr__upload {
-  char *id, *name, *file; /* as the user sees it; as the user named it; path of the packed trace */
+  char *id, *name, *file; /* id: shown to the user; name: chosen by the user; file: path of the packed trace */
   const char *shipped;    /* path of the scenario whose trace it is; borrowed; NULL: a trace of the user */
 };
 
@@ -187,12 +189,12 @@ struct hr__request_world {
   uint32_t threads; /* of plans and comparisons */
 };
 
-/* Makes the job of a route with a JSON body. HR_BAD_INPUT: the body is wrong, and `error` says why. The caller calls
-   hr__job_finish, also after an error. */
+/* Makes the job of a route with a JSON body. HR_BAD_INPUT: the body is wrong; `error` is set to the reason. The caller
+   calls hr__job_finish, also after an error. */
 enum hr_status hr__request_job(const struct hr__request_world *world, const struct hr__route *route, const char *body,
                                size_t bytes, struct hr__job *job, struct hr_error *error);
 
-/* What an upload says in its address. NULL: not said. */
+/* The parameters in the address of an upload. NULL: not set. */
 struct hr__upload_query {
   const char *name, *format, *map;
   const char *shipped; /* the trace of this shipped scenario; the upload is empty */
@@ -223,7 +225,7 @@ char *hr__error_json(const char *message, unsigned code);
 
 /* ---- Checks of requests ----------------------------------------------------------------------------- */
 
-/* Which requests are accepted, and which files may be read. Pure functions. */
+/* These functions decide which requests are accepted, and which files may be read. */
 
 enum { HR__TOKEN_BYTES = 16, HR__MIN_TOKEN = 16, HR__MAX_TOKEN = 128 };
 
@@ -252,7 +254,7 @@ bool hr__guard_file(const char *folder, const char *name, char **real);
 
 /* Documents need no worker. They are JSON texts, which the caller frees with free(). */
 
-/* What a shipped scenario needs besides itself. */
+/* The files and the trace that a shipped scenario needs. */
 struct hr__shipped_state {
   char **files; /* [n_files] real paths of the files that it names and that exist */
   size_t n_files;
@@ -280,12 +282,13 @@ enum hr_status hr__document_text(const char *path, char **text, struct hr_error 
 /* ---- Workers ---------------------------------------------------------------------------------------- */
 
 /*
- * A worker: a process that executes one job and ends. It is a copy of the server (fork), so it starts in a millisecond,
- * and whatever a hostile scenario does to it (memory, time, a crash) ends with it. Its limits are those of setrlimit;
- * the server also ends it when its time is over. It may read only the folders of the server (base/confinement.h).
+ * A worker: a process that executes one job and ends. It is a copy of the server (fork), so it starts in a millisecond.
+ * If a hostile scenario exhausts its memory or its time, or makes it crash, the server is not affected. Its limits are
+ * those of setrlimit; the server also ends it when its time is over. It may read only the folders of the server
+ * (base/process.h).
  *
  * A worker writes the response to a file without a name, its errors to a second one, and its progress as lines of JSON
- * to a pipe. The end of the pipe says that the worker has ended.
+ * to a pipe. When the pipe is closed, the worker has ended.
  */
 
 /* Runs a command of the program in this process, as main() does, and returns its exit code. */
@@ -308,9 +311,9 @@ struct hr__worker {
   pid_t pid;  /* 0: not running */
   int events; /* reading end of the pipe; -1: closed */
   int result, errors;
-  double end_s;        /* of the clock of hr__serve_clock_s, when it is ended */
-  bool planned;        /* its time is that of a plan */
-  bool timed, stopped; /* it was ended: because of its time, or by the user */
+  double end_s;        /* time at which the server ends it, by hr__serve_clock_s */
+  bool planned;        /* it has the time limit of a plan */
+  bool timed, stopped; /* it was ended because of its time limit; by the user */
   int status;          /* of waitpid; set when pid is 0 again */
 };
 
@@ -319,17 +322,17 @@ double hr__serve_clock_s(void);
 /* Starts a worker. On failure, it is not running. */
 enum hr_status hr__worker_start(struct hr__worker *worker, const struct hr__job *job,
                                 const struct hr__worker_rules *rules, struct hr_error *error);
-/* Ends a worker at once. Its end is noticed by hr__worker_poll. */
+/* Kills a worker. hr__worker_poll reports its end. */
 void hr__worker_kill(struct hr__worker *worker);
 /* Collects a worker that has ended, and ends one that has run for too long. Returns whether it has ended. */
 bool hr__worker_poll(struct hr__worker *worker);
 /* Closes the files of a worker, which is ended first. */
 void hr__worker_finish(struct hr__worker *worker);
 
-/* The answer of an ended worker: its HTTP status, and in `message` what it said, if that is not 200. */
+/* Returns the HTTP status of the answer of a worker that has ended. If it is not 200, writes the error to `message`. */
 unsigned hr__worker_answer(const struct hr__worker *worker, char *message, size_t size);
 
-/* What messages of a worker say for the options of the command line. */
+/* Phrases that replace those of the command line in messages of a worker. */
 extern const struct hr__phrase hr__serve_phrases[];
 extern const size_t hr__n_serve_phrases;
 
@@ -342,21 +345,21 @@ struct MHD_Connection;
 struct MHD_Daemon;
 
 enum {
-  HR__MAX_BODY = 16 << 20,   /* bytes of a JSON body */
-  HR__DRAINED = 16 << 20,    /* bytes beyond the limit of a body that are read so that the client reads the answer */
-  HR__MAX_WAITING = 256,     /* exchanges that wait for a worker */
-  HR__MAX_CONNECTIONS = 512, /* at the same time */
-  HR__MAX_IDLE = 256, /* of these without a request; the oldest one is then closed, so that others are accepted */
-  HR__MAX_IDLE_OF_ADDRESS = 64, /* of them from another machine */
-  HR__IDLE_S = 15,              /* a connection without any byte is closed */
-  HR__HEADER_S = 20,            /* a request must have arrived so far, */
-  HR__BODY_S = 60,              /* and its JSON body, or the first part of an upload, */
-  HR__UPLOAD_BYTES_S = 65536,   /* and an upload must arrive with this speed */
-  HR__MAX_UPLOADS = 32,         /* of the user; the oldest one is then removed */
+  HR__MAX_BODY = 16 << 20,      /* bytes of a JSON body */
+  HR__DRAINED = 16 << 20,       /* bytes beyond the limit of a body that are read so that the client reads the answer */
+  HR__MAX_WAITING = 256,        /* exchanges that wait for a worker */
+  HR__MAX_CONNECTIONS = 512,    /* at the same time */
+  HR__MAX_IDLE = 256,           /* connections without a request; if there are more, the oldest one is closed */
+  HR__MAX_IDLE_OF_ADDRESS = 64, /* the same, from one other machine */
+  HR__IDLE_S = 15,              /* a connection that is silent for this time is closed */
+  HR__HEADER_S = 20,            /* maximum time until the headers of a request have arrived */
+  HR__BODY_S = 60,              /* maximum time of a body, plus the time of its bytes at the following speed */
+  HR__UPLOAD_BYTES_S = 65536,   /* minimum speed of a body, in bytes per second */
+  HR__MAX_UPLOADS = 32,         /* uploads of the user; if there are more, the oldest one is removed */
   HR__MESSAGE_BYTES = 2048
 };
 
-/* A connection, from its begin until the headers of a request have arrived, and between two requests. */
+/* A connection. It is idle until the headers of a request have arrived, and between two requests. */
 struct hr__client {
   struct MHD_Connection *connection;
   double since_s;   /* when the connection became idle; 0: it has a request */
@@ -422,16 +425,16 @@ struct hr__exchange {
   char *events;
   size_t n_events, sent;
   double next_beat_s;
-  char line[8192]; /* [n_line]: the begin of a line of the worker */
+  char line[8192]; /* [n_line]: the beginning of a line of the worker */
   size_t n_line;
   struct hr__exchange *next;
 };
 
 /* Ends the exchange with an error. */
 void hr__exchange_refuse(struct hr__exchange *exchange, unsigned code, const char *format, ...) HR_PRINTF(3, 4);
-/* Takes a part of the body. */
+/* Processes a part of the body. */
 void hr__exchange_receive(struct hr__exchange *exchange, const char *bytes, size_t count);
-/* The body is complete: answers, or lets the exchange wait for a worker. */
+/* Called when the body is complete. Answers, or lets the exchange wait for a worker. */
 void hr__exchange_begin(struct hr__exchange *exchange, const struct hr__upload_query *query);
 /* Starts waiting exchanges, follows workers, and answers. */
 void hr__exchanges_work(struct hr__server *server);

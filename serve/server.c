@@ -2,9 +2,9 @@
 /*
  * The server: GNU libmicrohttpd in the only thread of the process, so that workers can be forked safely.
  *
- * The loop waits for connections, for the pipes of workers and for signals. A request is suspended when its work has
- * begun until its worker has ended; a stream is suspended until it has events. The checks of a request precede its
- * body: a refused upload is never read.
+ * The loop waits for connections, for the pipes of workers and for signals. A request is suspended from the beginning
+ * of its work until its worker has ended; a stream is suspended until it has events. The checks of a request precede
+ * its body: a refused upload is never read.
  *
  * Invariant: MHD calls handle() for an exchange until it has queued a response, then completed() once.
  */
@@ -248,7 +248,7 @@ static void check_type(struct hr__exchange *exchange) {
   hr__exchange_refuse(exchange, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "expected the header 'Content-Type: %s'", json);
 }
 
-/* A proxy and this server could understand different ones of two headers, so they must not be repeated. */
+/* Refuses repeated headers, because a proxy and this server could use different ones of the two. */
 static enum MHD_Result check_header(void *self, enum MHD_ValueKind kind, const char *name, const char *value) {
   static const char *const single[] = {"Host",         "Origin",         "X-Headroom-Token",
                                        "Content-Type", "Content-Length", "Transfer-Encoding"};
@@ -260,15 +260,16 @@ static enum MHD_Result check_header(void *self, enum MHD_ValueKind kind, const c
   return MHD_YES;
 }
 
-/* MHD takes the bytes of an unknown encoding as a body that lasts until the connection ends. RFC 9112, 6.1. */
+/* Refuses an unknown Transfer-Encoding, because MHD then assumes that the body lasts until the connection ends. RFC
+   9112, 6.1. */
 static void check_encoding(struct hr__exchange *exchange) {
   const char *encoding = header_of(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING);
   if (encoding && strcasecmp(encoding, "chunked") != 0)
     hr__exchange_refuse(exchange, MHD_HTTP_NOT_IMPLEMENTED, "the header Transfer-Encoding: expected chunked");
 }
 
-/* MHD decodes addresses as strings, so a zero byte ("%00") would cut a name. The server itself is the state of such a
-   request until handle() sees it. */
+/* MHD decodes addresses as strings, so a zero byte ("%00") would cut a name. The result is the state of the request
+   until handle() is called: the pointer to the server marks a request with such an address. */
 static void *look_at_address(void *self, const char *address, struct MHD_Connection *connection) {
   (void)connection;
   return strstr(address, "%00") ? self : NULL;
@@ -453,7 +454,7 @@ static void notice(void *self, struct MHD_Connection *connection, void **context
 }
 
 /* Closes connections that send their requests too slowly. A timeout between two bytes is not enough: a client that
-   sends a byte now and then would hold its connection for ever. */
+   sends a byte now and then would keep its connection open forever. */
 static void close_slow(struct hr__server *server) {
   double now_s = hr__serve_clock_s();
   for (struct hr__client *at = server->clients; at; at = at->next)
@@ -464,7 +465,7 @@ static void close_slow(struct hr__server *server) {
   }
 }
 
-/* Ends the work for clients that have gone: MHD does not look at suspended connections. */
+/* Ends the work for clients that have disconnected, because MHD does not check suspended connections. */
 static void end_abandoned(struct hr__server *server) {
   for (struct hr__exchange *at = server->first; at; at = at->next) {
     char byte;

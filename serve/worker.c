@@ -6,8 +6,8 @@
  * step has room for the NULL at its end.
  *
  * Workers: between fork and the first step, a worker gets its own files (0 is empty, 1 the response, 2 errors, 3
- * progress), no others, default signals and its limits. It leaves with _exit, so it never runs what the server
- * registered for its end. If the server ends, the kernel ends its workers.
+ * progress), no others, default signals and its limits. It ends with _exit, so it never runs the exit handlers of the
+ * server. If the server ends, the kernel ends its workers.
  */
 
 #include "serve/serve.h"
@@ -167,7 +167,7 @@ void hr__step_option(struct hr__job *job, struct hr__step *step, const char *opt
 
 /* ---- Workers ---------------------------------------------------------------------------------------- */
 
-/* The limit of address space cannot be set where a sanitizer reserves most of it. */
+/* The limit of address space cannot be set if a sanitizer reserves most of it. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define LIMITS_MEMORY 0
@@ -233,7 +233,7 @@ static bool write_string(const char *path) {
   return true;
 }
 
-/* Lets standard output be the file, or the response again. */
+/* Redirects standard output to the file or, if `path` is NULL, to the response again. */
 static bool redirect(const char *path, int response) {
   fflush(stdout);
   int descriptor = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : dup(response);
@@ -305,7 +305,7 @@ static void set_limits(const struct hr__worker_rules *rules, uint32_t seconds) {
 static bool place_files(const struct hr__worker *worker, int events) {
   int empty = open("/dev/null", O_RDONLY);
   int from[] = {empty, worker->result, worker->errors, events};
-  for (int i = 0; i < FIRST_OTHER_FILE; i++) { /* first out of the way of the numbers below */
+  for (int i = 0; i < FIRST_OTHER_FILE; i++) { /* moves the files to numbers that dup2 below does not overwrite */
     from[i] = fcntl(from[i], F_DUPFD, 64);
     if (from[i] < 0) return false;
   }
@@ -325,7 +325,7 @@ static void default_signals(void) {
   sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* The life of a worker. `confinement` lives until its end. */
+/* The main function of a worker; it never returns. So `confinement` is valid until the end of the process. */
 static void live(const struct hr__worker *worker, int events, const struct hr__job *job,
                  const struct hr__worker_rules *rules) {
   const struct hr__confinement confinement = {.folders = rules->folders,

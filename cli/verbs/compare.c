@@ -331,7 +331,7 @@ static enum hr_status write_files(struct compare *compare, struct hr_error *erro
   return status == HR_OK ? hr_comparison_commit_jobs(compare->comparison, error) : status;
 }
 
-/* Counts the jobs that can never run under the policy under which they are fewest. */
+/* Counts the jobs that can never run. This number is predicted for each policy, and the smallest one is returned. */
 static enum hr_status predict_rejected(const struct compare *compare, struct hr_rejections *rejections,
                                        struct hr_error *error) {
   enum hr_status status = HR_OK;

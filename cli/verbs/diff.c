@@ -148,7 +148,7 @@ static bool has_note(const struct hr_notes *notes, const char *text) {
   return false;
 }
 
-/* Prints the notes on the scenarios: those of both once. */
+/* Prints the notes on the scenarios. A note that applies to both is printed once. */
 static void print_notes(const struct diff_state *state) {
   const struct hr_notes *a = &state->inputs[0].scenario->notes, *b = &state->inputs[1].scenario->notes;
   const uint64_t seed = state->inputs[0].scenario->seed;

@@ -186,7 +186,7 @@ static enum hr_status guess_classes(struct input_args *args, const char *from, s
 
 /* ---- The draft -------------------------------------------------------------------------------------- */
 
-/* Makes the map of columns and patterns that the options give. */
+/* Makes the map of columns and patterns from the options. */
 static enum hr_status make_map(const struct input_args *args, struct hr_column_map *map, struct hr_error *error) {
   enum hr_status status = HR_OK;
   for (size_t i = 0; i < args->classes.count && status == HR_OK; i++)

@@ -88,9 +88,10 @@ static const char details[] = "The server prints an address with a random token.
                               "  headroom serve --open\n"
                               "  headroom serve plans/ --port 8080\n";
 
-/* The C library reads its settings when a program starts, so the program starts again, once. With huge pages, a worker
-   has a quarter of the page faults, and a run of 125,000 jobs needs a tenth less time. Without the C library of GNU, or
-   if the program cannot start again, the setting has no effect. */
+/* Enables huge pages for memory from malloc. The C library reads this setting only when a program starts, so the
+   program executes itself again, once. With huge pages, a worker has a quarter of the page faults, and a run of 125,000
+   jobs needs a tenth less time. If the C library is not glibc, or if the program cannot execute itself, nothing
+   changes. */
 static void use_huge_pages(const struct command *command) {
   static const char setting[] = "glibc.malloc.hugetlb=1";
   const char *old = getenv("GLIBC_TUNABLES");

@@ -36,10 +36,10 @@ struct generate_args {
   const struct command *command;
 };
 
-/* The arguments of --like, with those generate_options of the parametric generator that also apply to it. */
+/* The arguments of --like, with those options of the parametric generator that also apply to it. */
 struct like_request {
   const struct like_args *args;
-  const struct command *command; /* determines which generate_options were set */
+  const struct command *command; /* determines which options were set */
   struct hr_workload_model_spec spec;
   uint32_t users, tenants; /* 0: as in the model */
 };
@@ -220,13 +220,13 @@ static enum hr_status refuse(const struct command *command, const char *const *n
   return HR_OK;
 }
 
-/* Rejects generate_options that need --like. */
+/* Rejects options that need --like. */
 static enum hr_status refuse_without_like(const struct command *command, struct hr_error *error) {
   static const char *const names[] = {"model-out", "json", "format", "map", "lenient", "resample", "blocks", NULL};
   return refuse(command, names, "has no effect without --like NAME|FILE", error);
 }
 
-/* Rejects generate_options that have no effect with --like. */
+/* Rejects options that have no effect with --like. */
 static enum hr_status refuse_with_like(const struct command *command, struct hr_error *error) {
   static const char *const model_options[] = {"median-s",  "sigma",     "max-s",      "diurnal",
                                               "limit-min", "limit-max", "gpu-counts", NULL};

@@ -16,7 +16,7 @@
 struct transform_args {
   struct input_args input;
   const char *output, *json;
-  const char *to; /* output format, if the action has this option; NULL: as the name of the output says */
+  const char *to; /* output format, if the action has this option; NULL: determined by the name of the output */
   bool quiet;
 };
 

@@ -407,7 +407,8 @@ static enum hr_status check_run_of(const struct hr_scenario *scenario, const str
   return status;
 }
 
-/* Checks what a run checks before its first event, with the same errors. Without a trace: a run without jobs. */
+/* Checks what a run checks before its first event, with the same errors. If there is no trace, checks a run without
+   jobs. */
 static enum hr_status check_run(const struct input *input, struct hr_error *error) {
   struct hr_trace *no_jobs;
   if (input->trace) return check_run_of(input->scenario, input->trace, error);

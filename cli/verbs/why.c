@@ -267,8 +267,8 @@ static enum hr_status read_request(const char *text, uint32_t *request, struct h
   return HR_OK;
 }
 
-/* Prints for which reasons the replicas of a service waited for GPUs: requests wait at the router in the meantime,
-   which is a part of the time in the queue. `trace`: that of the run. */
+/* Prints the reasons why the replicas of a service waited for GPUs. In the meantime, requests wait at the router; this
+   wait is a part of their time in the queue. `trace`: that of the run. */
 static void print_replica_waits(const struct hr_waits *waits, const struct hr_trace *trace, const char *service) {
   int64_t us[HR_N_WAIT_REASONS] = {0}, all_us = 0;
   const struct hr_wait *list;
@@ -329,7 +329,7 @@ static enum hr_status explain_service(struct why_run *run, struct hr_error *erro
 
 /* ---- Output ----------------------------------------------------------------------------------------- */
 
-/* Warns of rejected jobs, as a run does: they do not wait, so the answer does not have them. */
+/* Warns of rejected jobs, as a run does: they do not wait, so the answer does not contain them. */
 static void warn_rejected(const struct why_run *run) {
   struct hr_rejections rejections;
   hr_rejections_of(run->replay.result, &rejections);

@@ -19,8 +19,8 @@
  * With ticks, all decisions are made at multiples of `tick_s`. Between ticks only jobs with nodes that are up start,
  * and nodes without a job are kept (and paid for) until the next tick.
  *
- * If no node of the cluster comes or goes, jobs start in the order of their submission; a job that does not fit blocks
- * later jobs.
+ * If no node of the cluster is ever added or removed, jobs start in the order of their submission; a job that does not
+ * fit blocks later jobs.
  */
 
 #include "policies/deadline/deadline.h"
@@ -37,8 +37,9 @@
  * them until they are reclaimed; but if it still changes over and R < C + d, it uses on-demand nodes.
  *
  * With ticks (`tick_s`), the rules are those of the simulator of the authors (Wu et al., "Can't Be Late", NSDI'24):
- * times are compared in whole ticks, C rounded up and R rounded down, and a job is at its limit if they are equal. Such
- * a job is not committed: after the tick it may be within the limit again.
+ * times are compared in whole ticks, C rounded up and R rounded down, and the comparison is "less than or equal". A job
+ * that has changed to on-demand capacity for this reason is not committed to it: at the next tick, it may be within the
+ * limit again.
  *
  * Invariant: without ticks, every decision that depends on time has a wake-up in next_change_us. So the decisions
  * for a job do not depend on the times at which events of other jobs cause a pass.
@@ -100,8 +101,9 @@ static bool is_urgent(const struct hr__deadline *self, const struct hr_view *vie
   return rest_us < 0 || (need_us + self->tick_us - 1) / self->tick_us >= rest_us / self->tick_us;
 }
 
-/* Returns how much the work done exceeds the even pace at the time `at_us`, multiplied by the time of the pace. The
-   pace is a line from its beginning to the deadline; negative: the job is behind. */
+/* Returns by how much the work done so far exceeds the work that the even pace requires at the time `at_us`; negative:
+   the job is behind. The even pace spreads the work evenly from `pace_us` to the deadline. The result is multiplied by
+   the length of this period, so that it is an integer. */
 static wide ahead(const struct hr_view *view, const struct hr__deadline_job *job, int64_t at_us) {
   int64_t done_us = hr_view_done_us(view, job->job) - job->pace_done_us,
           work_us = view->jobs->work_us[job->job.id] - job->pace_done_us;

@@ -57,10 +57,10 @@ struct hr__deadline {
   int64_t changeover_us;
   int64_t tick_us; /* decisions are made at multiples of this time; 0: at any time */
   int64_t lead_us; /* how far a job must be ahead of the even pace before it leaves on-demand capacity */
-  /* A job is loose if its work is less than `loose_ppm` of the time to its deadline, until the work left is at least
-     `tight_ppm` of the time left. In millionths. */
+  /* The deadline of a job is loose if its work is less than `loose_ppm` millionths of the time to the deadline. It is
+     no longer loose when the remaining work is at least `tight_ppm` millionths of the remaining time. */
   uint32_t loose_ppm, tight_ppm;
-  bool is_fixed;                 /* the nodes of the cluster do not come and go */
+  bool is_fixed;                 /* no node of the cluster is ever added or removed */
   struct hr__deadline_job *jobs; /* jobs that have not ended, in the order of submission */
   uint32_t count, capacity;
   bool is_unsorted; /* the order is not that of the ids: replicas of services were submitted between the jobs */

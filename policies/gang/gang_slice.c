@@ -115,8 +115,8 @@ static struct hr__gang *new_gang(struct hr__matrix *matrix, hr_job job) {
   return gang;
 }
 
-/* Whether the row has room for the job. `*lacks_memory` is set if it has, but its tasks could not have their GPU memory
-   there. */
+/* Whether the row has room for the job. `*lacks_memory` is set if it has room, but the GPU memory does not suffice for
+   the tasks. */
 static bool find_in_row(const struct hr__matrix *matrix, const struct hr__gang_row *row, hr_job job,
                         const struct hr_need *need, struct hr_placement *placement, bool *lacks_memory) {
   if (!hr_capacity_find(row->capacity, need, placement)) return false;
@@ -320,7 +320,7 @@ static void leave(struct slicer *slicer, hr_job job) {
   if (gang) matrix_remove(&slicer->matrix, gang);
 }
 
-/* A waiting job was withdrawn: it is not needed any more. */
+/* Handles the withdrawal of a waiting job, which is not needed any more. */
 static bool withdraw(struct slicer *slicer, hr_job job) {
   struct hr__gang *gang = slicer->matrix.gang_of[job.id];
   if (!gang && !hr_job_tree_remove(&slicer->matrix.outside, 0, job)) return true; /* it needs no GPUs, and starts now */

@@ -2,7 +2,7 @@
 #ifndef HR_POLICIES_KIT_JOBS_H
 #define HR_POLICIES_KIT_JOBS_H
 
-/* What policies keep about jobs: lists for the next pass, placements for later, timer queues. */
+/* Data structures of policies for jobs: lists for the next pass, stored placements, timer queues. */
 
 #include "headroom/policy.h"
 #include "headroom/trace.h"
@@ -19,9 +19,10 @@ static inline bool hr__is_replica(const struct hr_trace *trace, hr_job job) {
 /*
  * A list of jobs, in the order in which they were added. All bytes zero: empty.
  *
- * Lists of policies: jobs that need no node, which start at the begin of the next pass; and jobs that are withdrawn
- * (HR_EVENT_WITHDRAW). When the policy gets this event, it removes the job from all its other lists; at the begin of
- * its next pass, which is at the same instant, it rejects the list.
+ * Policies have two such lists. The first contains jobs that need no node; they start at the beginning of the next
+ * pass. The second contains jobs that are withdrawn (HR_EVENT_WITHDRAW). When the policy receives this event, it
+ * removes the job from all its other lists. At the beginning of its next pass, which is at the same instant, it rejects
+ * the jobs of the list.
  */
 struct hr__job_list {
   hr_job *jobs;
@@ -66,7 +67,7 @@ static inline enum hr_status hr__job_list_start(struct hr__job_list *list, struc
 
 /* ---- Places ----------------------------------------------------------------------------------------- */
 
-/* Places: placements that a policy keeps for later, with memory of their own. */
+/* Places: placements that a policy stores for later use, with memory of their own. */
 
 /* A current or future placement of a job. */
 struct hr__place {
@@ -113,9 +114,9 @@ static inline uint32_t hr__tasks_on_gpu(const struct hr_placement *placement, hr
   return count;
 }
 
-/* Returns whether the tasks of a job can have their GPU memory at the same time, if no other job has memory on their
-   GPUs. In pools where memory is given in order of arrival, a placement does not consider memory. So tasks of a gang
-   that share a GPU may need more memory than the GPU has; such a gang would be killed at every try. */
+/* Returns whether the GPU memory suffices for all tasks of a job at the same time, if no other job uses memory on their
+   GPUs. Some pools allocate memory in order of arrival, and there a placement does not consider memory. So tasks of a
+   gang that share a GPU may need more memory than the GPU has. Such a gang would be killed at every attempt. */
 static inline bool hr__tasks_have_memory(const struct hr_cluster *cluster, const struct hr_trace *jobs, hr_job job,
                                          const struct hr_placement *placement) {
   const struct hr_pool_spec *pool = hr_cluster_pool_spec(cluster, placement->pool);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Kinds of jobs, the ledger of pods on nodes, and a cluster autoscaler; see pods.h.
 
-   Invariant: what is free on a node is what its pool has less the sum over the pods in its list; in per-GPU allocation
-   the inventory has exactly the slices of these pods. */
+   Invariant: the free amount of a resource on a node is the capacity of the node minus the requests of the pods in its
+   list. In per-GPU allocation, exactly the slices of these pods are allocated in the inventory. */
 
 #include "policies/kit/pods.h"
 
@@ -592,9 +592,9 @@ static uint32_t find_node(const struct hr__pods *pods, uint32_t kind, uint32_t n
 
 enum trial_outcome { PLACED, DOES_NOT_FIT, OUT_OF_MEMORY };
 
-/* The condition under which a trial succeeds: all pods are on present nodes; or, with added nodes, the job has more
-   pods than before and can run; or the job can run on present nodes. The last two differ from the first only for
-   elastic jobs. */
+/* The condition under which a trial succeeds. ALL_ON_PRESENT: all pods are on present nodes. MORE_ON_ADDED: with added
+   nodes, the job has more pods than before and can run. SOME_ON_PRESENT: the job can run on present nodes. The last two
+   differ from the first only for elastic jobs. */
 enum trial { ALL_ON_PRESENT, MORE_ON_ADDED, SOME_ON_PRESENT };
 
 /* Places a job in a pool for a trial, after the pods that it already has. */

@@ -10,8 +10,8 @@
  * whole nodes and one pod for the rest. All pods of a job are on nodes of one pool, because a placement of the engine
  * is in one pool. Jobs with equal requests are of one kind; what fits for one job of a kind fits for all.
  *
- * A policy can let elastic jobs (`min_gpus`, `max_gpus`) have fewer pods. Such a job has several equal pods, as many in
- * each pool that it accepts; other jobs have all pods that they request.
+ * A policy can let elastic jobs (`min_gpus`, `max_gpus`) have fewer pods. The pods of such a job are equal, and their
+ * number is the same in each pool that the job accepts. Other jobs have all pods that they request.
  *
  * The ledger of nodes belongs to the policy: pods can be placed for a trial and removed again. In per-GPU allocation it
  * has an inventory of its own. Pods are numbered; numbers of removed pods are used again.
@@ -60,7 +60,7 @@ struct hr__pod_node {
   bool is_trial;                         /* usable only during a pass of the autoscaler */
 };
 
-/* A job that was placed for a trial, and its last pod before: HR_NONE: it had none. */
+/* A job that was placed for a trial, and its last pod before the trial; HR_NONE: it had none. */
 struct hr__pods_trial {
   hr_job job;
   uint32_t last;
@@ -107,10 +107,10 @@ static inline uint32_t hr__pod_milli(const struct hr__pod_shape *shape, uint32_t
 
 /* Whether the next pod of a job, its `number`-th, fits on a usable node. */
 bool hr__pods_fit(const struct hr__pods *pods, uint32_t kind, uint32_t number, uint32_t node);
-/* Places the next pod of a job on a node, where it fits. Returns its number; HR_NONE: out of memory. */
+/* Places the next pod of a job on a node on which it fits. Returns its number; HR_NONE: out of memory. */
 uint32_t hr__pods_place(struct hr__pods *pods, hr_job job, uint32_t kind, uint32_t number, uint32_t node);
-/* Removes the pods of a job that follow the pod `last` from their nodes; HR_NONE: all. `undo`: they were placed last,
-   for a trial. */
+/* Removes the pods of a job that follow the pod `last` from their nodes; HR_NONE: all. `undo`: these pods were placed
+   last, for a trial. */
 void hr__pods_cut(struct hr__pods *pods, hr_job job, uint32_t last, bool undo);
 /* Removes one pod of a job from a node, on which it has some. Not in per-GPU allocation. */
 void hr__pods_remove(struct hr__pods *pods, hr_job job, uint32_t node);
@@ -121,7 +121,7 @@ void hr__pods_put_back(struct hr__pods *pods, hr_job job);
 void hr__pods_drop(struct hr__pods *pods, hr_job job);
 /* Makes the placement of a job from its pods. Returns false if memory is exhausted. Valid until the next call. */
 bool hr__pods_placement(struct hr__pods *pods, hr_job job, struct hr_placement *placement);
-/* Whether jobs of the kind can have their GPU memory in the placement. */
+/* Whether the GPU memory suffices for all tasks of a job in the placement (see hr__tasks_have_memory). */
 static inline bool hr__pods_have_memory(const struct hr__pods *pods, hr_job job, const struct hr_placement *placement) {
   return hr__tasks_have_memory(pods->cluster, pods->jobs, job, placement);
 }
@@ -130,10 +130,11 @@ static inline bool hr__pods_have_memory(const struct hr__pods *pods, hr_job job,
 static inline bool hr__pods_lists(const struct hr__pods *pods, hr_job job) {
   return hr__job_list_has(&pods->idle_jobs, job) || hr__job_list_has(&pods->unfit, job);
 }
-/* Rejects jobs that are withdrawn, and starts or rejects the listed ones. Called at the begin of a pass. */
+/* Rejects jobs that are withdrawn, and starts or rejects the listed ones. Called at the beginning of a pass. */
 enum hr_status hr__pods_settle_lists(struct hr__pods *pods, struct hr_moves *moves);
 
-/* An event of a node: it comes, gets notice, or is gone. Its pods were removed before it is gone. */
+/* Handles an event of a node: it came up, got an interruption notice, or is gone. The caller removes its pods before it
+   is gone. */
 void hr__pods_node_event(struct hr__pods *pods, const struct hr_event *event);
 
 /* The last pod of a job; HR_NONE: it has none. */
@@ -149,7 +150,7 @@ static inline uint32_t hr__pods_first(const struct hr__pods *pods, hr_job job) {
    could run; HR_NONE: none. Nothing changes. */
 uint32_t hr__pods_pool_that_fits(struct hr__pods *pods, hr_job job, uint32_t kind);
 
-/* Counts the nodes that cannot have the `number`-th pod of a job, by the resource that they lack. `other`: the job does
+/* Counts the nodes that cannot run the `number`-th pod of a job, by the resource that they lack. `other`: the job does
    not accept them. */
 struct hr__pod_lacks {
   uint32_t n_nodes, cpu, gpu, mem, pods, other, fits;

@@ -137,8 +137,8 @@ static bool asks_for_topology(const struct hr__kueue_workload *workload) {
   return false;
 }
 
-/* A workload that needs preemption holds the nodes that it will have after it; without targets, nodes as in an empty
-   cluster. */
+/* Chooses the nodes that a workload holds while it needs preemption: nodes that are free once its targets have left,
+   or, without targets, nodes of an empty cluster. */
 static void place_for_preemption(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
   const struct hr__kueue_topology_calls *topology = &self->world->topology;
   const struct hr__kueue_workload *workload = &self->world->workloads[entry->workload];
@@ -208,7 +208,8 @@ uint32_t hr__kueue_reserve(const struct hr__kueue_world *world, uint32_t queue,
   return assignment->n_usage;
 }
 
-/* Keeps quota and nodes for an entry that needs preemption without targets, unless its queue can reclaim them later. */
+/* Holds quota and nodes for an entry that needs preemption but has no targets, unless its queue can reclaim them
+   later. */
 static void reserve(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
   const struct hr__kueue_workload *workload = &self->world->workloads[entry->workload];
   if (hr__kueue_can_always_reclaim(&self->world->queues[workload->queue])) return;
@@ -265,7 +266,7 @@ static void assign_again(struct hr__kueue_cycle *self, struct hr__kueue_entry *e
   struct hr__kueue_workload *workload = &self->world->workloads[entry->workload];
   struct hr__kueue_assignment nominated = entry->assignment;
   const int32_t *tried = workload->tried;
-  entry->assignment = self->pinned; /* the memory is swapped: the old assignment must last */
+  entry->assignment = self->pinned; /* swaps the memory, since the old assignment is still in use */
   self->pinned = nominated;
   workload->tried = NULL;
   self->assigner.pinned = &self->pinned;
@@ -274,7 +275,8 @@ static void assign_again(struct hr__kueue_cycle *self, struct hr__kueue_entry *e
   workload->tried = tried;
 }
 
-/* The targets of the entry are evicted for an earlier one. Searches for other targets as if these victims had left. */
+/* Called if an earlier entry evicts targets of this entry. Searches for other targets, as if the victims of the cycle
+   had left. */
 static void find_other_targets(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
   for (uint32_t i = 0; i < self->n_victims; i++) hr__kueue_unlist(self->world, self->victims[i]);
   assign_again(self, entry);
@@ -356,7 +358,7 @@ static void requeue(struct hr__kueue_entry *entry, enum hr__kueue_requeue why, e
   entry->reason = reason;
 }
 
-/* Whether the entry is done because of its mode. */
+/* Whether the mode of the entry alone decides about it. */
 static bool is_done_by_mode(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
   const struct hr__kueue_world *world = self->world;
   const struct hr__kueue_workload *workload = &world->workloads[entry->workload];
@@ -555,7 +557,7 @@ static void tournament_begin(struct hr__kueue_cycle *self) {
   }
 }
 
-/* Adds or removes the quota that an entry would take. A workload with quota takes no more. */
+/* Adds or removes the quota that an entry would take. A workload with quota needs no more. */
 static void change_usage(struct hr__kueue_cycle *self, const struct hr__kueue_entry *entry, bool add) {
   const struct hr__kueue_workload *workload = &self->world->workloads[entry->workload];
   for (uint32_t i = 0; !workload->reserved && i < entry->assignment.n_usage; i++) {

@@ -40,10 +40,11 @@ struct hr__kueue_assigner {
   struct hr__kueue_world *world;
   hr__kueue_simulate *simulate;
   void *simulation; /* first argument of `simulate` */
-  /* Flavors of an earlier assignment of the same workload to stay with; NULL: any. */
+  /* An earlier assignment of the same workload, whose flavors must be used again; NULL: any flavor. */
   const struct hr__kueue_assignment *pinned;
-  /* Scratch by resource: requests of a group of pod sets, and the flavors chosen so far, of one flavor, and of the best
-     flavor. The flavor HR_NONE means that none is chosen. */
+  /* Scratch memory by resource. `sums`: the requests of a group of pod sets. `chosen`: the choices so far. `trial`: the
+     choices with the flavor that is tried. `best`: those with the best flavor. The flavor HR_NONE means that none is
+     chosen. */
   int64_t *sums;
   bool *wanted;
   struct hr__kueue_choice *chosen, *trial, *best;
@@ -77,9 +78,8 @@ static inline const struct hr__kueue_group *hr__kueue_group_of(const struct hr__
 
 /* Tries counts of pods; returns whether they fit. */
 typedef bool hr__kueue_try_counts(void *self, const int64_t *counts);
-/* Searches for the largest counts between the minimum and the full counts for which `fits` returns true. `counts` is
-   scratch for n entries, and has the counts that were found. A minimum of -1 means the full count. Returns whether some
-   fit. */
+/* Searches for the largest counts between the minimum and the full counts for which `fits` returns true. `counts` has
+   room for n entries and receives the result. A minimum of -1 means the full count. Returns whether some fit. */
 bool hr__kueue_reduce(const int64_t *full, const int64_t *minimum, uint32_t n, int64_t *counts,
                       hr__kueue_try_counts *fits, void *self);
 
@@ -109,7 +109,7 @@ struct hr__kueue_candidate {
   uint32_t ancestor; /* cohort at which it was collected; HR_NONE: the queue of the preemptor */
   enum hr__kueue_cause cause;
   bool only_without_borrowing;
-  bool hierarchy; /* the preemptor is closer to the quota */
+  bool hierarchy; /* the preemptor has the hierarchical advantage, see preempt.c */
   uint32_t next;  /* in the list of its queue (fair sharing) */
 };
 
@@ -139,7 +139,7 @@ struct hr__kueue_preemptor {
   struct hr__kueue_target *targets; /* the result; room for all workloads */
   uint32_t n_targets;
   uint32_t *pairs, n_pairs;
-  struct hr__kueue_usage *rest; /* requests that remain above the nodes that were visited */
+  struct hr__kueue_usage *rest; /* requests that do not fit into the quota of the nodes visited so far */
   uint32_t *heads;              /* first candidate of each queue (fair sharing) */
   bool *pruned;                 /* by node */
   uint32_t *retry, n_retry;     /* candidates for the second strategy */
@@ -175,11 +175,12 @@ const char *hr__kueue_cause_name(enum hr__kueue_cause cause);
 
 void hr__kueue_candidates_sort(struct hr__kueue_preemptor *self);
 
-/* Whether, on some level of the tree, another node borrows and its share is at least that of the node on the way from
-   the queue to the root. If not, and no workload of the queue is preempted, no strategy allows a first target: either
-   one asks for a share of the target that is at least that of the preemptor, and targets only lower shares. */
+/* Returns whether some ancestor of the queue (or the queue itself) has a sibling that borrows and whose share is at
+   least its own. If not, and no workload of the queue itself is preempted, no strategy allows a first target. The
+   reason is that both strategies require a target whose share is at least that of the preemptor, and preemptions only
+   lower the shares of other nodes. */
 bool hr__kueue_fair_reaches(const struct hr__kueue_world *world, uint32_t queue);
-/* The order of queues under fair sharing: starts with the candidates that `candidates` has, in order. */
+/* Starts the iteration over queues under fair sharing. `candidates` must be sorted. */
 void hr__kueue_fair_begin(struct hr__kueue_preemptor *self);
 /* The next queue to preempt from; HR_NONE: not found. The caller then pops a candidate or drops the queue. */
 uint32_t hr__kueue_fair_next(struct hr__kueue_preemptor *self);
@@ -235,7 +236,7 @@ bool hr__kueue_requeue_delay(struct hr__kueue_requeue_state *state, int64_t wait
 enum hr__kueue_requeued { HR__KUEUE_REQUEUED_UNSET, HR__KUEUE_REQUEUED_TRUE, HR__KUEUE_REQUEUED_FALSE };
 enum hr__kueue_stop { HR__KUEUE_RUNS, HR__KUEUE_HOLD, HR__KUEUE_HOLD_AND_DRAIN };
 
-/* The reason for which a workload is not queued, or is evicted. */
+/* The reason why a workload is not queued, or is evicted. */
 enum hr__kueue_end {
   HR__KUEUE_END_NONE,
   HR__KUEUE_END_TIMEOUT,       /* PodsReadyTimeout */
@@ -307,7 +308,8 @@ enum hr__kueue_requeue {
   HR__KUEUE_REQUEUE_NO_CANDIDATES
 };
 
-/* The result of a search for new targets, for an entry with targets that an earlier entry preempts. */
+/* The result of a second search for targets. It is needed if an earlier entry of the cycle preempts a target of this
+   one. */
 enum hr__kueue_recomputation {
   HR__KUEUE_NOT_RECOMPUTED,
   HR__KUEUE_NEW_TARGETS,
@@ -325,7 +327,7 @@ struct hr__kueue_entry {
   bool keeps_bookmark;              /* the bookmarks of the assignment count for the next attempt */
   uint32_t first_target, n_targets; /* in `targets` of the cycle */
   bool preempts;                    /* the targets are evicted */
-  bool skipped_preemption;          /* counts in Kueue's metric of skipped preemptions */
+  bool skipped_preemption;          /* counted by Kueue's metric of skipped preemptions */
   bool waits_for_pods_ready;        /* admission waits until all admitted workloads are ready */
   uint32_t migrated;                /* variant that is evicted in favor of this one; HR_NONE: none */
   enum hr__kueue_recomputation recomputation;
@@ -376,7 +378,7 @@ bool hr__kueue_bookmark_is_outdated(hr__kueue_gates gates, int64_t last_generati
 void hr__kueue_bookmarks_save(const struct hr__kueue_world *world, const struct hr__kueue_workload *workload,
                               const struct hr__kueue_assignment *assignment, int32_t *row);
 
-/* ---- Steps, for cycle*.c ---- */
+/* ---- Orders of entries (cycle.c) ---- */
 
 /* Compares workloads in the classical order of entries: negative if `a` comes first. */
 int hr__kueue_entry_order(const struct hr__kueue_world *world, const struct hr__kueue_workload *a, int32_t a_borrowing,
@@ -388,8 +390,9 @@ bool hr__kueue_fair_before(const struct hr__kueue_world *world, const struct hr_
 
 /* ---- Pending workloads (pending.c) --------------------------------------------------------------------- */
 
-/* The workloads that wait in the ClusterQueues. In each queue some are in a heap, whose first is the head of the
-   next cycle, and some are parked until something changes. */
+/* The workloads that wait in the ClusterQueues. Each queue has a heap, whose first workload is the head of the next
+   cycle. Inadmissible workloads are parked until something changes. The turn of a workload is the cycle in which it is
+   the head. */
 
 enum hr__kueue_place {
   HR__KUEUE_NOT_QUEUED,
@@ -408,7 +411,7 @@ struct hr__kueue_pending_heap {
 struct hr__kueue_bucket {
   uint32_t queue, shape;
   struct hr__kueue_pending_heap half[2];
-  uint8_t active;          /* the half with workloads that can be a head; those of the other one are parked */
+  uint8_t active;          /* index of the half whose workloads can be a head; those of the other half are parked */
   bool is_listed;          /* is in the list of buckets with parked workloads */
   uint32_t at;             /* position in the heap of its queue; HR_NONE: no workload can be a head */
   uint32_t next, previous; /* in the list */
@@ -423,10 +426,11 @@ struct hr__kueue_pending_queue {
   uint32_t n_heap, n_parked;
   int64_t cycle;       /* counts heads that were taken */
   int64_t freed_cycle; /* `cycle` when parked workloads returned last; -1: never */
-  /* Buckets that stayed parked when others returned still take their turns: */
-  uint32_t epoch;               /* counts such returns */
-  uint32_t n_stayed, n_skipped; /* buckets; turns that they have taken */
-  uint32_t counted, n_before;   /* a head, and the number of buckets that take their turns before it */
+  /* A bucket stays parked when others return if a cycle would certainly park it again. As in Kueue, it uses up one
+     turn: */
+  uint32_t epoch;               /* counts the returns */
+  uint32_t n_stayed, n_skipped; /* buckets that stayed; turns that they have used up */
+  uint32_t counted, n_before;   /* a head, and the number of these buckets that precede it */
 };
 
 struct hr__kueue_pending {
@@ -437,16 +441,15 @@ struct hr__kueue_pending {
   uint32_t n_buckets, buckets_capacity;
   bool no_memory;                /* memory was exhausted: some workload is in no queue */
   struct hr__pair_map bucket_at; /* by queue and shape */
-  uint8_t
-      *place; /* by workload; enum hr__kueue_place, IN_HEAP in both halves of a bucket: see hr__kueue_pending_place */
-  uint32_t *bucket;            /* by workload */
-  uint8_t *half;               /* by workload: half of its bucket */
-  uint32_t *position;          /* by workload: in the heap of the half */
-  uint32_t *next, *previous;   /* by workload: list of workloads that are parked alone */
-  int64_t *requeue_us;         /* by workload: end of its back-off; HR__KUEUE_NO_TIME: none */
-  bool *held;                  /* by workload: its condition Requeued is false, so it stays parked */
-  uint32_t *shape;             /* by workload: equal numbers are equal requests and priority; HR_NONE: unknown */
-  enum hr__kueue_requeue *why; /* by workload: why it was parked, if it was parked itself */
+  uint8_t *place;                /* by workload: enum hr__kueue_place, but IN_HEAP also if parked in a bucket */
+  uint32_t *bucket;              /* by workload */
+  uint8_t *half;                 /* by workload: half of its bucket */
+  uint32_t *position;            /* by workload: in the heap of the half */
+  uint32_t *next, *previous;     /* by workload: list of workloads that are parked alone */
+  int64_t *requeue_us;           /* by workload: end of its back-off; HR__KUEUE_NO_TIME: none */
+  bool *held;                    /* by workload: its condition Requeued is false, so it stays parked */
+  uint32_t *shape;               /* by workload: equal numbers are equal requests and priority; HR_NONE: unknown */
+  enum hr__kueue_requeue *why;   /* by workload: why it was parked, unless it was parked with its shape */
 };
 
 /* Where a workload is. */
@@ -465,39 +468,41 @@ void hr__kueue_pending_remove(struct hr__kueue_pending *self, uint32_t workload)
 uint32_t hr__kueue_pending_pop(struct hr__kueue_pending *self, uint32_t id);
 /* The head that hr__kueue_pending_pop would take; HR_NONE: none. */
 uint32_t hr__kueue_pending_head(const struct hr__kueue_pending *self, uint32_t id);
-/* Takes the head of a queue and parks it as inadmissible with all workloads of its shape, if it has a shape; else
-   leaves it. Returns whether it was parked. */
+/* Takes the head of a queue, and parks it and all workloads of its shape as inadmissible. Has no effect if the head has
+   no shape. Returns whether it was parked. */
 bool hr__kueue_pending_park_head(struct hr__kueue_pending *self, uint32_t id);
 /* Queues a workload again after a cycle. `has_bookmark`: flavors are left to try. Returns whether it is queued now and
    was not before. */
 bool hr__kueue_pending_requeue(struct hr__kueue_pending *self, uint32_t workload, enum hr__kueue_requeue why,
                                bool has_bookmark);
-/* The same with the decision given: `at_once` puts it into the heap. */
+/* The same, but the caller decides: `at_once` puts the workload into the heap. */
 bool hr__kueue_pending_requeue_as(struct hr__kueue_pending *self, uint32_t workload, bool at_once,
                                   enum hr__kueue_requeue why);
 /* Restores the order of the heap of a queue after the usage of its local queues has changed. */
 void hr__kueue_pending_reorder(struct hr__kueue_pending *self, uint32_t id);
-/* Capacity may be free in the tree of `queue`: workloads that are queued again from now on are not parked. The caller
-   calls hr__kueue_pending_return before the next cycle, unless all parked workloads would be parked again. */
+/* Notes that capacity may be free in the tree of `queue`: workloads that are queued again from now on are not parked.
+   The caller calls hr__kueue_pending_return before the next cycle, unless all parked workloads would be parked
+   again. */
 void hr__kueue_pending_freed(struct hr__kueue_pending *self, uint32_t queue);
 /* Returns the parked workloads of all queues of the tree of `queue` to their heaps, as capacity may be free. Returns
    their number. */
 uint32_t hr__kueue_pending_return(struct hr__kueue_pending *self, uint32_t queue);
-/* Whether it is certain that a cycle would park the workloads of a shape in a queue again, of which `workload` is one.
- */
+/* Returns true if a cycle would certainly park all workloads of `shape` in `queue` again. `workload` is one of
+   these. */
 typedef bool hr__kueue_stays_parked(void *self, uint32_t queue, uint32_t shape, uint32_t workload);
-/* The same for one queue; but workloads stay parked if a cycle would park them again. Each of them still takes its turn
-   (hr__kueue_pending_skip). */
+/* Like hr__kueue_pending_return, but for one queue, and the workloads of a shape stay parked if `stays` returns true.
+   Each such shape still uses up one turn (hr__kueue_pending_skip). */
 uint32_t hr__kueue_pending_return_some(struct hr__kueue_pending *self, uint32_t id, hr__kueue_stays_parked *stays,
                                        void *argument);
-/* The workloads of a queue that stayed parked, and have not had their turns yet, return if that is not certain any
- * more. */
+/* Checks the workloads of a queue that stayed parked and have not used up their turns. They return if `stays` is false
+   now. */
 void hr__kueue_pending_recheck(struct hr__kueue_pending *self, uint32_t id, hr__kueue_stays_parked *stays,
                                void *argument);
-/* Returns whether the next turn of a queue is that of a workload that stayed parked, and ends this turn. */
+/* Returns whether a workload that stayed parked comes before the head of the queue, and then uses up its turn. If there
+   is no head, a turn is used up, too, but the result is false. */
 bool hr__kueue_pending_skip(struct hr__kueue_pending *self, uint32_t id);
 
-/* No cycle follows until the next event: ends the turns of workloads that stayed parked. */
+/* Uses up all turns of workloads that stayed parked. Call it if no cycle follows until the next event. */
 void hr__kueue_pending_settled(struct hr__kueue_pending *self);
 
 /* Whether this reason of an inadmissible workload implies that no workload of its shape fits. */

@@ -8,8 +8,8 @@
  *
  * A submitted job gets a slot, which is also the number of its workload; slots of finished jobs are used again, so that
  * memory depends on the number of jobs at a time. Jobs with equal requests share a class. A job with quota whose pods
- * have no nodes yet is held in the group of its class and its pools: the jobs of a group are interchangeable for the
- * search for nodes, so one failed search per group and pass is enough.
+ * have no nodes yet is held. Held jobs of one class that may use the same pools form a group. They are interchangeable
+ * for the search for nodes, so one failed search per group and pass is enough.
  *
  * Invariant: a workload is listed in the world exactly while its slot is in a phase after HR__KUEUE_QUEUED.
  */
@@ -40,7 +40,7 @@ enum hr__kueue_phase {
 struct hr__kueue_class {
   struct hr_need need;
   bool needs_no_node;
-  int64_t pods, fewest; /* fewest: with which a job may be admitted; -1: all */
+  int64_t pods, fewest; /* fewest: minimum number for an admission; -1: all */
   uint32_t task_gpus;
   struct hr__kueue_amounts requests; /* per pod */
   const bool *suits;                 /* by flavor: some pool of the flavor can have the pods */
@@ -55,7 +55,7 @@ struct hr__kueue_shape {
   uint32_t resource;        /* HR_NONE: it requests several resources, or none */
 };
 
-/* A placement of topology-aware scheduling with its memory, which remains when the slot is used again. */
+/* A placement of topology-aware scheduling with its memory. The memory is used again with the slot. */
 struct hr__kueue_memory {
   struct hr__kueue_placement placement;
   struct hr__kueue_domain *domains;
@@ -72,12 +72,12 @@ struct hr__kueue_slot {
   bool has_started;             /* its pods ran when it was evicted */
   enum hr__kueue_reason reason; /* why it had no quota after the last cycle */
   uint32_t n_targets;           /* that it preempted in the last cycle */
-  int64_t since_us;             /* of the admission, of the loss of its nodes, or of the start */
+  int64_t since_us;             /* time of the admission, of the loss of its nodes, or of the start */
   int64_t timer_us;             /* time of the slot's entry in `timers`; HR_NEVER_US: none */
   struct hr__kueue_history history;
   struct hr__kueue_requeue_state requeue;
-  uint8_t n_repeated; /* evictions that followed each other at once */
-  uint8_t n_losses;   /* preemptions, if work is lost by them */
+  uint8_t n_repeated; /* consecutive evictions soon after a quota reservation (delay_repeated) */
+  uint8_t n_losses;   /* preemptions, if preempted jobs lose work */
   bool has_bookmarks;
   int64_t bookmark_generation, bookmark_cycle;
   int32_t *bookmarks;              /* [n_resources] */
@@ -91,7 +91,7 @@ struct hr__kueue_held {
   uint32_t first, last, count;
   uint32_t at; /* position in `active`, if it has jobs */
   bool placed; /* topologies place its pods, so that its jobs are not interchangeable */
-  bool failed; /* no nodes were found since nodes became free last */
+  bool failed; /* no nodes were found, and none became free since */
 };
 
 /* The queue of a job: a LocalQueue, or only a ClusterQueue. HR_NONE: none. */
@@ -190,7 +190,7 @@ struct hr__kueue_engine {
   uint64_t *pool_sets; /* [set][pool_words] */
   uint32_t n_pool_sets, pool_sets_capacity;
   uint32_t n_held;
-  bool freed; /* nodes may have become free, or a job is held, since the last search for nodes */
+  bool freed; /* since the last search for nodes, nodes may have become free or a job became held */
   /* Market */
   int64_t *idle_us; /* by node: since when it has no job */
   struct hr__deadline_fifo idle;
@@ -261,7 +261,8 @@ bool hr__kueue_timer_set(struct hr__kueue_engine *self, uint32_t slot, int64_t a
 /* Removes the quota of a workload, and lets inadmissible workloads try again. */
 void hr__kueue_release(struct hr__kueue_engine *self, uint32_t slot);
 
-/* The back-off of a queued workload is over, or its requirement on locality. Returns false if memory is exhausted. */
+/* Handles the end of the back-off of a queued workload, or of its locality requirement. Returns false if memory is
+   exhausted. */
 bool hr__kueue_wait_over(struct hr__kueue_engine *self, uint32_t slot);
 
 /* Sets the usage of a local queue from its consumption and its penalties. */
@@ -304,11 +305,11 @@ bool hr__kueue_topology_places(const struct hr__kueue_engine *self, uint32_t slo
 bool hr__kueue_topology_nodes(struct hr__kueue_engine *self, uint32_t slot, const struct hr_need *need,
                               struct hr_placement *placement);
 
-/* A node came up (or has notice, or is gone). */
+/* Notes that a node came up, or that it has an interruption notice or is gone. */
 void hr__kueue_topology_node(struct hr__kueue_engine *self, hr_node node, bool is_up);
-/* Workloads of all queues with topologies may fit now. */
+/* Notes that workloads of all queues with topologies may fit now. */
 void hr__kueue_topology_freed(struct hr__kueue_engine *self);
-/* Counts the pods of a job that no topology places (sign 1), or that they have left (-1). */
+/* Subtracts pods that no topology places from the free amounts of their nodes (sign 1), or adds them again (-1). */
 void hr__kueue_topology_count(struct hr__kueue_engine *self, uint32_t slot, const struct hr_placement *placement,
                               int sign);
 
@@ -322,22 +323,23 @@ struct hr__kueue_lack {
 /* Returns false if the flavor has a placement, or no topology. */
 bool hr__kueue_topology_lack(struct hr__kueue_engine *self, uint32_t slot, uint32_t flavor,
                              struct hr__kueue_lack *lack);
-/* The number of leaves that cannot have one pod because of a resource. */
+/* The number of leaves that cannot run one pod because of a resource. */
 uint32_t hr__kueue_topology_lacking(const struct hr__kueue_engine *self, uint32_t slot, uint32_t flavor,
                                     uint32_t resource);
 
 /* ---- Evictions (engine_jobs.c) ---------------------------------------------------------------------- */
 
-/* Evicts a workload for another one. Without a grace period its quota stays taken until the cycles have settled.
-   Returns whether it was not being evicted before. */
+/* Evicts a workload for another one. Without a grace period it keeps its quota until hr__kueue_finish_evictions.
+   Returns false if it is already being evicted. */
 bool hr__kueue_evict(struct hr__kueue_engine *self, const struct hr__kueue_target *target);
-/* The evicted workloads lose their quota. The next cycle is that of the preemptors: the others return after it. */
+/* Removes the quota of workloads that were evicted without a grace period. The next cycle serves the preemptors; parked
+   workloads return after it. */
 void hr__kueue_finish_evictions(struct hr__kueue_engine *self);
-/* An evicted workload loses its quota, and is queued again. */
+/* Removes the quota of an evicted workload, and queues it again. */
 void hr__kueue_queue_evicted(struct hr__kueue_engine *self, uint32_t slot);
 /* Stops the job of an evicted workload now. */
 void hr__kueue_stop(struct hr__kueue_engine *self, uint32_t slot);
-/* The time limit of a held job has passed: its workload is evicted or deactivated. */
+/* Evicts or deactivates the workload of a held job whose time limit has passed. */
 void hr__kueue_time_out(struct hr__kueue_engine *self, uint32_t slot);
 
 /* ---- Explanation (engine_explain.c) -------------------------------------------------------------------- */
@@ -348,23 +350,23 @@ void hr__kueue_describe(void *state, const struct hr_view *view, hr_job job, cha
 
 /* ---- Prospects (kueue_policy.c) --------------------------------------------------------------------- */
 
-/* Counts the usage of a workload that has got quota (sign 1), or that loses it (-1). */
+/* Adds the usage of a workload that has received quota (sign 1), or removes that of a workload that loses it (-1). */
 void hr__kueue_prospects_count(struct hr__kueue_engine *self, uint32_t slot, int sign);
 
 /* ---- Pods (engine_pods.c) ------------------------------------------------------------------------------ */
 
-/* The workload is admitted: its pods wait for nodes. `front`: before others of its group. Returns false if memory is
+/* Holds an admitted workload until its pods get nodes. `front`: before others of its group. Returns false if memory is
    exhausted. */
 bool hr__kueue_hold(struct hr__kueue_engine *self, uint32_t slot, bool front);
-/* The workload is evicted while its pods wait for nodes. */
+/* Removes a workload that is evicted while its pods wait for nodes. */
 void hr__kueue_unhold(struct hr__kueue_engine *self, uint32_t slot);
 /* Starts held jobs that find nodes. */
 void hr__kueue_place_all(struct hr__kueue_engine *self);
 /* Requests nodes of elastic pools for held jobs, and releases nodes that have been idle for the minimum time. */
 void hr__kueue_scale(struct hr__kueue_engine *self);
-/* The pods of a job have left their nodes. Returns false if memory is exhausted. */
+/* Notes that the pods of a job have left their nodes. Returns false if memory is exhausted. */
 bool hr__kueue_pods_left(struct hr__kueue_engine *self, hr_job job, const struct hr_placement *placement);
-/* A node came up, has notice, or is gone. Returns false if memory is exhausted. */
+/* Notes that a node came up, has an interruption notice, or is gone. Returns false if memory is exhausted. */
 bool hr__kueue_node_changed(struct hr__kueue_engine *self, const struct hr_event *event);
 /* The current needs of the pods of a job. */
 struct hr_need hr__kueue_need_of(const struct hr__kueue_engine *self, uint32_t slot);

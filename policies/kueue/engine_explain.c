@@ -243,8 +243,8 @@ static bool waits_for_topology(struct hr__kueue_engine *self, uint32_t slot) {
   return reasons.count > 0;
 }
 
-/* Why a queued job waits. If it could start at once, it waits for its turn or for quota; without a configuration, the
-   only quota is that of all GPUs. */
+/* Why a queued job waits. If its nodes are free, it waits for its turn or for quota; without a configuration, the only
+   quota is that of all GPUs. */
 static void explain_queued(struct hr__kueue_engine *self, const struct hr_view *view, uint32_t slot,
                            struct hr_wait_reason *wait) {
   const struct hr__kueue_slot *at = &self->slots[slot];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs as workloads of Kueue, from the submission to the end: classes of equal requests, slots, timers, evictions, and
- * the way back into a queue.
+ * Jobs as workloads of Kueue, from the submission to the end: classes of equal requests, slots, timers, evictions and
+ * requeuing.
  *
- * A job is a workload with one pod set: one pod per task, or, if a task requests more GPUs than any node has, as many
- * pods as the engine splits it into. The arrays of slots and workloads double when they are full; the memory to which
- * slots point is allocated once per doubling and never moves.
+ * A job is a workload with one pod set, which has one pod per task. If a task requests more GPUs than any node has, the
+ * engine splits it, and each part is a pod. The arrays of slots and workloads double when they are full; the memory to
+ * which slots point is allocated once per doubling and never moves.
  */
 
 #include "policies/kueue/engine.h"
@@ -104,7 +104,7 @@ static struct hr_need fewest_need(const struct hr__kueue_class *class_) {
   return need;
 }
 
-/* Finds out in which pools and flavors the pods can run at all. */
+/* Determines the pools and flavors in which the pods can run at all. */
 static bool set_suits(struct hr__kueue_engine *self, struct hr__kueue_class *class_) {
   bool *suits = hr_arena_alloc(self->arena, (size_t)self->world.n_flavors + 1);
   bool *accepts = hr_arena_alloc(self->arena, (size_t)self->n_pools + 1);
@@ -171,7 +171,8 @@ static uint32_t class_of(struct hr__kueue_engine *self, uint32_t job) {
 
 /* ---- Jobs with fewer pods --------------------------------------------------------------------------- */
 
-/* Adds the class of the jobs of a class that have only some of their pods. Returns false if memory is exhausted. */
+/* Adds the class of jobs of the class `full` that are admitted with only `pods` pods. Returns false if memory is
+   exhausted. */
 static bool add_reduced(struct hr__kueue_engine *self, uint32_t full, int64_t pods) {
   if (!make_room_for_class(self)) return false;
   struct hr__kueue_class *class_ = &self->classes[self->n_classes];
@@ -245,8 +246,7 @@ bool hr__kueue_timer_set(struct hr__kueue_engine *self, uint32_t slot, int64_t a
   return at_us == HR_NEVER_US || hr_job_tree_insert(&self->timers, (struct hr_job_entry){.key = at_us, .job = {slot}});
 }
 
-/* The time of the next event of a queued job: the end of its back-off, or of its requirement on locality if topologies
-   apply it. */
+/* Sets the timer of a queued job: to the end of its back-off, or of its locality requirement if topologies apply it. */
 static bool set_queued_timer(struct hr__kueue_engine *self, uint32_t slot) {
   int64_t at_us = self->slots[slot].requeue.at_us;
   if (at_us <= self->world.now_us) {
@@ -441,7 +441,7 @@ void hr__kueue_release(struct hr__kueue_engine *self, uint32_t slot) {
   self->changed = true;
 }
 
-/* A requirement on locality may have ended. */
+/* Updates the topology request of a job, because its locality requirement may have ended. */
 static bool renew_request(struct hr__kueue_engine *self, uint32_t slot) {
   if (!self->topologies) return true;
   hr__kueue_topology_request(self, slot);
@@ -533,11 +533,12 @@ void hr__kueue_sample(struct hr__kueue_engine *self) {
  * kubernetes-sigs/kueue.
  */
 
-/* The least time from an eviction until the next one of the same workload. Kueue queues inadmissible workloads again in
-   batches of this period. */
+/* The minimum time between evictions of the same workload. Kueue queues inadmissible workloads again in batches of this
+   period. */
 #define EVICTION_US HR_SECOND_US
 enum { MAX_REPEATED = 12 }; /* doublings of this time */
-/* How often a workload may lose its work without a delay, and doublings of this time after further losses. */
+/* MAX_LOSSES: how often a workload may lose its work without a delay. MAX_LOSS_DOUBLINGS: the maximum number of
+   doublings of the delay after further losses. */
 enum { MAX_LOSSES = 8, MAX_LOSS_DOUBLINGS = 20 };
 
 /* ---- Evictions: preemption -------------------------------------------------------------------------- */
@@ -558,8 +559,8 @@ void hr__kueue_stop(struct hr__kueue_engine *self, uint32_t slot) {
   if (self->status == HR_OK) hr__kueue_queue_evicted(self, slot);
 }
 
-/* A started job leaves at once, or after its grace period. A job that was started at this instant leaves with the next
-   one. */
+/* Stops a started job at once, or after its grace period. For a job that was started at this instant, this happens one
+   microsecond later. */
 static void leave(struct hr__kueue_engine *self, uint32_t slot) {
   struct hr__kueue_slot *at = &self->slots[slot];
   bool is_new = at->since_us == self->world.now_us;
@@ -576,9 +577,10 @@ static void leave(struct hr__kueue_engine *self, uint32_t slot) {
         hr_moves_notice(self->moves, (hr_job){at->job}, self->world.now_us + self->grace_us, self->keeps_work);
 }
 
-/* Evictions take no time here, so a cycle of evictions would be repeated for ever (such cycles exist with Kueue's fair
-   sharing). A workload that had quota for less than a second before it is evicted again waits for a second until it is
-   queued. Both times double with each repetition, and are reset when it had quota for longer. */
+/* Evictions take no time in the model. So workloads that evict each other in turn would do so forever at one instant
+   (this occurs with Kueue's fair sharing). A workload that had quota for less than a second before it is evicted again
+   waits for a second until it is queued. Both times double with each repetition, and are reset when it had quota for
+   longer. */
 static void delay_repeated(const struct hr__kueue_engine *self, uint32_t slot) {
   struct hr__kueue_slot *at = &self->slots[slot];
   int64_t period_us = EVICTION_US << at->n_repeated, now_us = self->world.now_us;

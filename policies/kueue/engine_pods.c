@@ -14,7 +14,7 @@
 
 /* ---- Groups --------------------------------------------------------------------------------------------- */
 
-/* The number of the set of pools that all flavors of a workload have. HR_NONE: memory is exhausted. */
+/* The number of the set of pools that all flavors of a workload have in common. HR_NONE: memory is exhausted. */
 static uint32_t pools_of(struct hr__kueue_engine *self, uint32_t slot) {
   const struct hr__kueue_pod_set *pod_set = &self->world.workloads[slot].pod_sets[0];
   uint32_t words = self->pool_words;
@@ -260,8 +260,8 @@ static void release_idle(struct hr__kueue_engine *self) {
 
 /* ---- Requests for nodes --------------------------------------------------------------------------------- */
 
-/* The pool in which nodes are requested for a group: the first elastic one that can have its pods, preferably one that
-   has nodes to offer. HR_NONE: none. */
+/* The pool in which nodes are requested for a group: the first elastic pool that can run its pods, preferably one in
+   which nodes are available. HR_NONE: none. */
 static uint32_t choose_pool(const struct hr__kueue_engine *self, const struct hr__kueue_held *group) {
   const struct hr_need *need = &self->classes[group->class_].need;
   uint32_t found = HR_NONE;

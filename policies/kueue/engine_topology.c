@@ -72,7 +72,7 @@ static const char *name_of_group(struct hr__kueue_engine *self, const struct hr_
   return text;
 }
 
-/* Sets the labels of the nodes of a pool. A label that names the group of the node before is used again. */
+/* Sets the labels of the nodes of a pool. Consecutive nodes of one group share the text of the label. */
 static bool label_pool(struct hr__kueue_engine *self, const struct level_list *list, hr_pool pool) {
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(self->cluster, pool);
   struct hr__tas_node *nodes = self->topologies->nodes.items + hr_cluster_first_node(self->cluster, pool).id;
@@ -95,7 +95,7 @@ static bool label_pool(struct hr__kueue_engine *self, const struct level_list *l
 
 /* ---- Topologies: what nodes have -------------------------------------------------------------------- */
 
-/* The instances of a MIG profile on the GPUs of a node; without a fixed layout, the most that are possible. */
+/* The instances of a MIG profile on the GPUs of a node; without a fixed layout, the maximum that is possible. */
 static int64_t count_instances(const struct hr_pool_spec *spec, const char *name) {
   const struct hr_mig_spec *mig = spec->mig;
   struct hr_error unused;
@@ -224,8 +224,8 @@ static bool build_leaves(struct hr__kueue_engine *self) {
   return true;
 }
 
-/* Notes for each queue the label of the level of each tier: of the first of its flavors with a topology that has the
- * tier. */
+/* Stores, for each tier, the label of its level in the topologies of a queue. The first flavor whose topology has the
+   tier counts. */
 static void note_levels(struct hr__kueue_engine *self, const struct hr_kueue_config *config, uint32_t queue) {
   const struct hr__kueue_queue *from = &self->world.queues[queue];
   const char **level_of = self->topologies->level_of + (size_t)queue * HR_N_TIERS;
@@ -348,7 +348,7 @@ bool hr__kueue_topology_request(struct hr__kueue_engine *self, uint32_t slot) {
 
 /* ---- Placements: nodes ------------------------------------------------------------------------------ */
 
-/* Makes room for a placement. The old one is lost. */
+/* Makes room for a placement. The old placement is lost. */
 static bool make_room(struct hr__kueue_engine *self, struct hr__kueue_memory *at, uint32_t n_domains,
                       uint32_t n_levels) {
   uint32_t n_values = n_domains * n_levels; /* the levels of a placement are few, and its domains are at most nodes */
@@ -363,7 +363,8 @@ static bool make_room(struct hr__kueue_engine *self, struct hr__kueue_memory *at
   return at->domains && at->values;
 }
 
-/* Copies a placement to a slot; NULL if memory is exhausted. Names are those of the topology, which remain. */
+/* Copies a placement to a slot; NULL if memory is exhausted. The names are not copied, since the topology outlives the
+   slot. */
 static const struct hr__kueue_placement *keep(struct hr__kueue_engine *self, uint32_t slot,
                                               const struct hr__kueue_placement *found) {
   struct hr__kueue_memory *at = &self->slots[slot].memory;
@@ -412,7 +413,7 @@ static const struct hr__kueue_placement *find_again(struct hr__kueue_engine *sel
   return topologies->found.failed == HR_NONE ? topologies->found.found[0] : NULL;
 }
 
-/* Gives a workload with quota another placement. */
+/* Replaces the placement of a workload with quota. */
 static bool replace(struct hr__kueue_engine *self, uint32_t slot, const struct hr__kueue_placement *found) {
   struct hr__kueue_workload *workload = &self->world.workloads[slot];
   const struct hr__kueue_topology_calls *calls = &self->world.topology;
@@ -507,7 +508,7 @@ bool hr__kueue_topology_nodes(struct hr__kueue_engine *self, uint32_t slot, cons
 
 /* ---- Placements: changes ---------------------------------------------------------------------------- */
 
-/* Workloads of queues with topologies may fit now. */
+/* Notes that workloads of queues with topologies may fit now. */
 static void free_queues(struct hr__kueue_engine *self) {
   for (uint32_t i = 0; i < self->world.tree.n_queues; i++) {
     if (!self->topologies->of_queue[i]) continue;
@@ -549,7 +550,7 @@ void hr__kueue_topology_count(struct hr__kueue_engine *self, uint32_t slot, cons
 
 /* ---- Placements: explanation ------------------------------------------------------------------------ */
 
-/* Which resource a leaf lacks for one pod: the first of those of which it can have fewest; HR_NONE: it has room. */
+/* The first resource whose free amount on a leaf is too small for one pod; HR_NONE: none. */
 static uint32_t lacked(const struct hr__tas_snapshot *snapshot, uint32_t leaf, const struct hr__kueue_amounts *pod) {
   uint32_t found = HR_NONE;
   int64_t least = 1;

@@ -24,8 +24,9 @@
 /*
  * The queue of a job in a configuration of Kueue.
  *
- * A job names a queue in its field `queue`, else by its tenant. The text is "namespace/name" or the name of a
- * LocalQueue, for tenants also a namespace; else the name of a ClusterQueue; else the default queue is used.
+ * The field `queue` of a job names its queue; without this field, its tenant does. The name is looked up in this order:
+ * "namespace/name" of a LocalQueue, name of a LocalQueue, namespace (tenants only), name of a ClusterQueue. If nothing
+ * matches, the default queue is used.
  */
 
 /* Returns whether a text is "namespace/name" of a local queue. */
@@ -201,7 +202,7 @@ static bool collect_names(struct engine_builder *builder) {
   return collect_resources(builder);
 }
 
-/* ---- What nodes have, and what pods ask of them ----------------------------------------------------- */
+/* ---- What nodes have, and what pods require of them ----------------------------------------------------- */
 
 static bool build_labels(struct hr__kueue_engine *self, const struct hr_kueue_node_label *from, uint32_t count,
                          struct hr__kueue_labels *out) {

@@ -154,9 +154,9 @@ double hr__kueue_local_usage(const struct hr__kueue_amounts *consumed, const str
 
 /* ---- Reduced requests ------------------------------------------------------------------------------- */
 
-/* Partial admission: a binary search for the largest numbers of pods that fit. Candidate k of 0 .. sum of (full -
-   minimum) takes away the k-th part of each pod set's difference. Source:
-   pkg/scheduler/flavorassigner/podset_reducer.go of kubernetes-sigs/kueue. */
+/* Partial admission: a binary search for the largest numbers of pods that fit. The difference of a pod set is full -
+   minimum, and `total` is the sum of the differences. Candidate k (0 .. total) reduces each pod set by k / total of its
+   difference, rounded down. Source: pkg/scheduler/flavorassigner/podset_reducer.go of kubernetes-sigs/kueue. */
 
 static int64_t least(int64_t full, int64_t minimum) {
   return minimum < 0 ? full : minimum;
@@ -204,8 +204,8 @@ static enum hr__kueue_reason worse(enum hr__kueue_reason a, enum hr__kueue_reaso
   return a >= b ? a : b;
 }
 
-/* The mildest reason among the flavors of a resource group that do not fit; HR__KUEUE_GATED, which is none of them, if
-   there is no such flavor. */
+/* The mildest reason among the flavors of a resource group that do not fit. If there is no such flavor,
+   HR__KUEUE_GATED, which no flavor has. */
 static enum hr__kueue_reason group_reason(const struct hr__kueue_pod_set_assignment *row,
                                           const struct hr__kueue_group *group) {
   enum hr__kueue_reason mildest = HR__KUEUE_GATED;
@@ -378,7 +378,8 @@ static int64_t used(const struct hr__kueue_assignment *out, uint32_t pair) {
   return 0;
 }
 
-/* The slice that the workload replaces has another flavor for this resource. Otherwise its amount is subtracted. */
+/* Returns whether the slice that the workload replaces has another flavor for this resource. If not, the amount of the
+   slice is subtracted from `*amount`. */
 static bool replaced_differs(const struct hr__kueue_assigner *self, const struct hr__kueue_workload *workload,
                              uint32_t flavor, uint32_t resource, int64_t *amount) {
   if (!workload->replaced) return false;
@@ -552,7 +553,7 @@ static void set_mode(struct hr__kueue_pod_set_assignment *row, enum hr__kueue_mo
   for (uint32_t i = 0; i < row->n_choices; i++) row->choices[i].mode = mode;
 }
 
-/* The pod set does not fit even into empty nodes. */
+/* Marks pod sets that do not fit even on empty nodes. */
 static void mark_misplaced(struct hr__kueue_assigner *self, struct hr__kueue_assignment *out) {
   struct hr__kueue_pod_set_assignment *row = row_of(out, self->placements.failed);
   if (!row) return;

@@ -10,10 +10,10 @@
  * Layout: Names of resources and flavors are sorted, so that the order of indices is the order of names. A pair is one
  * flavor and one resource; its index is flavor * n_resources + resource. Nodes of the tree of quotas are the
  * ClusterQueues (0 .. n_queues - 1) followed by the cohorts. Amounts are in Kueue's units: cpu in thousandths, other
- * resources in their base unit. HR__KUEUE_UNLIMITED is the largest amount; sums that exceed it stay at it.
+ * resources in their base unit. HR__KUEUE_UNLIMITED is the largest amount; finite sums stay below it.
  *
- * Ownership: Whoever fills the world owns the memory. The functions of the core change only the usage of the tree, the
- * lists of admitted workloads, and the results that the caller passes.
+ * Ownership: The caller that fills the world owns its memory. The functions of the core change only the usage of the
+ * tree, the lists of admitted workloads, and the results that the caller passes.
  *
  * Source: kubernetes-sigs/kueue, apis/kueue/v1beta2 and pkg/cache/scheduler.
  */
@@ -110,7 +110,7 @@ struct hr__kueue_usage {
   int64_t amount;
 };
 
-/* ---- Labels of nodes, and what pods ask of them ---- */
+/* ---- Labels of nodes, and what pods require of them ---- */
 
 struct hr__kueue_label {
   const char *key, *value;
@@ -276,13 +276,13 @@ struct hr__kueue_tree {
   uint32_t *height;   /* of cohorts */
   double *weight;     /* fair weight */
   bool *has_quota;    /* by node and pair: the node or a node below it names the pair */
-  int64_t *nominal;   /* 0 where the node names no quota */
+  int64_t *nominal;   /* 0 if the node names no quota */
   int64_t *borrowing; /* borrowing limit; HR__KUEUE_UNLIMITED: none */
   int64_t *lending;   /* lending limit; HR__KUEUE_UNLIMITED: none */
   int64_t *subtree;   /* quota of the node plus the quota that its children lend */
   int64_t *usage;
-  uint64_t *version; /* by node: a new number whenever its usage changes; the entry n_nodes is the last number. NULL:
-                        not kept */
+  uint64_t *version; /* by node: set to a new number when its usage changes; entry n_nodes: the last number used. NULL:
+                        no versions */
 };
 
 /* ---- Workloads ---- */
@@ -334,9 +334,8 @@ struct hr__kueue_workload {
   bool is_one_pod;  /* is a single Pod, which cannot move to another node */
   bool keeps_quota; /* must not be preempted */
   enum hr__kueue_obstacle obstacle;
-  uint32_t
-      variant_of; /* workloads with the same number are variants of one (gate ConcurrentAdmission); HR_NONE: none */
-  bool listed;    /* is in the list of its queue and counts in the tree */
+  uint32_t variant_of; /* variants of one workload have equal numbers (gate ConcurrentAdmission); HR_NONE: none */
+  bool listed;         /* is in the list of its queue and counts in the tree */
   struct hr__kueue_pod_set *pod_sets;
   uint32_t n_pod_sets;
   const char *const *unhealthy_nodes;
@@ -347,7 +346,7 @@ struct hr__kueue_workload {
   const uint32_t *allowed; /* flavors that a variant of the workload may use; NULL: all */
   uint32_t n_allowed;
   const bool *suits;                         /* by flavor: its nodes can run the pods; NULL: all */
-  const bool *suits_part;                    /* by part of the nodes of topologies, the same; NULL: all */
+  const bool *suits_part;                    /* the same by part of the nodes (hr__tas_nodes); NULL: all */
   const struct hr__kueue_workload *replaced; /* slice of the same job with quota that this one replaces; NULL: none */
   const int32_t *tried; /* bookmarks of the last attempt by pod set and resource (n_resources per pod set); -1: start
                            with the first flavor. NULL: no last attempt */
@@ -423,16 +422,15 @@ struct hr__kueue_placements {
 };
 
 /* Topology-aware scheduling, which the core calls. `self` is passed to each function. All members are NULL if no flavor
-   has a topology. The implementation keeps the usage of nodes itself. */
+   has a topology. The implementation stores the usage of nodes. */
 struct hr__kueue_topology_calls {
   void *self;
   /* Returns whether a pod set of a workload in a queue may use a flavor, as far as topology is concerned. */
   bool (*matches)(void *self, const struct hr__kueue_world *world, uint32_t queue,
                   const struct hr__kueue_pod_set *pod_set, uint32_t flavor);
-  /* Looks for placements with the flavors of `assignment`; if `empty`, as if no workload used a node. Does not change
-     the usage of nodes. Pod sets of a workload without quota whose placement is pending are left out. `workload` need
-     not have quota; if it has, its own usage does not count against it, and pod
-     sets with a placement on failed nodes keep the rest of it. */
+  /* Searches placements for the flavors of `assignment`; if `empty`, the usage of nodes by workloads is ignored. Does
+     not change the usage of nodes. If `workload` has no quota, pod sets whose placement is pending are skipped. If it
+     has quota, its own usage is ignored, and a pod set with failed nodes keeps the rest of its placement. */
   void (*find)(void *self, const struct hr__kueue_world *world, const struct hr__kueue_workload *workload,
                const struct hr__kueue_assignment *assignment, bool empty, struct hr__kueue_placements *result);
   /* Returns whether the placements of an assignment fit beside the usage of nodes. Pods that the current admission of
@@ -549,7 +547,7 @@ static inline const char *hr__kueue_label_get(const struct hr__kueue_labels *lab
 bool hr__kueue_labels_include(const struct hr__kueue_labels *labels, const struct hr__kueue_labels *wanted);
 /* Returns whether all expressions of a term match. A term without expressions matches nothing. */
 bool hr__kueue_term_matches(const struct hr__kueue_term *term, const struct hr__kueue_labels *labels);
-/* Returns the first taint that keeps pods away and that neither list tolerates; NULL if not found. */
+/* Returns the first taint with the effect NoSchedule or NoExecute that neither list tolerates; NULL if not found. */
 const struct hr__kueue_taint *hr__kueue_untolerated(const struct hr__kueue_taints *taints,
                                                     const struct hr__kueue_tolerations *pods,
                                                     const struct hr__kueue_tolerations *flavor);
@@ -573,13 +571,13 @@ static inline size_t hr__kueue_cell(const struct hr__kueue_tree *tree, uint32_t 
    nodes, and the usage of the cohorts from the usage of the queues. The parents must not form a cycle. */
 void hr__kueue_tree_prepare(struct hr__kueue_tree *tree);
 
-/* Adds usage of a queue, or removes it. Usage beyond the quota that the node keeps for itself counts in its parent. */
+/* Adds usage of a queue, or removes it. Usage beyond the quota that a node never lends is also usage of its parent. */
 void hr__kueue_add_usage(struct hr__kueue_tree *tree, uint32_t node, uint32_t pair, int64_t amount);
 void hr__kueue_remove_usage(struct hr__kueue_tree *tree, uint32_t node, uint32_t pair, int64_t amount);
 
 /* The unused part of the quota that the node never lends. */
 int64_t hr__kueue_local_available(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair);
-/* The same part, but at least 0. */
+/* The amount that the node can still use, with what its ancestors lend; at least 0. */
 int64_t hr__kueue_available(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair);
 /* The amount that the node could use if nothing were used. */
 int64_t hr__kueue_potential(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair);
@@ -592,8 +590,8 @@ static inline bool hr__kueue_borrows_with(const struct hr__kueue_tree *tree, uin
   return quota != HR__KUEUE_UNLIMITED && hr__kueue_plus(tree->usage[at], amount) > quota;
 }
 
-/* The height of the lowest cohort above the queue within whose quota an additional amount fits; 0: the queue itself
-   has enough. `may_reclaim` is set if that part of the tree is a real part. It may be NULL. */
+/* The height of the lowest cohort above the queue within whose quota an additional amount fits; 0: the queue itself has
+   enough. `may_reclaim` is set to whether that part of the tree is smaller than the whole tree; it may be NULL. */
 uint32_t hr__kueue_borrow_level(const struct hr__kueue_tree *tree, uint32_t queue, uint32_t pair, int64_t amount,
                                 bool *may_reclaim);
 
@@ -646,8 +644,8 @@ struct hr__kueue_history {
   bool reclaimed_while_borrowing;   /* reason of the preemption */
 };
 
-/* The time by which a workload is ordered in its queue. `by_creation`: pods that were not ready keep their place.
-   `priority_sorting`: the gate PrioritySortingWithinCohort is on. */
+/* The time by which a workload is ordered in its queue. `by_creation`: a workload whose pods were not ready keeps its
+   place. `priority_sorting`: the gate PrioritySortingWithinCohort is on. */
 int64_t hr__kueue_queue_time(const struct hr__kueue_history *history, bool by_creation, bool priority_sorting);
 
 /* Reads the boost of an annotation. Returns false if the text is not a whole number of 32 bits. */
@@ -679,8 +677,8 @@ void hr__kueue_usage_add(struct hr__kueue_usage *list, uint32_t *count, uint32_t
 
 /* Puts a workload with quota into the list of its queue, and counts its usage in the tree and on the nodes. */
 void hr__kueue_list(struct hr__kueue_world *world, uint32_t id);
-/* Gives a workload the quota and the placements of an assignment, and lists it. `room` has n_pod_sets * n_resources
-   entries, which the workload keeps. */
+/* Sets the quota and the placements of a workload from an assignment, and lists it. `room` has n_pod_sets * n_resources
+   entries, to which the workload refers from then on. */
 void hr__kueue_give_quota(struct hr__kueue_world *world, uint32_t id, const struct hr__kueue_assignment *assignment,
                           struct hr__kueue_assigned *room);
 /* Removes a workload from the list of its queue, and its usage from the tree and the nodes. */

@@ -68,10 +68,11 @@ static const struct hr_param params[] = {
  * has enough quota, even after all preemptions that its queue could make. The bound never calls an admissible workload
  * hopeless, and a hopeless workload has no effect on the other entries of a cycle; so decisions stay the same.
  *
- * The bound of preemptions is for cohorts without parents in classical preemption. There, a preemption that reclaims
- * from other queues must leave the queue within its nominal quota, or preempt only lower priorities
- * (borrowWithinCohort); any other preemption is within the queue itself. With other settings, workloads are not
- * hopeless.
+ * In classical preemption, a bound of the preemptions in other queues is known for cohorts without parents. There, a
+ * preemption that reclaims from other queues must leave the queue within its nominal quota, or preempt only lower
+ * priorities (borrowWithinCohort); any other preemption is within the queue itself. With fair sharing, the bound
+ * follows from the shares (hr__kueue_fair_reaches). If no bound is known, a workload is hopeless only if it requests
+ * more than its queue could ever use.
  *
  * Layout: per queue, the usage of its workloads with quota, by priority and pair. Invariant: these sums are those of
  * the list of the queue.
@@ -142,7 +143,8 @@ static void change_own(const struct hr__kueue_engine *self, const struct hr__kue
 }
 
 /* Whether fair sharing may allow a preemption in another queue. An amount within the nominal quota can always be
-   reclaimed. Otherwise the share, even after all preemptions in the own queue, must not be above all other shares. */
+   reclaimed. Otherwise the share of the queue must not be above all other shares, even after all preemptions in the
+   queue itself. */
 static bool may_take_by_share(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload,
                               uint32_t pair, int64_t amount) {
   struct hr__kueue_tree tree = self->world.tree; /* its columns are those of the world */
@@ -175,9 +177,10 @@ static int64_t lower_beside(const struct hr__kueue_engine *self, const struct hr
   return sum;
 }
 
-/* Whether classical preemption may take from other queues: what remains of the queue must be within its nominal quota,
-   or, with borrowWithinCohort, only lower priorities are taken. Not known for cohorts with parents. `free`: the
-   available amount, including `own`, the amount that the workload could preempt in its own queue. */
+/* Whether classical preemption may take from other queues. The usage of the queue after the preemption must be within
+   its nominal quota; or, with borrowWithinCohort, the amount must be available after the preemption of lower
+   priorities. Returns true for cohorts with parents, for which it is unknown. `own`: the amount that the workload could
+   preempt in its own queue. `free`: the available amount, including `own`. */
 static bool may_reclaim(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload, uint32_t pair,
                         int64_t amount, int64_t own, int64_t free) {
   const struct hr__kueue_tree *tree = &self->world.tree;
@@ -206,9 +209,9 @@ static bool may_get(const struct hr__kueue_engine *self, const struct hr__kueue_
                                   : may_reclaim(self, workload, pair, amount, own, free);
 }
 
-/* Whether a cycle may hold quota or nodes for an inadmissible workload, unless the queue can always reclaim its quota:
-   it can be so if the request is within the nominal quota, or that of a cohort below the root, or if it may preempt
-   while borrowing. */
+/* Whether a cycle may hold quota or nodes for an inadmissible workload. This is impossible if the queue can always
+   reclaim its quota. It is possible with fair sharing, with borrowWithinCohort, or if the request is within the nominal
+   quota of the queue or of a cohort below the root. */
 static bool may_hold(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload, uint32_t pair,
                      int64_t amount) {
   const struct hr__kueue_tree *tree = &self->world.tree;
@@ -243,8 +246,8 @@ static bool is_hopeless(const struct hr__kueue_engine *self, uint32_t slot) {
 
 /* ---- Prospects: trees with freed quota -------------------------------------------------------------- */
 
-/* The last shapes that were found hopeless in a queue. With a lower priority or a larger request, a shape is hopeless,
-   too. */
+/* The number of hopeless shapes that are remembered per queue. A shape with a lower priority or a larger request than
+   one of these is hopeless, too. */
 enum { MAX_KNOWN = 4 };
 struct verdicts {
   const struct hr__kueue_engine *engine;
@@ -282,7 +285,7 @@ static void return_freed(struct hr__kueue_engine *self) {
   for (uint32_t i = 0; i < tree->n_queues; i++) self->is_freed[self->root[i]] = false;
 }
 
-/* With fair sharing, an admission can give prospects to workloads of queues with a lower share: returns those that
+/* With fair sharing, workloads of queues with a lower share may have prospects after an admission. Returns those that
    stayed parked and have not had their turn. */
 static void recheck_stayed(struct hr__kueue_engine *self) {
   for (uint32_t i = 0; i < self->world.tree.n_queues; i++) {
@@ -360,14 +363,15 @@ static uint32_t abilities(void *state) {
 
 /* ---- Admission -------------------------------------------------------------------------------------- */
 
-/* When the pods of an admitted job must be ready; HR_NEVER_US: no limit. */
+/* The time by which the pods of an admitted job must be ready; HR_NEVER_US: no limit. */
 static int64_t ready_deadline(const struct hr__kueue_engine *self, uint32_t slot) {
   const struct hr__kueue_slot *at = &self->slots[slot];
   int64_t limit_us = at->was_ready ? self->ready.recovery_timeout_us : self->ready.timeout_us;
   return limit_us == HR__KUEUE_NO_TIME ? HR_NEVER_US : at->since_us + limit_us;
 }
 
-/* The time of the next event of a held job: its deadline, or the end of its requirement on locality. */
+/* Sets the timer of a held job: to the time by which its pods must be ready, or to the end of its locality
+   requirement. */
 static bool set_held_timer(struct hr__kueue_engine *self, uint32_t slot) {
   int64_t at_us = ready_deadline(self, slot);
   int64_t until_us = hr_cluster_locality(self->cluster, (hr_job){self->slots[slot].job}).until_us;
@@ -492,7 +496,7 @@ static uint32_t take_heads(struct hr__kueue_engine *self, bool *parked) {
   return n;
 }
 
-/* Keeps the bookmarks of an entry. Returns whether flavors are left to try, and others than before. */
+/* Stores the bookmarks of an entry. Returns whether they have changed. */
 static bool save_bookmarks(struct hr__kueue_engine *self, const struct hr__kueue_entry *entry) {
   struct hr__kueue_slot *at = &self->slots[entry->workload];
   const struct hr__kueue_workload *workload = &self->world.workloads[entry->workload];
@@ -587,11 +591,11 @@ static enum cycle_effect run_cycle(struct hr__kueue_engine *self) {
   return parked ? EFFECT_REAL : effect;
 }
 
-/* In Kueue an eviction takes longer than the cycles that follow it: the other workloads have had their turns, and are
-   parked, when the quota is free. The preemptor stays in its queue, so that it has its turn before parked workloads
-   return, which Kueue does with a delay. So evictions end here when the cycles have no more effect. A StrictFIFO queue
-   whose head fits nowhere tries its flavors for ever: after all flavors were tried without effect, the cycles stop
-   until the next event. */
+/* In Kueue an eviction takes longer than the cycles that follow it. When its quota becomes free, the other workloads
+   have had their turns and are parked. The preemptor stays in its queue. So it has its turn before the parked workloads
+   return, because Kueue returns them with a delay. Therefore evictions end here only when the cycles have no more
+   effect. A StrictFIFO queue whose head fits nowhere would try its flavors forever. So the cycles stop until the next
+   event after all flavors were tried without effect. */
 static void run_cycles(struct hr__kueue_engine *self) {
   uint32_t n_scans = 0;
   while (self->changed && self->status == HR_OK) {
@@ -684,8 +688,8 @@ static enum hr_status end(struct hr__kueue_engine *self, const struct hr_event *
   return HR_OK;
 }
 
-/* The job has lost its nodes. Its workload keeps its quota, and its pods wait for other nodes, unless it was evicted.
- */
+/* Handles a job that has lost its nodes. Unless it was evicted, its workload keeps its quota and its pods wait for
+   other nodes. */
 static enum hr_status interrupt(struct hr__kueue_engine *self, const struct hr_event *event) {
   uint32_t slot = hr__kueue_slot_of(self, event->job);
   if (slot == HR_NONE) return HR_OK;
@@ -704,8 +708,8 @@ static enum hr_status interrupt(struct hr__kueue_engine *self, const struct hr_e
   return hr__kueue_hold(self, slot, true) && set_held_timer(self, slot) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* A waiting job was withdrawn: it is not needed any more. Its quota is freed. A job that is being evicted stays until
-   it has left. */
+/* Removes a waiting job that was withdrawn, and frees its quota. A job that is being evicted stays until it has
+   left. */
 static enum hr_status withdraw(struct hr__kueue_engine *self, hr_job job) {
   const uint32_t slot = hr__kueue_slot_of(self, job);
   if (slot == HR_NONE || self->slots[slot].phase == HR__KUEUE_LEAVING) return HR_OK;

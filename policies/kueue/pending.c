@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Queues of waiting workloads.
+ * Queues of waiting workloads, and the readiness of the pods of admitted workloads.
  *
  * Layout: the workloads of one shape in one queue are a bucket with two binary heaps: those that can be a head, and
  * those that are parked. A queue has a binary heap of its buckets, ordered by their first workloads. If a workload of a
@@ -300,7 +300,7 @@ static void settle(struct hr__kueue_pending *self, uint32_t id) {
   }
 }
 
-/* Keeps the list of buckets with parked workloads. */
+/* Adds a bucket to the list of buckets with parked workloads, or removes it. */
 static void settle_parked(struct hr__kueue_pending *self, uint32_t id) {
   struct hr__kueue_bucket *bucket = &self->buckets[id];
   struct hr__kueue_pending_queue *queue = &self->queues[bucket->queue];
@@ -402,8 +402,8 @@ static uint32_t count_before(const struct hr__kueue_pending *self, const struct 
   return count;
 }
 
-/* Returns the parked workloads of a bucket that stayed, if its turn has not come yet: it gets a workload that can be a
-   head, and both take one turn. Returns false if memory is exhausted. */
+/* Called before a workload joins a bucket as a possible head. If the bucket stayed parked and its turn has not come
+   yet, its parked workloads return, and share one turn with the new workload. Returns false if memory is exhausted. */
 static bool return_stayed(struct hr__kueue_pending *self, uint32_t id) {
   struct hr__kueue_bucket *bucket = &self->buckets[id];
   struct hr__kueue_pending_queue *queue = &self->queues[bucket->queue];

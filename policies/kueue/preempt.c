@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The common part of all preemptions: policies, the order of candidates, the test whether the demand fits, and the
- * minimal set of targets.
+ * Preemption: the classical algorithm, the one with fair sharing, and their common part (policies, the order of
+ * candidates, the test whether the demand fits, and the minimal set of targets).
  *
  * Targets are taken one after the other, and their usage is removed from the tree and the nodes, until the demand fits.
  * Then those that are not needed are put back, from the last but one to the first. Invariant: after a preemption was
@@ -20,9 +20,9 @@
 
 /*
  * Classical preemption. Candidates of other queues are collected on the way from the queue to the root of its tree, in
- * the parts of the tree that use more than their quota. Where the remaining request fits into the quota of a node, the
- * preemptor has the advantage over all candidates that are collected above this node: these can be reclaimed at any
- * priority that the policy allows, even while borrowing.
+ * the parts of the tree that use more than their quota. If the remaining request fits into the quota of a node, the
+ * preemptor has the hierarchical advantage over all candidates that are collected above this node: these can be
+ * reclaimed at any priority that the policy allows, even while borrowing.
  *
  * Source: pkg/scheduler/preemption/classical and classical_strategy.go of kubernetes-sigs/kueue.
  */
@@ -75,7 +75,7 @@ static bool is_within_nominal(const struct hr__kueue_preemptor *self, uint32_t n
   return true;
 }
 
-/* Collects below `node`, without the part `skip` that was visited before. */
+/* Collects the candidates below `node`, except those of the subtree `skip`, which was visited before. */
 static void collect_below(struct hr__kueue_preemptor *self, uint32_t node, uint32_t ancestor, uint32_t skip,
                           bool advantage) {
   const struct hr__kueue_tree *tree = &self->world->tree;
@@ -213,7 +213,7 @@ static void preempt_classical(struct hr__kueue_preemptor *self) {
 /*
  * Preemption with fair sharing. The incoming usage counts while shares are compared. From the root of the tree, the
  * child with the highest share is entered until a queue is reached; its first candidate is preempted if the strategy
- * holds between the two children just below the lowest common ancestor of both queues.
+ * allows it. The strategy compares the shares of the two nodes just below the lowest common ancestor of both queues.
  *
  * Layout: candidates are sorted, and each queue has a list of its candidates in this order (`heads`, `next`). A pruned
  * node will have no more targets. Invariant: every round takes a candidate away or prunes a node, so the loop ends.
@@ -480,8 +480,8 @@ static void change_own(struct hr__kueue_preemptor *self, bool add) {
   }
 }
 
-/* Whether it is certain that no targets are found: those of the own queue do not suffice, and even with all of them no
-   other queue can give the first one. */
+/* Whether a search would certainly find no targets: the candidates of the preemptor's queue do not suffice, and even
+   with all of them as targets, no strategy allows a target in another queue. */
 static bool is_hopeless(struct hr__kueue_preemptor *self) {
   const struct hr__kueue_demand *demand = &self->demand;
   uint32_t own = demand->workload->queue;
@@ -589,8 +589,6 @@ void hr__kueue_candidates_sort(struct hr__kueue_preemptor *self) {
     self->candidates = sorted;
   }
 }
-
-/* ---- Demand ---- */
 
 /* ---- Targets ---- */
 

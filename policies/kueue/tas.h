@@ -152,8 +152,8 @@ struct hr__tas_failure {
   struct hr__tas_exclusions exclusions;
 };
 
-/* The placement of a pod set: parts first .. first + count - 1 of the search. Without failure and parts, `placed` is
-   false if the pod set got no placement at all. */
+/* The placement of a pod set: parts first .. first + count - 1 of the search. `placed`: the pod set has a placement,
+   which may have no parts. */
 struct hr__tas_result {
   struct hr__tas_failure failure;
   uint32_t first, count;
@@ -162,11 +162,11 @@ struct hr__tas_result {
 
 /* ---- Search ---- */
 
-struct hr__tas_search; /* see policies/kueue/tas.h */
+struct hr__tas_search; /* defined below */
 
-/* Places the pod sets of a workload, in this order, beside the usage of the snapshot and `assumed` ([leaf][resource];
-   NULL: none); with `empty`, as if no pod were placed. Adds the placed pods to `assumed`. After the first failure the
-   remaining pod sets have no result. Returns false if memory is exhausted. */
+/* Places the pod sets of a workload, in this order. Nodes have the usage of the snapshot plus `assumed`
+   ([leaf][resource]; NULL: none); if `empty`, the usage of the snapshot is ignored. Adds the placed pods to `assumed`.
+   After the first failure the remaining pod sets have no result. Returns false if memory is exhausted. */
 bool hr__tas_place(struct hr__tas_search *search, const struct hr__tas_snapshot *snapshot,
                    const struct hr__tas_request *requests, uint32_t count, bool empty, int64_t *assumed,
                    struct hr__tas_result *results);
@@ -205,7 +205,7 @@ struct hr__tas_nodes {
   uint32_t n_resources;
   uint32_t pods; /* the resource that counts pods */
   /* By flavor and node: the node belongs to the flavor. Nodes then also have the labels of their flavors. NULL: the
-     labels of the flavor select its nodes, and nodes have all their labels. */
+     labels of the flavor select its nodes, and the labels of nodes are complete. */
   const bool *const *of_flavor;
   const uint32_t *part; /* by node: all pods of a pod set must be on nodes of one part. NULL: one part */
   uint32_t n_parts;
@@ -215,7 +215,7 @@ struct hr__tas_flavor {
   const char *const *levels; /* label keys */
   uint32_t n_levels;
   struct hr__kueue_tolerations tolerations;
-  bool has_other_labels; /* nodes have the labels of the flavor beside their own */
+  bool has_other_labels; /* nodes have the labels of the flavor in addition to their own */
   struct hr__tas_tree tree;
   struct hr__tas_snapshot snapshot;
   const struct hr__tas_node **leaf_nodes; /* by leaf, if the tree is by host */
@@ -223,15 +223,15 @@ struct hr__tas_flavor {
 };
 
 /* Builds the topology of the usable nodes of a flavor that have all levels. The levels must outlive the topology.
-   `number`: of the flavor, for `nodes->of_flavor`. Returns false if memory is exhausted. */
+   `number` is the index of the flavor in `nodes->of_flavor`. Returns false if memory is exhausted. */
 bool hr__tas_flavor_build(struct hr__tas_flavor *flavor, struct hr_arena *arena, const struct hr__tas_nodes *nodes,
                           const char *const *levels, uint32_t n_levels, const struct hr__kueue_flavor *from,
                           uint32_t number);
 /* Sets the levels and slices of a request. A pod set without request is implied. */
 void hr__tas_flavor_request(const struct hr__tas_flavor *flavor, const struct hr__kueue_topology_request *topology,
                             struct hr__tas_request *request);
-/* Sets which leaves can run the pods, and how much they prefer them: all, if leaves are not nodes. `excluded` and
-   `affinity` have one entry per leaf. */
+/* Sets which leaves can run the pods, and the weight of the preferences that each leaf matches. `excluded` and
+   `affinity` have one entry per leaf. If leaves are not nodes, all are eligible and `affinity` is unchanged. */
 void hr__tas_flavor_match(const struct hr__tas_flavor *flavor, const struct hr__kueue_selector *selector,
                           uint8_t *excluded, int64_t *affinity);
 /* Returns the leaf of a domain of a placement; HR_NONE if not found. */
@@ -260,7 +260,7 @@ bool hr__tas_world_finish(struct hr__tas_world *self);
 bool hr__tas_world_grow(struct hr__tas_world *self, struct hr_arena *arena, const struct hr__kueue_world *world);
 /* Discards the placements that were found so far. */
 void hr__tas_world_forget(struct hr__tas_world *self);
-/* Adds amounts [resource], `sign` times, to the allocatable amounts of a node without the pods that Kueue places. */
+/* Adds `amounts` ([resource]), multiplied by `sign`, to the free amounts of a node. */
 void hr__tas_world_add(struct hr__tas_world *self, uint32_t node, const int64_t *amounts, int64_t sign);
 /* Whether memory was exhausted in some call. */
 bool hr__tas_world_failed(const struct hr__tas_world *self);
@@ -286,9 +286,10 @@ static inline uint32_t hr__tas_pods_resource(const struct hr__kueue_world *world
 
 /* ---- The state of a search ----------------------------------------------------------------------------- */
 
-/* The state of a search for topology domains, shared by the modules tas_*.c. A search first counts the pods that fit
-   into each domain and selects domains at the requested level (tas_select.c), and then distributes the pods downwards
-   (tas_search.c). In the second half, the counts of selected domains are the numbers of pods that they get. */
+/* The state of a search for topology domains, shared by tas_select.c and tas_search.c. A search first counts the pods
+   that fit into each domain and selects domains at the requested level (tas_select.c), and then distributes the pods
+   downwards (tas_search.c). In the second half, the counts of selected domains are the numbers of pods that they
+   get. */
 
 /* The counts of a domain: pods that fit, and later pods that are placed. */
 struct hr__tas_state {
@@ -324,7 +325,7 @@ struct hr__tas_list {
 
 struct hr__tas_search {
   struct hr__tas_gates gates;
-  /* The present call: */
+  /* The current call: */
   const struct hr__tas_snapshot *snapshot;
   const struct hr__tas_tree *tree;
   struct hr__tas_goal goal;
@@ -401,8 +402,8 @@ bool hr__tas_select_balanced(struct hr__tas_search *search, uint32_t *level);
 
 /* The steps of balanced placement. Each returns false if there is no solution. */
 
-/* Finds the largest number of slices that each domain can get, and the domains of the parent that allows it (into
-   `fit`, with counts as pruned). Returns 0 if not found. */
+/* Returns the balance threshold: the largest number of slices that each domain of one parent can get; 0 if not found.
+   Selects the domains of that parent into `fit`, with their counts after pruning. */
 int64_t hr__tas_balance_threshold(struct hr__tas_search *search);
 /* Replaces the list by the smallest set of domains that can have the slices and leaders with the least excess. */
 bool hr__tas_select_optimal(struct hr__tas_search *search, struct hr__tas_list *domains, int64_t slices,

@@ -3,9 +3,9 @@
  * The tree of topology domains, and the search that places pod sets in it.
  *
  * A search counts what fits, selects domains at one level (tas_select.c), and then goes down level by level. Above the
- * level of slices the children of all selected domains are one list; at it and below, each domain distributes its own
- * pods over its children. In each list as few domains as possible are used, and the last one is the smallest that
- * suffices. A placement is a list of leaves.
+ * level of the slices, the children of all selected domains form one list. At this level and below it, each domain
+ * distributes its own pods over its children. In each list as few domains as possible are used, and the last one is the
+ * smallest that suffices. A placement is a list of leaves.
  *
  * Invariant: after each step the pods of the domains in `fit` add up to the pods of the goal.
  *
@@ -291,7 +291,7 @@ void hr__tas_flavor_request(const struct hr__tas_flavor *flavor, const struct hr
         (struct hr__tas_slice){flavor_level(flavor, topology->slices[i].level), topology->slices[i].size};
 }
 
-/* Whether a node has the labels that pods ask for. A label that it may have from its flavor was compared before. */
+/* Whether a node has the labels that pods require. Labels that it may have from its flavor were compared before. */
 static bool has_labels(const struct hr__tas_flavor *flavor, const struct hr__kueue_labels *labels,
                        const struct hr__kueue_labels *wanted) {
   if (!flavor->has_other_labels) return hr__kueue_labels_include(labels, wanted);
@@ -403,7 +403,7 @@ static void give(struct hr__tas_state *state, const struct rest *rest, int64_t u
   state->leaders = leaders;
 }
 
-/* Gives a domain of the list its part, while a leader is still to be placed. Returns the domain. */
+/* Assigns units and leaders to one domain of the list, while a leader is still to be placed. Returns the domain. */
 static uint32_t give_with_leader(struct hr__tas_search *search, const uint32_t *domains, uint32_t count, bool best_fit,
                                  struct rest *rest) {
   struct hr__tas_state *state = &search->state[domains[0]];
@@ -438,9 +438,9 @@ static uint32_t give_without_leader(struct hr__tas_search *search, const uint32_
   return domain;
 }
 
-/* Distributes pods and leaders over a sorted list, which may be reordered, and appends the used domains to `out`. Each
-   used domain's counts become what it gets. If the list does not suffice, which is a contradiction in the counts,
-   nothing is appended. */
+/* Distributes pods and leaders over a sorted list, which may be reordered, and appends the used domains to `out`. The
+   counts of a used domain are set to what it gets. If the list does not suffice, which is a contradiction in the
+   counts, nothing is appended. */
 static void distribute(struct hr__tas_search *search, uint32_t *domains, uint32_t count, struct rest rest,
                        struct hr__tas_list *out) {
   bool best_fit = !hr__tas_least_free(search, search->goal.unconstrained);
@@ -542,7 +542,7 @@ bool hr__tas_has_levels(const struct hr__tas_request *request, uint32_t n_levels
   return true;
 }
 
-/* Sets the sizes of inner slices by level: they also hold for the levels between two layers. */
+/* Sets the sizes of inner slices by level. A size also applies to the levels between two layers. */
 static enum hr__tas_failure_kind set_inner_slices(const struct hr__tas_request *request, struct hr__tas_goal *goal) {
   int64_t size = goal->slice_size;
   uint32_t level = goal->slice_level;

@@ -170,9 +170,10 @@ void hr__tas_leader_first(const struct hr__tas_search *search, uint32_t *domains
 /*
  * How many pods, slices and leaders fit into each topology domain.
  *
- * The counts of a leaf follow from its free amounts; those of other domains are sums over their children. If a leader
- * takes part, a domain loses the capacity that the cheapest of its children loses to the leader. Children at a level of
- * inner slices contribute whole slices only. Invariant: after hr__tas_fill_counts the state of every domain is set.
+ * The counts of a leaf follow from its free amounts; those of other domains are sums over their children. If there is a
+ * leader, the capacity of a domain is reduced by the smallest loss that a leader causes in one of its children.
+ * Children at a level of inner slices contribute whole slices only. Invariant: after hr__tas_fill_counts the state of
+ * every domain is set.
  *
  * Source: kubernetes-sigs/kueue, pkg/cache/scheduler/tas_flavor_snapshot.go (fillInCounts); pkg/resources/requests.go.
  */
@@ -314,9 +315,9 @@ static void sum_counts(struct hr__tas_search *search, uint32_t domain, const int
 /*
  * Selection of topology domains at the requested level, without balanced placement.
  *
- * One domain that can have all slices is best: the smallest one that can. If there is none, a required level fails; a
- * preferred level is replaced by the level above; at the highest level, and without constraint, several domains are
- * used, as few as possible. Invariant: `fit` contains domains of one level, whose counts have not been changed.
+ * If a single domain can have all slices, the smallest such domain is selected. Otherwise a required level fails, and a
+ * preferred level is replaced by the level above. At the highest level, and without constraint, several domains are
+ * selected, as few as possible. Invariant: `fit` contains domains of one level, whose counts have not been changed.
  *
  * Source: kubernetes-sigs/kueue, pkg/cache/scheduler/tas_flavor_snapshot.go (findLevelWithFitDomains).
  */
@@ -338,7 +339,7 @@ static struct hr__tas_failure not_enough(const struct hr__tas_search *search, ui
                                     .of = goal->count / goal->slice_size,
                                     .slices = goal->layered || goal->slice_size != 1,
                                     .exclusions = search->exclusions};
-  if (goal->layered) { /* of the outermost slices, in the domain with most slices */
+  if (goal->layered) { /* counts the outermost slices in the domain that fits the most slices */
     uint32_t best = search->tree->first[level];
     for (uint32_t domain = best; domain < search->tree->first[level + 1]; domain++)
       if (search->state[domain].slices > search->state[best].slices) best = domain;
@@ -409,7 +410,7 @@ static struct hr__tas_failure select_several(struct hr__tas_search *search, uint
   return (struct hr__tas_failure){.kind = HR__TAS_FITS};
 }
 
-/* A required level, of which no first choice suffices: with preferences, later domains are tried. */
+/* Selects at a required level if the first domain does not suffice. With node preferences, later domains are tried. */
 static struct hr__tas_failure select_required(struct hr__tas_search *search, uint32_t level) {
   const uint32_t *sorted = search->sorted.items;
   int64_t slices = search->goal.count / search->goal.slice_size;
@@ -422,8 +423,8 @@ static struct hr__tas_failure select_required(struct hr__tas_search *search, uin
   return not_enough(search, level, search->state[sorted[0]].slices);
 }
 
-/* Selects at one level in one pass, without sorting: the domain with the least room that suffices, of equal ones the
-   first. Without leaders and preferences, this is what the sorted list gives. Returns false if several domains have to
+/* Selects at one level in one pass, without sorting: the domain with the least room that suffices; in a tie, the first
+   one. Without leaders and preferences, the result is that of the sorted list. Returns false if several domains have to
    be selected. */
 static bool select_in_one_pass(struct hr__tas_search *search, uint32_t level, bool *climb,
                                struct hr__tas_failure *failure) {

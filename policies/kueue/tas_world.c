@@ -4,9 +4,9 @@
  *
  * Layout: one topology per flavor, with its own usage. If the lowest level is the host name, flavors can overlap: pods
  * of one flavor then count on the same hosts of all others. Kueue joins the usage of overlapping flavors when a cycle
- * begins, but what a cycle tries or reserves changes only the flavor itself; so does this module.
+ * begins, but what a cycle tries or reserves changes only the usage of the flavor itself. This module does the same.
  *
- * Invariant: the usage of a flavor is that of the workloads that count in the tree of quotas, and what the present
+ * Invariant: the usage of a flavor is that of the workloads that count in the tree of quotas, plus what the current
  * cycle holds.
  *
  * Source: kubernetes-sigs/kueue, pkg/scheduler/flavorassigner (tas_flavorassigner.go, ComputeTASNetUsage),
@@ -46,7 +46,8 @@ static bool is_explicit(const struct hr__kueue_pod_set *pod_set) {
   return pod_set->topology.mode != HR__KUEUE_NO_TOPOLOGY || pod_set->topology.n_slices;
 }
 
-/* All flavors of the queue have a topology: pods without request are placed, too. */
+/* Whether all flavors of the queue have a topology. If so, pods without a topology request are placed by topology,
+   too. */
 static bool only_topologies(void *self, const struct hr__kueue_world *world, uint32_t queue) {
   struct hr__tas_world *topologies = self;
   for (uint32_t i = 0; i < world->queues[queue].n_groups; i++) {
@@ -146,7 +147,8 @@ static const struct hr__tas_part *parts_of(struct hr__tas_world *self, const str
 
 /* ---- Parts of the nodes ---- */
 
-/* Excludes the leaves of parts that the workload does not accept, and, unless `only` is HR_NONE, of all other parts. */
+/* Excludes the leaves of parts that the workload does not accept, and, unless `only` is HR_NONE, those of all parts
+   except `only`. */
 static void exclude_parts(struct hr__tas_world *self, const struct hr__tas_flavor *topology,
                           const struct hr__kueue_workload *workload, uint32_t only, uint32_t at) {
   uint8_t *excluded = self->excluded + (size_t)at * topology->tree.n_leaves;
@@ -187,7 +189,7 @@ static void assume_elsewhere(struct hr__tas_world *self, uint32_t flavor, const 
   }
 }
 
-/* Keeps the results of the requests of a flavor. Returns false after a failure. */
+/* Stores the results of the requests of a flavor. Returns false after a failure. */
 static bool keep_results(struct hr__tas_world *self, uint32_t flavor, uint32_t count, bool overlaps,
                          struct hr__kueue_placements *out) {
   for (uint32_t i = 0; i < count; i++) {
@@ -308,7 +310,8 @@ static bool place_in_flavor(struct hr__tas_world *self, uint32_t flavor, const s
   return !self->no_memory && keep_results(self, flavor, count, overlaps, out);
 }
 
-/* Whether failed nodes are to be replaced: the workload has a placement. Without one it gets its first. */
+/* Whether failed nodes are to be replaced, since the workload has a placement. Otherwise it gets its first
+   placement. */
 static bool is_replaced(const struct hr__kueue_workload *workload) {
   bool has = false;
   for (uint32_t i = 0; i < workload->n_pod_sets; i++) has |= workload->pod_sets[i].placement != NULL;

@@ -5,7 +5,7 @@
  * A counted state consists of one free index (struct hr_free_index) per pool or, under the rule `pool`, of the number
  * of free GPUs per pool. The present state uses the indexes of the engine, which moves change at once. A search in one
  * pool passes empty indexes for all other pools. A node that is not usable, such as a node that is about to go down,
- * has no free GPUs, and jobs on it change nothing.
+ * has no free GPUs, even if jobs on it end.
  */
 
 #include "headroom/unstable/capacity.h"
@@ -24,7 +24,7 @@ struct hr_capacity {
   struct hr__gpu_state gpus;    /* per GPU; not used in counted allocation */
   struct hr_free_index **index; /* by pool; NULL in the present state and under `pool` */
   uint64_t *free_gpus;          /* by pool; NULL in the present state */
-  uint8_t *usable;              /* by node: 1 if jobs may be placed on it; NULL as `index` is */
+  uint8_t *usable;              /* by node: 1 if jobs may be placed on it; NULL if `index` is NULL */
 };
 
 struct hr_capacity_set {
@@ -38,7 +38,7 @@ struct hr_capacity_set {
   const struct hr_free_index *none; /* index of a pool without free GPUs */
   uint64_t *only_gpus;
   /* of hr_capacity_find_on in counted allocation; NULL until needed */
-  struct hr_slice *slices; /* [most nodes of a pool] */
+  struct hr_slice *slices; /* [number of nodes of the largest pool] */
   uint32_t *taken;         /* by node of the pool: GPUs of the present search */
   enum hr_placement_rule rule;
   bool failed; /* memory ran out during a search */
@@ -263,8 +263,8 @@ static bool make_buffers(struct hr_capacity_set *set) {
   return set->slices != NULL;
 }
 
-/* The node of a share on which the rule places a task beside the tasks of this search; HR_NONE: none has room. Nodes
-   are numbered within the pool. */
+/* Returns the node of a share on which the rule places a task, after the tasks that this search has already placed;
+   HR_NONE: no node has room. Nodes are numbered within the pool. */
 static uint32_t choose_node(const struct hr_capacity_set *set, const struct hr_free_index *index, uint32_t first,
                             uint32_t n_nodes, uint32_t gpus) {
   uint32_t best = HR_NONE, best_free = 0;

@@ -368,8 +368,9 @@ uint32_t hr__gpu_set_min_nodes(const struct hr__gpu_set *set, uint32_t request, 
   return cluster->pools[pool.id].mig ? 1 : (asked->tasks - 1) / on_node + 1;
 }
 
-/* Returns whether the tasks of a gang can block each other: with MIG, by the layout or the starts that the instance of
-   one task has; without MIG, if each task uses shares of several GPUs, by the choice of the GPUs. */
+/* Returns false if the tasks of a gang can block each other. With MIG, the layout or the position of the instance of
+   one task can block another task. Without MIG, the choice of GPUs for one task can block another task if each task
+   uses shares of several GPUs. */
 bool hr__gpu_set_is_monotone(const struct hr__gpu_set *set, uint32_t request) {
   const struct hr_request *asked = &set->asked[request];
   const struct hr_cluster_spec *cluster = hr_cluster_spec_of(set->cluster);

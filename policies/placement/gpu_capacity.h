@@ -39,8 +39,9 @@ struct hr__gpu_set {
   /* requests of the packers: the requests of the trace, then the variants of gangs for each pool, and those of single
      tasks that prefer some pools */
   struct hr_request *asked;
-  /* by request: of a gang, the index in `asked` of its variant for pool 0, which those for the next pools follow; of a
-     single task, the index of its variant for the pools that it prefers, or HR_NONE if it has no preference */
+  /* by request: for a gang, the index in `asked` of its variant for pool 0, followed by the variants for the next
+     pools; for a single task, the index of its variant for the pools that it prefers, or HR_NONE if it has no
+     preference */
   uint32_t *first_variant;
   uint32_t n_asked, n_pools;
   const struct hr_typical_pods *typical;

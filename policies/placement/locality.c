@@ -69,12 +69,13 @@ static bool fits_in(struct hr_capacity *state, bool has_kinds, uint32_t number) 
   return kind.tier != HR_TIER_ANY && hr_capacity_find(state, &within, &unused);
 }
 
-/* ---- The GPU release calendar A snapshot of the cluster at a future time, without the jobs that are expected to end
-   by that time. Running jobs are on two heaps. The heap `ended` contains the jobs that are expected to end by that
-   time, with the latest end on top. The heap `remaining` contains all other running jobs, with the earliest end on top.
-   Jobs are transferred between the heaps when the time of the snapshot changes. The time changes little from pass to
-   pass, so few jobs are transferred. An entry is stale if its job has ended or is on the other heap. A stale entry is
-   dropped when it reaches the top. ---- */
+/* ---- The GPU release calendar ----------------------------------------------------------------------- */
+
+/* A snapshot of the cluster at a future time, without the jobs that are expected to end by that time. Running jobs are
+   on two heaps. The heap `ended` contains the jobs that are expected to end by that time, with the latest end on top.
+   The heap `remaining` contains all other running jobs, with the earliest end on top. Jobs are transferred between the
+   heaps when the time of the snapshot changes. The time changes little from pass to pass, so few jobs are transferred.
+   An entry is stale if its job has ended or is on the other heap. A stale entry is dropped when it reaches the top. */
 
 struct job_end {
   int64_t at_us;
@@ -320,9 +321,9 @@ static bool create_gpu_calendar(struct hr__queue *queue, const struct hr_policy_
 }
 
 /* Expected ends for the node release calendar. A job that was never stopped is expected to end when its limit has
-   passed since its start. Expected ends are stored if they cannot be computed again later: in runs that count kept
-   work, because jobs can be stopped or can wait for data, and in runs that add jobs with a work that changes, as
-   replicas of services. */
+   passed since its start. Expected ends are stored if they cannot be computed again later. This is so in runs that
+   account for saved work, because jobs can be stopped or can wait for data, and in runs that add jobs whose work
+   changes, such as replicas of services. */
 static bool stores_expected(struct hr__queue *queue, const struct hr_view *view) {
   const bool is_stored = view->kept_us || queue->stops || queue->trace->n_added > 0;
   if (is_stored && !queue->expected_us)

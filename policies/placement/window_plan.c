@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What begins at a step. */
+/* Events at the beginning of a step: some occupant ends there, or some occupant begins there. */
 enum { HR__STEP_END = 1, HR__STEP_BEGIN = 2 };
 
 /* Of some columns of a step: the minimum, and how many are 0. Searches read this before they read the columns. */
@@ -38,8 +38,8 @@ struct hr__step_summary {
 /* Step i lasts from at_us[i] to at_us[i + 1]; the last step has no end. */
 struct hr__node_timeline {
   int64_t *at_us;
-  uint64_t *use; /* [count][columns] */
-  uint8_t *what; /* [count]: a set: some occupant ends, or some occupant begins, at the begin of the step */
+  uint64_t *use;                    /* [count][columns] */
+  uint8_t *what;                    /* [count]: bit set of HR__STEP_END and HR__STEP_BEGIN */
   struct hr__step_summary *summary; /* [count]: of the columns first_summed .. first_summed + n_summed - 1 */
   uint32_t count, capacity, columns, first_summed, n_summed;
   /* number of changes since the timeline was created; a window with the same steps has the same occupants unless this

@@ -13,9 +13,9 @@
  * according to its shares, minus the time for which it ran. It is not reset when shares are computed again, so jobs get
  * their shares in the long run.
  *
- * A lease is the claim of a job of the previous round to keep its placement; a job is evicted when its lease ends, and
- * moves or stops. While jobs are chosen, two states of the free capacity are planned. In `free`, only the jobs chosen
- * so far use capacity; in `leases`, all placements with leases are in use, too. If possible, a job is placed in
+ * A lease is the claim of a job of the previous round to keep its placement. When its lease ends, the job is evicted:
+ * it moves or stops. While jobs are chosen, two states of the free capacity are planned. In `free`, only the jobs
+ * chosen so far use capacity; in `leases`, all placements with leases are in use, too. If possible, a job is placed in
  * capacity that is free in `leases`. Otherwise it is placed in capacity that is free in `free`, and the leases there,
  * which belong to jobs with lower priority, end.
  */
@@ -375,7 +375,7 @@ static bool set_place(struct hr__rounds *rounds, struct hr__member *member, cons
   return true;
 }
 
-/* Returns whether the member fits in the pool, and its tasks can have their GPU memory there. */
+/* Returns whether the member fits in the pool, and the GPU memory there suffices for its tasks. */
 static bool find_in(const struct hr__rounds *rounds, struct hr_capacity *capacity, struct hr__member *member,
                     uint32_t pool, struct hr_placement *placement) {
   if (!hr_capacity_find_in(capacity, (hr_pool){pool}, need_of(rounds, member), placement)) return false;
@@ -477,8 +477,8 @@ static enum hr_status apply_choice(struct hr__rounds *rounds, const struct hr_vi
   return status;
 }
 
-/* Rejects waiting members that fit only where their tasks lack GPU memory, because they would be killed at every try.
- */
+/* Rejects waiting members that fit only where their tasks lack GPU memory, because they would be killed at every
+   attempt. */
 static enum hr_status reject_unfit(struct hr__rounds *rounds, struct hr_moves *moves) {
   enum hr_status status = HR_OK;
   for (uint32_t i = rounds->n_members; i-- > 0 && status == HR_OK;) {
@@ -528,8 +528,8 @@ static enum hr_status begin_round(struct hr__rounds *rounds, const struct hr_vie
 
 /* ---- Within a round ------------------------------------------------------------------------------- */
 
-/* Returns whether jobs might fit. In per-GPU allocation this is not counted, because jobs without GPUs need nodes,
-   too. */
+/* Returns whether jobs might fit. In per-GPU allocation the result is always true, because jobs without GPUs need
+   nodes, too. */
 static bool any_is_free(const struct hr__rounds *rounds) {
   bool by_gpu = hr_cluster_requests(rounds->cluster) != NULL, any = by_gpu;
   for (uint32_t i = 0; i < rounds->n_pools && !any; i++) any = hr_capacity_free_milli(rounds->free, (hr_pool){i}) > 0;

@@ -91,7 +91,7 @@ struct hr__member {
   bool listed;        /* the member is a candidate */
   bool passed_others; /* the member was chosen, but a job before it in order was not chosen */
   bool evicted;       /* its lease has ended */
-  bool lacks_memory;  /* it would fit, but its tasks could not have their GPU memory */
+  bool lacks_memory;  /* it would fit, but the GPU memory does not suffice for its tasks */
   uint32_t awaits;    /* the pool in which it starts when nodes come up; HR_NONE: none */
 };
 
