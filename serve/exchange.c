@@ -449,16 +449,18 @@ static void pass_line(struct hr__exchange *exchange, char *line) {
   add_event(exchange, name, line);
 }
 
-/* Adds the complete lines of a block as events, and stores the rest. A line that is too long is truncated. */
+/* Adds the complete lines of a block as events, and stores the rest. A line that is too long is omitted, because a part
+   of a JSON document is not one. */
 static void pass_lines(struct hr__exchange *exchange, const char *block, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (block[i] != '\n') {
-      if (exchange->n_line < sizeof exchange->line - 1) exchange->line[exchange->n_line++] = block[i];
+      if (exchange->n_line < sizeof exchange->line) exchange->line[exchange->n_line++] = block[i];
       continue;
     }
-    exchange->line[exchange->n_line] = '\0';
+    bool fits = exchange->n_line < sizeof exchange->line;
+    if (fits) exchange->line[exchange->n_line] = '\0';
     exchange->n_line = 0;
-    pass_line(exchange, exchange->line);
+    if (fits) pass_line(exchange, exchange->line);
   }
 }
 

@@ -557,7 +557,8 @@ static uint32_t lacked(const struct hr__tas_snapshot *snapshot, uint32_t leaf, c
   for (uint32_t i = 0; i < pod->count; i++) {
     size_t at = (size_t)leaf * snapshot->n_resources + pod->items[i].resource;
     int64_t room = snapshot->free[at] - snapshot->usage[at];
-    int64_t count = room > 0 && pod->items[i].amount > 0 ? room / pod->items[i].amount : 0;
+    if (pod->items[i].amount <= 0) continue;
+    int64_t count = room > 0 ? room / pod->items[i].amount : 0;
     if (count >= least) continue;
     least = count;
     found = pod->items[i].resource;
