@@ -337,8 +337,8 @@ char *hr__fitted(struct hr__console *console, const char *text, size_t width, bo
   return copy;
 }
 
-/* Returns whether the text begins with a unit of time, of bytes or per cent, which must stay on the line of the
-   preceding number. */
+/* Returns whether the text begins with a unit of time, a unit of bytes or a percent sign. Such a unit must be on the
+   same line as the preceding number. */
 static bool begins_with_unit(const char *text) {
   static const char *const units[] = {"us", "ms", "s", "min", "h", "d", "w", "%", "GiB", "MiB"};
   size_t bytes = strcspn(text, " ,;:.)");
