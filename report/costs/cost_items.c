@@ -722,7 +722,7 @@ static enum hr_status add_egress(struct services *services) {
 
 /* ---- Items: data with a location ------------------------------------------------------------------- */
 
-/* Stored data sets and transfers of links, by month: shared costs. */
+/* Adds the costs of stored data sets and of transfers over links, by month, as shared costs. */
 static enum hr_status add_data(struct services *services) {
   const struct hr__costing *costing = services->costing;
   const struct hr_data_result *data = costing->result->data;
