@@ -410,7 +410,7 @@ static void put_start(struct hr__console *console, const struct hr_why *why, con
   end(console, &sentence, attempt->number ? "restarted" : "started");
 }
 
-/* `held_us`: how long the job was held because of carbon afterwards. */
+/* Returns why an attempt ended, as text. `held_us`: how long the job was held because of carbon after the attempt. */
 static const char *end_words(const struct hr_attempt *attempt, int64_t held_us) {
   switch (attempt->end_reason) {
   case HR_REASON_RECLAIMED:
@@ -433,7 +433,7 @@ static const char *end_words(const struct hr_attempt *attempt, int64_t held_us) 
   }
 }
 
-/* Whether `next` is the continuation of `attempt` after a migration. Policies that suspend jobs regularly
+/* Returns whether `next` is the continuation of `attempt` after a migration. Policies that suspend jobs regularly
    (`gang-slice`, `rounds`) do not migrate them. */
 static bool is_migrated(const struct hr_why *why, const struct hr_attempt *attempt, const struct hr_attempt *next) {
   const char *policy = why->policy->ops->name;
@@ -482,8 +482,8 @@ static int64_t held_for_carbon_us(const struct hr_why *why, const struct hr_atte
   return 0;
 }
 
-/* Prints the end of an attempt. `next` is the next attempt if the job continues there, as it was migrated or resized;
-   otherwise NULL. `wait`: the next wait of the job; NULL: none. */
+/* Prints the end of an attempt. `next` is the next attempt if the job was migrated or resized; otherwise NULL. `wait`
+   is the next wait of the job; NULL if there is none. */
 static void put_end(struct hr__console *console, const struct hr_why *why, const struct hr_attempt *attempt,
                     const struct hr_attempt *next, const struct hr_wait *wait) {
   struct why_job_sentence sentence;
