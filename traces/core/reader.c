@@ -581,7 +581,7 @@ void hr__picks_end_row(struct hr__picks *picks) {
   if (picks) picks->has_row = false;
 }
 
-/* Returns whether the text of a rule matches its pattern. Of a longer text, the first MAX_SUBJECT bytes count. */
+/* Returns whether the text of a rule matches its pattern. Only the first MAX_SUBJECT bytes of the text are used. */
 static bool matches(const struct pick *pick) {
   char subject[MAX_SUBJECT + 1];
   size_t length = pick->text.length < MAX_SUBJECT ? pick->text.length : MAX_SUBJECT;
@@ -590,7 +590,7 @@ static bool matches(const struct pick *pick) {
   return regexec(&pick->pattern, subject, 0, NULL, 0) == 0;
 }
 
-/* Counts a word that is not a class, and keeps it if it is one of the first. */
+/* Counts a word that is not a class. Stores it for the note unless MAX_WORDS distinct words are already stored. */
 static void count_word(struct hr__picks *picks, const struct pick *pick) {
   char word[WORD_BYTES];
   picks->n_no_class++;
@@ -603,7 +603,7 @@ static void count_word(struct hr__picks *picks, const struct pick *pick) {
   memcpy(picks->word[picks->n_words++], word, sizeof word);
 }
 
-/* Returns the first rule for the field that matches; NULL if none does. */
+/* Returns the first rule for the field that matches; NULL if no rule matches. */
 static struct pick *find_rule(struct hr__picks *picks, const char *field) {
   for (size_t i = 0; i < picks->count; i++) {
     struct pick *pick = &picks->pick[i];

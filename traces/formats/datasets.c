@@ -348,9 +348,9 @@ const struct hr__format_reader hr__spot2026_reader = {
 /* ---- Carbon-aware scheduling ----------------------------------------------------------------------- */
 
 /* The jobs of GAIA, `pai_1k.csv` (umassos/GAIA; Hanafy et al., ASPLOS'24): a sample of Alibaba's PAI. GAIA's simulator
-   divides all times by 5 and rounds them down to seconds, so a tick is 5 s; the hour of its series has 720 ticks. CPUs
-   become GPUs. Jobs of up to `short_s` get the class batch-inference, and other jobs get training. A pool can then be
-   reserved for short jobs, like GAIA's spot capacity. */
+   divides all times by 5 and rounds them down to seconds. Its tick is therefore 5 s, and an hour of its carbon series
+   has 720 ticks. CPUs become GPUs. Jobs of up to `short_s` get the class batch-inference, and other jobs get training.
+   A pool can then be reserved for short jobs, like GAIA's spot capacity. */
 
 struct gaia {
   struct hr__reader *reader;
@@ -390,8 +390,9 @@ static enum hr_status read_gaia(struct hr__reader *reader) {
 const struct hr__format_reader hr__gaia_reader = {
     .read = read_gaia, .has_params = true, .missing = "limits, users and waits"};
 
-/* The machine learning jobs of Let's Wait Awhile (dos-group/lets-wait-awhile; Wiesner et al., Middleware'21) as steps
-   of 30 minutes. Each job runs on one GPU. The columns of slacks are not used: the policy computes them. */
+/* The machine learning jobs of Let's Wait Awhile (dos-group/lets-wait-awhile; Wiesner et al., Middleware'21). Times are
+   in steps of 30 minutes. Each job runs on one GPU. The columns of slacks are not used, because the policy computes
+   slacks. */
 
 struct lwa_row {
   int64_t start, length; /* steps, read as seconds */
