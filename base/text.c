@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Text: numbers, durations and money as text; UTF-8; output for terminals and Markdown; errors and notes.
+ * Text: whole files; numbers, durations and money as text; UTF-8; output for terminals and Markdown; errors and notes.
  *
- * Numbers are formatted without printf for two reasons. When rows of numbers are written, printf would take most of the
- * time. Its decimal point also depends on the locale.
+ * Numbers are formatted without printf for two reasons. First, printf would take most of the time when rows of numbers
+ * are written. Second, the decimal point of printf depends on the locale.
  *
  * Invariant: text from the input is made safe before it is printed or stored in an error or a note. It then has no
  * control characters and no bytes that are not UTF-8.

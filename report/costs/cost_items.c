@@ -125,7 +125,7 @@ struct hr_meter {
 
 /* ---- Meter: life cycle ----------------------------------------------------------------------------- */
 
-/* Whether a list contains a name. Names in scenarios are not case-sensitive. */
+/* Returns whether a list contains a name. Names in scenarios are not case-sensitive. */
 static bool is_named(char *const *names, size_t count, const char *name) {
   for (size_t i = 0; i < count; i++)
     if (name && strcasecmp(names[i], name) == 0) return true;

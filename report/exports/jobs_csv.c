@@ -119,7 +119,7 @@ struct hr_observer hr_placements_observer(struct hr_placements *placements) {
   return (struct hr_observer){.self = placements, .on_event = on_event};
 }
 
-/* Whether a placement was lost because memory ran out. */
+/* Returns whether a placement was lost because memory ran out. */
 static bool placements_failed(const struct hr_placements *placements) {
   return placements->failed;
 }

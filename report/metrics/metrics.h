@@ -502,13 +502,13 @@ static inline const char *hr__name_or_empty(const char *name) {
   return name ? name : "";
 }
 
-/* Whether the job was submitted and has a deadline. */
+/* Returns whether the job was submitted and has a deadline. */
 static inline bool hr__has_deadline(const struct hr_result *result, uint32_t job) {
   return result->trace->deadline_us && result->trace->deadline_us[job] >= 0 && result->state[job] != HR_JOB_FUTURE;
 }
 
-/* Whether the job missed its deadline. A rejected job missed it; any other job missed it if the deadline is before the
-   end of the run and the job was not complete at the deadline. */
+/* Returns whether the job missed its deadline. A rejected job missed it; any other job missed it if the deadline is
+   before the end of the run and the job was not complete at the deadline. */
 static inline bool hr__missed_deadline(const struct hr_result *result, uint32_t job) {
   if (!hr__has_deadline(result, job)) return false;
   if (result->state[job] == HR_JOB_REJECTED) return true;

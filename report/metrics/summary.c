@@ -137,7 +137,7 @@ struct factors {
   double sum;
 };
 
-/* Whether a job has a latency factor. Jobs with a run time of 0 have none. */
+/* Returns whether a job has a latency factor. Jobs with a run time of 0 have none. */
 static bool has_factor(const struct hr_result *result, uint32_t job) {
   return result->state[job] == HR_JOB_COMPLETED && result->trace->work_us[job] > 0;
 }

@@ -535,7 +535,8 @@ static enum hr_status make_energy_pools(const struct hr_cluster_spec *cluster, c
   return HR_OK;
 }
 
-/* `sums`: the energy of the jobs of each tenant; jobs without a tenant are in the last entry. */
+/* Makes the list of energy by tenant. `sums`: the energy of the jobs of each tenant; the last entry is the energy of
+   jobs without a tenant. */
 static enum hr_status make_energy_tenants(const struct hr_trace *trace, const struct hr_energy *sums,
                                           struct hr_energy_metrics *figures) {
   size_t count = (size_t)trace->tenants.count + 1;

@@ -460,8 +460,8 @@ static bool find_tasks(struct tasks *tasks, struct hr_arena *arena, const struct
 
 /* ---- Fragmentation: by pool ------------------------------------------------------------------------ */
 
-/* Whether `task` requests at least as much of every resource as `than`. In MIG pools (`is_split`), GPUs are compared by
-   profiles: each profile that is sufficient for `task` must also be sufficient for `than`. */
+/* Returns whether `task` requests at least as much of every resource as `than`. In MIG pools (`is_split`), GPUs are
+   compared by profiles: each profile that is sufficient for `task` must also be sufficient for `than`. */
 static bool requests_no_less(const struct hr_request *task, const struct hr_request *than, hr_pool pool,
                              bool is_split) {
   bool less_of_node = task->cpu_milli < than->cpu_milli || task->mem_mib < than->mem_mib;

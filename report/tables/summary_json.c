@@ -558,7 +558,7 @@ static uint64_t line_of(const char *text, const char *at) {
   return line;
 }
 
-/* Whether a JSON document is a summary: it has the keys that all versions of the format have. */
+/* Returns whether a JSON document is a summary: it has the keys that all versions of the format have. */
 static bool is_summary(const cJSON *root) {
   static const char *const keys[] = {"headroom", "scenario", "jobs", "wait_s", "utilization", "digest"};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)

@@ -27,9 +27,9 @@
  * and preemption. The parts are computed from the times in the result, in whole microseconds, so they add up exactly.
  *
  * The waits of replicas are reported separately from the waits of jobs. They are recorded only if the observer of waits
- * was created with the trace of the run, which has a row for each replica after the jobs of the input. struct hr_why
- * contains the trace of the input, which has no such rows. A job with an id of trace->n_jobs or more is therefore a
- * replica.
+ * was created with the trace of the run, which has a row for each replica after the jobs of the input. The trace in
+ * struct hr_why is the trace of the input, which has no such rows, unless a single job is described (why_job.c). A job
+ * with an id of trace->n_jobs or more is therefore a replica.
  */
 
 enum { N_PARTS = 6 };
@@ -671,7 +671,7 @@ static double seconds(hr_amount us) {
   return (double)us / (double)HR_SECOND_US;
 }
 
-/* A time of the run on the clock of the trace. */
+/* Returns a time of the run in seconds on the clock of the trace. */
 static double clock_seconds(const struct hr_why *why, int64_t at_us) {
   return seconds(at_us + hr_trace_clock_us(why->trace));
 }

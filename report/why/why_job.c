@@ -38,7 +38,7 @@ struct wait_part {
   char description[HR_WAIT_DESCRIPTION_BYTES]; /* of its longest segment */
 };
 
-/* A time of the run on the clock of the trace, as days and a time of day. */
+/* Formats a time of the run on the clock of the trace, as days and a time of day. Returns `buffer`. */
 static const char *time_text(const struct hr_why *why, int64_t at_us, char *buffer) {
   int64_t us = at_us + hr_trace_clock_us(why->trace), s = (llabs(us) + HR_SECOND_US / 2) / HR_SECOND_US;
   snprintf(buffer, HR__NUMBER_BYTES, "%s%" PRId64 " d %02d:%02d:%02d", us < 0 ? "-" : "", s / 86400,
@@ -312,7 +312,8 @@ static void end(struct hr__console *console, struct why_job_sentence *sentence, 
 
 /* ---- Request --------------------------------------------------------------------------------------- */
 
-/* The jobs of the replicas of services follow those of the input; their user is the service. */
+/* Returns whether the job is a replica of a service. Replicas follow the jobs of the input; the user of a replica is
+   its service. */
 static bool is_replica(const struct hr_trace *trace, hr_job job) {
   return job.id >= trace->n_jobs - trace->n_added;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Common parts of all readers of trace formats: text input, fields from mapped columns (picks), bad rows, and notes.
+ * Common parts of all readers of trace formats: text input, fields from mapped columns (picks), bad rows, notes, MIG
+ * profiles as GPU types, and parameters of formats.
  *
  * Input is plain text, gzip or zstd. The kind is detected by magic bytes.
  *
  * Picks read fields of jobs from any column of a table. The map of columns has two kinds of entries. An entry without a
  * pattern copies a column to a field. An entry with a pattern is a rule: it sets a field to a fixed value if the column
- * matches a POSIX extended regular expression. Rules precede columns, and the first rule that matches applies. A column
- * of classes may have other words, such as the names of Slurm partitions; these are counted, and a note lists some.
+ * matches a POSIX extended regular expression. Rules have precedence over entries without a pattern, and the first rule
+ * that matches applies. A column of classes may contain other words, such as the names of Slurm partitions; these are
+ * counted, and a note lists some of them.
  *
  * All readers report bad rows with hr__reader_bad_row(). If the reader is lenient, this function counts the row;
  * otherwise it returns an error, and reading ends.

@@ -249,7 +249,8 @@ static enum hr_status on_pod(void *self, const void *row, uint64_t line) {
   return hr__reader_add(openb->reader, &job, line);
 }
 
-/* Selects the openb_columns. If only the requests of pods are needed, times are not required. */
+/* Copies the columns to `chosen`. If only the requests of pods are needed (`without_times`), the columns of times may
+   be missing. */
 static void choose_columns(struct hr__csv_column chosen[N_COLUMNS], bool without_times) {
   for (size_t i = 0; i < N_COLUMNS; i++) {
     chosen[i] = openb_columns[i];
