@@ -300,7 +300,7 @@ struct hr_averages {
   struct hr__out out;
   int64_t clock_us; /* added to every time, so that times match those of the input */
   uint32_t count;
-  struct point *points; /* the last one holds the counts of the current instant, which may change */
+  struct point *points; /* the last one contains the counts of the current instant, which may change */
   uint32_t n_points, capacity;
   bool failed;
 };

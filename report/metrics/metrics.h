@@ -251,7 +251,7 @@ static inline bool hr__can_kill(const struct hr_cluster_spec *cluster) {
   return false;
 }
 
-/* Compute for what GPU time was used (totals.c). hr__goodput_totals sets the metrics of goodput, failures, maintenance,
+/* Compute how GPU time was used (totals.c). hr__goodput_totals sets the metrics of goodput, failures, maintenance,
    autoscaling and spot capacity. Its `times` are the sums over all jobs, and all members of summary->oom except
    back_off_gpu_hours must be set before the call. hr__goodput_make also computes `times`, and sets the metrics of
    out-of-memory kills and of data, and all lists. It returns HR_NO_MEMORY if out of memory. hr__goodput_finish frees

@@ -575,7 +575,8 @@ static const char **list_others(const struct hr_trace *trace, const struct hr_co
   return others;
 }
 
-/* Adds a note on a tenant of the scenario without jobs, with the most similar of the other tenants of the trace. */
+/* Adds a note on a tenant of the scenario that has no jobs in the trace. The note suggests the most similar name among
+   `others`. */
 static enum hr_status note_tenant(const char *what, const char *name, const char *const *others,
                                   struct hr_notes *notes) {
   const char *nearest = hr_nearest_word(name, others);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Sums over the accounting of the pools and jobs of a run: where the GPU time went, and energy.
+ * Sums over the accounting of the pools and jobs of a run: the use of GPU time, and energy.
  *
  * GPU time: goodput, failures and spares, maintenance, autoscaling, kills for lack of memory, spot interruptions, and
  * waits for data.

@@ -792,8 +792,8 @@ static void begin(struct hr_usage *usage, const struct hr_view *view) {
   usage->min_gang = UINT64_MAX;
 }
 
-/* Counts a resize, which is the end of one placement of the job and, after events of other jobs, the start of another
-   one. */
+/* Counts resizes. A resize consists of two events of a job: its placement ends, and a new placement starts. Events of
+   other jobs may be between them. */
 static void note_resize(struct hr_usage *usage, const struct hr_event *event) {
   uint64_t milli = 0;
   for (uint32_t i = 0; i < event->placement->n_slices; i++) milli += event->placement->slices[i].gpu_milli;

@@ -244,9 +244,9 @@ const char *hr__page_row_name(const struct hr__page_view *view, enum hr__page_di
 enum { HR__PAGE_MAX_JOBS = 200000 };
 
 /* Selects the jobs of the job table. If the run has at most `max` jobs (`max` >= 3), all are selected. Otherwise, `max`
-   jobs are selected: one third are the jobs with the longest waits, one third are those of the other jobs that request
-   the most GPU time, and the rest is a sample of the remaining jobs. Returns the indices in ascending order; the caller
-   frees them. Returns NULL if out of memory. */
+   jobs are selected: one third with the longest waits, one third with the most requested GPU time among the other jobs,
+   and a sample of the remaining jobs. Returns the indices in ascending order; the caller frees them. Returns NULL if
+   out of memory. */
 uint32_t *hr__page_shown(const struct hr_result *result, uint32_t max, uint32_t *n_shown);
 
 #endif

@@ -148,8 +148,8 @@ static inline enum hr_status hr__reader_leave_out(const struct hr__reader *reade
   return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
 }
 
-/* A note that begins with `count`. The words follow in singular or plural, for example "job was", "jobs were" and
-   " tried more than once". `rest` may be NULL. */
+/* A note that begins with `count`, followed by `one` if the count is 1 or `many` otherwise, and by `rest`. Examples:
+   "job was", "jobs were" and " tried more than once". `rest` may be NULL. */
 struct hr__count_note {
   uint64_t count;
   const char *one, *many, *rest;

@@ -420,8 +420,8 @@ static uint32_t find_column(const struct csv_header *header, const struct hr__cs
   return number == HR_NONE ? HR_NONE : header->column_of[number];
 }
 
-/* Reports an ambiguous header: no column name of the file is exactly that of the schema column `target`, but two are
-   equal to it if case is ignored. */
+/* Reports an ambiguous header: no column name of the file equals that of the schema column `target` exactly, but two
+   column names equal it if case is ignored. */
 static enum hr_status refuse_clash(const struct csv_header *header, const struct hr__reader *reader,
                                    const struct hr__csv_column *target, uint64_t line) {
   uint32_t first = find_exactly(header, target) == HR_NONE ? find_ignoring_case(header, target, 0) : HR_NONE;

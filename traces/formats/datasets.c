@@ -680,7 +680,7 @@ static const char *read_status(struct hr_text text, uint8_t *outcome) {
   return "not one of Terminated, Failed, Running, Waiting";
 }
 
-/* Sets the submit time of a task, and those of its properties that are in the job table. */
+/* Sets the submit time of a task, and the properties of the task that the job table contains. */
 static void add_submission(struct pai *pai, const struct pai_row *row, struct hr_job_record *task) {
   const struct pai_job *job = find_pai_job(&pai->jobs, row->job_name);
   bool is_known = job && job->submit_us != INT64_MIN, is_late = is_known && job->submit_us > row->start_us;

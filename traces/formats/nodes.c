@@ -336,7 +336,7 @@ static enum hr_status read_event_time(struct log_reader *reader, struct hr_text 
 /* The events of a group are sorted twice: by time for the gaps of the system, and by node and time for the gaps of
    nodes. Then the intervals of each group, and of all groups together, are sorted by length. */
 
-/* Adds an interval; those of length 0 are only counted. Returns false if memory is exhausted. */
+/* Adds an interval to a sample. Intervals of length 0 are only counted. Returns false if memory is exhausted. */
 static bool sample_add(struct hr_failure_sample *sample, double hours) {
   if (!(hours > 0)) {
     sample->zeros++;
@@ -426,7 +426,7 @@ static bool add_gaps(struct hr_failure_log *log, struct failure_event *all, uint
   return true;
 }
 
-/* Adds the figures and intervals of a group to those of all groups. */
+/* Adds the counts and intervals of a group to the group `all`. Returns false if memory is exhausted. */
 static bool add_to_all(struct hr_failure_group *all, const struct hr_failure_group *group) {
   all->nodes += group->nodes;
   all->failures += group->failures;
