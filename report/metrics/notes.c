@@ -132,8 +132,8 @@ static const char **types_of(const struct hr_cluster_spec *cluster, bool used) {
   return types;
 }
 
-/* Returns the number of jobs that request GPUs of each list of GPU types. Returns NULL if memory is exhausted. The
-   caller frees the array. */
+/* For each list of GPU types, returns the number of jobs that request GPUs of the list. Returns NULL if memory is
+   exhausted. The caller frees the array. */
 static uint64_t *count_lists(const struct hr_trace *trace) {
   uint64_t *jobs = calloc((size_t)trace->gpu_type_lists.count + 1, sizeof *jobs);
   for (uint32_t job = 0; jobs && trace->gpu_types && job < trace->n_jobs; job++)

@@ -107,7 +107,7 @@ enum hr_status hr__json_write(const struct hr__json *json, cJSON *tree, const ch
 
 /* The condition for printing a line. IF_FIRST_KNOWN: its first metric is known. IF_ALL_KNOWN: all of its metrics are
    known. IF_NOT_ZERO: at least one metric is known and not 0. IF_LAST_POSITIVE: all metrics are known and the last
-   value, after a "-", is not negative. */
+   value, which is negated for "{-path}", is not negative. */
 enum line_rule { IF_FIRST_KNOWN, IF_ALL_KNOWN, IF_NOT_ZERO, IF_LAST_POSITIVE };
 
 static const struct line {

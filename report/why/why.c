@@ -27,9 +27,9 @@
  * and preemption. The parts are computed from the times in the result, in whole microseconds, so they add up exactly.
  *
  * The waits of replicas are reported separately from the waits of jobs. They are recorded only if the observer of waits
- * was created with the trace of the run, which has a row for each replica after the jobs of the input. The trace in
- * struct hr_why is the trace of the input, which has no such rows, unless a single job is described (why_job.c). A job
- * with an id of trace->n_jobs or more is therefore a replica.
+ * was created with the trace of the run, which has a row for each replica after the jobs of the input. For the sums,
+ * struct hr_why must contain the trace of the input, which has no such rows. A job with an id of trace->n_jobs or more
+ * is therefore a replica.
  */
 
 enum { N_PARTS = 6 };

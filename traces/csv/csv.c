@@ -2,9 +2,9 @@
 /*
  * Reads CSV files: splits a file into rows and fields with libcsv, block by block, and stores the rows in structs.
  *
- * Error messages contain the first line of a row. A quoted field may contain line ends, and blank lines are not rows,
- * so libcsv parses the text line by line. Plain rows (hr__input_plain_lines()) are an exception: each line is a row, so
- * libcsv parses all consecutive plain rows in memory in one call.
+ * Error messages contain the number of the first line of a row. A quoted field may contain line ends, and blank lines
+ * are not rows, so libcsv parses the text line by line. Plain rows (hr__input_plain_lines()) are an exception: each
+ * line is a row, so libcsv parses all consecutive plain rows in memory in one call.
  *
  * Blocks form a ring. The caller fills the first block. If the file is longer, a second thread fills the other blocks,
  * because splitting a large file takes as long as parsing its fields. If the thread cannot be created, the caller fills

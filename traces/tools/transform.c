@@ -314,7 +314,7 @@ static bool draw_job(struct scale *scale, uint32_t job) {
   return true;
 }
 
-/* Draws job by job. The copies of a job and of all later jobs are submitted at most the jitter before the job. Before a
+/* Draws job by job. No copy of a job, or of a later job, is submitted earlier than the jitter before the job. Before a
    job is drawn, all drawn jobs up to that time are therefore added to the trace. Only jobs within the jitter remain in
    the heap. */
 static enum hr_status draw_jobs(struct scale *scale, struct hr_error *error) {
