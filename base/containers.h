@@ -103,8 +103,7 @@ static inline void hr__fifo_finish(struct hr__fifo *fifo) {
 
 struct hr__arena_chunk;
 
-/* The allocator of per-job columns in a streamed run. It reclaims the memory of finished jobs
-   (sim/engine/column_reclaim.c). */
+/* The allocator of per-job columns in a streamed run. It reclaims the memory of finished jobs (sim/engine/jobs.c). */
 struct hr__arena_job_columns {
   /* Allocates a zeroed column with `width` bytes per job. Returns NULL if memory is exhausted. */
   void *(*allocate)(void *self, uint32_t n_jobs, size_t width);

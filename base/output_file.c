@@ -166,7 +166,8 @@ void hr_discard_unfinished(void) {
 
 /* ---- Paths ----------------------------------------------------------------------------------------- */
 
-/* Returns the path to which a symbolic link at `path` refers, or NULL with errno set; EINVAL: it is not a link. */
+/* Returns the target of the symbolic link at `path`. Returns NULL with errno set on failure; errno is EINVAL if `path`
+   is not a symbolic link. */
 static char *target_of_link(const char *path) {
   enum { MAX_TARGET = 4096 };
   char target[MAX_TARGET];
@@ -199,8 +200,8 @@ char *hr_output_target(const char *path) {
   return NULL;
 }
 
-/* Returns the descriptor of this process that the path denotes, as "/dev/stdout" or "/dev/fd/3" do; -1: none. Symbolic
-   links with absolute targets are followed. */
+/* Returns the file descriptor of this process to which the path refers, for example "/dev/stdout" or "/dev/fd/3".
+   Returns -1 if the path refers to no descriptor. Symbolic links with absolute targets are followed. */
 static int descriptor_of(const char *path) {
   static const char *const folders[] = {"/proc/self/fd/", "/dev/fd/"};
   enum { MAX_LINKS = 8, MAX_DIGITS = 6, MAX_TARGET = 4096 };
@@ -221,7 +222,8 @@ static int descriptor_of(const char *path) {
   return -1;
 }
 
-/* Returns the last name of a path, and stores the state of its folder. NULL: the folder cannot be examined. */
+/* Returns the last component of a path, and stores the result of stat() for its folder in `*folder`. Returns NULL if
+   stat() fails. */
 static const char *split(char *path, struct stat *folder) {
   char *slash = strrchr(path, '/');
   const char *name = slash ? slash + 1 : path;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Limits of a process: the files that it may read, and guards that name a plug-in policy that crashes or does not
+ * Limits of a process: the files that it may read, and guards that report a plug-in policy that crashes or does not
  * return from a function. Both belong to the process, so their data is global.
  *
- * Data of the confinement: one pointer, which a process sets at most once, before it starts threads. A function that
- * reads files could forget to check a limit that is passed as an argument.
+ * Data of the confinement: one pointer, which a process sets at most once, before it starts threads. It is global,
+ * because a function that reads files could forget to check a limit that is passed as an argument.
  *
- * Invariant: a confined process opens a path only in two cases. Either the path is the name of an alias that no user
- * chose. Or its real path, without "..", "." and symbolic links, is that of a regular file or folder below one of the
- * allowed folders; for an alias that a user chose, this applies to the file of the alias. Users must not see the names
- * of the allowed folders, so messages contain paths as users wrote them.
+ * Invariant: a confined process opens a path only in two cases. First, the path is the name of an alias whose file no
+ * user chose. Second, the path, or the file of its alias, refers to a regular file or a folder below one of the allowed
+ * folders after ".", ".." and symbolic links are resolved. Users must not see the names of the allowed folders, so
+ * messages contain paths as users wrote them.
  */
 
 #include "base/process.h"
@@ -51,15 +51,16 @@ static bool is_allowed(const char *real) {
   return false;
 }
 
-/* Whether a path is that of a regular file or folder. Reading a named pipe or a device could block the process for
-   ever. */
+/* Returns whether a path refers to a regular file or a folder. Other files are not read, because reading a named pipe
+   or a device could block the process forever. */
 static bool is_file_or_folder(const char *real) {
   struct stat info;
   return stat(real, &info) == 0 && (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode));
 }
 
-/* For a path that cannot be resolved: whether the error may report that the file is missing. It may if the folder of
-   the path is allowed, and the path is not a symbolic link, which could lead out of the allowed folders. */
+/* Returns whether an error may report that `path`, which cannot be resolved, does not exist. This is allowed if the
+   folder of the path is allowed and the path is not a symbolic link. A symbolic link could refer to a file outside of
+   the allowed folders. */
 static bool may_tell_missing(const char *path) {
   struct stat info;
   if (lstat(path, &info) == 0) return false;
@@ -112,8 +113,8 @@ static bool is_word(char c) {
   return isalnum((unsigned char)c) || c == '-';
 }
 
-/* Returns the phrase that begins at `at` in a format; NULL: none. A phrase consists of whole words: "--settings" does
-   not contain the phrase "--set". */
+/* Returns the phrase that begins at `at` in a format; NULL if there is none. A phrase consists of whole words:
+   "--settings" does not contain the phrase "--set". */
 static const struct hr__phrase *phrase_at(const char *format, const char *at) {
   for (size_t i = 0; i < confined->n_phrases; i++) {
     const struct hr__phrase *phrase = &confined->phrases[i];
@@ -152,8 +153,8 @@ char *hr__phrased(const char *format) {
 /*
  * Each run of a plug-in has a slot of a fixed table. The name of the called function is stored in the slot before each
  * call and removed after it. The handler of fatal signals and the handler of clock ticks read the table. A tick is a
- * signal that the process receives after each second of its CPU time. All running calls share this CPU time, so a call
- * is too long if it lasts for more ticks than the limit x the number of running calls. Signal handlers have no other
+ * signal that the process receives after each second of its CPU time. All running calls share this CPU time. A call is
+ * therefore too long if it lasts for at least limit x (number of running calls) ticks. Signal handlers have no other
  * way to find the calls, so the table is global, like the lists of output_file.c.
  */
 
@@ -211,7 +212,7 @@ static void put_call(const struct hr__policy_call *call, const char *before, con
 }
 
 /* Handles a fatal signal. The system has already restored the default action of the signal, so raising the signal again
-   ends the program. If several threads run plug-ins, all of these are named. */
+   ends the program. If several threads run plug-ins, all of these plug-ins are named. */
 static void on_crash(int number) {
   for (unsigned i = 0; i < SLOTS; i++)
     if (atomic_load(&calls[i].policy) && atomic_load(&calls[i].function))

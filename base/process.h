@@ -10,18 +10,18 @@
 
 /* ---- Confinement ----------------------------------------------------------------------------------- */
 
-/* Which files a process may read as input, whether it may load policies, and what its messages call the options of the
-   command line. A process that works on input of other users, such as a worker of `headroom serve`, confines itself
-   once, before it starts threads. All readers of scenarios, traces, tables and models, and the loader of policies, call
-   these functions. */
+/* Confinement limits the files that a process may read as input, and whether it may load policies from shared objects.
+   It also replaces names of command-line options in messages. A process that works on input of other users, such as a
+   worker of `headroom serve`, confines itself once, before it starts threads. All readers of scenarios, traces, tables
+   and models, and the loader of policies, call these functions. */
 
-/* A file that is read under another name: readers that ask for `name`, spelled so, get the content of `file`. */
+/* An alias: a reader that opens exactly the path `name` reads `file` instead. */
 struct hr__alias {
   const char *name, *file;
-  bool is_foreign; /* a user chose the file, so it must be below the folders; otherwise any file may be read */
+  bool is_foreign; /* a user chose the file, so it must be below an allowed folder; otherwise it may be anywhere */
 };
 
-/* What a message says for a phrase of the command line, such as "--trace FILE". */
+/* A phrase of the command line, such as "--trace FILE", and the text that replaces it in messages. */
 struct hr__phrase {
   const char *text, *plain;
 };
@@ -32,50 +32,55 @@ struct hr__confinement {
   size_t n_folders;
   const struct hr__alias *aliases; /* [n_aliases] */
   size_t n_aliases;
-  const struct hr__phrase *phrases; /* [n_phrases]: of several that match, the first one applies */
+  const struct hr__phrase *phrases; /* [n_phrases]: if several match, the first one is used */
   size_t n_phrases;
   bool allow_plugins;
 };
 
-/* Confines the process from now on. NULL: ends the confinement (for tests). */
+/* Confines the process. If `confinement` is NULL, ends the confinement (for tests). */
 void hr__confine(const struct hr__confinement *confinement);
 
 /* Returns the path to open for an input that a user names `path`: `path` itself or the file of its alias. Returns NULL
-   with errno EACCES if the file is outside of the folders, also through ".." or symbolic links, and with another errno
-   if it cannot be found. The answer does not say which files exist outside of the folders. */
+   with errno set if the path must not or cannot be opened. errno is EACCES if the file is neither a regular file nor a
+   folder, or is outside of the allowed folders after ".." and symbolic links are resolved. It is another error if a
+   file in an allowed folder cannot be found. A caller cannot learn which files exist outside of the allowed folders. */
 const char *hr__input_path(const char *path);
 
-/* Whether policies in shared objects may be loaded. */
+/* Returns whether policies in shared objects may be loaded. */
 bool hr__allows_plugins(void);
 
-/* Returns the name of an output file for messages: without the folder, which a confined process got from its server. */
+/* Returns the name of an output file for messages. In a confined process this is the path without the folder, because
+   the server chose the folder. */
 const char *hr__output_name(const char *path);
 
-/* Returns what messages call `text`, a phrase such as "--map"; `text` itself if the process has no other word. */
+/* Returns the replacement of a phrase such as "--map" in messages. Returns `text` itself if the confinement does not
+   replace it. */
 const char *hr__phrase(const char *text);
-/* Returns a copy of the format of a message with the phrases of this process. Values, which users may have chosen, are
-   not part of a format. The caller frees the copy. Returns NULL if no phrase occurs, or when out of memory. */
+/* Returns a copy of a message format in which the phrases of the confinement are replaced. Values, which users may have
+   chosen, are not part of a format and stay unchanged. The caller frees the copy. Returns NULL if no phrase occurs, or
+   if out of memory. */
 char *hr__phrased(const char *format);
 
-/* Whether `path`, absolute and without symbolic links, is in the folder or is the folder. */
+/* Returns whether `path` is the folder or is in it. `path` must be absolute and without symbolic links. */
 bool hr__is_below(const char *path, const char *folder);
 
 /* ---- Guards of plug-ins ---------------------------------------------------------------------------- */
 
-/* Names the policy or router of a shared object that crashes, or that does not return from a function. Active only in
-   programs that call hr_policy_guard_install. */
+/* Guards print the name of a policy or router from a shared object that crashes or does not return from a function.
+   They are active only in programs that call hr_policy_guard_install. */
 
-/* What a thread does at present. */
+/* The call of a plug-in that a thread executes. */
 struct hr__policy_call {
   _Atomic(const char *) policy;   /* name of the policy; NULL: the slot is free */
-  _Atomic(const char *) function; /* name of the function that runs at present; NULL: none */
+  _Atomic(const char *) function; /* name of the function that is running; NULL: none */
   atomic_uint count;              /* number of calls */
 };
 
 /* Registers the name of a policy from a shared object. */
 void hr__policy_guard_add(const char *name);
-/* Returns the record of this thread for the calls of a policy, and starts the clock of this process; NULL if the policy
-   is built-in or if guards are not installed. The thread must release it. */
+/* Returns a record for the calls of a policy by this thread, and starts the timer of the guards unless it is running.
+   Returns NULL if the policy is built-in, if guards are not installed, or if all records are in use. The thread must
+   release the record. */
 struct hr__policy_call *hr__policy_guard_claim(const char *name);
 void hr__policy_guard_release(struct hr__policy_call *call);
 

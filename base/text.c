@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Text: numbers, durations and money as text; UTF-8; output for terminals and Markdown; errors and notes.
+ * Text: whole files; numbers, durations and money as text; UTF-8; output for terminals and Markdown; errors and notes.
  *
- * Numbers are formatted without printf for two reasons. When rows of numbers are written, printf would take most of the
- * time. Its decimal point also depends on the locale.
+ * Numbers are formatted without printf for two reasons. First, printf would take most of the time when rows of numbers
+ * are written. Second, the decimal point of printf depends on the locale.
  *
  * Invariant: text from the input is made safe before it is printed or stored in an error or a note. It then has no
  * control characters and no bytes that are not UTF-8.
@@ -337,8 +337,8 @@ char *hr__fitted(struct hr__console *console, const char *text, size_t width, bo
   return copy;
 }
 
-/* Returns whether the text begins with a unit of time, of bytes or per cent, which must stay on the line of the
-   preceding number. */
+/* Returns whether the text begins with a unit of time, a unit of bytes or a percent sign. Such a unit must be on the
+   same line as the preceding number. */
 static bool begins_with_unit(const char *text) {
   static const char *const units[] = {"us", "ms", "s", "min", "h", "d", "w", "%", "GiB", "MiB"};
   size_t bytes = strcspn(text, " ,;:.)");

@@ -71,9 +71,10 @@ static inline bool hr__is_utf8(const char *text) {
   while (*text && length > 0) text += length = hr__utf8_length(text);
   return length > 0;
 }
-/* Copies a text so that a terminal shows every character of it as it is. Control characters and bytes that are not
-   UTF-8 become "\\x1B", characters of several bytes "\\u202E". Line feeds are copied if `keeps_lines` is set. The copy
-   ends with NUL and is cut, between characters, to `size` bytes. A text that is already safe is not changed. */
+/* Copies a text such that it is safe for a terminal. A control character of one byte, or a byte that is not UTF-8, is
+   replaced by an escape such as "\x1B". A control character of several bytes is replaced by an escape such as
+   "\u202E". Line feeds are copied if `keeps_lines` is set. The copy is truncated at a character boundary to `size`
+   bytes, including its NUL. A text that is already safe is not changed. */
 void hr__copy_safe(char *to, size_t size, const char *text, bool keeps_lines);
 
 /* Returns `one` if the count is 1, else `many`, as in "1 job", "2 jobs". */
@@ -159,11 +160,11 @@ static inline size_t hr__width_of(const char *text, size_t bytes) {
 
 /* Returns a copy of a text from the input that is safe to print: the copy is valid UTF-8, and control characters, also
    those of bidirectional text, are replaced by '?'. A text of more than `width` columns is cut to `width` columns, and
-   the removed part is replaced by "...". It is the end of the text, or the beginning if `keep_end` is set. `width` must
-   be at least 3. The caller frees the copy. If memory is exhausted, the function returns NULL and sets
-   console->out_of_memory. */
+   the removed part is replaced by "...". The removed part is the end of the text, or the beginning if `keep_end` is
+   set. `width` must be at least 3. The caller frees the copy. If memory is exhausted, the function returns NULL and
+   sets console->out_of_memory. */
 char *hr__fitted(struct hr__console *console, const char *text, size_t width, bool keep_end);
-/* Returns a copy as hr__fitted does, but of the whole text. */
+/* Returns a copy as hr__fitted does, without a limit of the width. */
 static inline char *hr__presentable(struct hr__console *console, const char *text) {
   return hr__fitted(console, text, SIZE_MAX, false);
 }
@@ -172,8 +173,8 @@ void hr__put_label(struct hr__console *console, const char *label);
 /* Prints a label in the first column of a field list, and a text in the second column. The text is wrapped at word
    boundaries. */
 void hr__put_field(struct hr__console *console, const char *label, const char *format, ...) HR_PRINTF(3, 4);
-/* Prints the field "speed": how many runs took how many seconds on how many threads, and the time to read the trace;
-   load_s 0: unknown. Prints nothing if sim_s is 0. */
+/* Prints the field "speed": the number of runs, their time in seconds, the number of threads, and the time to read the
+   trace. If `load_s` is 0, the time to read the trace is unknown. Prints nothing if `sim_s` is 0. */
 void hr__put_speed(struct hr__console *console, uint64_t runs, uint32_t threads, double sim_s, double load_s);
 
 /* ---- Console: Markdown ----------------------------------------------------------------------------- */

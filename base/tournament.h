@@ -3,9 +3,10 @@
 #define HR_BASE_TOURNAMENT_H
 
 /*
- * Finds the entry with the least key among a fixed number of entries; of equal keys, the entry with the lowest number.
- * When a key changes, the comparisons (games) from its entry up to the top are repeated. The other player of each game
- * is known before, so a change takes few cycles for each level, and no branch depends on the winner.
+ * A tournament tree: finds the entry with the least key among a fixed number of entries. If several entries have the
+ * least key, the one with the lowest number is found. If the key of an entry changes, the comparisons from the entry up
+ * to the root are repeated. The other side of each comparison is an element that did not change, so its key is loaded
+ * early and a level takes few cycles. The winner is selected without a branch.
  *
  * Layout: element i of `winner` is the winner of the elements 2i and 2i + 1; element 1 is the winner of all; the last
  * n_leaves elements are the entries.
@@ -15,7 +16,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* The key of entries that do not take part. */
+/* The key of entries that are not in the tournament. */
 #define HR__NO_KEY INT64_MAX
 
 struct hr__tournament {
@@ -24,8 +25,8 @@ struct hr__tournament {
   uint32_t n_leaves;
 };
 
-/* Prepares a tournament in which no entry takes part. Returns false if memory is exhausted; the caller closes it in any
-   case. */
+/* Prepares an empty tournament, in which every key is HR__NO_KEY. Returns false if memory is exhausted. The caller
+   closes the tournament in both cases. */
 static inline bool hr__tournament_open(struct hr__tournament *all, uint32_t count) {
   uint32_t n = 1;
   while (n < count) n *= 2;
@@ -44,7 +45,7 @@ static inline void hr__tournament_close(struct hr__tournament *all) {
   free(all->winner);
 }
 
-/* Returns the entry with the least key; if this key is HR__NO_KEY, no entry takes part. */
+/* Returns the entry with the least key. If the key of this entry is HR__NO_KEY, the tournament is empty. */
 static inline uint32_t hr__tournament_first(const struct hr__tournament *all) {
   return all->winner[1];
 }

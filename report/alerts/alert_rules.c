@@ -59,8 +59,8 @@ static int by_time(const void *a, const void *b) {
 /* ---- Services: latency ----------------------------------------------------------------------------- */
 
 struct window {
-  uint32_t number;     /* from the first arrival */
-  uint32_t first, end; /* requests [first, end) arrived in it */
+  uint32_t number;     /* index of the window; window 0 begins at the first arrival */
+  uint32_t first, end; /* requests [first, end) arrived in the window */
   int64_t p95_us;
 };
 
@@ -72,8 +72,8 @@ static bool is_complete(const struct hr_served *served, uint32_t id) {
   return served->result->state[id] == HR_REQUEST_COMPLETED;
 }
 
-/* Measures the window that begins with a request. `times` is scratch space for all requests. Returns false if too few
-   requests were completed. */
+/* Computes the p95 of the window whose first request is window->first; sets `number`, `end` and `p95_us`. `times` is
+   scratch space for all requests. Returns false if too few requests of the window were completed. */
 static bool measure(const struct alert_service *self, struct window *window, int64_t *times) {
   const struct hr_service_requests *requests = self->served->requests;
   const int64_t length_us = self->rules->latency_within_us, first_us = requests->arrival_us[0];
@@ -90,7 +90,7 @@ static bool measure(const struct alert_service *self, struct window *window, int
   return true;
 }
 
-/* Finds the windows. Returns their number. */
+/* Finds the windows with enough completed requests. Returns their number. */
 static uint32_t find_windows(const struct alert_service *self, struct window *windows, int64_t *times) {
   const uint32_t n_requests = self->served->requests->count;
   struct window window = {0};
@@ -109,7 +109,7 @@ static uint64_t count_slow(const struct alert_service *self, const struct window
   return count;
 }
 
-/* Merges successive windows above the bound to alerts. */
+/* Merges successive windows above the bound into alerts. */
 static void report_slow(const struct alert_service *self, const struct window *windows, uint32_t n_windows,
                         int64_t baseline_us) {
   const double bound_us = self->rules->latency_above * (double)baseline_us;
@@ -149,8 +149,8 @@ static void check_latency(const struct alert_service *self) {
 
 /* ---- Services: idle replicas ----------------------------------------------------------------------- */
 
-/* Reports the times at which at least one period is open. Begins and ends are sorted. At equal times begins are first,
-   so periods that touch are one alert. */
+/* Reports one alert for each time span in which at least one period is open. `begins` and `ends` are sorted separately.
+   At equal times, begins are processed before ends, so periods that touch are one alert. */
 static void report_idle(const struct alert_service *self, const int64_t *begins, const int64_t *ends, uint32_t count) {
   uint32_t n_begun = 0, n_ended = 0, before = 0, most = 0;
   while (n_ended < count) {
@@ -190,7 +190,7 @@ static void check_idle(const struct alert_service *self) {
 
 /* ---- Services: memory ------------------------------------------------------------------------------ */
 
-/* Losses are counted by minute. The value of an alert is the largest number in a minute. */
+/* Losses are counted by minute. The value of an alert is its maximum number of losses in a minute. */
 static void check_memory(const struct alert_service *self) {
   const struct hr_service_result *result = self->served->result;
   const int64_t minute_us = 60 * HR_SECOND_US;
@@ -225,13 +225,13 @@ void hr__alert_services(const struct hr_alert_rules *rules, const struct hr_serv
 /*
  * The rule of temperatures (`gpus-hot`): the GPUs of a node are too hot.
  *
- * The temperature of a node is a first-order state. It approaches ambient + resistance x (mean watts of its GPUs)
- * exponentially, and is brought up to date when the power of the node changes. In between it is monotone, so it passes
- * the limit at most once, at a time that follows from the logarithm. The periods in which nodes of a pool are too hot
- * are collected, and those that overlap become one alert at the end of the run.
+ * The temperature of a node has first-order dynamics: it approaches ambient + resistance x (mean watts of its GPUs)
+ * exponentially. It is updated when the power of the node changes. Between two changes it is monotone, so it crosses
+ * the threshold at most once, and the time of the crossing is computed with a logarithm. The periods in which nodes of
+ * a pool are too hot are collected. At the end of the run, periods that overlap are merged into one alert.
  *
- * Invariant: `watts_milli` of a node is the sum over its jobs of milli-GPUs x watts of a GPU. `hot_us` of a node is
- * HR_NEVER_US, or when it became too hot.
+ * Invariant: `watts_milli` of a node is the sum over its jobs of milli-GPUs x watts of a GPU. `hot_us` of a node is the
+ * time at which it became too hot, or HR_NEVER_US if it is not too hot.
  *
  * Source: Newton's law of cooling; 90 degrees C is the usual limit of alerts on DCGM_FI_DEV_GPU_TEMP.
  */
@@ -266,7 +266,7 @@ static const struct hr_power_spec *hot_spec(const struct hr_cluster_spec *cluste
   return power && power->heat.c_per_w > 0 ? power : NULL;
 }
 
-/* Returns the temperature that the node approaches. */
+/* Returns the temperature that the node approaches with its current power. */
 static double limit_of(const struct alert_heat *self, uint32_t pool, const struct hot_node *node) {
   const struct hr_power_spec *power = hot_spec(self->cluster, pool);
   double size_milli = 1000.0 * self->cluster->pools[pool].gpus_per_node;
@@ -284,13 +284,14 @@ static void end_period(struct alert_heat *self, uint32_t pool, struct hot_node *
   node->hot_us = HR_NEVER_US;
 }
 
-/* Returns when the temperature passes the threshold, on its way from `from` to `limit`. */
+/* Returns the time at which the temperature crosses the threshold. The temperature was `from` at the last update and
+   approaches `limit`. */
 static int64_t crossing_us(const struct hot_node *node, double from, double limit, double threshold, double tau_s) {
   double seconds = tau_s * log((limit - from) / (limit - threshold));
   return node->touched_us + (int64_t)(seconds * (double)HR_SECOND_US);
 }
 
-/* Brings the temperature of a node up to date. Must be called before its power changes. */
+/* Updates the temperature of a node to the time `now_us`. Must be called before the power of the node changes. */
 static void advance(struct alert_heat *self, uint32_t pool, uint32_t number, int64_t now_us) {
   struct hot_node *node = &self->nodes[number];
   double tau_s = hot_spec(self->cluster, pool)->heat.time_constant_s, threshold = self->rules->hot_above_c;
@@ -309,7 +310,7 @@ static void advance(struct alert_heat *self, uint32_t pool, uint32_t number, int
 
 /* ---- Temperatures: events -------------------------------------------------------------------------- */
 
-/* The job of the event begins to use its slices (`sign` 1), or leaves them (-1). */
+/* Adds (`sign` 1) or subtracts (`sign` -1) the power of the job of the event on the nodes of its slices. */
 static void change(struct alert_heat *self, const struct hr_event *event, int sign) {
   const struct hr_placement *placement = event->placement;
   const struct hr_power_spec *power = hot_spec(self->cluster, placement->pool.id);

@@ -161,7 +161,7 @@ static void stop_timer(struct alert_jobs *self, struct rule *rule, hr_job job, i
 
 /* ---- Events of jobs -------------------------------------------------------------------------------- */
 
-/* Whether the job of the event can lose work: it runs on spot nodes and does not checkpoint continuously. */
+/* Returns whether the job of the event can lose work: it runs on spot nodes and does not checkpoint continuously. */
 static bool may_lose(const struct alert_jobs *self, const struct hr_event *event) {
   if (self->cluster->pools[event->placement->pool.id].market.market != HR_MARKET_SPOT) return false;
   return !self->classes || self->classes[class_of(self, event->job)].checkpoint != HR_CHECKPOINT_CONTINUOUS;
@@ -319,9 +319,9 @@ static void advance(struct alerts_pool *pool, int64_t now_us) {
   pool->until_us = now_us;
 }
 
-/* A pool without nodes has no utilization, so both conditions are false. The saturation of an elastic pool is computed
-   with `max_milli`: if all present nodes of a pool are full, but the pool can still acquire nodes, it is not
-   saturated. */
+/* Evaluates both conditions on the utilization of a pool. A pool without nodes has no utilization, so both are false.
+   The saturation of an elastic pool is computed with `max_milli`: if all present nodes of a pool are full, but the pool
+   can still acquire nodes, it is not saturated. */
 static void evaluate_utilization(struct alert_pools *self, struct alerts_pool *pool) {
   const struct hr_alert_rules *rules = self->rules;
   double share = pool->total_milli ? (double)pool->allocated_milli / (double)pool->total_milli : -1;

@@ -125,7 +125,7 @@ struct hr_meter {
 
 /* ---- Meter: life cycle ----------------------------------------------------------------------------- */
 
-/* Whether a list contains a name. Names in scenarios are not case-sensitive. */
+/* Returns whether a list contains a name. Names in scenarios are not case-sensitive. */
 static bool is_named(char *const *names, size_t count, const char *name) {
   for (size_t i = 0; i < count; i++)
     if (name && strcasecmp(names[i], name) == 0) return true;
@@ -722,7 +722,7 @@ static enum hr_status add_egress(struct services *services) {
 
 /* ---- Items: data with a location ------------------------------------------------------------------- */
 
-/* Stored data sets and transfers of links, by month: shared costs. */
+/* Adds the costs of stored data sets and of transfers over links, by month, as shared costs. */
 static enum hr_status add_data(struct services *services) {
   const struct hr__costing *costing = services->costing;
   const struct hr_data_result *data = costing->result->data;

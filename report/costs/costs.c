@@ -521,7 +521,7 @@ static int64_t per(int64_t uusd, hr_amount unit, hr_amount count) {
   return each < HR__MAX_UUSD && each > -HR__MAX_UUSD ? (int64_t)each : HR_UNKNOWN_UUSD;
 }
 
-/* Whether the nodes of a pool are paid only while they are used. */
+/* Returns whether the nodes of a pool are paid only while they are used. */
 static bool is_by_use(const struct hr__costing *costing, uint32_t pool) {
   return pool != HR_NONE && hr_market_is_elastic(costing->cluster->pools[pool].market.market) &&
          !costing->result->pools[pool].is_kept;

@@ -281,9 +281,10 @@ size_t hr_counts_rejections(const struct hr_counts *counts, const struct hr_reje
 /*
  * Means of the timeline of a run over intervals of equal length, for charts.
  *
- * The end of a run, and so the length of an interval, is known when the run has ended. Until then the observer stores a
- * point for each instant at which a count changed: 32 bytes, the same instants as the rows of the timeline. Then each
- * point adds number x duration to the intervals that it covers. Sums are doubles, added in the order of the points.
+ * The end of a run, and therefore the length of an interval, is known only when the run has ended. Until then the
+ * observer stores a point for each instant at which a count changed: 32 bytes, at the same instants as the rows of the
+ * timeline. After the run, each point adds number x duration to the intervals that it covers. Sums are doubles, added
+ * in the order of the points.
  */
 
 enum { N_COLUMNS = 4, NUMBER_BYTES = 32 };
@@ -299,7 +300,7 @@ struct hr_averages {
   struct hr__out out;
   int64_t clock_us; /* added to every time, so that times match those of the input */
   uint32_t count;
-  struct point *points; /* the last one holds the counts of the current instant, which may change */
+  struct point *points; /* the last one contains the counts of the current instant, which may change */
   uint32_t n_points, capacity;
   bool failed;
 };
@@ -367,7 +368,7 @@ static double seconds_of(const struct hr_averages *averages, uint32_t point) {
   return (double)(averages->points[point].at_us + averages->clock_us) / 1e6;
 }
 
-/* A time, and the interval in which it is. */
+/* A time, and the index of the interval that contains it. */
 struct chart_time {
   double s;
   uint32_t interval;
@@ -378,7 +379,7 @@ static struct chart_time chart_time_of(const struct interval_sums *sums, double 
   return (struct chart_time){time_s, at >= (double)sums->count ? sums->count - 1 : (uint32_t)at};
 }
 
-/* Adds a point that holds from `begin` to `end`. */
+/* Adds a point whose counts are valid from `begin` to `end`. */
 static void add(struct interval_sums *sums, const struct point *point, struct chart_time begin, struct chart_time end) {
   const double waiting = point->waiting;
   const double value[N_COLUMNS] = {waiting, point->running, (double)point->allocated_milli / 1000,
@@ -392,7 +393,7 @@ static void add(struct interval_sums *sums, const struct point *point, struct ch
   }
 }
 
-/* Adds all points; the last one is the end of the run. */
+/* Adds all points except the last one, which only marks the end of the run. */
 static void add_points(const struct hr_averages *averages, struct interval_sums *sums) {
   if (sums->count == 0) return;
   struct chart_time begin = chart_time_of(sums, seconds_of(averages, 0));

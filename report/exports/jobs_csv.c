@@ -119,7 +119,7 @@ struct hr_observer hr_placements_observer(struct hr_placements *placements) {
   return (struct hr_observer){.self = placements, .on_event = on_event};
 }
 
-/* Whether a placement was lost because memory ran out. */
+/* Returns whether a placement was lost because memory ran out. */
 static bool placements_failed(const struct hr_placements *placements) {
   return placements->failed;
 }
@@ -271,7 +271,7 @@ static void put_slots(struct jobs_out *out, const struct hr_placement *placement
   }
 }
 
-/* Writes how often the GPUs of a job changed, and its GPU time. */
+/* Writes the number of resizes of a job, and its GPU time in GPU-seconds. */
 static void put_resizes(struct jobs_out *out, hr_job job) {
   hr_amount held = 0;
   hr__csv_u64(&out->csv, hr_result_resizes(out->result, job, &held));
@@ -290,7 +290,7 @@ static void put_cluster(struct jobs_out *out, hr_job job) {
   hr__csv_text(&out->csv, cluster == HR_NONE ? "" : out->result->clusters[cluster].name);
 }
 
-/* Writes the energy of the job in all attempts, without the facility, in thousandths of a watt hour. */
+/* Writes the energy of a job in all attempts, in kWh with six decimals. The energy of the facility is not included. */
 static void put_energy(struct jobs_out *out, hr_job job) {
   char text[HR__NUMBER_BYTES];
   hr__csv_begin_field(&out->csv);
@@ -298,7 +298,8 @@ static void put_energy(struct jobs_out *out, hr_job job) {
   hr__csv_part(&out->csv, text);
 }
 
-/* Writes the operational carbon of this energy and of its share of the facility's energy, in milligrams. */
+/* Writes the operational carbon of a job in kg, with six decimals. It includes the carbon of the job's share of the
+   energy of the facility. */
 static void put_carbon(struct jobs_out *out, hr_job job) {
   char text[HR__NUMBER_BYTES];
   hr__csv_begin_field(&out->csv);
@@ -338,7 +339,7 @@ static void put_row(struct jobs_out *out, hr_job job) {
   hr__csv_end_row(&out->csv);
 }
 
-/* Whether the carbon intensity of a pool with known power is known. */
+/* Returns whether the carbon intensity of at least one pool with known power is known. */
 static bool knows_carbon(const struct hr_cluster_spec *cluster) {
   for (uint32_t i = 0; i < cluster->n_pools; i++)
     if (hr_pool_emits(&cluster->pools[i])) return true;

@@ -180,8 +180,8 @@ struct node_times {
   struct up_time *times;
 };
 
-/* Whether the nodes of a pool are up at the begin of the run. Nodes of elastic pools and of reservations that begin
-   later are not. */
+/* Returns whether the nodes of a pool are up at the begin of the run. Nodes of elastic pools and of reservations that
+   begin later are not. */
 static bool is_up_at_first(const struct hr_pool_spec *pool) {
   return !hr_market_is_elastic(pool->market.market) && pool->market.from_us <= 0;
 }
@@ -559,8 +559,8 @@ static const struct openmetrics_gpus_family families[] = {
      .heat = true}};
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
-/* Whether jobs run at the same time on parts of a GPU. With time slicing a job has the whole GPU during its time slice,
-   so the GPU does not count as shared. */
+/* Returns whether jobs run at the same time on parts of a GPU. With time slicing a job has the whole GPU during its
+   time slice, so the GPU does not count as shared. */
 static bool is_shared(const struct hr_pool_spec *pool) {
   return pool->sharing != HR_SHARING_WHOLE && pool->sharing != HR_SHARING_TIME_SLICE;
 }

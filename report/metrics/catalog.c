@@ -103,7 +103,8 @@ static struct hr__metric_value dollars(bool known, double value) {
   return known ? usd((int64_t)llround(value * 1e6)) : number(false, 0);
 }
 
-/* Micro-dollars divided by a number; unknown if this is 0. */
+/* Returns an amount in micro-dollars divided by `divisor`. Returns HR_UNKNOWN_UUSD if the amount is unknown or the
+   divisor is not above 0. */
 static int64_t quotient(int64_t uusd, double divisor) {
   return uusd == HR_UNKNOWN_UUSD || divisor <= 0 ? HR_UNKNOWN_UUSD : llround((double)uusd / divisor);
 }

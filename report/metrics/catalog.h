@@ -3,8 +3,8 @@
 #define HR_REPORT_METRICS_CATALOG_H
 
 /*
- * The catalogue of metrics: one row per metric. Everything that lists metrics is generated from this table or names
- * rows of it, so a new metric needs one row, and a member of struct hr_summary if its value is new.
+ * The catalogue of metrics: one row per metric. All lists of metrics are generated from this table or refer to its
+ * rows. A new metric therefore needs one row, and also a member of struct hr_summary if no member contains its value.
  */
 
 #include "headroom/report.h"
@@ -21,11 +21,13 @@
  * Columns: id, path, column, unit, kind, direction, flags, title, help, getter, getter of groups.
  *
  * The identifiers of unit, kind, direction and flags are shortened; catalog.c defines the short forms. A getter is an
- * expression: of the summary `s` or the service `v`, or of the group `g` and the costs of the groups by name, `lines`.
- * Its value is made by count(n), number(known, x), share(n, all) or usd(uusd). Help is one row of a Markdown table.
+ * expression that computes the value with a function such as count(n), number(known, x), share(n, all) or usd(uusd). A
+ * getter uses the summary `s` or, for metrics of services, the service `v`. A getter of groups uses the group `g` and
+ * `lines`, the costs of the groups by name. The help text is printed in one row of a Markdown table.
  */
 
-/* Six rows for the statistics of a distribution: `s`, the distribution of a run, and `g`, that of a group. */
+/* Six rows, one for each statistic of a distribution. `s` is the distribution of a run, `g` the distribution of a
+   group. */
 #define HR__DISTRIBUTION_ROWS(X, ID, path, first, last, unit, flags, title, help, s, g)                                \
   HR__STATISTIC_ROW(X, ID##_MEAN, path, first, last, unit, MEAN, flags, title, help, s, g, mean, "mean")               \
   HR__STATISTIC_ROW(X, ID##_P50, path, first, last, unit, QUANTILE, flags, title, help, s, g, p50, "median")           \
@@ -436,7 +438,7 @@
 
 /* Metrics of services: `v` is a service, or all services together. */
 #define HR__OF_REQUESTS (REQUESTS | NO_JSON)
-/* The part of the cost of serving in one market. */
+/* A row for the part of the serving cost that was paid in one market. */
 #define HR__SERVING_MARKET_ROW(X, id, key, words, market)                                                              \
   X(id, "serving_by_market." key, "serving_" key "_usd", DOLLARS, SUM, NEITHER, HR__OF_REQUESTS | NULLABLE,            \
     "Cost of serving, " words, "the part of `serving_usd` in " words " pools",                                         \
@@ -625,19 +627,20 @@ extern const struct hr_metric hr__metric_rows[HR__N_METRICS];
 /* Finds a metric by its path, its column or an alias, such as "usd_per_job". Returns HR__N_METRICS if no metric has the
    name. */
 enum hr__metric hr__metric_find(const char *name, size_t length);
-/* The rank of a metric if some are listed before others: 0 is most important. Metrics of cost and service come first;
-   the others follow in the order of the table. */
+/* Returns the rank of a metric for lists that begin with the most important metrics; 0 is the most important one. The
+   main metrics of cost and service are first; the others follow in the order of the table. */
 unsigned hr__metric_importance(enum hr__metric metric);
-/* Writes the NULL-terminated paths of all metrics, or of the metrics that groups have (`of_groups`), for
-   hr_nearest_word. */
+/* Writes a NULL-terminated list of the paths of all metrics or, if `of_groups` is set, of the metrics that groups have.
+   The list is for hr_nearest_word. */
 void hr__metric_names(bool of_groups, const char *names[HR__N_METRICS + 1]);
-/* Returns the path in the JSON summary, which differs from the path of monthly_usd only. */
+/* Returns the path of a metric in the JSON summary. It equals the path in the catalogue, except for monthly_usd, which
+   is cost.monthly_usd in the JSON summary. */
 const char *hr__metric_json_path(enum hr__metric metric);
 /* Returns the path in an entry of by_size, by_class and by_tenant of the JSON summary; NULL if they omit the metric. */
 const char *hr__metric_group_path(enum hr__metric metric);
 
-/* The parts of the JSON summary. A section is the object with its name, such as "cost", which some runs lack. The main
-   section is everything else. */
+/* The sections of the JSON summary. A section is an object of the summary with the same name, such as "cost"; the
+   summaries of some runs do not have it. The main section consists of all other keys. */
 #define HR__METRIC_SECTION_TABLE(X)                                                                                    \
   X(HR__SECTION_MAIN, "")                                                                                              \
   X(HR__SECTION_FAIRNESS, "fairness")                                                                                  \
@@ -672,10 +675,11 @@ struct hr__metric_value {
 };
 
 struct hr__metric_value hr__metric_of_run(enum hr__metric metric, const struct hr_summary *summary);
-/* `lines`: the costs of the groups by name; NULL if unknown. The value is unknown if groups lack the metric. */
+/* Returns the value of a metric for a group of jobs; unknown if groups do not have the metric. `lines`: the costs of
+   the groups by name; NULL if unknown. */
 struct hr__metric_value hr__metric_of_group(enum hr__metric metric, const struct hr_group *group,
                                             const struct hr_cost_lines *lines);
-/* The value is unknown if services lack the metric. */
+/* Returns the value of a metric for a service; unknown if services do not have the metric. */
 struct hr__metric_value hr__metric_of_service(enum hr__metric metric, const struct hr_service_summary *service);
 /* Write all metrics of a run, or of one class or tenant of a run, to `values`; HR__UNKNOWN if unknown. */
 void hr__metrics_of_run(const struct hr_summary *summary, double values[HR__N_METRICS]);

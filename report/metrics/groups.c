@@ -503,10 +503,11 @@ enum hr_status hr__fairness_make(const struct hr_cluster_spec *cluster, const st
 /*
  * Metrics of inference services, computed from the results of all requests.
  *
- * TTFT: arrival to first token. TPOT: time from the first to the last token, divided by the tokens after the first.
- * E2E: arrival to last token. A request is within the goals if it meets all that are set; requests that were not
- * completed are not. Requests that went to another service are requests of that one. The metrics of all services
- * together are those of the union of their requests, with the goals of each.
+ * TTFT: time from arrival to first token. TPOT: time from the first to the last token, divided by the number of tokens
+ * after the first. E2E: time from arrival to last token. A request is within the goals if it was completed and meets
+ * all goals that are set. A request that was spilled to another service is counted as a request of that service. The
+ * metrics of all services together are computed from all of their requests; each request is compared with the goals of
+ * its own service.
  */
 
 static const int64_t hour_us = 3600 * HR_SECOND_US;
@@ -557,7 +558,9 @@ static void add_completed(const struct hr_served *served, uint32_t id, struct du
   summary->output_tokens += served->requests->output_tokens[id];
 }
 
-/* Adds all requests of a service. Those that went to another one are counted there. Returns the end of the last one. */
+/* Adds all requests of a service. Requests that were spilled are counted as offered and spilled only, because the other
+   service counts their results. Returns the end of the last completed request; the first arrival if none was
+   completed. */
 static int64_t add_requests(const struct hr_served *served, struct durations *all, struct hr_service_summary *summary) {
   const struct hr_service_requests *requests = served->requests;
   int64_t end_us = first_arrival_us(requests);
@@ -585,12 +588,13 @@ static int64_t add_requests(const struct hr_served *served, struct durations *al
 
 /* ---- Services: GPUs and money ---------------------------------------------------------------------- */
 
-/* Adds amounts in micro-dollars, one of which may be unknown. */
+/* Adds an amount in micro-dollars to a sum. A sum that is unknown counts as 0. */
 static int64_t sum_uusd(int64_t sum_uusd, double uusd) {
   return (sum_uusd == HR_UNKNOWN_UUSD ? 0 : sum_uusd) + llround(uusd);
 }
 
-/* The micro-dollars per million tokens are dollars per trillion, so the sums are exact in a double up to 2^53. */
+/* Prices are whole micro-dollars per million tokens, so the sum is a whole number of 10^-12 dollars. A double is exact
+   up to 2^53 of them. */
 static void add_revenue(const struct hr_served *served, struct hr_service_summary *summary) {
   const struct hr_service_price *price = &served->service->price;
   double uusd = 0;
@@ -661,7 +665,8 @@ static void raise(uint32_t *to, uint32_t value) {
   if (value > *to) *to = value;
 }
 
-/* Divides the time into HR_MAX_LISTED intervals of equal length, and takes the maximum of each number in each. */
+/* Divides the time into HR_MAX_LISTED intervals of equal length, and stores the maximum of each number of replicas in
+   each interval. */
 static void thin_levels(const struct hr_service_result *result, struct hr_service_summary *summary) {
   const struct hr_replica_level *all = result->levels;
   const int64_t begin_us = all[0].at_us, length_us = (summary->end_us - begin_us) / HR_MAX_LISTED + 1;
@@ -678,7 +683,7 @@ static void thin_levels(const struct hr_service_result *result, struct hr_servic
   }
 }
 
-/* Copies the decisions of the autoscaler and the numbers of replicas of a service, within the limit. */
+/* Copies the decisions of the autoscaler and the numbers of replicas of a service, at most HR_MAX_LISTED of each. */
 static bool list_changes(const struct hr_served *served, struct hr_service_summary *summary) {
   const struct hr_service_result *result = served->result;
   const uint32_t n_listed = result->n_decisions < HR_MAX_LISTED ? result->n_decisions : HR_MAX_LISTED;
@@ -706,7 +711,7 @@ static struct hr_distribution in_ms(struct hr_distribution seconds) {
   return seconds;
 }
 
-/* Allocates the hours from the first to the last arrival. */
+/* Allocates one entry for each hour from the first to the last arrival. */
 static bool make_hours(const struct hr_served *served, uint32_t count, struct hr_service_summary *summary) {
   int64_t first = INT64_MAX, last = 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -734,7 +739,7 @@ static void summarize(const struct hr_served *served, uint32_t count, const stru
   }
   if (summary->has_unpriced) summary->cost_uusd = HR_UNKNOWN_UUSD;
   if (count == 1) summary->required = served->service->slo.attainment;
-  /* a request that was spilled is also one of its target */
+  /* a spilled request is also offered to the service that received it, so the sum of `offered` would count it twice */
   if (count > 1) summary->offered = summary->due;
   for (uint32_t i = 0; count > 1 && i < summary->n_hours; i++) summary->hours[i].offered = summary->hours[i].due;
   summary->ttft_ms = in_ms(hr__distribution_of_us(all->ttft_us, all->count, all->ttft_sum));
@@ -744,7 +749,7 @@ static void summarize(const struct hr_served *served, uint32_t count, const stru
   summary->goodput_per_gpu = gpu_s > 0 ? (double)summary->attained / gpu_s : 0;
 }
 
-/* Computes the figures of `count` services together. */
+/* Computes the metrics of `count` services together. */
 static bool make_summary(const struct hr_served *served, uint32_t count, const struct hr_cost_summary *costs,
                          struct hr_service_summary *summary) {
   size_t room = 1;
@@ -781,7 +786,8 @@ enum hr_status hr_summary_add_services(struct hr_summary *summary, const struct 
 
 /* ---- Services: goals that cannot be met ------------------------------------------------------------ */
 
-/* Lower bound of the TTFT of a prompt that is alone on a replica, in microseconds: its iterations. */
+/* Returns a lower bound of the TTFT in microseconds: the time of the iterations for a prompt that is alone on a
+   replica. */
 static double least_ttft_us(const struct hr_service *service, uint32_t prompt) {
   const struct hr_service_cost *cost = &service->cost;
   uint32_t budget = prompt;
@@ -790,13 +796,15 @@ static double least_ttft_us(const struct hr_service *service, uint32_t prompt) {
   return ceil((double)prompt / budget) * cost->fixed_us + prompt * cost->per_prompt_token_us;
 }
 
-/* The same for the TPOT. Whole microseconds may be rounded down. */
+/* Returns a lower bound of the TPOT in microseconds. 1 us is subtracted, because times may be rounded down to whole
+   microseconds. */
 static double least_tpot_us(const struct hr_service *service, uint32_t prompt) {
   const struct hr_service_cost *cost = &service->cost;
   return cost->fixed_us + cost->per_sequence_us + prompt * cost->per_context_ktoken_us / 1000 - 1;
 }
 
-/* Returns the number of requests that would meet the goals if each were alone on a replica, at most. */
+/* Returns an upper bound of the number of requests that meet the goals. It is the number of requests that would meet
+   them if each were alone on a replica. */
 static uint32_t count_attainable(const struct hr_service *service, const struct hr_service_requests *requests) {
   const struct hr_service_slo *slo = &service->slo;
   uint32_t count = 0;

@@ -3,8 +3,9 @@
 #define HR_REPORT_METRICS_METRICS_H
 
 /*
- * What the metrics, costs and alerts of a run are computed from: time series and distributions; groups of jobs; GPU
- * time and energy; rejected jobs; the usage of the cluster over time; cost items; groups of alert rules.
+ * Functions and types for the computation of the metrics, costs and alerts of a run: time series and distributions;
+ * groups of jobs; GPU time and energy; rejected jobs; the usage of the cluster over time; cost items; groups of alert
+ * rules.
  */
 
 #include "base/containers.h"
@@ -190,8 +191,8 @@ static inline void hr__groups_free(struct hr_group *group, size_t count) {
 
 /* ---- GPU time -------------------------------------------------------------------------------------- */
 
-/* Returns the microseconds from the first start of a job to its end, or to the end of the run if it has not ended.
-   Returns 0 if the job never started. */
+/* Returns the time in microseconds from the first start of a job to its end, or to the end of the run if it has not
+   ended. Returns 0 if the job never started. */
 static inline int64_t hr__ran_us(const struct hr_result *result, uint32_t job) {
   if (result->start_us[job] == HR_NEVER_US) return 0;
   if (result->state[job] == HR_JOB_COMPLETED) return hr_result_end_us(result, (hr_job){job}) - result->start_us[job];
@@ -222,7 +223,7 @@ static inline int64_t hr__held_us(const struct hr_result *result, uint32_t job) 
 }
 
 /* Returns the GPU time that a job held, plus its waits after interruptions multiplied by the GPUs that it requests, in
-   milli-GPUs x microseconds. `times`: those of the job. */
+   milli-GPUs x microseconds. `times`: the GPU time of the job. */
 static inline hr_amount hr__training_milli_us(const struct hr_result *result, uint32_t job,
                                               const struct hr_gpu_times *times) {
   hr_amount held = times->kept + times->lost + times->saving + times->restarting + times->hanging + times->data;
@@ -243,17 +244,18 @@ static inline double hr__ratio(hr__wide part, hr__wide whole) {
   return whole ? (double)part / (double)whole : 0;
 }
 
-/* Whether at least one pool that has nodes kills jobs that run out of GPU memory. */
+/* Returns whether at least one pool that has nodes kills jobs that run out of GPU memory. */
 static inline bool hr__can_kill(const struct hr_cluster_spec *cluster) {
   for (uint32_t i = 0; i < cluster->n_pools; i++)
     if (cluster->pools[i].nodes > 0 && hr_pool_kills(&cluster->pools[i])) return true;
   return false;
 }
 
-/* Where the GPU time went (totals.c). hr__goodput_totals sets the figures of goodput, failures, maintenance,
-   autoscaling and spot capacity; `times`: of all jobs; summary->oom must be set except back_off_gpu_hours.
-   hr__goodput_make also sets `times`, the kills for lack of memory, data and the lists, which hr__goodput_finish frees,
-   also after an error. Returns HR_NO_MEMORY if out of memory. */
+/* Compute how GPU time was used (totals.c). hr__goodput_totals sets the metrics of goodput, failures, maintenance,
+   autoscaling and spot capacity. Its `times` are the sums over all jobs, and all members of summary->oom except
+   back_off_gpu_hours must be set before the call. hr__goodput_make also computes `times`, and sets the metrics of
+   out-of-memory kills and of data, and all lists. It returns HR_NO_MEMORY if out of memory. hr__goodput_finish frees
+   the lists; call it even on failure. */
 void hr__goodput_totals(const struct hr_cluster_spec *cluster, const struct hr_result *result,
                         const struct hr_gpu_times *times, struct hr_summary *summary);
 enum hr_status hr__goodput_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
@@ -262,20 +264,24 @@ void hr__goodput_finish(struct hr_summary *summary);
 
 /* ---- Energy, batteries, carbon --------------------------------------------------------------------- */
 
-/* The same for energy; summary->gpu_hours must be set. hr__energy_make adds the lists by pool and tenant. */
+/* Compute energy, batteries and carbon (totals.c). summary->gpu_hours must be set before the call. hr__energy_totals
+   sets the totals. hr__energy_make also sets the lists by pool and tenant, and returns HR_NO_MEMORY if out of memory.
+   hr__energy_finish frees the lists; call it even on failure. */
 void hr__energy_totals(const struct hr_cluster_spec *cluster, const struct hr_result *result,
                        struct hr_summary *summary);
 enum hr_status hr__energy_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
                                struct hr_summary *summary);
 void hr__energy_finish(struct hr_summary *summary);
-/* Adds a note if the power budget of the cluster, which is the only one of the run, never permits some jobs to run. */
+/* Adds a note if the power budget of the cluster never permits some jobs to run. The run must not have other
+   clusters. */
 enum hr_status hr__power_budget_note(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                      struct hr_notes *notes);
 
 /* ---- Results as bytes ------------------------------------------------------------------------------ */
 
-/* Copies a summary into the parcel, for runs that are made by another process, or allocates it and copies it out of the
-   parcel. If that fails, the summary must still be freed; it may be NULL. */
+/* Copies a summary into the parcel or, if the parcel is read, allocates a summary and copies it out of the parcel. Runs
+   in other processes return their summaries in this way. `*summary` may be NULL after a failure; if it is not NULL, the
+   caller must still free it. */
 void hr__parcel_summary(struct hr__parcel *parcel, struct hr_summary **summary);
 
 /* ---- Fairness -------------------------------------------------------------------------------------- */
@@ -496,13 +502,13 @@ static inline const char *hr__name_or_empty(const char *name) {
   return name ? name : "";
 }
 
-/* Whether the job was submitted and has a deadline. */
+/* Returns whether the job was submitted and has a deadline. */
 static inline bool hr__has_deadline(const struct hr_result *result, uint32_t job) {
   return result->trace->deadline_us && result->trace->deadline_us[job] >= 0 && result->state[job] != HR_JOB_FUTURE;
 }
 
-/* Whether the job missed its deadline. A rejected job missed it; any other job missed it if the deadline is before the
-   end of the run and the job was not complete at the deadline. */
+/* Returns whether the job missed its deadline. A rejected job missed it; any other job missed it if the deadline is
+   before the end of the run and the job was not complete at the deadline. */
 static inline bool hr__missed_deadline(const struct hr_result *result, uint32_t job) {
   if (!hr__has_deadline(result, job)) return false;
   if (result->state[job] == HR_JOB_REJECTED) return true;

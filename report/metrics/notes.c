@@ -2,8 +2,8 @@
 /*
  * Notes and warnings about a run, and the count of rejected jobs by reason.
  *
- * A job is rejected if it could not run even on the empty cluster; whether that is so does not depend on other jobs, so
- * the number can also be computed without a run. The warning about rejected jobs contains remedies.
+ * A job is rejected if it could not run even on the empty cluster. This does not depend on other jobs, so the number of
+ * rejected jobs can also be computed without a run. The warning about rejected jobs contains remedies.
  */
 
 #include "report/metrics/metrics.h"
@@ -40,13 +40,14 @@ void hr_rejections_of(const struct hr_result *result, struct hr_rejections *reje
       count(rejections, result->reason[job]);
 }
 
-/* The answers of `has_queue`: jobs of one queue and tenant have the same. */
+/* The results of `has_queue`. All jobs with the same queue and tenant have the same result, so the function is called
+   once for each pair of queue and tenant. */
 struct known_queues {
   bool (*has_queue)(const void *self, hr_job job);
   const void *self;
   const struct hr_trace *trace;
   struct hr_arena *arena;
-  struct hr__pair_map answers; /* by queue and tenant: 1 or 0 */
+  struct hr__pair_map answers; /* by queue and tenant: 1 if the queue exists, otherwise 0 */
 };
 
 static bool has_known_queue(struct known_queues *known, uint32_t job, enum hr_status *status) {
@@ -88,11 +89,11 @@ bool hr_rejections_are_many(const struct hr_rejections *rejections) {
 
 /* ---- Rejected jobs: GPU types that no pool has ----------------------------------------------------- */
 
-/* What is known about a list of GPU types that no pool has. */
+/* The result of the search for a list of GPU types that no pool has. */
 enum verdict {
   NO_MATCH,     /* nothing is similar */
   IS_A_TYPE,    /* the catalogue has the type */
-  IS_OF_FAMILY, /* the catalogue has the type, and the type of a pool, `family`, is a family of types with this one */
+  IS_OF_FAMILY, /* the catalogue has the type; `family`, the type of a pool, means several types including this one */
   IS_MISSPELT,  /* `nearest` is probably meant */
   IS_NEAR,      /* `nearest` is similar, but may be another product */
 };
@@ -101,16 +102,16 @@ struct unknown_types {
   const char *list;
   uint64_t n_jobs;
   enum verdict verdict;
-  char nearest[MEANT_BYTES]; /* the most similar name; if the catalogue has the type: its name */
+  char nearest[MEANT_BYTES]; /* the most similar name; if the catalogue has the type, the name of the type */
   const char *family;
 };
 
-/* The names of GPU types that may be meant: those of the pools, then those of the catalogue. */
+/* The names with which an unknown GPU type is compared: the types of the pools, then the names of the catalogue. */
 struct vocabulary {
   const char **pools; /* types of the pools, NULL-terminated */
-  char *text;         /* of hr_cluster_spec.gpu_vocabulary, split */
+  char *text;         /* copy of hr_cluster_spec.gpu_vocabulary, split into NUL-terminated texts */
   const char **names; /* types of the pools and names of the catalogue, NULL-terminated */
-  const char **types; /* of each name of the catalogue, its type; NULL for the types of the pools */
+  const char **types; /* by index in `names`: the type that the name means; NULL for the types of the pools */
   bool has_catalogue;
 };
 
@@ -120,8 +121,8 @@ static bool is_known(const char *name, const char *const *known, size_t count) {
   return false;
 }
 
-/* Returns the GPU types of the pools, with `used` of those with nodes, NULL-terminated; NULL if memory is exhausted.
- * The caller frees the list. */
+/* Returns the GPU types of the pools, NULL-terminated. If `used` is set, pools without nodes are ignored. Returns NULL
+   if memory is exhausted. The caller frees the list. */
 static const char **types_of(const struct hr_cluster_spec *cluster, bool used) {
   const char **types = calloc((size_t)cluster->n_pools + 1, sizeof *types);
   size_t n = 0;
@@ -131,7 +132,8 @@ static const char **types_of(const struct hr_cluster_spec *cluster, bool used) {
   return types;
 }
 
-/* Returns the number of jobs with GPUs of each list of types; NULL if memory is exhausted. The caller frees it. */
+/* For each list of GPU types, returns the number of jobs that request GPUs of the list. Returns NULL if memory is
+   exhausted. The caller frees the array. */
 static uint64_t *count_lists(const struct hr_trace *trace) {
   uint64_t *jobs = calloc((size_t)trace->gpu_type_lists.count + 1, sizeof *jobs);
   for (uint32_t job = 0; jobs && trace->gpu_types && job < trace->n_jobs; job++)
@@ -153,7 +155,7 @@ static void vocabulary_finish(struct vocabulary *words) {
   free(words->types);
 }
 
-/* Splits "NAME=TYPE|NAME=TYPE" and appends the names and types. */
+/* Splits words->text, which has the form "NAME=TYPE|NAME=TYPE". Stores the names and types from index `count` on. */
 static void append_catalogue(struct vocabulary *words, size_t count) {
   for (char *at = words->text, *end; at && *at; at = end) {
     end = at + strcspn(at, "|");
@@ -166,7 +168,7 @@ static void append_catalogue(struct vocabulary *words, size_t count) {
   }
 }
 
-/* `used`: of the pools, only those with nodes. */
+/* Initializes a vocabulary. If `used` is set, pools without nodes are ignored. */
 static enum hr_status vocabulary_init(struct vocabulary *words, const struct hr_cluster_spec *cluster, bool used) {
   const char *text = cluster->gpu_vocabulary;
   size_t count = (size_t)cluster->n_pools + 2, n_pools = 0;
@@ -185,7 +187,8 @@ static enum hr_status vocabulary_init(struct vocabulary *words, const struct hr_
   return HR_OK;
 }
 
-/* Writes the types of the catalogue that a name means: "A100-40 or A100-80". Returns whether it means any. */
+/* Writes the types of the catalogue that a name may mean, such as "A100-40 or A100-80". Returns false if there are
+   none. */
 static bool find_meant(const struct vocabulary *words, const char *name, size_t length, char meant[MEANT_BYTES]) {
   char key[HR__GPU_KEY_BYTES], other[HR__GPU_KEY_BYTES];
   const char *last = NULL;
@@ -207,7 +210,8 @@ static bool find_meant(const struct vocabulary *words, const char *name, size_t 
   return used > 0;
 }
 
-/* Returns the type of a pool that means several types, such as "a100", and among them `meant`; NULL: none. */
+/* Returns the type of a pool that means several types of the catalogue, such as "a100", if `meant` is one of them.
+   Returns NULL if no pool has such a type. */
 static const char *find_family(const struct vocabulary *words, const char *meant) {
   char types[MEANT_BYTES];
   for (size_t i = 0; words->pools[i]; i++)
@@ -217,7 +221,9 @@ static const char *find_family(const struct vocabulary *words, const char *meant
   return NULL;
 }
 
-/* Judges a list of names, separated by '|': it is known if one of its names is, else it is the first similar name. */
+/* Searches the catalogue for the names of a list, which are separated by '|', and sets the verdict. If the catalogue
+   has one of the names, the verdict is about the first such name. Otherwise it is about the first name that is similar
+   to a known name. */
 static void judge(const struct vocabulary *words, struct unknown_types *unknown) {
   bool same_model;
   unknown->verdict = NO_MATCH;
@@ -244,8 +250,8 @@ static void judge(const struct vocabulary *words, struct unknown_types *unknown)
   }
 }
 
-/* Finds the lists of types that no pool has, the most frequent first, at most MAX_TYPES. Returns their number, which
-   may be larger; -1 if memory is exhausted. `used`: of the pools, only those with nodes count. */
+/* Finds the lists of types that no pool has. Stores the MAX_TYPES most frequent ones, most frequent first. Returns the
+   number of all such lists; -1 if memory is exhausted. If `used` is set, pools without nodes are ignored. */
 static int find_unknown(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                         const struct vocabulary *words, bool used, struct unknown_types *unknown) {
   uint8_t *set = malloc((size_t)cluster->n_pools + 1);
@@ -276,7 +282,8 @@ static void list_types(const char *const *types, char text[NAMES_BYTES]) {
     used += (size_t)snprintf(text + used, NAMES_BYTES - used, "%s%.40s", i ? ", " : "", types[i]);
 }
 
-/* Writes what is known about a list of requested types, after `before`; nothing if it is the name of a known type. */
+/* Writes `before` and the verdict on a list of requested types. Writes an empty text if the verdict adds no
+   information, for example if the list is the name of a type of the catalogue. */
 static void describe(const struct vocabulary *words, const struct unknown_types *unknown, const char *before,
                      char text[NAMES_BYTES]) {
   const char *nearest = unknown->nearest, *list = unknown->list;
@@ -322,7 +329,7 @@ enum hr_status hr_gpu_type_notes(const struct hr_trace *trace, const struct hr_c
 
 /* ---- Rejected jobs: the warning -------------------------------------------------------------------- */
 
-/* What users can do about a reason. */
+/* Returns what users can do about rejections for a reason. */
 static const char *remedy(enum hr_reason reason) {
   switch (reason) {
   case HR_REASON_TOO_LARGE:
@@ -410,10 +417,10 @@ void hr_rejections_warn(FILE *out, const struct hr_rejections *rejections, const
 
 /* ---- Notes ----------------------------------------------------------------------------------------- */
 
-/* Stalled runs, rejected jobs, budgets and quotas of tenants without jobs, models without speeds, and jobs with an
-   unknown network speed. */
+/* Notes on stalled runs, rejected jobs, budgets and quotas of tenants without jobs, models without speeds, jobs with an
+   unknown network speed, and series of carbon intensities and prices. */
 
-/* The unfinished job that was started most often. */
+/* Returns the unfinished job that was started most often. */
 static hr_job most_started(const struct hr_result *result) {
   uint32_t most = 0;
   hr_job found = {HR_NONE};
@@ -507,7 +514,7 @@ static enum hr_status note_rejected(const struct hr__rejected *rejected, enum hr
   for (uint32_t i = 0; i < count && i < HR__MAX_REJECTED_IDS; i++)
     used += (size_t)snprintf(ids + used, sizeof ids - used, "%s%s", i ? ", " : "", rejected->id[i]);
   if (count == 0) return HR_OK;
-  /* such a job has already run, and was stopped */
+  /* jobs that are not requeued have already run; jobs with any other reason have not */
   const char *what =
       reason == HR_REASON_REQUEUES ? "was stopped and is not requeued:" : "can never run and was rejected:";
   const char *plural =
@@ -568,7 +575,8 @@ static const char **list_others(const struct hr_trace *trace, const struct hr_co
   return others;
 }
 
-/* Adds a note on a tenant of the scenario without jobs, with the most similar of the other tenants of the trace. */
+/* Adds a note on a tenant of the scenario that has no jobs in the trace. The note suggests the most similar name among
+   `others`. */
 static enum hr_status note_tenant(const char *what, const char *name, const char *const *others,
                                   struct hr_notes *notes) {
   const char *nearest = hr_nearest_word(name, others);
@@ -613,8 +621,8 @@ enum hr_status hr_tenant_notes(const struct hr_trace *trace, const struct hr_cos
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
-/* Adds a note if nodes failed in a run of a trace that has jobs which had failed. Their failures may be those of nodes,
-   which are then counted twice. */
+/* Adds a note if nodes failed in the run and the trace contains jobs that had failed. These jobs may have failed
+   because of node failures. Such failures are then counted twice. */
 static enum hr_status note_recorded_failures(const struct hr_trace *trace, uint32_t n_jobs, struct hr_notes *notes) {
   uint64_t recorded = 0;
   for (uint32_t job = 0; trace->outcome && job < n_jobs; job++) recorded += trace->outcome[job] == HR_OUTCOME_FAILED;
@@ -725,7 +733,7 @@ struct hr_links {
   uint8_t *known;    /* [n_models + 1][HR_N_NETWORKS]: 0: not looked up, 1: unknown speed, 2: known speed */
   bool *is_missing;  /* [n_models + 1]: a job had an unknown speed; last entry: jobs without a model */
   hr_amount time_us; /* GPU time of jobs that communicate over a network: milli-GPUs x microseconds */
-  /* the part of `time_us` for which the network speed is unknown */
+  /* part of `time_us` for which the network speed is unknown */
   hr_amount missing_us;
 };
 
@@ -803,7 +811,7 @@ enum hr_status hr_links_notes(const struct hr_links *links, struct hr_notes *not
 
 /* ---- Notes: series of carbon intensities and prices ------------------------------------------------ */
 
-/* The run is outside a series, or series begin apart. */
+/* Notes on runs that are not completely within a series, and on series that begin at different times. */
 
 enum { DATE_BYTES = 64 };
 
@@ -815,7 +823,8 @@ struct series_use {
   int64_t start_us;
 };
 
-/* Returns whether the pool has the series; `price`: that of prices. Values that never change are not series. */
+/* Returns whether the pool has a series of prices (`price` is true) or of carbon intensities (`price` is false), and
+   stores it in `*use`. A value that never changes is not a series. */
 static bool find_use(const struct hr_pool_spec *pool, bool price, struct series_use *use) {
   const struct hr_electricity *known = pool->nodes > 0 ? pool->electricity : NULL;
   if (!known) return false;
@@ -827,7 +836,7 @@ static bool find_use(const struct hr_pool_spec *pool, bool price, struct series_
   return use->series && hr_series_end_us(use->series) != HR_NEVER_US;
 }
 
-/* Returns whether an earlier pool has the same series, for which the note was made. */
+/* Returns whether an earlier pool has the same series. The note on the series was then added for that pool. */
 static bool is_repeated(const struct hr_cluster_spec *cluster, uint32_t pool, bool price,
                         const struct series_use *use) {
   struct series_use other;
@@ -837,8 +846,9 @@ static bool is_repeated(const struct hr_cluster_spec *cluster, uint32_t pool, bo
   return false;
 }
 
-/* Writes a time in UTC to the second. The day follows from the days since 0000-03-01: with years that begin in March,
-   a leap day is the last one of its year (Hinnant, "chrono-compatible low-level date algorithms"). */
+/* Writes a time in UTC, rounded down to a second. The date is computed from the number of days since 0000-03-01. If
+   years begin in March, a leap day is the last day of its year (Hinnant, "chrono-compatible low-level date
+   algorithms"). */
 static const char *date_text(int64_t at_us, char text[DATE_BYTES]) {
   const int64_t day_us = INT64_C(86400) * HR_SECOND_US, days = at_us / day_us - (at_us % day_us < 0);
   const int64_t second = (at_us - days * day_us) / HR_SECOND_US, from_march = days + 719468;

@@ -28,17 +28,18 @@
 
 /* ---- Summaries as bytes ---------------------------------------------------------------------------- */
 
-/* Each structure is copied as a whole; then the arrays and texts that it points to follow, in the
-   order of its members. Reading replaces all pointers, so no pointer of the other process remains. */
+/* Each structure is copied as a whole. The arrays and texts to which it points follow in the order of its members.
+   Reading replaces all pointers, so no pointer of the other process remains. */
 
-/* Copies an array that has a separate count. An empty array need not be NULL, and stays as it is when it is written. */
+/* Copies an array with `count` elements. Writing does not change the pointer `array`. An empty array need not be
+   NULL. */
 #define PARCEL_ARRAY(parcel, array, count)                                                                             \
   do {                                                                                                                 \
     void *copied = hr__parcel_array((parcel), (array), &(count), sizeof *(array));                                     \
     if ((parcel)->reading) (array) = copied;                                                                           \
   } while (0)
 
-/* The same for structures of which only `name` is a pointer. */
+/* Copies an array of structures in which only `name` is a pointer. */
 #define PARCEL_NAMED(parcel, array, count)                                                                             \
   do {                                                                                                                 \
     PARCEL_ARRAY(parcel, array, count);                                                                                \
@@ -76,7 +77,7 @@ static void put_costs(struct hr__parcel *parcel, struct hr_cost_summary **at) {
   PARCEL_ARRAY(parcel, costs->services, costs->n_services);
 }
 
-/* Copies the word for a party of `fairness`, which is a constant. */
+/* Copies the name of the kind of party in `fairness`. Such a name is a constant text, so only its index is copied. */
 static void put_party(struct hr__parcel *parcel, const char **over) {
   static const char *const words[] = {"tenants", "users", "jobs"};
   enum { N_WORDS = sizeof words / sizeof *words };
@@ -136,7 +137,7 @@ struct factors {
   double sum;
 };
 
-/* Whether a job has a latency factor. Jobs with a run time of 0 have none. */
+/* Returns whether a job has a latency factor. Jobs with a run time of 0 have none. */
 static bool has_factor(const struct hr_result *result, uint32_t job) {
   return result->state[job] == HR_JOB_COMPLETED && result->trace->work_us[job] > 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Sums over the accounting of the pools and jobs of a run: where the GPU time went, and energy.
+ * Sums over the accounting of the pools and jobs of a run: the use of GPU time, and energy.
  *
  * GPU time: goodput, failures and spares, maintenance, autoscaling, kills for lack of memory, spot interruptions, and
  * waits for data.
@@ -48,7 +48,7 @@ static struct hr_goodput goodput_figures(const struct hr_gpu_times *times) {
                              .fraction = hr__ratio((hr__wide)times->kept, (hr__wide)held)};
 }
 
-/* The pools with failures, summed. */
+/* Sums over the pools with failures. */
 struct fault_sums {
   uint64_t failures, jobs_stopped, fixed_failures;
   hr_amount node_us, down_us; /* of owned and reserved pools */
@@ -108,7 +108,7 @@ static double ettr_of(const struct hr_result *result) {
   return hr__ettr_of(&totals);
 }
 
-/* Adds the figures of spare and slow nodes. A spare that does not wait has replaced a node. */
+/* Adds the metrics of spare nodes and slow nodes. A spare node that is not waiting is in use as a replacement. */
 static void add_spares(struct hr_fault_metrics *figures, const struct hr_cluster_spec *cluster,
                        const struct hr_result *result) {
   hr_amount held_us = 0, all_us = 0, slow_lost = 0;
@@ -156,7 +156,7 @@ static struct hr_scaling_metrics scaling_figures(const struct hr_cluster_spec *c
   hr_amount provision_us = 0, up_us = 0, empty_us = 0;
   for (uint32_t i = 0; result->pools && i < cluster->n_pools; i++) {
     const struct hr_pool_accounting *pool = &result->pools[i];
-    /* in a run of several clusters, an autoscaler is known by these counts */
+    /* in a run of several clusters, these counts show whether a cluster has an autoscaler */
     if (pool->provisioned + pool->removals + pool->scale_failures > 0) figures.known = true;
     if (!hr_market_is_elastic(cluster->pools[i].market.market)) continue;
     figures.added += pool->launches;
@@ -221,10 +221,10 @@ static struct hr_spot_metrics spot_figures(const struct hr_cluster_spec *cluster
 
 /* ---- GPU time: failures by class ------------------------------------------------------------------- */
 
-/* Classes with the same name are one line, also in several pools. */
+/* Classes with the same name share one line, even if they are in different pools. */
 
-/* Returns the name of a class of a process: that of the class, of the groups, or of both; NULL if memory is exhausted.
- */
+/* Returns the name for a class of a failure process. It consists of the name of the groups of nodes, the name of the
+   class, or both. Returns NULL if memory is exhausted. The caller frees the name. */
 static char *class_name(const struct hr_fault_process *process, uint32_t class_) {
   const char *name = process->n_classes ? process->classes[class_].name : NULL;
   char number[32];
@@ -241,7 +241,7 @@ static char *class_name(const struct hr_fault_process *process, uint32_t class_)
   return both;
 }
 
-/* Adds an account to the line of this name, which becomes the property of the list. */
+/* Adds the accounting of a class to the line with this name. The list takes ownership of `name`. */
 static void add_class(struct hr_fault_metrics *figures, char *name, const struct hr_outage_accounting *account) {
   struct hr_outage_line *line = figures->by_failure_class, *end = line + figures->n_failure_classes;
   while (line < end && strcmp(line->name, name) != 0) line++;
@@ -279,7 +279,7 @@ static enum hr_status make_failure_classes(const struct hr_cluster_spec *cluster
 
 /* ---- GPU time: data with a location ---------------------------------------------------------------- */
 
-/* Bytes are exact sums of the engine; dollars are those of the cost items. */
+/* Numbers of bytes are exact sums from the engine. Costs are those of the cost items. */
 
 #define BYTES_PER_GB 1e9
 
@@ -287,8 +287,8 @@ static double gb(hr_amount bytes) {
   return (double)bytes / BYTES_PER_GB;
 }
 
-/* Returns (bytes of a resource) / (bytes that it could transfer during the run); 0: it has no limit, or the run took no
-   time. */
+/* Returns the utilization of the bandwidth of a resource: bytes / (bytes that it could transfer during the run).
+   Returns 0 if the bandwidth has no limit or the run has no duration. */
 static double utilization(hr_amount bytes, int64_t bytes_s, int64_t end_us) {
   if (bytes_s == 0 || end_us <= 0) return 0;
   return (double)bytes / ((double)bytes_s * (double)end_us / (double)HR_SECOND_US);
@@ -396,9 +396,9 @@ void hr__goodput_finish(struct hr_summary *summary) {
 /* ---- Energy ---------------------------------------------------------------------------------------- */
 
 /*
- * The carbon without a wait is the carbon of the same jobs if each job had started at its submission and had run
- * without a pause, with the same power and for the same time, without the restarts after stops by the policy. It is the
- * baseline of savings.
+ * The baseline of carbon savings is the carbon of the same jobs without waits: each job starts at its submission and
+ * runs without interruption, with the same power and for the same time. The time of restarts after stops by the policy
+ * is excluded.
  */
 
 #define NW_PER_KW 1e12
@@ -409,7 +409,7 @@ static double kwh(hr_amount energy) {
   return (double)energy / HR_KWH_UNITS;
 }
 
-/* Adds all parts except the loss. */
+/* Adds all members except `loss`. */
 static void add_parts(struct hr_energy *sum, const struct hr_energy *part) {
   sum->it += part->it;
   sum->facility += part->facility;
@@ -425,7 +425,8 @@ struct energy_jobs {
   double of_no_wait;           /* carbon of completed jobs / their carbon without a wait; 0: unknown */
 };
 
-/* Returns the electricity if all pools with a known intensity have the same series; else NULL. */
+/* Returns the electricity of the cluster if all pools with nodes have the same known series of carbon intensities.
+   Otherwise returns NULL. */
 static const struct hr_electricity *common_electricity(const struct hr_cluster_spec *cluster) {
   const struct hr_electricity *common = NULL;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
@@ -439,7 +440,8 @@ static const struct hr_electricity *common_electricity(const struct hr_cluster_s
   return common;
 }
 
-/* Both sums are computed in one loop, because the energy of a job is computed from its start and end. */
+/* Computes both members of `sums` in one loop, because the energy of a job is not stored but computed from its start
+   and end. */
 static enum hr_status energy_jobs_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
                                        struct energy_jobs *sums) {
   const struct hr_trace *trace = result->trace;
@@ -533,7 +535,8 @@ static enum hr_status make_energy_pools(const struct hr_cluster_spec *cluster, c
   return HR_OK;
 }
 
-/* `sums`: the energy of the jobs of each tenant; jobs without a tenant are in the last entry. */
+/* Makes the list of energy by tenant. `sums`: the energy of the jobs of each tenant; the last entry is the energy of
+   jobs without a tenant. */
 static enum hr_status make_energy_tenants(const struct hr_trace *trace, const struct hr_energy *sums,
                                           struct hr_energy_metrics *figures) {
   size_t count = (size_t)trace->tenants.count + 1;
@@ -747,8 +750,9 @@ void hr__energy_finish(struct hr_summary *summary) {
 
 /* ---- Energy: jobs that a power budget never permits ------------------------------------------------ */
 
-/* Returns the maximum number of GPUs of a pool that can work at once within the power budget, in whole nodes. HR_NONE:
-   there is no budget, or it is unknown because nodes sleep. `*size`: the GPUs of the largest pool. */
+/* Returns the maximum number of GPUs of one pool that can work at the same time within the power budget, in whole
+   nodes. Returns HR_NONE if a pool has no budget, or if the number is unknown because nodes may sleep. `*size` is set
+   to the number of GPUs of the largest pool. */
 static uint64_t most_gpus(const struct hr_cluster_spec *cluster, uint64_t *size) {
   double left_w = 0, most = 0;
   *size = 0;

@@ -460,8 +460,8 @@ static bool find_tasks(struct tasks *tasks, struct hr_arena *arena, const struct
 
 /* ---- Fragmentation: by pool ------------------------------------------------------------------------ */
 
-/* Whether `task` requests at least as much of every resource as `than`. In MIG pools (`is_split`), GPUs are compared by
-   profiles: each profile that is sufficient for `task` must also be sufficient for `than`. */
+/* Returns whether `task` requests at least as much of every resource as `than`. In MIG pools (`is_split`), GPUs are
+   compared by profiles: each profile that is sufficient for `task` must also be sufficient for `than`. */
 static bool requests_no_less(const struct hr_request *task, const struct hr_request *than, hr_pool pool,
                              bool is_split) {
   bool less_of_node = task->cpu_milli < than->cpu_milli || task->mem_mib < than->mem_mib;
@@ -792,8 +792,8 @@ static void begin(struct hr_usage *usage, const struct hr_view *view) {
   usage->min_gang = UINT64_MAX;
 }
 
-/* Counts a resize, which is the end of one placement of the job and, after events of other jobs, the start of another
-   one. */
+/* Counts resizes. A resize consists of two events of a job: its placement ends, and a new placement starts. Events of
+   other jobs may be between them. */
 static void note_resize(struct hr_usage *usage, const struct hr_event *event) {
   uint64_t milli = 0;
   for (uint32_t i = 0; i < event->placement->n_slices; i++) milli += event->placement->slices[i].gpu_milli;

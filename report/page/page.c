@@ -133,7 +133,7 @@ static void count_nodes(struct page_offer *offer, const struct hr_cluster *clust
   hr__buckets_set(&offer->nodes, now_us, up + hr_cluster_offer(cluster, pool));
 }
 
-/* In milliwatts. */
+/* Records the current power of the cluster, in milliwatts. */
 static void count_power(struct hr_page_watch *watch, const struct hr_view *view) {
   enum { NW_PER_MW = 1000000 };
   struct hr_power_now now;

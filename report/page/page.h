@@ -2,7 +2,9 @@
 #ifndef HR_REPORT_PAGE_PAGE_H
 #define HR_REPORT_PAGE_PAGE_H
 
-/* The HTML report: its template, the writer of its data, and what its sections share. */
+/* The HTML report: a JSON document and binary blocks that are embedded into an HTML template. page.c writes the
+   document; page_jobs.c and page_series.c write sections of it. Functions that write sections return HR_NO_MEMORY if
+   out of memory. All of these files use the writer in page_writer.c. */
 
 #include "base/output_file.h"
 #include "headroom/sim.h"
@@ -44,7 +46,8 @@ static inline void hr__page_close(struct hr__page_json *json, char bracket) {
 /* The maximum length of texts in bytes. A longer text is cut and ends with "...". */
 enum { HR__PAGE_NAME_BYTES = 100, HR__PAGE_JSON_BYTES = 1000, HR__PAGE_TEXT_BYTES = 10000 };
 
-/* Returns how many bytes of a UTF-8 text are written if at most `max` may be. Characters are not divided. */
+/* Returns the length of the longest part at the beginning of a UTF-8 text that has at most `max` bytes and does not
+   divide a character. */
 size_t hr__page_cut(const char *text, size_t max);
 /* Write a text, converted to UTF-8; NULL is written as null. hr__page_name is for names from the input, of which a page
    may have very many. */
@@ -110,9 +113,7 @@ void hr__page_column_put(struct hr__page_block *block, struct hr__page_json *jso
 
 /* ---- Sums over time -------------------------------------------------------------------------------- */
 
-/* The HTML report: a JSON document and binary blocks that are embedded into an HTML template. page.c writes the
-   document. The other files page_*.c write some sections of it; the functions that write sections return HR_NO_MEMORY
-   if out of memory. */
+/* Sums of values and rates for buckets of time. */
 
 /* A division of the run into `n` buckets of equal width. The last bucket may be shorter. */
 struct hr__page_grid {
@@ -243,9 +244,9 @@ const char *hr__page_row_name(const struct hr__page_view *view, enum hr__page_di
 enum { HR__PAGE_MAX_JOBS = 200000 };
 
 /* Selects the jobs of the job table. If the run has at most `max` jobs (`max` >= 3), all are selected. Otherwise, `max`
-   jobs are selected: one third are the jobs with the longest waits, one third are those of the other jobs that request
-   the most GPU time, and the rest is a sample of the remaining jobs. Returns the indices in ascending order; the caller
-   frees them. Returns NULL if out of memory. */
+   jobs are selected: one third with the longest waits, one third with the most requested GPU time among the other jobs,
+   and a sample of the remaining jobs. Returns the indices in ascending order; the caller frees them. Returns NULL if
+   out of memory. */
 uint32_t *hr__page_shown(const struct hr_result *result, uint32_t max, uint32_t *n_shown);
 
 #endif

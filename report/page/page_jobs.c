@@ -338,7 +338,7 @@ static enum hr_status put_list(const struct hr__page_view *view, const struct pa
   return status;
 }
 
-/* Writes "attempts": the attempts of those of `jobs` that have more than one attempt. Writes nothing if no such jobs
+/* Writes "attempts": the attempts of the jobs of `jobs` with more than one attempt. Writes nothing if no such jobs
    exist. */
 static enum hr_status page_attempts(const struct hr__page_view *view, const uint32_t *jobs, uint32_t n_jobs,
                                     struct hr__page_json *json, struct hr__page_block *block) {

@@ -597,8 +597,8 @@ static void page_sessions_finish(struct page_sessions *sessions) {
   *sessions = (struct page_sessions){0};
 }
 
-/* Whether a node is free of charge at `begin_us`. This is the case if the last session of the node that began at or
-   before `begin_us` is not billed. */
+/* Returns whether a node is free of charge at `begin_us`. It is free of charge if the last session of the node that
+   began at or before `begin_us` is not billed. */
 static bool page_is_free(const struct page_sessions *sessions, uint32_t node, int64_t begin_us) {
   size_t low = 0, high = sessions->count;
   while (low < high) {
@@ -860,7 +860,7 @@ enum hr_status hr__page_spend(const struct hr__page_view *view, struct hr__page_
    other cells are summed by market. */
 enum { MAX_CELLS = 600 };
 
-/* Whether two rows belong to the same cell. Their GPU types may differ. */
+/* Returns whether two rows belong to the same cell. Their GPU types may differ. */
 static bool same_cell(const struct hr_cost_row *a, const struct hr_cost_row *b) {
   return strcmp(a->tenant, b->tenant) == 0 && strcmp(a->market, b->market) == 0;
 }

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Writes the JSON document and the binary blocks of the HTML report. A column of a block begins at a multiple of 8
-   bytes. Its values (or differences) are stored in the smallest type that can represent all of them: unsigned
-   integers of 8 or 16 bits, signed integers of 32 bits, or doubles. Doubles represent all values of the report
-   exactly. */
+/*
+ * Writes the JSON document and the binary blocks of the HTML report. Also computes what sections share: sums over time,
+ * and the rows to which tenants and other keys are assigned.
+ *
+ * A column of a block begins at a multiple of 8 bytes. Its values (or differences) are stored in the smallest type that
+ * can represent all of them: unsigned integers of 8 or 16 bits, signed integers of 32 bits, or doubles. Doubles
+ * represent all values of the report exactly.
+ */
 
 #include "report/page/page.h"
 

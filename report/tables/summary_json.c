@@ -119,8 +119,8 @@ static void put_section(struct hr__json *json, cJSON *root, enum hr__metric_sect
   }
 }
 
-/* Adds the metrics of groups. In each group, the metrics with an object of their own, which are those of job times, are
-   last. Metrics of failures are left out if no node fails. */
+/* Adds the metrics of groups. In each group, metrics of job times, which are objects, follow all other metrics. Metrics
+   of failures are omitted if they are unknown. */
 static void put_groups(struct hr__json *json, cJSON *root, const struct hr_summary *summary, const char *key,
                        const struct hr_group *group, size_t count) {
   cJSON *groups = hr__json_object(json, root, key);
@@ -136,7 +136,8 @@ static void put_groups(struct hr__json *json, cJSON *root, const struct hr_summa
   }
 }
 
-/* Adds the metrics of clusters, and where jobs were sent. Nothing in a run with one cluster. */
+/* Adds the metrics of each cluster, and the numbers of jobs that were routed to it. Adds nothing in a run with one
+   cluster. */
 static void put_clusters(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
   if (!summary->n_routing) return;
   put_groups(json, root, summary, "by_cluster", summary->by_cluster, summary->n_clusters);
@@ -212,7 +213,8 @@ static void put_hours(struct hr__json *json, cJSON *object, const struct hr_serv
   }
 }
 
-/* Writes the decisions of the autoscaler. The number of entries is limited; `count` has all. */
+/* Writes the decisions of the autoscaler. The list contains a limited number of decisions; `count` is the number of
+   all. */
 static void put_decisions(struct hr__json *json, cJSON *object, const struct hr_service_summary *service) {
   cJSON *scaling = hr__json_object(json, object, "scaling");
   hr__json_count(json, scaling, "count", service->n_decisions);
@@ -556,7 +558,7 @@ static uint64_t line_of(const char *text, const char *at) {
   return line;
 }
 
-/* Whether a JSON document is a summary: it has the keys that all versions of the format have. */
+/* Returns whether a JSON document is a summary: it has the keys that all versions of the format have. */
 static bool is_summary(const cJSON *root) {
   static const char *const keys[] = {"headroom", "scenario", "jobs", "wait_s", "utilization", "digest"};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)

@@ -244,7 +244,7 @@ static void put_groups(struct hr__console *table, const char *title, const struc
     fprintf(table->out, "%sand %s more%s\n", hr__dim(table), hr__count_text(count - max_rows, more), hr__plain(table));
 }
 
-/* Where the router sent jobs. Without spilled jobs, the groups by cluster already contain these numbers. */
+/* Prints how many jobs the router spilled from and to each cluster, if it spilled any. */
 static void put_routing(struct hr__console *table, const struct hr_summary *summary) {
   char text[2][HR__NUMBER_BYTES];
   uint64_t spilled = 0;
@@ -307,7 +307,7 @@ bool hr__is_unpriced(const struct hr_summary *summary) {
   return any && summary->costs->total_uusd == 0;
 }
 
-/* Prints which pools have jobs but no price, so that the costs do not contain them. */
+/* Prints which pools have jobs but no price. The costs do not include these pools. */
 static void put_unpriced(struct hr__console *table, const struct hr_summary *summary, bool all) {
   const char *label = all ? "cost" : "no price";
   for (size_t i = 0; i < summary->n_pools; i++) {
@@ -318,7 +318,7 @@ static void put_unpriced(struct hr__console *table, const struct hr_summary *sum
   }
 }
 
-/* A storage system or a link. */
+/* Prints a table with one row for each storage system or link. */
 static void put_data_lines(struct hr__console *table, const char *title, const struct hr_data_line *lines,
                            size_t count) {
   char text[4][HR__NUMBER_BYTES];
@@ -329,7 +329,7 @@ static void put_data_lines(struct hr__console *table, const char *title, const s
     char *name = hr__fitted(table, lines[i].name, TABLE_NAME_WIDTH, false);
     if (!name) return;
     const int space = (int)(TABLE_NAME_WIDTH + 1 - hr__width_of(name, strlen(name)));
-    /* 0: nothing was transferred, or the bandwidth has no limit */
+    /* unknown if nothing was transferred or if the bandwidth has no limit */
     hr__metric_text(HR_UNIT_SHARE, lines[i].utilization > 0 ? lines[i].utilization : HR__UNKNOWN, text[2]);
     fprintf(table->out, "%s%*s%14s%14s%10s%14s\n", name, space, "", hr__fixed_text(lines[i].sent_gb, 1, text[0]),
             hr__fixed_text(lines[i].received_gb, 1, text[1]), text[2], hr__usd_text(lines[i].uusd, text[3]));
@@ -344,7 +344,7 @@ static void put_data(struct hr__console *table, const struct hr_summary *summary
   put_data_lines(table, "link", summary->data.by_link, summary->data.n_links);
 }
 
-/* ETTR by the number of GPUs that jobs request, if nodes fail and there are several sizes. */
+/* Prints the ETTR by the number of GPUs that jobs request, if nodes fail and there are several sizes. */
 static void put_ettr_by_size(struct hr__console *table, const struct hr_summary *summary) {
   char *text = NULL;
   size_t size = 0;
@@ -363,7 +363,7 @@ static void put_ettr_by_size(struct hr__console *table, const struct hr_summary 
   free(text);
 }
 
-/* Failures by class, if there are several. */
+/* Prints failures by class, if there are several classes. */
 static void put_failure_classes(struct hr__console *table, const struct hr_summary *summary) {
   const struct hr_fault_metrics *faults = &summary->faults;
   char text[4][HR__NUMBER_BYTES];
@@ -673,7 +673,7 @@ static void print_replicas(FILE *out, const struct hr_served *served) {
   uint32_t most = 0, n_later = result->n_decisions;
   for (uint32_t i = 0; i < result->n_decisions; i++)
     if (result->decisions[i].to > most) most = result->decisions[i].to;
-  /* the initial number is no decision in this table; it is not recorded if it is 0 */
+  /* the initial number of replicas is not counted as a decision; it is recorded only if it is not 0 */
   if (n_later && result->decisions[0].reason == HR_SCALE_INITIAL) n_later--;
   if (result->cold_starts)
     fprintf(out, "  starts     %" PRIu64 " cold; %" PRIu64 " requests waited for a ready replica\n",

@@ -105,8 +105,9 @@ enum hr_status hr__json_write(const struct hr__json *json, cJSON *tree, const ch
 /* Lines of text about the metrics of a run. A line is a template: "{queue.max}" stands for the value of the metric
    with this path, "{-path}" for the negative value, and "{s}" for a plural s unless the last value was 1. */
 
-/* When a line is printed: if its first metric is known; if all are known; if any is known and not 0; if all are known
-   and the last text is not negative. */
+/* The condition for printing a line. IF_FIRST_KNOWN: its first metric is known. IF_ALL_KNOWN: all of its metrics are
+   known. IF_NOT_ZERO: at least one metric is known and not 0. IF_LAST_POSITIVE: all metrics are known and the last
+   value, which is negated for "{-path}", is not negative. */
 enum line_rule { IF_FIRST_KNOWN, IF_ALL_KNOWN, IF_NOT_ZERO, IF_LAST_POSITIVE };
 
 static const struct line {
@@ -187,7 +188,8 @@ static double value_of(const struct hr_summary *summary, const char *path, size_
   return is_negated && value != 0 ? -value : is_negated ? HR__UNKNOWN : value;
 }
 
-/* Writes the template with the values of the metrics. Returns whether its rule allows to print it. */
+/* Writes the template with the values of the metrics. Returns whether its rule is met, so that the line may be
+   printed. */
 static bool expand(const struct line *line, const struct hr_summary *summary, FILE *out) {
   bool first_known = false, all_known = true, not_zero = false, is_first = true;
   double last = 0;

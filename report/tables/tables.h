@@ -153,7 +153,7 @@ enum hr__metric_part {
 void hr__put_metric_lines(struct hr__console *console, enum hr__metric_part part, const struct hr_summary *summary);
 /* Prints a line for each known metric with HR_METRIC_LISTED that no part contains. */
 void hr__put_other_metrics(struct hr__console *console, const struct hr_summary *summary);
-/* Whether no job ran in a pool with a price, and nothing was paid. The costs are then unknown, not zero. */
+/* Returns whether no job ran in a pool with a price and nothing was paid. The costs are then unknown, not zero. */
 bool hr__is_unpriced(const struct hr_summary *summary);
 /* Prints a row of a Markdown table for each metric with HR_METRIC_LISTED that is known, or is an unknown cost. */
 void hr__markdown_metrics(struct hr__console *page, const struct hr_summary *summary);

@@ -733,8 +733,8 @@ char *hr_trace_stats_json(const struct hr_trace_stats *stats, size_t max_rows) {
 /* ---- Logs of failures ------------------------------------------------------------------------------ */
 
 /* Distributions that are fitted to the intervals of a log of failures (docs/reference/failures.md). Intervals of length
-   0, which are failures at one instant, count for the mean of the intervals between failures, but no distribution is
-   fitted to them. */
+   0, between failures at one instant, are included in the mean of the intervals, but the distributions are fitted
+   without them. */
 
 static const char *const keys[] = {
 #define FAILURE_INTERVAL_KEY(name, key, words) key,
@@ -786,7 +786,7 @@ static enum hr_status no_memory(const char *source, struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", source);
 }
 
-/* Checks that the log has the system. */
+/* Checks that the log contains the system. */
 static enum hr_status check_system(const char *source, const struct hr_failure_log *log, const char *system,
                                    struct hr_error *error) {
   char known[600] = "";

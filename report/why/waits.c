@@ -18,8 +18,8 @@
  * of their submit and never join. When a job leaves, the running clock of its group is advanced first, so that the time
  * since the previous instant is included.
  *
- * The clocks of a group are searched linearly, because their number is small: one per reason, and one per quota from
- * that of the tenant to the root of the hierarchy of quotas.
+ * The clocks of a group are searched linearly, because their number is small: one per reason, and one per quota on the
+ * path from the quota of the tenant to the root of the hierarchy of quotas.
  */
 
 #include "base/containers.h"

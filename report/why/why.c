@@ -26,15 +26,16 @@
  * The time of the requests of a service, or of one request, is divided among queue, cold start, prompt, transfer, batch
  * and preemption. The parts are computed from the times in the result, in whole microseconds, so they add up exactly.
  *
- * The waits of replicas are apart from those of the jobs of the trace. The waits have replicas if they were created
- * with the trace of the run, which has a row for each replica after the jobs of the input; struct hr_why has the trace
- * of the input. As an input has no rows for replicas, jobs with a larger id are replicas.
+ * The waits of replicas are reported separately from the waits of jobs. They are recorded only if the observer of waits
+ * was created with the trace of the run, which has a row for each replica after the jobs of the input. For the sums,
+ * struct hr_why must contain the trace of the input, which has no such rows. A job with an id of trace->n_jobs or more
+ * is therefore a replica.
  */
 
 enum { N_PARTS = 6 };
 static const struct {
   const char *key, *name, *words;
-  bool is_always; /* the table has the part even if it is 0 */
+  bool is_always; /* the table contains the part even if it is 0 */
 } parts_of[N_PARTS] = {{"queue_s", "queue", "arrival to the first iteration, without the cold start", true},
                        {"cold_start_s", "cold start", "no replica is ready, and one is starting"},
                        {"prompt_s", "prompt", "first iteration to the first token", true},
@@ -670,7 +671,7 @@ static double seconds(hr_amount us) {
   return (double)us / (double)HR_SECOND_US;
 }
 
-/* A time of the run on the clock of the trace. */
+/* Returns a time of the run in seconds on the clock of the trace. */
 static double clock_seconds(const struct hr_why *why, int64_t at_us) {
   return seconds(at_us + hr_trace_clock_us(why->trace));
 }

@@ -16,7 +16,7 @@ static inline uint64_t hr__why_request_milli(const struct hr_why *why, hr_job jo
 
 /* Writes the name of a quota: "the quota of tenant a". */
 void hr__why_put_quota(FILE *out, const struct hr_why *why, uint32_t quota, hr_job job);
-/* Writes the name of a maintenance (`quota` of struct hr_wait_reason) and of its pool. */
+/* Writes the name of a maintenance and the name of its pool. `index` is the member `quota` of struct hr_wait_reason. */
 void hr__why_put_window(FILE *out, const struct hr_why *why, uint32_t index);
 /* Formats milli-GPUs as GPUs, such as "8" or "0.5". `buffer` has HR__NUMBER_BYTES bytes. Returns `buffer`. */
 static inline const char *hr__why_gpus(uint64_t milli, char *buffer) {

@@ -38,7 +38,7 @@ struct wait_part {
   char description[HR_WAIT_DESCRIPTION_BYTES]; /* of its longest segment */
 };
 
-/* A time of the run on the clock of the trace, as days and a time of day. */
+/* Formats a time of the run on the clock of the trace, as days and a time of day. Returns `buffer`. */
 static const char *time_text(const struct hr_why *why, int64_t at_us, char *buffer) {
   int64_t us = at_us + hr_trace_clock_us(why->trace), s = (llabs(us) + HR_SECOND_US / 2) / HR_SECOND_US;
   snprintf(buffer, HR__NUMBER_BYTES, "%s%" PRId64 " d %02d:%02d:%02d", us < 0 ? "-" : "", s / 86400,
@@ -312,7 +312,8 @@ static void end(struct hr__console *console, struct why_job_sentence *sentence, 
 
 /* ---- Request --------------------------------------------------------------------------------------- */
 
-/* The jobs of the replicas of services follow those of the input; their user is the service. */
+/* Returns whether the job is a replica of a service. Replicas follow the jobs of the input; the user of a replica is
+   its service. */
 static bool is_replica(const struct hr_trace *trace, hr_job job) {
   return job.id >= trace->n_jobs - trace->n_added;
 }
@@ -410,7 +411,7 @@ static void put_start(struct hr__console *console, const struct hr_why *why, con
   end(console, &sentence, attempt->number ? "restarted" : "started");
 }
 
-/* `held_us`: how long the job was held because of carbon afterwards. */
+/* Returns why an attempt ended, as text. `held_us`: how long the job was held because of carbon after the attempt. */
 static const char *end_words(const struct hr_attempt *attempt, int64_t held_us) {
   switch (attempt->end_reason) {
   case HR_REASON_RECLAIMED:
@@ -433,7 +434,7 @@ static const char *end_words(const struct hr_attempt *attempt, int64_t held_us) 
   }
 }
 
-/* Whether `next` is the continuation of `attempt` after a migration. Policies that suspend jobs regularly
+/* Returns whether `next` is the continuation of `attempt` after a migration. Policies that suspend jobs regularly
    (`gang-slice`, `rounds`) do not migrate them. */
 static bool is_migrated(const struct hr_why *why, const struct hr_attempt *attempt, const struct hr_attempt *next) {
   const char *policy = why->policy->ops->name;
@@ -482,8 +483,8 @@ static int64_t held_for_carbon_us(const struct hr_why *why, const struct hr_atte
   return 0;
 }
 
-/* Prints the end of an attempt. `next` is the next attempt if the job continues there, as it was migrated or resized;
-   otherwise NULL. `wait`: the next wait of the job; NULL: none. */
+/* Prints the end of an attempt. `next` is the next attempt if the job was migrated or resized; otherwise NULL. `wait`
+   is the next wait of the job; NULL if there is none. */
 static void put_end(struct hr__console *console, const struct hr_why *why, const struct hr_attempt *attempt,
                     const struct hr_attempt *next, const struct hr_wait *wait) {
   struct why_job_sentence sentence;

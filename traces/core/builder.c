@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Builds a trace row by row, and finishes it.
+ * Builds a trace row by row, and finishes it. Also frees traces, releases their memory, and builds traces from jobs of
+ * other traces.
  *
  * Data layout: each column is an array. If an array is full, its capacity is doubled. A column is created as soon as
- * some row has a value other than "unknown", so a trace with four known fields has four columns. The columns of
- * spooled traces are temporary files that are mapped into memory. They grow by a few blocks of rows at a time.
+ * some row has a value other than "unknown", so a trace with four known fields has four columns. The columns of spooled
+ * traces are temporary files that are mapped into memory. They grow by a few blocks of rows at a time.
  *
  * Job ids have three forms. As long as each id equals its row number, ids need no memory. As long as all ids are
  * integers in canonical form, an id needs 8 bytes. After the first id of any other form, all ids are texts.

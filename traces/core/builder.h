@@ -8,8 +8,8 @@
  * A spooled trace does not have to fit into memory. Each of its columns is an unnamed temporary file in $TMPDIR or
  * /var/tmp that is mapped into memory. The file is deleted when it is closed. Its pages occupy memory only while they
  * are in use. A streamed trace is a spooled trace without ids. A spooled trace that is not streamed moves into memory
- * at the first row that needs it: a row that is out of order, or an id that is not a number above the previous one
- * unless ids are known to be distinct.
+ * at the first row that is out of order. It also moves into memory at the first id that is not a number above the
+ * previous id, unless ids are known to be distinct.
  */
 
 #include "base/containers.h"
@@ -38,7 +38,7 @@ enum hr__ids { HR__IDS_NONE, HR__IDS_COUNTED, HR__IDS_NUMBER, HR__IDS_TEXT };
 
 struct hr__id_block; /* memory for id texts */
 
-/* Row `row` is on line `line` of the input. The rows after it, up to the row before the next jump, are on the lines
+/* Row `row` is on line `line` of the input. The following rows, up to the row before the next jump, are on the lines
    that follow. */
 struct hr__line_jump {
   uint32_t row;
@@ -104,8 +104,8 @@ void hr__owned_trace_show_columns(struct hr__owned_trace *owned);
 /* Releases the memory of `bytes` bytes at `at`, if they belong to a mapped file of the trace. The next access reads
    them again. `trace` must be part of a struct hr__owned_trace if it is mapped. */
 void hr__trace_release(const struct hr_trace *trace, const void *at, size_t bytes);
-/* Releases the memory of the rows [from, to) of all columns, in the same way. `from` must be a multiple of
-   HR__SPOOL_BLOCK. Does nothing if the trace is in memory. */
+/* Releases the memory of the rows [from, to) of all columns. The next access reads them again. `from` must be a
+   multiple of HR__SPOOL_BLOCK. Does nothing if the trace is in memory. */
 void hr__trace_release_rows(const struct hr_trace *trace, uint32_t from, uint32_t to);
 /* Call this after each row of a loop over all rows of a trace. It releases the memory of complete blocks of rows. */
 static inline void hr__trace_row_done(const struct hr_trace *trace, uint32_t row) {
@@ -130,8 +130,8 @@ struct hr__rebuild {
 
 /* Begins a trace with the source and the notes of `trace`. Returns HR_NO_MEMORY if out of memory. */
 enum hr_status hr__rebuild_begin(struct hr__rebuild *rebuild, const struct hr_trace *trace, struct hr_error *error);
-/* The same for jobs that are added in order of submit time and have distinct ids. If `trace` is in files, the new trace
-   is in files, too. */
+/* Begins a trace as hr__rebuild_begin does, for jobs that are added in order of submit time and have distinct ids. If
+   `trace` is in files, the new trace is in files, too. */
 enum hr_status hr__rebuild_begin_in_order(struct hr__rebuild *rebuild, const struct hr_trace *trace,
                                           struct hr_error *error);
 /* Adds the notes of another trace. Returns HR_NO_MEMORY if out of memory. */

@@ -717,10 +717,11 @@ struct hr__value_range hr__column_range(const struct hr_trace *trace, enum hr__c
     const struct hr_names *names = (const void *)((const char *)trace + column->names);
     return (struct hr__value_range){HR_NONE, names->count};
   }
-  /* Instants are relative to the first submit: it may be at the minimum, and another instant at the maximum. */
+  /* Instants are relative to the first submit. The first submit may be at the minimum, and another instant at the
+     maximum. */
   const uint64_t min = column->kind == HR__INSTANT ? 0 : column->min, span = column->max - column->min;
   bool may_be_unknown = !column->required && column->kind != HR__GPU_BOUND && column->unknown - column->min > span;
-  /* unknown values that are out of bounds are min - 1, so the range is contiguous */
+  /* an unknown value that is out of bounds equals min - 1, so the range is contiguous */
   return may_be_unknown ? (struct hr__value_range){min - 1, span + 1} : (struct hr__value_range){min, span};
 }
 

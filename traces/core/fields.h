@@ -63,9 +63,10 @@ char *hr__date_put(char *at, int64_t us, bool zoned);
 
 /* Parses one field of a table into one member of a row. */
 
-/* Numbers: kind, type of the member, units of the member for one unit of the text, minimum and maximum in units of
-   the member, true if the result must be whole, the expected value in words, the maximum in words. HR__GPU_BOUND is a
-   bound of an elastic job; in a trace, an unknown bound equals the number of GPUs. */
+/* Kinds of numbers. Columns of the table: kind; type of the member; units of the member for one unit of the text;
+   minimum and maximum in units of the member; true if the result must be whole; the expected value in words; the
+   maximum in words. HR__GPU_BOUND is a bound of an elastic job; in a trace, an unknown bound equals the number of
+   GPUs. */
 #define HR__NUMBER_KIND_TABLE(X)                                                                                       \
   X(HR__DURATION, int64_t, 1000000, 0, HR_MAX_INPUT_US, false, "a number of seconds of at least 0", "100000000000 s")  \
   X(HR__GIB, uint64_t, 1024, 0, 1 << 30, false, "a number of GiB of at least 0", "1048576 GiB")                        \
@@ -129,7 +130,8 @@ const char *hr__value_read(struct hr__value_reader *reader, enum hr__kind kind, 
    on all columns is a loop over hr__columns. Code that runs for each job expands the table instead, so that types
    and offsets are constants. */
 
-/* The value of an id is its position in packed files. HR__COLUMN_ID, the ids of jobs, is not in the table. */
+/* The identifier of a column equals its position in packed files. HR__COLUMN_ID, the ids of jobs, is not in the
+   table. */
 enum hr__column_id {
 #define HR__VALUE_NUMBER(id, member, type, record_type, kind, key, column, required, unknown, min, max, section, ...)  \
   HR__COLUMN_##id = section,
@@ -141,7 +143,7 @@ enum hr__column_id {
 #undef HR__NAME_NUMBER
 };
 
-/* A set of names numbers its distinct texts from 0; this number is the name number of a text. */
+/* A set of names numbers its distinct texts from 0. The number of a text is called its name number. */
 enum hr__names_id {
 #define HR__SET_NUMBER(id, member, kind, key, column, section, set_id, set, set_section, ...)                          \
   HR__##set_id = set_section,
@@ -181,7 +183,7 @@ static inline struct hr_names *hr__trace_names(const struct hr_trace *trace, enu
   return (struct hr_names *)((uintptr_t)trace + hr__name_sets[id].at);
 }
 
-/* The valid values of a column, in arithmetic modulo 2^(8 x width): first .. first + span. */
+/* The valid values of a column: first .. first + span, in arithmetic modulo 2^(8 x width). */
 struct hr__value_range {
   uint64_t first, span;
 };

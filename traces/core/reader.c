@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Common parts of all readers of trace formats: text input, fields from mapped columns (picks), bad rows, and notes.
+ * Common parts of all readers of trace formats: text input, fields from mapped columns (picks), bad rows, notes, MIG
+ * profiles as GPU types, and parameters of formats.
  *
  * Input is plain text, gzip or zstd. The kind is detected by magic bytes.
  *
  * Picks read fields of jobs from any column of a table. The map of columns has two kinds of entries. An entry without a
  * pattern copies a column to a field. An entry with a pattern is a rule: it sets a field to a fixed value if the column
- * matches a POSIX extended regular expression. Rules precede columns, and the first rule that matches applies. A column
- * of classes may have other words, such as the names of Slurm partitions; these are counted, and a note lists some.
+ * matches a POSIX extended regular expression. Rules have precedence over entries without a pattern, and the first rule
+ * that matches applies. A column of classes may contain other words, such as the names of Slurm partitions; these are
+ * counted, and a note lists some of them.
  *
  * All readers report bad rows with hr__reader_bad_row(). If the reader is lenient, this function counts the row;
  * otherwise it returns an error, and reading ends.
@@ -581,7 +583,7 @@ void hr__picks_end_row(struct hr__picks *picks) {
   if (picks) picks->has_row = false;
 }
 
-/* Returns whether the text of a rule matches its pattern. Of a longer text, the first MAX_SUBJECT bytes count. */
+/* Returns whether the text of a rule matches its pattern. Only the first MAX_SUBJECT bytes of the text are used. */
 static bool matches(const struct pick *pick) {
   char subject[MAX_SUBJECT + 1];
   size_t length = pick->text.length < MAX_SUBJECT ? pick->text.length : MAX_SUBJECT;
@@ -590,7 +592,7 @@ static bool matches(const struct pick *pick) {
   return regexec(&pick->pattern, subject, 0, NULL, 0) == 0;
 }
 
-/* Counts a word that is not a class, and keeps it if it is one of the first. */
+/* Counts a word that is not a class. Stores it for the note unless MAX_WORDS distinct words are already stored. */
 static void count_word(struct hr__picks *picks, const struct pick *pick) {
   char word[WORD_BYTES];
   picks->n_no_class++;
@@ -603,7 +605,7 @@ static void count_word(struct hr__picks *picks, const struct pick *pick) {
   memcpy(picks->word[picks->n_words++], word, sizeof word);
 }
 
-/* Returns the first rule for the field that matches; NULL if none does. */
+/* Returns the first rule for the field that matches; NULL if no rule matches. */
 static struct pick *find_rule(struct hr__picks *picks, const char *field) {
   for (size_t i = 0; i < picks->count; i++) {
     struct pick *pick = &picks->pick[i];

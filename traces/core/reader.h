@@ -67,8 +67,9 @@ enum hr_status hr__input_line(struct hr__input *input, struct hr_text *line, str
 /* Reads the next bytes, which need not end at a line end. They are valid until the next call. The chunk is empty at
    the end of the file. */
 enum hr_status hr__input_chunk(struct hr__input *input, struct hr_text *chunk, struct hr_error *error);
-/* Returns complete lines in memory, up to all, as long as each is a plain row: no quote, no carriage return, not empty,
-   and no white space at its beginning. If the next line is not plain, returns an empty text and reads nothing. */
+/* Returns complete lines that are in memory, as many as possible, but only plain rows. A plain row has no quote and no
+   carriage return, is not empty, and does not begin with white space. If the next line is not a plain row, returns an
+   empty text and reads nothing. */
 struct hr_text hr__input_plain_lines(struct hr__input *input);
 /* Returns the number, from 1, of the line that was read last. */
 uint64_t hr__input_line_number(const struct hr__input *input);
@@ -147,8 +148,8 @@ static inline enum hr_status hr__reader_leave_out(const struct hr__reader *reade
   return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
 }
 
-/* A note that begins with `count`. The words follow in singular or plural, for example "job was", "jobs were" and
-   " tried more than once". `rest` may be NULL. */
+/* A note that begins with `count`, followed by `one` if the count is 1 or `many` otherwise, and by `rest`. Examples:
+   "job was", "jobs were" and " tried more than once". `rest` may be NULL. */
 struct hr__count_note {
   uint64_t count;
   const char *one, *many, *rest;
@@ -195,20 +196,23 @@ struct hr__picks;
 enum hr_status hr__picks_create(const struct hr_column_map *map, bool rules_only, struct hr__picks **picks);
 void hr__picks_destroy(struct hr__picks *picks);
 
-/* The number of picks, and the name of the column of a pick. `picks` may be NULL. */
+/* hr__picks_count returns the number of picks; `picks` may be NULL. hr__picks_column returns the name of the column of
+   a pick. */
 size_t hr__picks_count(const struct hr__picks *picks);
 const char *hr__picks_column(const struct hr__picks *picks, size_t pick);
-/* The position of the column of a pick in the file, which the reader of the header sets. */
+/* hr__picks_bind sets the index of the column of a pick in the file; the reader of the header calls it. hr__picks_bound
+   returns this index; HR_NONE if it was not set. hr__picks_use returns whether a pick uses the column; `picks` may be
+   NULL. */
 void hr__picks_bind(struct hr__picks *picks, size_t pick, uint32_t column);
 uint32_t hr__picks_bound(const struct hr__picks *picks, size_t pick);
 bool hr__picks_use(const struct hr__picks *picks, uint32_t column);
 
-/* Sets the text of a pick in the present row. The text must exist until hr__picks_end_row. */
+/* Sets the text of a pick in the current row. The text must exist until hr__picks_end_row. */
 void hr__picks_set(struct hr__picks *picks, size_t pick, struct hr_text text);
 void hr__picks_end_row(struct hr__picks *picks);
 
-/* Sets the fields of the job that the picks of the present row determine. Without a present row, or if `picks` is NULL,
-   nothing is changed. Texts belong to the row or to the map. */
+/* Sets the fields of the job that the picks of the current row determine. Changes nothing if no row is current or
+   `picks` is NULL. Texts belong to the row or to the map. */
 void hr__picks_apply(struct hr__picks *picks, struct hr_job_record *job);
 
 /* Adds notes on values that are not classes, and on rules that match no job. */

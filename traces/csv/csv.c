@@ -2,13 +2,13 @@
 /*
  * Reads CSV files: splits a file into rows and fields with libcsv, block by block, and stores the rows in structs.
  *
- * Error messages name the first line of a row. A quoted field may contain line ends, and blank lines are not rows, so
- * libcsv gets the text line by line. Of plain rows (hr__input_plain_lines()), each line is a row, and libcsv gets all
- * that follow each other in memory in one call.
+ * Error messages contain the number of the first line of a row. A quoted field may contain line ends, and blank lines
+ * are not rows, so libcsv parses the text line by line. Plain rows (hr__input_plain_lines()) are an exception: each
+ * line is a row, so libcsv parses all consecutive plain rows in memory in one call.
  *
  * Blocks form a ring. The caller fills the first block. If the file is longer, a second thread fills the other blocks,
- * because splitting a large file takes as long as parsing its fields. If the thread cannot be created, the caller
- * fills all blocks. The result is the same in both cases.
+ * because splitting a large file takes as long as parsing its fields. If the thread cannot be created, the caller fills
+ * all blocks. The result is the same in both cases.
  *
  * Invariant: blocks n_done .. n_made - 1 are filled and not yet released. While the thread runs, a lock protects the
  * ring and both counters.
@@ -36,7 +36,7 @@ struct hr__csv_blocks {
   struct hr__input *input;
   struct csv_parser parser;
   struct hr__csv_block *making;
-  char *first; /* the line that was read before the blocks were opened; NULL: none, or done */
+  char *first; /* the line that was read before the blocks were opened; NULL: no such line, or already parsed */
   size_t first_length;
   uint64_t row_line;    /* first line of the current row */
   size_t row_bytes;     /* bytes of the row so far; 0 between rows */
@@ -100,8 +100,8 @@ static void on_row_end(int terminator, void *data) {
   blocks->first_field = (uint32_t)block->n_fields;
   blocks->row_ended = true;
   blocks->any_row = true;
-  /* The line of the next row, if libcsv gets this row in the same call. That is the case for plain rows, and for rows
-     that end with a single CR. Otherwise feed_line() sets the line. */
+  /* Sets the line of the next row. It is correct if libcsv parses the next row in the same call, which is the case for
+     plain rows and for rows that end with a single CR. Otherwise feed_line() sets the line again. */
   blocks->row_line++;
 }
 
@@ -420,8 +420,8 @@ static uint32_t find_column(const struct csv_header *header, const struct hr__cs
   return number == HR_NONE ? HR_NONE : header->column_of[number];
 }
 
-/* Reports an ambiguous header: no column name of the file is exactly that of the schema column `target`, but two are
-   equal to it if case is ignored. */
+/* Reports an ambiguous header: no column name of the file equals that of the schema column `target` exactly, but two
+   column names equal it if case is ignored. */
 static enum hr_status refuse_clash(const struct csv_header *header, const struct hr__reader *reader,
                                    const struct hr__csv_column *target, uint64_t line) {
   uint32_t first = find_exactly(header, target) == HR_NONE ? find_ignoring_case(header, target, 0) : HR_NONE;

@@ -34,10 +34,10 @@ struct hr__csv_block {
 };
 
 struct hr__csv_blocks;
-/* Begins to split a file at the line that was read last from `input`, with its line end, for a file whose first rows
-   were read line by line. The caller must not use `input` until the blocks are closed. `path` is for messages. Blank
-   lines are skipped. Fields are separated by commas and may be quoted. A line that begins with `#` is a row. Returns
-   NULL if out of memory. */
+/* Begins to split a file whose first rows were read line by line. `line` is the line that was read last from `input`,
+   with its line end; the blocks begin with this line. The caller must not use `input` until the blocks are closed.
+   `path` is for messages. Blank lines are skipped. Fields are separated by commas and may be quoted. A line that begins
+   with `#` is a row. Returns NULL if out of memory. */
 struct hr__csv_blocks *hr__csv_blocks_resume(struct hr__input *input, const char *path, struct hr_text line);
 /* Returns the next block, which is valid until the next call. At the end of the file `*block` is NULL. If reading
    fails, the rows before the error are returned first, and the next call returns the error. */
@@ -94,8 +94,8 @@ enum hr_status hr__csv_read_rows(struct hr__reader *reader, const struct hr__csv
 /* The columns of Headroom's own CSV, generated from the table in headroom/job_fields.h. Readers, writers and column
    maps use them. */
 
-/* The fields, in the order of the table: HR__FIELD(key, column, kind, required, filled, member) for each of them. Users
-   define HR__FIELD. filled: each row must have a value. member: of struct hr_job_record. */
+/* HR__FIELDS expands to HR__FIELD(key, column, kind, required, filled, member) for each field, in the order of the
+   table. Users define HR__FIELD. `filled`: each row must have a value. `member`: a member of struct hr_job_record. */
 #define HR__FIELDS HR_JOB_CSV_TABLE(HR__ID_FIELD, HR__VALUE_FIELD, HR__NAME_FIELD, HR__FLAG_FIELD)
 #define HR__ID_FIELD(key, column, ...) HR__FIELD(key, column, TEXT, false, true, id)
 #define HR__VALUE_FIELD(id, member, type, record_type, kind, key, column, required, ...)                               \
@@ -112,8 +112,8 @@ enum {
 /* The columns, in the order of the table. */
 extern const struct hr__csv_column hr__fields[HR__N_FIELDS];
 
-/* Reads jobs from a CSV file. `reader->map` says which column contains which field; for other fields the names of
-   hr__fields apply. */
+/* Reads jobs from a CSV file. `reader->map` assigns columns to fields. Fields that are not in the map are read from the
+   columns with the names of hr__fields. */
 extern const struct hr__format_reader hr__csv_reader;
 
 #endif

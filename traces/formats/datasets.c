@@ -249,7 +249,8 @@ static enum hr_status on_pod(void *self, const void *row, uint64_t line) {
   return hr__reader_add(openb->reader, &job, line);
 }
 
-/* Selects the openb_columns. If only the requests of pods are needed, times are not required. */
+/* Copies the columns to `chosen`. If only the requests of pods are needed (`without_times`), the columns of times may
+   be missing. */
 static void choose_columns(struct hr__csv_column chosen[N_COLUMNS], bool without_times) {
   for (size_t i = 0; i < N_COLUMNS; i++) {
     chosen[i] = openb_columns[i];
@@ -348,9 +349,9 @@ const struct hr__format_reader hr__spot2026_reader = {
 /* ---- Carbon-aware scheduling ----------------------------------------------------------------------- */
 
 /* The jobs of GAIA, `pai_1k.csv` (umassos/GAIA; Hanafy et al., ASPLOS'24): a sample of Alibaba's PAI. GAIA's simulator
-   divides all times by 5 and rounds them down to seconds, so a tick is 5 s; the hour of its series has 720 ticks. CPUs
-   become GPUs. Jobs of up to `short_s` get the class batch-inference, and other jobs get training. A pool can then be
-   reserved for short jobs, like GAIA's spot capacity. */
+   divides all times by 5 and rounds them down to seconds. Its tick is therefore 5 s, and an hour of its carbon series
+   has 720 ticks. CPUs become GPUs. Jobs of up to `short_s` get the class batch-inference, and other jobs get training.
+   A pool can then be reserved for short jobs, like GAIA's spot capacity. */
 
 struct gaia {
   struct hr__reader *reader;
@@ -390,8 +391,9 @@ static enum hr_status read_gaia(struct hr__reader *reader) {
 const struct hr__format_reader hr__gaia_reader = {
     .read = read_gaia, .has_params = true, .missing = "limits, users and waits"};
 
-/* The machine learning jobs of Let's Wait Awhile (dos-group/lets-wait-awhile; Wiesner et al., Middleware'21) as steps
-   of 30 minutes. Each job runs on one GPU. The columns of slacks are not used: the policy computes them. */
+/* The machine learning jobs of Let's Wait Awhile (dos-group/lets-wait-awhile; Wiesner et al., Middleware'21). Times are
+   in steps of 30 minutes. Each job runs on one GPU. The columns of slacks are not used, because the policy computes
+   slacks. */
 
 struct lwa_row {
   int64_t start, length; /* steps, read as seconds */
@@ -678,7 +680,7 @@ static const char *read_status(struct hr_text text, uint8_t *outcome) {
   return "not one of Terminated, Failed, Running, Waiting";
 }
 
-/* Sets the submit time of a task, and those of its properties that are in the job table. */
+/* Sets the submit time of a task, and the properties of the task that the job table contains. */
 static void add_submission(struct pai *pai, const struct pai_row *row, struct hr_job_record *task) {
   const struct pai_job *job = find_pai_job(&pai->jobs, row->job_name);
   bool is_known = job && job->submit_us != INT64_MIN, is_late = is_known && job->submit_us > row->start_us;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table of trace formats, the detection of a format by the beginning of a file, and hr_trace_read(). JSON formats
-   are detected by their keys. All other text formats are detected by the first line that is neither blank nor a `#`
-   comment. */
+/* The table of trace formats, the detection of a format by the beginning of a file, hr_trace_read(), and requests and
+   states of jobs in notations that several formats use. JSON formats are detected by their keys. All other text formats
+   are detected by the first line that is neither blank nor a `#` comment. */
 
 #include "traces/formats/formats.h"
 

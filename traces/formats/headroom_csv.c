@@ -74,22 +74,23 @@ static enum hr_status append_entry(struct hr_column_map *map, const char *field,
   return HR_OK;
 }
 
-/* In a map without a tenant, `queue` is the tenant: the entry has the field "tenant" and the value "queue". In a map
-   with both, each is a field of its own. */
+/* If a map has no column for the tenant, the column of `queue` is used for the tenant: its entry has the field "tenant"
+   and the value "queue". If a map has both, they are separate fields. */
 
 static struct hr_column_name *find_queue_as_tenant(const struct hr_column_map *map) {
   struct hr_column_name *tenant = find_entry(map, "tenant");
   return tenant && tenant->value ? tenant : NULL;
 }
 
-/* Returns the entry that a pair with this field replaces; NULL: none. */
+/* Returns the entry that a pair with this field replaces; NULL if it replaces none. */
 static struct hr_column_name *find_same(const struct hr_column_map *map, const char *field) {
   struct hr_column_name *queue = find_queue_as_tenant(map);
   if (strcmp(field, "queue") == 0) return queue ? queue : find_entry(map, "queue");
   return queue && strcmp(field, "tenant") == 0 ? NULL : find_entry(map, field);
 }
 
-/* Makes the field of a new entry for `field`. A queue that was the tenant so far becomes a field of its own. */
+/* Adds an entry for `field`. If `field` is the tenant and an entry of `queue` was used for the tenant, that entry
+   becomes the entry of the field "queue". */
 static enum hr_status place(struct hr_column_map *map, const char *field, char *column) {
   struct hr_column_name *queue = find_queue_as_tenant(map);
   bool is_queue = strcmp(field, "queue") == 0;

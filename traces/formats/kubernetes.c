@@ -43,7 +43,8 @@ struct kube_object {
   int64_t created_us, start_us, finish_us;               /* INT64_MIN if unknown */
   int64_t limit_us;                                      /* HR_UNKNOWN_US: no limit */
   uint32_t name, namespace_, uid, owner, priority_class; /* name numbers; HR_NONE: not set */
-  /* name numbers; HR_NONE: not set. The LocalQueue as NAMESPACE/NAME; the ClusterQueue that admitted the Workload */
+  /* name numbers; HR_NONE: not set. queue: NAMESPACE/NAME of the LocalQueue; cluster_queue: the ClusterQueue that
+     admitted the Workload */
   uint32_t queue, cluster_queue;
   uint32_t root; /* index of the object that this object is a part of; its own index if it is a root */
   struct kube_pod pod;
@@ -323,7 +324,8 @@ static void read_owner(struct kube *kube, const cJSON *object, struct kube_objec
   }
 }
 
-/* Returns the name number of a LocalQueue. These queues belong to a namespace, so its name is a part of theirs. */
+/* Returns the name number of NAMESPACE/NAME of a LocalQueue; HR_NONE if `queue` is empty. The namespace is included,
+   because namespaces may have LocalQueues with equal names. */
 static uint32_t queue_name(struct kube *kube, struct hr_text space, const char *queue) {
   char full[600];
   int length =
@@ -589,8 +591,8 @@ static enum hr_status add_word(struct kube *kube, const cJSON *object, bool is_c
   return put_word(kube, word);
 }
 
-/* Returns the member that a column map names: a path such as "metadata.namespace". After "metadata.labels." or
-   "metadata.annotations.", the rest of the path is a key, which may have dots. */
+/* Returns the member that a column map names with a path such as "metadata.namespace". After "metadata.labels." or
+   "metadata.annotations.", the rest of the path is a key, which may contain dots. */
 static const cJSON *picked_member(const cJSON *object, const char *path) {
   static const char *const maps[] = {"metadata.labels", "metadata.annotations"};
   for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
@@ -839,8 +841,8 @@ static int32_t priority_of(const struct joined *joined, const struct kube_object
   return word == HR_NONE ? 0 : joined->kube->words[word].value;
 }
 
-/* Returns the tenant of a job: its ClusterQueue. If that is unknown, NAMESPACE/LocalQueue; without a queue, the
-   namespace. */
+/* Returns the tenant of a job: its ClusterQueue. If that is unknown, the tenant is NAMESPACE/LocalQueue. If the job has
+   no queue, the tenant is its namespace. */
 static uint32_t tenant_of(const struct joined *joined, const struct kube_object *object) {
   if (object->cluster_queue != HR_NONE) return object->cluster_queue;
   if (object->queue == HR_NONE) return object->namespace_;

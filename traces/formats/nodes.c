@@ -196,16 +196,17 @@ enum hr_status hr_nodes_read(const char *path, struct hr_cluster_spec *cluster, 
 /* ---- Logs of failures ------------------------------------------------------------------------------ */
 
 /*
- * Reads logs of failures: CSV files; their columns decide the format. Other columns are ignored.
+ * Reads logs of failures, which are CSV files. The columns of a file determine its format. Other columns are ignored.
  *
  * | format    | columns                                    | a row                                                  |
  * | --------- | ------------------------------------------ | ------------------------------------------------------ |
- * | events    | node, start, end (fixed); system, nodes    | a failure: dates, or seconds since any instant         |
+ * | events    | node, start, end (or fixed); system, nodes | a failure: dates, or seconds since any instant         |
  * | states    | node, state, start_unix, end_unix          | an interval in which a node is up or down              |
  * | quantiles | state, quantile, seconds                   | a quantile of the intervals of a state                 |
- * | intervals | failure_interval, failure_duration         | milliseconds in operation before; and of the repair    |
+ * | intervals | failure_interval, failure_duration         | milliseconds of operation before a failure, of repair  |
  *
- * Data: rows become `events`, or intervals at once. After the last row, the events become intervals.
+ * Data: intervals that a single row determines are added to the samples of its group at once. Failures with times are
+ * stored in `events`. After the last row, the gaps between failures are computed from `events`.
  *
  * Source of the formats: Los Alamos (LA-UR-05-7318), Failure Trace Archive, Cloud Uptime Archive.
  */
@@ -245,7 +246,7 @@ struct node_state {
   uint64_t line;
 };
 
-/* How a log states times. */
+/* How the times of a log are written. */
 enum time_kind { TIME_UNKNOWN, TIME_DATE, TIME_SECONDS };
 
 struct log_reader {
@@ -253,17 +254,17 @@ struct log_reader {
   struct hr__input *input;
   struct hr_failure_log *log;
   struct failure_event *events;
-  char **nodes; /* [n_nodes]: names, in order of their first rows; the system comes first */
+  char **nodes; /* [n_nodes]: names as "GROUP/NAME", in the order of their first rows */
   uint32_t n_events, events_capacity, n_nodes, nodes_capacity, groups_capacity;
-  uint32_t *by_hash; /* [n_slots]: open addressing; indexes of `nodes` + 1, 0: free */
+  uint32_t *by_hash; /* [n_slots]: open addressing; indices of `nodes` + 1; 0: free */
   uint32_t n_slots;
   uint32_t place[N_FIELDS];    /* position in a row; HR_NONE: no such column */
-  struct failure_event *turns; /* of a log of intervals */
+  struct failure_event *turns; /* failures of a log of intervals, in the order of the rows */
   uint32_t n_turns, turns_capacity;
-  int64_t clock_us;          /* end of the last of them */
-  struct node_state *states; /* of a log of states */
+  int64_t clock_us;          /* end of the last failure in `turns` */
+  struct node_state *states; /* intervals of a log of states */
   uint32_t n_states, states_capacity;
-  enum time_kind time_kind; /* of the times of events */
+  enum time_kind time_kind; /* kind of the times of events */
   double last_quantile_h;
   bool last_up, has_quantile;
   struct hr_error *error;
@@ -332,10 +333,10 @@ static enum hr_status read_event_time(struct log_reader *reader, struct hr_text 
 
 /* ---- Logs of failures: intervals from events ------------------------------------------------------- */
 
-/* The events of a group are sorted, once by time for gaps of the system and once by node and time for gaps of a node.
-   Then the intervals of each group, and of all groups, are sorted by length. */
+/* The events of a group are sorted twice: by time for the gaps of the system, and by node and time for the gaps of
+   nodes. Then the intervals of each group, and of all groups together, are sorted by length. */
 
-/* Adds an interval; those of length 0 are only counted. Returns false if memory is exhausted. */
+/* Adds an interval to a sample. Intervals of length 0 are only counted. Returns false if memory is exhausted. */
 static bool sample_add(struct hr_failure_sample *sample, double hours) {
   if (!(hours > 0)) {
     sample->zeros++;
@@ -380,7 +381,7 @@ static double top_share(uint32_t *counts, uint32_t n_counts, uint32_t nodes) {
   return sum ? (double)top / sum : (double)NAN;
 }
 
-/* Adds the gaps between failures of the system, from events[0 .. n] of one group, which are sorted by time. */
+/* Adds the gaps between failures of a system. `events` contains the `n` failures of one group, sorted by time. */
 static bool add_system_gaps(struct hr_failure_group *group, const struct failure_event *events, uint32_t n) {
   group->failures = n;
   group->span_days = (double)(events[n - 1].start_us - events[0].start_us) / (24 * hour_us);
@@ -391,7 +392,8 @@ static bool add_system_gaps(struct hr_failure_group *group, const struct failure
   return true;
 }
 
-/* Adds the gaps between failures of a node; the events are sorted by node and time. */
+/* Adds the gaps between failures of the same node. `events` contains the failures of one group, sorted by node and
+   time; failures with an unknown node are last. */
 static bool add_node_gaps(struct hr_failure_group *group, const struct failure_event *events, uint32_t n) {
   uint32_t n_nodes = 0;
   uint32_t *counts = calloc((size_t)n + 1, sizeof *counts);
@@ -424,7 +426,7 @@ static bool add_gaps(struct hr_failure_log *log, struct failure_event *all, uint
   return true;
 }
 
-/* Adds the figures and intervals of a group to those of all groups. */
+/* Adds the counts and intervals of a group to the group `all`. Returns false if memory is exhausted. */
 static bool add_to_all(struct hr_failure_group *all, const struct hr_failure_group *group) {
   all->nodes += group->nodes;
   all->failures += group->failures;
@@ -449,8 +451,8 @@ static void sort_samples(struct hr_failure_group *group) {
   }
 }
 
-/* Adds the gaps between the events of each group, which are sorted here, and the figures of all groups. Returns false
-   if memory is exhausted. */
+/* Sorts the events and adds the gaps between the events of each group. Then adds up the groups in log->all. Returns
+   false if memory is exhausted. */
 static bool groups_finish(struct hr_failure_log *log, struct failure_event *events, uint32_t n_events) {
   const bool gaps = add_gaps(log, events, n_events, by_time, add_system_gaps) &&
                     add_gaps(log, events, n_events, by_node, add_node_gaps);
@@ -486,7 +488,8 @@ static uint32_t hash_of(uint32_t group, struct hr_text name) {
   return hash;
 }
 
-/* Node names are stored as "GROUP/NAME", so that systems may have nodes with equal names. */
+/* Returns whether `stored` is the name of this node. Node names are stored as "GROUP/NAME", so that systems may have
+   nodes with equal names. */
 static bool is_node(const char *stored, uint32_t group, struct hr_text name) {
   char *rest;
   return strtoul(stored, &rest, 10) == group && *rest == '/' && text_is(name, rest + 1);
@@ -528,7 +531,7 @@ static enum hr_status find_node(struct log_reader *reader, uint32_t group, struc
 
 /* ---- Logs of failures: rows ------------------------------------------------------------------------ */
 
-/* The number of nodes that a row states for its system; 0: none. */
+/* Reads the number of nodes of the system from a row; 0 if the field is empty. */
 static enum hr_status read_node_count(const struct log_reader *reader, struct hr_text line, uint32_t *nodes) {
   static const struct hr__number_rule rule = {.factor = 1, .max = UINT32_MAX, .whole = true};
   struct hr_text text = text_of(reader, line, NODES);
@@ -602,7 +605,7 @@ static enum hr_status read_state(struct log_reader *reader, struct hr_text line)
   return HR_OK;
 }
 
-/* The part between two quantiles becomes one interval, the geometric mean of both. */
+/* Adds one interval for each pair of consecutive quantiles: their geometric mean. */
 static enum hr_status read_quantile(struct log_reader *reader, struct hr_text line) {
   int64_t us = 0, place = 0;
   uint32_t group;
@@ -710,7 +713,7 @@ static int by_node_and_start(const void *a, const void *b) {
   return (x->line > y->line) - (x->line < y->line);
 }
 
-/* Two intervals of a node, up or down, must not overlap. */
+/* Checks that the intervals of a node, up or down, do not overlap. */
 static enum hr_status check_states(struct log_reader *reader) {
   struct node_state *states = reader->states;
   if (reader->n_states) qsort(states, reader->n_states, sizeof *states, by_node_and_start);
@@ -754,7 +757,7 @@ static enum hr_status read_rows(struct log_reader *reader) {
   }
 }
 
-/* Reads all rows, and checks what single rows do not show. */
+/* Reads all rows, and checks that the states of nodes do not overlap. */
 static enum hr_status read_log(struct log_reader *reader) {
   enum hr_status status = hr__input_open(reader->path, &reader->input, reader->error);
   if (status == HR_OK) status = read_rows(reader);

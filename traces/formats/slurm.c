@@ -73,7 +73,7 @@ enum mem_of { MEM_OF_JOB, MEM_OF_NODE, MEM_OF_CPU };
 struct tres {
   uint64_t gpus, cpu_milli, mem_mib; /* totals of the job, or of each node in GRES columns; 0: unknown */
   bool has_gpus, has_cpus, has_mem;
-  uint64_t shares[N_SHARES];    /* shares of GPUs, counted as the GPUs are */
+  uint64_t shares[N_SHARES];    /* shares of GPUs; totals or per node, as `gpus` */
   char types[TRES_TYPES_BYTES]; /* GPU types separated by `|`; "" if not given */
   bool mixed;                   /* more than one type */
 };
@@ -177,8 +177,8 @@ static const char *parse_gpus(struct tres *tres, struct hr_text rest, uint64_t *
   return NULL;
 }
 
-/* Parses the text after "shard" or "mps": "=4", ":a100=4", ":4" or ":a100:4(2/8)". `*shares` becomes the largest count
-   of an item: sacct prints the total and the count of a type, which are the same shares. */
+/* Parses the text after "shard" or "mps": "=4", ":a100=4", ":4" or ":a100:4(2/8)". Sets `*shares` to the largest count
+   of all items. sacct prints the total and also the count of each type; both count the same shares. */
 static const char *parse_shares(uint64_t *shares, struct hr_text rest) {
   const char *note = memchr(rest.at, '(', rest.length);
   if (note) rest.length = (size_t)(note - rest.at);

@@ -40,7 +40,8 @@ static bool fail_at(struct scan *scan, const char *at, const char *text) {
 
 static const char no_comments[] = "comments are not allowed, except members such as \"//\": \"text\"";
 
-/* Fails with `text`. If a comment is the reason, the error says so instead. */
+/* Sets the error to `text` and returns false. If the text at the current position is a comment, the error instead
+   reports that comments are not allowed. */
 static bool fail(struct scan *scan, const char *text) {
   bool is_comment = scan->at[0] == '/' && (scan->at[1] == '/' || scan->at[1] == '*');
   return fail_at(scan, scan->at, is_comment || scan->at[0] == '#' ? no_comments : text);

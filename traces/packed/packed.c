@@ -390,7 +390,7 @@ static enum hr_status check_sum(const struct unpacking *unpacking, const struct 
 
 enum { TEXTS_BLOCK_BYTES = 1 << 18, MAX_NOTES = 4096 };
 
-/* Checks that the section has as many texts as the section table says, that no text is empty, and that the last text
+/* Checks that the section has as many texts as the section table states, that no text is empty, and that the last text
    ends at the end of the section. */
 static enum hr_status check_texts(const struct unpacking *unpacking, const struct hr__packed_section *section) {
   enum hr_status status = check_sum(unpacking, section);

@@ -84,7 +84,8 @@ static void check_rows_part(struct hr__check_state *checker) {
                   trace->notes.text[i]);
 }
 
-/* A field that all or some jobs lack. hr_finding_meaning() says what a simulation assumes in place of the field. */
+/* A field that is unknown for all or some jobs. hr_finding_meaning() describes what a simulation assumes in place of
+   the field. */
 
 struct field_fact {
   enum hr_finding_code code;
@@ -186,7 +187,7 @@ static bool is_copy(const struct hr_trace *trace, uint32_t a, uint32_t b, int64_
 struct copies {
   /* of: examined jobs; rows: copies with the same submit time; jobs: copies with other submit times */
   uint32_t of, rows, first_row, jobs, first_job;
-  struct hr__hash table; /* of each set of jobs that are copies of each other, the last one */
+  struct hr__hash table; /* the last job of each set of jobs that are copies of each other */
 };
 
 /* Returns the last job in the table that is a copy of `job`, with `work_us` used as the run time of `job`; HR_NONE

@@ -3,12 +3,12 @@
  * Requests of services: reads them from a file, or draws them.
  *
  * Drawn arrivals are a renewal process in rescaled time (Cinlar 1975): gaps of mean 1 are summed, and a request arrives
- * when the rates, summed from time 0, reach this sum of gaps. Rates are constant within each hour. With exponential
- * gaps this is a Poisson process with these rates.
+ * when the integral of the rate from time 0 reaches this sum. The rate is constant within each hour. With exponential
+ * gaps, this is a Poisson process with this rate.
  *
- * Each request has a random stream of its own, so its tokens do not depend on other requests: with more requests, or
- * another rate, the n-th request has the same tokens. If prompts and outputs are drawn from one trace, both are taken
- * from the same row.
+ * Each request has a random stream of its own, so its tokens do not depend on other requests: the n-th request has the
+ * same tokens if the number of requests or the rate changes. If prompts and outputs are drawn from one trace, both are
+ * taken from the same row.
  */
 
 #include "headroom/unstable/trace_tools.h"
@@ -41,9 +41,9 @@ struct request_reader {
   const char *path;
   struct hr__input *input;
   struct hr_service_requests *requests;
-  uint64_t line;                               /* on which the present row begins */
+  uint64_t line;                               /* line on which the current row begins */
   uint32_t place[N_FIELDS];                    /* position of each field in a row; HR_NONE: none */
-  uint32_t n_columns;                          /* of the header; 0: it was not read yet */
+  uint32_t n_columns;                          /* number of columns of the header; 0: the header was not read yet */
   uint32_t arrivals, prompts, outputs, cached; /* capacities */
   struct hr_error *error;
 };
@@ -79,7 +79,7 @@ static struct hr_text without_end(struct hr_text line) {
   return line;
 }
 
-/* Finds the position of a column, which occurs once. HR_NONE: missing. */
+/* Finds the position of a column; HR_NONE if it is missing. A column that occurs twice is an error. */
 static enum hr_status find_column(const struct request_reader *reader, const struct request_row *row, const char *name,
                                   uint32_t *place) {
   *place = HR_NONE;
@@ -182,7 +182,8 @@ static enum hr_status read_quoted(struct request_reader *reader, struct hr_text 
   return status;
 }
 
-/* Reads all rows. Lines are split here, which is faster than libcsv, until one has a quote. */
+/* Reads all rows. Lines without quotes are split in this file, which is faster than libcsv. From the first line with a
+   quote on, libcsv is used. */
 static enum hr_status read_lines(struct request_reader *reader) {
   for (;;) {
     struct hr_text line;
@@ -220,14 +221,14 @@ static const double max_tokens = 1 << 30;
 
 /* ---- Drawing: rates -------------------------------------------------------------------------------- */
 
-/* Relative rate of an entry of `factors`; their mean counts as 1. */
+/* Returns an entry of `factors` divided by their mean; 1 if there are no factors. */
 static double relative(const double *factors, uint32_t count, uint32_t index) {
   double sum = 0;
   for (uint32_t i = 0; i < count; i++) sum += factors[i];
   return count ? factors[index] * count / sum : 1;
 }
 
-/* Expected requests in an hour, counted from time 0. */
+/* Returns the expected number of requests in an hour. Hours are counted from time 0. */
 static double rate_of_hour(const struct hr_request_draw *draw, uint64_t hour) {
   const uint64_t local = hour + (uint64_t)(WEEK_DAYS * DAY_HOURS + draw->offset_h);
   const double of_day = relative(draw->hourly, draw->n_hourly, (uint32_t)(local % DAY_HOURS));
@@ -272,7 +273,8 @@ static int64_t next_arrival(struct request_draw *draw) {
 
 /* ---- Drawing: tokens ------------------------------------------------------------------------------- */
 
-/* Returns a number of tokens for a uniform random number. `values` are those of the trace of an empirical law. */
+/* Returns the number of tokens for a uniform random number `p`. `values` are the tokens of a trace; they are used by
+   empirical laws only. */
 static uint32_t tokens_at(const struct hr_token_law *law, double p, const uint32_t *values, uint32_t n_values) {
   double tokens = law->mean;
   switch (law->kind) {
@@ -293,14 +295,14 @@ static uint32_t tokens_at(const struct hr_token_law *law, double p, const uint32
   return (uint32_t)fmin(fmax(1, floor(tokens + 0.5)), max_tokens);
 }
 
-/* P(X >= x) of a log-normal number. */
+/* Returns P(X >= x) of a log-normal number X. */
 static double tail(const struct hr_token_law *law, double x) {
   const double log_ratio = log(x / law->mean) + law->sigma * law->sigma / 2;
   if (law->sigma <= 0) return law->mean >= x;
   return gsl_cdf_ugaussian_Q(log_ratio / law->sigma);
 }
 
-/* E[min(X, x)] of a log-normal number. */
+/* Returns E[min(X, x)] of a log-normal number X. */
 static double limited_mean(const struct hr_token_law *law, double x) {
   const double sigma = law->sigma, log_ratio = log(x / law->mean);
   if (sigma <= 0) return fmin(law->mean, x);
@@ -308,8 +310,8 @@ static double limited_mean(const struct hr_token_law *law, double x) {
          x * gsl_cdf_ugaussian_Q(log_ratio / sigma + sigma / 2);
 }
 
-/* The sum of P(N > n) over all n from 0 for the number N of tokens, which is rounded and has bounds. Of large numbers,
-   the sum is an integral, by the midpoint rule. */
+/* Returns the mean of the number N of tokens, which is rounded and limited to min .. max. The mean is the sum of P(N >
+   n) over all n from 0. For large n, the sum is replaced by an integral (midpoint rule). */
 static double log_normal_mean(const struct hr_token_law *law, uint32_t min, uint32_t max) {
   enum { N_SUMMED = 4096 };
   const uint32_t summed = max - min > N_SUMMED ? min + N_SUMMED : max;
@@ -381,7 +383,8 @@ static enum hr_status draw_requests(const struct hr_service *service, uint32_t i
   return status;
 }
 
-/* Gives all requests the share of the service, if they have none of their own. */
+/* Sets the cached tokens of all requests from the share of the service, unless the requests have values of their
+   own. */
 static enum hr_status add_cached(const struct hr_service *service, struct hr_service_requests *requests,
                                  struct hr_error *error) {
   if (requests->cached_tokens || !service->prefix_hit_ppm) return HR_OK;

@@ -4,11 +4,11 @@
  *
  * Cutting selects the jobs of a time window. It can also select the jobs of given tenants, users or GPU types.
  *
- * Thinning and duplication use the same draw. Layer 0 consists of the jobs of the trace, and each further layer of
- * copies of them. `load` is the number of layers. If `load` is not whole, each job of the last layer is kept with a
- * probability equal to the fractional part of `load`, independently of other jobs (Lewis and Shedler 1979). Copies are
- * submitted at other times than their jobs, by at most the jitter. A heap of the drawn jobs within this time puts them
- * in order, so a trace in files is scaled in bounded memory.
+ * Thinning and duplication use the same draw. The result consists of layers. Layer 0 consists of the jobs of the trace;
+ * each further layer consists of copies of them. `load` is the number of layers. If `load` is not whole, each job of
+ * the last layer is kept with a probability equal to the fractional part of `load`, independently of other jobs (Lewis
+ * and Shedler 1979). The submit time of a copy differs from that of its job by at most the jitter. A heap sorts the
+ * drawn jobs by submit time. It contains only jobs within the jitter, so a trace in files is scaled in bounded memory.
  *
  * Shuffling permutes all jobs, or the jobs of each instant.
  */
@@ -212,7 +212,7 @@ struct scale {
   size_t marks;      /* number of '+' in the ids of copies */
   char *id;          /* buffer for the id of a copy */
   uint32_t id_bytes; /* its size */
-  /* jobs that were drawn but not added: jobs drawn later may precede them */
+  /* jobs that were drawn but not added yet, because jobs that are drawn later may precede them */
   struct scaled_job *heap;
   uint32_t n_heap, capacity;
 };
@@ -281,7 +281,7 @@ static enum hr_status add_scaled(struct scale *scale, const struct scaled_job *s
   return hr__rebuild_add(&scale->rebuild, trace, (hr_job){scaled->job}, &record, error);
 }
 
-/* By submit time; at the same time, in the order of the trace, then by layer. */
+/* The order of drawn jobs: by submit time, then in the order of the trace, then by layer. */
 static inline bool scaled_precedes(const void *self, struct scaled_job a, struct scaled_job b) {
   (void)self;
   if (a.submit_us != b.submit_us) return a.submit_us < b.submit_us;
@@ -314,8 +314,9 @@ static bool draw_job(struct scale *scale, uint32_t job) {
   return true;
 }
 
-/* Draws job by job. The copies of a job, and of all jobs after it, are submitted at most the jitter before the job, so
-   drawn jobs before that time can be added: only the jobs within the jitter are in the heap. */
+/* Draws job by job. No copy of a job, or of a later job, is submitted earlier than the jitter before the job. Before a
+   job is drawn, all drawn jobs up to that time are therefore added to the trace. Only jobs within the jitter remain in
+   the heap. */
 static enum hr_status draw_jobs(struct scale *scale, struct hr_error *error) {
   const struct hr_trace *trace = scale->trace;
   int64_t jitter_us = scale->spec->by == HR_SCALING_DUPLICATE ? scale->spec->jitter_us : 0;

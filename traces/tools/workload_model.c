@@ -7,12 +7,12 @@
  * on Monday at midnight if the trace has dates; otherwise it begins at a multiple of 168 hours on the clock of the
  * trace.
  *
- * Run times are compared by normal scores. A probability p belongs to each run time: the share of jobs of the same
- * size that have a shorter run time, counting equal run times as half. The normal score is the quantile of the
- * standard normal distribution at p.
+ * Run times are compared by normal scores. The probability p of a run time is the share of jobs of the same size that
+ * have a shorter run time; jobs with an equal run time count as half. The normal score is the quantile of the standard
+ * normal distribution at p.
  *
  * Invariant of a fit: after fit_sizes(), size[job] is an index in model->sizes, and every size has a job. After
- * fit_runs(), p[job] is the probability p that belongs to the run time of the job.
+ * fit_runs(), p[job] is the probability p of the run time of the job.
  */
 
 #include "base/containers.h"
@@ -70,7 +70,7 @@ struct fit {
   const uint32_t *submitter;
   uint32_t n_submitters; /* at least 1 */
   uint8_t *size;         /* [n_jobs] index of the size of each job */
-  double *p;             /* [n_jobs] probability that belongs to the run time of each job */
+  double *p;             /* [n_jobs] probability p of the run time of each job */
   /* Work arrays with n_jobs or n_submitters entries. */
   struct value *values;
   double *numbers;
