@@ -72,7 +72,7 @@ static enum hr_status read_azure_llm(struct hr__reader *reader) {
   static const struct llm_request blank = {0};
   struct llm_request row;
   const struct hr__csv_schema schema = {HR__CSV_ROWS(azure_columns, row, blank, on_request, &llm),
-                                        .missing_hint = "an Azure LLM inference trace has all of these azure_columns"};
+                                        .missing_hint = "an Azure LLM inference trace has all of these columns"};
   enum hr_status status = hr__reader_params(reader, "azure-llm", params, sizeof params / sizeof *params);
   if (status == HR_OK) status = hr__csv_read_rows(reader, &schema);
   return status == HR_OK ? note_speeds(&llm) : status;
@@ -335,7 +335,7 @@ static enum hr_status read_spot2026(struct hr__reader *reader) {
   hr_job_record_init(&blank.job);
   const struct hr__csv_schema schema = {
       HR__CSV_ROWS(spot_columns, row, blank, on_spot_row, &spot),
-      .missing_hint = "a job_info_df.csv of cluster-trace-v2026-spot-gpu has all of these spot_columns"};
+      .missing_hint = "a job_info_df.csv of cluster-trace-v2026-spot-gpu has all of these columns"};
   enum hr_status status = hr__csv_read_rows(reader, &schema);
   const struct hr__count_note notes[] = {
       {spot.n_gangs, "job has", "jobs have", " several workers: gpu_request and cpu_request are taken per worker"},
