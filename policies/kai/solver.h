@@ -169,7 +169,7 @@ static inline void hr__kai_order_changed(struct hr__kai_job_order *order) {
 
 /* Puts the queues into the heaps of their parents, after all first jobs were added. */
 void hr__kai_order_build(struct hr__kai_job_order *order);
-/* Adds a job. A job is ignored if its leaf queue, or a queue above it, does not exist. */
+/* Adds a job. A job whose queue does not exist or is not a leaf is ignored. */
 void hr__kai_order_push(struct hr__kai_job_order *order, uint32_t job);
 
 bool hr__kai_order_is_empty(struct hr__kai_job_order *order);
