@@ -147,7 +147,7 @@ struct hr__slurm_assoc {
 struct hr__slurm_share {
   double norm_shares;     /* classic: share of the whole cluster. Fair Tree: share among the siblings */
   double norm_usage;      /* share of all usage */
-  double effective_usage; /* decayed usage: an input for users, a result of hr__slurm_usage_sum for accounts */
+  double effective_usage; /* classic: usage plus a part of the siblings' usage. Fair Tree: share of the parent's */
   double level_fs;        /* Fair Tree: norm_shares / effective_usage, may be INFINITY */
   double factor;          /* the fair-share factor of a user */
 };
