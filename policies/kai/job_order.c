@@ -61,7 +61,8 @@ static bool holds_without_share(const struct hr__kai_side *side) {
   return false;
 }
 
-/* The queue that may hold less comes first; 0 if neither or both may hold at most what the other may hold. */
+/* Compares two queues by what they may hold. A queue comes first if it may hold at most as much as the other in every
+   resource; 0 if this is true of both queues or of neither. */
 static int by_allocatable(const struct hr__kai_queue *l, const struct hr__kai_queue *r) {
   const struct hr__kai_amounts a = hr__kai_allocatable_of(l), b = hr__kai_allocatable_of(r);
   return first_if(hr__kai_at_most(&a, &b), hr__kai_at_most(&b, &a));

@@ -463,7 +463,7 @@ struct hr__kai_change {
 
 enum hr__kai_operation_kind { HR__KAI_EVICT, HR__KAI_PIPELINE, HR__KAI_BIND };
 
-/* What a statement did to a pod. It is carried out when the statement is committed. */
+/* What a statement did to a pod. It becomes final when the statement is committed. */
 struct hr__kai_operation {
   enum hr__kai_operation_kind kind;
   uint32_t pod, node;

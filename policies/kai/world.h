@@ -50,7 +50,7 @@ struct hr__kai_world {
   struct hr_gpu_inventory *inventory; /* of per-GPU allocation; else NULL */
   struct hr__kai_node *nodes;
   const char **profiles;        /* [n_dims - HR__KAI_DIM_MIG] names of MIG profiles */
-  const int64_t **node_amounts; /* [n_pools * n_dims] what a node of a pool has when it is up */
+  const int64_t **node_amounts; /* [n_pools * n_dims] the resources of a node of a pool that is up */
   const int64_t *no_amounts;    /* [n_dims] zeros */
   uint32_t *pool_of;            /* [n_nodes] */
   bool *is_up;                  /* [n_nodes] */

@@ -221,7 +221,7 @@ struct hr__slurm_run {
   bool has_gpuless;     /* a waiting job requests no GPUs */
   bool priorities_are_old;
   struct hr__slurm_list rejects, killed, withdrawn,
-      requeued;                  /* the next pass adds these to the queue, and rejects those of the lists before */
+      requeued; /* for the next pass: jobs to reject (the first three lists), jobs to add to the queue */
   struct hr__slurm_list delayed; /* requeued jobs that must not start yet, in the order of time */
   const struct hr_view *view;
   struct hr_moves *moves;

@@ -294,7 +294,7 @@ static void put_number(struct value_row *row, double value, int digits) {
   put_text(row, to);
 }
 
-/* Adds a time as a time of the input, as in the other files of a run. */
+/* Adds a time of the run, on the clock of the input as in the other files of a run. */
 static void put_time(struct value_row *row, const struct hr__slurm_run *run, int64_t at_us) {
   char *to = row->numbers[row->count];
   *hr__put_millionths(to, at_us + hr_trace_clock_us(run->trace)) = '\0';
@@ -341,7 +341,7 @@ void hr__slurm_write_priority(struct hr__slurm_run *run, uint32_t job, int64_t a
   run->values->row(run->values->self, "priorities", row.cells, row.count);
 }
 
-/* Adds the names of an association that is only in the trace. The account of a user is that of its jobs. */
+/* Adds the account and the user of an association. If it is only in the trace, these are the names of its first job. */
 static void put_names(struct value_row *row, const struct hr__slurm_run *run, uint32_t assoc) {
   const struct hr__slurm_accounts *accounts = &run->accounts;
   const struct hr_slurm_assoc *config = accounts->configs[assoc];

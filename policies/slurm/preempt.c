@@ -5,7 +5,7 @@
  *
  * The candidates are sorted: the lowest priority first, then fewer nodes; or the youngest job first. They are removed
  * one by one until the job fits. Then the last removed candidate is moved to the front, the others are sorted by the
- * number of chosen nodes that they use, and the search is repeated; there are at most MAX_PASSES searches. The removed
+ * number of chosen nodes that they use, and the search is repeated. This is done at most MAX_PASSES times. The removed
  * candidates that use chosen nodes are preempted. Jobs with PreemptMode=suspend are separate candidates, see below.
  *
  * Source: src/plugins/select/cons_tres/job_test.c (_run_now), src/plugins/preempt of SchedMD/slurm.
@@ -18,7 +18,8 @@
 /* The time that a requeued job must wait: Slurm waits until the job's old credentials have expired. */
 #define REQUEUE_DELAY_US (121 * HR_SECOND_US)
 
-/* The number of searches: reorder_count of PreemptParameters, plus 1. */
+/* How often the candidates are sorted again and the search is repeated, at most: reorder_count of PreemptParameters,
+   plus 1. */
 enum { MAX_PASSES = 2, LAST = INT32_MAX };
 
 /* Higher priorities of QOS count as this one, because Slurm compares 16 bits. */

@@ -221,7 +221,7 @@ struct hr__volcano_job {
   int32_t priority, min_available;
   /* Roles are numbered within the job. role_min[r]: minimum number of tasks; the sum is `role_min_total`. */
   const int32_t *role_min;
-  const bool *role_has_name; /* for a role without a name, later tasks are tried even if a task has failed */
+  const bool *role_has_name; /* false: later tasks are tried even if a task of the role failed */
   uint32_t n_roles;
   int32_t role_min_total;
   bool has_min_resources, preemptable;

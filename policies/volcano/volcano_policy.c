@@ -370,7 +370,7 @@ static bool precedes(const struct hr__volcano_policy *volcano, const struct hr__
   return a->pending.job.id < b->pending.job.id;
 }
 
-/* Returns whether the plug-ins admit the first pending job of the kind. Slot 0 stands for this job. */
+/* Returns whether the plug-ins admit the first pending job of the kind. Slot 0 represents this job. */
 static bool may_enqueue(struct hr__volcano_policy *volcano, const struct hr__volcano_kind *kind) {
   struct hr__volcano_job *voter = &volcano->jobs[0];
   voter->queue = kind->queue;
@@ -563,7 +563,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   }
 }
 
-/* ---- What a session decided ------------------------------------------------------------------------- */
+/* ---- Decisions of a session ------------------------------------------------------------------------- */
 
 static void stop_evicted(struct hr__volcano_policy *volcano) {
   struct hr__volcano_id_list list = hr__volcano_evictions(volcano->session);

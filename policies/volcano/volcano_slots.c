@@ -250,7 +250,7 @@ void hr__volcano_fill(struct hr__volcano_policy *volcano) {
   }
 }
 
-/* ---- What the session asks and tells ---- */
+/* ---- Functions of the owner ---- */
 
 static uint32_t number_of(const struct hr__volcano_policy *volcano, uint32_t task) {
   return task - volcano->jobs[volcano->tasks[task].job].first_task;
@@ -437,7 +437,7 @@ static bool has_node(const struct hr_placement *placement, uint32_t node) {
 }
 
 /* Removes the pods on nodes that are not in a placement from the session and the ledger. Returns the number of the
-   remaining pods. Sets `*is_leaving` to whether one of them is on a node with an interruption notice. */
+   remaining pods. Sets `*is_leaving` to whether one of them is on a node that will go down. */
 static uint32_t remove_lost(struct hr__volcano_policy *volcano, uint32_t slot, const struct hr_placement *placement,
                             bool *is_leaving) {
   const struct hr__volcano_job *info = &volcano->jobs[slot];
