@@ -233,9 +233,9 @@ struct hr__kai_remaining {
 /* Whether a queue may lose a first victim for the reclaimer. If not, each scenario in which it loses a victim is
    invalid. */
 bool hr__kai_may_lose(const struct hr__kai_queue *queues, const struct hr__kai_reclaimer *reclaimer, uint32_t queue);
-/* Whether all victims may be evicted for the reclaimer. Victims of one queue are considered in their order.
-   `saturation` (at least 1) is a factor on the saturation of the reclaiming queue: what it holds, divided by its fair
-   share. `remaining` has one entry per queue. */
+/* Whether all victims may be evicted for the reclaimer. Victims of one queue are considered in their order. The
+   saturation of a queue is what it holds, divided by its fair share. `saturation` (at least 1) is a factor on the
+   saturation of the queues on the path of the reclaimer. `remaining` has one entry per queue. */
 bool hr__kai_reclaimable(const struct hr__kai_queue *queues, uint32_t n_queues,
                          const struct hr__kai_reclaimer *reclaimer, const struct hr__kai_taken *victims,
                          uint32_t n_victims, double saturation, struct hr__kai_remaining *remaining);

@@ -6,10 +6,10 @@
  * victims that were found for the first k pods (the recorded victims) are evicted first in the search for k + 1 pods.
  *
  * A scenario is a list of victims in victim order. After each addition, the nodes of the last victim are examined one
- * by one. For each node, the victims that have pods on it are evicted in addition, and a simulation places the pending
- * job and the evicted jobs, in the order of queues. Other pending jobs are in this order, too, but are not placed. A
- * rule of the action then accepts or rejects the result. A victim that can be placed again is not a loss. Lists of
- * victims consist of groups of pods; `taken` marks the pods of the scenario.
+ * by one. For each node, the recorded victims and the victims of jobs with new victims on this node are evicted. Then a
+ * simulation places the pending job and the evicted jobs, in the order of queues. Other pending jobs are in this order,
+ * too, but are not placed. A rule of the action then accepts or rejects the result. A victim that can be placed again
+ * is not a loss. Lists of victims consist of groups of pods; `taken` marks the pods of the scenario.
  *
  * Source: KAI-Scheduler, actions/common/solvers and actions/common/action.
  */

@@ -157,7 +157,7 @@ static inline uint32_t hr__kube_candidates_wanted(uint32_t n_nodes, uint32_t per
 
 /* The number of candidates that the search has found so far. It visits nodes from a random offset on. It stops when it
    has enough candidates and at least one of them violates no budget. At most `wanted` candidates with violations are
-   kept. */
+   kept, and at most as many without. */
 struct hr__kube_search {
   uint32_t wanted, n_violating, n_clean;
 };

@@ -403,8 +403,8 @@ struct hr__slurm_nodes {
 bool hr__slurm_nodes_create(struct hr__slurm_nodes *nodes, struct hr_arena *arena, const uint32_t *gpus,
                             uint32_t n_nodes, int64_t origin_us);
 
-/* Limits the CPUs and the memory of nodes. Jobs, at most `n_jobs` at a time, may then request no GPUs. The caller must
-   then set `cpu_milli` and `mem_mib`. Returns false if memory is exhausted. */
+/* Limits the CPUs and the memory of nodes. Then jobs without GPUs are allowed, too; at most `n_jobs` jobs may run at a
+   time. The caller must set `cpu_milli` and `mem_mib` afterwards. Returns false if memory is exhausted. */
 bool hr__slurm_nodes_limit(struct hr__slurm_nodes *nodes, struct hr_arena *arena, uint32_t n_jobs);
 
 /* Allows jobs to share GPUs. hr__slurm_nodes_limit must have been called, and no job may run. Returns false if memory
