@@ -2,12 +2,13 @@
 /*
  * The actions of a session, in the order of the configuration.
  *
- * - allocate: places jobs on free resources. A job that still has pending pods afterwards goes back into the order. -
- * consolidation: moves preemptible pods to other nodes, if all of them get a place again. - reclaim: takes resources
- * from other queues. - preempt: takes resources from jobs of lower priority in the same queue. - stalegangeviction:
- * evicts jobs that have run below their minimum for too long.
+ * - allocate places jobs on free resources. A job that still has pending pods afterwards is put back into the order.
+ * - consolidation moves preemptible pods to other nodes, if all of them can be placed again.
+ * - reclaim takes resources from other queues.
+ * - preempt takes resources from jobs of lower priority in the same queue.
+ * - stalegangeviction evicts jobs that have run below their minimum for too long.
  *
- * Invariant: between two jobs all statements are committed.
+ * Invariant: all statements are committed or undone before the next job is examined.
  *
  * Source: KAI-Scheduler, actions.
  */
@@ -19,12 +20,12 @@
 /* ---- Gangs --------------------------------------------------------------------------------------------- */
 
 /*
- * Gangs: which pods of a job are next.
+ * Gangs: the choice of the next pods of a job.
  *
- * A job has pod sets; each lists its pods by the order of tasks. A pod set below its minimum gets all the pods that it
- * lacks at once; at or above its minimum it grows by one pod. While a pod set is below its minimum, only as many pod
- * sets are served as are below it. Victims are taken in the opposite order: one pod while a pod set is above its
- * minimum, else the whole job. If a solver looks at a part of the job, its next pods are those of the part.
+ * A job has pod sets; each lists its pods in task order. If a pod set is below its minimum, its next pods are all the
+ * pods that it lacks; otherwise its next pods are a single pod. If n pod sets are below their minimum, at most n pod
+ * sets (at least one) get pods. Victims are chosen in the opposite order: a single pod if some pod set is above its
+ * minimum, else the whole job. While the solver examines a part of the job, the next pods are those of the part.
  *
  * Source: KAI-Scheduler, api/podgroup_info (allocation_info, eviction_info), plugins/elastic and subgrouporder.
  */
@@ -33,7 +34,7 @@ static const struct hr__kai_pod_set *set_of(const struct hr__kai_session *sessio
   return &session->cluster->sets[set];
 }
 
-/* The pods of a pod set that have a place and are not `taken`. */
+/* The number of active pods of a pod set that are not `taken`. */
 static int64_t active_in(const struct hr__kai_session *session, uint32_t set, const uint8_t *taken) {
   int64_t n = session->sets[set].n_active;
   if (!taken) return n;
@@ -45,7 +46,7 @@ static int64_t active_in(const struct hr__kai_session *session, uint32_t set, co
   return n;
 }
 
-/* Whether enough pods exist for all pod sets. */
+/* Whether each pod set has at least its minimum of pods that are alive and not gated. */
 static bool is_ready(const struct hr__kai_session *session, uint32_t job) {
   const struct hr__kai_job *described = &session->cluster->jobs[job];
   for (uint32_t s = described->first_set; s < described->first_set + described->n_sets; s++)
@@ -54,7 +55,7 @@ static bool is_ready(const struct hr__kai_session *session, uint32_t job) {
   return true;
 }
 
-/* Whether some pods wait for resources while fewer than the minimum of their pod set have a place. */
+/* Whether some pod set has pipelined pods and, without these, fewer active pods than its minimum. */
 static bool must_wait(const struct hr__kai_session *session, uint32_t job) {
   const struct hr__kai_job *described = &session->cluster->jobs[job];
   for (uint32_t s = described->first_set; s < described->first_set + described->n_sets; s++) {
@@ -66,7 +67,8 @@ static bool must_wait(const struct hr__kai_session *session, uint32_t job) {
 
 /* ---- Order of pod sets ---- */
 
-/* Whether pod set `l` comes before `r`: below its minimum, then the smaller part of the minimum, then the name. */
+/* Whether pod set `l` comes before `r`. Pod sets below their minimum come first. The others are ordered by the ratio of
+   active pods to their minimum, the smaller one first. Ties are broken by name. */
 static bool set_before(const struct hr__kai_session *session, uint32_t l, uint32_t r, const uint8_t *taken) {
   const double active_l = (double)active_in(session, l, taken), active_r = (double)active_in(session, r, taken);
   const double min_l = set_of(session, l)->min_available, min_r = set_of(session, r)->min_available;
@@ -108,7 +110,7 @@ static bool is_waiting(const struct hr__kai_session *session, uint32_t pod, bool
   return state->status == HR__KAI_PENDING || (!real && state->status == HR__KAI_RELEASING && state->is_virtual);
 }
 
-/* Adds the next pods of a pod set: those that it lacks, or one. Returns their number. */
+/* Adds the next pods of a pod set: all that it lacks, or one if it has its minimum. Returns their number. */
 static uint32_t add_next(const struct hr__kai_session *session, uint32_t set, bool real, uint32_t *pods) {
   const struct hr__kai_pod_set *described = set_of(session, set);
   const int64_t n_active = session->sets[set].n_active, min = described->min_available;
@@ -140,7 +142,7 @@ uint32_t hr__kai_next_pods(const struct hr__kai_session *session, uint32_t job, 
   return n;
 }
 
-/* Adds up to `wanted` pods of a pod set that have a place, the last ones first. Returns their number. */
+/* Adds up to `wanted` active pods of a pod set that are not `taken`, the last ones first. Returns their number. */
 static uint32_t add_victims(const struct hr__kai_session *session, uint32_t set, const uint8_t *taken, int64_t wanted,
                             uint32_t *pods) {
   const struct hr__kai_pod_set *described = set_of(session, set);
@@ -219,12 +221,12 @@ struct hr__kai_cycle *hr__kai_cycle_create(struct hr__kai_session *session) {
 /* ---- Jobs that need not be tried ---- */
 
 /*
- * With signatures, KAI skips jobs that are at least as hard to place as a job that has failed in the same action: with
- * the same constraints, at least as many pods, and pods that request at least as much.
+ * With signatures, KAI skips jobs that are at least as hard to place as a job that has failed in the same action: they
+ * have the same constraints, at least as many pods, and pods that request at least as much.
  *
- * With classes, jobs with a known outcome are skipped. As long as places are only taken, a job fails in `allocate` if a
- * job of its class has failed. A job that an action did not consider is considered again only after another job got a
- * place. If only such jobs are left, the action ends. This changes no decision.
+ * With classes, jobs with a known outcome are skipped; this changes no decision. As long as pods are only placed and
+ * never evicted, a job fails in `allocate` if a job of its class has failed (FOR_GOOD). A job that may not reclaim now
+ * is considered again only after another job got a place (FOR_NOW). If only such jobs are left, the action ends.
  */
 enum { FOR_NOW = 1, FOR_GOOD = 2 };
 
@@ -248,7 +250,7 @@ static void bury(struct hr__kai_cycle *cycle, uint32_t job, uint8_t how) {
   hr__kai_order_pass(&cycle->order, job);
 }
 
-/* Whether the outcome of a job is known when it is taken from the order. */
+/* Whether the outcome of a job that was removed from the order is already known. */
 static bool is_dead(struct hr__kai_cycle *cycle, uint32_t job) {
   const struct hr__kai_cluster *cluster = cycle->session->cluster;
   if (!cluster->leaves || cycle->dead[cluster->class_of[job]] == 0) return false;
@@ -256,10 +258,10 @@ static bool is_dead(struct hr__kai_cycle *cycle, uint32_t job) {
   return true;
 }
 
-/* After a job has got a place, others may be considered again. */
+/* After a job has got a place, considers jobs again that were skipped until then. */
 static void revive(struct hr__kai_cycle *cycle) {
   const struct hr__kai_cluster *cluster = cycle->session->cluster;
-  cycle->order.passes = false; // queues that are not at the top have lost something
+  cycle->order.passes = false; // allocations of queues that are not at the top have changed
   for (uint32_t c = 0; cluster->leaves && c < cluster->n_classes; c++) {
     if (cycle->dead[c] != FOR_NOW) continue;
     cycle->dead[c] = 0;
@@ -294,7 +296,8 @@ static void add_failed(struct hr__kai_cycle *cycle, uint32_t job) {
   *last = cycle->n_failed++;
 }
 
-/* Whether a job is skipped because of one that has failed; with `in_queue`, of the same queue. */
+/* Whether a job is skipped because an easier or equal job has failed; with `in_queue`, only jobs of the same queue
+   count. */
 static bool is_skipped(const struct hr__kai_cycle *cycle, uint32_t job, bool in_queue) {
   const struct hr__kai_cluster *cluster = cycle->session->cluster;
   if (!cluster->config.signatures) return false;
@@ -304,7 +307,7 @@ static bool is_skipped(const struct hr__kai_cycle *cycle, uint32_t job, bool in_
   return false;
 }
 
-/* Fills the order with the jobs that are ready and have pending pods. */
+/* Fills the order with the jobs that have pending pods, and enough pods for the minimum of each pod set. */
 static void collect_pending(struct hr__kai_cycle *cycle, enum hr__kai_action action) {
   const bool only_preemptible = action == HR__KAI_CONSOLIDATE;
   const struct hr__kai_session *session = cycle->session;
@@ -357,12 +360,12 @@ static void allocate(struct hr__kai_cycle *cycle) {
 
 /* ---- Consolidation, reclaim, preemption ---- */
 
-/* The next pods of a job, in `cycle->pods`. */
+/* Writes the next pods of a job to `cycle->pods` and returns their number. */
 static uint32_t next_pods(struct hr__kai_cycle *cycle, uint32_t job) {
   return hr__kai_next_pods(cycle->session, job, false, cycle->pods, cycle->sets);
 }
 
-/* Whether the cluster has enough free GPUs and GPU memory for the job, on whatever nodes. */
+/* Whether all nodes together have enough free GPUs and GPU memory for the job. */
 static bool has_free_gpus(struct hr__kai_cycle *cycle, uint32_t job) {
   const struct hr__kai_session *session = cycle->session;
   const struct hr__kai_cluster *cluster = session->cluster;
@@ -384,7 +387,7 @@ static bool has_free_gpus(struct hr__kai_cycle *cycle, uint32_t job) {
   return free_gpus >= gpus && free_mib >= mib;
 }
 
-/* Whether the pods that cannot be preempted stay within the quotas. */
+/* Whether the job is preemptible, or non-preemptible jobs stay within the quotas if it gets its next pods. */
 static bool stays_within_quotas(struct hr__kai_cycle *cycle, uint32_t job) {
   const struct hr__kai_cluster *cluster = cycle->session->cluster;
   struct hr__kai_amounts request = {{0}};
@@ -407,7 +410,7 @@ static bool may_reclaim(struct hr__kai_cycle *cycle, uint32_t job) {
   return hr__kai_may_reclaim(cluster->queues, &reclaimer);
 }
 
-/* Whether consolidation or preemption looks for victims for the job. */
+/* Whether the action searches for victims for the job. */
 static bool is_considered(struct hr__kai_cycle *cycle, uint32_t job, enum hr__kai_purpose purpose) {
   if (purpose == HR__KAI_CONSOLIDATION) return has_free_gpus(cycle, job);
   return purpose == HR__KAI_RECLAIM || stays_within_quotas(cycle, job);

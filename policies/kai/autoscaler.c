@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Requests and releases nodes of elastic pools, as a cluster autoscaler beside KAI does.
+ * Requests and releases nodes of elastic pools, like a cluster autoscaler that is used together with KAI.
  *
- * After a cycle, the jobs that still wait, and that the limits of their queues allow, are packed in their order on
- * nodes that are booting. For a job that does not fit, nodes of the cheapest pool are requested. A gang may also use
- * idle capacity of the pool, one gang per pass. A node without pods is released after a time, unless nodes of its pool
- * are booting. Packing starts no jobs. Invariant: `idle_us[n]` is the time since which node n has had no pods.
+ * After a cycle, jobs that still wait and are within the limits of their queues are packed, in their order, on the
+ * nodes that are booting (virtual nodes). If a job does not fit, nodes of the cheapest pool are requested. A gang may
+ * also use the idle capacity of a pool, but only one gang per pool and pass. Packing only estimates how many nodes are
+ * needed; it starts no jobs. A node that has had no pods for `idle_release_us` is released, unless nodes of its pool
+ * are booting. Invariant: `idle_us[n]` is the time since which node n has had no pods.
  *
  * Source: Kubernetes cluster-autoscaler (scale-up by bin packing of pending pods, scale-down-unneeded-time).
  */
@@ -42,7 +43,7 @@ bool hr__kai_has_elastic(const struct hr__kai_world *world) {
 
 /* ---- Packing ------------------------------------------------------------------------------------------- */
 
-/* Adds nodes that will come up. */
+/* Adds `n` empty virtual nodes of a pool. */
 static void add_virtual(struct hr__kai_autoscaler *scaler, uint32_t pool, uint32_t n) {
   const struct hr__kai_world *world = scaler->world;
   const uint32_t n_dims = world->cluster.n_dims;
@@ -52,7 +53,8 @@ static void add_virtual(struct hr__kai_autoscaler *scaler, uint32_t pool, uint32
   }
 }
 
-/* Pods of the kind that fit into `left`. Parts of GPUs count as if each GPU were divided for them alone. */
+/* The number of pods of the kind that fit into `left`. Pods with fractions of GPUs are counted as if they shared GPUs
+   only with pods of the same kind. */
 static int64_t pods_in(const struct hr__kai_world *world, const struct hr__kai_kind *kind, const int64_t *left) {
   int64_t most = INT64_MAX;
   for (uint32_t d = 0; d < world->cluster.n_dims; d++)
@@ -72,7 +74,7 @@ static void take(const struct hr__kai_world *world, const struct hr__kai_kind *k
   left[HR__KAI_DIM_GPUS] -= (n + on_each - 1) / on_each * kind->pod.n_devices;
 }
 
-/* The pods of the kind that fit on idle resources of a pool. */
+/* The number of pods of the kind that fit on idle resources of a pool. */
 static int64_t idle_pods(const struct hr__kai_world *world, const struct hr__kai_kind *kind, uint32_t pool) {
   const uint32_t first = hr_cluster_first_node(world->simulated, (hr_pool){pool}).id;
   int64_t n = 0;
@@ -81,7 +83,8 @@ static int64_t idle_pods(const struct hr__kai_world *world, const struct hr__kai
   return n;
 }
 
-/* Packs up to `n` pods on the virtual nodes of a pool. Returns the number of pods that do not fit. */
+/* Packs `n` pods on the virtual nodes of a pool; with `really` false, only counts. Returns the number of pods that do
+   not fit. */
 static int64_t pack(struct hr__kai_autoscaler *scaler, const struct hr__kai_kind *kind, uint32_t pool, int64_t n,
                     bool really) {
   for (uint32_t i = 0; i < scaler->n_virtual && n > 0; i++) {
@@ -94,14 +97,14 @@ static int64_t pack(struct hr__kai_autoscaler *scaler, const struct hr__kai_kind
   return n;
 }
 
-/* The pods of a job that fit neither on idle nor on booting nodes of a pool. */
+/* The number of pods of a job that fit neither on idle nor on virtual nodes of a pool. */
 static int64_t lacking_in(struct hr__kai_autoscaler *scaler, const struct hr__kai_kind *kind, uint32_t pool) {
   int64_t n = kind->n_pods;
   if (n > 1 && !scaler->idle_used[pool]) n -= idle_pods(scaler->world, kind, pool);
   return n > 0 ? pack(scaler, kind, pool, n, false) : 0;
 }
 
-/* The cheapest pool that can supply the nodes for a job; HR_NONE: none. `nodes`: how many are lacking. */
+/* The cheapest pool that can supply the nodes for a job; HR_NONE: none. `nodes`: the number of nodes to request. */
 static uint32_t choose_pool(struct hr__kai_autoscaler *scaler, const struct hr__kai_kind *kind, int64_t now_us,
                             uint32_t *nodes) {
   const struct hr__kai_world *world = scaler->world;
@@ -125,7 +128,8 @@ static uint32_t choose_pool(struct hr__kai_autoscaler *scaler, const struct hr__
 
 /* ---- Requests ------------------------------------------------------------------------------------------ */
 
-/* Whether the queues of the job allow it in addition to the jobs that will get capacity; if so, it is counted. */
+/* Whether the limits and quotas of its queues allow the job in addition to the jobs that will get capacity. If so, adds
+   its request to theirs. */
 static bool is_allowed(struct hr__kai_autoscaler *scaler, uint32_t slot) {
   const struct hr__kai_world *world = scaler->world;
   const struct hr__kai_job *job = &world->jobs[slot];
@@ -141,7 +145,7 @@ static bool is_allowed(struct hr__kai_autoscaler *scaler, uint32_t slot) {
   return true;
 }
 
-/* Nodes that need no time to boot are up at once. */
+/* Sets nodes up that boot in no time. Returns whether there are any. */
 static bool bring_up(struct hr__kai_world *world, uint32_t pool) {
   const uint32_t first = hr_cluster_first_node(world->simulated, (hr_pool){pool}).id;
   bool some = false;

@@ -2,10 +2,11 @@
 /*
  * Heaps of jobs and queues.
  *
- * All heaps are binary heaps in one array. The steps of a heap are those of Go's container/heap, because the order of
- * queues is not transitive and depends on these steps. For pending jobs, a queue is compared with the request of its
- * first job; for victims, with what its victims so far and the next one hold. The tree is built when all jobs are in
- * their leaf queues, from the leaves to the top. Invariant: a queue with an empty heap is in no heap.
+ * All heaps are binary heaps in one array. They perform exactly the steps of Go's container/heap: the order of queues
+ * is not transitive, so the result depends on these steps. For pending jobs, the key of a queue includes the request of
+ * its first job; for victims, it includes the resources of its removed victims and of its next victim. After all jobs
+ * were added to their leaf queues, the heaps of queues are built from the leaves to the top. Invariant: a queue without
+ * jobs is in no heap.
  *
  * Source: KAI-Scheduler, actions/utils/job_order_by_queue and scheduler_util/priority_queue.
  */
@@ -19,8 +20,8 @@
 /* ---- Rules of queues ----------------------------------------------------------------------------------- */
 
 /*
- * The order prefers queues within their fair share, then queues that stay within their quota, then priority, then the
- * smaller dominant share.
+ * Queues within their fair share come first, then queues that stay within their quota, then queues of higher priority,
+ * then queues with the smaller dominant share.
  *
  * Source: KAI-Scheduler, plugins/proportion/queue_order.
  */
@@ -29,7 +30,7 @@ static int first_if(bool l, bool r) {
   return l == r ? 0 : l ? -1 : 1;
 }
 
-/* Whether the number `a` is less than `b` in every resource. */
+/* Whether `a` is less than `b` in every resource. -1 is compared as a number. */
 static bool is_less(const struct hr__kai_amounts *a, const struct hr__kai_amounts *b) {
   for (int r = 0; r < HR__KAI_RESOURCES; r++)
     if (a->of[r] >= b->of[r]) return false;
@@ -52,7 +53,7 @@ static bool within_quota(const struct hr__kai_side *side) {
   return hr__kai_at_most(&sum, &deserved);
 }
 
-/* Whether the queue would hold a resource that it must not hold at all. */
+/* Whether the queue would hold some of a resource of which it may hold nothing. */
 static bool holds_without_share(const struct hr__kai_side *side) {
   const struct hr__kai_amounts sum = with_job(side);
   for (int r = 0; r < HR__KAI_RESOURCES; r++)
@@ -60,13 +61,14 @@ static bool holds_without_share(const struct hr__kai_side *side) {
   return false;
 }
 
-/* The queue that may hold less comes first. */
+/* Compares two queues by what they may hold. A queue comes first if it may hold at most as much as the other in every
+   resource; 0 if this is true of both queues or of neither. */
 static int by_allocatable(const struct hr__kai_queue *l, const struct hr__kai_queue *r) {
   const struct hr__kai_amounts a = hr__kai_allocatable_of(l), b = hr__kai_allocatable_of(r);
   return first_if(hr__kai_at_most(&a, &b), hr__kai_at_most(&b, &a));
 }
 
-/* The values that the order of queues depends on, except the age of a queue and what it may hold. */
+/* The values by which queues are compared, except priority, age, and what a queue may hold. */
 static struct hr__kai_queue_key key_of(const struct hr__kai_side *side, const struct hr__kai_amounts *total) {
   struct hr__kai_amounts with = with_job(side);
   const struct hr__kai_amounts held = hr__kai_allocated_of(side->queue);
@@ -98,7 +100,7 @@ int hr__kai_compare_queues(const struct hr__kai_side *l, const struct hr__kai_si
 
 /* ---- The order of jobs --------------------------------------------------------------------------------- */
 
-/* Gives each queue room for its jobs, or for the queues below it. */
+/* Divides `heaps` among the queues: each gets room for its jobs, or for its child queues. */
 static void divide_heaps(struct hr__kai_job_order *order, const uint32_t *n_jobs) {
   const struct hr__kai_cluster *cluster = order->session->cluster;
   uint32_t first = 0;
@@ -108,7 +110,7 @@ static void divide_heaps(struct hr__kai_job_order *order, const uint32_t *n_jobs
   }
 }
 
-/* Lists the queues, the deepest ones first and else by id. */
+/* Lists the queues by depth, the deepest first; queues of equal depth are ordered by id. */
 static void sort_by_depth(struct hr__kai_job_order *order) {
   const struct hr__kai_cluster *cluster = order->session->cluster;
   uint32_t n = 0, deepest = 0;
@@ -199,14 +201,15 @@ static bool job_before(const struct hr__kai_job_order *order, uint32_t l, uint32
 /* ---- Jobs that are passed ---- */
 
 /*
- * A queue stays at the top of its heap until its next job has a larger key than a rival; while nothing changes, its
- * keys depend only on the classes of its jobs. So if the order is total, and a job of the class was returned since the
- * last change, this job would be returned next. If the first one had no effect, this one has none either and is left
- * out.
+ * If a job had no effect, the later jobs of its class are skipped. This changes no decision, for this reason: a queue
+ * stays at the top of its heap until its next job gives it a larger key than a rival queue has. While nothing changes,
+ * these keys depend only on the classes of the jobs. So if the order is total, and a job of a class was returned since
+ * the last change, another job of this class is returned as soon as it is the first of its queue. It has no effect
+ * either.
  *
- * A queue reaches the top with the key of the first job of its first child. If another child becomes the first one on
- * the way down to the job, the job was not compared with the rivals above. Then nothing can be concluded from its
- * return (`is_clean`).
+ * Exception: a queue reaches the top with the key of the first job of its first child. On the way down to a job, marked
+ * children are moved, so that another child may become the first one. Then the returned job was never compared with the
+ * rivals of the queues above it, and nothing can be concluded (`is_clean` is false).
  */
 
 static bool is_passed(const struct hr__kai_job_order *order, uint32_t job) {
@@ -218,8 +221,9 @@ static bool belongs(const struct hr__kai_job_order *order, uint32_t job) {
   return session->jobs[job].n_pending > 0 && (!order->only_preemptible || session->cluster->jobs[job].preemptible);
 }
 
-/* The pending job at the cursor of a queue; HR__KAI_NONE: none. Jobs that do not belong to the order are skipped.
-   Without a limit of the depth, passed jobs are skipped first: in a long queue most jobs are, and their classes are in
+/* The pending job at the cursor of a queue; HR__KAI_NONE: none. Jobs that do not belong to the order are skipped. Jobs
+   of passed classes are skipped, too; if `depth` limits the order, they count toward the limit. Without a limit, the
+   class is checked first, because this is cheap: most jobs of a long queue are skipped, and their classes are in
    adjacent memory. */
 static uint32_t listed_job(const struct hr__kai_job_order *order, uint32_t queue) {
   const struct hr__kai_session *session = order->session;
@@ -239,7 +243,8 @@ static uint32_t listed_job(const struct hr__kai_job_order *order, uint32_t queue
   return HR__KAI_NONE;
 }
 
-/* The first job of a leaf queue, from its list or its heap; HR__KAI_NONE: none. */
+/* The first job of a leaf queue; HR__KAI_NONE: none. Sets `*listed` if the job is from the list of the queue, not from
+   its heap. */
 static uint32_t first_job(const struct hr__kai_job_order *order, uint32_t queue, bool *listed) {
   const uint32_t a = listed_job(order, queue);
   const uint32_t b = order->length[queue] > 0 ? order->heaps[order->first[queue]] : HR__KAI_NONE;
@@ -349,7 +354,7 @@ static void mark_path(struct hr__kai_job_order *order, uint32_t queue) {
   for (uint32_t q = queue; q != HR__KAI_NONE; q = order->session->cluster->queues[q].parent) order->is_marked[q] = true;
 }
 
-/* What a victim holds without the pods that are taken. */
+/* The amounts that a victim holds, without the pods that are taken. */
 static struct hr__kai_amounts size_of(const struct hr__kai_job_order *order, uint32_t job) {
   const struct hr__kai_cluster *cluster = order->session->cluster;
   struct hr__kai_amounts size = order->session->jobs[job].allocated;
@@ -359,7 +364,7 @@ static struct hr__kai_amounts size_of(const struct hr__kai_job_order *order, uin
   return size;
 }
 
-/* Puts a leaf queue with jobs, and the queues above it, into the heaps of their parents. */
+/* Adds a leaf queue that has jobs, and the queues above it, to the heaps of their parents. */
 static void link_path(struct hr__kai_job_order *order, uint32_t leaf) {
   const struct hr__kai_cluster *cluster = order->session->cluster;
   for (uint32_t q = leaf; q != HR__KAI_NONE && !order->is_linked[q]; q = cluster->queues[q].parent) {
@@ -370,8 +375,8 @@ static void link_path(struct hr__kai_job_order *order, uint32_t leaf) {
   mark_path(order, leaf);
 }
 
-/* Removes the last job of a heap. KAI removes the last entry of the array. Which job this is depends on the
-   order of a map in Go; its documentation says that the first jobs stay. */
+/* Removes the job that comes last in the order. KAI removes the last entry of the heap's array instead. Which job that
+   is depends on the iteration order of a Go map. According to KAI's documentation, the first jobs are kept. */
 static void remove_last(const struct heap *heap) {
   uint32_t last = 0;
   for (uint32_t i = 1; i < *heap->length; i++)
@@ -399,8 +404,8 @@ void hr__kai_order_push(struct hr__kai_job_order *order, uint32_t job) {
     remove_last(&heap);
 }
 
-/* Whether all queues differ from their first sibling in at most one resource that they may hold, the same one for all.
-   Then siblings have a total order. */
+/* Whether siblings differ only in the amount of one resource that they may hold, and this resource is the same for all
+   groups of siblings. Then siblings have a total order. */
 static bool differ_in_one(struct hr__kai_job_order *order) {
   const struct hr__kai_cluster *cluster = order->session->cluster;
   uint32_t *first_child = order->n_asked, first_top = HR__KAI_NONE;
@@ -422,7 +427,7 @@ static bool differ_in_one(struct hr__kai_job_order *order) {
   return in_one;
 }
 
-/* Whether siblings are known to have a total order, in the present division. */
+/* Whether siblings are known to have a total order with the present fair shares. */
 static bool has_total_order(struct hr__kai_job_order *order) {
   if (order->division == order->session->n_divisions + 1) return order->is_total;
   order->division = order->session->n_divisions + 1;
@@ -452,21 +457,21 @@ void hr__kai_order_build(struct hr__kai_job_order *order) {
   order->is_built = true;
 }
 
-/* The lowest queue with all the leaf queues that were asked for below it; HR__KAI_NONE: none. */
+/* The lowest queue that contains all `n` requested leaf queues (`n_asked`); HR__KAI_NONE: none. */
 static uint32_t common_queue(const struct hr__kai_job_order *order, uint32_t leaf, uint32_t n) {
   uint32_t queue = leaf;
   while (queue != HR__KAI_NONE && order->n_asked[queue] < n) queue = order->session->cluster->queues[queue].parent;
   return queue;
 }
 
-/* The queue just below `above` on the path to `queue`; HR__KAI_NONE: `queue` is not below it. */
+/* The child of `above` on the path to `queue`; HR__KAI_NONE: `queue` is not below `above`. */
 static uint32_t step_towards(const struct hr__kai_cluster *cluster, uint32_t above, uint32_t queue) {
   while (queue != HR__KAI_NONE && cluster->queues[queue].parent != above) queue = cluster->queues[queue].parent;
   return queue;
 }
 
-/* Jobs of queues outside the common queue of the leaf queues, or in a branch without such a leaf queue, get no place
-   and change nothing. Their lists are left out if the order does not depend on the steps of heaps. */
+/* Some jobs get no place and change nothing: those outside the lowest common queue of the requested leaf queues, and
+   those in branches of it without a requested leaf queue. If the order is total, their lists are left out. */
 void hr__kai_order_add_lists_of(struct hr__kai_job_order *order, const uint32_t *leaves, uint32_t n) {
   const struct hr__kai_cluster *cluster = order->session->cluster;
   if (!has_total_order(order)) {
@@ -488,7 +493,7 @@ void hr__kai_order_add_lists_of(struct hr__kai_job_order *order, const uint32_t 
     for (uint32_t q = leaves[i]; q != HR__KAI_NONE; q = cluster->queues[q].parent) order->n_asked[q] = 0;
 }
 
-/* The first queue of a heap, after marked queues at the top were moved to their positions. */
+/* The first queue of a heap. Marked queues at its top are first moved to their positions. */
 static uint32_t first_queue(const struct heap *heap) {
   while (heap->order->is_marked[heap->items[0]]) {
     const uint32_t queue = heap->items[0];
@@ -503,8 +508,8 @@ uint32_t hr__kai_order_pop_pushed(struct hr__kai_job_order *order, uint32_t leaf
   return order->length[leaf] > 0 ? pop(&heap) : HR__KAI_NONE;
 }
 
-/* Removes queues without jobs from the tops of the heaps, from a queue upwards. Returns the first queue that has jobs.
- */
+/* Starting with `queue` and going up, removes queues without jobs from the tops of their heaps. Returns the first queue
+   on this path that has jobs; HR__KAI_NONE: none. */
 static uint32_t unlink_empty(struct hr__kai_job_order *order, uint32_t queue) {
   while (queue != HR__KAI_NONE && order->length[queue] == 0 && listed_job(order, queue) == HR__KAI_NONE) {
     const uint32_t parent = order->session->cluster->queues[queue].parent;
@@ -518,7 +523,7 @@ static uint32_t unlink_empty(struct hr__kai_job_order *order, uint32_t queue) {
 
 bool hr__kai_order_is_empty(struct hr__kai_job_order *order) {
   if (order->passes && order->last != HR__KAI_NONE && order->is_linked[order->last])
-    unlink_empty(order, order->last); // it is still at the top
+    unlink_empty(order, order->last); // the queue is still at the top of its heap
   order->last = HR__KAI_NONE;
   return order->n_top == 0;
 }
@@ -546,7 +551,7 @@ uint32_t hr__kai_order_pop(struct hr__kai_job_order *order) {
   if (order->victims) hr__kai_add(&order->popped[queue], &order->size[job]);
   order->last = queue;
   const bool passes = order->passes;
-  order->passes = false; // something may come from the job
+  order->passes = false; // the job may still have an effect
   queue = unlink_empty(order, queue);
   order->passes = passes;
   if (queue != HR__KAI_NONE) mark_path(order, queue);

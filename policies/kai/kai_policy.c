@@ -3,11 +3,11 @@
  * The `kai` policy: NVIDIA KAI-Scheduler with the queues and settings of the section `kai`.
  *
  * A job is a pod group of KAI: a gang of pods that start together. After a change, a cycle runs at the next multiple of
- * the schedule period. It runs the actions of a session: allocate, consolidation, reclaim, preempt. Jobs with pods that
- * were bound start. Jobs with evicted pods get notice to leave; jobs that wait for what these release are placed by a
- * later cycle, as in KAI. A job runs as a whole, so it is evicted as a whole, except that an elastic job starts with
- * its minimum of pods, gets further ones, and loses single ones. Invariant: between two calls the session agrees with
- * the engine about which jobs wait, run or have notice.
+ * the schedule period. It runs the actions allocate, consolidation, reclaim and preempt. Afterwards, jobs with bound
+ * pods start, and jobs with evicted pods get an eviction notice. Jobs that wait for the released resources are placed
+ * by a later cycle, as in KAI. A job is evicted as a whole. An elastic job is different: it starts with its minimum
+ * number of pods, may get more, and may lose single pods. Invariant: between two calls, the session and the engine
+ * agree on which jobs wait, run or have a notice.
  *
  * Source: KAI-Scheduler, pkg/scheduler/scheduler.go and pkg/scheduler/framework.
  */
@@ -22,7 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_EVICTIONS = 500 }; /* of a job on average, while no job ends */
+enum { MOST_EVICTIONS = 500 }; /* per job on average, while no job ends */
 enum { PARAM_AUTOSCALE, PARAM_IDLE_RELEASE, PARAM_CHECK, PARAM_PLAIN };
 
 static const struct hr_param params[] = {
@@ -59,24 +59,24 @@ struct kai {
   struct hr_moves *moves;
   struct hr_slice *slices; /* [max_slices] scratch memory */
   uint32_t max_slices;
-  /* In the next pass: jobs that need no node; jobs to reject, each with its reason. */
+  /* For the next pass: jobs that need no node; jobs to reject, each with its reason (two entries per job). */
   struct hr__job_list free_jobs;
   uint32_t *rejected, n_rejected, max_rejected;
-  uint32_t *bound, *leaving; /* jobs that the cycle starts, and that it evicts */
+  uint32_t *bound, *leaving; /* jobs that the cycle starts; jobs that it evicts */
   uint32_t n_bound, max_bound, n_leaving, max_leaving, n_started;
-  uint32_t n_unplaced;          /* jobs for which the GPUs did not suffice in the last cycle */
+  uint32_t n_unplaced;          /* jobs of the last cycle for which single GPUs did not suffice */
   int64_t cycle_us;             /* when the last cycle ran */
-  int64_t wake_us, release_us;  /* the last wake-ups that were requested: for a cycle, for the release of a node */
-  int64_t fetch_us;             /* the same, for the next reading of past usage */
-  struct hr__job_list expiring; /* jobs with a requirement on locality that ends */
-  int64_t expire_us;            /* when the first one ends */
+  int64_t wake_us, release_us;  /* last requested wake-up: for a cycle; for the release of a node */
+  int64_t fetch_us;             /* the same, for reading past usage */
+  struct hr__job_list expiring; /* jobs whose required locality expires */
+  int64_t expire_us;            /* when the first of them expires */
   bool changed;                 /* since the last cycle */
-  uint64_t n_fruitless;         /* evictions since a job has ended */
-  bool is_settled; /* the last cycle only bound pods, and nothing has happened since: the next one finds nothing */
+  uint64_t n_fruitless;         /* evictions since the last end of a job */
+  bool is_settled; /* the last cycle only bound pods, and nothing has changed since: the next one would do nothing */
   bool autoscales;
   int64_t *runtimes_us; /* [n_runtimes] distinct minimum run times */
   uint32_t n_runtimes;
-  bool must_wake; /* when the first requirement on locality ends */
+  bool must_wake; /* a wake-up at `expire_us` must be requested */
 };
 
 /* ---- Creation --------------------------------------------------------------------------------------- */
@@ -142,7 +142,7 @@ static uint32_t abilities(void *self) {
          (kai->autoscales ? HR_POLICY_MANAGES_CAPACITY : 0u) | (kai->world.resizes ? HR_POLICY_RESIZES : 0u);
 }
 
-/* Something has happened that may change what a cycle decides. */
+/* Records an event that may change the decisions of the next cycle. */
 static void note_change(struct kai *kai) {
   kai->changed = true;
   kai->is_settled = false;
@@ -161,13 +161,13 @@ static bool append(struct hr_arena *arena, uint32_t **list, uint32_t *n, uint32_
   return true;
 }
 
-/* Lists the job for rejection in the next pass. False: out of memory. */
+/* Adds the job to those that the next pass rejects. False: out of memory. */
 static bool reject_later(struct kai *kai, hr_job job, enum hr_reason reason) {
   return append(kai->arena, &kai->rejected, &kai->n_rejected, &kai->max_rejected, job.id) &&
          append(kai->arena, &kai->rejected, &kai->n_rejected, &kai->max_rejected, (uint32_t)reason);
 }
 
-/* Stores the end of a requirement on locality. False: out of memory. */
+/* If the required locality of the job expires, stores the job and the time. False: out of memory. */
 static bool expect_end(struct kai *kai, hr_job job, int64_t now_us) {
   const struct hr_locality locality = hr_cluster_locality(kai->world.simulated, job);
   if (locality.tier == HR_TIER_ANY || locality.until_us == HR_NEVER_US || locality.until_us <= now_us) return true;
@@ -189,7 +189,7 @@ static enum hr_status submit(struct kai *kai, const struct hr_view *view, hr_job
   return done ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Lets jobs wait for other places after the end of their requirement on locality. */
+/* Lets waiting jobs use other nodes after their required locality has expired. */
 static enum hr_status end_requirements(struct kai *kai, int64_t now_us) {
   if (now_us < kai->expire_us) return HR_OK;
   uint32_t kept = 0;
@@ -229,7 +229,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
     return hr__kai_wait_again(&kai->world, slot) && hr__kai_renew_kind(&kai->world, slot, view->now_us) ? HR_OK
                                                                                                         : HR_NO_MEMORY;
   case HR_EVENT_WITHDRAW:
-    if (slot == HR_NONE) return HR_OK; /* it starts now, or is rejected now */
+    if (slot == HR_NONE) return HR_OK; /* the job starts or is rejected in this pass */
     hr__kai_remove_job(&kai->world, event->job);
     return reject_later(kai, event->job, HR_REASON_WITHDRAWN) ? HR_OK : HR_NO_MEMORY;
   case HR_EVENT_NODE_DOWN:
@@ -264,7 +264,7 @@ static void add_slice(struct kai *kai, uint32_t *n, uint32_t node, uint32_t gpus
   kai->slices[(*n)++] = (struct hr_slice){.node = {node}, .gpu_milli = gpus * HR_WHOLE_GPU_MILLI};
 }
 
-/* Requests passes at the times at which jobs that start now may be evicted. */
+/* Requests passes at the times at which the minimum run times of jobs that start now end. */
 static enum hr_status wake_for_runtimes(struct kai *kai) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < kai->n_runtimes && status == HR_OK; i++)
@@ -272,7 +272,8 @@ static enum hr_status wake_for_runtimes(struct kai *kai) {
   return status;
 }
 
-/* Whether a job has the first `n` slices already. Pods that are bound and evicted in one session have never run. */
+/* Whether a running job already has the first `n` slices. This happens if pods were bound and evicted again in the same
+   session. */
 static bool has_slices(const struct kai *kai, hr_job job, uint32_t n) {
   struct hr_slice one;
   const struct hr_placement placement = hr_view_placement(kai->view, job, &one);
@@ -284,7 +285,8 @@ static bool has_slices(const struct kai *kai, hr_job job, uint32_t n) {
   return placement.n_slices == n && n_equal == n;
 }
 
-/* Starts a job on the nodes of its pods, or resizes it if it runs. If its GPUs do not suffice on these, it waits on. */
+/* Starts a job on the nodes of its pods, or resizes it if it runs. In per-GPU allocation, the job continues to wait if
+   these nodes have too few free GPUs. */
 static enum hr_status start(struct kai *kai, uint32_t slot) {
   struct hr__kai_world *world = &kai->world;
   const struct hr__kai_job *job = &world->jobs[slot];
@@ -324,7 +326,8 @@ static enum hr_status evict(struct kai *kai, uint32_t slot) {
 
 /* ---- Cycles ----------------------------------------------------------------------------------------- */
 
-/* Lists the jobs of which the action `allocate` has bound pods as running, so that later actions see them. */
+/* Lists jobs as running if the action `allocate` has bound pods of them, so that later actions can choose them as
+   victims. */
 static bool list_bound(struct kai *kai) {
   struct hr__kai_world *world = &kai->world;
   const struct hr__kai_session *session = world->session;
@@ -340,7 +343,7 @@ static bool list_bound(struct kai *kai) {
   return true;
 }
 
-/* Lists the jobs of which pods have to leave, in the order of the decisions. */
+/* Lists the jobs with evicted pods, in the order of the evictions. */
 static bool list_leaving(struct kai *kai) {
   struct hr__kai_world *world = &kai->world;
   const struct hr__kai_session *session = world->session;
@@ -354,13 +357,13 @@ static bool list_leaving(struct kai *kai) {
   return true;
 }
 
-/* Starts the jobs that were bound. Those that were evicted again in the same session have never run. */
+/* Starts the jobs that were bound. A job that was evicted again in the same session is listed as waiting instead. */
 static enum hr_status start_bound(struct kai *kai) {
   struct hr__kai_world *world = &kai->world;
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < kai->n_bound && status == HR_OK; i++) {
     const uint32_t slot = kai->bound[i];
-    if (world->is_leaving[slot]) continue; /* elastic: it is resized when its evicted pods leave */
+    if (world->is_leaving[slot]) continue; /* elastic jobs only: the job is resized when its evicted pods leave */
     if (hr__kai_count_running(world, slot) >= world->sets[slot].min_available)
       status = !hr__kai_resizes(world, slot) || hr__kai_list_pending(world, slot) ? start(kai, slot) : HR_NO_MEMORY;
     else if (!hr__kai_wait_again(world, slot))
@@ -396,10 +399,10 @@ static enum hr_status evict_leaving(struct kai *kai) {
 }
 
 /*
- * Whether jobs take GPUs from each other without end. A queue within its quota may reclaim from one that is within its
- * fair share, and that one then from the first. If evicted jobs lose their work, KAI repeats this for ever. The
- * model gives up when each job was evicted many times on average while none has ended. Then nothing is evicted until a
- * job ends, so that the run ends.
+ * Whether jobs reclaim GPUs from each other for ever. A queue within its quota may reclaim from a queue that is within
+ * its fair share, which may then reclaim from the first queue. If evicted jobs lose their work, KAI repeats this
+ * without end. The model assumes this if no job has ended while jobs were evicted MOST_EVICTIONS times each, on
+ * average. Then nothing is evicted until a job ends, so that the run ends.
  */
 static bool exchanges_for_ever(const struct kai *kai) {
   return kai->n_fruitless > (uint64_t)MOST_EVICTIONS * (kai->world.n_waiting + kai->world.n_running);
@@ -447,7 +450,7 @@ static enum hr_status finish_submitted(struct kai *kai) {
   return status;
 }
 
-/* While past usage may change the order, requests a pass when it is read. */
+/* If past usage may change the order, requests a pass for the next time at which it is read. */
 static enum hr_status wake_for_usage(struct kai *kai) {
   const int64_t interval_us = kai->scheduler.usage.fetch_interval_us;
   if (!kai->scheduler.usage.enabled || kai->world.n_waiting == 0 || kai->world.n_running == 0) return HR_OK;
@@ -506,7 +509,8 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
 /* ---- Reasons ---------------------------------------------------------------------------------------- */
 
 /*
- * Why jobs are pending, in the words of KAI's pod groups: a queue is at its limit or quota, or nodes lack resources.
+ * Explains why jobs are pending, with the messages of KAI's pod groups: a queue is at its limit or quota, or nodes lack
+ * resources.
  *
  * Everything is computed from the state of the session between two cycles. Nodes that are not up are not counted.
  *
@@ -515,12 +519,12 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
 
 /* ---- Reasons: queues and nodes ---------------------------------------------------------------------- */
 
-/* The pods that a job needs to start. */
+/* The number of pods that a job needs to start. */
 static uint32_t needed_pods(const struct hr__kai_world *world, uint32_t slot) {
   return world->sets[slot].min_available;
 }
 
-/* What the pods that a job needs request. */
+/* The sum of the requests of the pods that a job needs to start. */
 static struct hr__kai_amounts request_of_job(const struct hr__kai_world *world, uint32_t slot) {
   struct hr__kai_amounts sum = {{0}};
   const uint32_t first = world->jobs[slot].first_pod;
@@ -536,8 +540,7 @@ static int64_t pods_on(const struct hr__kai_world *world, const int64_t *request
   return n > 0 ? n : 0;
 }
 
-/* Whether the pods of the job fit on the idle capacity, each on any node. The last pod may be smaller than the others.
- */
+/* Whether the pods of the job fit on the idle capacity of any nodes. The last pod may be smaller than the others. */
 static bool fits_somewhere(const struct hr__kai_world *world, uint32_t slot) {
   const struct hr__kai_job *job = &world->jobs[slot];
   const struct hr__kai_kind *kind = &world->kinds[world->kind_of[slot]];
@@ -555,7 +558,7 @@ static bool fits_somewhere(const struct hr__kai_world *world, uint32_t slot) {
   return n_fit >= n_needed || (last_fits && n_fit + 1 == n_needed);
 }
 
-/* A queue that does not allow the job now; HR_NONE: none. */
+/* The first queue, from the job's queue upwards, whose limit or quota does not allow the job now; HR_NONE: none. */
 static uint32_t full_queue(const struct hr__kai_world *world, uint32_t slot, bool *over_quota) {
   const struct hr__kai_job *job = &world->jobs[slot];
   const struct hr__kai_amounts request = request_of_job(world, slot);
@@ -569,7 +572,7 @@ static uint32_t full_queue(const struct hr__kai_world *world, uint32_t slot, boo
 
 /* ---- Reasons: words --------------------------------------------------------------------------------- */
 
-/* The resources of queues: word in the limit message, unit, amounts in one unit. */
+/* The resources of queues, with the words and units of the messages. The amounts of a queue are divided by `one`. */
 static const struct resource_word {
   const char *word, *unit, *quota_unit;
   double one;
@@ -616,12 +619,12 @@ static void describe_queue(const struct hr__kai_world *world, uint32_t slot, uin
   }
 }
 
-/* The nodes on which one more pod of a job does not fit, by what they lack. */
+/* The number of nodes on which one more pod of a job does not fit, by the resource that they lack. */
 struct lacks {
   uint32_t other, cpu, gpus, mem, n_fit;
 };
 
-/* Counts what nodes lack after they took as many pods of the job as fit. */
+/* Counts the nodes by the resource that they lack, after as many pods of the job as possible were placed. */
 static struct lacks count_lacks(const struct hr__kai_world *world, uint32_t slot) {
   const struct hr__kai_job *job = &world->jobs[slot];
   const struct hr__kai_kind *kind = &world->kinds[world->kind_of[slot]];
@@ -682,7 +685,7 @@ static void describe_nodes(const struct hr__kai_world *world, uint32_t slot, cha
   if (used > 0 && used + 1 < size) memcpy(text + used - (text[used - 1] == ':'), ".", 2);
 }
 
-/* Writes why the job is pending in KAI's words, or nothing if it only waits for the next cycle. */
+/* Writes KAI's message about a pending job, or an empty text if the job only waits for the next cycle. */
 static void describe_pending(const struct hr__kai_world *world, uint32_t slot, char *text, size_t size) {
   bool over_quota;
   const uint32_t queue = full_queue(world, slot, &over_quota);
@@ -703,7 +706,7 @@ static void explain(void *self, const struct hr_view *view, hr_job job, struct h
     wait->reason = HR_WAIT_REASON_QUOTA;
     wait->quota = HR_QUOTA_FALLBACK;
   } else if (fits_somewhere(&kai->world, slot)) {
-    /* The next cycle may start the job, or jobs that go before it. */
+    /* The next cycle may start the job, or jobs before it in the order. */
     wait->reason = HR_WAIT_REASON_TURN;
     wait->until_us = (view->now_us / kai->scheduler.period_us + 1) * kai->scheduler.period_us;
   } else {

@@ -2,11 +2,11 @@
 /*
  * Places the next pods of a job, within the domains of topologies.
  *
- * The pods of a batch are placed along the tree of groups and pod sets: for each group or pod set with a topology
- * constraint the domains that are possible are tried one after the other, and undone if something does not fit. A pod
- * goes to the node with the highest score on which it fits; nodes of equal score are ordered by name. A pod that takes
- * a part of a GPU then takes the shared GPUs, or whole GPUs that become shared, by their score. The work arrays are
- * used as stacks along the recursion.
+ * The pods are placed by recursion over the tree of groups and pod sets. For each group or pod set with a topology
+ * constraint, the possible domains are tried one after another; an attempt is undone if a pod does not fit. A pod is
+ * placed on the node with the highest score on which it fits; nodes of equal score are ordered by name. If the pod
+ * requests parts of GPUs, the best shared GPUs of the node are chosen by score; whole GPUs, which become shared, are
+ * candidates, too. The recursion uses the work arrays as stacks.
  *
  * Source: KAI-Scheduler, actions/common/allocate, gpu_sharing, and the plug-ins that score nodes and GPUs.
  */
@@ -22,10 +22,11 @@
 /*
  * Topology constraints.
  *
- * The domains of a topology form a tree. For each pod set or group with a constraint, the free resources of the domains
- * below the lowest common domain of the allowed nodes are summed, and the children of each domain are sorted: the
- * domain that the request fills most comes first. Then the domains of the allowed levels in which everything seems to
- * fit are tried, inner levels first. Domains outside the common domain have no free resources in this computation.
+ * The domains of a topology form a tree. For each pod set or group with a constraint, the lowest common domain of the
+ * allowed nodes is found, and the free resources of the domains below it are summed. The children of each domain are
+ * sorted so that the domain that the request would fill most comes first. Then the domains of the allowed levels in
+ * which all pods seem to fit are tried, inner levels first. In this computation, domains outside the common domain have
+ * no free resources.
  *
  * Source: KAI-Scheduler, plugins/topology.
  */
@@ -46,7 +47,7 @@ static void add_child(struct hr__kai_domain *parent, uint32_t child) {
   parent->children[parent->n_children++] = child;
 }
 
-/* Allocates the lists of a tree: each domain lists its nodes and has room for that many children. */
+/* Allocates the lists of a tree: each domain has a list of its nodes, and room for as many children as it has nodes. */
 static bool allocate_lists(struct hr__kai_session *session, struct hr__kai_tree *tree,
                            const struct hr__kai_topology *topology) {
   const struct hr__kai_cluster *cluster = session->cluster;
@@ -154,7 +155,7 @@ static void topologies_forget(struct hr__kai_topologies *topologies, uint32_t jo
   for (uint32_t g = 0; g < described->n_groups; g++) topologies->scores.has_groups[g] = false;
 }
 
-/* Scores the nodes below the domain by the order of the domains of the preferred level. */
+/* Scores the nodes below the domain by the position of their domain among the domains of the preferred level. */
 static void set_scores(struct hr__kai_topologies *topologies, const struct hr__kai_subject *subject,
                        const struct hr__kai_tree *tree, uint32_t domain) {
   const struct hr__kai_cluster *cluster = topologies->session->cluster;
@@ -212,14 +213,14 @@ struct largest {
   uint32_t n_pods;
 };
 
-/* Whether all pods request GPUs, or none does. */
+/* Whether either all pods request GPUs, or no pod does. */
 static bool are_alike(const struct hr__kai_cluster *cluster, const struct hr__kai_subject *subject) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < subject->n_pods; i++) n += cluster->pods[subject->pods[i]].gpus > 0;
   return n == 0 || n == subject->n_pods;
 }
 
-/* Returns false if pods request different parts of a GPU. */
+/* Finds the largest requests of the pods. Returns false if pods request different parts of a GPU. */
 static bool find_largest(const struct hr__kai_cluster *cluster, const struct hr__kai_subject *subject,
                          struct largest *largest) {
   *largest = (struct largest){.n_pods = subject->n_pods};
@@ -274,7 +275,7 @@ static int64_t thousands_up(int64_t amount) {
   return amount > 0 ? (amount + 999) / 1000 : amount / 1000;
 }
 
-/* The sum of the requests, in the units of the ratios: cores, bytes, pods, GPUs in millionths, MIG instances. */
+/* The sum of the requests in the units of `ratio_of`: cores, bytes, pods, GPUs in millionths, MIG instances. */
 static int64_t request_in(const struct hr__kai_cluster *cluster, const struct hr__kai_subject *subject, uint32_t dim) {
   int64_t sum = 0;
   for (uint32_t i = 0; i < subject->n_pods; i++) {
@@ -303,7 +304,8 @@ static double ratio_of(const struct hr__kai_cluster *cluster, const struct hr__k
   return largest;
 }
 
-/* Sorts the children of the domains down to a level: those that the request fills most come first. */
+/* Sorts the children of all domains down to the level `lowest`, so that those that the request would fill most come
+   first. */
 static void sort_tree(const struct hr__kai_cluster *cluster, struct hr__kai_tree *tree, uint32_t domain,
                       const struct hr__kai_subject *subject, int32_t lowest) {
   struct hr__kai_domain *described = &tree->domains[domain];
@@ -337,7 +339,7 @@ const char *hr__kai_levels_tried(const struct hr__kai_constraint *constraint, ui
   return NULL;
 }
 
-/* Whether pods of the subject that have a place are in the domain; with `anywhere`, whether there are such pods. */
+/* Whether the subject has active pods in the domain; with `anywhere`, whether it has active pods at all. */
 static bool has_active(const struct hr__kai_session *session, const struct hr__kai_subject *subject,
                        const struct hr__kai_topology *topology, uint32_t domain, bool anywhere) {
   const struct hr__kai_cluster *cluster = session->cluster;
@@ -363,8 +365,8 @@ static bool seems_to_fit(const struct hr__kai_cluster *cluster, const struct hr_
   return ratio_of(cluster, subject, domain) <= 1;
 }
 
-/* Keeps those of the domains in `tree->order` that seem to fit and, if pods of the subject already have a place, are in
-   the same domain of the required level. */
+/* Keeps the domains in `tree->order` in which the pods seem to fit. If the subject already has active pods (`bound`), a
+   domain must also be in the same domain of the required level as these. Returns the end of the list. */
 static uint32_t filter(const struct hr__kai_session *session, const struct hr__kai_subject *subject,
                        const struct hr__kai_tree *tree, const struct hr__kai_topology *topology, uint32_t first,
                        uint32_t n, bool bound) {
@@ -383,7 +385,7 @@ static uint32_t filter(const struct hr__kai_session *session, const struct hr__k
 }
 
 /* Sums the free resources below the domain, and counts the pods that fit if all pods are equal. Returns false if the
-   pods cannot be compared. */
+   pods cannot be compared with each other. */
 static bool measure(const struct hr__kai_session *session, const struct hr__kai_subject *subject,
                     struct hr__kai_tree *tree, uint32_t domain) {
   for (uint32_t d = 0; d < tree->n_domains; d++) {
@@ -398,8 +400,9 @@ static bool measure(const struct hr__kai_session *session, const struct hr__kai_
   return true;
 }
 
-/* The domains that are tried for the subject, given the nodes of its parent (`allowed` [n_nodes]). Puts their ids into
-   `tree->order` and returns their number; 0: nothing is possible. The constraint must have a topology that exists. */
+/* Finds the domains that are tried for the subject within the nodes of its parent (`allowed` [n_nodes]). Writes their
+   ids to `tree->order` and returns their number; 0: no domain is possible. The constraint must have a topology that
+   exists. */
 static uint32_t domains_for(struct hr__kai_topologies *topologies, const struct hr__kai_subject *subject,
                             const uint8_t *allowed) {
   const struct hr__kai_session *session = topologies->session;
@@ -466,7 +469,7 @@ double hr__kai_gpu_score(int64_t used_mib, int64_t gpu_mib, bool whole, bool spr
   return spread ? 1 - used : used;
 }
 
-/* The score of a shared GPU (-1: a whole GPU) by the plug-ins of the configuration; negative: not known. */
+/* The score of a shared GPU (`gpu` -1: a whole GPU) from the plug-ins of the configuration; negative: unknown. */
 static double score_gpu(const struct hr__kai_session *session, uint32_t node, int64_t gpu) {
   const struct hr__kai_config *config = &session->cluster->config;
   const int64_t used = gpu < 0 ? 0 : session->shared[gpu].used, mib = session->cluster->nodes[node].gpu_mib;
@@ -482,11 +485,12 @@ static double score_gpu(const struct hr__kai_session *session, uint32_t node, in
 
 /* The GPUs chosen for a pod that requests parts of GPUs. */
 struct gpu_choice {
-  uint32_t n;        /* shared GPUs in list 0 of the pod, and whole GPUs (-1) */
-  bool waits, opens; /* for resources that are released; a GPU without a reservation is needed */
+  uint32_t n;        /* number of chosen GPUs, shared (in list 0 of the pod) or whole */
+  bool waits, opens; /* `waits`: for resources that are released; `opens`: a GPU without a reservation is needed */
 };
 
-/* The best GPU that is not chosen yet: a shared one, or -1 for a whole one. -2: none. */
+/* The best GPU that is not chosen yet: the id of a shared one, or -1 for a whole one; -2: none. `limit` and `after` are
+   the score and the id of the last choice; both are updated. */
 static int64_t next_gpu(const struct hr__kai_session *session, uint32_t pod, uint32_t node, int64_t n_whole,
                         double *limit, int64_t *after) {
   const int64_t mib = hr__kai_mib_on(session, pod, node);
@@ -495,7 +499,7 @@ static int64_t next_gpu(const struct hr__kai_session *session, uint32_t pod, uin
   for (int64_t gpu = session->first_shared[node]; gpu >= 0; gpu = session->shared[gpu].next) {
     if (!hr__kai_fits_shared(session, mib, node, gpu)) continue;
     const double score = score_gpu(session, node, gpu);
-    /* Already chosen: a higher score, or the same score and an earlier place. */
+    /* The GPU is already chosen: it has a higher score, or the same score and a position that is not later. */
     if (score > *limit || (score >= *limit && gpu <= *after)) continue;
     if (score < best || (score <= best && gpu > found) || score < 0) continue;
     best = score;
@@ -513,7 +517,8 @@ static int64_t next_gpu(const struct hr__kai_session *session, uint32_t pod, uin
   return found;
 }
 
-/* Chooses as many GPUs as the pod wants. Puts them into list 0 of the pod if `assign`. */
+/* Chooses as many GPUs as the pod requests. If `assign`, also opens new shared GPUs and writes the choice to list 0 of
+   the pod. */
 static struct gpu_choice choose_gpus(struct hr__kai_session *session, uint32_t pod, uint32_t node, bool wait_only,
                                      bool assign) {
   const struct hr__kai_pod *described = &session->cluster->pods[pod];
@@ -552,8 +557,8 @@ static bool wants_gpus(const struct hr__kai_pod *pod) {
   return pod->gpus > 0 || pod->kind == HR__KAI_MEMORY || pod->kind == HR__KAI_INSTANCE;
 }
 
-/* The resources of the pod on a node that the check of limits counts. KAI counts one GPU even if the pod requests
-   several whole GPUs. */
+/* The amounts of a pod on a node that are compared with the limits of queues. As in KAI, a pod with several whole GPUs
+   counts as one with a single GPU. */
 static struct hr__kai_amounts checked_on(const struct hr__kai_session *session, uint32_t pod, uint32_t node) {
   const struct hr__kai_pod *described = &session->cluster->pods[pod];
   struct hr__kai_amounts amounts = described->quota;
@@ -581,7 +586,7 @@ static bool has_legacy_mig(const struct hr__kai_session *session, uint32_t node)
   return false;
 }
 
-/* Whether the kind of request suits the MIG strategy of the node. */
+/* Whether the MIG strategy of the node supports the kind of request. */
 static bool suits_mig(const struct hr__kai_session *session, uint32_t pod, uint32_t node) {
   const struct hr__kai_pod *described = &session->cluster->pods[pod];
   const enum hr__kai_mig mig = session->cluster->nodes[node].mig;
@@ -593,7 +598,8 @@ static bool suits_mig(const struct hr__kai_session *session, uint32_t pod, uint3
   return mig != HR__KAI_MIG_MIXED || described->kind == HR__KAI_INSTANCE;
 }
 
-/* Whether the node takes one more pod, and another one that reserves a GPU if one is to be shared again. */
+/* Whether the node has room for one more pod, and, if a GPU without a reservation is used, for another pod that
+   reserves it. */
 static bool has_room_for_pods(struct hr__kai_session *session, uint32_t pod, uint32_t node) {
   const size_t cell = (size_t)node * session->cluster->n_dims + HR__KAI_DIM_PODS;
   const int64_t free = session->idle[cell] + session->releasing[cell];
@@ -624,7 +630,7 @@ static int64_t free_on(const struct hr__kai_session *session, uint32_t node, uin
   return session->idle[cell] + session->releasing[cell];
 }
 
-/* The range of a free resource over the allowed nodes that have it. */
+/* The minimum and maximum free amount of a resource over the allowed nodes that have the resource. */
 struct free_range {
   uint32_t dim;
   double least, most;
@@ -667,7 +673,7 @@ static double score_node(const struct hr__kai_placer *placer, uint32_t pod, uint
   double score = 0;
   if (config->node_availability && hr__kai_fits_now(session, pod, node)) score += score_available;
   if (config->gpu_sharing_order) {
-    /* A pod with whole GPUs asks for all the memory of a GPU. */
+    /* A pod with whole GPUs needs all memory of each GPU. */
     const bool whole = described->kind == HR__KAI_WHOLE && described->gpus > 0;
     const int64_t mib = whole ? cluster->nodes[node].gpu_mib : hr__kai_mib_on(session, pod, node);
     if (hr__kai_count_fitting(session, mib, node) > 0) score += score_shared;
@@ -683,7 +689,7 @@ static double score_node(const struct hr__kai_placer *placer, uint32_t pod, uint
 
 /* ---- Placements: pods ------------------------------------------------------------------------------- */
 
-/* Places a pod on a node on which it fits. Returns whether it has a place. */
+/* Binds or pipelines a pod on a node on which it fits. Returns false if the node has too few GPUs to share. */
 static bool place_on(struct hr__kai_session *session, uint32_t pod, uint32_t node, bool wait_only) {
   const struct hr__kai_pod *described = &session->cluster->pods[pod];
   bool waits = wait_only;
@@ -745,7 +751,7 @@ static bool is_below(const struct hr__kai_cluster *cluster, uint32_t group, uint
   return group == ancestor;
 }
 
-/* Places the part of the subject's pods that belongs to a child: the group or the pod set that is not
+/* Places those pods of the subject that belong to a child, which is a group or a pod set; the other one is
    HR__KAI_NONE. */
 static bool place_child(struct hr__kai_placer *placer, const struct hr__kai_subject *subject, uint32_t group,
                         uint32_t set, const uint8_t *allowed, bool wait_only) {
@@ -799,7 +805,7 @@ static bool place_on_nodes(struct hr__kai_placer *placer, const struct hr__kai_s
   return true;
 }
 
-/* Tries to place the subject on a set of nodes; undoes it if that fails. */
+/* Tries to place the subject on a set of nodes. If this fails, all changes are undone. */
 static bool try_on_nodes(struct hr__kai_placer *placer, const struct hr__kai_subject *subject, const uint8_t *allowed,
                          bool wait_only) {
   const struct hr__kai_mark mark = hr__kai_mark(placer->session);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Creates a session: counts the pods on their nodes, sums what queues hold and request, and divides the cluster among
- * the queues.
+ * Creates a session: counts the pods on their nodes, sums the allocations and requests of queues, and divides the
+ * cluster among the queues. Further parts are the checks of a session for checked mode, and the rules of queues.
  *
- * Invariant: the counts of pod sets and jobs agree with the statuses of the pods; a node counts the pods that are used.
+ * Invariant: the counts of pod sets and jobs agree with the statuses of the pods; a node counts its pods with a status
+ * in HR__KAI_USED.
  *
  * Source: KAI-Scheduler, framework/session, plugins/proportion and api/podgroup_info.
  */
@@ -57,7 +58,7 @@ static uint32_t larger(uint32_t a, uint32_t b) {
   return a > b ? a : b;
 }
 
-/* Allocates the lists of shared GPUs: each pod has several, for as many GPUs as it requests parts of. */
+/* Allocates the lists of shared GPUs. Each pod has 1 + HR__KAI_ENTRIES lists, each with room for `n_devices` GPUs. */
 static void allocate_gpus(struct hr__kai_session *session, const struct hr__kai_start *start) {
   const struct hr__kai_cluster *cluster = session->cluster;
   uint32_t n = 0, n_shared = 0;
@@ -113,7 +114,7 @@ static void start_nodes(struct hr__kai_session *session) {
   }
 }
 
-/* Puts the shared GPUs that pods are on into the lists of their nodes. */
+/* Adds the shared GPUs that pods use to the lists of their nodes. */
 static void start_shared(struct hr__kai_session *session, const struct hr__kai_start *start) {
   const struct hr__kai_cluster *cluster = session->cluster;
   for (int64_t g = 0; g < session->n_shared; g++) session->shared[g] = (struct hr__kai_shared_gpu){.next = -2};
@@ -155,7 +156,7 @@ static void start_pod(struct hr__kai_session *session, uint32_t pod, const struc
   if (hr__kai_is(start->status, HR__KAI_HOLDING)) hr__kai_add(&job->allocated, &described->quota);
 }
 
-/* Adds what the pod holds or requests to its queue and all queues above it. */
+/* Adds the allocation or the request of a pod to its queue and all queues above it. */
 static void start_share(struct hr__kai_session *session, uint32_t pod) {
   const struct hr__kai_cluster *cluster = session->cluster;
   const struct hr__kai_job *job = &cluster->jobs[cluster->pods[pod].job];
@@ -209,12 +210,13 @@ struct hr__kai_session *hr__kai_session_create(struct hr_arena *arena, const str
 /* ---- Checked mode ----------------------------------------------------------------------------------- */
 
 /*
- * Checks a session: the counts of pod sets and jobs, what nodes count, what queues hold, and that gangs are complete.
+ * Checks a session: the counts of pod sets and jobs, the sums of nodes and queues, and that gangs are complete.
  *
  * All sums are computed again from the states of the pods. A node counts the pods that have an entry for it; its GPUs
- * are compared only if it has no shared ones. Pods that were bound in the session belong to pod sets that run at least
- * their minimum. A node gives no more than it has, unless it counts pods that are counted by other nodes too: KAI
- * places such a pod back without a check. A node without pods in its description has left; its pods may still be there.
+ * are compared only if it has no shared GPUs. A pod set with pods that were bound in the session has at least its
+ * minimum of active pods. A node does not allocate more than its capacity. There are two exceptions. If it counts a pod
+ * that another node counts, too, KAI may place this pod back without a check. If its description allows no pods, the
+ * node has left the cluster, but its pods may still be on it.
  */
 
 static const char *check_sets(const struct hr__kai_session *session) {
@@ -333,10 +335,11 @@ const char *hr__kai_check(const struct hr__kai_session *session) {
 /*
  * Divides the cluster among the queues of KAI.
  *
- * First each queue gets its quota, within its request. The rest is divided by priority, from high to low. Within a
- * priority, queues that want more get whole units in proportion to their weights, which past usage reduces. This is
- * repeated while a queue took less than its part. What rounding left over goes in single units to the queues with the
- * largest remainders. Amounts are whole numbers; only the parts are computed as doubles, in the order of the queues.
+ * First, each queue gets its quota, at most its request. The rest is divided by priority, from high to low. Within a
+ * priority, queues that request more get whole units in proportion to their weights, which are reduced by past usage.
+ * This is repeated while some queue requested less than its part. Units that are left by rounding are assigned one by
+ * one to the queues with the largest remainders. Amounts are whole numbers. Only the parts are computed as doubles, in
+ * the order of the queues.
  *
  * Source: KAI-Scheduler, plugins/proportion/resource_division and plugins/proportion/resource_share.
  */
@@ -384,7 +387,7 @@ static int64_t still_requested(const struct hr__kai_share *share) {
   return requestable < share->fair ? 0 : requestable - share->fair;
 }
 
-/* The queues of one priority that share in one round. */
+/* The queues of one priority, among which a resource is divided. */
 struct division_level {
   struct hr__kai_queue *queues;
   const uint32_t *ids;
@@ -422,7 +425,7 @@ static double sum_of_weights(struct division_level *level) {
   return sum;
 }
 
-/* One round. Returns whether another one is due. */
+/* Performs one round of the division. Returns whether another round is necessary. */
 static bool divide_round(struct division_level *level, int64_t *total, double *remainders) {
   const double sum = sum_of_weights(level), unit = unit_of[level->resource];
   if (sum == 0) return false;
@@ -449,7 +452,8 @@ static bool divide_round(struct division_level *level, int64_t *total, double *r
   return took_less && *total != 0;
 }
 
-/* The queue of the level with the largest remainder; ties go to the older queue, then by name. `n`: none. */
+/* The queue of the level with the largest remainder; `n`: none. Ties are broken by age (the older queue), then by
+   name. */
 static uint32_t largest_remainder(const struct division_level *level, const double *remainders) {
   uint32_t best = level->n;
   for (uint32_t i = 0; i < level->n; i++) {
@@ -498,7 +502,7 @@ int64_t hr__kai_divide_rest(struct hr__kai_queue *queues, const uint32_t *ids, u
   return total;
 }
 
-/* Puts the children of `parent` into `ids` and returns their number. */
+/* Writes the children of `parent` to `ids` and returns their number. */
 static uint32_t children_of(const struct hr__kai_queue *queues, uint32_t n, uint32_t parent, uint32_t *ids) {
   uint32_t count = 0;
   for (uint32_t q = 0; q < n; q++)
@@ -506,7 +510,7 @@ static uint32_t children_of(const struct hr__kai_queue *queues, uint32_t n, uint
   return count;
 }
 
-/* The number of queues above a queue. A cycle counts as a very deep queue. */
+/* The number of queues above a queue. If its ancestors form a cycle, the result is larger than any depth. */
 static uint32_t depth_of(const struct hr__kai_queue *queues, uint32_t n, uint32_t queue) {
   uint32_t depth = 0;
   for (uint32_t q = queues[queue].parent; q != HR__KAI_NONE && depth <= n; q = queues[q].parent) depth++;
@@ -535,10 +539,11 @@ void hr__kai_divide_tree(struct hr__kai_queue *queues, uint32_t n, const struct 
 /*
  * Limits, and what may be reclaimed.
  *
- * A victim may be taken if its queue exceeds what it may hold, or if the reclaimer stays within its quota while the
- * victim's queue exceeds its own; both are compared at the level where their paths split. Afterwards no queue on the
- * reclaimer's path may be more saturated than a sibling that lost pods. The scratch array `remaining` has one entry per
- * queue; only the entries of queues that lost pods are used.
+ * A victim may be evicted if its queue exceeds what it may hold, or if the reclaiming queue stays within its quota
+ * while the victim's queue exceeds its own quota. The two queues are compared at the level at which their paths from
+ * the top split. Afterwards, no queue on the path of the reclaimer may be above its fair share and more saturated than
+ * a sibling that lost pods. The scratch array `remaining` has one entry per queue; only the entries of queues that lost
+ * pods are used.
  *
  * Source: KAI-Scheduler, plugins/proportion/capacity_policy and reclaimable, and plugins/minruntime.
  */
@@ -566,7 +571,7 @@ bool hr__kai_over_quota(const struct hr__kai_queue *queue, const struct hr__kai_
 
 /* ---- Shares: reclaim -------------------------------------------------------------------------------- */
 
-/* Whether what cannot be preempted stays within the quota of the queue. */
+/* Whether the non-preemptible jobs of the queue stay within its quota. Always true for a preemptible reclaimer. */
 static bool fits_quota(const struct hr__kai_queue *queue, const struct hr__kai_reclaimer *reclaimer) {
   if (reclaimer->preemptible) return true;
   struct hr__kai_amounts sum = hr__kai_non_preemptible_of(queue);
@@ -591,8 +596,8 @@ bool hr__kai_guarantees_quota(const struct hr__kai_queue *reclaimer, const struc
   return hr__kai_at_most(&sum, &mine) && !hr__kai_at_most(remaining, &others);
 }
 
-/* Replaces two queues by their ancestors at the level where their paths split; by the lowest common level if one is an
-   ancestor of the other. */
+/* Replaces two queues by their ancestors (or themselves) at the level at which their paths from the top split. If one
+   queue is an ancestor of the other, both become that ancestor. */
 static void level_queues(const struct hr__kai_queue *queues, uint32_t *a, uint32_t *b) {
   uint32_t depth_a = hr__kai_depth_of(queues, *a), depth_b = hr__kai_depth_of(queues, *b);
   for (; depth_a > depth_b; depth_a--) *a = queues[*a].parent;
@@ -611,8 +616,8 @@ static struct hr__kai_remaining *touch(const struct hr__kai_queue *queues, struc
   return &remaining[queue];
 }
 
-/* Whether the queue `other` may lose a victim while it and the queues below hold `left`; `mine` is the side of the
-   reclaimer. */
+/* Whether the queue `other`, which still holds `left`, may lose a victim. `mine` is the queue on the path of the
+   reclaimer with which it is compared. */
 static bool may_take(const struct hr__kai_queue *queues, const struct hr__kai_reclaimer *reclaimer, uint32_t mine,
                      uint32_t other, const struct hr__kai_amounts *left) {
   return hr__kai_maintains_fair_share(&queues[other], left) ||
@@ -627,7 +632,7 @@ bool hr__kai_may_lose(const struct hr__kai_queue *queues, const struct hr__kai_r
   return may_take(queues, reclaimer, mine, other, &held);
 }
 
-/* Takes all victims of one queue. Returns whether that is allowed. */
+/* Subtracts all victims of one queue from `remaining`. Returns false if one of them may not be evicted. */
 static bool take_from_queue(const struct hr__kai_queue *queues, const struct hr__kai_reclaimer *reclaimer,
                             const struct hr__kai_taken *victims, uint32_t n_victims, uint32_t queue,
                             struct hr__kai_remaining *remaining) {
@@ -655,7 +660,8 @@ static double saturation_ratio(int64_t allocated, int64_t fair) {
   return fair == HR__KAI_UNLIMITED ? 0 : (double)allocated / (double)fair;
 }
 
-/* Whether the queue, after it got the request, is less saturated than a sibling that lost pods. */
+/* Whether the queue, which holds `mine` with the request, is within its fair share or less saturated than a sibling
+   that lost pods and now holds `others`. */
 static bool less_saturated(const struct hr__kai_queue *queue, const struct hr__kai_amounts *mine,
                            const struct hr__kai_queue *sibling, const struct hr__kai_amounts *others, unsigned involved,
                            double multiplier) {
@@ -669,7 +675,7 @@ static bool less_saturated(const struct hr__kai_queue *queue, const struct hr__k
   return true;
 }
 
-/* Whether all queues on the path of the reclaimer stay within their bounds. */
+/* Whether all queues on the path of the reclaimer satisfy the rules on saturation and quotas. */
 static bool stays_within_bounds(const struct hr__kai_queue *queues, uint32_t n_queues,
                                 const struct hr__kai_reclaimer *reclaimer, double saturation,
                                 struct hr__kai_remaining *remaining) {
@@ -701,7 +707,7 @@ bool hr__kai_reclaimable(const struct hr__kai_queue *queues, uint32_t n_queues,
 
 /* ---- Shares: minimum run time ----------------------------------------------------------------------- */
 
-/* The value of the first queue, from `queue` upwards, that has one. */
+/* The minimum run time of the first queue, from `queue` upwards, that has one. */
 static int64_t first_reclaim_value(const struct hr__kai_queue *queues, uint32_t queue, int64_t fallback_us) {
   for (uint32_t q = queue; q != HR__KAI_NONE; q = queues[q].parent)
     if (queues[q].reclaim_min_runtime_us >= 0) return queues[q].reclaim_min_runtime_us;
@@ -711,11 +717,11 @@ static int64_t first_reclaim_value(const struct hr__kai_queue *queues, uint32_t 
 int64_t hr__kai_reclaim_min_runtime(const struct hr__kai_queue *queues, uint32_t reclaimer, uint32_t victim,
                                     enum hr_kai_reclaim_method method, int64_t fallback_us) {
   if (method == HR_KAI_RECLAIM_QUEUE) return first_reclaim_value(queues, victim, fallback_us);
-  if (reclaimer == HR__KAI_NONE || victim == HR__KAI_NONE) return fallback_us; // a job without an existing queue
+  if (reclaimer == HR__KAI_NONE || victim == HR__KAI_NONE) return fallback_us; // the queue of a job does not exist
   uint32_t mine = reclaimer, other = victim;
   level_queues(queues, &mine, &other);
   if (mine == other) {
-    /* One queue is an ancestor of the other: the queue one step below the ancestor, towards the victim. */
+    /* One queue is an ancestor of the other: use the child of the ancestor on the path to the victim. */
     for (uint32_t q = victim; q != other; q = queues[q].parent)
       if (queues[q].parent == other) return first_reclaim_value(queues, q, fallback_us);
     return first_reclaim_value(queues, other, fallback_us);

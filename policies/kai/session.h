@@ -5,10 +5,10 @@
 /*
  * The cluster as one session of KAI sees it, and the state that the session changes.
  *
- * The caller owns the arrays of the description (nodes, queues, jobs, pod sets, groups, pods); they must stay as they
- * are while the session exists. Ids are indices. The state is stored in arrays of int64_t, so that a statement can
+ * The caller owns the arrays of the description (nodes, queues, jobs, pod sets, groups, pods). They must outlive the
+ * session. Ids are indices of these arrays. The state is stored in cells of type int64_t, so that a statement can
  * record each change and undo it (solver.h). All memory comes from one arena and is allocated when the session is
- * created; later, only lists that grow past their largest size so far are allocated again.
+ * created; later, only lists that exceed their capacity are allocated again.
  */
 
 #include "headroom/base.h"
@@ -21,8 +21,8 @@
 /*
  * Queues of KAI and their shares of CPU, memory and GPUs.
  *
- * Amounts are whole numbers: thousandths of a core, bytes, and millionths of a GPU. The amount -1 means unlimited where
- * a quota (`deserved`), a limit or a fair share is meant. The queues are an array; `parent` is an index into it.
+ * Amounts are whole numbers: thousandths of a core, bytes, and millionths of a GPU. In a quota (`deserved`), a limit or
+ * a fair share, -1 means unlimited. The queues are an array; `parent` is an index into it.
  */
 
 enum { HR__KAI_CPU, HR__KAI_MEM, HR__KAI_GPU, HR__KAI_RESOURCES };
@@ -38,10 +38,10 @@ struct hr__kai_amounts {
 struct hr__kai_share {
   int64_t deserved, limit;           /* quota and limit of the configuration */
   int64_t fair;                      /* result of the division */
-  int64_t allocated;                 /* held by pods that run or have a place, in the whole subtree */
-  int64_t allocated_non_preemptible; /* the part of jobs that must not be preempted */
-  int64_t request;                   /* allocated, and requested by pending pods */
-  double weight;                     /* of the division of what exceeds the quotas */
+  int64_t allocated;                 /* to active pods of the whole subtree (HR__KAI_ACTIVE) */
+  int64_t allocated_non_preemptible; /* the part of non-preemptible jobs */
+  int64_t request;                   /* allocated, plus the requests of pending pods */
+  double weight;                     /* in the division of what is left after the quotas */
   double usage;                      /* past usage, as a fraction of the cluster */
 };
 
@@ -65,7 +65,7 @@ static inline void hr__kai_subtract(struct hr__kai_amounts *from, const struct h
   for (int r = 0; r < HR__KAI_RESOURCES; r++) from->of[r] -= amounts->of[r];
 }
 
-/* Whether `a` is at most `b` in every resource, where -1 is above every amount and equal to itself. */
+/* Whether `a` is at most `b` in every resource. The amount -1 (unlimited) exceeds every other amount. */
 static inline bool hr__kai_at_most(const struct hr__kai_amounts *a, const struct hr__kai_amounts *b) {
   for (int r = 0; r < HR__KAI_RESOURCES; r++)
     if (b->of[r] != HR__KAI_UNLIMITED && (a->of[r] == HR__KAI_UNLIMITED || a->of[r] > b->of[r])) return false;
@@ -74,13 +74,14 @@ static inline bool hr__kai_at_most(const struct hr__kai_amounts *a, const struct
 
 /* ---- Shares ---- */
 
-/* What a queue requests, within its limit. */
+/* The request of a queue, at most its limit. */
 static inline int64_t hr__kai_requestable(const struct hr__kai_share *share) {
   if (share->limit == HR__KAI_UNLIMITED || share->request < share->limit) return share->request;
   return share->limit;
 }
 
-/* What a queue may hold before others may take it back: the larger of quota and fair share, within the limit. */
+/* The amount that a queue may hold before other queues may reclaim from it: the larger of quota and fair share, at most
+   the limit. */
 static inline int64_t hr__kai_allocatable(const struct hr__kai_share *share) {
   if (share->deserved == HR__KAI_UNLIMITED) return share->limit;
   int64_t amount = share->deserved > share->fair ? share->deserved : share->fair;
@@ -117,21 +118,24 @@ static inline struct hr__kai_amounts hr__kai_fair_of(const struct hr__kai_queue 
   return amounts;
 }
 
-/* The largest ratio of `allocated` to what the queue may hold. `total` replaces an unlimited share. */
+/* The dominant share: the largest ratio, over the resources, of `allocated` to what the queue may hold. `total`
+   replaces an unlimited amount. If the queue may hold nothing of a resource, the ratio is 1000 times the allocated
+   units. */
 double hr__kai_dominant_share(const struct hr__kai_queue *queue, const struct hr__kai_amounts *allocated,
                               const struct hr__kai_amounts *total);
 
 /* ---- Division ---- */
 
-/* Gives each of the `n` sibling queues `ids` its quota within its request. Returns the rest, which may be negative. */
+/* Assigns to each of the `n` sibling queues `ids` its quota, at most its request. Returns what is left of `total`,
+   which may be negative. */
 int64_t hr__kai_divide_quotas(struct hr__kai_queue *queues, const uint32_t *ids, uint32_t n, int resource,
                               int64_t total);
-/* Divides what exceeds the quotas: by priority, weight and past usage. `k` is the weight of past usage. `remainders` is
-   scratch memory for `n` numbers. Returns the rest. */
+/* Divides what is left after the quotas, by priority, weight and past usage. `k` is the weight of past usage.
+   `remainders` is scratch memory for `n` numbers. Returns what is left of `total`. */
 int64_t hr__kai_divide_rest(struct hr__kai_queue *queues, const uint32_t *ids, uint32_t n, int resource, int64_t total,
                             double k, double *remainders);
 
-/* Both. Returns the rest, at least 0. */
+/* Assigns the quotas, then divides the rest. Returns what is left of `total`, at least 0. */
 static inline int64_t hr__kai_divide(struct hr__kai_queue *queues, const uint32_t *ids, uint32_t n, int resource,
                                      int64_t total, double k, double *remainders) {
   const int64_t rest = hr__kai_divide_quotas(queues, ids, n, resource, total);
@@ -147,14 +151,15 @@ void hr__kai_divide_tree(struct hr__kai_queue *queues, uint32_t n, const struct 
 
 /* The rules of KAI that compare queues: their order, their limits, and what may be reclaimed. */
 
-/* One side of a comparison of two queues: a queue, and what is to be added to it or taken from it. */
+/* One side of a comparison of two queues: a queue, and the amounts that are to be added to it or removed from it. */
 struct hr__kai_side {
   const struct hr__kai_queue *queue;
-  struct hr__kai_amounts job;     /* the next pods of its first pending job; 0 if victims are ordered */
-  struct hr__kai_amounts victims; /* what its victims so far and the next one hold; 0 if pending jobs are ordered */
+  struct hr__kai_amounts job;     /* request of the next pods of its first pending job; 0 if victims are ordered */
+  struct hr__kai_amounts victims; /* held by its victims so far and the next one; 0 if pending jobs are ordered */
 };
 
-/* Less than 0: the queue `l` comes first, else `r`. Never 0: of two queues of equal age `r` comes first. */
+/* Returns a negative number if the queue `l` comes first, a positive number if `r` does. Never returns 0: if all
+   criteria are equal, the age included, `r` comes first. */
 int hr__kai_compare_queues(const struct hr__kai_side *l, const struct hr__kai_side *r,
                            const struct hr__kai_amounts *total);
 
@@ -167,10 +172,11 @@ static inline uint32_t hr__kai_depth_of(const struct hr__kai_queue *queues, uint
 
 /* Whether `request` would bring the queue above its limit in a resource that is requested. */
 bool hr__kai_over_limit(const struct hr__kai_queue *queue, const struct hr__kai_amounts *request);
-/* Whether `request` would bring what cannot be preempted above the quota, in a resource that is requested. */
+/* Whether `request` would bring the allocation of non-preemptible jobs above the quota, in a resource that is
+   requested. */
 bool hr__kai_over_quota(const struct hr__kai_queue *queue, const struct hr__kai_amounts *request);
 
-/* Whether the request is allowed at the queue and all queues above it. */
+/* Whether the queue and all queues above it allow the request. */
 static inline bool hr__kai_within_limits(const struct hr__kai_queue *queues, uint32_t queue,
                                          const struct hr__kai_amounts *request) {
   for (uint32_t q = queue; q != HR__KAI_NONE; q = queues[q].parent)
@@ -193,24 +199,27 @@ struct hr__kai_reclaimer {
   bool preemptible;
 };
 
-/* Pods of one victim job that are taken together. */
+/* Pods of one victim job that are evicted together. */
 struct hr__kai_taken {
   struct hr__kai_amounts amounts;
   uint32_t queue;
   unsigned involved;
 };
 
-/* Whether the job stays within the fair share of its queue, and within its quota if it cannot be preempted. */
+/* Whether the queue of the job stays within its fair share and, if the job is non-preemptible, its non-preemptible jobs
+   stay within its quota. */
 bool hr__kai_may_reclaim(const struct hr__kai_queue *queues, const struct hr__kai_reclaimer *reclaimer);
 
-/* Whether the queue is above its fair share: what remains exceeds what it may hold. */
+/* Whether the queue is above its fair share: in some resource, `remaining`, which is what it still holds, exceeds what
+   it may hold. Then it may lose a victim. The name is from KAI (MaintainFairShareStrategy). */
 static inline bool hr__kai_maintains_fair_share(const struct hr__kai_queue *reclaimee,
                                                 const struct hr__kai_amounts *remaining) {
   const struct hr__kai_amounts allocatable = hr__kai_allocatable_of(reclaimee);
   return !hr__kai_at_most(remaining, &allocatable);
 }
 
-/* Whether the reclaimer stays within its quota and the other queue is above its own. */
+/* Whether the reclaiming queue stays within its quota with the request, while the other queue exceeds its own quota.
+   Then the other queue may lose a victim. The name is from KAI (GuaranteeDeservedQuotaStrategy). */
 bool hr__kai_guarantees_quota(const struct hr__kai_queue *reclaimer, const struct hr__kai_amounts *request,
                               const struct hr__kai_queue *reclaimee, const struct hr__kai_amounts *remaining);
 
@@ -221,10 +230,12 @@ struct hr__kai_remaining {
   bool touched;
 };
 
-/* Whether a queue may lose a first victim for the reclaimer. If not, no scenario is valid in which it loses one. */
+/* Whether a queue may lose a first victim for the reclaimer. If not, each scenario in which it loses a victim is
+   invalid. */
 bool hr__kai_may_lose(const struct hr__kai_queue *queues, const struct hr__kai_reclaimer *reclaimer, uint32_t queue);
-/* Whether all victims may be taken for the reclaimer. Victims of one queue are taken in their order. `saturation` (at
-   least 1) multiplies the saturation of the reclaimer. `remaining` has one entry per queue. */
+/* Whether all victims may be evicted for the reclaimer. Victims of one queue are considered in their order. The
+   saturation of a queue is what it holds, divided by its fair share. `saturation` (at least 1) is a factor on the
+   saturation of the queues on the path of the reclaimer. `remaining` has one entry per queue. */
 bool hr__kai_reclaimable(const struct hr__kai_queue *queues, uint32_t n_queues,
                          const struct hr__kai_reclaimer *reclaimer, const struct hr__kai_taken *victims,
                          uint32_t n_victims, double saturation, struct hr__kai_remaining *remaining);
@@ -264,10 +275,10 @@ enum { HR__KAI_DIM_CPU, HR__KAI_DIM_MEM, HR__KAI_DIM_PODS, HR__KAI_DIM_GPUS, HR_
 enum hr__kai_status { HR__KAI_STATUSES(HR__KAI_STATUS_NAME) HR__KAI_N_STATUSES };
 #undef HR__KAI_STATUS_NAME
 
-/* Sets of statuses, as bits. */
+/* Sets of statuses, as bit masks. */
 enum {
   HR__KAI_HOLDING = 1 << HR__KAI_ALLOCATED | 1 << HR__KAI_BINDING | 1 << HR__KAI_BOUND | 1 << HR__KAI_RUNNING,
-  HR__KAI_ACTIVE = HR__KAI_HOLDING | 1 << HR__KAI_PIPELINED, /* has a place, or waits for one that is released */
+  HR__KAI_ACTIVE = HR__KAI_HOLDING | 1 << HR__KAI_PIPELINED, /* placed, or waits for resources that are released */
   HR__KAI_USED = HR__KAI_ACTIVE | 1 << HR__KAI_RELEASING,
   HR__KAI_ALIVE = HR__KAI_ACTIVE | 1 << HR__KAI_PENDING | 1 << HR__KAI_GATED
 };
@@ -291,10 +302,10 @@ enum hr__kai_request { HR__KAI_WHOLE, HR__KAI_FRACTION, HR__KAI_MEMORY, HR__KAI_
 struct hr__kai_pod {
   const int64_t *request;       /* [n_dims]; GPUs only if they are whole */
   const uint8_t *allowed_nodes; /* [n_nodes] 1: may run there; NULL: everywhere */
-  struct hr__kai_amounts quota; /* what counts for the quota before the pod has a node; GPU memory counts 0 */
+  struct hr__kai_amounts quota; /* counted for the quota before the pod has a node; GPU memory counts 0 */
   int64_t gpus;                 /* GPUs without MIG instances, in millionths; GPU memory counts 0 */
   int64_t gpu_mib;              /* requested memory of each GPU */
-  double portion;               /* of each GPU */
+  double portion;               /* fraction of each GPU that is requested */
   uint32_t n_devices;           /* GPUs of which a part is requested */
   enum hr__kai_request kind;
   uint32_t job, pod_set;
@@ -308,7 +319,7 @@ struct hr__kai_constraint {
   int32_t required, preferred;
 };
 
-/* Pods of a job of which at least `min_available` must run together. */
+/* Pods of a job. At least `min_available` of them must run together. */
 struct hr__kai_pod_set {
   struct hr__kai_constraint constraint;
   uint32_t job, group;        /* group: its parent, an index of `groups` */
@@ -347,7 +358,6 @@ struct hr__kai_topology {
 
 enum hr__kai_placement { HR__KAI_NO_PLACEMENT, HR__KAI_BINPACK, HR__KAI_SPREAD };
 
-/* The plug-ins of the configuration, and their arguments. */
 /* The actions of a session of KAI. */
 
 /* The columns: name, word in the configuration. */
@@ -363,7 +373,7 @@ enum hr__kai_action { HR__KAI_ACTIONS(HR__KAI_ACTION_NAME) HR__KAI_N_ACTIONS };
 #undef HR__KAI_ACTION_NAME
 
 struct hr__kai_config {
-  uint32_t depth[HR__KAI_N_ACTIONS]; /* how many jobs of a queue an action tries; 0: all */
+  uint32_t depth[HR__KAI_N_ACTIONS]; /* maximum number of jobs of a queue that an action tries; 0: all */
   bool proportion, priority, elastic, predicates, node_availability, gpu_sharing_order, gpu_pack, gpu_spread;
   bool resource_type, pod_set_order, task_order, topology, min_runtime;
   bool allow_consolidating_reclaim;
@@ -374,7 +384,7 @@ struct hr__kai_config {
   int64_t stale_grace_us;            /* negative: stale gangs are never evicted */
   int64_t min_gpu_mib;               /* the smallest GPU memory of any node */
   double k_value, saturation_multiplier;
-  bool signatures; /* jobs at least as hard to place as one that has failed in the same action are skipped */
+  bool signatures; /* skip jobs that are at least as hard to place as one that failed in the same action */
 };
 
 /* The default configuration of KAI. */
@@ -397,19 +407,20 @@ struct hr__kai_cluster {
   const uint32_t *pods_of_sets;
   const uint32_t *start_order; /* [n_pods] the order in which nodes count pods at the start; NULL: by id */
   uint32_t n_nodes, n_queues, n_jobs, n_pods, n_sets, n_groups, n_topologies, n_dims;
-  /* If jobs are described later in entries that are empty when the session is created (job HR__KAI_NONE, status
-     HR__KAI_DELETED): the most pods of a job, the most shared GPUs that pods request together, and that exist at a
-     time; the number of jobs by queue, or NULL. */
+  /* For sessions to which jobs are added later. The entries of these jobs are empty when the session is created (job
+     HR__KAI_NONE, status HR__KAI_DELETED). `room_...`: the maximum number of pods of such a job, of shared GPUs that
+     all pods request together, and of shared GPUs at a time. `jobs_in_queue`: the number of jobs by queue; NULL: no
+     jobs are added later. */
   uint32_t room_pods_of_job, room_devices, room_shared;
   const uint32_t *jobs_in_queue;
   /* The jobs that may have pending pods, and those that may have active ones, in the order in which they are examined;
      the caller updates these lists between actions. NULL: all jobs. */
   const uint32_t *waiting, *running;
-  const uint8_t *is_running; /* [n_jobs] in the second list */
+  const uint8_t *is_running; /* [n_jobs] in `running` */
   uint32_t n_waiting, n_running;
-  /* With these lists: the waiting jobs of each queue, in their order within the queue, and the class of each job. Jobs
-     of one class are in one queue and request the same, so that one fails where the other fails. NULL: no such lists.
-   */
+  /* If `waiting` and `running` are set: the waiting jobs of each queue, in their order within the queue, and the class
+     of each job. Jobs of one class are in one queue and have equal requests, so if one of them fails, the others fail,
+     too. NULL: no such lists. */
   const struct hr__kai_leaf_list *leaves;
   const uint32_t *class_of, *jobs_of_class;
   const uint32_t *classes_in_queue; /* [n_queues] the classes with waiting jobs */
@@ -419,7 +430,7 @@ struct hr__kai_cluster {
   int64_t now_us;
 };
 
-/* Jobs in the order in which they are examined. */
+/* A list of jobs, in the order in which they are examined. */
 struct hr__kai_job_list {
   const uint32_t *jobs; /* NULL: all from 0 */
   uint32_t n;
@@ -445,14 +456,14 @@ struct hr__kai_start {
   uint32_t n_gpus;
 };
 
-/* A change that a statement can undo. */
+/* A change that a statement can undo: a cell of the state, and its former value. */
 struct hr__kai_change {
   int64_t *cell, before;
 };
 
 enum hr__kai_operation_kind { HR__KAI_EVICT, HR__KAI_PIPELINE, HR__KAI_BIND };
 
-/* What a statement did to a pod. It is carried out when the statement is committed. */
+/* What a statement did to a pod. It becomes final when the statement is committed. */
 struct hr__kai_operation {
   enum hr__kai_operation_kind kind;
   uint32_t pod, node;
@@ -460,19 +471,19 @@ struct hr__kai_operation {
   int64_t valid; /* 0: undone */
 };
 
-/* The largest number of nodes that count a pod: where it was evicted, and where it waits. */
+/* The maximum number of nodes that count one pod: those from which it was evicted, and the one on which it waits. */
 enum { HR__KAI_ENTRIES = 4 };
 
 /* The state of a pod. */
 struct hr__kai_pod_state {
   int64_t status, node;                    /* node -1: none */
   int64_t is_virtual;                      /* the status was set by a statement that is not committed */
-  int64_t accepted_gpus;                   /* what it counted for the quota on its last node, in millionths */
+  int64_t accepted_gpus;                   /* counted for the quota on its last node, in millionths */
   bool accepted;                           /* it was on a node */
   bool is_logged;                          /* it has an operation in the log */
   int64_t n_gpus;                          /* shared GPUs in list 0 */
   int64_t on_node[HR__KAI_ENTRIES];        /* the nodes that count it; -1: none */
-  int64_t status_on_node[HR__KAI_ENTRIES]; /* as these nodes count it */
+  int64_t status_on_node[HR__KAI_ENTRIES]; /* with which these nodes count it */
   int64_t n_gpus_on_node[HR__KAI_ENTRIES]; /* shared GPUs in lists 1, 2, ... */
 };
 
@@ -484,9 +495,9 @@ struct hr__kai_set_state {
 
 /* The state of a job. */
 struct hr__kai_job_state {
-  struct hr__kai_amounts allocated; /* requests of its pods that hold a place */
+  struct hr__kai_amounts allocated; /* requests of its pods that hold resources (HR__KAI_HOLDING) */
   int64_t n_pending, n_succeeded, n_active, n_used;
-  bool is_hopeful;                /* in the list of such jobs */
+  bool is_hopeful;                /* in `hopeful` of the session */
   int64_t is_cached;              /* the following members are valid */
   struct hr__kai_amounts request; /* of its next pods; GPU memory counts by the smallest GPU */
   int elastic;                    /* -1: below its minimum, 0: at it, 1: above it */
@@ -495,10 +506,10 @@ struct hr__kai_job_state {
 /* A shared GPU. The first three members are MiB. */
 struct hr__kai_shared_gpu {
   int64_t used, releasing, allocated;
-  int64_t has_allocated; /* a pod was placed on it, not only pipelined */
+  int64_t has_allocated; /* some pod was placed on it, not only pipelined */
   int64_t is_releasing;  /* counts as a releasing whole GPU */
   int64_t next;          /* next shared GPU of the node; -1: none */
-  bool reserved;         /* it existed before the session */
+  bool reserved;         /* it existed before this session */
   int32_t physical;      /* number of the GPU of the node, for the caller; -1: not set */
 };
 
@@ -527,64 +538,64 @@ struct hr__kai_session {
   int64_t n_operations;
   size_t max_operations;
 
-  /* The part of the pending job that a solver looks at: its first pods. HR__KAI_NONE: no part. */
+  /* The part of the pending job that the solver examines: its first pods. part_job HR__KAI_NONE: no part. */
   uint32_t part_job, part_n;
   const uint32_t *part_pods;
 
   uint32_t n_bound, n_evicted, n_pipelined; /* committed operations */
-  int64_t free_shared;                      /* first of the shared GPUs that can be used again; -1: none */
+  int64_t free_shared;                      /* first free entry of `shared`; -1: none */
   uint32_t n_devices;                       /* of all pods */
   uint8_t *is_recounted;                    /* [n_nodes] scratch memory of hr__kai_settle */
   uint32_t *ids;                            /* [n_queues] scratch memory */
   double *remainders;                       /* [n_queues] scratch memory */
-  uint32_t *hopeful, n_hopeful;             /* jobs that are not running and wait for places since hr__kai_settle */
-  struct hr__kai_operation *log;            /* the first committed operation of each pod since hr__kai_settle */
+  uint32_t *hopeful, n_hopeful;  /* jobs that do not run, with pods that were pipelined since hr__kai_settle */
+  struct hr__kai_operation *log; /* the first committed operation of each pod since hr__kai_settle */
   size_t n_log, max_log;
 };
 
-/* Creates a session from where the pods are. `start` has one entry per pod. Returns NULL if memory is exhausted. */
+/* Creates a session. `start` has the initial status and node of each pod. Returns NULL if memory is exhausted. */
 struct hr__kai_session *hr__kai_session_create(struct hr_arena *arena, const struct hr__kai_cluster *cluster,
                                                const struct hr__kai_start *start);
 
 /* ---- A session that lasts (statement.c) ---- */
 
-/* Starts the state of a job that was described after the session was created. Its pods have the status
-   HR__KAI_DELETED. `is_new`: the entries of its pods were not in use before. Returns whether there is room. */
+/* Initializes the state of a job that was described after the session was created. Its pods have the status
+   HR__KAI_DELETED. `is_new`: the entries of its pods were never used before. Returns whether there is room. */
 bool hr__kai_session_extend(struct hr__kai_session *session, uint32_t job, bool is_new);
 /* Changes the status of a pod between two sessions, and the sums that depend on it. `node` HR__KAI_NONE: none; shared
    GPUs must be in list 0 of the pod. */
 void hr__kai_put(struct hr__kai_session *session, uint32_t pod, enum hr__kai_status status, uint32_t node);
-/* Changes what a node has. */
+/* Changes the capacity of a node. `allocatable` must outlive the session. */
 void hr__kai_set_allocatable(struct hr__kai_session *session, struct hr__kai_node *node, const int64_t *allocatable);
-/* Divides the cluster among the queues again. */
+/* Computes the fair shares of all queues again. */
 void hr__kai_divide_again(struct hr__kai_session *session);
-/* Ends a session: pods that were bound run, pods that were evicted are releasing on their nodes, and pods that wait for
-   a place are pending again. */
+/* Ends a session: bound pods become running, evicted pods become releasing on their nodes, and pipelined pods become
+   pending again. */
 void hr__kai_settle(struct hr__kai_session *session);
 
 /* The request of a pod for quotas; GPU memory counts by the smallest GPU of the cluster. */
 struct hr__kai_amounts hr__kai_request_of(const struct hr__kai_cluster *cluster, uint32_t pod);
 
-/* What a pod on a node counts for quotas. */
+/* The amounts that a pod counts for quotas; 0 if it was never on a node. */
 static inline struct hr__kai_amounts hr__kai_accepted_of(const struct hr__kai_session *session, uint32_t pod) {
   struct hr__kai_amounts amounts = session->cluster->pods[pod].quota;
   amounts.of[HR__KAI_GPU] = session->pods[pod].accepted_gpus;
   return session->pods[pod].accepted ? amounts : (struct hr__kai_amounts){{0}};
 }
 
-/* The part of a GPU with `gpu_mib` that `mib` are, in hundredths, rounded up as KAI does. 0 without GPUs. */
+/* The fraction `mib` / `gpu_mib` of a GPU in hundredths, rounded up as KAI does; 0 without GPUs. */
 static inline int64_t hr__kai_hundredths(int64_t mib, int64_t gpu_mib) {
   return mib > 0 && gpu_mib > 0 ? (int64_t)ceil((double)mib / (double)gpu_mib * 100) : 0;
 }
 
 /* ---- Pods on nodes (statement.c) -------------------------------------------------------------------- */
 
-/* What pods use on a node: whole GPUs, MIG instances, and parts of shared GPUs. */
+/* The resources of nodes that pods use, among them whole GPUs, MIG instances and parts of shared GPUs. */
 
-/* Sets a cell of the state, so that the change can be undone. */
+/* Sets a cell of the state and records its former value, so that the change can be undone. */
 void hr__kai_set(struct hr__kai_session *session, int64_t *cell, int64_t value);
 
-/* Which of the entries of a pod is for the node; -1: none. */
+/* The index of the pod's entry for the node (`on_node`); -1: none. */
 static inline int hr__kai_entry_on(const struct hr__kai_session *session, uint32_t pod, uint32_t node) {
   for (int i = 0; i < HR__KAI_ENTRIES; i++)
     if (session->pods[pod].on_node[i] == (int64_t)node) return i;
@@ -598,23 +609,23 @@ static inline int64_t *hr__kai_gpus_of(const struct hr__kai_session *session, ui
 
 /* Copies a list of shared GPUs to another one. */
 void hr__kai_copy_gpus(struct hr__kai_session *session, uint32_t pod, int to, int from);
-/* Adds a shared GPU that no pod uses to those that can be opened again. Their list is sorted by id, so that ids do not
-   depend on what happened before. */
+/* Adds a shared GPU that no pod uses to the free entries. Their list is sorted by id, so that the ids of later GPUs do
+   not depend on the order in which GPUs were freed. */
 void hr__kai_free_gpu(struct hr__kai_session *session, int64_t gpu);
 /* Opens a new shared GPU on a node. Returns its id; -1: memory is exhausted. */
 int64_t hr__kai_open_gpu(struct hr__kai_session *session, uint32_t node, bool reserved);
 
-/* Counts a pod on a node with its status, in a free entry of the pod; in the last one if none is free. What that one
-   counted before stays counted. */
+/* Counts a pod with its status on a node, in a free entry of the pod. If no entry is free, the last one is overwritten,
+   and the node of that entry continues to count the pod. */
 void hr__kai_count_on(struct hr__kai_session *session, uint32_t pod, uint32_t node);
-/* The pod moves to other shared GPUs of the node: what it releases there stays counted. */
+/* Counts a pod that moves to other shared GPUs of its node. The shared GPUs that it releases stay counted. */
 void hr__kai_count_moved(struct hr__kai_session *session, uint32_t pod, uint32_t node);
 /* Stops counting a pod on a node. */
 void hr__kai_uncount_on(struct hr__kai_session *session, uint32_t pod, uint32_t node);
 
 /* ---- Pods on nodes: fit ----------------------------------------------------------------------------- */
 
-/* The memory of each GPU that the pod takes on a node. */
+/* The memory, in MiB, that the pod takes of each of its GPUs on a node. */
 static inline int64_t hr__kai_mib_on(const struct hr__kai_session *session, uint32_t pod, uint32_t node) {
   const struct hr__kai_pod *described = &session->cluster->pods[pod];
   if (described->gpu_mib > 0) return described->gpu_mib;
@@ -623,17 +634,17 @@ static inline int64_t hr__kai_mib_on(const struct hr__kai_session *session, uint
 
 /* Whether the pod fits on the idle capacity; with `releasing`, also on capacity that is being released. */
 bool hr__kai_fits(const struct hr__kai_session *session, uint32_t pod, uint32_t node, bool releasing);
-/* Whether the pod fits on the idle capacity. A pod that requests next to nothing always does. */
+/* Whether the pod fits on the idle capacity. A pod with a negligible request always fits. */
 bool hr__kai_fits_now(const struct hr__kai_session *session, uint32_t pod, uint32_t node);
 
-/* Whether `mib` fit on a shared GPU that is not released as a whole. */
+/* Whether `mib` fit on the idle and releasing memory of a shared GPU, and not all of its pods are releasing. */
 static inline bool hr__kai_fits_shared(const struct hr__kai_session *session, int64_t mib, uint32_t node, int64_t gpu) {
   const struct hr__kai_shared_gpu *shared = &session->shared[gpu];
   const int64_t free = session->cluster->nodes[node].gpu_mib - shared->allocated + shared->releasing;
   return shared->used != 0 && free >= mib && shared->allocated != shared->releasing;
 }
 
-/* Whether the memory of a shared GPU is idle. */
+/* Whether a shared GPU has at least `mib` of idle memory. */
 static inline bool hr__kai_idle_on_shared(const struct hr__kai_session *session, int64_t mib, uint32_t node,
                                           int64_t gpu) {
   const struct hr__kai_shared_gpu *shared = &session->shared[gpu];
@@ -648,14 +659,16 @@ static inline int64_t hr__kai_count_fitting(const struct hr__kai_session *sessio
   return n;
 }
 
-/* GPUs of a node that are idle (0) and being released (1), and MiB of GPU memory of both, with parts of shared GPUs. */
+/* The GPUs of a node that are idle (`gpus[0]`) and that are being released (`gpus[1]`), and the GPU memory of both in
+   MiB. Parts of shared GPUs are included. */
 void hr__kai_free_gpus(const struct hr__kai_session *session, uint32_t node, double gpus[2], int64_t *mib);
 
 /* ---- Pods on nodes: invariants (session.c) ---------------------------------------------------------- */
 
 /* Invariants of a session, for checked mode. */
 
-/* Computes all sums again from the pods. Returns NULL, or the invariant that is broken. No statement may be open. */
+/* Computes all sums again from the pods and compares them. Returns NULL, or the text of the invariant that is violated.
+   There must be no uncommitted statement. */
 const char *hr__kai_check(const struct hr__kai_session *session);
 
 #endif

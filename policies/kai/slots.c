@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Keeps the session of KAI up to date while jobs come and go.
+ * Updates the session of KAI when jobs are added or removed, and chooses the GPUs of jobs in per-GPU allocation.
  *
  * The session's arrays have room for `max_slots` jobs and `max_pods` pods; entries that are not in use have no queue
- * and no job. Invariant: a slot in `waiting` has pending pods, a slot in `running` has others; only elastic jobs are in
- * both lists. A free slot is in no list.
+ * and no job. Invariant: a slot in `waiting` has pending pods, and a slot in `running` has pods that are not pending.
+ * Only elastic jobs can be in both lists. A free slot is in neither list.
  */
 
 #include "policies/kai/session.h"
@@ -17,7 +17,7 @@ enum { FIRST_SLOTS = 64, FIRST_JOB_PODS = 16 };
 
 /* ---- Slots --------------------------------------------------------------------------------------------- */
 
-/* Where the pods are now. NULL: out of memory. */
+/* Lists the present status and node of each pod. NULL: out of memory. */
 static struct hr__kai_start *list_starts(const struct hr__kai_world *world, struct hr_arena *arena) {
   const struct hr__kai_session *old = world->session;
   struct hr__kai_start *start = hr_arena_alloc(arena, ((size_t)world->cluster.n_pods + 1) * sizeof *start);
@@ -36,7 +36,7 @@ static struct hr__kai_start *list_starts(const struct hr__kai_world *world, stru
   return start;
 }
 
-/* Creates the session from where the pods are now, and frees the old one. */
+/* Creates the session with the present status and node of each pod, and frees the old session. */
 bool hr__kai_renew_session(struct hr__kai_world *world) {
   const struct hr__kai_session *old = world->session;
   struct hr_arena *arena = &world->sessions[1 - world->used];
@@ -55,7 +55,7 @@ bool hr__kai_renew_session(struct hr__kai_world *world) {
   return true;
 }
 
-/* Moves an array to memory for `new` entries. */
+/* Copies `old` entries of an array to new memory for `new` entries. */
 #define GROW(array, old, new)                                                                                          \
   do {                                                                                                                 \
     void *grown_ = hr__kai_alloc(world, (new), sizeof *(array));                                                       \
@@ -131,7 +131,7 @@ bool hr__kai_make_room(struct hr__kai_world *world, uint32_t n_pods, uint32_t n_
   return hr__kai_renew_session(world);
 }
 
-/* Takes a free slot for pods with as many parts of GPUs; HR_NONE: not found. */
+/* Takes a free slot with the same number of pods and of parts of GPUs per pod; HR_NONE: none. */
 static uint32_t take_spare(struct hr__kai_world *world, const struct hr__kai_kind *kind) {
   if (kind->n_pods > world->max_job_pods) return HR_NONE;
   for (uint32_t *link = &world->spare_by_pods[kind->n_pods]; *link != HR_NONE; link = &world->next_spare[*link]) {
@@ -440,11 +440,11 @@ bool hr__kai_renew_kind(struct hr__kai_world *world, uint32_t slot, int64_t now_
 /* ---- Per-GPU allocation ------------------------------------------------------------------------- */
 
 /*
- * Which GPUs of their nodes the pods of a job get when it starts.
+ * The choice of GPUs for the pods of a job that starts.
  *
- * KAI decides about nodes, and about which pods share a GPU. A shared GPU of the session has the number of a GPU of its
- * node from the start of its first pod on. The inventory has the slices of all running jobs, so the pods of one job are
- * placed one after the other. Invariant: between two passes the inventory agrees with that of the engine.
+ * KAI chooses the nodes, and which pods share a GPU. A shared GPU of the session gets the number of a GPU of its node
+ * (`physical`) when its first pod starts. The inventory contains the slices of all running jobs; the pods of a job are
+ * placed one after another. Invariant: between two passes, the inventory is equal to that of the engine.
  */
 
 bool hr__kai_gpus_create(struct hr__kai_world *world) {
@@ -454,7 +454,7 @@ bool hr__kai_gpus_create(struct hr__kai_world *world) {
   return world->inventory != NULL;
 }
 
-/* GPUs of a node on which nothing runs. */
+/* The set of GPUs of a node on which nothing runs. */
 static uint64_t idle_gpus(const struct hr_gpu_inventory *inventory, uint32_t node) {
   uint64_t idle = 0;
   for (uint32_t g = 0; g < inventory->n_gpus[node]; g++)
@@ -462,7 +462,7 @@ static uint64_t idle_gpus(const struct hr_gpu_inventory *inventory, uint32_t nod
   return idle;
 }
 
-/* The GPUs of the shared GPUs of a pod; 0: they do not have room. */
+/* The set of GPUs that belong to the shared GPUs of a pod; 0: they do not have room. */
 static uint64_t shared_gpus(struct hr__kai_world *world, uint32_t pod, const struct hr_request *request,
                             uint32_t node) {
   struct hr__kai_session *session = world->session;
@@ -481,7 +481,7 @@ static uint64_t shared_gpus(struct hr__kai_world *world, uint32_t pod, const str
   return chosen;
 }
 
-/* Which GPUs a pod gets within a set; 0: too few. */
+/* Chooses the GPUs of a pod within the set `within`; 0: too few. */
 static uint64_t choose(struct hr__kai_world *world, uint32_t pod, const struct hr_request *request, uint32_t node,
                        uint64_t within) {
   if (request->gpus == 0) return 0;
@@ -498,7 +498,7 @@ static void give_back(struct hr__kai_world *world, const struct hr_request *requ
   while (n-- > 0) hr_gpu_inventory_undo(world->inventory, request, &slices[n]);
 }
 
-/* Places all pods of a job on GPUs within the set. */
+/* Places all pods of a job on GPUs within the set `within`. */
 static bool place_within(struct hr__kai_world *world, uint32_t slot, uint64_t within, struct hr_slice *slices) {
   const struct hr__kai_job *job = &world->jobs[slot];
   const struct hr_request *request =

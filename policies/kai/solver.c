@@ -2,12 +2,14 @@
 /*
  * Searches for victims.
  *
- * The solver first finds victims for the first of the job's next pods, then for the first two, and so on. The victims
- * found for the first k are evicted first for k + 1. A scenario collects victims in victim order. After each addition,
- * for each node of the last victim, the victims that have pods on that node are evicted, and a simulation places the
- * evicted jobs and the pending job again, in the order of queues. Other pending jobs are taken from that order, too,
- * but are not placed. A rule of the action then accepts or rejects the result. Victims that get a place again are no
- * losses. Lists of victims are groups of pods; `taken` marks the pods of the scenario.
+ * The solver first finds victims for the first of the job's next pods, then for the first two pods, and so on. The
+ * victims that were found for the first k pods (the recorded victims) are evicted first in the search for k + 1 pods.
+ *
+ * A scenario is a list of victims in victim order. After each addition, the nodes of the last victim are examined one
+ * by one. For each node, the recorded victims and the victims of jobs with new victims on this node are evicted. Then a
+ * simulation places the pending job and the evicted jobs, in the order of queues. Other pending jobs are in this order,
+ * too, but are not placed. A rule of the action then accepts or rejects the result. A victim that can be placed again
+ * is not a loss. Lists of victims consist of groups of pods; `taken` marks the pods of the scenario.
  *
  * Source: KAI-Scheduler, actions/common/solvers and actions/common/action.
  */
@@ -19,18 +21,18 @@
 /* ---- Losses ----------------------------------------------------------------------------------------- */
 
 /*
- * What victims lose, and whether the rules of the action allow it.
+ * The losses of victims, and whether the rules of the action allow them.
  *
- * A loss is the sum of the resources of those pods of a victim that have no place any more. Consolidation allows none;
- * reclaim compares the losses with fair shares and quotas. Invariant: the state of the session is the same before and
- * after.
+ * A loss is the sum of the resources of those pods of a victim that were not placed again. Consolidation allows no
+ * losses; reclaim compares the losses with fair shares and quotas. Invariant: these functions do not change the state
+ * of the session.
  *
  * Source: KAI-Scheduler, plugins/proportion and plugins/minruntime.
  */
 
 /* ---- Losses: minimum run time ----------------------------------------------------------------------- */
 
-/* Whether a pod set has more pods than its minimum. */
+/* Whether some pod set of the job has more pods than its minimum. */
 static bool is_elastic(const struct hr__kai_session *session, uint32_t job) {
   const struct hr__kai_job *described = &session->cluster->jobs[job];
   for (uint32_t s = described->first_set; s < described->first_set + described->n_sets; s++)
@@ -38,7 +40,7 @@ static bool is_elastic(const struct hr__kai_session *session, uint32_t job) {
   return false;
 }
 
-/* Whether the victim runs for less than the minimum run time of its queue. */
+/* Whether the victim has run for less than the minimum run time that applies to it. */
 static bool is_protected(const struct hr__kai_solver *solver, enum hr__kai_purpose purpose, uint32_t pending,
                          uint32_t victim) {
   const struct hr__kai_cluster *cluster = solver->session->cluster;
@@ -54,8 +56,8 @@ static bool is_protected(const struct hr__kai_solver *solver, enum hr__kai_purpo
 
 /* ---- Losses: rules of the actions ------------------------------------------------------------------- */
 
-/* Adds the losses of some pods of a victim, as one loss. Pods that have a place again count only if no victim may be
-   placed again. */
+/* Adds the loss of some pods of a victim. Pods that were placed again count only if the configuration does not allow
+   consolidating reclaim. */
 static uint32_t add_loss(struct hr__kai_solver *solver, uint32_t n_losses, const uint32_t *pods, uint32_t n) {
   const struct hr__kai_session *session = solver->session;
   const struct hr__kai_cluster *cluster = session->cluster;
@@ -75,7 +77,8 @@ static uint32_t add_loss(struct hr__kai_solver *solver, uint32_t n_losses, const
   return n_losses + (loss->queue != HR__KAI_NONE);
 }
 
-/* Collects the pods of a job in the scenario into `solver->pods`: those of one pod set, or of all (HR__KAI_NONE). */
+/* Writes the pods of a job that are in the scenario to `pods`: those of one pod set, or of all pod sets (HR__KAI_NONE).
+   Returns their number. */
 static uint32_t victims_of(const struct hr__kai_solver *solver, uint32_t job, uint32_t set, uint32_t *pods) {
   const struct hr__kai_victim_list *list = &solver->scenario;
   uint32_t n = 0;
@@ -108,7 +111,7 @@ static bool is_first_of_job(const struct hr__kai_victim_list *list, uint32_t gro
   return true;
 }
 
-/* Exchanges what queues hold now with what they held before the search. */
+/* Swaps the present allocations of queues with those from before the search. */
 static void exchange_allocated(struct hr__kai_solver *solver) {
   const struct hr__kai_cluster *cluster = solver->session->cluster;
   for (uint32_t q = 0; q < cluster->n_queues; q++)
@@ -151,14 +154,14 @@ static bool is_reclaimable(struct hr__kai_solver *solver, uint32_t pending) {
   return allowed;
 }
 
-/* Whether all victims have a place again. */
+/* Whether all victims were placed again. */
 static bool all_placed(const struct hr__kai_solver *solver) {
   for (uint32_t i = 0; i < solver->scenario.n_pods; i++)
     if (solver->session->pods[solver->scenario.pods[i]].status == HR__KAI_RELEASING) return false;
   return true;
 }
 
-/* Whether protected elastic victims keep their minimum. */
+/* Whether elastic victims that the minimum run time protects keep at least their minimum of pods. */
 static bool keeps_minimum(struct hr__kai_solver *solver, enum hr__kai_purpose purpose, uint32_t pending) {
   const struct hr__kai_session *session = solver->session;
   const struct hr__kai_cluster *cluster = session->cluster;
@@ -176,7 +179,7 @@ static bool keeps_minimum(struct hr__kai_solver *solver, enum hr__kai_purpose pu
   return true;
 }
 
-/* Whether the rules of the action allow what the victims of the scenario lose after a simulation. */
+/* Whether the rules of the action allow the losses of the scenario after a simulation. */
 static bool is_allowed(struct hr__kai_solver *solver, enum hr__kai_purpose purpose, uint32_t pending) {
   if (purpose == HR__KAI_CONSOLIDATION) return all_placed(solver);
   if (purpose == HR__KAI_RECLAIM && !is_reclaimable(solver, pending)) return false;
@@ -246,7 +249,7 @@ static bool may_be_victim(const struct hr__kai_solver *solver, enum hr__kai_purp
   return is_elastic(session, victim) || !is_protected(solver, purpose, pending, victim);
 }
 
-/* The jobs that may have active pods: those that run, and those that wait for places which this session has found. */
+/* The number of jobs that may have active pods: running jobs, and jobs with pods that this session has pipelined. */
 static uint32_t count_active(const struct hr__kai_session *session) {
   return hr__kai_running(session->cluster).n + session->n_hopeful;
 }
@@ -255,7 +258,7 @@ static uint32_t active_job(const struct hr__kai_session *session, uint32_t i) {
   const struct hr__kai_job_list running = hr__kai_running(session->cluster);
   if (i < running.n) return hr__kai_listed(&running, i);
   const uint32_t job = session->hopeful[i - running.n];
-  return session->cluster->is_running[job] ? HR__KAI_NONE : job; /* it has got pods since */
+  return session->cluster->is_running[job] ? HR__KAI_NONE : job; /* the job was listed as running since */
 }
 
 /* Fills the order of victims. */
@@ -283,7 +286,7 @@ static void add_group(struct hr__kai_victim_list *list, uint32_t job, const uint
   for (uint32_t i = 0; i < n; i++) list->pods[list->n_pods++] = pods[i];
 }
 
-/* Adds a pod to the list of its node. */
+/* Adds a new victim to the list of its node. `position`: its index in `scenario.pods`. */
 static void add_on_node(struct hr__kai_solver *solver, uint32_t position, uint32_t node) {
   solver->next_on_node[position] = HR__KAI_NONE;
   if (solver->first_on_node[node] == HR__KAI_NONE)
@@ -306,7 +309,8 @@ static void add_victims(struct hr__kai_solver *solver, uint32_t job, const uint3
   }
 }
 
-/* All pods that are marked as taken or recorded are in the scenario. */
+/* Empties the scenario and clears the marks `taken` and `is_recorded`. All pods with these marks are in the
+   scenario. */
 static void clear_scenario(struct hr__kai_solver *solver) {
   struct hr__kai_victim_list *list = &solver->scenario;
   for (uint32_t i = 0; i < list->n_pods; i++) solver->taken[list->pods[i]] = solver->is_recorded[list->pods[i]] = 0;
@@ -337,7 +341,7 @@ static void push_without_recorded(struct hr__kai_solver *solver, uint32_t job) {
   if (some_left) hr__kai_order_push(&solver->victims, job);
 }
 
-/* Takes the next victims from their order into the scenario. Returns whether there are new ones. */
+/* Moves the next victims from their order to the scenario. Returns whether there are new victims. */
 static bool add_next_victims(struct hr__kai_solver *solver) {
   const struct hr__kai_session *session = solver->session;
   const struct hr__kai_job *described;
@@ -359,7 +363,7 @@ static bool add_next_victims(struct hr__kai_solver *solver) {
   return n > 0;
 }
 
-/* Marks the jobs that have a victim, which was not recorded before, on the node; with `mark` false, unmarks them. */
+/* Marks the jobs that have a new victim (one that is not recorded) on the node; with `mark` false, unmarks them. */
 static void mark_on_node(struct hr__kai_solver *solver, uint32_t node, bool mark) {
   const struct hr__kai_victim_list *list = &solver->scenario;
   for (uint32_t g = 0; g < list->n_groups; g++) {
@@ -382,19 +386,20 @@ static void evict_group(struct hr__kai_solver *solver, const struct hr__kai_vict
   }
 }
 
-/* Forgets the evicted pods after the first `n`. */
+/* Removes all but the first `n` pods from the list of evicted pods. */
 static void forget_evicted(struct hr__kai_solver *solver, uint32_t n) {
   while (solver->n_evicted > n) solver->is_evicted[solver->evicted[--solver->n_evicted]] = 0;
 }
 
-/* Marks the jobs with evicted pods, before and after a simulation. */
+/* Sets the mark `is_victim` of all jobs with evicted pods. */
 static void mark_victims(struct hr__kai_solver *solver, uint8_t is_victim) {
   for (uint32_t i = 0; i < solver->n_evicted; i++)
     solver->is_victim[solver->session->cluster->pods[solver->evicted[i]].job] = is_victim;
 }
 
-/* Whether the part of the pending job would have room if no victim got a place again. Its whole pods request at least
-   what the smallest of them does; pods with parts of GPUs are not examined. */
+/* Whether the part of the pending job might fit if no further victim were placed again. This is a bound: each pod is
+   counted with the request of the last pod. Returns true without a check if some pod is smaller than the last one, may
+   run on other nodes, or requests parts of GPUs. */
 static bool could_have_room(const struct hr__kai_solver *solver) {
   const struct hr__kai_session *session = solver->session;
   const struct hr__kai_cluster *cluster = session->cluster;
@@ -420,7 +425,7 @@ static bool could_have_room(const struct hr__kai_solver *solver) {
   return n_left <= 0;
 }
 
-/* Adds the lists of pending jobs on which the order of the victims and the pending job depends. */
+/* Adds those lists of pending jobs that can influence the order of the victims and the pending job. */
 static void add_lists(struct hr__kai_solver *solver, uint32_t pending) {
   const struct hr__kai_cluster *cluster = solver->session->cluster;
   uint32_t n = 0;
@@ -430,8 +435,7 @@ static void add_lists(struct hr__kai_solver *solver, uint32_t pending) {
   hr__kai_order_add_lists_of(&solver->simulated, solver->leaves, n);
 }
 
-/* Fills the order of the simulation with all pending jobs and the victims. Returns how many of them are to be placed.
- */
+/* Fills the order of the simulation with all pending jobs and the victims. Returns the number of jobs to place. */
 static uint32_t collect_simulated(struct hr__kai_solver *solver, uint32_t pending) {
   const struct hr__kai_session *session = solver->session;
   const struct hr__kai_cluster *cluster = session->cluster;
@@ -461,13 +465,13 @@ static uint32_t collect_simulated(struct hr__kai_solver *solver, uint32_t pendin
 
 enum outcome { NO_ROOM, REJECTED, SOLVED };
 
-/* Whether the evicted pods of a job must have a place again. */
+/* Whether the evicted pods of a job must be placed again. */
 static bool must_return(const struct hr__kai_solver *solver, enum hr__kai_purpose purpose, uint32_t victim) {
   if (purpose == HR__KAI_RECLAIM) return !solver->is_losable[solver->session->cluster->jobs[victim].queue];
   return purpose == HR__KAI_CONSOLIDATION;
 }
 
-/* The leaf queue that has all victims which are left; HR__KAI_NONE: there are several. */
+/* The leaf queue that contains all victims that are still to be placed; HR__KAI_NONE: there are several such queues. */
 static uint32_t only_leaf(const struct hr__kai_solver *solver, uint32_t n_left) {
   const struct hr__kai_cluster *cluster = solver->session->cluster;
   for (uint32_t i = 0; i < solver->n_evicted; i++) {
@@ -477,8 +481,8 @@ static uint32_t only_leaf(const struct hr__kai_solver *solver, uint32_t n_left) 
   return HR__KAI_NONE;
 }
 
-/* The next job of the simulation that is to be placed; HR__KAI_NONE: none. Once the pending job has a place and the
-   victims that are left are in one queue, the other queues need not be examined. */
+/* The next job that the simulation places; HR__KAI_NONE: none. If the pending job was placed and all remaining victims
+   are in one queue, the other queues need not be examined. */
 static uint32_t next_simulated(struct hr__kai_solver *solver, uint32_t pending, bool placed, uint32_t n_left) {
   const uint32_t leaf = solver->session->cluster->leaves && placed ? only_leaf(solver, n_left) : HR__KAI_NONE;
   if (leaf != HR__KAI_NONE) return hr__kai_order_pop_pushed(&solver->simulated, leaf);
@@ -494,8 +498,9 @@ static void end_simulation(struct hr__kai_solver *solver) {
   mark_victims(solver, 0);
 }
 
-/* Places the pending job, and the evicted victims as far as possible. SOLVED: the pending job has a place. With lists
-   of queues, ends as soon as the outcome is known; if `is_final`, NO_ROOM and REJECTED mean the same. */
+/* Places the pending job, and as many evicted victims as possible. SOLVED: the pending job was placed. With lists of
+   queues, the simulation ends as soon as the outcome is known. If `is_final`, the caller treats NO_ROOM and REJECTED
+   alike. */
 static enum outcome simulate(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose,
                              bool is_final) {
   const struct hr__kai_cluster *cluster = solver->session->cluster;
@@ -523,13 +528,13 @@ static enum outcome simulate(struct hr__kai_solver *solver, uint32_t pending, en
 /* ---- Search ----------------------------------------------------------------------------------------- */
 
 /*
- * With lists of queues, searches that cannot succeed are left out. A part has no solution if it requests more than the
- * free GPUs and the GPUs that queues may lose. An attempt has none if the part and the victims that must return do not
- * fit on the nodes after the evictions. A pod that several nodes count returns without a check; if any exists, no
- * search is left out.
+ * With lists of queues, searches that cannot succeed are skipped. A part has no solution if it requests more GPUs than
+ * are free or held by queues that may lose victims. An attempt has no solution if the part and the victims that must be
+ * placed again do not fit on the nodes after the evictions. If several nodes count a pod, it is placed again without a
+ * check; so if there is such a pod, nothing is skipped.
  */
 
-/* Whether a node counts a pod that another node counts, too. */
+/* Whether several nodes count the pod. */
 static bool is_moved(const struct hr__kai_session *session, uint32_t pod) {
   int n = 0;
   for (int entry = 0; entry < HR__KAI_ENTRIES; entry++) n += session->pods[pod].on_node[entry] >= 0;
@@ -552,7 +557,7 @@ static int64_t free_gpus(const struct hr__kai_session *session) {
   return sum;
 }
 
-/* The number of feasible nodes by their number of free GPUs; the last entry counts nodes with more. */
+/* Counts the feasible nodes by their number of free GPUs. The last entry is for nodes with MOST_FREE or more. */
 enum { MOST_FREE = 64 };
 static void count_free(const struct hr__kai_solver *solver, uint32_t *n_nodes) {
   const struct hr__kai_session *session = solver->session;
@@ -564,8 +569,9 @@ static void count_free(const struct hr__kai_solver *solver, uint32_t *n_nodes) {
   }
 }
 
-/* Whether the GPUs of some pods fit on nodes, in pieces of `piece` GPUs: pods that fit on a node have no more such
-   pieces than the node. `requests` has the number of pods by their GPUs. */
+/* A necessary condition for pods to fit on nodes: if each request and each node is divided into whole pieces of `piece`
+   GPUs, the nodes have enough pieces. `requests` is the number of pods, and `n_nodes` of nodes, by their number of
+   GPUs. */
 static bool fits_in_pieces(const uint32_t *requests, const uint32_t *n_nodes, uint32_t piece) {
   uint64_t needed = 0, free = 0;
   for (uint32_t gpus = piece; gpus < MOST_FREE; gpus++) {
@@ -580,7 +586,7 @@ static void count_request(const struct hr__kai_solver *solver, uint32_t pod, uin
   if (gpus > 0) requests[gpus < MOST_FREE ? gpus : MOST_FREE]++;
 }
 
-/* Whether the evictions free too little for the part and for the victims that must return. */
+/* Whether the evictions free too few GPUs for the part and for the victims that must be placed again. */
 static bool is_hopeless(const struct hr__kai_solver *solver, enum hr__kai_purpose purpose) {
   const struct hr__kai_session *session = solver->session;
   uint32_t requests[MOST_FREE + 1] = {0}, n_nodes[MOST_FREE + 1];
@@ -598,7 +604,8 @@ static bool is_hopeless(const struct hr__kai_solver *solver, enum hr__kai_purpos
   return false;
 }
 
-/* Finds the queues that may lose victims for the part. Returns whether these and the free resources may suffice. */
+/* Finds the queues that may lose victims for the part (`is_losable`). Returns whether their GPUs and the free GPUs may
+   suffice. */
 static bool may_suffice(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose) {
   const struct hr__kai_session *session = solver->session;
   const struct hr__kai_cluster *cluster = session->cluster;
@@ -616,7 +623,7 @@ static bool may_suffice(struct hr__kai_solver *solver, uint32_t pending, enum hr
   return suffices || lacking <= 0;
 }
 
-/* Simulates with the pods that are evicted now. */
+/* Runs a simulation with the present set of evicted pods. */
 static enum outcome try_evicted(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose,
                                 bool is_final) {
   if (!could_have_room(solver) || (is_final && is_hopeless(solver, purpose))) return NO_ROOM;
@@ -624,7 +631,7 @@ static enum outcome try_evicted(struct hr__kai_solver *solver, uint32_t pending,
   return outcome == SOLVED && !is_allowed(solver, purpose, pending) ? REJECTED : outcome;
 }
 
-/* Evicts the victims of the jobs of the scenario that have new victims on a node. */
+/* For each job with new victims on the node, evicts all of its victims in the scenario. */
 static void evict_on_node(struct hr__kai_solver *solver, uint32_t node) {
   const struct hr__kai_victim_list *list = &solver->scenario;
   for (uint32_t i = solver->first_on_node[node]; i != HR__KAI_NONE && !solver->some_split; i = solver->next_on_node[i])
@@ -642,7 +649,8 @@ static void make_feasible(struct hr__kai_solver *solver, uint32_t node) {
   solver->feasible_nodes[solver->n_feasible++] = node;
 }
 
-/* Evicts the victims of the scenario that have pods on a node, and tries. */
+/* Evicts the victims of jobs that have new victims on a node, and runs a simulation. NO_ROOM: the evictions are
+   undone. */
 static enum outcome try_node(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose,
                              uint32_t node, bool is_final) {
   const struct hr__kai_mark mark = hr__kai_mark(solver->session);
@@ -670,7 +678,7 @@ static uint32_t next_node_of(const struct hr__kai_session *session, uint32_t job
   return next;
 }
 
-/* Tries the scenario. If it is not solved, nothing has changed. */
+/* Tries to place the part with the victims of the scenario. If this fails, all changes are undone. */
 static bool try_scenario(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose) {
   struct hr__kai_session *session = solver->session;
   const struct hr__kai_victim_list *list = &solver->scenario;
@@ -694,7 +702,7 @@ static bool try_scenario(struct hr__kai_solver *solver, uint32_t pending, enum h
   return false;
 }
 
-/* Records the groups of which a pod lost its place, and the nodes of these pods, for the next part of the job. */
+/* For the next part of the job, records the groups with pods that lost their place, and the nodes of these pods. */
 static void record(struct hr__kai_solver *solver) {
   const struct hr__kai_session *session = solver->session;
   const struct hr__kai_victim_list *list = &solver->scenario;
@@ -738,7 +746,8 @@ static void look_at_part(struct hr__kai_solver *solver, uint32_t pending, uint32
   session->jobs[pending].is_cached = 0;
 }
 
-/* The nodes on which the job may be placed at first: those with free GPUs, if all its pods want GPUs. */
+/* Finds the nodes on which the job may be placed without evictions. If all its pods request GPUs, these are the nodes
+   with free GPUs, else all nodes. */
 static void find_feasible(struct hr__kai_solver *solver, uint32_t pending) {
   const struct hr__kai_cluster *cluster = solver->session->cluster;
   const struct hr__kai_job *job = &cluster->jobs[pending];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Statements: changes of a session that can be undone; and the counts of pods on nodes, which they change.
+ * Statements, which are changes of a session that can be undone, and the counts of pods on nodes.
  *
- * Each change of a cell of the state is recorded with its former value (hr__kai_set); to undo a statement restores the
- * values in reverse order. Beside these changes, a statement has a list of operations on pods, which a commit carries
- * out. Invariant: at a commit the recorded changes since the last one are exactly those of the statement.
+ * Each change of a cell of the state is recorded with the former value of the cell (hr__kai_set). To undo a statement,
+ * the former values are restored in reverse order. A statement also has a list of operations on pods; a commit performs
+ * them. Invariant: at a commit, the changes recorded since the last commit are exactly those of the statement.
  *
  * Source: KAI-Scheduler, framework/statement.
  */
@@ -20,17 +20,18 @@
 /*
  * Counts pods on nodes.
  *
- * A node has vectors of idle and of releasing resources. A pod that is released counts as releasing and no longer as
- * idle; a pipelined pod takes from what is releasing. A shared GPU has three numbers in MiB: used (all pods), allocated
- * (pods that hold it), and releasing (minus what pipelined pods wait for). It takes one whole GPU from the idle ones
- * when the first pod is placed on it. When all its pods are releasing, it counts as one releasing whole GPU; a pod that
- * is pipelined onto it, or onto a new one, takes one back. Invariant: after a pod is counted and no longer counted, all
- * numbers are as before, unless it was the last on a shared GPU.
+ * A node has a vector of idle and a vector of releasing resources. The request of a releasing pod is subtracted from
+ * the idle resources and added to the releasing ones; that of a pipelined pod is subtracted from the releasing ones. A
+ * shared GPU has three numbers in MiB: used (by all pods), allocated (to pods that are not pipelined), and releasing
+ * (by releasing pods, minus the requests of pipelined pods). When the first pod is placed on a shared GPU, one GPU is
+ * subtracted from the idle whole GPUs. When all its pods are releasing, it counts as one releasing whole GPU. A pod
+ * that is pipelined on such a GPU, or on a new one, subtracts one releasing whole GPU again. Invariant: if a pod is
+ * counted and then uncounted, all numbers are as before, unless it was the last pod on a shared GPU.
  *
  * Source: KAI-Scheduler, api/node_info (node_info and gpu_sharing_node_info).
  */
 
-/* Below this, a pod counts as one without a request. */
+/* If a pod requests less than this, its request is negligible. Memory is in bytes, CPU in thousandths of a core. */
 enum { LEAST_CPU = 10, LEAST_MEM = 10 * 1024 * 1024 };
 
 /* ---- Pods on nodes: state --------------------------------------------------------------------------- */
@@ -110,7 +111,7 @@ static int64_t *idle_gpus(const struct hr__kai_session *session, uint32_t node) 
   return &session->idle[node * session->cluster->n_dims + HR__KAI_DIM_GPUS];
 }
 
-/* Idle GPUs and GPUs in use, whole or shared. */
+/* The number of idle GPUs and of GPUs in use, whole or shared. */
 static int64_t known_gpus(const struct hr__kai_session *session, uint32_t node) {
   int64_t n = *idle_gpus(session, node) + session->used_gpus[node];
   for (int64_t gpu = session->first_shared[node]; gpu >= 0; gpu = session->shared[gpu].next)
@@ -118,7 +119,7 @@ static int64_t known_gpus(const struct hr__kai_session *session, uint32_t node) 
   return n;
 }
 
-/* A whole GPU became a shared one, unless that is already counted. */
+/* Subtracts an idle GPU, because a whole GPU became a shared one, unless it is already subtracted. */
 static void take_idle_gpu(struct hr__kai_session *session, uint32_t node) {
   if (session->cluster->nodes[node].n_gpus < known_gpus(session, node)) add(session, idle_gpus(session, node), -1);
 }
@@ -182,7 +183,7 @@ static void unshare(struct hr__kai_session *session, uint32_t node, int64_t gpu,
 
 /* ---- Pods on nodes: counts -------------------------------------------------------------------------- */
 
-/* Adds the pod's resources to the node (`sign` 1), or takes them away (`sign` -1). */
+/* Adds the resources of a pod to those that the node counts (`sign` 1), or subtracts them (`sign` -1). */
 static void count(struct hr__kai_session *session, uint32_t pod, uint32_t node, int64_t status, int64_t sign) {
   const struct hr__kai_cluster *cluster = session->cluster;
   const int64_t *request = cluster->pods[pod].request;
@@ -199,7 +200,7 @@ static bool shares_gpus(const struct hr__kai_pod *pod) {
   return pod->kind == HR__KAI_FRACTION || pod->kind == HR__KAI_MEMORY;
 }
 
-/* What the pod counts for quotas on the node. As in KAI, this stays if a statement is undone. */
+/* Sets the amount that the pod counts for quotas on the node. As in KAI, this is not undone with a statement. */
 static void accept(struct hr__kai_session *session, uint32_t pod, uint32_t node) {
   const struct hr__kai_pod *described = &session->cluster->pods[pod];
   int64_t gpus = described->quota.of[HR__KAI_GPU];
@@ -278,7 +279,8 @@ bool hr__kai_fits_now(const struct hr__kai_session *session, uint32_t pod, uint3
   return hr__kai_fits(session, pod, node, false);
 }
 
-/* GPUs of a node that are idle or releasing: whole ones and MIG instances. */
+/* The number of GPUs in a vector of idle or releasing resources of a node: whole GPUs, plus the slices of MIG
+   instances. */
 static int64_t whole_and_instances(const struct hr__kai_session *session, const int64_t *amounts) {
   const struct hr__kai_cluster *cluster = session->cluster;
   int64_t gpus = amounts[HR__KAI_DIM_GPUS];
@@ -310,7 +312,7 @@ void hr__kai_free_gpus(const struct hr__kai_session *session, uint32_t node, dou
 
 /* ---- Statements ------------------------------------------------------------------------------------- */
 
-/* The cached values of a job are invalid, also after the change is undone. */
+/* Marks the cached values of a job as invalid. They are still invalid after the change is undone. */
 static void forget_cache(struct hr__kai_session *session, struct hr__kai_job_state *job) {
   job->is_cached = 1;
   hr__kai_set(session, &job->is_cached, 0);
@@ -338,7 +340,8 @@ static void set_status(struct hr__kai_session *session, uint32_t pod, int64_t st
   forget_cache(session, job);
 }
 
-/* Adds what the pod counts to its queue and all queues above it (`sign` 1), or takes it away (`sign` -1). */
+/* Adds the amounts of the pod to the allocations of its queue and all queues above it (`sign` 1), or subtracts them
+   (`sign` -1). */
 static void account(struct hr__kai_session *session, uint32_t pod, int64_t sign) {
   const struct hr__kai_cluster *cluster = session->cluster;
   const struct hr__kai_job *job = &cluster->jobs[cluster->pods[pod].job];
@@ -367,7 +370,7 @@ static struct hr__kai_operation *append(struct hr__kai_session *session, enum hr
       return &session->operations[session->n_operations - 1];
     }
     for (size_t i = 0; i < session->max_operations; i++) grown[i] = session->operations[i];
-    /* Recorded changes of `valid` point into the old list, which stays; they are only undone together with it. */
+    /* Recorded changes of `valid` point to the old list. They must point to the new one. */
     for (size_t i = 0; i < session->n_changes; i++)
       for (size_t j = 0; j < session->max_operations; j++)
         if (session->changes[i].cell == &session->operations[j].valid) session->changes[i].cell = &grown[j].valid;
@@ -460,7 +463,7 @@ void hr__kai_pipeline_all(struct hr__kai_session *session, uint32_t job) {
   }
 }
 
-/* Keeps the first committed operation of a pod until the session ends. */
+/* Stores the first committed operation of a pod until the session ends. */
 static void log_operation(struct hr__kai_session *session, const struct hr__kai_operation *operation) {
   if (session->pods[operation->pod].is_logged) return;
   session->pods[operation->pod].is_logged = true;
@@ -478,7 +481,7 @@ static void log_operation(struct hr__kai_session *session, const struct hr__kai_
   session->log[session->n_log++] = *operation;
 }
 
-/* If running jobs are listed, lists one that is not, but of which a pod waits for a place. */
+/* If the cluster has a list of running jobs, and a job with a pipelined pod is not in it, adds the job to `hopeful`. */
 static void list_hopeful(struct hr__kai_session *session, uint32_t job) {
   const struct hr__kai_cluster *cluster = session->cluster;
   if (!cluster->running || cluster->is_running[job] || session->jobs[job].is_hopeful) return;
@@ -537,7 +540,8 @@ bool hr__kai_session_extend(struct hr__kai_session *session, uint32_t job, bool 
   return true;
 }
 
-/* Adds what the pod counts for its queues between two sessions (`sign` 1), or takes it away (`sign` -1). */
+/* Between two sessions, adds the allocation or the request of a pod to its queues (`sign` 1), or subtracts it (`sign`
+   -1). */
 static void count_share(struct hr__kai_session *session, uint32_t pod, int64_t sign) {
   const struct hr__kai_cluster *cluster = session->cluster;
   const int64_t status = session->pods[pod].status;
@@ -565,7 +569,7 @@ static void drop_unused_gpus(struct hr__kai_session *session, uint32_t node) {
   }
 }
 
-/* Takes the pod off all nodes that count it. */
+/* Stops counting the pod on all nodes. */
 static void uncount(struct hr__kai_session *session, uint32_t pod) {
   for (int i = 0; i < HR__KAI_ENTRIES; i++) {
     const int64_t node = session->pods[pod].on_node[i];
@@ -575,7 +579,7 @@ static void uncount(struct hr__kai_session *session, uint32_t pod) {
   }
 }
 
-/* Gives a pod that is on no node a status and a node. */
+/* Sets the status and the node of a pod that no node counts. */
 static void place_again(struct hr__kai_session *session, uint32_t pod, enum hr__kai_status status, uint32_t node) {
   struct hr__kai_pod_state *state = &session->pods[pod];
   set_status(session, pod, status);
@@ -645,8 +649,8 @@ static void settle_pod(struct hr__kai_session *session, uint32_t pod, int64_t be
   place_again(session, pod, status, node);
 }
 
-/* Marks the nodes with shared GPUs that the session has changed. What pipelined pods count there depends on the order
-   in which pods come and go, so all pods of these nodes are counted again. */
+/* Marks the nodes with shared GPUs that the session has changed. The counts of pipelined pods on them depend on the
+   order in which pods were counted and uncounted, so all pods of these nodes are counted again. */
 static void mark_recounted(struct hr__kai_session *session) {
   for (uint32_t n = 0; n < session->cluster->n_nodes; n++) session->is_recounted[n] = 0;
   for (size_t i = 0; i < session->n_log; i++)

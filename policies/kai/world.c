@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Creates the cluster of a run as KAI sees it: settings, queues, nodes and the topology of the pools. Records what
- * queues hold over time.
+ * Creates the cluster of a run as KAI sees it: settings, queues, nodes and the topology of the pools. Records the
+ * allocations of queues over time.
  *
  * Nodes of the session are those of the engine, with equal ids. Invariant: a node that is not up has no resources.
  *
- * Kinds of jobs: the pods of a job, the nodes on which they may run, and whether it can ever run. Jobs of one kind
- * request the same on the same nodes. A kind is made when the first of its jobs arrives, and stays. Invariant: two
- * kinds differ in a member that `is_kind` compares.
+ * A kind of jobs describes the pods of a job, the nodes on which they may run, and whether the job can ever run. Jobs
+ * of one kind have equal requests and may run on the same nodes. A kind is added when its first job is submitted, and
+ * is never removed. Invariant: two kinds differ in a member that `is_kind` compares.
  */
 
 #include "policies/kai/world.h"
@@ -44,7 +44,7 @@ bool hr__kai_is_preemptible(const struct hr_kai_config *config, const struct hr_
   return priority < 100;
 }
 
-/* The queue with this name that takes jobs; HR_NONE: none. */
+/* The leaf queue with this name, which can have jobs; HR_NONE: none. */
 static uint32_t find_queue(const struct hr__kai_world *world, const char *name) {
   for (uint32_t i = 0; name && i < world->cluster.n_queues; i++)
     if (world->queues[i].n_children == 0 && strcmp(world->queue_names[i], name) == 0) return i;
@@ -88,7 +88,8 @@ static bool shares_gpus(const struct hr__kai_world *world, uint32_t pool) {
   return spec_of(world, pool)->nodes > 0 && spec_of(world, pool)->sharing == HR_SHARING_FRACTION;
 }
 
-/* The nodes that jobs of an accept class accept; with `shared`, only those with shared GPUs. False: out of memory. */
+/* Finds the nodes that jobs of an accept class accept; with `shared`, only those with shared GPUs. False: out of
+   memory. */
 static bool find_class_nodes(struct hr__kai_world *world, uint32_t accept_class, bool shared, const uint8_t **allowed) {
   const uint32_t at = 2 * accept_class + shared;
   if (at >= world->n_classes_known) {
@@ -111,7 +112,7 @@ static bool find_class_nodes(struct hr__kai_world *world, uint32_t accept_class,
   return true;
 }
 
-/* The fewest and the most GPUs of a node that the class accepts. */
+/* The minimum and the maximum number of GPUs of the nodes that the class accepts. */
 static void node_sizes(const struct hr__kai_world *world, uint32_t accept_class, uint32_t *fewest, uint32_t *most) {
   *fewest = UINT32_MAX;
   *most = 1;
@@ -126,7 +127,7 @@ static void node_sizes(const struct hr__kai_world *world, uint32_t accept_class,
   if (*fewest > *most) *fewest = *most;
 }
 
-/* How many pods of the kind fit on an empty node of a pool. */
+/* The number of pods of the kind that fit on an empty node of a pool. */
 static int64_t pods_on_empty(const struct hr__kai_world *world, const struct hr__kai_kind *kind, uint32_t pool) {
   const int64_t *has = world->node_amounts[pool];
   int64_t most = INT64_MAX;
@@ -138,7 +139,7 @@ static int64_t pods_on_empty(const struct hr__kai_world *world, const struct hr_
   return shared < most ? shared : most;
 }
 
-/* Why no group of nodes is large enough for the kind; HR_REASON_NONE: one is. */
+/* Why no group of nodes is large enough for the kind; HR_REASON_NONE: some group is. */
 static enum hr_reason never_fits(const struct hr__kai_world *world, const struct hr__kai_kind *kind) {
   const enum hr_tier tier = kind->preferred || kind->tier == HR_TIER_ANY ? HR_TIER_POOL : kind->tier;
   bool fits_node = false;
@@ -171,8 +172,8 @@ static struct hr__kai_constraint constraint_of(const struct hr__kai_world *world
   return constraint;
 }
 
-/* The part of each GPU that a pod requests, in thousandths: enough for its memory, too. It is a whole GPU if no pool
-   that the job accepts has shared GPUs. */
+/* The part of each GPU that a pod requests, in thousandths. It is also large enough for the requested memory. It is a
+   whole GPU if no pool that the job accepts has shared GPUs. */
 static int64_t shared_milli(const struct hr__kai_world *world, const struct hr_request *request) {
   int64_t milli = HR_WHOLE_GPU_MILLI;
   bool first = true;
@@ -189,7 +190,7 @@ static int64_t shared_milli(const struct hr__kai_world *world, const struct hr_r
   return milli < HR_WHOLE_GPU_MILLI ? milli : HR_WHOLE_GPU_MILLI;
 }
 
-/* The smallest profile of a pool that suits the request and that the pool has; NULL: none. */
+/* The smallest MIG profile of a pool that suffices for the request; NULL: none. */
 static const char *smallest_profile(const struct hr__kai_world *world, const struct hr_request *request,
                                     uint32_t pool) {
   const struct hr_pool_spec *spec = spec_of(world, pool);
@@ -201,7 +202,8 @@ static const char *smallest_profile(const struct hr__kai_world *world, const str
   return NULL;
 }
 
-/* Whether jobs with the request run on MIG instances: they name a profile, or no other pool accepts them. */
+/* Whether jobs with the request run on MIG instances. They do if they request a profile, or if no other pool can run
+   them. */
 static bool uses_instances(const struct hr__kai_world *world, const struct hr_request *request, const char **profile) {
   bool others = false;
   *profile = NULL;
@@ -214,7 +216,8 @@ static bool uses_instances(const struct hr__kai_world *world, const struct hr_re
   return *profile && (request->prefers_mig || !others);
 }
 
-/* Makes the pods of a kind request instances of a profile, on nodes on which no smaller profile suits them. */
+/* Sets the request of the pods of a kind to instances of a profile, on the nodes where this is the smallest sufficient
+   profile. */
 static bool request_instances(struct hr__kai_world *world, struct hr__kai_kind *kind, const struct hr_request *request,
                               const char *profile, int64_t *amounts) {
   uint8_t *nodes = hr__kai_alloc(world, world->cluster.n_nodes, sizeof *nodes);
@@ -232,7 +235,7 @@ static bool request_instances(struct hr__kai_world *world, struct hr__kai_kind *
   return true;
 }
 
-/* Sets how many pods jobs of an elastic kind have at most, and need. All of them are equal. */
+/* Sets the maximum and the minimum number of pods of an elastic kind. All its pods are equal. */
 static void describe_sizes(struct hr__kai_kind *kind) {
   const uint32_t each = kind->pod_gpus;
   kind->fewest = kind->n_pods;
@@ -244,8 +247,8 @@ static void describe_sizes(struct hr__kai_kind *kind) {
   kind->last_gpus = each;
 }
 
-/* Sets the pods of a kind: in per-GPU allocation those of the request, else one for each task. A task that is larger
-   than all nodes is divided into pods that fill the smallest nodes. */
+/* Sets the pods of a kind. In per-GPU allocation, they are those of the request; otherwise each task is a pod. A task
+   that is larger than all nodes is divided into pods that fill the smallest nodes. */
 static bool describe_pods(struct hr__kai_world *world, struct hr__kai_kind *kind) {
   const uint32_t n_dims = world->cluster.n_dims;
   int64_t *amounts = hr__kai_alloc(world, 2 * (size_t)n_dims, sizeof *amounts), *last = amounts + n_dims;
@@ -323,7 +326,7 @@ static bool find_kind(struct hr__kai_world *world, const struct hr__kai_kind *wa
   return true;
 }
 
-/* Whether the minimum of pods of such a job is within the limits of the queue if no other job runs. */
+/* Whether the minimum number of pods of a job of the kind is within the limits of the queue while no other job runs. */
 static bool fits_queue(const struct hr__kai_world *world, const struct hr__kai_kind *kind, uint32_t queue,
                        bool preemptible) {
   struct hr__kai_amounts request = kind->pod.quota;
@@ -451,7 +454,7 @@ static bool create_queues(struct hr__kai_world *world, const struct hr_kai_confi
 
 /* ---- Nodes ------------------------------------------------------------------------------------------ */
 
-/* Makes each MIG profile of the pools a dimension. */
+/* Adds a dimension for each MIG profile of the pools. */
 static bool create_dimensions(struct hr__kai_world *world) {
   uint32_t most = 0;
   world->cluster.n_dims = HR__KAI_DIM_MIG;
@@ -555,7 +558,7 @@ void hr__kai_set_up(struct hr__kai_world *world, uint32_t node, bool is_up) {
 
 /* ---- Creation --------------------------------------------------------------------------------------- */
 
-/* Whether elastic jobs may have fewer pods, or more: GPUs are counted by node, and no nodes are rented. */
+/* Whether elastic jobs may be resized: allocation is counted, and no pool is elastic. */
 static bool may_resize(const struct hr_policy_env *env) {
   bool rents = false, some = false;
   for (uint32_t p = 0; p < hr_cluster_pools(env->cluster); p++)
@@ -599,13 +602,14 @@ enum hr_status hr__kai_world_create(struct hr__kai_world *world, const struct hr
 /* ---- Past usage ------------------------------------------------------------------------------------- */
 
 /*
- * Records what queues hold over time, and computes their past usage.
+ * Records the allocations of queues over time, and computes their past usage.
  *
- * An amount is constant between two events, so a history is a list of pieces with the integral up to each of them.
- * The integral over a window is the difference of the integrals at its ends, where the earlier one has decayed. Pieces
- * before the window are dropped. Invariant: the last piece of a history has the amount up to `recorded_us`.
+ * An amount is constant between two events, so a history is a list of pieces; each piece stores the integral up to its
+ * start. The integral over a window is the integral at its end minus the decayed integral at its start. Pieces before
+ * the window are dropped. Invariant: the last piece of a history has the amount that was valid up to `recorded_us`.
  *
- * KAI asks Prometheus for sums of samples, one a minute; integrals are the limit of these sums for short intervals.
+ * KAI queries Prometheus for sums of samples, one per minute. Integrals are the limit of these sums for short
+ * intervals.
  *
  * Source: KAI-Scheduler, cache/usagedb.
  */
@@ -614,12 +618,12 @@ static const double ln2 = 0.69314718055994530942;
 
 /* ---- Past usage: histories -------------------------------------------------------------------------- */
 
-/* The part of an amount that is left after some time. */
+/* The factor by which an integral decays within some time. */
 static double kept_after(const struct hr_kai_usage *rules, int64_t time_us) {
   return rules->half_life_us > 0 ? exp2(-(double)time_us / (double)rules->half_life_us) : 1;
 }
 
-/* The integral up to a time in the piece. */
+/* The integral up to a time within the piece, decayed to that time. */
 static double integral_at(const struct hr_kai_usage *rules, const struct hr__kai_piece *piece, int64_t at_us) {
   const int64_t time_us = at_us - piece->from_us;
   if (rules->half_life_us == 0) return piece->integral + piece->amount * (double)time_us;
@@ -646,7 +650,7 @@ static bool make_room(struct hr_arena *arena, struct hr__kai_history *history) {
   return true;
 }
 
-/* Records an amount from a time on. False: out of memory. */
+/* Records an amount that is valid from `from_us` on. False: out of memory. */
 static bool record(struct hr__kai_past *past, struct hr__kai_history *history, double amount, int64_t from_us) {
   struct hr__kai_piece *last = history->end > history->first ? &history->pieces[history->end - 1] : NULL;
   if (last ? last->amount == amount : amount == 0) return true;
@@ -660,7 +664,7 @@ static bool record(struct hr__kai_past *past, struct hr__kai_history *history, d
   return true;
 }
 
-/* The integral over a window. Later windows start no earlier. */
+/* The integral over a window. A later call must not have an earlier `from_us`, because older pieces are dropped. */
 static double integral_over(const struct hr_kai_usage *rules, struct hr__kai_history *history, int64_t from_us,
                             int64_t to_us) {
   if (history->end == history->first) return 0;
@@ -674,7 +678,7 @@ static double integral_over(const struct hr_kai_usage *rules, struct hr__kai_his
 
 /* ---- Past usage: windows ---------------------------------------------------------------------------- */
 
-/* Records the amounts that are held since the last time. */
+/* Records the present amounts, which are valid since `recorded_us`. */
 static bool record_all(struct hr__kai_past *past) {
   const struct hr__kai_cluster *cluster = &past->world->cluster;
   bool done = true;
@@ -693,7 +697,7 @@ static int64_t window_start(const struct hr_kai_usage *rules, int64_t at_us) {
   return at_us > rules->window_us ? at_us - rules->window_us : 0;
 }
 
-/* Reads the usage at a time since which nothing has changed. */
+/* Computes the usage at a time since which no amount has changed. */
 static void fetch(struct hr__kai_past *past, int64_t at_us) {
   const int64_t from_us = window_start(&past->rules, at_us);
   for (int r = 0; r < HR__KAI_RESOURCES; r++) {

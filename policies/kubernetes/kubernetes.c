@@ -9,10 +9,10 @@
 
 /* ---- Nodes --------------------------------------------------------------------------------------------- */
 
-/* Whether a pod fits on a node, and how well: the resource plugins of kube-scheduler. All divisions are those of
-   integers, as in the original; only the balanced score uses double. Source: see kubernetes.h. */
+/* The resource plug-ins of kube-scheduler: whether a pod fits on a node, and the score of the node. All divisions are
+   integer divisions, as in the original; only the balanced score uses double. Source: see kubernetes.h. */
 
-/* The amounts that most scores assume for a container that does not name CPU or memory: 100 millicores, 200 MiB. */
+/* The requests that most scores assume for a container that does not request CPU or memory: 100 millicores, 200 MiB. */
 static const int64_t scored_defaults[2] = {100, INT64_C(200) << 20};
 
 /* ---- Requests ---- */
@@ -21,7 +21,7 @@ static int64_t named(int64_t amount, int64_t otherwise) {
   return amount == HR__KUBE_UNNAMED ? otherwise : amount;
 }
 
-/* The request of one resource. `otherwise`: the amount for a container that does not name the resource. */
+/* The request of a pod for one resource. `otherwise`: the amount for a container that does not request the resource. */
 static int64_t sum_of(uint32_t resource, int64_t otherwise, const int64_t *const *containers, uint32_t n_containers,
                       const int64_t *const *init_containers, uint32_t n_init_containers, const int64_t *overhead) {
   int64_t sum = 0;
@@ -88,8 +88,8 @@ static int64_t score_of_resource(const struct hr__kube_scoring *scoring, int64_t
   return hr__kube_shape(scoring->points, scoring->n_points, HR__KUBE_MAX_SCORE / 10, utilization);
 }
 
-/* Returns whether a resource takes part in the score: not if the node has none of it, nor if it is an extended resource
-   that the pod does not request. */
+/* Returns whether a resource counts for the score. It does not if the node has none of it, or if it is an extended
+   resource that the pod does not request. */
 static bool takes_part(const struct hr__kube_node *node, const struct hr__kube_request *request, uint32_t resource) {
   if (node->allocatable[resource] == 0) return false;
   return resource < HR__KUBE_N_NATIVE || request->amounts[resource] != 0;
@@ -113,13 +113,13 @@ static int64_t weighted_score(const struct hr__kube_scoring *scoring, const stru
   return is_ratio ? (int64_t)round((double)sum / (double)weights) : sum / weights;
 }
 
-/* The share of a resource that is used with the pod, at most 1. */
+/* The fraction of a resource that is used, including the pod; at most 1. */
 static double used_share(const struct hr__kube_node *node, const struct hr__kube_request *request, uint32_t resource) {
   double share = (double)(node->used[resource] + request->amounts[resource]) / (double)node->allocatable[resource];
   return share > 1 ? 1 : share;
 }
 
-/* 100 minus the standard deviation of the used shares, in per cent. */
+/* 100 minus the standard deviation of the used fractions, in percent. */
 static int64_t balanced_score(const struct hr__kube_scoring *scoring, const struct hr__kube_node *node,
                               const struct hr__kube_request *request) {
   double sum = 0, first = 0, second = 0, deviation = 0;
@@ -153,9 +153,9 @@ int64_t hr__kube_score(const struct hr__kube_scoring *scoring, const struct hr__
 
 /* ---- Preemption ---------------------------------------------------------------------------------------- */
 
-/* The default preemption of kube-scheduler. On one node, all pods of lower priority are removed first; then those that
-   still fit are put back, the most important first. Pods whose eviction would violate a disruption budget are put back
-   before the others. The pods that are not put back are the victims. Source: see kubernetes.h. */
+/* The default preemption of kube-scheduler. On one node, all pods of lower priority are removed. Then the pods that
+   still fit are put back, the most important ones first. Pods whose eviction would violate a disruption budget are put
+   back before the others. The pods that are not put back are the victims. Source: see kubernetes.h. */
 
 bool hr__kube_may_preempt(const struct hr__kube_pod_state *pod, const struct hr__kube_pod_state *pods,
                           const uint32_t *on_node, uint32_t n_on_node, bool node_is_unsuitable) {
@@ -186,7 +186,8 @@ static uint32_t sort_lower(const struct hr__kube_pod_state *pods, int32_t priori
   return n_lower;
 }
 
-/* Returns whether evicting one more pod violates a budget, and counts it. `spent` has one count per budget. */
+/* Counts the eviction of one more pod, and returns whether it violates a disruption budget. `spent` has one count per
+   budget. */
 static bool violates(const struct hr__kube_preemption *preemption, const struct hr__kube_pod_state *pod,
                      uint32_t *spent) {
   bool violated = false;
@@ -197,8 +198,8 @@ static bool violates(const struct hr__kube_preemption *preemption, const struct 
   return violated;
 }
 
-/* Puts the pods of one kind back if the preemptor still fits, and adds the others to the victims. `violating_bits` has
-   one bit per pod of the list; pods with the bit `violating` are of this kind. */
+/* Puts each pod back if the preemptor still fits with it, and adds the others to the victims. `violating_bits` has one
+   bit per pod of the list. Only pods whose bit equals `violating` are considered. */
 static void put_back(const struct hr__kube_preemption *preemption, const struct hr__kube_pod_state *preemptor,
                      struct hr__kube_node *node, const uint32_t *list, uint32_t n_list, const uint32_t *violating_bits,
                      bool violating, struct hr__kube_candidate *candidate) {
@@ -240,7 +241,7 @@ bool hr__kube_find_victims(const struct hr__kube_preemption *preemption, const s
 
 /* ---- The choice among nodes ---- */
 
-/* The numbers that the choice compares, in this order. The smaller number is better. */
+/* The numbers by which candidates are compared, in this order. The smaller number is better. */
 struct rank {
   int64_t violations, highest_priority, priority_sum, n_victims, start;
 };

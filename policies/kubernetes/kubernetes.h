@@ -3,8 +3,8 @@
 #define HR_POLICIES_KUBERNETES_KUBERNETES_H
 
 /*
- * The decisions of kube-scheduler for one pod: on which nodes it fits, which node scores best, and which pods it
- * preempts. All functions are pure: they read a snapshot of nodes and pods, and allocate nothing.
+ * The decisions of kube-scheduler for one pod: on which nodes it fits, the scores of these nodes, and which pods it
+ * preempts. The functions work on a snapshot of nodes and pods, and allocate nothing.
  *
  * Resources are numbered. The first three are CPU (millicores), memory and ephemeral storage (bytes); all others count
  * items. An amount is an int64_t, and a list of amounts has one entry per resource.
@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 enum { HR__KUBE_CPU, HR__KUBE_MEMORY, HR__KUBE_STORAGE, HR__KUBE_N_NATIVE };
-/* An amount of a container that does not name the resource. */
+/* The amount of a resource that a container does not request. */
 #define HR__KUBE_UNNAMED INT64_C(-1)
 /* The highest score of a node, and the highest weight of a resource. */
 enum { HR__KUBE_MAX_SCORE = 100 };
@@ -27,7 +27,7 @@ enum { HR__KUBE_MAX_SCORE = 100 };
 /* The request of a pod. */
 struct hr__kube_request {
   int64_t *amounts; /* [n_resources] as requested; used for fitting and for the balanced score */
-  /* CPU and memory for the other scores: a default applies to containers that do not name them */
+  /* CPU and memory for the other scores, with defaults for containers that do not request them */
   int64_t scored[2];
 };
 
@@ -35,7 +35,7 @@ struct hr__kube_pod_state {
   struct hr__kube_request request;
   int64_t start; /* of the pod, in any unit; only the order matters */
   int32_t priority;
-  uint32_t node;     /* on which it runs, or is nominated to run */
+  uint32_t node;     /* on which it runs, or for which it is nominated */
   uint32_t budgets;  /* bit mask of the disruption budgets that select the pod */
   uint32_t exempted; /* bit mask of those `budgets` that have already counted its disruption */
   bool is_terminating;
@@ -73,8 +73,8 @@ struct hr__kube_shortage {
   int64_t requested, used, capacity;
 };
 
-/* Writes the shortages of a node for a pod to `shortages` [n_resources + 1], unless it is NULL, and returns their
-   number; 0: the pod fits. `ignored` marks resources that are not checked; NULL: none. */
+/* Returns the number of shortages of a node for a pod; 0: the pod fits. Writes them to `shortages` [n_resources + 1],
+   unless it is NULL. `ignored` [n_resources] marks resources that are not checked; NULL: none. */
 uint32_t hr__kube_fit(const struct hr__kube_node *node, const struct hr__kube_request *request, uint32_t n_resources,
                       const bool *ignored, struct hr__kube_shortage *shortages);
 
@@ -106,8 +106,8 @@ static inline bool hr__kube_weight_is_valid(int64_t weight) {
   return weight >= 1 && weight <= HR__KUBE_MAX_SCORE;
 }
 
-/* The value of a shape function: linear between its points, with integer division, and constant outside. Scores are
-   multiplied by `scale`. */
+/* The value of a shape function, which is linear between its points (with integer division) and constant outside.
+   Scores are multiplied by `scale`. */
 int64_t hr__kube_shape(const struct hr__kube_point *points, uint32_t n_points, int64_t scale, int64_t utilization);
 
 /* The score of a node for a pod, 0 to 100. */
@@ -133,29 +133,31 @@ struct hr__kube_preemption {
   uint32_t n_budgets;
 };
 
-/* Returns whether a pod may preempt others: false if its policy is Never, or if a pod of lower priority is already
-   terminating on the node that was nominated for it and that node is still suitable. `on_node` lists the pods of the
-   nominated node. */
+/* Returns whether a pod may preempt others. It must not if its policy is Never. It must not, either, if a node was
+   nominated for it, this node is still suitable, and a pod of lower priority is already terminating there. `on_node`
+   lists the pods of the nominated node. */
 bool hr__kube_may_preempt(const struct hr__kube_pod_state *pod, const struct hr__kube_pod_state *pods,
                           const uint32_t *on_node, uint32_t n_on_node, bool node_is_unsuitable);
 
-/* Finds the victims of a pod on one node. `on_node` lists the pods of the node and is reordered. `node` is modified
-   during the call only. `candidate->victims` has room for n_on_node entries; `candidate->node` is not set. Returns
-   false if the pod does not fit even without all pods of lower priority, or if there are none. */
+/* Finds the victims of a pod on one node. `on_node` lists the pods of the node; it is reordered. `node` is modified
+   during the call, but unchanged afterwards. `candidate->victims` has room for n_on_node entries; `candidate->node` is
+   not set. Returns false if the pod does not fit even without all pods of lower priority, or if there are none or more
+   than 4096 of these. */
 bool hr__kube_find_victims(const struct hr__kube_preemption *preemption, const struct hr__kube_pod_state *pod,
                            struct hr__kube_node *node, uint32_t *on_node, uint32_t n_on_node,
                            struct hr__kube_candidate *candidate);
 
-/* How many candidates are collected before the search stops: a share of the nodes in per cent, at least `absolute`, at
-   most all. */
+/* The number of candidates after which the search stops: a percentage of the nodes, at least `absolute`, at most all
+   nodes. */
 static inline uint32_t hr__kube_candidates_wanted(uint32_t n_nodes, uint32_t percentage, uint32_t absolute) {
   uint64_t wanted = (uint64_t)n_nodes * percentage / 100;
   if (wanted < absolute) wanted = absolute;
   return wanted < n_nodes ? (uint32_t)wanted : n_nodes;
 }
 
-/* The candidates that the search has found so far. It visits nodes from a random offset on, and stops when it has
-   enough candidates of which one violates no budget. At most `wanted` candidates with violations are kept. */
+/* The number of candidates that the search has found so far. It visits nodes from a random offset on. It stops when it
+   has enough candidates and at least one of them violates no budget. At most `wanted` candidates with violations are
+   kept, and at most as many without. */
 struct hr__kube_search {
   uint32_t wanted, n_violating, n_clean;
 };
@@ -172,7 +174,8 @@ static inline bool hr__kube_search_is_done(const struct hr__kube_search *search)
 
 /* Returns the index of the best candidate; `n_candidates` is at least 1. The best candidate has the fewest violations
    of budgets. Ties are broken by the lowest priority of the most important victim, the smallest sum of priorities, the
-   fewest victims, the latest start of the earliest of the most important victims, and the lowest index. */
+   fewest victims, the latest start (the earliest start of the victims with the highest priority is compared), and the
+   lowest index. */
 uint32_t hr__kube_best_candidate(const struct hr__kube_candidate *candidates, uint32_t n_candidates,
                                  const struct hr__kube_pod_state *pods);
 

@@ -4,12 +4,13 @@
  * DefaultPreemption, and a cluster autoscaler.
  *
  * Each task of a job is a pod. Pods are scheduled one at a time; a job runs when all its pods are bound. The engine
- * starts a job as a whole, so pods that are bound earlier either hold their GPUs only in the ledger of this policy
- * (`partial_jobs` hold), or wait with the others. Evicting a pod stops its job, which enters the queue again.
+ * starts a job as a whole. So if only some pods of a job fit, they either hold GPUs in the ledger of this policy, but
+ * not in the engine (`partial_jobs` hold), or wait with the others. The eviction of a pod stops its job, which enters
+ * the queue again.
  *
- * Layout: waiting jobs of one kind (policies/kit/pods.h) are in one tree, ordered by the time at which they entered the
- * queue. If a job of a kind does not fit, the others of its kind are not tried in the same pass, because they would not
- * fit either. These jobs count as tried.
+ * Layout: the waiting jobs of one kind (policies/kit/pods.h) are in a tree, ordered by the time at which they entered
+ * the queue. If a job of a kind does not fit, the others of its kind are not tried in the same pass, because they would
+ * not fit either. They count as tried.
  *
  * Source: kubernetes/kubernetes, pkg/scheduler.
  */
@@ -28,15 +29,16 @@ enum { HR__KUBE_GPU = HR__KUBE_N_NATIVE, HR__KUBE_N_RESOURCES };
 
 enum { HR__KUBE_MARKS = 32, HR__KUBE_FREED = 1024 };
 
-/* The waiting jobs of a kind. Failures are numbered from 1. `marks` has for each of the last failures the last job that
-   waited then, so that the number of tries of a job is the number of failures since it entered. */
+/* The waiting jobs of a kind. The failures of a kind are numbered from 1; each one counts as a try of all jobs that
+   waited then. So the number of tries of a job is the number of failures since it entered. For this, `marks` has the
+   last job that waited at each of the last failures. */
 struct hr__kube_queue {
   struct hr_job_tree jobs; /* by time of entry */
   uint32_t kind;
   uint32_t listed_at;              /* index in `listed`; HR_NONE: no job waits */
   uint64_t n_failures, freed_seen; /* freed_seen: position in the log of freed nodes at the last failure */
   int64_t failed_us;
-  bool never_preempts, retries; /* retries: it is tried again although no node was freed */
+  bool never_preempts, retries; /* retries: the kind is tried again although no node was freed */
   struct hr__kube_head {
     int64_t entered_us;
     hr_job job;
@@ -48,7 +50,7 @@ struct hr__kube_priority {
   uint32_t n_pods; /* bound pods that may be evicted */
 };
 
-/* A candidate of preemption, with its victims as numbers of pods. */
+/* Memory of a preemption: the candidates, and the states of pods, which have the numbers of the ledger. */
 struct hr__kube_trial {
   struct hr__kube_candidate *candidates;
   struct hr__kube_pod_state *states; /* by number of the pod */
@@ -66,9 +68,9 @@ struct hr__kube_policy {
   struct hr__kube_queue *queues; /* [pods.n_kinds] */
   uint32_t queues_capacity;
   uint32_t *listed; /* kinds with waiting jobs, in no order */
-  uint32_t *heap;   /* kinds, by their head */
+  uint32_t *heap;   /* kinds, ordered by their head */
   uint32_t n_listed, n_heap;
-  uint64_t n_freed;                 /* nodes that were freed since the begin, which is the length of the log */
+  uint64_t n_freed;                 /* number of nodes that were freed since the begin: the length of the log */
   uint32_t freed[HR__KUBE_FREED];   /* the last entries of the log: ids of nodes */
   uint32_t *kind_of;                /* by job */
   int64_t *entered_us, *started_us; /* by job */
@@ -77,23 +79,23 @@ struct hr__kube_policy {
   uint32_t next_node; /* where the next search for nodes begins */
   uint64_t seed, n_draws;
   struct hr__kube_trial trial;
-  struct hr__job_list evicted; /* those of the present try */
+  struct hr__job_list evicted; /* jobs that were evicted in the present try */
   int64_t wake_us;
-  bool scales, was_blocked; /* was_blocked: preemption passed over jobs that started in this instant */
+  bool scales, was_blocked; /* was_blocked: preemption skipped jobs that started at this instant */
   /* The present pass. */
   const struct hr_view *view;
   struct hr_moves *moves;
   enum hr_status status;
-  uint32_t scale_at; /* index in `listed` of the autoscaler */
+  uint32_t scale_at; /* index in `listed`, for the autoscaler */
   struct hr_job_entry scale_entry;
 };
 
 /* ---- Nodes ------------------------------------------------------------------------------------------ */
 
-/* The choice of a node for a pod, by the scores of kube-scheduler, and preemption. The rules are those of kubernetes.c;
-   this part makes their input from the ledger of pods: a node with its resources and their use, and the states of the
-   pods on a node. Each search of nodes begins where the last one ended. If enough suitable nodes are found, the search
-   stops. Source: kubernetes/kubernetes, pkg/scheduler/schedule_one.go and framework/preemption. */
+/* The choice of a node for a pod by the scores of kube-scheduler, and preemption. kubernetes.c has the rules. This part
+   computes their input from the ledger of pods: the resources of a node and their use, and the states of the pods on a
+   node. Each search for nodes begins where the last one ended, and stops when enough suitable nodes are found. Source:
+   kubernetes/kubernetes, pkg/scheduler/schedule_one.go and framework/preemption. */
 
 enum { TIES = 1, OFFSETS = 2 }; /* streams of random numbers */
 #define DEFAULT_CPU_MILLI 100
@@ -101,7 +103,7 @@ enum { TIES = 1, OFFSETS = 2 }; /* streams of random numbers */
 #define DEFAULT_MEM_MIB 200
 /* Preemption collects victims on this percentage of the nodes, and at least on this number of nodes. */
 enum { CANDIDATE_PERCENT = 10, MIN_CANDIDATES = 100 };
-/* Bounds of the number of nodes that are scored: minFeasibleNodesToFind and minFeasibleNodesPercentageToFind. */
+/* Lower bounds of the number of nodes that are scored: minFeasibleNodesToFind and minFeasibleNodesPercentageToFind. */
 enum { MIN_SCORED = 100, MIN_SCORED_PERCENT = 5 };
 
 /* ---- Nodes: input of the rules ---------------------------------------------------------------------- */
@@ -156,10 +158,10 @@ static uint32_t resource_of(const struct hr__kube_policy *kube, const char *name
   const char *gpu = kube->config->gpu_resource ? kube->config->gpu_resource : "nvidia.com/gpu";
   if (strcmp(name, "cpu") == 0) return HR__KUBE_CPU;
   if (strcmp(name, "memory") == 0) return HR__KUBE_MEMORY;
-  return strcmp(name, gpu) == 0 ? HR__KUBE_GPU : HR__KUBE_STORAGE; /* no node has any storage: it never counts */
+  return strcmp(name, gpu) == 0 ? HR__KUBE_GPU : HR__KUBE_STORAGE; /* no node has storage, so it never counts */
 }
 
-/* Sets the resources of a score; without a list they are CPU and memory. */
+/* Sets the resources of a score. Without a list, these are CPU and memory. */
 static bool set_resources(struct hr__kube_policy *kube, struct hr__kube_scoring *scoring,
                           const struct hr_kubernetes_resource *list, uint32_t n) {
   static const uint32_t native[] = {HR__KUBE_CPU, HR__KUBE_MEMORY};
@@ -214,7 +216,7 @@ static int64_t score_of(const struct hr__kube_policy *kube, uint32_t kind, uint3
 
 /* ---- Nodes: the choice of a node -------------------------------------------------------------------- */
 
-/* Returns how many suitable nodes are scored. */
+/* Returns the number of suitable nodes after which the search stops. */
 static uint32_t nodes_wanted(const struct hr__kube_policy *kube) {
   uint32_t n = kube->pods.n_nodes, percent = kube->config->percentage_of_nodes;
   if (n < MIN_SCORED || percent >= 100) return n;
@@ -314,7 +316,7 @@ static uint32_t read_pods(struct hr__kube_policy *kube, uint32_t node) {
   return n;
 }
 
-/* In per-GPU allocation: whether the pod fits after the jobs of the victims have left. */
+/* In per-GPU allocation: whether the pod fits on the node after the jobs of the victims have stopped. */
 static bool fits_without(struct hr__kube_policy *kube, uint32_t kind, uint32_t number, uint32_t node,
                          const struct hr__kube_candidate *candidate) {
   if (!kube->pods.inventory) return true;
@@ -360,7 +362,7 @@ static void try_node(struct hr__kube_policy *kube, uint32_t kind, uint32_t numbe
   trial->n_candidates++;
 }
 
-/* Sets the jobs of the victims aside. False: out of memory. */
+/* Sets the jobs of the victims aside in the ledger. False: out of memory. */
 static bool evict(struct hr__kube_policy *kube, const struct hr__kube_candidate *candidate) {
   for (uint32_t i = 0; i < candidate->n_victims; i++) {
     hr_job job = {kube->pods.pods[candidate->victims[i]].job};
@@ -371,7 +373,7 @@ static bool evict(struct hr__kube_policy *kube, const struct hr__kube_candidate 
   return true;
 }
 
-/* Evicts pods of lower priority for a pod. Returns the node; HR_NONE: none. */
+/* Evicts pods of lower priority for a pod. Returns the node on which the pod then fits; HR_NONE: none. */
 static uint32_t preempt(struct hr__kube_policy *kube, uint32_t kind, uint32_t number, uint32_t pool) {
   if (!any_is_lower(kube, kube->pods.kinds[kind].priority)) return HR_NONE;
   if (!make_room(kube)) {
@@ -399,14 +401,14 @@ static uint32_t count_pods(const struct hr__kube_policy *kube, hr_job job) {
   return n;
 }
 
-/* Removes the pods of a job that follow `last`, and puts back the jobs that were evicted after the first `n_evicted`.
- */
+/* Removes the pods of a job after the pod `last`, and puts all evicted jobs except the first `n_evicted` back. */
 static void undo(struct hr__kube_policy *kube, hr_job job, uint32_t last, uint32_t n_evicted) {
   hr__pods_cut(&kube->pods, job, last, true);
   while (kube->evicted.count > n_evicted) hr__pods_put_back(&kube->pods, kube->evicted.jobs[--kube->evicted.count]);
 }
 
-/* Places the pods of a job that are not placed yet. `pool`: of all pods; HR_NONE: any, for jobs with one pod. */
+/* Places the pods of a job that are not placed yet. `pool`: the pool of all its pods; HR_NONE: any pool, only for jobs
+   with one pod. */
 static bool place_in(struct hr__kube_policy *kube, hr_job job, uint32_t kind, uint32_t pool, bool preempts) {
   uint32_t number = count_pods(kube, job), last = hr__pods_last(&kube->pods, job);
   for (bool is_done = false; !is_done; number++) {
@@ -423,8 +425,9 @@ static bool place_in(struct hr__kube_policy *kube, hr_job job, uint32_t kind, ui
   return kube->status == HR_OK;
 }
 
-/* Places all pods of a job, and evicts others for it if allowed. The evicted jobs are in kube->evicted; they are set
-   aside. On failure the state is as before, except for pods that are held (see struct hr_kubernetes_config). */
+/* Places all pods of a job, and evicts other jobs for it if allowed. The evicted jobs are set aside and listed in
+   kube->evicted. On failure, the state is unchanged, except for pods that are held (see struct
+   hr_kubernetes_config). */
 static bool place_pods(struct hr__kube_policy *kube, hr_job job, uint32_t kind) {
   const struct hr__job_kind *of = &kube->pods.kinds[kind];
   bool may_preempt = kube->config->preempts && !kube->queues[kind].never_preempts;
@@ -437,7 +440,7 @@ static bool place_pods(struct hr__kube_policy *kube, hr_job job, uint32_t kind) 
     for (uint32_t pool = 0; pool < kube->pods.n_pools && kube->status == HR_OK; pool++) {
       if (of->shapes[pool].n_pods == 0) continue;
       if (place_in(kube, job, kind, pool, preempts != 0)) return true;
-      if (hr__pods_first(&kube->pods, job) != HR_NONE) return false; /* it holds some pods there */
+      if (hr__pods_first(&kube->pods, job) != HR_NONE) return false; /* the job already holds some pods in this pool */
     }
   return false;
 }
@@ -478,8 +481,8 @@ static uint32_t abilities(void *self) {
 
 /* ---- The scheduling queue --------------------------------------------------------------------------- */
 
-/* Jobs are tried in the order of their priority, then of the time at which they entered the queue. A job that does not
-   fit is tried again after an event that frees resources, but not before its back-off is over, which doubles with each
+/* Jobs are tried in the order of priority, then of the time at which they entered the queue. A job that does not fit is
+   tried again after an event that frees resources, but not before its back-off is over. The back-off doubles with each
    try. Source: kubernetes/kubernetes, pkg/scheduler/backend/queue. */
 
 /* ---- The scheduling queue: entering and leaving ----------------------------------------------------- */
@@ -488,7 +491,7 @@ static struct hr__kube_queue *queue_of(const struct hr__kube_policy *kube, uint3
   return &kube->queues[kind];
 }
 
-/* Makes a queue for each kind. */
+/* Creates the queues of all kinds up to `kind`. False: out of memory. */
 static bool make_queues(struct hr__kube_policy *kube, uint32_t kind) {
   while (kind >= kube->queues_capacity) {
     uint32_t before = kube->queues_capacity, capacity = before;
@@ -515,12 +518,13 @@ static void set_up(const struct hr__kube_policy *kube, struct hr__kube_queue *qu
       queue->never_preempts = kube->config->classes[i].preemption == HR_KUBERNETES_PREEMPT_NEVER;
 }
 
-/* Whether a node was freed since the last failure of the kind. */
+/* Whether the kind is to be tried: it has not failed yet, must be tried again, or a node was freed since its last
+   failure. */
 static bool is_due(const struct hr__kube_policy *kube, const struct hr__kube_queue *queue) {
   return queue->n_failures == 0 || queue->retries || queue->freed_seen < kube->n_freed;
 }
 
-/* A job begins to wait. False: out of memory. */
+/* Adds a job to the queue of its kind. False: out of memory. */
 static bool enter_queue(struct hr__kube_policy *kube, hr_job job, uint32_t kind) {
   if (!make_queues(kube, kind)) return false;
   struct hr__kube_queue *queue = queue_of(kube, kind);
@@ -549,12 +553,12 @@ static void leave_queue(struct hr__kube_policy *kube, hr_job job) {
   queue->n_failures = 0;
 }
 
-/* Reports that pods left the node, or that the node came. */
+/* Records that pods left the node, or that the node came up. */
 static void note_freed(struct hr__kube_policy *kube, uint32_t node) {
   kube->freed[kube->n_freed++ % HR__KUBE_FREED] = node;
 }
 
-/* Reports the nodes of all pods of a job. */
+/* Records this for the nodes of all pods of a job. */
 static void note_freed_by(struct hr__kube_policy *kube, hr_job job) {
   for (uint32_t at = hr__pods_first(&kube->pods, job); at != HR_NONE; at = kube->pods.pods[at].next_of_job)
     note_freed(kube, kube->pods.pods[at].slice.node.id);
@@ -570,7 +574,8 @@ static int64_t backoff_us(const struct hr__kube_policy *kube, uint64_t n_tries) 
   return us < kube->config->max_backoff_us ? us : kube->config->max_backoff_us;
 }
 
-/* The largest number of tries after which the back-off of a job of the kind is over now; UINT64_MAX: any number. */
+/* The largest number of tries such that the back-off of a job of the kind with this number of tries is over now;
+   UINT64_MAX: any number. */
 static uint64_t tries_over(const struct hr__kube_policy *kube, const struct hr__kube_queue *queue) {
   int64_t passed_us = kube->view->now_us - queue->failed_us;
   if (passed_us >= kube->config->max_backoff_us) return UINT64_MAX;
@@ -594,7 +599,7 @@ static bool find_head(const struct hr__kube_policy *kube, struct hr__kube_queue 
   return found;
 }
 
-/* The time at which the next job leaves the back-off; HR_NEVER_US: none. */
+/* The time at which the next back-off ends; HR_NEVER_US: there is none. */
 static int64_t queue_wake_us(const struct hr__kube_policy *kube) {
   int64_t first_us = HR_NEVER_US;
   for (uint32_t i = 0; i < kube->n_listed; i++) {
@@ -621,7 +626,7 @@ static bool precedes(const void *self, uint32_t a, uint32_t b) {
 
 HR__HEAP(active, uint32_t, precedes)
 
-/* Fills the heap with the kinds that have a job to be tried now. */
+/* Fills the heap with the kinds that have a job to try now. */
 static void collect_kinds(struct hr__kube_policy *kube) {
   kube->n_heap = 0;
   for (uint32_t i = 0; i < kube->n_listed; i++) {
@@ -639,7 +644,8 @@ static uint32_t next_kind(struct hr__kube_policy *kube) {
   return kind;
 }
 
-/* Puts back a kind with a first job that left the queue, or that did not fit while others may fit. */
+/* Puts a kind back into the heap after its first job has left the queue; or, with `after_head`, after this job did not
+   fit although later ones may fit. */
 static void try_again(struct hr__kube_policy *kube, uint32_t kind, bool after_head) {
   struct hr__kube_queue *queue = queue_of(kube, kind);
   struct hr_job_entry entry;
@@ -658,7 +664,7 @@ static bool see_last(void *self, struct hr_job_entry entry) {
   return false;
 }
 
-/* The job of the kind did not fit. */
+/* Records that the first job of the kind did not fit. */
 static void note_failure(struct hr__kube_policy *kube, uint32_t kind) {
   struct hr__kube_queue *queue = queue_of(kube, kind);
   struct hr_job_entry last = {0};
@@ -702,7 +708,7 @@ static void unbind(struct hr__kube_policy *kube, hr_job job) {
   hr__pods_cut(&kube->pods, job, HR_NONE, false);
 }
 
-/* Waiting jobs lose all pods that they hold if one of these pods is on a node that leaves. */
+/* Removes all held pods of each waiting job that holds a pod on a node that leaves. */
 static void drop_held(struct hr__kube_policy *kube, const struct hr_view *view, uint32_t node) {
   uint32_t at = kube->pods.nodes[node].first_pod;
   while (at != HR_NONE) {
@@ -716,9 +722,9 @@ static void drop_held(struct hr__kube_policy *kube, const struct hr_view *view, 
   }
 }
 
-/* A waiting job was withdrawn: it is not needed any more. */
+/* Handles a waiting job that was withdrawn because it is no longer needed. */
 static bool withdraw(struct hr__kube_policy *kube, hr_job job) {
-  if (hr__pods_lists(&kube->pods, job)) return true; /* it starts now, or is rejected now */
+  if (hr__pods_lists(&kube->pods, job)) return true; /* the job starts or is rejected in this pass */
   leave_queue(kube, job);
   unbind(kube, job);
   return hr__job_list_add(&kube->pods.withdrawn, kube->arena, job);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A pass of the backfill scheduler; see slurm.h. The slots of the time line are an array in the order of time, so that
- * the nodes that are free during an interval are an AND over consecutive sets. If an interval has too few nodes for a
- * job, the next one that is tried begins after the last slot that makes them too few: every interval with this slot and
- * the following ones fails, too. Invariant: slots are adjacent, and slot 0 begins at the time of the pass.
+ * A pass of the backfill scheduler; see slurm.h. The slots of the time line are an array in the order of time, so the
+ * set of nodes that are free during an interval is the bitwise AND of consecutive sets. If an interval has too few
+ * nodes for a job, let s be the last slot such that the interval from s to the end has too few. Every interval of the
+ * same length that begins later but contains s has too few nodes, too, so the next interval that is tried begins after
+ * s. Invariant: slots are adjacent, and slot 0 begins at the time of the pass.
  */
 
 #include "policies/slurm/slurm.h"
@@ -28,7 +29,7 @@ static uint32_t *licenses_of(const struct hr__slurm_timeline *line, uint32_t slo
   return line->licenses + (size_t)slot * line->n_license_kinds;
 }
 
-/* The number of ones of a word: sums of 2, 4 and 8 bits, then the sum of the bytes. */
+/* The number of bits of a word that are 1: sums of 2, 4 and 8 bits, then the sum of the bytes. */
 static inline uint32_t ones_of(uint64_t word) {
   word -= word >> 1 & UINT64_C(0x5555555555555555);
   word = (word & UINT64_C(0x3333333333333333)) + (word >> 2 & UINT64_C(0x3333333333333333));
@@ -130,12 +131,13 @@ static void reserve(struct hr__slurm_timeline *line, const struct hr__slurm_queu
 
 /* ---- Testing a job ---------------------------------------------------------------------------------- */
 
-/* Slots are examined in blocks, and sets of up to this many words are kept to find the slot within a block. */
+/* Slots are examined in blocks of SLOTS_OF_BLOCK. Sets of at most WORDS_OF_BLOCK words are stored before each block, to
+   find the slot within the block afterwards. */
 enum { SLOTS_OF_BLOCK = 8, WORDS_OF_BLOCK = 32 };
 
-/* Reduces the scratch set to the nodes that are free in the slots from `first` to before `end`, from the last slot to
-   the first because the last ones have the most reservations. Returns the slot at which too few nodes are left; HR_NONE
-   if enough are left. */
+/* Reduces the scratch set to the nodes that are free in the slots from `first` to before `end`. It begins with the last
+   slot, because the last slots have the most reservations. Returns the slot at which too few nodes are left; HR_NONE if
+   enough are left. */
 static uint32_t list_slots(const struct hr__slurm_timeline *line, uint32_t min_nodes, uint32_t first, uint32_t end) {
   uint32_t n_left = count_of(line->set, line->n_words);
   for (uint32_t at = end; at > first; at--) {
@@ -149,8 +151,8 @@ static uint32_t list_slots(const struct hr__slurm_timeline *line, uint32_t min_n
   return HR_NONE;
 }
 
-/* Reduces the scratch set to the nodes that are not reserved in the slots from `first` to before `end`. Returns the
-   last slot after which too few of the usable nodes are left; HR_NONE if enough are left. */
+/* Sets the scratch set to the usable nodes that are not reserved in the slots from `first` to before `end`. Returns the
+   last slot such that too few nodes are left from it to `end`; HR_NONE if enough are left. */
 static uint32_t list_unreserved(const struct hr__slurm_timeline *line, const struct hr__slurm_queued *job,
                                 uint32_t first, uint32_t end) {
   uint64_t before[WORDS_OF_BLOCK];
@@ -185,8 +187,8 @@ void hr__slurm_unreserved(const struct hr__slurm_timeline *line, int64_t to_us, 
     for (uint32_t w = 0; w < line->n_words; w++) set[w] &= nodes_of(line, at)[w];
 }
 
-/* Returns whether a reservation uses one of the chosen nodes, or the licences do not suffice, from `from_us` to
-   `to_us`. */
+/* Returns whether, from `from_us` to `to_us`, a reservation uses one of the chosen nodes, or the licences do not
+   suffice. */
 static bool overlaps(const struct hr__slurm_timeline *line, const struct hr__slurm_queued *job, int64_t from_us,
                      int64_t to_us) {
   uint32_t end = slot_from(line, to_us);
@@ -198,14 +200,14 @@ static bool overlaps(const struct hr__slurm_timeline *line, const struct hr__slu
   return false;
 }
 
-/* The last multiple of the resolution of the clock until a time. */
+/* Rounds a time down to a multiple of the resolution on the clock. */
 static int64_t rounded(const struct pass *pass, int64_t time_us) {
   int64_t into_us = (time_us + pass->limits->origin_us) % pass->limits->resolution_us;
   return time_us - (into_us < 0 ? into_us + pass->limits->resolution_us : into_us);
 }
 
-/* Returns whether an advance reservation excludes the job from one of the chosen nodes. The set of chosen nodes is
-   unchanged. */
+/* Returns whether advance reservations exclude the job from some of the chosen nodes. If so, these are removed from the
+   scratch set. */
 static bool is_kept(const struct pass *pass, const struct hr__slurm_queued *job, int64_t from_us, int64_t to_us) {
   struct hr__slurm_timeline *line = pass->line;
   if (!pass->selector->restrict_nodes) return false;
@@ -214,8 +216,8 @@ static bool is_kept(const struct pass *pass, const struct hr__slurm_queued *job,
   return count_of(line->set, line->n_words) < before;
 }
 
-/* Returns the end of the first slot from `first` on after which the job may use nodes that it may not use in this slot;
-   HR_NEVER_US: not found. */
+/* Finds the first slot from `first` on such that in the next slot more nodes are usable by the job. Returns the end of
+   this slot; HR_NEVER_US: not found. */
 static int64_t next_gain(const struct hr__slurm_timeline *line, const struct hr__slurm_queued *job, uint32_t first) {
   for (uint32_t at = first; at + 1 < line->n_slots; at++) {
     const uint64_t *now = nodes_of(line, at), *then = now + line->n_words;
@@ -227,8 +229,8 @@ static int64_t next_gain(const struct hr__slurm_timeline *line, const struct hr_
   return HR_NEVER_US;
 }
 
-/* Reduces the scratch set to the nodes that a job can use from `from_us` for its time limit. A reservation must not
-   begin at its end, either. Returns whether they are enough. `*later_us` is the time at which more may be usable. */
+/* Sets the scratch set to the nodes that a job can use from `from_us` for its time limit, the end included. Returns
+   whether these are enough. Sets `*later_us` to the time at which more nodes may be usable. */
 static bool list_nodes(const struct pass *pass, const struct hr__slurm_queued *job, int64_t from_us,
                        int64_t *later_us) {
   struct hr__slurm_timeline *line = pass->line;
@@ -237,7 +239,7 @@ static bool list_nodes(const struct pass *pass, const struct hr__slurm_queued *j
   uint32_t without = slot_without_licenses(line, job, first, end);
   uint32_t blocking = without == HR_NONE ? list_unreserved(line, job, first, end) : first;
   bool usable = without == HR_NONE && blocking == HR_NONE;
-  *later_us = next_gain(line, job, blocking == HR_NONE ? first : blocking); // until then, too few nodes are left
+  *later_us = next_gain(line, job, blocking == HR_NONE ? first : blocking); // before this time, too few nodes are left
   if (without != HR_NONE) *later_us = without + 1 < line->n_slots ? line->slots[without].end_us : HR_NEVER_US;
   if (!usable || !pass->selector->restrict_nodes) return usable;
   end_us = pass->selector->restrict_nodes(pass->selector->self, job->job, from_us, to_us, line->set);
@@ -246,14 +248,14 @@ static bool list_nodes(const struct pass *pass, const struct hr__slurm_queued *j
 }
 
 /* Returns the next time from `from_us` on at which a job must be tested. A test is not needed if more nodes become
-   usable before the job can start on any nodes, since the job is tested again at that time. */
+   usable before the earliest start of the job, because the job is tested again at that time. */
 static int64_t next_test(const struct pass *pass, const struct hr__slurm_queued *job, int64_t from_us) {
   const struct hr__slurm_selector *selector = pass->selector;
   if (!selector->earliest || selector->restrict_nodes) return from_us;
   int64_t earliest_us = selector->earliest(selector->self, job->job, job->usable);
   for (;;) {
     int64_t later_us = next_gain(pass->line, job, slot_at(pass->line, from_us));
-    if (later_us >= earliest_us) return from_us; // also if it was not found
+    if (later_us >= earliest_us) return from_us; // also if no such time was found
     from_us = later_us;
   }
 }
@@ -294,7 +296,7 @@ static int64_t find_start(const struct pass *pass, const struct hr__slurm_queued
       if (start_us > pass->now_us + pass->limits->window_us) return HR_NEVER_US;
       bool is_taken = overlaps(line, job, rounded(pass, start_us), rounded(pass, end_us));
       if (!is_taken && !is_kept(pass, job, start_us, end_us)) return start_us;
-      later_us = start_us; // reservations that the selector does not know prevent this start
+      later_us = start_us; // this start conflicts with reservations, which the selector does not know
     }
     if (later_us == HR_NEVER_US || later_us > pass->now_us + pass->limits->window_us) return HR_NEVER_US;
     from_us = later_us;
@@ -307,7 +309,7 @@ static uint32_t *counter_of(const struct pass *pass, const struct hr__slurm_queu
   return pass->limits->max_tests[scope] && counters && number != HR_NONE ? &counters[number] : NULL;
 }
 
-/* Returns whether a limit forbids to test a job; else counts the test. */
+/* Returns whether a limit forbids the test of a job. If not, counts the test. */
 static bool is_over_limit(const struct pass *pass, const struct hr__slurm_queued *job) {
   for (unsigned s = 0; s < HR__SLURM_N_SCOPES; s++) {
     const uint32_t *counter = counter_of(pass, job, s);
@@ -320,7 +322,7 @@ static bool is_over_limit(const struct pass *pass, const struct hr__slurm_queued
   return false;
 }
 
-/* Returns whether a job that cannot start now gets a reservation, and counts it. */
+/* Returns whether a job that cannot start now gets a reservation. If so, counts the reservation. */
 static bool gets_reservation(const struct pass *pass, const struct hr__slurm_queued *job) {
   const struct hr__slurm_backfill_limits *limits = pass->limits;
   if (pass->now_us - job->submit_us < limits->min_age_reserve_us) return false;
@@ -329,9 +331,9 @@ static bool gets_reservation(const struct pass *pass, const struct hr__slurm_que
   return pass->line->part_reserves[job->scopes[HR__SLURM_OF_PARTITION]]++ < limits->job_part_count_reserve;
 }
 
-/* Tests one job: starts it, or reserves nodes for it. Returns whether it was started. A job that was started needs no
-   reservation: the selector knows it from now on, and others may share its nodes. A job that waits only for jobs that
-   have notice gets a reservation from now on. */
+/* Tests one job: starts it, or reserves nodes for it. Returns whether it was started. For a started job, no nodes are
+   reserved, because the selector now knows it as a running job, and other jobs may share its nodes. A job that only
+   waits for jobs with an eviction notice gets a reservation that begins now. */
 static bool test_job(const struct pass *pass, const struct hr__slurm_queued *job, struct hr__slurm_planned *planned) {
   int64_t start_us = find_start(pass, job);
   planned->start_us = start_us;

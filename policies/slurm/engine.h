@@ -3,12 +3,14 @@
 #define HR_POLICIES_SLURM_ENGINE_H
 
 /*
- * The state of the policy `slurm` in a run. Jobs that need the same nodes are of one kind; what depends only on the
- * kind is computed once: the shapes in each pool, and the set of nodes on which the jobs may start.
+ * The state of the policy `slurm` in a run. Jobs are of one kind if they have equal requests, the same partition, and
+ * must not use the same advance reservations. For each kind, the shapes in each pool and the set of nodes on which the
+ * jobs may start are computed once.
  *
- * setup.c resolves the names of the configuration, multifactor.c has usage and priorities, limits.c the limits and
- * reasons, kinds.c the kinds and where their jobs fit, and slurm_policy.c the waiting jobs, the events, and the passes
- * of the main and the backfill scheduler.
+ * setup.c resolves the names of the configuration. multifactor.c computes usage and priorities. limits.c checks limits
+ * and explains why jobs wait. preempt.c stops, suspends and resumes jobs. kinds.c has the kinds, the nodes on which
+ * their jobs fit, and advance reservations. slurm_policy.c has the waiting jobs, the events, and the passes of the main
+ * and the backfill scheduler. backfill.c and selector.c have the rules of slurm.h.
  */
 
 #include "base/containers.h"
@@ -31,7 +33,7 @@ enum {
   HR__SLURM_MIN_AGE_RESERVE,
   HR__SLURM_MIN_PRIO_RESERVE,
   HR__SLURM_PART_COUNT_RESERVE,
-  HR__SLURM_MAX_JOB_USER, /* and the other scopes, in their order */
+  HR__SLURM_MAX_JOB_USER, /* the other scopes follow in their order */
   HR__SLURM_MAX_JOB_PART,
   HR__SLURM_MAX_JOB_USER_PART,
   HR__SLURM_MAX_JOB_ASSOC
@@ -44,18 +46,18 @@ enum { HR__SLURM_MAX_RESERVATIONS = 64 };
 struct hr__slurm_kind {
   uint32_t gpus, tasks, accept_class, partition;
   uint32_t request;               /* number of the request of its tasks; HR_NONE: CPUs and memory are not limited */
-  uint64_t denied;                /* set of the advance reservations that the jobs must not use */
-  uint32_t min_nodes;             /* the fewest nodes in any acceptable pool */
-  struct hr__slurm_shape *shapes; /* [n_pools]; without nodes if the pool is not acceptable */
+  uint64_t denied;                /* set of advance reservations that the jobs must not use */
+  uint32_t min_nodes;             /* the minimum number of nodes over all acceptable pools */
+  struct hr__slurm_shape *shapes; /* [n_pools]; 0 nodes if the pool is not acceptable */
   uint64_t *usable;               /* set of nodes on which the jobs may start */
   /* in a backfill pass: the first entry of the queue that is of this kind and not tested yet; HR_NONE: none */
   uint32_t first_rest;
 };
 
-/* The facts about a job that waits or runs. */
+/* The state of a job that waits or runs. */
 struct hr__slurm_job {
   int64_t queued_us;  /* when it was submitted, or requeued last */
-  int64_t submit_us;  /* the same, or when it may run again after it was requeued */
+  int64_t submit_us;  /* the same; after a requeue, when it may run again */
   int64_t start_us;   /* while it runs */
   int64_t limit_us;   /* its time limit */
   int64_t charged_us; /* while it runs: the time until which its usage has been added */
@@ -64,13 +66,13 @@ struct hr__slurm_job {
   uint32_t assoc;     /* its user in the tree of associations */
 };
 
-/* What the priority of a job is summed from, beside the state of its association. Small, because all waiting jobs are
-   read at each computation of priorities. */
+/* The parts of the priority of a job, except the fair share of its association. The struct is small, because those of
+   all waiting jobs are read whenever priorities are computed. */
 struct hr__slurm_weighed {
-  /* the parts that do not change: of the association, the size, the partition and the QOS */
+  /* the constant parts: of the association, the size, the partition and the QOS */
   double fixed_parts[4];
-  int64_t submit_s;    /* the second of the clock of `submit_us` */
-  uint32_t assoc_plus; /* its association + 1; 0: it has not begun to wait, or has none */
+  int64_t submit_s;    /* `submit_us` in seconds of the clock */
+  uint32_t assoc_plus; /* its association + 1; 0: it has none, or has not begun to wait */
 };
 
 struct hr__slurm_part {
@@ -86,7 +88,7 @@ struct hr__slurm_accounts {
   struct hr__slurm_share *shares;        /* [count] */
   double *usage;                         /* [count] decayed usage of users */
   const struct hr_slurm_assoc **configs; /* [count] NULL: not configured */
-  uint32_t *first_jobs;                  /* [count] the first job of those that are not configured */
+  uint32_t *first_jobs;                  /* [count] the first job of an association that is not configured */
   uint32_t count, capacity;
   struct hr__pair_map users; /* (tenant, user) + 1 -> association */
   struct hr__slurm_tree_scratch scratch;
@@ -96,7 +98,8 @@ struct hr__slurm_accounts {
   uint32_t highest_priority, highest_qos, highest_factor; /* of all associations, QOS and partitions */
 };
 
-/* What jobs use: GPUs, nodes, CPUs, GiB of memory and the number of the running jobs; and the number of all jobs. */
+/* The counters of one limit: GPUs, nodes, CPUs, GiB of memory and number of running jobs; and the number of jobs that
+   wait or run. */
 struct hr__slurm_use {
   int64_t amounts[5];
   int64_t submitted;
@@ -104,8 +107,8 @@ struct hr__slurm_use {
 
 /* The counters of limits. */
 struct hr__slurm_limits {
-  uint64_t used;                      /* set of the limits that the configuration sets */
-  struct hr__slurm_use *qos, *assocs; /* by QOS, and by association with all below it */
+  uint64_t used;                      /* bit set of the limits that the configuration sets */
+  struct hr__slurm_use *qos, *assocs; /* by QOS; by association, including those below it */
   struct hr__slurm_use *uses;         /* of users and accounts in a QOS, numbered by `pairs` */
   struct hr__pair_map pairs;
   uint32_t n_uses, capacity;
@@ -116,17 +119,17 @@ struct hr__slurm_candidate {
   uint32_t running; /* index of the running job */
   uint32_t job;
   bool is_leaving;
-  int32_t usable; /* key of the second sort */
+  int32_t usable; /* key of the second sort: number of chosen nodes that it uses */
   struct hr__slurm_victim victim;
 };
 
 struct hr__slurm_preemption {
   bool is_on;
-  bool *may_preempt; /* [n_qos * n_qos] by preemptor and victim */
+  bool *may_preempt; /* [n_qos * n_qos] index: QOS of the preemptor, then of the victim */
   struct hr__slurm_candidate *candidates;
-  bool *leaving;                  /* by job: it has notice */
+  bool *leaving;                  /* by job: it has an eviction notice */
   uint64_t *chosen;               /* scratch set */
-  uint32_t *hidden;               /* scratch: numbers of running jobs */
+  uint32_t *hidden;               /* scratch: indices of running jobs */
   struct hr__slurm_running *kept; /* scratch: the list of running jobs */
 };
 
@@ -137,13 +140,13 @@ struct hr__slurm_list {
 /* Jobs that are suspended. */
 struct hr__slurm_suspension {
   int64_t *cpu_milli, *kept_milli; /* [n_nodes] the CPUs of each node; scratch */
-  int64_t *since_us; /* by job: when it was suspended, plus 1; if it was resumed, -1 minus this time. NULL: none is */
-  struct hr__slurm_list jobs; /* in the order of time */
-  bool has_chosen;            /* the nodes of the next start are chosen: they overlap with suspended jobs */
+  int64_t *since_us; /* by job: 1 + time of its suspension, or -1 - time of its resumption; 0: none. NULL: is off */
+  struct hr__slurm_list jobs; /* in the order of suspension */
+  bool has_chosen;            /* nodes that overlap with suspended jobs are chosen for the next start */
 };
 
-/* Of an entry of the queue, in a backfill pass: the next entry of its kind (HR_NONE: none), and the shortest limit of
-   this entry and those that follow. */
+/* For an entry of the queue in a backfill pass: the next entry of its kind (HR_NONE: none), and the shortest time limit
+   of this entry and the later ones of its kind. */
 struct hr__slurm_rest {
   uint32_t next;
   int64_t shortest_us;
@@ -154,14 +157,14 @@ struct hr__slurm_run {
   const struct hr_trace *trace;
   const struct hr_cluster *cluster;
   const struct hr_param_value *params;
-  const struct hr_values *values; /* NULL: values are not written */
+  const struct hr_values *values; /* NULL: no values are written */
   uint32_t n_pools;
   const struct hr_requests *requests; /* NULL unless CPUs and memory of nodes are limited */
   struct hr__slurm_nodes nodes;
   struct hr__slurm_job *jobs;          /* by job */
   struct hr__slurm_weighed *weighed;   /* by job */
   uint32_t *priorities;                /* by job */
-  uint32_t first_waiting, end_waiting; /* all waiting jobs are from the first to before the end */
+  uint32_t first_waiting, end_waiting; /* all waiting jobs have ids from `first_waiting` to `end_waiting` - 1 */
   uint64_t n_gpus;                     /* of all nodes */
   struct hr__slurm_waiting waiting;
   struct hr__slurm_entry *waiting_scratch; /* [scratch_capacity] */
@@ -186,59 +189,59 @@ struct hr__slurm_run {
   uint32_t n_kinds, kind_capacity;
   uint64_t *pool_nodes; /* [n_pools * n_words] the sets of nodes of the pools on which jobs may start */
   uint64_t *set, *best; /* scratch sets of nodes */
-  bool sets_are_old;    /* the state of a node has changed since the sets were computed */
+  bool sets_are_old;    /* the state of some node has changed since the sets were computed */
 
   /* the jobs that a backfill pass tests */
   struct hr__slurm_queued *queue; /* [n_queued] */
   struct hr__slurm_rest *rests;   /* [n_queued] */
   struct hr__slurm_planned *planned;
   uint32_t n_queued, queue_capacity;
-  uint32_t *alive, n_alive; /* kinds of which a job may start in this pass; room for all kinds */
+  uint32_t *alive, n_alive; /* kinds with a job that may start in this pass; room for all kinds */
   struct hr__slurm_timeline line;
   struct hr__slurm_backfill_limits limits;
   struct hr__slurm_shape found; /* the shape of the last job with a known start */
 
   struct hr_slice *slices; /* [n_nodes] scratch */
-  uint32_t **spare;        /* [n_nodes + 1] per number of nodes: a list of memory for the nodes of running jobs */
+  uint32_t **spare;        /* [n_nodes + 1] by number of nodes: lists of free memory for nodes of running jobs */
   int64_t interval_us;
   /* the requested times of the next backfill pass, of the next priorities, and of the next delayed job */
   int64_t wake_us, tick_us, begin_us;
-  int64_t rested_us; /* no backfill pass may begin before: the last one was bf_interval ago */
+  int64_t rested_us; /* no backfill pass may begin before this time: bf_interval after the last pass */
   int64_t stale_us;  /* the first event after the last backfill pass, if `plan_is_stale` */
   int64_t change_us; /* the requested time of the next begin or end of an advance reservation */
-  int64_t exempt_us; /* the same, of the next end of a PreemptExemptTime */
-  int64_t full_us;   /* the same, of the next pass of the main scheduler that examines all jobs */
-  bool may_do_more;  /* the main scheduler may start jobs without a change; see slurm_policy.c */
-  bool changed;      /* the main scheduler runs at once */
+  int64_t exempt_us; /* the same, for the next end of a PreemptExemptTime */
+  int64_t full_us;   /* the same, for the next pass of the main scheduler that examines all jobs */
+  bool may_do_more;  /* the main scheduler may start jobs although nothing changes; see slurm_policy.c */
+  bool changed;      /* the main scheduler runs in this pass */
   bool is_queued;    /* it runs at `loop_us` in the background loop of slurmctld */
   int64_t loop_us;
-  int64_t looped_us;    /* when it last ran in this loop, without the passes that examine all jobs */
+  int64_t looped_us;    /* when it last ran in this loop, not counting passes that examine all jobs */
   int64_t asked_us;     /* the time that was requested for `loop_us` */
   bool plan_is_stale;   /* an event has happened since the last backfill pass */
-  bool stops_over_time; /* OverTimeLimit is set: some jobs are stopped after their limits */
+  bool stops_over_time; /* OverTimeLimit is set: jobs may be stopped after their limits */
   bool has_gpuless;     /* a waiting job requests no GPUs */
   bool priorities_are_old;
   struct hr__slurm_list rejects, killed, withdrawn,
-      requeued;                  /* jobs to reject, and to add to the queue, in the next pass */
+      requeued; /* for the next pass: jobs to reject (the first three lists), jobs to add to the queue */
   struct hr__slurm_list delayed; /* requeued jobs that must not start yet, in the order of time */
   const struct hr_view *view;
   struct hr_moves *moves;
-  enum hr_status status; /* of the moves of this pass */
+  enum hr_status status; /* result of the moves of this pass */
 };
 
-/* Whether priorities are those of priority/multifactor. Without the section of the scenario all weights are 0, so jobs
-   are served in the order of their submission. */
+/* Whether priorities are those of priority/multifactor. Without the section `slurm` of the scenario, all weights are 0,
+   so jobs are in the order of their submission. */
 static inline bool hr__slurm_is_multifactor(const struct hr__slurm_run *run) {
   return run->config && run->params[HR__SLURM_PRIORITY_TYPE].integer == HR__SLURM_MULTIFACTOR;
 }
 
-/* The next whole second of the run; a whole second is its own. */
+/* Rounds a time of the run up to whole seconds. */
 static inline int64_t hr__slurm_whole_second(int64_t time_us) {
   return (time_us + HR_SECOND_US - 1) / HR_SECOND_US * HR_SECOND_US;
 }
 
-/* Accounts for a backfill pass that was due before now and left out: without waiting jobs its only effect is that the
-   scheduler sleeps again. */
+/* Makes up for a backfill pass that was due before now and was skipped because no job waited. Its only effect would
+   have been that the scheduler sleeps again. */
 static inline void hr__slurm_make_up(struct hr__slurm_run *run, int64_t now_us) {
   if (!run->plan_is_stale || run->waiting.count > 0) return;
   int64_t pass_us = hr__slurm_whole_second(run->stale_us);
@@ -248,14 +251,14 @@ static inline void hr__slurm_make_up(struct hr__slurm_run *run, int64_t now_us) 
   run->plan_is_stale = false;
 }
 
-/* Notes that jobs or nodes change now, so that the backfill scheduler runs again. */
+/* Records that jobs or nodes change now, so that the backfill scheduler runs again. */
 static inline void hr__slurm_note_stale(struct hr__slurm_run *run, int64_t now_us) {
   hr__slurm_make_up(run, now_us);
   if (!run->plan_is_stale) run->stale_us = now_us;
   run->plan_is_stale = true;
 }
 
-/* The same, and the main scheduler runs at once. */
+/* The same, and the main scheduler runs in this pass. */
 static inline void hr__slurm_note_change(struct hr__slurm_run *run, int64_t now_us) {
   hr__slurm_note_stale(run, now_us);
   run->changed = true;
@@ -266,33 +269,33 @@ static inline void hr__slurm_note_change(struct hr__slurm_run *run, int64_t now_
 /* Resolves the names of the configuration. */
 enum hr_status hr__slurm_set_up(struct hr__slurm_run *run, struct hr_error *error);
 
-/* Sets the facts about a job that is submitted. Returns false if Slurm does not accept it. */
+/* Sets the state of a job that is submitted. Returns false if Slurm does not accept the job. */
 bool hr__slurm_describe(struct hr__slurm_run *run, uint32_t job);
 
 /* ---- Priorities (multifactor.c) --------------------------------------------------------------------- */
 
-/* Adds the usage of running jobs, and decays it, at all times up to `now_us` at which Slurm does so. Returns whether
-   there was one. */
+/* Updates usage at all times up to `now_us` at which Slurm does so: decays it, and adds that of running jobs. Returns
+   whether there was such a time. */
 bool hr__slurm_catch_up(struct hr__slurm_run *run, int64_t now_us);
 
-/* The second of the clock at a time of the run. */
+/* A time of the run in seconds of the clock. */
 int64_t hr__slurm_second(const struct hr__slurm_run *run, int64_t time_us);
 
 /* hr__slurm_begin_usage and hr__slurm_end_usage are called when a job starts and when it leaves. */
 void hr__slurm_begin_usage(struct hr__slurm_run *run, uint32_t job, int64_t now_us);
 void hr__slurm_end_usage(struct hr__slurm_run *run, uint32_t job, int64_t now_us);
 
-/* What a job requests: GPUs, nodes, CPUs and GiB of memory. */
+/* Writes the request of a job: GPUs, nodes, CPUs and GiB of memory. */
 void hr__slurm_requested(const struct hr__slurm_run *run, uint32_t job, double tres[4]);
 
 /* The parts of the priority of a waiting job, as sprio prints them. */
 struct hr__slurm_priority hr__slurm_priority_parts(struct hr__slurm_run *run, uint32_t job, int64_t now_us,
                                                    double tres_weights[4], double tres_factors[4]);
 
-/* Computes the parts of the priority of a job that do not change. */
+/* Computes the constant parts of the priority of a job. */
 void hr__slurm_set_fixed_parts(struct hr__slurm_run *run, uint32_t job);
 
-/* Notes the time of submission, and the association, of a job that begins to wait. */
+/* Stores the time of submission and the association of a job that begins to wait. */
 void hr__slurm_note_submission(struct hr__slurm_run *run, uint32_t job);
 
 /* Returns the key of a waiting job in the queue, and stores its priority. */
@@ -306,14 +309,14 @@ bool hr__slurm_update_priorities(struct hr__slurm_run *run, int64_t now_us);
 /* Creates the counters. Returns false if memory is exhausted. */
 bool hr__slurm_create_limits(struct hr__slurm_run *run);
 
-/* Returns why a job must not be tested now, in Slurm's words; NULL if it may be tested. */
+/* Returns Slurm's reason why a job must not be tested now; NULL if it may be tested. */
 const char *hr__slurm_hold(struct hr__slurm_run *run, uint32_t job, int64_t now_us);
 
 /* Returns whether a job is accepted when it is submitted. */
 bool hr__slurm_may_submit(struct hr__slurm_run *run, uint32_t job);
 
-/* Adds a job to the counters (`sign` 1) or removes it (-1), as a running or as a submitted job. Returns false if memory
-   is exhausted. */
+/* Adds a job to the counters (`sign` 1) or removes it (-1): to those of running jobs if `runs`, else to those of
+   submitted jobs. Returns false if memory is exhausted. */
 bool hr__slurm_count(struct hr__slurm_run *run, uint32_t job, int64_t sign, bool runs);
 
 /* ---- Preemption (preempt.c) ------------------------------------------------------------------------- */
@@ -321,16 +324,16 @@ bool hr__slurm_count(struct hr__slurm_run *run, uint32_t job, int64_t sign, bool
 /* Creates the state. Returns false if memory is exhausted. */
 bool hr__slurm_create_preemption(struct hr__slurm_run *run);
 
-/* Stops running jobs so that a job fits on nodes of a set. Returns true if it fits now: its nodes are chosen, as after
-   hr__slurm_find_now. Returns false if it does not fit, or must wait for jobs that have notice. */
+/* Stops running jobs so that a job fits on nodes of a set. Returns true if the job fits now; its nodes are then chosen,
+   as after hr__slurm_find_now. Returns false if it does not fit, or must wait for jobs that have an eviction notice. */
 bool hr__slurm_preempt(struct hr__slurm_run *run, uint32_t job, const uint64_t *set);
 
-/* Finds when and where a job can start on nodes of a set, as hr__slurm_find_start: now; or else now, if all jobs that
-   it may stop were gone; or else when others have ended, too. */
+/* Finds when and where a job can start on nodes of a set, like hr__slurm_find_start. It tries three cases: the job fits
+   now; it fits now if all jobs that it may preempt were gone; it fits after other jobs have ended, too. */
 bool hr__slurm_find_without_victims(struct hr__slurm_run *run, uint32_t job, uint64_t *set, int64_t *start_us);
 
-/* Returns the next time after `now_us` from which some running job may be preempted that may not be now; HR_NEVER_US:
-   no such job exists. */
+/* Returns the next time after `now_us` at which the PreemptExemptTime of some running job ends; HR_NEVER_US: there is
+   none. */
 int64_t hr__slurm_next_exempt_end(const struct hr__slurm_run *run, int64_t now_us);
 
 /* Sets how long a job that starts may run beyond its limit, and requests a pass at the time at which it is stopped. */
@@ -345,7 +348,7 @@ bool hr__slurm_is_cancelled(const struct hr__slurm_run *run, uint32_t job);
 /* Appends a job to a list. */
 enum hr_status hr__slurm_list_job(struct hr__slurm_run *run, struct hr__slurm_list *list, uint32_t job);
 
-/* Lists a job that was stopped for the queue. */
+/* Adds a job that was stopped to the list of jobs that the next pass adds to the queue. */
 enum hr_status hr__slurm_requeue(struct hr__slurm_run *run, uint32_t job, int64_t now_us);
 
 /* ---- Suspension (preempt.c) ------------------------------------------------------------------------- */
@@ -357,7 +360,7 @@ static inline bool hr__slurm_is_suspended(const struct hr__slurm_run *run, uint3
   return run->suspension.since_us && run->suspension.since_us[job] > 0;
 }
 
-/* Resumes the suspended jobs for which there are enough CPUs. */
+/* Resumes suspended jobs if there are enough CPUs. */
 void hr__slurm_resume(struct hr__slurm_run *run);
 
 /* ---- Advance reservations (kinds.c) ----------------------------------------------------------------- */
@@ -368,12 +371,13 @@ bool hr__slurm_create_reservations(struct hr__slurm_run *run);
 /* Returns the set of the reservations that a job must not use. */
 uint64_t hr__slurm_denied(const struct hr__slurm_run *run, uint32_t job);
 
-/* Returns the set of all others. */
+/* Returns the set of all reservations that are not in `denied`. */
 uint64_t hr__slurm_allowed(const struct hr__slurm_run *run, uint64_t denied);
 
-/* Removes the nodes from a set that reservations of `denied` use at any time from `from_us` to `to_us`, unless one of
-   `allowed` has precedence, and those with maintenance then, unless the job is a replica of a service. Returns the
-   earliest time after `from_us` at which the job may use more nodes; HR_NEVER_US: none were removed. */
+/* Removes two sorts of nodes from a set. First, nodes that a reservation of `denied` uses at some time from `from_us`
+   to `to_us`, unless one of `allowed` has precedence. Second, nodes with maintenance during this time, unless the job
+   is a replica of a service. Returns the earliest time after `from_us` at which the job may use more nodes;
+   HR_NEVER_US: no nodes were removed. */
 int64_t hr__slurm_remove_reserved(const struct hr__slurm_run *run, hr_job job, uint64_t denied, uint64_t allowed,
                                   int64_t from_us, int64_t to_us, uint64_t *set);
 
@@ -388,24 +392,25 @@ bool hr__slurm_create_nodes(struct hr__slurm_run *run);
 /* Returns the number of the kind of a job in a partition; HR_NONE if memory is exhausted. */
 uint32_t hr__slurm_kind_of(struct hr__slurm_run *run, uint32_t job, uint32_t partition);
 
-/* Computes the sets of nodes on which jobs may start, if they are old. */
+/* Computes the sets of nodes on which jobs may start again, if `sets_are_old`. */
 void hr__slurm_update_sets(struct hr__slurm_run *run);
 
-/* Chooses nodes of a set for a job of a kind on the free GPUs of now. The nodes are in `run->nodes.chosen`, the shape
-   is in `run->found`. Returns false if it does not fit. */
+/* Chooses nodes of a set on which a job of a kind fits now. Writes the nodes to `run->nodes.chosen` and the shape to
+   `run->found`. Returns false if the job does not fit. */
 bool hr__slurm_find_now(struct hr__slurm_run *run, const struct hr__slurm_kind *kind, const uint64_t *set);
 
 /* Returns whether a job of a kind fits on nodes of a set now. */
 bool hr__slurm_kind_fits(struct hr__slurm_run *run, const struct hr__slurm_kind *kind, const uint64_t *set);
 
-/* Finds the pool in which a job of a kind can start first on nodes of a set. Reduces the set to the chosen nodes. */
+/* Finds the pool in which a job of a kind can start first on nodes of a set. Reduces the set to the chosen nodes.
+   Returns false if it can start in no pool. */
 bool hr__slurm_find_start(struct hr__slurm_run *run, const struct hr__slurm_kind *kind, int64_t now_us, uint64_t *set,
                           int64_t *start_us);
 
-/* Returns a time before which no job of a kind can start on nodes of a set, if none can start now. */
+/* If no job of a kind can start now, returns a time before which none can start on nodes of a set. */
 int64_t hr__slurm_earliest_of(struct hr__slurm_run *run, const struct hr__slurm_kind *kind, const uint64_t *set);
 
-/* The pool of a node, and the slice of a job on a node; `set`: its GPUs if they are shared. */
+/* The pool of a node; the slice of a job on a node. `set`: the GPUs of the job if GPUs are shared. */
 hr_pool hr__slurm_pool_of(const struct hr__slurm_run *run, uint32_t node);
 struct hr_slice hr__slurm_slice(const struct hr__slurm_run *run, uint32_t job, uint32_t node, uint64_t set);
 
@@ -422,7 +427,7 @@ void hr__slurm_describe_wait(void *self, const struct hr_view *view, hr_job job,
 
 /* ---- Values (multifactor.c) ------------------------------------------------------------------------- */
 
-/* Pass rows of the tables of values to their receivers: the headers; the row of a waiting job. */
+/* Write rows of the tables of values (`run->values`): the headers; the row of a waiting job. */
 void hr__slurm_write_headers(const struct hr__slurm_run *run);
 void hr__slurm_write_priority(struct hr__slurm_run *run, uint32_t job, int64_t at_us);
 

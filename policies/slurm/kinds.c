@@ -4,8 +4,8 @@
  * engine.h.
  *
  * A job gets whole GPUs on nodes of one pool: as many nodes as it has tasks, with the same number of GPUs on each; a
- * job with one task gets as few nodes as possible. Invariant: while `sets_are_old` is not set, the sets of pools and of
- * kinds have exactly the nodes that are up.
+ * job with one task gets as few nodes as possible. Invariant: unless `sets_are_old` is set, the sets of pools and of
+ * kinds contain exactly those of their nodes that are up.
  */
 
 #include "policies/slurm/engine.h"
@@ -24,7 +24,7 @@ static const struct hr_pool_spec *pool_spec(const struct hr__slurm_run *run, uin
   return hr_cluster_pool_spec(run->cluster, (hr_pool){pool});
 }
 
-/* Sets what the empty nodes have. A pool that declares no CPUs or no memory has as much as jobs request. */
+/* Sets the CPUs and the memory of empty nodes. If a pool declares no CPUs or no memory, they are unlimited. */
 static bool limit_nodes(struct hr__slurm_run *run) {
   const int64_t unlimited = INT64_MAX / 4;
   const struct hr_gpu_inventory *inventory = hr_cluster_gpu_inventory(run->cluster);
@@ -38,14 +38,14 @@ static bool limit_nodes(struct hr__slurm_run *run) {
   return true;
 }
 
-/* The share of a GPU that a task takes in a pool: as requested, or an equal part if GPUs of the pool have such; 0: a
-   whole GPU. */
+/* The fraction of a GPU, in thousandths, that a task gets in a pool: one slot if the GPUs of the pool are divided into
+   equal slots, else the requested fraction; 0: a whole GPU. */
 static uint32_t share_in(const struct hr_pool_spec *spec, const struct hr_request *request) {
   uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : request->gpu_milli;
   return request->gpus == 0 || milli == HR_WHOLE_GPU_MILLI ? 0 : milli;
 }
 
-/* Returns whether a job may take only a share of a GPU. */
+/* Returns whether some job may get only a fraction of a GPU. */
 static bool shares_gpus(const struct hr__slurm_run *run) {
   for (uint32_t r = 0; run->requests && r < run->requests->count; r++)
     for (uint32_t p = 0; p < run->n_pools; p++)
@@ -241,7 +241,8 @@ int64_t hr__slurm_earliest_of(struct hr__slurm_run *run, const struct hr__slurm_
 
 /* ---- Nodes of running jobs -------------------------------------------------------------------------- */
 
-/* Memory for the nodes of a job that starts. The first bytes of spare memory link to the next spare. */
+/* Returns memory for the nodes of a job that starts. Free memory for each number of nodes is a linked list: its first
+   bytes are the pointer to the next one. */
 static uint32_t *take_memory(struct hr__slurm_run *run, uint32_t n_nodes) {
   uint32_t *memory = run->spare[n_nodes];
   if (memory) {
@@ -256,7 +257,7 @@ void hr__slurm_leave(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
   uint32_t n_nodes, *memory = hr__slurm_nodes_remove(&run->nodes, job, &n_nodes);
   if (!memory) return;
   hr__slurm_end_usage(run, job, now_us);
-  hr__slurm_count(run, job, -1, true);                      // its counters exist
+  hr__slurm_count(run, job, -1, true);                      // cannot fail: its counters exist
   memcpy(memory, &run->spare[n_nodes], sizeof(uint32_t *)); // NOLINT(bugprone-sizeof-expression)
   run->spare[n_nodes] = memory;
 }
@@ -301,13 +302,14 @@ bool hr__slurm_start(struct hr__slurm_run *run, uint32_t job, enum hr_reason rea
 
 /*
  * Advance reservations: nodes that only certain users and accounts may use during certain times. A job that must not
- * use a reservation gets none of its nodes if it could run, until its time limit, while the reservation lasts. Jobs
- * that already run continue. A trace does not say which reservation a job names, so the users and accounts of a
- * reservation may use its nodes, and others, as with the flags MAGNETIC and FLEX.
+ * use a reservation gets none of its nodes if the time from its start to its time limit overlaps with the reservation.
+ * Jobs that already run continue. Traces do not contain the reservation that a job requested. So jobs of the users and
+ * accounts of a reservation may use its nodes and also other nodes, as with the flags MAGNETIC and FLEX.
  *
- * Reservations may overlap. The users of a reservation with the flag MAINT may use its nodes whatever others say;
- * those of one with OVERLAP, unless one with MAINT excludes them. With users and accounts, a job must satisfy both
- * lists. A list of names that begin with '-' excludes these names. An account includes the accounts below it.
+ * Reservations may overlap. The users of a reservation with the flag MAINT may use its nodes even if other reservations
+ * exclude them. The users of a reservation with the flag OVERLAP may do so unless a reservation with MAINT excludes
+ * them. With users and accounts, a job must satisfy both lists. A list of names that begin with '-' excludes these
+ * names. An account includes the accounts below it.
  *
  * Source: src/slurmctld/reservation.c, doc/html/reservations of SchedMD/slurm.
  */
@@ -360,7 +362,7 @@ static const char *account_above(const struct hr_slurm_config *config, const cha
   return NULL;
 }
 
-/* Whether a list permits a name. `is_in`: the name is in the list. An empty list permits all names. */
+/* Whether a list permits a name. `is_in`: whether the name is in the list. An empty list permits all names. */
 static bool permits(const struct hr_slurm_name *names, uint32_t count, bool is_in) {
   return count == 0 || is_in != (names[0].text[0] == '-');
 }
@@ -393,8 +395,8 @@ uint64_t hr__slurm_allowed(const struct hr__slurm_run *run, uint64_t denied) {
 
 /* ---- Reservations: times ---------------------------------------------------------------------------- */
 
-/* Returns the begin of the first time of a reservation that ends after a time; HR_NEVER_US: not found. With TIME_FLOAT
-   it begins at a fixed time after now, whenever that is. */
+/* Returns the begin of the first period of a reservation that ends after `after_us`; HR_NEVER_US: not found. With
+   TIME_FLOAT, a reservation always begins a fixed time after now. */
 static int64_t next_begin(const struct hr_slurm_reservation *reservation, int64_t now_us, int64_t after_us) {
   int64_t begin_us = reservation->start_us;
   if (has_flag(reservation, HR_SLURM_TIME_FLOAT)) begin_us += now_us;
@@ -404,8 +406,9 @@ static int64_t next_begin(const struct hr_slurm_reservation *reservation, int64_
   return begin_us + (passed_us / reservation->repeat_us + 1) * reservation->repeat_us;
 }
 
-/* Removes the nodes with planned maintenance, which is a reservation with the flag MAINT that no job may use, except
-   replicas of services: they have no end, so they could never start. Returns when the first one ends. */
+/* Removes the nodes with planned maintenance from a set. Maintenance is treated as a reservation with the flag MAINT
+   that no job may use. The caller exempts replicas of services, because they have no end and could never start. Returns
+   the first end of a maintenance; HR_NEVER_US: none. */
 static int64_t remove_maintained(const struct hr__slurm_run *run, int64_t from_us, int64_t to_us, uint64_t *set) {
   int64_t end_us = HR_NEVER_US;
   if (!run->has_maintenance) return end_us;
@@ -423,8 +426,9 @@ static int64_t remove_maintained(const struct hr__slurm_run *run, int64_t from_u
   return end_us;
 }
 
-/* Returns the nodes of word `w` that a job may use in spite of a reservation, because it may use another reservation of
-   them during its whole time. If such a reservation begins later, but before `*gain_us`, this becomes its begin. */
+/* Returns the nodes of word `w` that a job may use in spite of the reservation `other`, because it may use another
+   reservation of these nodes during all of the time `times_us`. If such a reservation begins later, but before
+   `*gain_us`, sets `*gain_us` to its begin. */
 static uint64_t kept_nodes(const struct hr__slurm_run *run, const struct hr_slurm_reservation *other, uint64_t allowed,
                            const int64_t times_us[2], uint32_t w, int64_t *gain_us) {
   uint64_t kept = 0;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Why jobs wait although nodes may be free: limits of QOS and associations, rules of partitions, and the words for all
- * reasons.
+ * Reasons for which jobs wait although nodes may be free: limits of QOS and associations, and rules of partitions. Also
+ * writes the messages for all reasons.
  *
- * A limit that several places set is that of the first one: the QOS of the partition, the QOS of the job (the other way
- * round with the flag OverPartQOS), the user's association, and the accounts above it. Group limits of accounts apply
- * at each account. Reasons have Slurm's words. Invariant: the counters belong to the jobs that run and that wait.
+ * If a limit is set in several places, the first of these applies: the QOS of the partition, the QOS of the job (before
+ * that of the partition with the flag OverPartQOS), the user's association, and the accounts above it. Group limits of
+ * accounts apply at each account. Reasons have Slurm's names. Invariant: the counters agree with the jobs that run and
+ * that wait.
  *
  * Source: src/slurmctld/acct_policy.c and doc/html/resource_limits of SchedMD/slurm.
  */
@@ -21,7 +22,7 @@
 enum limit_scope { GROUP, PER_USER, PER_ACCOUNT, JOB_MOST, JOB_LEAST };
 enum limit_measure { GPU, NODE, CPU, MEM, JOBS, WALL };
 
-/* A limit: where it is stored, what it counts, and the reasons; assoc NULL: only QOS have it. */
+/* A limit: where it is stored, what it counts, and Slurm's reasons; assoc NULL: only a QOS can have it. */
 static const struct limit_row {
   size_t offset;
   enum limit_scope scope;
@@ -107,7 +108,7 @@ static uint32_t account_of(const struct hr__slurm_run *run, uint32_t job) {
   return run->trace->tenant ? run->trace->tenant[job] : HR_NONE;
 }
 
-/* What a job requests, rounded up. */
+/* Writes the request of a job, rounded up to whole numbers. */
 static void amounts_of(const struct hr__slurm_run *run, uint32_t job, int64_t amounts[6]) {
   double tres[4];
   hr__slurm_requested(run, job, tres);
@@ -124,7 +125,7 @@ static void count(struct hr__slurm_use *use, const int64_t amounts[6], int64_t s
   for (unsigned i = 0; i <= JOBS; i++) use->amounts[i] += sign * amounts[i];
 }
 
-/* The QOS with limits that apply, the first one first. Returns their number. */
+/* Writes the QOS whose limits apply, in the order of their precedence. Returns their number. */
 static uint32_t qos_of_job(const struct hr__slurm_run *run, uint32_t job, uint32_t qos[2]) {
   const struct hr_slurm_partition *part = run->parts[run->kinds[run->jobs[job].kind].partition].config;
   uint32_t of_part = part ? part->qos_index : HR_NONE, of_job = run->jobs[job].qos, n = 0;
@@ -185,7 +186,7 @@ static bool exceeds_assoc(const struct hr__slurm_run *run, const struct limit_ro
     int64_t value = config ? value_of(&config->limits, limit) : -1;
     if (value < 0) continue;
     if (exceeds(limit, value, &run->limits_state.assocs[limit->scope == GROUP ? a : user], amounts)) return true;
-    if (limit->scope != GROUP) return false; // the nearest one counts
+    if (limit->scope != GROUP) return false; // only the nearest limit applies
   }
   return false;
 }
@@ -271,11 +272,11 @@ bool hr__slurm_may_submit(struct hr__slurm_run *run, uint32_t job) {
 /* ---- Reasons ---------------------------------------------------------------------------------------- */
 
 /*
- * Why a job waits: in Headroom's words, and in those of squeue, sprio and sshare.
+ * The reason why a job waits: as a reason of Headroom, and as squeue, sprio and sshare print it.
  *
- * Slurm gives the first job of a partition that is not held the reason Resources, and those behind it Priority, whether
- * they would fit or not. Headroom distinguishes whether they fit. The parts of a priority are rounded one by one, as
- * sprio prints them. Invariant: nothing here changes a decision.
+ * In Slurm, the first job of a partition that is not held has the reason Resources; later jobs have the reason
+ * Priority, whether they would fit or not. Headroom distinguishes whether they fit. The parts of a priority are rounded
+ * one by one, as sprio prints them. Invariant: nothing here changes a decision.
  *
  * Source: src/slurmctld/{job_scheduler,node_scheduler}.c, src/common/slurm_protocol_defs.c, src/sprio, src/sshare of
  * SchedMD/slurm.
@@ -283,8 +284,8 @@ bool hr__slurm_may_submit(struct hr__slurm_run *run, uint32_t job) {
 
 /* ---- Reasons: words of Headroom --------------------------------------------------------------------- */
 
-/* A limit of a QOS or an association is a quota; a requeued job waits for its turn. Rules of partitions have no reason
-   of Headroom. */
+/* A limit of a QOS or an association is the reason quota; a requeued job has the reason turn. For rules of partitions,
+   Headroom has no reason. */
 static void explain_hold(const struct hr__slurm_run *run, const char *hold, hr_job job, struct hr_wait_reason *wait) {
   if (strncmp(hold, "QOS", 3) == 0 || strncmp(hold, "Assoc", 5) == 0) wait->reason = HR_WAIT_REASON_QUOTA;
   if (strcmp(hold, "BeginTime") != 0) return;
@@ -292,7 +293,7 @@ static void explain_hold(const struct hr__slurm_run *run, const char *hold, hr_j
   wait->until_us = run->jobs[job.id].submit_us;
 }
 
-/* Names the first maintenance that nodes reach before a time. */
+/* Sets the reason to the first maintenance of a node that begins before `end_us`. */
 static void explain_maintenance(const struct hr__slurm_run *run, int64_t now_us, int64_t end_us,
                                 struct hr_wait_reason *wait) {
   int64_t first_us = end_us;
@@ -361,7 +362,7 @@ static void put(struct slurm_text *text, const char *format, ...) {
   if (text->used >= text->size) text->used = text->size - 1;
 }
 
-/* The flags of the reservation that keeps a job from nodes on which it would fit; -1: none does. */
+/* The flags of the reservation that prevents a job from using nodes on which it would fit; -1: none. */
 static int64_t flags_of_blocker(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
   const struct hr__slurm_kind *kind = &run->kinds[run->jobs[job].kind];
   if (!kind->denied || !hr__slurm_find_now(run, kind, kind->usable)) return -1;
@@ -382,7 +383,7 @@ static bool has_enough_nodes(const struct hr__slurm_run *run, const struct hr__s
   return count >= kind->min_nodes;
 }
 
-/* Returns whether a job is the first of its partition that only resources keep waiting. */
+/* Returns whether a job is the first of its partition that waits only for resources. */
 static bool is_first(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
   uint32_t part = run->kinds[run->jobs[job].kind].partition;
   for (uint32_t i = 0; i < run->waiting.count; i++) {

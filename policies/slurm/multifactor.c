@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Usage, fair shares and priorities, as priority/multifactor computes them: the rules, the state of a run, and rows of
- * values.
+ * Usage, fair shares and priorities, as priority/multifactor computes them: the rules, their application in a run, and
+ * the tables of values.
  *
- * Once in PriorityCalcPeriod all usage decays, then the usage of running jobs since the last time is added,
- * itself decayed over its own time, and the priorities of waiting jobs are computed again. The usage of a job that ends
- * is added when it ends if limits are enforced; otherwise what it used since the last time is lost. Shares change only
- * at these times. Times are whole seconds, as in Slurm. Shares are computed only when a priority needs them.
+ * Once per PriorityCalcPeriod (a tick), all usage decays. Then the usage of running jobs since the last tick is added,
+ * which decays over this time, too, and the priorities of waiting jobs are computed again. When a job ends, its usage
+ * since the last tick is added if limits are enforced; otherwise it is lost. Shares change only at ticks, and are
+ * computed only when a priority needs them. Times are whole seconds, as in Slurm.
  *
  * Source: src/plugins/priority/multifactor/priority_multifactor.c of SchedMD/slurm; slurm.h names the sources of rules.
  */
@@ -84,13 +84,13 @@ double hr__slurm_usage_sum(struct hr__slurm_assoc *assocs, uint32_t n_assocs) {
   return total;
 }
 
-/* Returns whether an association takes part in the comparison with its siblings. An account with fairshare=parent does
-   not; its children do instead. */
+/* Returns whether an association is compared with its siblings. An account with fairshare=parent is not; its children
+   are compared instead. */
 static bool is_member(const struct hr__slurm_assoc *assoc) {
   return assoc->is_user || !assoc->uses_parent;
 }
 
-/* Adds the shares of the siblings below each ancestor to `sums` [n_assocs + 1], the last entry is the root. */
+/* Sums the shares of the siblings below each ancestor in `sums` [n_assocs + 1]; the last entry is that of the root. */
 static void add_sibling_shares(const struct hr__slurm_assoc *assocs, uint32_t n_assocs, const uint32_t *ancestors,
                                double *sums) {
   for (uint32_t i = 0; i <= n_assocs; i++) sums[i] = 0;
@@ -146,10 +146,11 @@ struct fair_tree {
   struct hr__slurm_tree_scratch *scratch;
   uint32_t n_users;  /* of the whole tree */
   uint32_t n_ranked; /* users that have a rank */
-  uint32_t rank;     /* of the last user: n_users for the first, then falling */
+  uint32_t rank;     /* rank of the last ranked user: n_users for the first one, then decreasing */
 };
 
-/* Returns whether the sibling `a` comes before `b`: by level fair share, users before accounts, then as given. */
+/* Returns whether the sibling `a` comes before `b`: by descending level fair share, then users before accounts, then by
+   index. */
 static bool comes_before(const struct fair_tree *tree, uint32_t a, uint32_t b) {
   double fs_a = tree->shares[a].level_fs, fs_b = tree->shares[b].level_fs;
   if (fs_a != fs_b) return fs_a > fs_b;
@@ -170,8 +171,8 @@ static void sort_siblings(const struct fair_tree *tree, uint32_t *siblings, uint
   memcpy(siblings, spare, count * sizeof *siblings);
 }
 
-/* Lists the siblings below each ancestor in their order: those below `a` are members[first[a]] to
-   members[first[a + 1] - 1]. The place of each member in the list is in `place`. */
+/* Lists the siblings below each ancestor in their order: those below `a` are members[first[a]] to members[first[a + 1]
+   - 1]. `place` has the position of each association in `members`. */
 static void list_siblings(const struct fair_tree *tree) {
   const uint32_t n = tree->n_assocs, *ancestors = tree->scratch->ancestors;
   uint32_t *first = tree->scratch->first, *members = tree->scratch->members, *place = tree->scratch->place;
@@ -201,9 +202,9 @@ static void rank_user(struct fair_tree *tree, uint32_t user, bool tied) {
   tree->scratch->order[tree->n_ranked++] = user;
 }
 
-/* Ranks all users, depth first: from an account to its first child, otherwise to its next sibling. If an association
-   ties with the sibling before it, the next user that is ranked shares the rank of the user before. (The documentation
-   also merges the children of tied accounts; the program does not.) */
+/* Ranks all users, depth first. If an association ties with the sibling before it, the next user that is ranked gets
+   the rank of the user before. (According to Slurm's documentation, the children of tied accounts are also merged, but
+   its code does not do this.) */
 static void rank_all(struct fair_tree *tree) {
   const uint32_t root = tree->n_assocs;
   uint32_t at = next_sibling(tree, root, HR_NONE), ancestor = root;
@@ -259,7 +260,7 @@ uint32_t hr__slurm_fair_tree(const struct hr__slurm_assoc *assocs, uint32_t n_as
  * each waiting job at each computation and for each job that is submitted or requeued; `shares` has those of `sshare -l
  * -a`, with a row for each account and user at each computation. Numbers are rounded as by these commands.
  *
- * Invariant: nothing here changes a decision. Rows are only formatted if someone receives them.
+ * Invariant: nothing here changes a decision. Rows are formatted only if they are written.
  *
  * Source: src/sprio/opts.c, src/sshare/process.c of SchedMD/slurm.
  */
@@ -293,7 +294,7 @@ static void put_number(struct value_row *row, double value, int digits) {
   put_text(row, to);
 }
 
-/* A time of the run on the clock of the input, as in the other files of a run. */
+/* Adds a time of the run, on the clock of the input as in the other files of a run. */
 static void put_time(struct value_row *row, const struct hr__slurm_run *run, int64_t at_us) {
   char *to = row->numbers[row->count];
   *hr__put_millionths(to, at_us + hr_trace_clock_us(run->trace)) = '\0';
@@ -340,7 +341,7 @@ void hr__slurm_write_priority(struct hr__slurm_run *run, uint32_t job, int64_t a
   run->values->row(run->values->self, "priorities", row.cells, row.count);
 }
 
-/* Lists the names of the associations that only the trace has. The account of a user is that of its jobs. */
+/* Adds the account and the user of an association. If it is only in the trace, these are the names of its first job. */
 static void put_names(struct value_row *row, const struct hr__slurm_run *run, uint32_t assoc) {
   const struct hr__slurm_accounts *accounts = &run->accounts;
   const struct hr_slurm_assoc *config = accounts->configs[assoc];
@@ -354,7 +355,7 @@ static void put_names(struct value_row *row, const struct hr__slurm_run *run, ui
   put_text(row, accounts->assocs[assoc].is_user ? name_of(&run->trace->users, run->trace->user, job) : NULL);
 }
 
-/* Passes the rows of all associations. */
+/* Writes the rows of all associations. */
 static void write_shares(const struct hr__slurm_run *run, int64_t at_us) {
   const struct hr__slurm_accounts *accounts = &run->accounts;
   for (uint32_t a = 0; run->values && a < accounts->count; a++) {
@@ -393,7 +394,7 @@ static const struct hr__slurm_part *part_of(const struct hr__slurm_run *run, uin
   return &run->parts[run->kinds[run->jobs[job].kind].partition];
 }
 
-/* What a job requests. A job without CPUs in the trace has those that belong to its GPUs. */
+/* If the trace has no CPUs for a job, it gets the configured number of CPUs for each of its GPUs. */
 void hr__slurm_requested(const struct hr__slurm_run *run, uint32_t job, double tres[N_TRES]) {
   const struct hr_trace *trace = run->trace;
   double tasks = trace->tasks ? trace->tasks[job] : 1;
@@ -434,7 +435,7 @@ void hr__slurm_begin_usage(struct hr__slurm_run *run, uint32_t job, int64_t now_
   state->usage_per_s = factor * billing_of(run, job);
 }
 
-/* Adds the usage of a running job until now. */
+/* Adds the usage of a running job up to now. */
 static void charge(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
   struct hr__slurm_job *state = &run->jobs[job];
   double delta_s = (double)(hr__slurm_second(run, now_us) - hr__slurm_second(run, state->charged_us));
@@ -457,15 +458,16 @@ static void update_shares(struct hr__slurm_run *run) {
     hr__slurm_fair_tree(accounts->assocs, accounts->count, total, accounts->shares, &accounts->scratch);
 }
 
-/* Slurm counts the usage at the end of a job only if it enforces limits. Shares are those of the last tick until the
-   next one. */
+/* Slurm adds the usage at the end of a job only if it enforces limits. Until the next tick, shares are those of the
+   last tick; so they are computed before this usage is added. */
 void hr__slurm_end_usage(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
   if (run->jobs[job].assoc == HR_NONE || !run->config->enforce_limits) return;
   if (run->accounts.next_us != HR_NEVER_US) update_shares(run); // the usage of the last tick
   charge(run, job, now_us);
 }
 
-/* How often usage has been reset up to a time: at each midnight, or at each midnight before a Sunday. */
+/* The number of resets of usage up to a time. There is a reset at each midnight, or at each midnight at which a Sunday
+   begins. */
 static int64_t resets_until(const struct hr__slurm_run *run, int64_t time_us) {
   int64_t day = hr__slurm_second(run, time_us) / 86400;
   switch (run->config->priority.usage_reset) {
@@ -573,8 +575,8 @@ static bool has_tres_weights(const struct hr_slurm_priority_config *settings) {
   return weights->gpu > 0 || weights->node > 0 || weights->cpu > 0 || weights->mem_gb > 0;
 }
 
-/* The priority of a job without weights of TRES: summed from the parts that do not change, its age and the fair share,
-   in the order of hr__slurm_priority. The shares are up to date. */
+/* The priority of a job if there are no weights of TRES: the sum of the constant parts, of its age and of its fair
+   share, in the order of hr__slurm_priority. The shares must be up to date. */
 static uint32_t simple_priority(const struct hr__slurm_run *run, const struct hr__slurm_weighed *job, int64_t now_s,
                                 double max_age_s) {
   const struct hr_slurm_priority_config *settings = &run->config->priority;
@@ -616,7 +618,7 @@ uint64_t hr__slurm_key(struct hr__slurm_run *run, uint32_t job, int64_t now_us) 
   return (uint64_t)(part ? part->priority_tier : 0) << 32 | *priority;
 }
 
-/* Computes the priorities of the waiting jobs. In the order of the jobs in memory, which is much faster than in the
+/* Computes the priorities of the waiting jobs, in the order of the jobs in memory. This is much faster than in the
    order of the queue. */
 static void compute_priorities(struct hr__slurm_run *run, int64_t now_us) {
   const struct hr_slurm_priority_config *settings = &run->config->priority;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs that Slurm stops: by preemption, with requeue or cancel, according to QOS (preempt/qos) or to the tier of the
- * partition (preempt/partition_prio); and at their time limits (OverTimeLimit).
+ * Jobs that Slurm stops or suspends: by preemption, according to QOS (preempt/qos) or to the tier of the partition
+ * (preempt/partition_prio); and jobs that it stops after their time limits (OverTimeLimit).
  *
- * The candidates are sorted: the lowest priority first, then fewer nodes; or the youngest first. They are removed one
- * by one until the job fits. Then the last one removed is moved to the front, followed by the others in the order of
- * how many of the chosen nodes they use, and the search is repeated, at most twice. The removed candidates that use
- * chosen nodes are preempted. Jobs with PreemptMode=suspend are candidates of their own, see below.
+ * The candidates are sorted: the lowest priority first, then fewer nodes; or the youngest job first. They are removed
+ * one by one until the job fits. Then the last removed candidate is moved to the front, the others are sorted by the
+ * number of chosen nodes that they use, and the search is repeated. This is done at most MAX_PASSES times. The removed
+ * candidates that use chosen nodes are preempted. Jobs with PreemptMode=suspend are separate candidates, see below.
  *
  * Source: src/plugins/select/cons_tres/job_test.c (_run_now), src/plugins/preempt of SchedMD/slurm.
  */
@@ -18,7 +18,8 @@
 /* The time that a requeued job must wait: Slurm waits until the job's old credentials have expired. */
 #define REQUEUE_DELAY_US (121 * HR_SECOND_US)
 
-/* How often the candidates are sorted again: reorder_count of PreemptParameters, plus 1. */
+/* How often the candidates are sorted again and the search is repeated, at most: reorder_count of PreemptParameters,
+   plus 1. */
 enum { MAX_PASSES = 2, LAST = INT32_MAX };
 
 /* Higher priorities of QOS count as this one, because Slurm compares 16 bits. */
@@ -56,7 +57,7 @@ static const struct hr_slurm_partition *part_of(const struct hr__slurm_run *run,
   return run->parts[run->kinds[run->jobs[job].kind].partition].config;
 }
 
-/* What happens to a job that is preempted. */
+/* The way in which a job is preempted. */
 static enum hr_slurm_preempt_mode mode_of(const struct hr__slurm_run *run, uint32_t job) {
   enum hr_slurm_preempt_mode mode = HR_SLURM_PREEMPT_DEFAULT;
   uint32_t qos = run->jobs[job].qos;
@@ -114,7 +115,7 @@ static uint32_t rank_of(const struct hr__slurm_run *run, uint32_t job) {
   return priority < MAX_RANK ? priority : MAX_RANK;
 }
 
-/* Returns whether candidate `a` is stopped before `b`. Equal ones are in the order of their submission. */
+/* Returns whether candidate `a` is stopped before `b`. Equal candidates are ordered by submission. */
 static bool is_first(const struct hr__slurm_run *run, const struct hr__slurm_candidate *a,
                      const struct hr__slurm_candidate *b) {
   if (a->is_leaving != b->is_leaving) return a->is_leaving;
@@ -123,8 +124,8 @@ static bool is_first(const struct hr__slurm_run *run, const struct hr__slurm_can
   return !hr__slurm_victim_before(&b->victim, &a->victim, youngest_first) && a->victim.job < b->victim.job;
 }
 
-/* Lists the candidates in their order: those that are suspended, or those that are stopped. Jobs that are leaving
-   already are first. Returns their number. */
+/* Lists the candidates in their order: those to suspend (`suspends`), or those to stop. Jobs that already have an
+   eviction notice come first. Returns their number. */
 static uint32_t list_candidates(struct hr__slurm_run *run, uint32_t job, const uint64_t *set, bool suspends) {
   struct hr__slurm_candidate *list = run->preemption.candidates;
   uint32_t n = 0;
@@ -152,8 +153,9 @@ static int32_t nodes_used(const struct hr__slurm_run *run, const struct hr__slur
   return count;
 }
 
-/* Removes candidates one by one until the job fits; the chosen nodes are stored. Returns how many were removed, or
-   UINT32_MAX if the job does not fit without any of them. All are put back. */
+/* Removes candidates one by one until the job fits, and stores the chosen nodes. Returns the number of removed
+   candidates; UINT32_MAX if the job does not fit even without all of them. All candidates are put back before the
+   return. */
 static uint32_t removals(struct hr__slurm_run *run, const struct hr__slurm_kind *kind, uint32_t n,
                          const uint64_t *set) {
   uint32_t n_removed = 0;
@@ -187,7 +189,7 @@ bool hr__slurm_find_without_victims(struct hr__slurm_run *run, uint32_t job, uin
   return found;
 }
 
-/* Moves the last removed candidate to the front, then the others by how many chosen nodes they use. */
+/* Moves the last removed candidate to the front, and sorts the others by the number of chosen nodes that they use. */
 static void sort_again(struct hr__slurm_run *run, uint32_t n_removed, uint32_t n) {
   struct hr__slurm_candidate *list = run->preemption.candidates;
   for (uint32_t i = 0; i < n; i++)
@@ -212,8 +214,8 @@ enum hr_status hr__slurm_list_job(struct hr__slurm_run *run, struct hr__slurm_li
   return HR_OK;
 }
 
-/* With a configuration, the job may start again only after some time, as in Slurm. It is added to the queue after the
-   pass, since the passes read the queue. */
+/* With a configuration, the job may start again only after REQUEUE_DELAY_US, as in Slurm. It is added to the queue
+   later, because the present pass still reads the queue. */
 enum hr_status hr__slurm_requeue(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
   run->jobs[job].queued_us = now_us;
   run->jobs[job].submit_us = run->config ? now_us + REQUEUE_DELAY_US : now_us;
@@ -225,8 +227,8 @@ enum hr_status hr__slurm_requeue(struct hr__slurm_run *run, uint32_t job, int64_
 
 /* ---- Time limits ------------------------------------------------------------------------------------ */
 
-/* How long after OverTimeLimit a job may still run: Slurm looks for such jobs every 30 s, and then waits KillWait. So
-   recorded jobs that Slurm stopped at their limits end as recorded. */
+/* The time for which a job may run after OverTimeLimit: Slurm checks for such jobs every 30 s, and then waits for
+   KillWait. So jobs that were stopped at their limits when the trace was recorded end as recorded. */
 #define STOP_US (30 * HR_SECOND_US + HR__SLURM_KILL_WAIT_US)
 
 /* OverTimeLimit of the partition of a job, else that of the cluster; HR_UNKNOWN_US: not set. */
@@ -267,7 +269,7 @@ void hr__slurm_stop_over_time(struct hr__slurm_run *run) {
   if (!run->stops_over_time) return;
   for (uint32_t r = 0; r < run->nodes.n_running && run->status == HR_OK;) {
     const struct hr__slurm_running *running = &run->nodes.running[r];
-    if (running->end_us > run->view->now_us) break; // the others end later
+    if (running->end_us > run->view->now_us) break; // all others end later
     if (!is_over_time(run, running)) {
       r++;
       continue;
@@ -280,16 +282,16 @@ void hr__slurm_stop_over_time(struct hr__slurm_run *run) {
 /* ---- Suspended jobs ----------------------------------------------------------------------------- */
 
 /*
- * PreemptMode=SUSPEND: a job gets CPUs of jobs that it may preempt. These are suspended until there are enough CPUs
- * again. A suspended job keeps its GPUs, its memory and its CPUs: only jobs that may preempt it can use them. So it
- * makes no room for jobs that need GPUs or memory. Time for which it is suspended does not count for its limit.
+ * PreemptMode=SUSPEND: a job gets the CPUs of jobs that it may preempt, which are suspended until there are enough CPUs
+ * again. A suspended job keeps its GPUs and its memory, so its suspension makes no room for jobs that need these. Only
+ * jobs that may preempt it can use its CPUs. The time for which it is suspended does not count toward its limit.
  *
- * Slurm suspends the jobs with cores that the new job uses. Here CPUs have no numbers: jobs are suspended in the order
+ * Slurm suspends the jobs whose cores the new job uses. Here, CPUs are only counted, so jobs are suspended in the order
  * of preemption until the CPUs suffice. They are resumed in the order in which they were suspended.
  *
- * In the engine a suspended job is stopped and waits, with all its work. Invariant: it stays among the running jobs of
- * `nodes`, so that no other job gets what it keeps. Jobs overlap as little as possible: they overlap only if the jobs
- * of a node, including suspended ones, request more CPUs than the node has.
+ * For the engine, a suspended job is stopped and waits, and keeps all its work. Invariant: it remains one of the
+ * running jobs of `nodes`, so that its GPUs and its memory stay allocated. Jobs overlap only if the jobs of a node,
+ * including suspended ones, request more CPUs than the node has.
  *
  * Source: src/plugins/select/cons_tres/job_test.c and src/slurmctld/gang.c of SchedMD/slurm, doc/html/preempt.
  */
@@ -300,7 +302,7 @@ static bool uses_node(const struct hr__slurm_running *running, uint32_t node) {
   return false;
 }
 
-/* The CPUs of a node that jobs which are not suspended use. */
+/* The CPUs of a node that are used by jobs that are not suspended. */
 static int64_t active_cpu(const struct hr__slurm_run *run, uint32_t node) {
   int64_t sum = 0;
   for (uint32_t r = 0; r < run->nodes.n_running; r++) {
@@ -330,7 +332,7 @@ bool hr__slurm_create_suspension(struct hr__slurm_run *run) {
 
 /* ---- Suspending ------------------------------------------------------------------------------------- */
 
-/* Chooses nodes as if the CPUs of the candidates were free. Their memory and GPUs are not. */
+/* Chooses nodes as if the CPUs of the candidates, but not their memory and GPUs, were free. */
 static bool find_overlapping(struct hr__slurm_run *run, const struct hr__slurm_kind *kind, uint32_t n,
                              const uint64_t *set) {
   int64_t *cpu_milli = run->nodes.cpu_milli, *kept = run->suspension.kept_milli;
@@ -349,7 +351,8 @@ static bool find_overlapping(struct hr__slurm_run *run, const struct hr__slurm_k
   return found;
 }
 
-/* Returns whether, on one of the chosen nodes, the active jobs and the new one request more CPUs than the node has. */
+/* Returns whether the running job uses one of the chosen nodes on which the active jobs and the new job request more
+   CPUs than the node has. */
 static bool is_in_the_way(const struct hr__slurm_run *run, const struct hr__slurm_running *running) {
   for (uint32_t i = 0; i < run->found.nodes; i++) {
     uint32_t node = run->nodes.chosen[i];
@@ -360,7 +363,8 @@ static bool is_in_the_way(const struct hr__slurm_run *run, const struct hr__slur
   return false;
 }
 
-/* Marks the candidates to suspend: in order until the CPUs suffice, then without those that need not be. */
+/* Marks the candidates to suspend: first candidates in their order, until the CPUs suffice; then unmarks those that
+   turn out not to be necessary. */
 static void mark(struct hr__slurm_run *run, uint32_t n) {
   struct hr__slurm_candidate *list = run->preemption.candidates;
   int64_t *since_us = run->suspension.since_us;
@@ -378,8 +382,8 @@ static void mark(struct hr__slurm_run *run, uint32_t n) {
   }
 }
 
-/* Suspends as many of the first `n` candidates of preemption as necessary, so that a job can start on nodes of a set:
-   its nodes are chosen. Returns false if it does not fit even without their CPUs. */
+/* Suspends as many of the first `n` candidates as necessary, so that a job can start on nodes of a set; its nodes are
+   then chosen. Returns false if the job does not fit even if all their CPUs were free. */
 static bool suspend(struct hr__slurm_run *run, uint32_t job, uint32_t n, const uint64_t *set) {
   if (n == 0 || !find_overlapping(run, &run->kinds[run->jobs[job].kind], n, set)) return false;
   mark(run, n);
@@ -421,7 +425,7 @@ static void resume(struct hr__slurm_run *run, const struct hr__slurm_running *ru
   hr__slurm_note_change(run, run->view->now_us);
 }
 
-/* A job that is suspended on a node that is lost is requeued. */
+/* Requeues a job that was suspended on a node that is no longer up. */
 static void requeue(struct hr__slurm_run *run, uint32_t job) {
   run->suspension.since_us[job] = 0;
   hr__slurm_leave(run, job, run->view->now_us);
@@ -457,7 +461,7 @@ bool hr__slurm_is_cancelled(const struct hr__slurm_run *run, uint32_t job) {
   return run->preemption.is_on && run->preemption.leaving[job] && mode_of(run, job) == HR_SLURM_PREEMPT_CANCEL;
 }
 
-/* Stops a job, or gives notice. Returns whether its nodes are free now. */
+/* Stops a job, or gives it an eviction notice. Returns whether its nodes are free now. */
 static bool stop(struct hr__slurm_run *run, uint32_t job) {
   int64_t now_us = run->view->now_us, wait_us = grace_us(run, job);
   if (run->preemption.leaving[job]) return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The choice of nodes of select/cons_tres; see slurm.h. Invariant: `at_least` belongs to `used`; the lists of releases
- * belong to the running jobs while `has_releases` is set.
+ * The choice of nodes of select/cons_tres; see slurm.h. Invariant: `at_least` agrees with `used`; while `has_releases`
+ * is set, `releases` agree with the running jobs.
  */
 
 #include "policies/slurm/slurm.h"
@@ -23,7 +23,8 @@ static uint32_t count_of(const uint64_t *a, const uint64_t *b, uint32_t n_words)
   return count;
 }
 
-/* The GPUs that are free if `used` are in use. A recorded state has times in whole seconds, so it may use too many. */
+/* The number of free GPUs if `used` are in use. In a recorded state, times are whole seconds, so more GPUs may be in
+   use than the node has. */
 static uint32_t free_of(const struct hr__slurm_nodes *nodes, uint32_t node, uint32_t used) {
   return used < nodes->gpus[node] ? nodes->gpus[node] - used : 0;
 }
@@ -92,7 +93,7 @@ static uint32_t share_of(const struct hr__slurm_shape *shape) {
   return shape->gpu_milli ? shape->gpu_milli : WHOLE_MILLI;
 }
 
-/* Returns the first `gpus` GPUs of a node that have room for a shape, as a set; fewer if there are fewer. */
+/* Returns the set of the first `gpus` GPUs of a node that have room for a shape, or fewer if fewer have room. */
 static uint64_t first_gpus(const struct hr__slurm_nodes *nodes, const uint16_t *milli,
                            const struct hr__slurm_shape *shape, uint32_t node, uint32_t gpus) {
   uint64_t set = 0;
@@ -116,7 +117,7 @@ static bool has_gpus(const struct hr__slurm_nodes *nodes, const uint16_t *milli,
   return (uint32_t)__builtin_popcountll(first_gpus(nodes, milli, shape, node, gpus)) == gpus;
 }
 
-/* The memory of a running job: the sets of its GPUs, if they are shared, are before the numbers of its nodes. */
+/* The memory of a running job. If GPUs are shared, the sets of its GPUs precede the numbers of its nodes. */
 static uint32_t *memory_of(const struct hr__slurm_nodes *nodes, const struct hr__slurm_running *running) {
   return running->nodes - (hr__slurm_words(nodes, running->shape.nodes) - running->shape.nodes);
 }
@@ -128,7 +129,8 @@ uint64_t hr__slurm_gpus_of(const struct hr__slurm_nodes *nodes, const struct hr_
   return set;
 }
 
-/* Takes a share of the GPUs of a set (`sign` 1) or gives it back (-1). Returns how many GPUs come into use. */
+/* Allocates a fraction of each GPU of a set (`sign` 1) or releases it (-1). Returns by how much the number of used GPUs
+   increases. */
 static int32_t take_share(const struct hr__slurm_nodes *nodes, uint16_t *milli, const struct hr__slurm_shape *shape,
                           uint32_t node, uint64_t set, int32_t sign) {
   int32_t share = (int32_t)share_of(shape) * sign, change = 0;
@@ -159,7 +161,7 @@ bool hr__slurm_gres_fit(const struct hr__slurm_gpu *gpus, uint32_t n_gpus, uint3
   }
   if (whole > n_free) return false;
   if (shards == 0) return true;
-  // GPUs that are left after the whole ones are given: all unused GPUs of a node have the same number of shards
+  // GPUs that are left after the whole ones are allocated: all unused GPUs of a node have the same number of shards
   uint32_t n_left = n_free - whole;
   if (several) return shards <= sum_shared + (uint64_t)n_left * most;
   return shards <= most_shared || (n_left > 0 && shards <= most);
@@ -171,7 +173,7 @@ static bool has_rest(int64_t cpu_milli, int64_t mem_mib, const struct hr__slurm_
   return cpu_milli >= (int64_t)shape->cpu_milli && mem_mib >= (int64_t)shape->mem_mib;
 }
 
-/* Removes the nodes from a set that have too few free CPUs, too little free memory or too few shares of GPUs. */
+/* Removes the nodes that have too few free CPUs, too little free memory or too few GPUs with room from a set. */
 static void remove_full(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, uint32_t gpus,
                         uint64_t *set) {
   for (uint32_t w = 0; w < nodes->n_words; w++)
@@ -183,8 +185,8 @@ static void remove_full(const struct hr__slurm_nodes *nodes, const struct hr__sl
     }
 }
 
-/* Writes the nodes of a set on which the job fits now: for all but the last node to `full`, for the last one to
-   `last`. */
+/* Writes the nodes of a set on which a job fits now: to `full` those for all but its last node, to `last` those for its
+   last node. */
 static void list_free(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, const uint64_t *set) {
   bool is_shared = shape->gpu_milli > 0;
   const uint64_t *full = at_least(nodes, is_shared ? 0 : shape->gpus_per_node),
@@ -230,7 +232,7 @@ static struct node_run best_run(const uint64_t *set, uint32_t n_words, uint32_t 
   return best;
 }
 
-/* Takes `wanted` nodes out of the scratch sets, from run to run, and appends them to the chosen ones. */
+/* Removes `wanted` nodes from the scratch sets, from run to run, and appends them to the chosen nodes. */
 static uint32_t take_nodes(struct hr__slurm_nodes *nodes, const uint64_t *from, uint32_t wanted, uint32_t n_chosen) {
   while (wanted > 0) {
     struct node_run run = best_run(from, nodes->n_words, wanted);
@@ -245,12 +247,12 @@ static uint32_t take_nodes(struct hr__slurm_nodes *nodes, const uint64_t *from, 
   return n_chosen;
 }
 
-/* The nodes of a shape that need all GPUs per node; the last one may need fewer. */
+/* The number of nodes of a shape that need `gpus_per_node` GPUs; the last node may need fewer. */
 static uint32_t full_nodes(const struct hr__slurm_shape *shape) {
   return shape->last_gpus < shape->gpus_per_node ? shape->nodes - 1 : shape->nodes;
 }
 
-/* Chooses nodes: all but the last in the scratch set `full`, the last in `last`, which contains `full`. */
+/* Chooses nodes: all but the last one from the scratch set `full`, the last one from `last`, which contains `full`. */
 static bool choose(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, uint64_t *set) {
   uint32_t n_full = full_nodes(shape), n_chosen = take_nodes(nodes, nodes->full, n_full, 0);
   if (n_chosen < n_full || take_nodes(nodes, nodes->last, shape->nodes - n_full, n_chosen) < shape->nodes) return false;
@@ -305,8 +307,8 @@ static void list_releases(struct hr__slurm_nodes *nodes) {
   }
 }
 
-/* Returns how many of the first running jobs must end until `wanted` nodes of a set have `gpus` free GPUs; HR_NONE if
-   they never have. */
+/* Returns how many of the first running jobs must end until `wanted` nodes of a set have `gpus` free GPUs; HR_NONE:
+   never. */
 static uint32_t rank_of(const struct hr__slurm_nodes *nodes, uint32_t gpus, uint32_t wanted, const uint64_t *set) {
   uint32_t count = count_of(set, at_least(nodes, gpus), nodes->n_words);
   if (count >= wanted) return 0;
@@ -326,7 +328,7 @@ static void free_nodes_after(const struct hr__slurm_nodes *nodes, uint32_t gpus,
     to[list[i].node / 64] |= set[list[i].node / 64] & UINT64_C(1) << list[i].node % 64;
 }
 
-/* The state after the first `n` running jobs have ended, for CPUs and memory. */
+/* Initializes the expected state, in which running jobs are released one by one, with the present state. */
 static void begin_future(const struct hr__slurm_nodes *nodes) {
   memcpy(nodes->future, nodes->used, nodes->n_nodes * sizeof *nodes->future);
   memcpy(nodes->future_cpu, nodes->cpu_milli, nodes->n_nodes * sizeof *nodes->future_cpu);
@@ -348,8 +350,8 @@ static void end_in_future(const struct hr__slurm_nodes *nodes, const struct hr__
   }
 }
 
-/* Writes the nodes of a set on which `gpus` GPUs, and the CPUs and the memory of a job, are free in that state. Returns
-   their number. */
+/* Writes the nodes of a set on which `gpus` GPUs, and the CPUs and the memory of a job, are free in the expected state.
+   Returns their number. */
 static uint32_t list_future(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, uint32_t gpus,
                             const uint64_t *set, uint64_t *to) {
   memset(to, 0, nodes->n_words * sizeof *to);
@@ -366,7 +368,7 @@ static uint32_t list_future(const struct hr__slurm_nodes *nodes, const struct hr
   return count;
 }
 
-/* Returns how many of the first running jobs must end until a job fits on a set; HR_NONE if it never does. */
+/* Returns how many of the first running jobs must end until a job fits on a set; HR_NONE: it never does. */
 static uint32_t needed_for_all(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape,
                                const uint64_t *set) {
   begin_future(nodes);
@@ -380,7 +382,7 @@ static uint32_t needed_for_all(const struct hr__slurm_nodes *nodes, const struct
   return HR_NONE;
 }
 
-/* The end of the first batch, without its length: the next multiple of the length after the first job ends. */
+/* The time from which the first batch is counted: the next multiple of its length after the end of the first job. */
 static int64_t batch_base(const struct hr__slurm_nodes *nodes, int64_t end_us) {
   int64_t into_us = (end_us + nodes->origin_us) % FIRST_BATCH_US;
   return end_us + FIRST_BATCH_US - (into_us < 0 ? into_us + FIRST_BATCH_US : into_us);
@@ -400,7 +402,7 @@ static uint32_t first_after(const struct hr__slurm_nodes *nodes, uint32_t from, 
 }
 
 /* Returns the last job of a batch that begins with job `at`: the first job on the set whose successor ends after the
-   batch, otherwise the last job on the set. Job `needed` - 1 is on the set, and not before `at`. */
+   batch; if there is none, the last job on the set. Job `needed` - 1 must be on the set, and not before `at`. */
 static uint32_t last_of_batch(const struct hr__slurm_nodes *nodes, uint32_t at, int64_t batch_end_us, uint32_t needed,
                               const uint64_t *set) {
   uint32_t after = first_after(nodes, at, batch_end_us), from = after > at + 1 ? after - 1 : at;
@@ -410,8 +412,8 @@ static uint32_t last_of_batch(const struct hr__slurm_nodes *nodes, uint32_t at, 
   return from - 1;
 }
 
-/* Finds the last running job of the first batch whose end gives the set enough free GPUs, which happens when the first
-   `needed` jobs have ended. */
+/* Finds the first batch after whose end the set has enough free GPUs, which is the case after the first `needed` jobs
+   have ended. Returns the last running job of this batch. */
 static uint32_t last_to_wait_for(const struct hr__slurm_nodes *nodes, uint32_t needed, const uint64_t *set) {
   uint32_t at = 0;
   while (!overlaps(&nodes->running[at], set)) at++;
@@ -425,14 +427,14 @@ static uint32_t last_to_wait_for(const struct hr__slurm_nodes *nodes, uint32_t n
   }
 }
 
-/* When a job is expected to end: at its time limit, or later if it is over it. */
+/* The time at which a running job is expected to end: at its time limit, or later if it has exceeded the limit. */
 static int64_t expected_end(const struct hr__slurm_running *running, int64_t now_us) {
   if (running->end_us > now_us) return running->end_us;
   int64_t end_us = running->over_us == HR_NEVER_US ? now_us + running->limit_us : running->end_us + running->over_us;
   return end_us > now_us ? end_us : now_us + HR_SECOND_US;
 }
 
-/* Returns how many of the first running jobs must end until a job fits on a set; HR_NONE if it never does. */
+/* Returns how many of the first running jobs must end until a job fits on a set; HR_NONE: it never does. */
 static uint32_t needed_ends(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, const uint64_t *set) {
   if (shape->gpus_per_node > nodes->max_gpus) return HR_NONE;
   if (is_limited(nodes, shape)) return needed_for_all(nodes, shape, set);
@@ -479,7 +481,7 @@ static void set_used(struct hr__slurm_nodes *nodes, uint32_t node, uint32_t used
   nodes->used[node] = used;
 }
 
-/* Takes what a running job has on its nodes (`sign` 1), or gives it back (-1). */
+/* Allocates the resources of a running job on its nodes (`sign` 1), or releases them (-1). */
 static void take(struct hr__slurm_nodes *nodes, const struct hr__slurm_running *running, int32_t sign) {
   for (uint32_t i = 0; i < running->shape.nodes; i++) {
     uint32_t node = running->nodes[i];

@@ -3,8 +3,9 @@
  * Parameters of Slurm, and the section `slurm` of a scenario: resolves partitions, QOS, and the tree of associations. A
  * job's partition is its field `queue`, its account is its tenant.
  *
- * The tree has the accounts of the section, then its users, then what only the trace has: accounts below the root, and
- * users, with one share each. Invariant: parents come before their children.
+ * The tree has the accounts of the section, then its users, then the accounts and users that are only in the trace.
+ * These accounts are below the root; they and the users have one share each. Invariant: parents come before their
+ * children.
  */
 
 #include "policies/slurm/engine.h"
@@ -164,8 +165,8 @@ static bool set_qos(struct hr__slurm_run *run) {
 
 /* ---- Associations ----------------------------------------------------------------------------------- */
 
-/* Adds an association; HR_NONE if memory is exhausted. `config` NULL: the trace has it, `first_job` is its first job.
- */
+/* Adds an association; HR_NONE if memory is exhausted. `config` NULL: the association is only in the trace, and
+   `first_job` is its first job. */
 static uint32_t add_assoc(struct hr__slurm_run *run, uint32_t parent, const struct hr_slurm_assoc *config,
                           uint32_t first_job, bool is_user) {
   struct hr__slurm_accounts *accounts = &run->accounts;
@@ -216,7 +217,7 @@ static bool add_names(struct hr__slurm_run *run, struct hr__hash *table, const s
   return true;
 }
 
-/* Adds the associations of the section. `account_of` [number of tenants + 1] gets the accounts of the tenants. */
+/* Adds the associations of the section. Writes the account of each tenant to `account_of` [number of tenants + 1]. */
 static bool add_configured(struct hr__slurm_run *run, uint32_t *account_of) {
   const struct hr_slurm_config *config = run->config;
   uint32_t n = config ? config->n_associations : 0;
@@ -248,7 +249,7 @@ static struct hr__pair names_of(const struct hr__slurm_run *run, uint32_t job) {
   return (struct hr__pair){tenant == HR_NONE ? 0 : (uint64_t)tenant + 1, user == HR_NONE ? 0 : (uint64_t)user + 1};
 }
 
-/* Adds the accounts and users that only the trace has. */
+/* Adds the accounts and users that are only in the trace. */
 static bool add_traced(struct hr__slurm_run *run, uint32_t *account_of) {
   uint32_t n_tenants = run->trace->tenants.count;
   for (uint32_t job = 0; job < run->trace->n_jobs; job++) {

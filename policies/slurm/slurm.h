@@ -2,8 +2,8 @@
 #ifndef HR_POLICIES_SLURM_SLURM_H
 #define HR_POLICIES_SLURM_SLURM_H
 
-/* The model of Slurm: parameters, priority and billing of jobs, fair share, GPUs and their shards, the backfill
-   scheduler, the choice of nodes, and the queue of waiting jobs. */
+/* The rules of the model of Slurm: parameters, priority and billing of jobs, fair share, GPUs and their shards, the
+   backfill scheduler, the choice of nodes, and the queue of waiting jobs. engine.h has the state of a run. */
 
 #include "headroom/base.h"
 
@@ -25,7 +25,7 @@ struct hr__slurm_parameter {
   const char *fallback_of, *max_of; /* if the default or the bound is the value of another parameter, its name */
 };
 
-/* Returns the parameter; NULL if it is unknown. Case is ignored. */
+/* Returns the parameter with this name; NULL if it is unknown. Case is ignored. */
 const struct hr__slurm_parameter *hr__slurm_parameter(const char *name);
 
 /* ---- Priority (multifactor.c) ----------------------------------------------------------------------- */
@@ -48,25 +48,25 @@ enum hr__slurm_factor {
   HR__SLURM_N_FACTORS
 };
 
-/* What the priority of a job is computed from. Factors are 0 to 1, except those that are not normalized. */
+/* The inputs of the priority of a job. Factors are between 0 and 1 unless normalization is disabled. */
 struct hr__slurm_priority {
   double weights[HR__SLURM_N_FACTORS], factors[HR__SLURM_N_FACTORS];
-  const double *tres_weights, *tres_factors; /* [n_tres] shares of the partition's resources */
+  const double *tres_weights, *tres_factors; /* [n_tres] requests, as fractions of the partition's resources */
   uint32_t n_tres;
   double site; /* set by a site's own plug-in */
   int64_t nice;
 };
 
-/* The weighted sum of all parts, truncated. */
+/* The weighted sum of all factors, truncated. */
 uint32_t hr__slurm_priority(const struct hr__slurm_priority *priority);
 
-/* The age factor: the time that the job has waited since it was eligible, as a share of PriorityMaxAge; at most 1. */
+/* The age factor: the time for which the job has been eligible, divided by PriorityMaxAge; at most 1. */
 static inline double hr__slurm_age_factor(double wait_s, double max_age_s) {
   if (wait_s <= 0) return 0;
   return wait_s < max_age_s ? wait_s / max_age_s : 1;
 }
 
-/* What the size factor is computed from. */
+/* The inputs of the size factor. */
 struct hr__slurm_size {
   double nodes, cpus, limit_min; /* of the job; limit_min: its time limit in minutes */
   double all_nodes, all_cpus;    /* of the cluster */
@@ -75,8 +75,8 @@ struct hr__slurm_size {
 };
 double hr__slurm_size_factor(const struct hr__slurm_size *size);
 
-/* A factor of partition, QOS or association: the value as a share of the highest one. `is_raw`: the value itself
-   (NO_NORMAL_PART, NO_NORMAL_QOS, NO_NORMAL_ASSOC). */
+/* The factor of a partition, QOS or association: its value divided by the highest value. With `is_raw`, the value
+   itself (NO_NORMAL_PART, NO_NORMAL_QOS, NO_NORMAL_ASSOC). */
 static inline double hr__slurm_relative_factor(double value, double highest, bool is_raw) {
   if (is_raw) return value;
   return highest > 0 ? value / highest : 0;
@@ -86,8 +86,8 @@ static inline double hr__slurm_relative_factor(double value, double highest, boo
 
 enum hr__slurm_billing {
   HR__SLURM_BILL_SUM,     /* the sum over all resources */
-  HR__SLURM_BILL_MAX,     /* MAX_TRES: the highest of those of a node, plus the others */
-  HR__SLURM_BILL_MAX_GRES /* MAX_TRES_GRES: the highest of CPU, memory and nodes, plus GRES and the others */
+  HR__SLURM_BILL_MAX,     /* MAX_TRES: the maximum over the resources of a node, plus the global ones */
+  HR__SLURM_BILL_MAX_GRES /* MAX_TRES_GRES: the maximum over CPU, memory and nodes, plus GRES and global ones */
 };
 enum hr__slurm_tres_kind {
   HR__SLURM_TRES_NODE,  /* CPU, memory, nodes */
@@ -111,8 +111,8 @@ struct hr__slurm_victim {
   int64_t start_us;
 };
 
-/* Returns whether `a` is preempted before `b`: the lower priority first, then fewer nodes; with `youngest_first` the
-   job that started last. Equal jobs keep their order. */
+/* Returns whether `a` is preempted before `b`: the lower priority comes first, then fewer nodes. With `youngest_first`,
+   the job that started last comes first. Equal jobs keep their order. */
 static inline bool hr__slurm_victim_before(const struct hr__slurm_victim *a, const struct hr__slurm_victim *b,
                                            bool youngest_first) {
   if (youngest_first) return a->start_us > b->start_us;
@@ -136,24 +136,24 @@ static inline bool hr__slurm_may_be_preempted(int64_t run_us, int64_t exempt_us)
 
 /* An association. Accounts have children; users do not. */
 struct hr__slurm_assoc {
-  uint32_t parent; /* index of the parent account, which is less than the own index; HR_NONE: child of the root */
+  uint32_t parent; /* index of the parent account, less than the own index; HR_NONE: child of the root */
   int64_t shares;
   bool uses_parent; /* fairshare=parent: the association has no shares of its own */
   bool is_user;
-  double usage; /* decayed usage: given for users; for accounts the sum over their users is added */
+  double usage; /* decayed usage: input for users; hr__slurm_usage_sum computes it for accounts */
 };
 
 /* Results for an association. Members that an algorithm does not use are 0. */
 struct hr__slurm_share {
   double norm_shares;     /* classic: share of the whole cluster. Fair Tree: share among the siblings */
   double norm_usage;      /* share of all usage */
-  double effective_usage; /* classic: usage that siblings are charged for. Fair Tree: share of the parent's usage */
+  double effective_usage; /* classic: usage plus a part of the siblings' usage. Fair Tree: share of the parent's */
   double level_fs;        /* Fair Tree: norm_shares / effective_usage, may be INFINITY */
   double factor;          /* the fair-share factor of a user */
 };
 
-/* Adds the usage of each association to its ancestors, and returns the sum over all users. Call it once; the usage of
-   accounts is 0 before. */
+/* Adds the usage of each association to its ancestors, and returns the sum over all users. Before the call, the usage
+   of accounts must be 0. */
 double hr__slurm_usage_sum(struct hr__slurm_assoc *assocs, uint32_t n_assocs);
 
 /* Scratch memory for a tree. */
@@ -163,16 +163,17 @@ struct hr__slurm_tree_scratch {
   uint32_t *order; /* [n_assocs]; after hr__slurm_fair_tree: the users, from the highest factor to the lowest */
 };
 
-/* The classic algorithm. `assocs` have summed usage. */
+/* The classic algorithm. hr__slurm_usage_sum must have been called for `assocs`; it returned `total_usage`.
+   `dampening`: FairShareDampeningFactor. */
 void hr__slurm_classic_shares(const struct hr__slurm_assoc *assocs, uint32_t n_assocs, double total_usage,
                               double dampening, struct hr__slurm_share *shares, struct hr__slurm_tree_scratch *scratch);
 
-/* Fair Tree. Takes O(n log n). Returns the number of users that have a rank. */
+/* Fair Tree, with the same conditions on `assocs`. Takes O(n log n). Returns the number of users that have a rank. */
 uint32_t hr__slurm_fair_tree(const struct hr__slurm_assoc *assocs, uint32_t n_assocs, double total_usage,
                              struct hr__slurm_share *shares, struct hr__slurm_tree_scratch *scratch);
 
-/* The factor by which usage decays within a time. Slurm approximates the half life: 0.693 instead of ln 2, to first
-   order per second. `half_life_s` 0: no decay. */
+/* The factor by which usage decays within `elapsed_s`. As in Slurm, the half-life is approximate: 0.693 instead of ln
+   2, and a linear decay within each second. `half_life_s` 0: no decay. */
 static inline double hr__slurm_decay(double half_life_s, double elapsed_s) {
   return half_life_s > 0 ? pow(1 - 0.693 / half_life_s, elapsed_s) : 1;
 }
@@ -180,25 +181,25 @@ static inline double hr__slurm_decay(double half_life_s, double elapsed_s) {
 /* ---- GPUs and shards (selector.c) ------------------------------------------------------------------- */
 
 /*
- * The GPUs of a node and their shards. A GPU is either given whole to a job, or shared by jobs that hold shards of it.
- * A job's shards on a node come from one GPU unless OPT_MULTIPLE_SHARING_GRES_PJ is set.
+ * The GPUs of a node and their shards. A GPU is either allocated whole to one job, or shared by jobs that have shards
+ * of it. A job's shards on a node come from one GPU unless OPT_MULTIPLE_SHARING_GRES_PJ is set.
  *
  * Source: doc/html/gres of SchedMD/slurm.
  */
 
 /* A GPU of a node. */
 struct hr__slurm_gpu {
-  bool is_whole;   /* given whole to a job */
-  uint32_t shards; /* that it is divided into */
+  bool is_whole;   /* allocated whole to a job */
+  uint32_t shards; /* number of shards of the GPU */
   uint32_t shards_used;
 };
 
-/* Shards of a GPU that can still be given; 0 if it is given whole. */
+/* The number of free shards of a GPU; 0 if it is allocated whole. */
 static inline uint32_t hr__slurm_shards_free(const struct hr__slurm_gpu *gpu) {
   return gpu->is_whole || gpu->shards_used > gpu->shards ? 0 : gpu->shards - gpu->shards_used;
 }
 
-/* Returns whether a GPU can be given whole. */
+/* Returns whether a GPU can be allocated whole. */
 static inline bool hr__slurm_gpu_is_free(const struct hr__slurm_gpu *gpu) {
   return !gpu->is_whole && gpu->shards_used == 0;
 }
@@ -208,8 +209,8 @@ static inline bool hr__slurm_gpu_is_free(const struct hr__slurm_gpu *gpu) {
 bool hr__slurm_gres_fit(const struct hr__slurm_gpu *gpus, uint32_t n_gpus, uint32_t whole, uint32_t shards,
                         bool several);
 
-/* How many of `count` shared resources GPU number `gpu` of `n_gpus` gets if gres.conf does not assign them: they are
-   spread evenly, the first GPUs get the rest. */
+/* The number of shards of GPU number `gpu` if gres.conf does not assign the `count` shards of a node to its `n_gpus`
+   GPUs. They are spread evenly; the first GPUs get one more until the rest is used up. */
 static inline uint32_t hr__slurm_shared_count(uint32_t count, uint32_t n_gpus, uint32_t gpu) {
   return count / n_gpus + (gpu < count % n_gpus);
 }
@@ -222,13 +223,14 @@ static inline uint32_t hr__slurm_shared_count(uint32_t count, uint32_t n_gpus, u
  * later jobs must not use these nodes during that time.
  *
  * The time line is a list of slots, from now to the end of the window. A slot has the set of nodes, and the licences,
- * that no reservation uses during it. The selector, which the caller provides, knows the running jobs: it says when a
- * job could start on a set of nodes if only the running jobs existed.
+ * that no reservation uses during it. The selector, which the caller provides, knows the running jobs: it returns when
+ * a job could start on a set of nodes if there were no reservations.
  *
  * Source: src/plugins/sched/backfill/backfill.c of SchedMD/slurm.
  */
 
-/* What tested jobs are counted by: bf_max_job_user, bf_max_job_part, bf_max_job_user_part and bf_max_job_assoc. */
+/* The scopes by which tested jobs are counted, for the limits bf_max_job_user, bf_max_job_part, bf_max_job_user_part
+   and bf_max_job_assoc. */
 enum hr__slurm_scope {
   HR__SLURM_OF_USER,
   HR__SLURM_OF_PARTITION,
@@ -240,10 +242,10 @@ enum hr__slurm_scope {
 /* The parameters of SchedulerParameters that a pass uses. */
 struct hr__slurm_backfill_limits {
   int64_t resolution_us, window_us;
-  int64_t origin_us; /* the date of time 0, since reservations begin and end at multiples of the resolution */
+  int64_t origin_us; /* the date of time 0: reservations begin and end at multiples of the resolution on the clock */
   uint32_t max_job_test, max_job_start;   /* max_job_start 0: no limit */
-  uint32_t max_tests[HR__SLURM_N_SCOPES]; /* jobs tested of each scope; 0: no limit */
-  uint32_t job_part_count_reserve;        /* reservations per partition; 0: no limit */
+  uint32_t max_tests[HR__SLURM_N_SCOPES]; /* maximum number of tested jobs of each scope; 0: no limit */
+  uint32_t job_part_count_reserve;        /* maximum number of reservations per partition; 0: no limit */
   int64_t min_age_reserve_us;             /* younger jobs get no reservation */
   uint32_t min_prio_reserve;              /* jobs of lower priority get no reservation */
 };
@@ -251,11 +253,11 @@ struct hr__slurm_backfill_limits {
 /* A waiting job, in the order of the queue. */
 struct hr__slurm_queued {
   uint32_t job;                        /* passed to the selector */
-  uint32_t scopes[HR__SLURM_N_SCOPES]; /* dense numbers, for the limits; HR_NONE: is not counted */
+  uint32_t scopes[HR__SLURM_N_SCOPES]; /* numbers from 0, for the limits; HR_NONE: not counted */
   uint32_t priority;
   int64_t limit_us; /* its time limit */
   int64_t submit_us;
-  uint32_t min_nodes;           /* fewer available nodes are not passed to the selector */
+  uint32_t min_nodes;           /* if fewer nodes are available, the selector is not called */
   bool no_reserve;              /* no nodes are reserved for it */
   const uint64_t *usable;       /* set of nodes that it may use; NULL: all */
   uint32_t license, n_licenses; /* licences that it needs; n_licenses 0: none */
@@ -268,25 +270,27 @@ struct hr__slurm_planned {
 };
 
 struct hr__slurm_selector {
-  /* Finds when and where a job can start on the nodes of a set, if only the running jobs existed, and after those that
-     it may stop. Reduces the set to the chosen nodes and returns true; returns false if the job can never run there. */
+  /* Finds when and where a job could start on the nodes of a set if there were no reservations. Jobs that it may
+     preempt end first. Reduces the set to the chosen nodes and returns true; returns false if the job can never run
+     there. */
   bool (*find)(void *self, uint32_t job, int64_t now_us, uint64_t *nodes, int64_t *start_us);
-  /* Starts a job on the nodes that `find` chose. Returns false if it cannot start after all. */
+  /* Starts a job on the nodes that `find` chose. Returns false if the job cannot start. */
   bool (*start)(void *self, uint32_t job, const uint64_t *nodes);
   void *self;
-  /* Returns whether any job from entry `next` of the queue on may start now. If not, the pass ends, and these jobs get
-     no expected start. NULL: every job is tested. */
+  /* Returns whether the job of entry `next` of the queue, or of a later entry, may start now. If none may, the pass
+     ends, and these jobs get no expected start. NULL: every job is tested. */
   bool (*any_may_start)(void *self, uint32_t next);
-  /* Stops running jobs, if necessary, so that a job can start now on nodes of a set, to which the set is reduced.
-     Returns false, and leaves the set, if it cannot. NULL: no job is preempted. */
+  /* Stops running jobs if necessary, so that a job can start now on nodes of a set. Reduces the set to these nodes and
+     returns true. If the job cannot start, returns false, and the set is unchanged. NULL: no job is preempted. */
   bool (*make_room)(void *self, uint32_t job, uint64_t *nodes);
-  /* Removes the nodes from a set that advance reservations keep from a job at any time from `from_us` to `to_us`.
-     Returns the earliest end of these reservations after `from_us`; HR_NEVER_US: there are none. NULL: none exist. */
+  /* Removes those nodes from a set that a job must not use at some time from `from_us` to `to_us` because of advance
+     reservations. Returns the earliest end of these reservations after `from_us`; HR_NEVER_US: there are none. NULL:
+     there are no advance reservations. */
   int64_t (*restrict_nodes)(void *self, uint32_t job, int64_t from_us, int64_t to_us, uint64_t *nodes);
-  /* Returns a time before which a job cannot start on nodes of a set (NULL: all that it may use), if it cannot start
-     now. NULL: unknown. */
+  /* For a job that cannot start now, returns a time before which it cannot start on nodes of a set (NULL: all that it
+     may use). NULL: such times are unknown. */
   int64_t (*earliest)(void *self, uint32_t job, const uint64_t *nodes);
-  /* Returns whether a job is tested in this pass. NULL: all are. */
+  /* Returns whether a job is tested in this pass. NULL: all jobs are. */
   bool (*may_be_tested)(void *self, uint32_t job);
 };
 
@@ -309,41 +313,43 @@ struct hr__slurm_timeline {
   uint32_t n_license_kinds;
 };
 
-/* Runs a pass at `now_us`. `licenses` [n_license_kinds] are those that are free now. Writes a decision for each job of
-   the queue. Returns the number of jobs that were started. */
+/* Runs a pass at `now_us`. `licenses` [n_license_kinds]: the licences that are free now. Writes a decision for each job
+   of the queue to `planned` [n_queued]. Returns the number of jobs that were started. */
 uint32_t hr__slurm_backfill(struct hr__slurm_timeline *line, const struct hr__slurm_backfill_limits *limits,
                             const struct hr__slurm_queued *queue, uint32_t n_queued, const uint32_t *licenses,
                             const struct hr__slurm_selector *selector, int64_t now_us,
                             struct hr__slurm_planned *planned);
 
-/* Removes the nodes from a set that are reserved at any time from now, the beginning of the time line, to `to_us`. */
+/* Removes those nodes from a set that are reserved at some time from now, the beginning of the time line, to
+   `to_us`. */
 void hr__slurm_unreserved(const struct hr__slurm_timeline *line, int64_t to_us, uint64_t *set);
 
 /* ---- Selector (selector.c) -------------------------------------------------------------------------- */
 
 /*
- * The choice of nodes by select/cons_tres, for jobs that request whole GPUs: where a job can run now, and when and
- * where it could run once running jobs have reached their time limits.
+ * The choice of nodes by select/cons_tres: where a job can run now, and when and where it could run after running jobs
+ * have reached their time limits.
  *
- * Among the nodes with enough free GPUs, runs of consecutive nodes are formed. The smallest run that has enough nodes
- * is used; if no run has, the largest run is used first. Within a run, nodes are taken in their order.
+ * The nodes with enough free GPUs form runs of consecutive nodes. The smallest run that has enough nodes is used. If no
+ * run has enough, the largest run is used first. Within a run, nodes are chosen in their order.
  *
  * The expected start is not exact, because Slurm examines running jobs in batches. The first batch has the jobs that
- * end up to 30 seconds after a multiple of 30 seconds; each next batch is twice as long. The job is expected to start
- * when the last job of the first sufficient batch ends, on nodes that are chosen among all nodes that are free then.
+ * end up to 30 seconds after a certain multiple of 30 seconds (batch_base in selector.c); each later batch is twice as
+ * long. The job is expected to start when the last job of the first sufficient batch ends, on nodes that are chosen
+ * among all nodes that are free then.
  *
  * To find this batch without releasing the running jobs one by one, the nodes are listed in the order in which they get
  * at least 1, 2, 3 ... free GPUs. The lists are built again after running jobs have changed.
  *
- * If CPUs and memory of the nodes are limited (CR_Core_Memory), nodes without enough of them are left out, and running
- * jobs are released one by one. The same holds if GPUs are shared: a GPU is either given whole to a job, or its shards
- * are given to several jobs. A job gets its shards on the first GPU that has enough.
+ * If CPUs and memory of the nodes are limited (CR_Core_Memory), nodes that have too little of them are skipped, and
+ * running jobs are released one by one. The same is done if GPUs are shared: then a GPU is allocated whole to one job,
+ * or its shards are allocated to several jobs. A job gets its shards from the first GPU that has enough.
  *
  * Source: src/plugins/select/cons_tres/job_test.c and src/common/gres_select of SchedMD/slurm.
  */
 
-/* What a job needs: the same number of GPUs on each of its nodes, except the last one, which may need fewer; and CPUs
-   and memory on each node. `gpu_milli`: the share of each GPU, in thousandths; 0: whole GPUs. */
+/* The request of a job: the same number of GPUs on each of its nodes, except the last node, where it may need fewer;
+   and CPUs and memory on each node. `gpu_milli`: the fraction of each GPU, in thousandths; 0: whole GPUs. */
 struct hr__slurm_shape {
   uint32_t nodes, gpus_per_node, last_gpus, cpu_milli;
   uint64_t mem_mib;
@@ -353,15 +359,16 @@ struct hr__slurm_shape {
 /* A running job. */
 struct hr__slurm_running {
   uint32_t job;
-  int64_t end_us;  /* when it reaches its time limit */
-  int64_t over_us; /* how much later it is expected to end if it is still running then; HR_NEVER_US: unknown, so its
-                      limit is added again */
+  int64_t end_us; /* when it reaches its time limit */
+  /* the expected time from `end_us` to its end, if it still runs at `end_us`; HR_NEVER_US: unknown, so its limit is
+     added again */
+  int64_t over_us;
   int64_t limit_us;
   struct hr__slurm_shape shape;
-  uint32_t *nodes; /* [shape.nodes] the nodes, in the order of the shape */
+  uint32_t *nodes; /* [shape.nodes] its nodes; the last one has `last_gpus` GPUs */
 };
 
-/* A node gets enough free GPUs when running job number `rank` - 1 ends. */
+/* A node gets enough free GPUs when the first `rank` running jobs have ended, but not before. */
 struct hr__slurm_release {
   uint32_t node, rank;
 };
@@ -369,24 +376,25 @@ struct hr__slurm_release {
 /* The nodes and the running jobs. Created by hr__slurm_nodes_create. */
 struct hr__slurm_nodes {
   uint32_t n_nodes, n_words; /* n_words = (n_nodes + 63) / 64 */
-  uint32_t max_gpus;         /* the most GPUs of a node */
+  uint32_t max_gpus;         /* the maximum number of GPUs of a node */
   const uint32_t *gpus;      /* [n_nodes] GPUs of each node */
-  uint32_t *used;            /* [n_nodes] GPUs in use, also those of which only a share is */
-  /* [n_nodes * max_gpus] the free thousandths of each GPU, and scratch; NULL: all jobs get whole GPUs */
+  uint32_t *used;            /* [n_nodes] GPUs in use, including partly used ones */
+  /* [n_nodes * max_gpus] the free thousandths of each GPU, now and in an expected state (scratch); NULL: all jobs get
+     whole GPUs */
   uint16_t *gpu_milli, *future_milli;
   uint64_t *chosen_gpus; /* [n_nodes] if GPUs are shared: the sets of GPUs on the nodes `chosen` */
-  /* [n_nodes] free CPUs and memory of each node, and scratch; `cpu_milli` NULL: they are not limited. CPUs are negative
-     where jobs overlap, because some of them are suspended */
+  /* [n_nodes] free CPUs and memory of each node, now and in an expected state (scratch); `cpu_milli` NULL: they are not
+     limited. Free CPUs are negative if jobs of a node overlap because some of them are suspended */
   int64_t *cpu_milli, *mem_mib, *future_cpu, *future_mem;
-  uint32_t *chosen;   /* [n_nodes] the nodes that were chosen last, in the order of the shape */
-  uint64_t *at_least; /* [(max_gpus + 1) * n_words] per number: the set of nodes with as many free GPUs or more */
-  struct hr__slurm_running *running; /* [n_running] by increasing end, and else by job */
+  uint32_t *chosen;   /* [n_nodes] the result of the last choice; the last node gets `last_gpus` GPUs */
+  uint64_t *at_least; /* [(max_gpus + 1) * n_words] per number: the set of nodes with at least as many free GPUs */
+  struct hr__slurm_running *running; /* [n_running] by increasing end, then by job */
   uint32_t n_running;
-  int64_t origin_us; /* the date of time 0, since batches begin at multiples of 30 seconds of the clock */
-  /* per number of GPUs: the nodes that have fewer free GPUs now, in the order in which they get as many */
+  int64_t origin_us; /* the date of time 0: batches begin at multiples of 30 seconds of the clock */
+  /* for each number of GPUs: the nodes that have fewer free GPUs now, in the order in which they get this number */
   struct hr__slurm_release *releases; /* [(max_gpus + 1) * n_nodes] */
   uint32_t *n_releases;               /* [max_gpus + 1] */
-  bool has_releases;                  /* the lists are those of the running jobs */
+  bool has_releases;                  /* `releases` are up to date */
   uint32_t *future;                   /* [n_nodes] scratch */
   uint64_t *full, *last;              /* [n_words] scratch sets */
 };
@@ -395,25 +403,27 @@ struct hr__slurm_nodes {
 bool hr__slurm_nodes_create(struct hr__slurm_nodes *nodes, struct hr_arena *arena, const uint32_t *gpus,
                             uint32_t n_nodes, int64_t origin_us);
 
-/* Limits CPUs and memory, for at most `n_jobs` jobs, which then may have no GPUs. The caller then sets `cpu_milli` and
-   `mem_mib`. Returns false if memory is exhausted. */
+/* Limits the CPUs and the memory of nodes. Then jobs without GPUs are allowed, too; at most `n_jobs` jobs may run at a
+   time. The caller must set `cpu_milli` and `mem_mib` afterwards. Returns false if memory is exhausted. */
 bool hr__slurm_nodes_limit(struct hr__slurm_nodes *nodes, struct hr_arena *arena, uint32_t n_jobs);
 
-/* Lets jobs share GPUs. The nodes must be limited and without running jobs. Returns false if memory is exhausted. */
+/* Allows jobs to share GPUs. hr__slurm_nodes_limit must have been called, and no job may run. Returns false if memory
+   is exhausted. */
 bool hr__slurm_nodes_share(struct hr__slurm_nodes *nodes, struct hr_arena *arena);
 
-/* Returns the set of the first GPUs of a node that have room for a job of a shape now, if it fits there. */
+/* Returns the set of the first `gpus` GPUs of a node that have room for a job of this shape now. The job must fit on
+   the node. */
 uint64_t hr__slurm_gpus_on(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, uint32_t node,
                            uint32_t gpus);
 
-/* The memory for the nodes of a running job, in words of 32 bits: a number for each, and a set of GPUs if they are
-   shared. */
+/* The size of the memory for the nodes of a running job, in words of 32 bits: the number of each node and, if GPUs are
+   shared, the set of its GPUs. */
 static inline size_t hr__slurm_words(const struct hr__slurm_nodes *nodes, uint32_t n_nodes) {
   return (size_t)n_nodes * (nodes->gpu_milli ? 3u : 1u);
 }
 
-/* Chooses nodes of a set for a job on the free GPUs of now. Reduces the set to them, and writes them to `chosen` in the
-   order of the shape. Returns false, and leaves the set, if the job does not fit. */
+/* Chooses nodes of a set on which a job fits now. Reduces the set to these nodes, and writes them to `chosen`. If the
+   job does not fit, returns false, and the set is unchanged. */
 bool hr__slurm_select_now(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, uint64_t *set);
 
 /* Returns whether hr__slurm_select_now would find nodes for the job. */
@@ -424,34 +434,34 @@ bool hr__slurm_fits_now(const struct hr__slurm_nodes *nodes, const struct hr__sl
 bool hr__slurm_select(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, int64_t now_us, uint64_t *set,
                       int64_t *start_us);
 
-/* Returns the time at which enough running jobs of a set have ended for a job, at their limits: on no subset can it
-   start earlier, except now. HR_NEVER_US: it never can. */
+/* Returns the time at which, if running jobs end at their limits, enough of those on the set have ended for a job to
+   fit. On a subset, the job cannot start earlier, except now. HR_NEVER_US: it can never start. */
 int64_t hr__slurm_earliest(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, const uint64_t *set);
 
-/* Treats the GPUs of running job number `index` as free (`free` true), or as used again. */
+/* Marks the resources of running job number `index` as free (`free` true), or as used again. */
 void hr__slurm_nodes_lend(struct hr__slurm_nodes *nodes, uint32_t index, bool free);
 
-/* Hides `n` running jobs: `hidden` [n] are their numbers, ascending. `copy` [n_running] receives the list of running
-   jobs. hr__slurm_nodes_show ends this; no job may be added or removed before. */
+/* Hides `n` running jobs, as if they had ended. `hidden` [n]: their indices, ascending. `copy` [n_running] receives the
+   list of running jobs. hr__slurm_nodes_show restores the list; no job may be added or removed before. */
 void hr__slurm_nodes_hide(struct hr__slurm_nodes *nodes, const uint32_t *hidden, uint32_t n,
                           struct hr__slurm_running *copy);
 void hr__slurm_nodes_show(struct hr__slurm_nodes *nodes, const uint32_t *hidden, uint32_t n,
                           const struct hr__slurm_running *copy);
 
-/* The GPUs of a running job on its node number `index`; 0 if GPUs are not shared. */
+/* The set of GPUs of a running job on its node number `index`; 0 if GPUs are not shared. */
 uint64_t hr__slurm_gpus_of(const struct hr__slurm_nodes *nodes, const struct hr__slurm_running *running,
                            uint32_t index);
 
-/* Moves the end of a running job. */
+/* Moves the end of a running job by `by_us`. */
 void hr__slurm_nodes_postpone(struct hr__slurm_nodes *nodes, uint32_t job, int64_t by_us);
 
 /* The time between the limit of a job and its forced end: KillWait. */
 #define HR__SLURM_KILL_WAIT_US (30 * HR_SECOND_US)
 
-/* Adds a job that starts on the nodes `chosen`, with the GPUs `chosen_gpus` if they are shared. `at` is memory of
-   hr__slurm_words for a copy of them. Returns its entry, valid until the
-   next change; `over_us` is KillWait. hr__slurm_nodes_remove removes a job, and returns the memory and the number of
-   its nodes; NULL if it does not run. */
+/* hr__slurm_nodes_add adds a job that starts on the nodes `chosen`, with the GPUs `chosen_gpus` if they are shared.
+   `at` is memory for a copy of these; hr__slurm_words returns its size. Returns the entry of the job, which is valid
+   until the next change; its `over_us` is KillWait. hr__slurm_nodes_remove removes a job, and returns this memory and
+   the number of its nodes; NULL if the job does not run. */
 struct hr__slurm_running *hr__slurm_nodes_add(struct hr__slurm_nodes *nodes, uint32_t job,
                                               const struct hr__slurm_shape *shape, int64_t end_us, uint32_t *at);
 uint32_t *hr__slurm_nodes_remove(struct hr__slurm_nodes *nodes, uint32_t job, uint32_t *n_nodes);
@@ -459,17 +469,18 @@ uint32_t *hr__slurm_nodes_remove(struct hr__slurm_nodes *nodes, uint32_t job, ui
 /* ---- Waiting jobs (slurm_policy.c) ------------------------------------------------------------------ */
 
 /*
- * The waiting jobs of the policy `slurm`, in the order in which Slurm examines them: a job before those that it may
- * preempt; then by descending key (the tier of the partition, then the priority), then by the second of the submission,
- * which a requeue resets, then by id.
+ * The waiting jobs of the policy `slurm`, in the order in which Slurm examines them: a job comes before those that it
+ * may preempt. Other jobs are ordered by descending key (the tier of the partition, then the priority), then by the
+ * second of the submission or of the last requeue, then by id.
  *
- * The first rule can contradict the others: A goes before B, B before C, and C, which may preempt A, before A. Then the
- * order depends on the order of insertions and sorts. In Slurm it depends on the sort of the C library.
+ * The first rule can contradict the others: A may come before B, B before C, and C before A, because C may preempt A.
+ * Then the result depends on the order of insertions and on the steps of sorts. In Slurm, it depends on the sort of the
+ * C library.
  *
- * The entries are a sorted array with room at both ends. Jobs start near the front, so their removal moves only the
- * entries before them; an insertion moves the shorter side. So a queue of 100,000 jobs costs little more than one of
- * ten. When priorities have changed, only the front of the array is sorted, as far as a pass reads it, unless jobs may
- * preempt others.
+ * The entries are a sorted array with room at both ends. Jobs that start are near the front, so their removal moves
+ * only the entries before them. An insertion moves the shorter side. So operations on a queue of 100,000 jobs cost
+ * little more than on a queue of ten. After priorities have changed, only the front of the array that a pass reads is
+ * sorted, unless jobs may preempt others.
  */
 
 struct hr__slurm_entry {
@@ -484,10 +495,10 @@ struct hr__slurm_waiting {
   uint32_t n_qos;
   struct hr__slurm_entry *all; /* [capacity]; the entries are all[first] to all[first + count - 1] */
   uint32_t first, count, capacity;
-  uint32_t n_sorted; /* these first entries are in order, and precede all others; at least one if there is any */
+  uint32_t n_sorted; /* the first entries, in order and before all others; at least 1 unless `count` is 0 */
 };
 
-/* Puts the first `n` entries in order. To be called before an entry is read by its number, except for the first one. */
+/* Sorts the first `n` entries. Must be called before an entry is read by its index, except for the first entry. */
 void hr__slurm_waiting_sort_first(struct hr__slurm_waiting *waiting, uint32_t n);
 static inline void hr__slurm_waiting_order(struct hr__slurm_waiting *waiting, uint32_t n) {
   if (n > waiting->n_sorted) hr__slurm_waiting_sort_first(waiting, n);
@@ -501,11 +512,11 @@ static inline struct hr__slurm_entry *hr__slurm_waiting_at(const struct hr__slur
 /* Inserts an entry. Returns false if memory is exhausted. */
 bool hr__slurm_waiting_add(struct hr__slurm_waiting *waiting, const struct hr__slurm_entry *entry);
 
-/* Removes those of the first `n` entries whose job does not wait: state[job] is not `waits`. */
+/* Removes the jobs that do not wait from the first `n` entries: those for which state[job] is not `waits`. */
 void hr__slurm_waiting_sweep(struct hr__slurm_waiting *waiting, uint32_t n, const uint8_t *state, uint8_t waits);
 
-/* Sorts the entries again after their keys have changed. `scratch` has room for all entries if jobs may preempt others,
-   else it is not used. */
+/* Sorts the entries again after their keys have changed. If jobs may preempt others, `scratch` must have room for all
+   entries, else it is not used. */
 void hr__slurm_waiting_sort(struct hr__slurm_waiting *waiting, struct hr__slurm_entry *scratch);
 
 #endif

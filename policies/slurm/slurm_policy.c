@@ -3,16 +3,17 @@
  * The `slurm` policy: sched/builtin or sched/backfill with select/cons_tres; partitions, priorities, QOS, limits,
  * preemption and reservations come from the section `slurm`.
  *
- * The main scheduler starts jobs in the order of the queue until one does not fit, and examines at most
- * default_queue_depth jobs and one more, but once in sched_interval all jobs. When a job ends, it runs at once. After a
- * submission, it runs in the background loop of slurmctld, which looks for queued passes once in a second, but runs
- * them only batch_sched_delay after its last pass. The backfill scheduler runs bf_interval seconds after its last pass,
- * or later, in the next second after something has changed, as Slurm's does. It tests the first bf_max_job_test jobs
- * (slurm.h).
+ * The main scheduler starts jobs in the order of the queue until one does not fit. It examines at most
+ * default_queue_depth + 1 jobs, but all jobs once per sched_interval. When a job ends, it runs at once. After a
+ * submission, it runs in the background loop of slurmctld. This loop checks for queued passes once per second, but runs
+ * them only batch_sched_delay after its last pass. As in Slurm, the backfill scheduler runs bf_interval seconds after
+ * its last pass if something has changed since; otherwise it runs in the next second after a change. It tests the first
+ * bf_max_job_test jobs (slurm.h).
  *
- * A backfill pass ends as soon as no job that is left can start: reservations and starts only take nodes away, so a
- * kind of which no job fits on the nodes that are free during its shortest limit does not fit later in the pass. Only
- * starts have an effect, so the pass then decides the same as a complete one.
+ * A backfill pass ends as soon as none of the remaining jobs can start. This is known for the following reason:
+ * reservations and starts only remove free nodes. So if no job of a kind fits on the nodes that are free for the
+ * shortest time limit of the kind, none fits later in the pass. Only starts have an effect, so the decisions are those
+ * of a complete pass.
  *
  * Invariant: `waiting` has exactly the waiting jobs, and `nodes` the running ones. engine.h describes the other
  * modules.
@@ -85,7 +86,7 @@ static bool goes_before(const struct hr__slurm_waiting *waiting, const struct hr
   return a->submit_s != b->submit_s ? a->submit_s < b->submit_s : a->job < b->job;
 }
 
-/* Makes room for one entry before and after the others. */
+/* Makes room for one more entry before and after the others. */
 static bool make_room(struct hr__slurm_waiting *waiting) {
   if (waiting->first > 0 && waiting->first + waiting->count < waiting->capacity) return true;
   if (waiting->count + 2 > waiting->capacity / 2) {
@@ -158,8 +159,8 @@ void hr__slurm_waiting_sweep(struct hr__slurm_waiting *waiting, uint32_t n, cons
 
 /* ---- Waiting jobs: sorting the front ---------------------------------------------------------------- */
 
-/* Ranges of at most SMALL entries are sorted by insertion; CHUNK entries are sorted at once. A range that is put aside
-   is at least as long as the one that is divided next, so there are at most MAX_RANGES of them. */
+/* Ranges of at most SMALL entries are sorted by insertion. At least CHUNK entries are sorted at a time. A range on the
+   stack is at least as long as the one that is divided next, so the stack has at most MAX_RANGES ranges. */
 enum { SMALL = 16, CHUNK = 1024, MAX_RANGES = 33 };
 
 static void sort_by_insertion(const struct hr__slurm_waiting *waiting, struct hr__slurm_entry *entries, uint32_t n) {
@@ -177,7 +178,8 @@ static void swap(struct hr__slurm_entry *a, struct hr__slurm_entry *b) {
   *b = kept;
 }
 
-/* Divides the entries from `from` to before `end` by one of them, the median of three. Returns its place. */
+/* Partitions the entries from `from` to before `end` by a pivot, the median of three. Returns the position of the
+   pivot. */
 static uint32_t divide(const struct hr__slurm_waiting *waiting, struct hr__slurm_entry *entries, uint32_t from,
                        uint32_t end) {
   struct hr__slurm_entry *first = &entries[from], *middle = &entries[from + (end - from) / 2],
@@ -193,8 +195,8 @@ static uint32_t divide(const struct hr__slurm_waiting *waiting, struct hr__slurm
   return at;
 }
 
-/* Sorts so that the first `wanted` of `n` entries are those of the sorted list: a quicksort that leaves out the ranges
-   behind them. */
+/* Sorts partially: afterwards, the first `wanted` of `n` entries are those of the sorted list. It is a quicksort that
+   skips all later ranges. */
 static void sort_front(const struct hr__slurm_waiting *waiting, struct hr__slurm_entry *entries, uint32_t n,
                        uint32_t wanted) {
   struct {
@@ -246,7 +248,8 @@ static void merge(const struct hr__slurm_waiting *waiting, const struct hr__slur
   if (n_b) memcpy(to, b, n_b * sizeof *to);
 }
 
-/* A merge sort that copies pairs of lists that are in order already: the order rarely changes much. */
+/* A merge sort. Two neighbouring lists that are already in order are only copied, because the order rarely changes
+   much. */
 static void sort_all(struct hr__slurm_waiting *waiting, struct hr__slurm_entry *scratch) {
   struct hr__slurm_entry *from = waiting->all + waiting->first, *to = scratch;
   uint32_t n = waiting->count, n_swapped = 0;
@@ -268,7 +271,7 @@ static void sort_all(struct hr__slurm_waiting *waiting, struct hr__slurm_entry *
   if (from == scratch) memcpy(to, from, n * sizeof *to);
 }
 
-/* With preemption the result depends on the steps of the sort, because the order may contradict itself. */
+/* With preemption, the result depends on the steps of the sort, because the order may be cyclic. */
 void hr__slurm_waiting_sort(struct hr__slurm_waiting *waiting, struct hr__slurm_entry *scratch) {
   if (waiting->may_preempt) {
     sort_all(waiting, scratch);
@@ -280,7 +283,7 @@ void hr__slurm_waiting_sort(struct hr__slurm_waiting *waiting, struct hr__slurm_
 
 /* ---- The main scheduler ----------------------------------------------------------------------------- */
 
-/* Whether a job needs no node: it requests no GPUs and, if CPUs and memory are limited, none of these. */
+/* Whether a job needs no node: it requests no GPUs and, if CPUs and memory are limited, no CPUs and no memory. */
 static bool needs_nothing(const struct hr__slurm_run *run, uint32_t job) {
   if (run->requests) return !hr_request_needs_node(&run->requests->request[run->requests->of_job[job]]);
   return run->trace->gpus[job] == 0;
@@ -297,11 +300,11 @@ static bool find_nodes(struct hr__slurm_run *run, uint32_t job) {
   return hr__slurm_find_now(run, kind, run->open_nodes) || hr__slurm_preempt(run, job, run->open_nodes);
 }
 
-/* The first time from a time on at which the main scheduler examines all jobs: once in sched_interval, counted from the
-   start of slurmctld or else the begin of the trace. */
+/* The first time, not before `from_us`, at which the main scheduler examines all jobs. These times are multiples of
+   sched_interval after the start of slurmctld or, if that is unknown, after the begin of the trace. */
 static int64_t full_pass(const struct hr__slurm_run *run, int64_t from_us) {
   const int64_t interval_s = run->params[HR__SLURM_SCHED_INTERVAL].integer;
-  const int64_t interval_us = (interval_s ? interval_s : 1) * HR_SECOND_US; // slurmctld looks once in a second
+  const int64_t interval_us = (interval_s ? interval_s : 1) * HR_SECOND_US; // slurmctld checks once per second
   if (interval_s < 0) return HR_NEVER_US;
   int64_t start_us = run->config ? run->config->priority.calc_start_us : HR_UNKNOWN_US;
   int64_t since_us = from_us + (start_us == HR_UNKNOWN_US ? 0 : run->trace->origin_us - start_us);
@@ -310,8 +313,8 @@ static int64_t full_pass(const struct hr__slurm_run *run, int64_t from_us) {
   return into_us ? from_us + interval_us - into_us : from_us;
 }
 
-/* Takes a queued pass that was due until now, and returns whether it is due now. One that was due before was left out
-   because no job waited. */
+/* Removes a queued pass that is due, and returns whether it was due exactly now. A pass that was due before now was
+   skipped because no job waited. */
 static bool take_queued(struct hr__slurm_run *run, int64_t now_us) {
   if (!run->is_queued || run->loop_us > now_us) return false;
   run->looped_us = run->loop_us;
@@ -333,15 +336,14 @@ static void queue_main(struct hr__slurm_run *run, int64_t now_us) {
   run->is_queued = true;
 }
 
-/* Whether another pass of the main scheduler may start further jobs although nothing else has changed since this pass
-   started some. A job that did not fit may now exceed a limit, so that it no longer blocks others, or other jobs may be
-   preempted. / */
+/* Whether starts of the main scheduler may allow further starts in another pass although nothing else has changed. A
+   job that did not fit may now exceed a limit, so that it no longer blocks others; or other jobs may be preempted. */
 static bool starts_matter(const struct hr__slurm_run *run) {
   return run->preemption.is_on || run->limits_state.used;
 }
 
-/* Starts waiting jobs in order until one does not fit. After a job of a partition does not fit, no other job of this
- * partition starts, and none on its nodes. */
+/* Starts waiting jobs in order. After a job of a partition did not fit, no other job of this partition starts, and no
+   job starts on the nodes of this partition. */
 static void run_main(struct hr__slurm_run *run) {
   uint32_t depth = (uint32_t)run->params[HR__SLURM_DEPTH].integer + 1, n_started = 0, n_failed = 0, i = 0;
   const int64_t interval_s = run->params[HR__SLURM_SCHED_INTERVAL].integer;
@@ -358,7 +360,7 @@ static void run_main(struct hr__slurm_run *run) {
       n_started += hr__slurm_start(run, job, HR_REASON_IN_ORDER);
       continue;
     }
-    // a job that gets no reservation yet does not block others
+    // a job that is too young for a reservation does not block others
     uint32_t priority = (uint32_t)hr__slurm_waiting_at(&run->waiting, i)->key;
     if (run->view->now_us - run->jobs[job].submit_us < run->limits.min_age_reserve_us) continue;
     if (priority < run->limits.min_prio_reserve) continue;
@@ -402,7 +404,7 @@ static int64_t restrict_nodes(void *self, uint32_t job, int64_t from_us, int64_t
   return hr__slurm_remove_reserved(self, (hr_job){job}, denied, hr__slurm_allowed(self, denied), from_us, to_us, nodes);
 }
 
-/* Returns whether limits, which starts of this pass may have reached, allow a job to be tested. */
+/* Returns whether limits allow a job to be tested. Starts in this pass may have reached a limit. */
 static bool may_be_tested(void *self, uint32_t job) {
   struct hr__slurm_run *run = self;
   return !hr__slurm_hold(run, job, run->view->now_us);
@@ -417,7 +419,7 @@ static bool start_planned(void *self, uint32_t job, const uint64_t *nodes) {
   return hr__slurm_start(run, job, HR_REASON_BACKFILL);
 }
 
-/* Returns whether some job of a kind from entry `next` of the queue on may start. */
+/* Returns whether some job of a kind, in entry `next` of the queue or later, may start. */
 static bool kind_may_start(struct hr__slurm_run *run, struct hr__slurm_kind *kind, uint32_t next) {
   while (kind->first_rest != HR_NONE && kind->first_rest < next) kind->first_rest = run->rests[kind->first_rest].next;
   if (kind->first_rest == HR_NONE) return false;
@@ -427,7 +429,7 @@ static bool kind_may_start(struct hr__slurm_run *run, struct hr__slurm_kind *kin
   return hr__slurm_kind_fits(run, kind, run->best);
 }
 
-/* Kinds of which no job may start any more are removed from the list for the rest of the pass. */
+/* If no job of a kind may start any more, the kind is removed from the list for the rest of the pass. */
 static bool any_may_start(void *self, uint32_t next) {
   struct hr__slurm_run *run = self;
   while (run->n_alive && !kind_may_start(run, &run->kinds[run->alive[run->n_alive - 1]], next)) run->n_alive--;
@@ -436,7 +438,7 @@ static bool any_may_start(void *self, uint32_t next) {
 
 /* ---- A backfill pass -------------------------------------------------------------------------------- */
 
-/* Makes space for `n` tested jobs, and for a time line on which each splits two slots. */
+/* Makes room for `n` tested jobs, and for a time line on which each of them splits two slots. */
 static bool make_space(struct hr__slurm_run *run, uint32_t n) {
   if (n <= run->queue_capacity) return true;
   uint32_t capacity = run->queue_capacity ? run->queue_capacity : 32;
@@ -480,7 +482,7 @@ static bool create_counters(struct hr__slurm_run *run) {
   return line->part_reserves != NULL;
 }
 
-/* Sets what the tests of a job count for. */
+/* Sets the scopes for which the tests of a job are counted. */
 static void set_scopes(const struct hr__slurm_run *run, struct hr__slurm_queued *queued) {
   uint32_t user = run->trace->user ? run->trace->user[queued->job] : HR_NONE,
            part = kind_of(run, queued->job)->partition;
@@ -496,9 +498,9 @@ static bool has_no_reserve(const struct hr__slurm_run *run, uint32_t job) {
   return qos != HR_NONE && run->config->qos[qos].flags >> HR_SLURM_NO_RESERVE & 1;
 }
 
-/* Lists at most `n` jobs that wait only for resources. With preemption the other jobs before them are listed, too,
-   because a job that is stopped no longer counts for limits. Returns how many entries of the queue were examined. Jobs
-   that a start of this pass puts over a limit count among the `n`; in Slurm they do not. */
+/* Lists at most `n` jobs that wait only for resources. With preemption, held jobs before them are listed, too, because
+   a stopped job no longer counts toward limits. Returns the number of examined entries of the queue. If a start of this
+   pass puts a listed job over a limit, this job still counts toward `n`; in Slurm it does not. */
 static uint32_t list_queue(struct hr__slurm_run *run, uint32_t n) {
   uint32_t at = 0, i = 0;
   for (uint32_t n_free = 0; at < run->waiting.count && n_free < n; at++) {
@@ -638,7 +640,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   return status;
 }
 
-/* With priorities, a job of low priority may wait for ever. */
+/* With priorities, a job of low priority may wait forever. */
 static uint32_t abilities(void *self) {
   const struct hr__slurm_run *run = self;
   bool is_fifo = run->params[HR__SLURM_PRIORITY_TYPE].integer == HR__SLURM_BASIC && !run->config;
@@ -677,14 +679,14 @@ static enum hr_status add_requeued(struct hr__slurm_run *run) {
   return status;
 }
 
-/* A job has stopped before its end. */
+/* Handles a job that was stopped before its end. */
 static enum hr_status interrupted(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
   hr__slurm_leave(run, job, now_us);
   if (!hr__slurm_is_cancelled(run, job)) return hr__slurm_requeue(run, job, now_us);
   return hr__slurm_count(run, job, -1, false) ? hr__slurm_list_job(run, &run->killed, job) : HR_NO_MEMORY;
 }
 
-/* A waiting job was cancelled. The next pass removes it from the queue. */
+/* Handles a waiting job that was cancelled. The next pass removes it from the queue. */
 static enum hr_status withdraw(struct hr__slurm_run *run, uint32_t job) {
   for (uint32_t i = 0; i < run->rejects.count; i++)
     if (run->rejects.jobs[i] == job) return HR_OK;
@@ -722,7 +724,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   }
 }
 
-/* Jobs without GPUs need no nodes. */
+/* Starts the jobs that need no node. */
 static void start_gpuless(struct hr__slurm_run *run) {
   static const struct hr_placement nowhere = {0};
   hr__slurm_waiting_order(&run->waiting, run->waiting.count);
@@ -741,14 +743,14 @@ static enum hr_status wake_at(struct hr__slurm_run *run, int64_t *wake_us, int64
   return hr_moves_wake_at(run->moves, at_us);
 }
 
-/* The next time at which the backfill scheduler looks for changes: it sleeps for bf_interval after a pass, and then for
-   a second at a time until something has changed. */
+/* The next time at which the backfill scheduler checks for changes. After a pass, it sleeps for bf_interval, and then
+   for one second at a time until something has changed. */
 static int64_t next_poll(const struct hr__slurm_run *run) {
   int64_t next_us = (run->view->now_us / HR_SECOND_US + 1) * HR_SECOND_US;
   return next_us > run->rested_us ? next_us : run->rested_us;
 }
 
-/* Requests passes at the next times of the backfill scheduler and of the priorities, if they have something to do. */
+/* Requests passes at the next times of the backfill scheduler and of the computation of priorities, if necessary. */
 static enum hr_status wake_later(struct hr__slurm_run *run) {
   if (run->waiting.count == 0) return HR_OK;
   enum hr_status status = HR_OK;
@@ -768,7 +770,7 @@ static enum hr_status wake_later(struct hr__slurm_run *run) {
   return status;
 }
 
-/* Computes the priorities again at the times of PriorityCalcPeriod. Another order may let other jobs start. */
+/* Computes the priorities again once per PriorityCalcPeriod. In a new order, other jobs may be able to start. */
 static bool update_priorities(struct hr__slurm_run *run) {
   if (hr__slurm_catch_up(run, run->view->now_us)) run->priorities_are_old = true;
   if (!run->priorities_are_old || !hr__slurm_is_multifactor(run)) return true;
@@ -815,7 +817,7 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   struct hr__slurm_run *run = self;
   run->view = view;
   run->moves = moves;
-  hr__slurm_make_up(run, view->now_us); // a timer is not a change
+  hr__slurm_make_up(run, view->now_us); // a timer event is not a change
   run->status = add_requeued(run);
   hr__slurm_update_sets(run);
   reject_listed(run, &run->rejects, HR_REASON_POLICY);

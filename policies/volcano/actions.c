@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The actions enqueue (which jobs may use resources at all), allocate (places jobs, complete gangs only), backfill
- * (places tasks that request nothing), preempt, reclaim and shuffle (evict tasks).
+ * The actions of Volcano: enqueue (admits jobs), allocate (places tasks of complete gangs), backfill (places tasks that
+ * request nothing), and preempt, reclaim and shuffle (evict tasks).
  *
- * Queues and jobs are popped from heaps and pushed back, so the order follows what was allocated meanwhile.
+ * Queues and jobs are popped from heaps and pushed back, so the order takes account of what was allocated in the
+ * meantime.
  *
  * Source: volcano-sh/volcano, pkg/scheduler/actions.
  */
@@ -31,8 +32,8 @@ static uint32_t best_node(struct hr__volcano_session *session, uint32_t task, ui
   return best;
 }
 
-/* Collects the nodes that accept the task, with enough idle resources; if there are none, those with enough resources
-   once tasks are released. Returns their number. */
+/* Collects the nodes that accept the task and have enough idle resources in session->node_list. If there are none,
+   collects those that have enough resources after the release of tasks. Returns their number. */
 static uint32_t collect_nodes(struct hr__volcano_session *session, uint32_t task) {
   uint32_t n_idle = 0, n_future = 0, n_nodes = session->snapshot->n_nodes;
   uint32_t *list = session->node_list;
@@ -43,7 +44,7 @@ static uint32_t collect_nodes(struct hr__volcano_session *session, uint32_t task
     if (hr__volcano_predicate(session, task, i, NULL) != HR__VOLCANO_FITS) continue;
     if (!hr__volcano_owner_accepts(session, task, i)) continue;
     if (fits_now)
-      list[n_idle++] = i; /* overwrites nodes that would fit later: they are not needed any more */
+      list[n_idle++] = i; /* overwrites nodes that would fit later, which are no longer needed */
     else
       list[n_future++] = i;
   }
@@ -52,7 +53,7 @@ static uint32_t collect_nodes(struct hr__volcano_session *session, uint32_t task
 
 /* ---- enqueue ---------------------------------------------------------------------------------------- */
 
-/* A heap of the pending jobs of each queue, and a heap of the queues with any job. */
+/* Fills a heap of the pending jobs of each queue, and a heap of the queues that have jobs. */
 static void collect_pending_jobs(struct hr__volcano_session *session) {
   const struct hr__volcano_snapshot *snapshot = session->snapshot;
   uint32_t *n_jobs = session->scratch_stamp;
@@ -94,7 +95,7 @@ static bool has_action(const struct hr__volcano_session *session, enum hr__volca
   return false;
 }
 
-/* Whether allocate considers the job at all. Pending jobs are enqueued if no action does this. */
+/* Whether allocate considers the job. If the action enqueue is not configured, a pending job is enqueued here. */
 static bool takes_part(struct hr__volcano_session *session, uint32_t job, bool enqueues) {
   if (session->snapshot->jobs[job].queue == HR__VOLCANO_NONE) return false;
   if (session->job_phase[job] == HR__VOLCANO_PHASE_PENDING) {
@@ -104,7 +105,7 @@ static bool takes_part(struct hr__volcano_session *session, uint32_t job, bool e
   return hr__volcano_job_is_valid(session, job);
 }
 
-/* Fills the heap of the pending tasks of a job that are placed by allocate. */
+/* Fills the heap of those pending tasks of a job that allocate places. */
 static void collect_tasks(struct hr__volcano_session *session, uint32_t job) {
   const struct hr__volcano_job *info = &session->snapshot->jobs[job];
   session->task_heaps[job] = hr__volcano_pool_heap(session, session->job_count[job][HR__VOLCANO_PENDING]);
@@ -154,7 +155,7 @@ static bool allocate_task(struct hr__volcano_session *session, uint32_t task) {
   return true;
 }
 
-/* Tries to place a task of a job. Returns whether it is worth trying the next one. */
+/* Tries to place a task of a job. Returns whether the next task should be tried. */
 static bool try_task(struct hr__volcano_session *session, uint32_t job, uint32_t task) {
   const struct hr__volcano_job *info = &session->snapshot->jobs[job];
   uint32_t role = session->snapshot->tasks[task].role;
@@ -167,7 +168,8 @@ static bool try_task(struct hr__volcano_session *session, uint32_t job, uint32_t
 
 /* ---- allocate: sub-jobs ----------------------------------------------------------------------------- */
 
-/* Whether the sub-job is one of the first that complete the minimum of its policy, in the order of sub-jobs. */
+/* Whether the sub-job is incomplete and, in the order of sub-jobs, among the first ones that are needed for the minimum
+   of its policy. */
 static bool is_needed(const struct hr__volcano_session *session, uint32_t job, uint32_t subjob) {
   const struct hr__volcano_job *info = &session->snapshot->jobs[job];
   uint32_t policy = info->subjobs[subjob].policy;
@@ -181,7 +183,7 @@ static bool is_needed(const struct hr__volcano_session *session, uint32_t job, u
   return n_before < info->policy_min[policy];
 }
 
-/* The sub-job of the waiting tasks that is served next: needed ones first. */
+/* The sub-job that is served next, of those with waiting tasks. Needed sub-jobs come first. */
 static uint32_t next_subjob(const struct hr__volcano_session *session, uint32_t job) {
   const struct hr__volcano_heap *tasks = &session->task_heaps[job];
   uint32_t best = session->snapshot->tasks[tasks->items[0]].subjob;
@@ -209,8 +211,9 @@ static uint32_t take_subjob(struct hr__volcano_session *session, uint32_t job, u
   return n;
 }
 
-/* Places tasks of a sub-job until it is complete. Undoes this if it is neither complete nor waits for resources. The
-   tasks that were not tried wait again. Returns whether tasks were placed. */
+/* Places tasks of a sub-job until it is complete. If afterwards it is complete neither with nor without pipelined
+   tasks, this is undone. If tasks were placed, those that were not tried wait again. Returns whether tasks were
+   placed. */
 static bool allocate_subjob(struct hr__volcano_session *session, uint32_t job, uint32_t subjob) {
   const struct hr__volcano_job *info = &session->snapshot->jobs[job];
   uint32_t n = take_subjob(session, job, subjob), at = 0, mark = session->n_log;
@@ -241,8 +244,9 @@ static void place_tasks(struct hr__volcano_session *session, uint32_t job) {
   }
 }
 
-/* Places tasks of the job until it is ready. The operations are committed if it is, and kept in the session if it is
-   pipelined only. Returns whether the job is ready. */
+/* Places tasks of the job until it is ready. If it is ready, the operations are committed. If it is only pipelined,
+   they are forgotten, which keeps their effect on the session. Otherwise they are undone. Returns whether the job is
+   ready. */
 static bool allocate_job(struct hr__volcano_session *session, uint32_t job) {
   uint32_t mark = session->n_log;
   place_tasks(session, job);
@@ -256,14 +260,14 @@ static bool allocate_job(struct hr__volcano_session *session, uint32_t job) {
   return is_ready;
 }
 
-/* In a lasting session, adds a waiting job like the one that was placed, unless this was done before. */
+/* In a lasting session, adds the successor of a job that was served, if there is one. */
 static void add_successor(struct hr__volcano_session *session, uint32_t job) {
   if (!session->owner || !session->owner->successor) return;
   uint32_t next = session->owner->successor(session->owner->self, job);
   if (next == HR__VOLCANO_NONE) return;
   collect_tasks(session, next);
   struct hr__volcano_heap *heap = &session->job_heaps[session->snapshot->jobs[next].queue];
-  if (heap->count == heap->capacity) { /* the job before is in the heap, too, because it is elastic */
+  if (heap->count == heap->capacity) { /* the served job is in the heap, too, because it is elastic */
     struct hr__volcano_heap grown = hr__volcano_pool_heap(session, 2 * heap->capacity + 1);
     memcpy(grown.items, heap->items, heap->count * sizeof *grown.items);
     grown.count = heap->count;
@@ -289,7 +293,7 @@ void hr__volcano_run_allocate(struct hr__volcano_session *session) {
 
 /* ---- backfill --------------------------------------------------------------------------------------- */
 
-/* Fills the heaps with the best-effort tasks of jobs that are enqueued. Pipelined ones are pending again. */
+/* Fills the heaps with the best-effort tasks of jobs that are enqueued. Pipelined tasks become pending again. */
 static void collect_best_effort(struct hr__volcano_session *session) {
   const struct hr__volcano_snapshot *snapshot = session->snapshot;
   collect_pending_jobs(session);
@@ -343,14 +347,12 @@ void hr__volcano_run_backfill(struct hr__volcano_session *session) {
 
 /* ---- Eviction --------------------------------------------------------------------------------------- */
 
-/* The actions preempt (jobs of the same queue, then tasks of the same job), reclaim (other queues) and shuffle (tasks
-   that plug-ins evict of their own accord).
+/* The actions that evict tasks: preempt (for jobs of the same queue, then for tasks of the same job), reclaim (for
+   other queues) and shuffle (tasks that plug-ins evict without a preemptor). A preemptor is pipelined on a node and the
+   victims on this node are evicted, one by one until it fits. The operations of a job are committed together if it is
+   pipelined. Source: volcano-sh/volcano, pkg/scheduler/actions/{preempt,reclaim,shuffle,utils}. */
 
-   A preemptor is pipelined on a node and the victims on this node are evicted, one by one until it fits. The operations
-   of a job are committed together if it is pipelined.
-   Source: volcano-sh/volcano, pkg/scheduler/actions/{preempt,reclaim,shuffle,utils}. */
-
-/* Possible victims. */
+/* The tasks that may be victims. */
 enum scope { OTHER_JOBS_OF_QUEUE, SAME_JOB, OTHER_QUEUES };
 
 /* ---- Eviction: candidates --------------------------------------------------------------------------- */
@@ -373,7 +375,7 @@ static bool is_candidate(const struct hr__volcano_session *session, enum scope s
   return info->job != own_job && snapshot->jobs[info->job].queue == own_queue;
 }
 
-/* Collects the candidates on a node in session->candidates. Returns their number. */
+/* Writes the candidates on a node to session->candidates. Returns their number. */
 static uint32_t collect_candidates(struct hr__volcano_session *session, enum scope scope, uint32_t preemptor,
                                    uint32_t node) {
   uint32_t n = 0;
@@ -382,7 +384,7 @@ static uint32_t collect_candidates(struct hr__volcano_session *session, enum sco
   return n;
 }
 
-/* Whether the preemptor fits the node if all victims are evicted. */
+/* Whether the preemptor would fit on the node if all victims were evicted. */
 static bool would_fit(const struct hr__volcano_session *session, uint32_t preemptor, uint32_t node,
                       const uint32_t *victims, uint32_t n_victims) {
   struct hr__volcano_vector future = hr__volcano_future_idle(session, node);
@@ -390,7 +392,7 @@ static bool would_fit(const struct hr__volcano_session *session, uint32_t preemp
   return hr__volcano_less_equal(hr__volcano_request(session, preemptor), &future);
 }
 
-/* Collects the nodes on which evictions may help in session->node_list. Returns their number. */
+/* Writes the nodes on which evictions may help to session->node_list. Returns their number. */
 static uint32_t collect_possible_nodes(struct hr__volcano_session *session, uint32_t preemptor) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < session->snapshot->n_nodes; i++)
@@ -399,7 +401,8 @@ static uint32_t collect_possible_nodes(struct hr__volcano_session *session, uint
   return n;
 }
 
-/* Sorts the nodes by descending score. Nodes of equal score keep their order, or the reverse of it. */
+/* Sorts the nodes by descending score. Nodes of equal score keep their order, which is reversed with
+   `prefers_last_node`. */
 static void sort_nodes(struct hr__volcano_session *session, uint32_t preemptor, uint32_t n) {
   uint32_t *list = session->node_list;
   double *scores = session->node_scores;
@@ -449,14 +452,14 @@ static bool preempt_on_node(struct hr__volcano_session *session, enum scope scop
 
 /* ---- preempt with a comparison of nodes ------------------------------------------------------------- */
 
-/* A plan for one node: the victims are session->candidates [n_victims]. */
+/* A plan for one node, with its number of victims. */
 struct plan {
   uint32_t node, n_victims;
   int64_t first_priority, priority_sum;
 };
 
-/* Tries which victims are needed on the node; the session is unchanged afterwards. Returns false if the preemptor
-   cannot be placed. The victims needed are in session->filtered. */
+/* Finds the victims that are necessary on the node and writes them to session->filtered. The session is unchanged
+   afterwards. Returns false if the preemptor cannot be placed. */
 static bool plan_on_node(struct hr__volcano_session *session, enum scope scope, uint32_t preemptor, uint32_t node,
                          struct plan *plan) {
   uint32_t n = collect_candidates(session, scope, preemptor, node), mark = session->n_log;
@@ -474,7 +477,7 @@ static bool plan_on_node(struct hr__volcano_session *session, enum scope scope, 
   bool accepted = hr__volcano_predicate(session, preemptor, node, NULL) == HR__VOLCANO_FITS;
   if (!n_evicted && !fits_now(session, preemptor, node)) accepted = false;
   *plan = (struct plan){.node = node};
-  /* Spare the last victims first: they have the highest priority. */
+  /* Restore the last victims first, because they have the highest priority. */
   for (uint32_t i = n_evicted; i-- > 0 && accepted;) {
     hr__volcano_restore(session, evicted[i]);
     if (fits_now(session, preemptor, node)) continue;
@@ -489,8 +492,8 @@ static bool plan_on_node(struct hr__volcano_session *session, enum scope scope, 
   return accepted;
 }
 
-/* Whether plan `a` is better: the first victim has a lower priority, then the sum of priorities, then the number of
-   victims is smaller. */
+/* Whether plan `a` is better: its first victim has a lower priority. Ties are broken by the smaller sum of priorities,
+   then by the smaller number of victims. */
 static bool is_better(const struct plan *a, const struct plan *b) {
   int64_t first_a = a->n_victims ? a->first_priority : 0, first_b = b->n_victims ? b->first_priority : 0;
   if (first_a != first_b) return first_a < first_b;
@@ -546,8 +549,8 @@ static void fill_task_heap(struct hr__volcano_session *session, uint32_t job) {
       hr__volcano_push_task(session, heap, i);
 }
 
-/* Fills the heaps of starving jobs. `all_queues`: the heap of queues has all queues with jobs that take part, else
-   those with starving jobs. */
+/* Fills the heaps of starving jobs. `all_queues`: the heap of queues gets all queues with valid, enqueued jobs, else
+   only those with starving jobs. */
 static void collect_starving(struct hr__volcano_session *session, bool all_queues) {
   const struct hr__volcano_snapshot *snapshot = session->snapshot;
   uint32_t *n_jobs = session->scratch_stamp;
@@ -575,7 +578,7 @@ static void collect_starving(struct hr__volcano_session *session, bool all_queue
   for (uint32_t i = 0; i < snapshot->n_queues; i++) n_jobs[i] = 0;
 }
 
-/* In a lasting session, adds a waiting job like the one that was served. */
+/* In a lasting session, adds the successor of a job that was served, if there is one. */
 static void push_successor(struct hr__volcano_session *session, uint32_t job) {
   if (!session->owner || !session->owner->successor) return;
   uint32_t next = session->owner->successor(session->owner->self, job);
@@ -598,7 +601,7 @@ static void preempt_for_job(struct hr__volcano_session *session, uint32_t job) {
   push_successor(session, job);
 }
 
-/* Preempts tasks of the job for others of the same job. */
+/* Preempts tasks of a job for other tasks of the same job. */
 static void preempt_within_job(struct hr__volcano_session *session, uint32_t job) {
   fill_task_heap(session, job);
   while (session->task_heaps[job].count) {
@@ -612,7 +615,7 @@ void hr__volcano_run_preempt(struct hr__volcano_session *session) {
   collect_starving(session, false);
   while (session->queue_heap.count) {
     uint32_t queue = hr__volcano_pop_queue(session, &session->queue_heap);
-    /* The heap is emptied into a list first, because preemption within jobs needs the list. */
+    /* The jobs are copied to a list first, because preemption within jobs needs them after the heap is empty. */
     uint32_t n = session->job_heaps[queue].count;
     struct hr__volcano_heap starving = hr__volcano_pool_heap(session, n);
     for (uint32_t i = 0; i < n; i++) starving.items[i] = session->job_heaps[queue].items[i];

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Calls the plug-ins in the order of their tiers, and combines what they return.
-
-   Orders: the first plug-in that sees a difference decides; then age and name decide. Votes: see each function.
-   Victims: within a tier the lists of the plug-ins are intersected; the first tier that leaves a victim decides.
-   Source: volcano-sh/volcano, pkg/scheduler/framework/session_plugins.go. */
+/* Calls the plug-ins in the order of their tiers, and combines their results. Orders: the first plug-in that finds a
+   difference decides; if none does, age and name decide. Votes: see each function. Victims: within a tier, the lists of
+   the plug-ins are intersected; the first tier with a victim in the intersection decides. Source: volcano-sh/volcano,
+   pkg/scheduler/framework/session_plugins.go. */
 
 #include "policies/volcano/volcano.h"
 
@@ -28,7 +27,7 @@ static int compare_numbers(int64_t left, int64_t right) {
   return (left > right) - (left < right);
 }
 
-/* Compares without age and name. */
+/* Compares jobs by the plug-ins only, without age and name. */
 static int compare_jobs(const struct hr__volcano_session *session, uint32_t left, uint32_t right) {
   const struct hr__volcano_job *jobs = session->snapshot->jobs;
   FOR_EACH_ENABLED(plugin, HR__VOLCANO_JOB_ORDER) {
@@ -267,7 +266,8 @@ static enum vote enqueue_vote(const struct hr__volcano_session *session, enum hr
   }
 }
 
-/* One rejection decides; a tier with a permission decides as well. */
+/* A rejection by any plug-in decides. Otherwise, a tier with a permission decides, and later tiers are not asked.
+   hr__volcano_is_enqueueable follows the same rule. */
 bool hr__volcano_job_is_pipelined(const struct hr__volcano_session *session, uint32_t job) {
   bool permitted = false;
   for (uint32_t i = 0; i < session->config->n_plugins; i++) {
@@ -301,7 +301,7 @@ static bool priority_is_starving(const struct hr__volcano_session *session, uint
          session->snapshot->jobs[job].n_tasks;
 }
 
-/* All plug-ins of the first tier that knows starving jobs must agree. */
+/* All plug-ins of the first tier with a plug-in for this callback must agree. */
 bool hr__volcano_job_is_starving(const struct hr__volcano_session *session, uint32_t job) {
   bool found = false;
   for (uint32_t i = 0; i < session->config->n_plugins; i++) {
@@ -350,7 +350,7 @@ void hr__volcano_job_enqueued(struct hr__volcano_session *session, uint32_t job)
 
 /* ---- Victims ---- */
 
-/* Whether a plug-in chooses victims for the callback. */
+/* Whether a plug-in can choose victims for the callback. */
 static bool chooses(const struct hr__volcano_session *session, enum hr__volcano_callback callback,
                     enum hr__volcano_plugin_id plugin) {
   switch (plugin) {
@@ -370,7 +370,7 @@ static bool chooses(const struct hr__volcano_session *session, enum hr__volcano_
   }
 }
 
-/* Asks one plug-in for victims. Returns their number. */
+/* Writes the victims that one plug-in chooses. Returns their number. */
 static uint32_t victims_of(struct hr__volcano_session *session, enum hr__volcano_callback callback,
                            enum hr__volcano_plugin_id plugin, uint32_t preemptor, uint32_t n, uint32_t *victims) {
   const uint32_t *candidates = session->candidates;
@@ -394,7 +394,7 @@ static uint32_t victims_of(struct hr__volcano_session *session, enum hr__volcano
   }
 }
 
-/* Keeps the first n items that are in the second list; their order does not change. */
+/* Reduces the first list to the items that are also in the second list, in their order. Returns their number. */
 static uint32_t intersect(uint32_t *items, uint32_t n, const uint32_t *others, uint32_t n_others) {
   uint32_t n_kept = 0;
   for (uint32_t i = 0; i < n; i++)
@@ -418,7 +418,7 @@ uint32_t hr__volcano_choose_victims(struct hr__volcano_session *session, enum hr
         n_victims = 0;
         tier_is_decided = true;
       } else if (!n_victims) {
-        /* The first list, or, as in Volcano, the next one after an empty intersection. */
+        /* The first list of the tier; or, as in Volcano, the list after an empty intersection, which starts again. */
         memcpy(session->victims, of_plugin, found * sizeof *of_plugin);
         n_victims = found;
       } else {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Plug-ins of Volcano: admission of jobs, gangs, and proportional shares of queues. */
+/* Plug-ins of Volcano for the admission of jobs (overcommit, resourcequota, sla), for gangs (gang, priority,
+   conformance), and for proportional shares of queues (proportion). */
 
 #include "policies/volcano/volcano.h"
 
@@ -11,7 +12,7 @@ static uint32_t allocated_tasks(const struct hr__volcano_session *session, uint3
          count[HR__VOLCANO_RUNNING];
 }
 
-/* Resources of tasks that external gates keep from being scheduled. */
+/* The sum of the requests of gated tasks, which must not be scheduled yet. */
 static struct hr__volcano_vector gated_resources(const struct hr__volcano_session *session, uint32_t job) {
   struct hr__volcano_vector gated;
   hr__volcano_clear(&gated);
@@ -30,7 +31,7 @@ static void deduct_gated(const struct hr__volcano_session *session, uint32_t job
   }
 }
 
-/* minimum resources of the job - allocated, in the dimensions above 0, without gated tasks. */
+/* The minimum resources of the job minus `allocated`, at least 0, without those of gated tasks. */
 static struct hr__volcano_vector reserved_of(const struct hr__volcano_session *session, uint32_t job,
                                              const struct hr__volcano_vector *allocated) {
   struct hr__volcano_vector result = hr__volcano_exceeding(&session->snapshot->jobs[job].min_resources, allocated);
@@ -40,7 +41,7 @@ static struct hr__volcano_vector reserved_of(const struct hr__volcano_session *s
 
 /* ---- Admission ----------------------------------------------------------------------------------------- */
 
-/* The plug-ins that vote on the action enqueue by other limits than those of queues: overcommit (of the cluster),
+/* The plug-ins that vote on the action enqueue and do not check limits of queues: overcommit (of the cluster),
    resourcequota (of a namespace) and sla (a maximum wait). Source: volcano-sh/volcano,
    pkg/scheduler/plugins/{overcommit,resourcequota,sla}. */
 
@@ -132,11 +133,11 @@ int hr__volcano_sla_compare(const struct hr__volcano_session *session, uint32_t 
 /* ---- Gangs --------------------------------------------------------------------------------------------- */
 
 /*
- * The plug-ins gang, priority and conformance: which jobs are complete, ready or starving, and which tasks a job may
- * lose.
+ * The plug-ins gang, priority and conformance. They decide which jobs are complete, ready or starving, and which tasks
+ * a job may lose.
  *
- * The counts of a job by state are kept by session.c. Counts by role are computed when a job has minimum numbers by
- * role. Source: volcano-sh/volcano, pkg/scheduler/plugins/{gang,priority,conformance} and
+ * session.c updates the counts of a job by state. Counts by role are computed when they are needed, for jobs with
+ * minimum numbers by role. Source: volcano-sh/volcano, pkg/scheduler/plugins/{gang,priority,conformance} and
  * pkg/scheduler/api/job_info.go.
  */
 
@@ -300,11 +301,11 @@ uint32_t hr__volcano_conformance_victims(struct hr__volcano_session *session, co
 /* ---- Proportional shares ------------------------------------------------------------------------------- */
 
 /*
- * The plug-in proportion: divides the cluster among queues by weight, and the sums over the jobs of a queue, which the
- * plug-in capacity uses as well.
+ * The plug-in proportion, which divides the cluster among queues by weight; and the sums over the jobs of a queue,
+ * which the plug-in capacity also uses.
  *
- * Invariant: allocated is the sum over tasks that are bound, binding, running or allocated; changes of tasks during the
- * session are added by hr__volcano_notify. Source: volcano-sh/volcano, pkg/scheduler/plugins/proportion.
+ * Invariant: `allocated` is the sum over the tasks that are bound, binding, running or allocated; hr__volcano_notify
+ * adds changes of tasks during the session. Source: volcano-sh/volcano, pkg/scheduler/plugins/proportion.
  */
 
 /* ---- Sums over the jobs of a queue ---- */
@@ -368,7 +369,8 @@ bool hr__volcano_has_room(const struct hr__volcano_queue_state *queue, const str
 
 /* ---- Division by weight ---- */
 
-/* One round of the division. `meet`: the queues that get no more. Returns whether another round may change anything. */
+/* Performs one round of the division. `meet`: whether a queue has all that it can get. Returns whether another round
+   may change something. */
 static bool divide_once(struct hr__volcano_session *session, bool *meet, struct hr__volcano_vector *remaining) {
   const struct hr__volcano_snapshot *snapshot = session->snapshot;
   int64_t weights = 0;
@@ -426,7 +428,7 @@ void hr__volcano_proportion_open(struct hr__volcano_session *session) {
   }
   hr__volcano_sum_queues(session, session->proportion);
   set_limits(session, &guarantees);
-  /* The heap of queues is not in use yet: its memory holds which queues get no more. */
+  /* The heap of queues is not in use yet, so its memory is used for `meet`. */
   bool *meet = (bool *)session->queue_heap.items;
   for (uint32_t i = 0; i < snapshot->n_queues; i++) meet[i] = false;
   while (divide_once(session, meet, &remaining)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Nodes for a task: which ones the plug-ins accept, and their scores.
+ * Nodes for a task: whether the plug-ins accept a node, and its score.
  *
  * Invariant: group_allocated[queue * n_groups + group] is the sum over the allocated tasks of the queue in the group.
  *
@@ -16,20 +16,22 @@
 /* ---- Spread ----------------------------------------------------------------------------------------- */
 
 /*
- * Topology spread constraints of pods: how evenly the pods that a selector matches are spread over the domains of a
- * node label. Required constraints forbid nodes (plug-in predicates), the others count for scores (plug-in nodeorder).
+ * Topology spread constraints of pods. A constraint asks that the pods that match a selector are spread evenly over the
+ * domains of a node label. Required constraints exclude nodes (plug-in predicates); the others contribute to scores
+ * (plug-in nodeorder).
  *
- * A constraint has the domain of each node as a dense number, so that pods are counted in an array of domains. Pods
- * that are being evicted do not count, and pods that wait for resources do. Only nodes that the task accepts and that
- * have the labels of all constraints of the same sort count.
+ * The domains of a constraint are numbered from 0, so pods are counted in an array by domain. Pods that are being
+ * evicted are not counted; pods that wait for resources are. Only nodes are counted that the task accepts and that have
+ * the labels of all constraints of the same sort (required or not).
  *
- * Invariant: nothing here changes the session but its scratch memory. Source: kubernetes/kubernetes,
+ * Invariant: this part changes only the scratch memory of the session. Source: kubernetes/kubernetes,
  * pkg/scheduler/framework/plugins/podtopologyspread; volcano-sh/volcano, pkg/scheduler/plugins/{predicates,nodeorder}.
  */
 
 /* ---- Spread: counts --------------------------------------------------------------------------------- */
 
-/* Whether the node has the labels of all constraints of the task that are required, or of all others. */
+/* Whether the node has the labels of all constraints of the task of one sort: those that are required, or the
+   others. */
 static bool has_labels(const struct hr__volcano_task *task, uint32_t node, bool required) {
   for (uint32_t i = 0; i < task->n_spread; i++)
     if (task->spread[i].is_required == required && task->spread[i].domain[node] == HR__VOLCANO_NONE) return false;
@@ -40,7 +42,7 @@ static bool accepts(const struct hr__volcano_task *task, uint32_t node) {
   return !task->nodes || (task->nodes[node / 64] >> node % 64 & 1);
 }
 
-/* The pods on a node that the constraint counts. */
+/* The number of pods on a node that the constraint counts. */
 static uint32_t count_on(const struct hr__volcano_session *session, const struct hr__volcano_spread *spread,
                          uint32_t node) {
   uint32_t count = 0;
@@ -68,7 +70,8 @@ static void count_domains(const struct hr__volcano_session *session, const struc
 
 /* ---- Spread: required constraints ------------------------------------------------------------------- */
 
-/* Whether the domain of the node stays within the permitted skew over the domain with the fewest pods. */
+/* Whether, with the task, the domain of the node exceeds the domain with the fewest pods by at most the permitted
+   skew. */
 static bool is_even(const struct hr__volcano_session *session, const struct hr__volcano_task *task,
                     const struct hr__volcano_spread *spread, uint32_t node) {
   const uint32_t *counts = session->spread_counts;
@@ -100,7 +103,7 @@ enum hr__volcano_verdict hr__volcano_spread_verdict(const struct hr__volcano_ses
 
 /* ---- Spread: other constraints ---------------------------------------------------------------------- */
 
-/* The number of different domains among the candidates that have the labels. */
+/* The number of different domains of the candidates that have all labels. */
 static uint32_t count_candidate_domains(const struct hr__volcano_session *session, const struct hr__volcano_task *task,
                                         const struct hr__volcano_spread *spread, const uint32_t *nodes, uint32_t n) {
   uint32_t *seen = session->spread_counts, n_domains = 0;
@@ -113,8 +116,8 @@ static uint32_t count_candidate_domains(const struct hr__volcano_session *sessio
   return n_domains;
 }
 
-/* Adds what a constraint counts to the scores of the candidates: the pods in their domains, with more weight if there
-   are more domains. */
+/* Adds the number of pods in the domain of each candidate to its score, with a weight that increases with the number of
+   domains. */
 static void add_constraint(struct hr__volcano_session *session, const struct hr__volcano_task *task,
                            const struct hr__volcano_spread *spread, const uint32_t *nodes, uint32_t n) {
   double weight = log((double)count_candidate_domains(session, task, spread, nodes, n) + 2);
@@ -148,7 +151,7 @@ void hr__volcano_spread_prepare(struct hr__volcano_session *session, uint32_t ta
     if (score > most) most = score;
   }
   for (uint32_t i = 0; i < n; i++) {
-    if (!has_labels(info, nodes[i], false)) continue; /* their score is 0 */
+    if (!has_labels(info, nodes[i], false)) continue; /* the score of such a node is 0 */
     int64_t score = llround(scores[nodes[i]]);
     scores[nodes[i]] = most ? (double)(MAX_SCORE * (most + least - score) / most) : MAX_SCORE;
   }
@@ -156,9 +159,9 @@ void hr__volcano_spread_prepare(struct hr__volcano_session *session, uint32_t ta
 
 /* ---- Accepted nodes --------------------------------------------------------------------------------- */
 
-/* Which nodes a task may use: the plug-ins predicates (selectors and the number of pods), nodegroup (groups of nodes by
-   queue), tdm (nodes that may be used only during a part of the day), usage (measured load), and the proportional part
-   of resource-strategy-fit. The plug-ins also have scores of nodes. */
+/* The plug-ins that decide which nodes a task may use: predicates (selectors and the number of pods), nodegroup (groups
+   of nodes by queue), tdm (nodes that may be used only during a part of the day), usage (measured load), and the
+   proportional part of resource-strategy-fit. This part also has the scores of nodegroup, tdm and usage. */
 
 #define GROUP_SCORE 100.0
 #define ZONE_SCORE 100.0
@@ -172,7 +175,8 @@ static bool contains(const struct hr__volcano_id_list *list, uint32_t id) {
   return false;
 }
 
-/* The groups of a queue; in a hierarchy those of the nearest ancestor that sets any. NULL: none. */
+/* The groups of a queue. In a hierarchy, a queue without groups has those of its nearest ancestor with groups. NULL:
+   none. */
 static const struct hr__volcano_node_groups *groups_of(const struct hr__volcano_session *session, uint32_t queue) {
   const struct hr__volcano_snapshot *snapshot = session->snapshot;
   if (queue == HR__VOLCANO_NONE) return NULL;
@@ -254,7 +258,7 @@ double hr__volcano_nodegroup_score(const struct hr__volcano_session *session, ui
   double score = contains(&groups->required, group) ? GROUP_SCORE : 0;
   if (!contains(&groups->preferred, group)) return score;
   if (!session->plugin[HR__VOLCANO_NODEGROUP]->arguments.nodegroup.preferred_in_order) return score + GROUP_SCORE / 2;
-  /* Of a group that is listed twice, the last place counts; the list counts once for each different group. */
+  /* If a group is listed twice, its last position counts; the length of the list is the number of different groups. */
   uint32_t place = 0, n_different = 0;
   for (uint32_t i = 0; i < groups->preferred.n_ids; i++) {
     struct hr__volcano_id_list before = {groups->preferred.ids, i};
@@ -300,7 +304,7 @@ static int32_t budget_tasks(const struct hr__volcano_budget *budget, uint32_t n_
   return (int32_t)(((int64_t)budget->value * n_tasks + 99) / 100);
 }
 
-/* How many tasks the job may lose at once. */
+/* The number of tasks that the job may lose at once. */
 static int32_t max_evictions(const struct hr__volcano_session *session, uint32_t job) {
   const struct hr__volcano_job *info = &session->snapshot->jobs[job];
   const uint32_t *count = session->job_count[job];
@@ -316,7 +320,7 @@ static int32_t max_evictions(const struct hr__volcano_session *session, uint32_t
   return left >= 0 ? left : 1;
 }
 
-/* Keeps, for each job, as many of the tasks as it may lose. */
+/* Writes to `victims`, for each job, at most as many of its tasks as it may lose. Returns their number. */
 static uint32_t within_budgets(const struct hr__volcano_session *session, const uint32_t *tasks, uint32_t n,
                                uint32_t *victims) {
   uint32_t n_victims = 0;
@@ -399,7 +403,8 @@ static enum hr__volcano_verdict predicates_verdict(const struct hr__volcano_sess
   return HR__VOLCANO_UNSCHEDULABLE;
 }
 
-/* Tasks that request no proportional resource must leave CPU and memory for what is idle of it. */
+/* A task that requests no proportional resource must leave enough CPU and memory for the idle units of these
+   resources. */
 static const char *proportional_reason(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
   const struct hr__volcano_strategy_arguments *strategy =
       &session->plugin[HR__VOLCANO_RESOURCE_STRATEGY_FIT]->arguments.strategy;
@@ -459,12 +464,12 @@ enum hr__volcano_verdict hr__volcano_predicate(const struct hr__volcano_session 
 /* ---- Scores ----------------------------------------------------------------------------------------- */
 
 /*
- * Scores of nodes for a task: the plug-ins binpack, nodeorder, resource-strategy-fit, and those that also forbid nodes.
+ * Scores of nodes for a task: the plug-ins binpack, nodeorder and resource-strategy-fit; and the sum of all scores.
  *
- * The functions use the amounts that are in use on the node before the task is added. nodeorder counts as the scoring
- * plug-ins of kube-scheduler do: whole numbers from 0 to 100, tasks without a CPU or memory request count as 100 milli-
- * cores and 200 MiB, tasks that are being evicted do not count, and tasks that wait for resources do. Source:
- * volcano-sh/volcano, pkg/scheduler/plugins/{binpack,nodeorder,resource-strategy-fit}; kubernetes/kubernetes,
+ * The functions use the amounts that are in use on the node before the task is added. nodeorder counts like the scoring
+ * plug-ins of kube-scheduler: scores are whole numbers from 0 to 100; tasks without a request for CPU or memory count
+ * as 100 milli-cores and 200 MiB; tasks that are being evicted are not counted, but tasks that wait for resources are.
+ * Source: volcano-sh/volcano, pkg/scheduler/plugins/{binpack,nodeorder,resource-strategy-fit}; kubernetes/kubernetes,
  * pkg/scheduler/framework/plugins/noderesources.
  */
 
@@ -511,7 +516,8 @@ static double strategy_score(const struct hr__volcano_strategy_arguments *strate
   return score * ((double)MAX_SCORE * strategy->weight);
 }
 
-/* Nodes without scarce resources come first, for tasks that fit them. */
+/* The score for scarce resources: higher if the node has fewer of them. 0 if the node lacks a resource that the task
+   requests. */
 static double scarce_score(const struct hr__volcano_strategy_arguments *strategy,
                            const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
   const struct hr__volcano_vector *request = hr__volcano_request(session, task);
@@ -536,8 +542,8 @@ static double resource_strategy_score(const struct hr__volcano_session *session,
 
 /* ---- Scores: nodeorder ------------------------------------------------------------------------------ */
 
-/* What the task and those on the node request of a dimension. `with_defaults`: a missing CPU or memory request counts
-   as a small one. */
+/* The sum of the requests of the task and of the tasks on the node in a dimension. `with_defaults`: a missing request
+   for CPU or memory counts as the default. */
 static double requested_with(const struct hr__volcano_session *session, uint32_t task, uint32_t node,
                              uint32_t dimension, bool with_defaults) {
   const struct hr__volcano_node_state *state = &session->nodes[node];
@@ -551,7 +557,7 @@ static double requested_with(const struct hr__volcano_session *session, uint32_t
   return sum + (own == 0 ? small : own);
 }
 
-/* The mean score of CPU and memory, by how much is left (least allocated), or used. */
+/* The mean score of CPU and memory: by the fraction that is left (`least`), or by the fraction that is used. */
 static int64_t allocation_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node, bool least) {
   int64_t sum = 0, n = 0;
   for (uint32_t i = HR__VOLCANO_CPU; i <= HR__VOLCANO_MEMORY; i++) {
@@ -567,7 +573,8 @@ static int64_t allocation_score(const struct hr__volcano_session *session, uint3
   return n ? sum / n : 0;
 }
 
-/* 100 if the same fractions of CPU, memory and GPUs are used; GPUs count for tasks that request them. */
+/* 100 if the used fractions of CPU, memory and GPUs are equal, less if they differ. GPUs count only for tasks that
+   request them. */
 static int64_t balance_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
   double fractions[3], sum = 0;
   int n = 0;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The state of a session: which state each task has and on which node it is, the resources of nodes and jobs that
-   follow from this, and the log of changes. See volcano.h for the layout.
-
-   Invariant: the vectors of a node and the counts of a job equal the sums over their tasks; hr__volcano_check verifies
-   it. Source: volcano-sh/volcano, pkg/scheduler/framework/statement.go and pkg/scheduler/api/node_info.go. */
+/* The state of a session: the state and the node of each task, the sums of nodes and jobs that follow from these, and
+   the log of changes. Also resource vectors, default arguments of plug-ins, and checked mode. See volcano.h for the
+   layout. Invariant: the vectors of a node and the counts of a job equal the sums over their tasks; hr__volcano_check
+   verifies it. Source: volcano-sh/volcano, pkg/scheduler/framework/statement.go and pkg/scheduler/api/node_info.go. */
 
 #include "policies/volcano/volcano.h"
 
@@ -47,7 +46,7 @@ void hr__volcano_limit(struct hr__volcano_vector *vector, const struct hr__volca
   for (uint32_t i = 0; i < vector->width; i++) {
     if (absent_is_unlimited && !hr__volcano_has(limit, i)) continue;
     if (vector->amount[i] > limit->amount[i]) vector->amount[i] = limit->amount[i];
-    /* An absent limit is 0, even for negative amounts. */
+    /* If the limit is absent, the amount becomes 0, even if it was negative. */
     if (!hr__volcano_has(limit, i)) vector->amount[i] = 0;
   }
 }
@@ -152,7 +151,7 @@ static void change(struct hr__volcano_vector *vector, const struct hr__volcano_v
     hr__volcano_subtract(vector, request);
 }
 
-/* Adds the resources of a task to its node, or removes them. */
+/* Adds the request of a task to the sums of its node (`add`), or subtracts it. */
 static void count_on_node(struct hr__volcano_session *session, uint32_t task, bool add) {
   uint32_t node = session->task_node[task];
   if (node == HR__VOLCANO_NONE) return;
@@ -199,7 +198,7 @@ static void unlink_from_node(struct hr__volcano_session *session, uint32_t task)
   session->task_node[task] = HR__VOLCANO_NONE;
 }
 
-/* Adds the task to the counts of its job, or removes it. */
+/* Adds the task to the counts of its job (`add`), or removes it. */
 static void count_in_job(struct hr__volcano_session *session, uint32_t task, bool add) {
   uint32_t job = session->snapshot->tasks[task].job;
   if (job == HR__VOLCANO_NONE) return;
@@ -561,7 +560,7 @@ static const char *check_job(const struct hr__volcano_session *session, uint32_t
   return is_close(&allocated, &session->job_allocated[job]) ? NULL : "the resources of a job differ from its tasks";
 }
 
-/* Whether enough tasks of a job run, are placed or need no resources. */
+/* Whether enough tasks of a job are running, are placed, or need no resources. */
 static bool is_complete(const struct hr__volcano_session *session, uint32_t job) {
   const struct hr__volcano_job *info = &session->snapshot->jobs[job];
   int32_t n = 0;
@@ -573,7 +572,7 @@ static bool is_complete(const struct hr__volcano_session *session, uint32_t job)
   return n >= info->min_available;
 }
 
-/* What the tasks of a queue have, without those that wait for resources. */
+/* The sum of the requests of the allocated tasks of a queue, without pipelined ones. */
 static struct hr__volcano_vector allocated_of(const struct hr__volcano_session *session, uint32_t queue) {
   struct hr__volcano_vector result = session->capacity[queue].allocated;
   for (uint32_t i = 0; i < session->snapshot->n_tasks; i++) {
@@ -584,7 +583,7 @@ static struct hr__volcano_vector allocated_of(const struct hr__volcano_session *
   return result;
 }
 
-/* Whether a queue has at most its capability in the dimensions of the task. */
+/* Whether the allocation of a queue is at most its capability in the dimensions that the task requests. */
 static bool is_within(const struct hr__volcano_session *session, uint32_t queue, uint32_t task) {
   const struct hr__volcano_queue_state *state = &session->capacity[queue];
   const struct hr__volcano_vector *request = hr__volcano_request(session, task);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Plug-ins that divide the cluster among jobs and queues: drf (dominant resource fairness) and capacity (deserved,
- * guaranteed and maximum resources of queues). The part of each plug-in describes its layout and names its sources.
+ * guaranteed and maximum resources of queues). The section of each plug-in describes its data layout and names its
+ * sources.
  */
 
 #include "policies/volcano/volcano.h"
@@ -24,7 +25,7 @@
 
 /* ---- drf: tree -------------------------------------------------------------------------------------- */
 
-/* Returns the child of a node with the name, and creates it if needed. */
+/* Returns the child of a node that has this name. Creates it if necessary. */
 static uint32_t child_named(struct hr__volcano_session *session, uint32_t parent, const char *name, uint32_t length,
                             double weight) {
   struct hr__volcano_drf_node *nodes = session->drf_nodes;
@@ -46,7 +47,7 @@ static uint32_t child_named(struct hr__volcano_session *session, uint32_t parent
   return at;
 }
 
-/* Returns the part of the text after the next '/', NULL at the end. */
+/* Returns the part of the text after the next '/'; NULL if there is none. */
 static const char *next_part(const char *text) {
   const char *slash = text ? strchr(text, '/') : NULL;
   return slash ? slash + 1 : NULL;
@@ -75,7 +76,7 @@ static void add_leaf(struct hr__volcano_session *session, uint32_t job) {
 
 /* ---- drf: shares ------------------------------------------------------------------------------------ */
 
-/* A job is saturated if it has all that it requests of a resource, or if a resource that it uses is exhausted. */
+/* Whether a job is saturated: it has all that it requests of some resource, or a resource that it uses is exhausted. */
 static bool is_saturated(const struct hr__volcano_session *session, const struct hr__volcano_drf_node *leaf,
                          const struct hr__volcano_vector *total_allocated) {
   const struct hr__volcano_job *job = &session->snapshot->jobs[leaf->job];
@@ -94,7 +95,7 @@ static bool is_saturated(const struct hr__volcano_session *session, const struct
 }
 
 /* Computes an inner node from its children. The allocations of unsaturated children are scaled down to the smallest
-   share among them. */
+   share of an unsaturated child. */
 static void combine_children(const struct hr__volcano_session *session, struct hr__volcano_drf_node *nodes,
                              uint32_t at) {
   double smallest = 1;
@@ -223,7 +224,7 @@ uint32_t hr__volcano_drf_victims(struct hr__volcano_session *session, uint32_t p
       session->scratch_stamp[job] = session->stamp;
       session->scratch[job] = session->drf_allocated[job];
     }
-    /* The task is subtracted even if it is not taken. */
+    /* The task is subtracted even if it does not become a victim. */
     hr__volcano_subtract(&session->scratch[job], tasks[candidates[i]].request);
     double other = hr__volcano_dominant_share(&session->scratch[job], &session->total);
     if (own < other || fabs(own - other) <= SHARE_TOLERANCE) victims[n_victims++] = candidates[i];
@@ -258,16 +259,15 @@ uint32_t hr__volcano_hdrf_victims(struct hr__volcano_session *session, uint32_t 
 
 /* ---- capacity --------------------------------------------------------------------------------------- */
 
-/* The plug-in capacity: queues with deserved, guaranteed and maximum resources, flat or as a tree.
-
-   In a hierarchy the amounts of a queue include those of its descendants. If the tree is broken (a parent is missing, a
-   cycle, a job in an inner queue), the plug-in is not ready: it admits, allocates and reclaims nothing.
-   Source: volcano-sh/volcano, pkg/scheduler/plugins/capacity/capacity.go. */
+/* The plug-in capacity: queues with deserved, guaranteed and maximum resources, flat or as a tree. In a hierarchy the
+   amounts of a queue include those of its descendants. If the tree is invalid (a missing parent, a cycle, or a job in
+   an inner queue), the plug-in is not ready: it admits, allocates and reclaims nothing. Source: volcano-sh/volcano,
+   pkg/scheduler/plugins/capacity/capacity.go. */
 
 /* ---- capacity: limits ------------------------------------------------------------------------------- */
 
 static void share_of(struct hr__volcano_queue_state *queue) {
-  /* A queue without deserved resources comes after all queues that have less than they deserve. */
+  /* A queue without deserved resources comes after all queues that have less than their deserved resources. */
   queue->share =
       hr__volcano_is_empty(&queue->deserved) ? 1 : hr__volcano_dominant_share(&queue->allocated, &queue->deserved);
 }
@@ -333,7 +333,7 @@ static bool measure_depths(struct hr__volcano_session *session) {
   return true;
 }
 
-/* Children inherit the limits that they do not set. */
+/* A child inherits the limits that it does not set. */
 static void inherit_capability(struct hr__volcano_queue_state *child, const struct hr__volcano_queue_state *parent) {
   for (uint32_t k = HR__VOLCANO_CPU; k <= HR__VOLCANO_MEMORY; k++)
     if (child->capability.amount[k] <= 0) child->capability.amount[k] = parent->capability.amount[k];
@@ -342,7 +342,7 @@ static void inherit_capability(struct hr__volcano_queue_state *child, const stru
       hr__volcano_set(&child->capability, k, parent->capability.amount[k]);
 }
 
-/* Sets the limits of the children of a queue from its own. */
+/* Computes the limits of the children of a queue from the limits of the queue. */
 static void limit_children(struct hr__volcano_session *session, uint32_t parent) {
   struct hr__volcano_queue_state *queues = session->capacity, *top = &queues[parent];
   struct hr__volcano_vector guarantees, deserved;
@@ -414,7 +414,7 @@ static uint32_t ancestor_at(const struct hr__volcano_session *session, uint32_t 
   return queue;
 }
 
-/* The depth of the lowest common proper ancestor; 0 if not found. */
+/* The depth of the lowest common ancestor that is neither of the two queues; 0 if there is none. */
 static uint32_t common_depth(const struct hr__volcano_session *session, uint32_t left, uint32_t right) {
   uint32_t a = session->capacity[left].depth, b = session->capacity[right].depth, limit = a < b ? a : b, depth = 0;
   for (uint32_t i = 0; i < limit; i++) {
@@ -429,7 +429,7 @@ static int compare_shares(const struct hr__volcano_queue_state *left, const stru
   return (int)hr__volcano_is_empty(&left->deserved) - (int)hr__volcano_is_empty(&right->deserved);
 }
 
-/* The ancestor of the queue just below `depth`, or the queue itself. */
+/* The ancestor of the queue at `depth` + 1; the queue itself if it is not deeper. */
 static uint32_t below(const struct hr__volcano_session *session, uint32_t queue, uint32_t depth) {
   return depth + 1 < session->capacity[queue].depth ? ancestor_at(session, queue, depth + 1) : queue;
 }
@@ -465,7 +465,7 @@ bool hr__volcano_capacity_allocatable(const struct hr__volcano_session *session,
   return true;
 }
 
-/* The level of ancestors that reclaim looks at; 0 in a flat plug-in. */
+/* The number of levels of ancestors that reclaim examines; 0 without a hierarchy. */
 static uint32_t reclaim_level(const struct hr__volcano_session *session) {
   int32_t level = session->plugin[HR__VOLCANO_CAPACITY]->arguments.ancestor_reclaim_level;
   return session->capacity_is_hierarchical && level > 0 ? (uint32_t)level : 0;
@@ -512,13 +512,13 @@ void hr__volcano_capacity_notify(struct hr__volcano_session *session, uint32_t t
       hr__volcano_add(&session->capacity[at].allocated, hr__volcano_request(session, task));
     else
       hr__volcano_subtract(&session->capacity[at].allocated, hr__volcano_request(session, task));
-  /* The shares of ancestors stay as they were when the session was opened, as in Volcano. */
+  /* As in Volcano, the shares of ancestors do not change after the session was opened. */
   share_of(&session->capacity[queue]);
 }
 
 /* ---- capacity: reclaim ------------------------------------------------------------------------------ */
 
-/* The rest of a queue after the victims chosen so far. */
+/* The amounts that a queue has left after the victims that were chosen so far. */
 static struct hr__volcano_vector *left_to(struct hr__volcano_session *session, uint32_t queue) {
   if (session->scratch_stamp[queue] != session->stamp) {
     session->scratch_stamp[queue] = session->stamp;
@@ -537,15 +537,16 @@ static bool shares_ancestor(const struct hr__volcano_session *session, uint32_t 
   return false;
 }
 
-/* Whether a queue has more than it deserves in a dimension of the task, or deserves nothing in any of them. */
+/* Whether a queue exceeds its deserved resources in some requested dimension, or has no deserved resources in any of
+   these. */
 static bool exceeds(struct hr__volcano_session *session, uint32_t queue, const struct hr__volcano_vector *request) {
   const struct hr__volcano_vector *deserved = &session->capacity[queue].deserved;
   return !hr__volcano_intersects(request, deserved, false) ||
          hr__volcano_exceeds_partly(left_to(session, queue), deserved, request);
 }
 
-/* Whether the ancestors of the victim's queue allow to take it. `mark`: subtract the victim from those that were
-   checked. */
+/* Whether the ancestors of the victim's queue allow its eviction. With `mark`, subtracts the victim from these
+   ancestors instead, and returns true. */
 static bool ancestors_allow(struct hr__volcano_session *session, uint32_t reclaimer_queue, uint32_t queue,
                             const struct hr__volcano_vector *request, bool mark) {
   for (uint32_t level = 1; level <= reclaim_level(session); level++) {

@@ -4,14 +4,15 @@
 
 /*
  * The model of the Volcano scheduler: a function from a snapshot (nodes, queues, jobs, tasks) and a configuration
- * (actions, tiers of plug-ins) to decisions (which tasks are bound and evicted, and what waits for which node).
+ * (actions, tiers of plug-ins) to decisions (which tasks are bound, which are evicted, and which wait for resources of
+ * a node).
  *
  * A snapshot consists of arrays; items refer to each other by index. A job is a PodGroup, and a task is a pod. The
  * tasks of a job are consecutive. A session is created from a snapshot, which it does not change, and runs the actions
  * in order. All memory of a session comes from one arena; the actions allocate nothing.
  *
  * Not modelled: network topology (HyperNodes), sharding, DRA, affinity between pods, topology spread constraints, and
- * plug-ins that are not listed below. Source: volcano-sh/volcano, pkg/scheduler.
+ * plug-ins that HR__VOLCANO_PLUGINS does not list. Source: volcano-sh/volcano, pkg/scheduler.
  */
 
 #include "headroom/base.h"
@@ -24,11 +25,11 @@
 
 /*
  * Resource vectors of Volcano. Dimension 0 is the CPU in milli-cores, 1 the memory in bytes, 2 the number of pods; the
- * caller numbers the others, in thousandths of a unit. A dimension other than CPU and memory may be absent, which some
- * comparisons treat differently from 0.
+ * caller numbers the others, in thousandths of a unit. A dimension other than CPU and memory may be absent; some
+ * comparisons treat absent dimensions differently from 0.
  *
- * Amounts are double because Volcano computes in float64: with the same operations in the same order, divisions by
- * weights round in the same way. Whole amounts are exact up to 2^53.
+ * Amounts are double because Volcano uses float64: the same operations in the same order round in the same way. Whole
+ * amounts are exact up to 2^53.
  *
  * Invariant: amount[i] is 0 for absent dimensions and for i >= width; `present` always includes CPU and memory. Source:
  * volcano-sh/volcano, pkg/scheduler/api/resource_info.go.
@@ -53,7 +54,7 @@ struct hr__volcano_vector {
   uint32_t width;   /* 1 + the highest present dimension */
 };
 
-/* A vector of zeros without other dimensions. */
+/* Makes a vector of zeros in which only CPU and memory are present. */
 void hr__volcano_clear(struct hr__volcano_vector *vector);
 
 /* Sets one dimension, which is present afterwards. */
@@ -80,15 +81,15 @@ static inline bool hr__volcano_is_empty(const struct hr__volcano_vector *vector)
 }
 
 void hr__volcano_add(struct hr__volcano_vector *to, const struct hr__volcano_vector *what);
-/* Subtracts. If `from` has no other dimensions than CPU and memory, only these are subtracted. */
+/* Subtracts. If `from` has no dimensions except CPU and memory, only these are subtracted. */
 void hr__volcano_subtract(struct hr__volcano_vector *from, const struct hr__volcano_vector *what);
 
 static inline void hr__volcano_multiply(struct hr__volcano_vector *vector, double factor) {
   for (uint32_t i = 0; i < vector->width; i++) vector->amount[i] *= factor;
 }
 
-/* Limits each present dimension. Dimensions that the limit lacks become 0, or are not limited if `absent_is_unlimited`
-   is true. */
+/* Reduces each present dimension to at most the amount in `limit`. A dimension that is absent in `limit` becomes 0 or,
+   with `absent_is_unlimited`, is unchanged. */
 void hr__volcano_limit(struct hr__volcano_vector *vector, const struct hr__volcano_vector *limit,
                        bool absent_is_unlimited);
 
@@ -116,7 +117,8 @@ static inline bool hr__volcano_same(const struct hr__volcano_vector *left, const
 /* Whether left <= right in every dimension of `left`. */
 bool hr__volcano_less_equal(const struct hr__volcano_vector *left, const struct hr__volcano_vector *right);
 
-/* Whether used <= limit in the dimensions that `request` asks for (more than 0, pods ignored), without tolerance. */
+/* Whether used <= limit, without tolerance, in all dimensions for which the request is more than 0. Pods are
+   ignored. */
 static inline bool hr__volcano_within(const struct hr__volcano_vector *used, const struct hr__volcano_vector *limit,
                                       const struct hr__volcano_vector *request) {
   for (uint32_t i = 0; i < request->width; i++)
@@ -124,15 +126,14 @@ static inline bool hr__volcano_within(const struct hr__volcano_vector *used, con
   return true;
 }
 
-/* Whether used <= limit in at least one dimension that `request` asks for. Pods and dimensions in which both are 0 are
-   ignored. */
+/* Whether used <= limit in at least one requested dimension. Pods are ignored, and dimensions in which both are 0. */
 bool hr__volcano_within_partly(const struct hr__volcano_vector *used, const struct hr__volcano_vector *limit,
                                const struct hr__volcano_vector *request);
-/* Whether used > limit in at least one dimension that `request` asks for and that the limit has. */
+/* Whether used > limit in at least one dimension that is requested and that is present in the limit. */
 bool hr__volcano_exceeds_partly(const struct hr__volcano_vector *used, const struct hr__volcano_vector *limit,
                                 const struct hr__volcano_vector *request);
 
-/* Whether a dimension counts as more than 0 in both. */
+/* Whether some dimension counts as more than 0 in both vectors. */
 static inline bool hr__volcano_intersects(const struct hr__volcano_vector *a, const struct hr__volcano_vector *b,
                                           bool ignore_pods) {
   for (uint32_t i = 0; i < a->width && i < b->width; i++)
@@ -147,7 +148,7 @@ static inline double hr__volcano_share(double amount, double of) {
   return amount == 0 ? 0 : 1;
 }
 
-/* The largest share of `used` in `of`, over the dimensions in which `of` counts as more than 0. */
+/* The largest ratio of `used` to `of`, over the dimensions in which `of` counts as more than 0. */
 double hr__volcano_dominant_share(const struct hr__volcano_vector *used, const struct hr__volcano_vector *of);
 
 /* ---- Objects ------------------------------------------------------------------------------------------- */
@@ -173,7 +174,7 @@ struct hr__volcano_id_list {
   uint32_t n_ids;
 };
 
-/* What a queue may use of one node group. Dimensions that `limit` lacks are unlimited. */
+/* The resources that a queue may use in one node group. Dimensions that are absent in `limit` are unlimited. */
 struct hr__volcano_group_limit {
   uint32_t group;
   bool limits_cpu, limits_memory;
@@ -201,13 +202,13 @@ struct hr__volcano_queue {
 };
 
 enum hr__volcano_phase {
-  HR__VOLCANO_PHASE_PENDING, /* waits for the action enqueue */
+  HR__VOLCANO_PHASE_PENDING, /* not yet admitted by the action enqueue */
   HR__VOLCANO_PHASE_INQUEUE,
   HR__VOLCANO_PHASE_RUNNING,
   HR__VOLCANO_PHASE_OTHER
 };
 
-/* How many tasks a job may lose (plug-in tdm): a number, or a percentage of all tasks, rounded up. */
+/* The number of tasks that a job may lose (plug-in tdm): a number, or a percentage of all tasks, rounded up. */
 struct hr__volcano_budget {
   bool is_set, is_percent;
   int32_t value;
@@ -215,12 +216,12 @@ struct hr__volcano_budget {
 
 struct hr__volcano_job {
   const char *uid;                /* orders jobs of equal age */
-  int64_t created_us, waiting_us; /* waiting_us: maximum wait before it is enqueued anyway (plug-in sla); 0: not set */
+  int64_t created_us, waiting_us; /* waiting_us: maximum wait until it is enqueued in any case (sla); 0: not set */
   uint32_t queue, name_space;     /* HR__VOLCANO_NONE: the queue does not exist */
   int32_t priority, min_available;
   /* Roles are numbered within the job. role_min[r]: minimum number of tasks; the sum is `role_min_total`. */
   const int32_t *role_min;
-  const bool *role_has_name; /* a role without name never stops later tasks */
+  const bool *role_has_name; /* false: later tasks are tried even if a task of the role failed */
   uint32_t n_roles;
   int32_t role_min_total;
   bool has_min_resources, preemptable;
@@ -228,21 +229,21 @@ struct hr__volcano_job {
   enum hr__volcano_phase phase;
   struct hr__volcano_budget max_unavailable, min_available_budget;
   uint32_t first_task, n_tasks;
-  /* Sub-jobs: gangs within the job. Of those of policy p at least policy_min[p] must be complete. NULL: none. */
+  /* Sub-jobs: gangs within the job. At least policy_min[p] sub-jobs of policy p must be complete. NULL: none. */
   const struct hr__volcano_subjob *subjobs;
   const int32_t *policy_min;
   uint32_t n_subjobs, n_policies;
 };
 
 struct hr__volcano_subjob {
-  const char *name;  /* orders sub-jobs that are equal otherwise */
+  const char *name;  /* orders sub-jobs that are otherwise equal */
   uint32_t policy;   /* HR__VOLCANO_NONE: tasks that no policy selects */
   int32_t min_tasks; /* the sub-job is complete with this number of tasks */
 };
 
 /* A topology spread constraint. */
 struct hr__volcano_spread {
-  const uint32_t *domain;  /* [n_nodes] by the value of the label; HR__VOLCANO_NONE: the node does not have it */
+  const uint32_t *domain;  /* [n_nodes] by the value of the label; HR__VOLCANO_NONE: no such label */
   const uint64_t *matches; /* bit set of the tasks that count */
   uint32_t n_domains;
   int32_t max_skew, min_domains;
@@ -264,7 +265,7 @@ enum hr__volcano_state {
 };
 
 struct hr__volcano_task {
-  const char *uid; /* orders tasks that are equal otherwise */
+  const char *uid; /* orders tasks that are otherwise equal */
   int64_t created_us;
   const struct hr__volcano_vector *request; /* includes one pod */
   uint32_t job, role;                       /* job: HR__VOLCANO_NONE for a pod that belongs to no job */
@@ -281,12 +282,12 @@ struct hr__volcano_task {
   bool preemptable, never_preempts, gated;
   bool uses_revocable_zones;
   bool is_critical; /* of a system-critical priority class or of the namespace kube-system */
-  /* 1 to n_tasks: tasks with equal values have equal requests, nodes, queue and zones; if no node fits one of them, the
-     others are not tried until resources are released. 0: unknown. */
+  /* 1 to n_tasks: tasks with the same value have equal requests, nodes, queue and zones. If one of them fits on no
+     node, the others are not tried until resources are released. 0: unknown. */
   uint32_t equivalence;
 };
 
-/* A limit on the minimum resources of the jobs of a namespace that are enqueued. Absent dimensions are unlimited. */
+/* A limit on the sum of the minimum resources of enqueued jobs of a namespace. Absent dimensions are unlimited. */
 struct hr__volcano_namespace_quota {
   uint32_t name_space;
   bool limits_cpu, limits_memory;
@@ -306,8 +307,8 @@ struct hr__volcano_snapshot {
 
 /* ---- Configuration ---- */
 
-/* The plug-ins, callbacks and actions of the model: those that a configuration may name, with the same numbers, and
-   those that only Volcano's own tests use. */
+/* The plug-ins, callbacks and actions of the model. Those that a configuration may name come first, with the same ids;
+   the others are used only by Volcano's own tests. */
 #define HR__VOLCANO_PLUGINS(X)                                                                                         \
   HR_VOLCANO_PLUGIN_TABLE(X)                                                                                           \
   X(RESOURCE_STRATEGY_FIT, "resource-strategy-fit")                                                                    \
@@ -352,11 +353,11 @@ struct hr__volcano_strategy_arguments {
   int32_t weight;
   uint32_t weighted, most_allocated; /* bit sets of dimensions; the others are scored by least allocated */
   int32_t dimension_weight[HR__VOLCANO_MAX_DIMENSIONS];
-  /* Scarce resources (sra): nodes that have them are avoided by tasks that do not need them. */
+  /* Scarce resources (sra): tasks that do not need them avoid nodes that have them. */
   int32_t scarce_weight;
   uint32_t scarce; /* bit set */
   int32_t scarce_dimension_weight[HR__VOLCANO_MAX_DIMENSIONS], scarce_weight_sum;
-  /* Per unit of an idle proportional resource, CPU (milli-cores, of thousandths) and memory are kept free. */
+  /* For each idle unit of a proportional resource, this amount of CPU (cores) and memory (10^9 bytes) is kept free. */
   bool is_proportional;
   uint32_t proportional; /* bit set */
   double proportional_cpu[HR__VOLCANO_MAX_DIMENSIONS], proportional_memory[HR__VOLCANO_MAX_DIMENSIONS];
@@ -407,9 +408,9 @@ struct hr__volcano_config {
   int64_t now_us;        /* on the scale of `created_us` */
   int32_t minute_of_day; /* 0 to 1439; for revocable zones */
   bool topology_aware_preemption;
-  /* The percentage of nodes, the minimum and the maximum number of nodes that topology-aware preemption compares. */
+  /* The number of nodes that topology-aware preemption compares: a percentage of all nodes, a minimum and a maximum. */
   int32_t candidate_percent, min_candidates, max_candidates;
-  /* Ties between nodes are random in Volcano. True: the last of equal nodes is taken, else the first. */
+  /* Volcano chooses among equal nodes at random. Here, the last one is chosen if this is true, else the first one. */
   bool prefers_last_node;
 };
 
@@ -437,7 +438,7 @@ struct hr__volcano_id_list hr__volcano_evictions(const struct hr__volcano_sessio
 enum hr__volcano_state hr__volcano_task_state(const struct hr__volcano_session *session, uint32_t task);
 uint32_t hr__volcano_task_node(const struct hr__volcano_session *session, uint32_t task);
 enum hr__volcano_phase hr__volcano_job_phase(const struct hr__volcano_session *session, uint32_t job);
-/* Resources of the tasks of a job that have a node. */
+/* The sum of the requests of the allocated tasks of a job (hr__volcano_is_allocated). */
 const struct hr__volcano_vector *hr__volcano_job_allocated(const struct hr__volcano_session *session, uint32_t job);
 
 /* ---- Single rules, for tests ---- */
@@ -448,23 +449,24 @@ enum hr__volcano_verdict {
   HR__VOLCANO_UNSCHEDULABLE_FOR_GOOD = 3 /* evictions do not help */
 };
 
-/* Whether the enabled plug-ins accept the task on the node; resources are not checked. `reason`: NULL, or gets a text
-   with static lifetime. */
+/* Whether the enabled plug-ins accept the task on the node; resources are not checked. `reason` receives a text with
+   static lifetime, or NULL; it may be NULL. */
 enum hr__volcano_verdict hr__volcano_predicate(const struct hr__volcano_session *session, uint32_t task, uint32_t node,
                                                const char **reason);
 /* The sum of the scores of the enabled plug-ins. */
 double hr__volcano_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node);
 bool hr__volcano_job_precedes(const struct hr__volcano_session *session, uint32_t left, uint32_t right);
 bool hr__volcano_is_enqueueable(struct hr__volcano_session *session, uint32_t job);
-/* The tasks that the plug-ins evict of their own accord. `victims` has room for all tasks. Returns their number. */
+/* Writes the tasks that plug-ins evict without a preemptor to `victims`, which has room for all tasks. Returns their
+   number. */
 uint32_t hr__volcano_victims(const struct hr__volcano_session *session, uint32_t *victims);
-/* Filters the tasks that may be preempted for `preemptor` (HR__VOLCANO_NONE: unknown). Returns the number kept. */
+/* Reduces `tasks` to those that may be preempted for `preemptor` (HR__VOLCANO_NONE: unknown). Returns their number. */
 uint32_t hr__volcano_preemptable(struct hr__volcano_session *session, uint32_t preemptor, uint32_t *tasks,
                                  uint32_t n_tasks);
 
 /* Verifies the invariants of the session: node and queue totals equal the sums over tasks, and all jobs that were bound
    in this session are complete if the plug-in gang is enabled. Returns a text with static lifetime that names the first
-   violation, NULL if not found. */
+   violation; NULL if there is none. */
 const char *hr__volcano_check(const struct hr__volcano_session *session);
 /* Verifies only the tasks that were bound: complete gangs, and queues within their capability. */
 const char *hr__volcano_check_binds(const struct hr__volcano_session *session);
@@ -481,8 +483,8 @@ const char *hr__volcano_check_binds(const struct hr__volcano_session *session);
  *   nodes.c       plug-ins that accept nodes or score them
  *   actions.c     actions enqueue, allocate, backfill, preempt, reclaim, shuffle
  *
- * Changes are logged. A statement of Volcano is the part of the log that follows a mark: it is committed, undone, or
- * forgotten (which keeps its effect on the session without binding or evicting).
+ * Changes are logged. A statement of Volcano is the part of the log that follows a mark. It is committed, undone, or
+ * forgotten: then its changes of the session remain, but no tasks are bound or evicted.
  */
 
 /* The resources of a node. future idle = idle + releasing - pipelined. */
@@ -491,29 +493,30 @@ struct hr__volcano_node_state {
   uint32_t first_task; /* list of the tasks on the node, newest last */
   uint32_t last_task;
   uint32_t n_pods;     /* tasks on the node that are not being released */
-  uint32_t n_changing; /* tasks that are being released or wait for resources */
+  uint32_t n_changing; /* tasks that are being released or are pipelined */
 };
 
-/* The sums over the jobs of a queue, which the owner of a lasting session keeps. */
+/* The sums over the jobs of a queue, which the owner of a lasting session computes. */
 struct hr__volcano_queue_sums {
-  /* request: of all with pods; inqueue: of enqueued ones; elastic: above the minimum of each job */
+  /* request: of all jobs with pods; inqueue: minimum resources of enqueued jobs; elastic: allocations above the minimum
+     of each job */
   struct hr__volcano_vector allocated, request, inqueue, elastic;
   uint32_t n_jobs;
 };
 
-/* What a lasting session (see hr__volcano_refresh) calls in its owner. Members may be NULL. */
+/* Functions of the owner that a lasting session (see hr__volcano_refresh) calls. They may be NULL. */
 struct hr__volcano_owner {
   void *self;
   const struct hr__volcano_queue_sums *sums; /* by queue */
-  /* Whether the task can be placed on the node, on which its request fits. */
+  /* Returns whether the task can be placed on the node. Its request fits there. */
   bool (*accepts)(void *self, uint32_t task, uint32_t node);
-  /* A task was placed, or was withdrawn from its node. */
+  /* Called after a task was placed; called before a placed task is removed from its node. */
   void (*placed)(void *self, uint32_t task, uint32_t node);
   void (*withdrawn)(void *self, uint32_t task);
-  /* A task was evicted, or restored. */
+  /* Called after a task was evicted; called after this was undone. */
   void (*evicted)(void *self, uint32_t task);
   void (*restored)(void *self, uint32_t task);
-  /* A waiting job like `job`, which was just served; HR__VOLCANO_NONE: there is none. */
+  /* Returns a waiting job of the same kind as `job`, which was just served; HR__VOLCANO_NONE: there is none. */
   uint32_t (*successor)(void *self, uint32_t job);
 };
 
@@ -543,16 +546,16 @@ struct hr__volcano_operation {
   uint32_t task;
 };
 
-/* A heap of ids, see heap.h. The memory of the session has room for all items at once. */
+/* A heap of ids (HR__HEAP in base/containers.h). The memory of the session has room for all items. */
 struct hr__volcano_heap {
   uint32_t *items;
-  uint32_t count, capacity; /* capacity: of a heap from the pool */
+  uint32_t count, capacity; /* capacity: only for heaps from the pool */
 };
 
 struct hr__volcano_session {
   const struct hr__volcano_snapshot *snapshot;
   const struct hr__volcano_config *config;
-  const struct hr__volcano_owner *owner;                          /* NULL: the session is not a lasting one */
+  const struct hr__volcano_owner *owner;                          /* NULL: not a lasting session */
   const struct hr__volcano_plugin *plugin[HR__VOLCANO_N_PLUGINS]; /* NULL: not configured */
   struct hr__volcano_vector total;                                /* allocatable, of all nodes */
   /* Tasks. */
@@ -574,7 +577,7 @@ struct hr__volcano_session {
   bool capacity_is_ready, capacity_is_hierarchical;
   /* Plug-ins. */
   struct hr__volcano_drf_node *drf_nodes;      /* [0] is the root; NULL: no hierarchical DRF */
-  uint32_t n_drf_nodes, *drf_leaf, *drf_inner; /* of a job: its leaf; of a queue: its inner node */
+  uint32_t n_drf_nodes, *drf_leaf, *drf_inner; /* drf_leaf: leaf of a job; drf_inner: inner node of a queue */
   struct hr__volcano_drf_node *drf_copy;
   struct hr__volcano_vector drf_total_allocated;
   struct hr__volcano_vector overcommit_idle, overcommit_inqueue;
@@ -590,11 +593,11 @@ struct hr__volcano_session {
   struct hr__volcano_heap victim_heap;
   uint32_t victim_heap_preemptor;
   uint32_t *candidates, *victims, *filtered; /* [n_tasks] */
-  struct hr__volcano_heap pool;              /* the next unused memory for heaps of an action */
+  struct hr__volcano_heap pool;              /* unused memory for heaps of an action */
   uint32_t *pool_start;
   uint32_t *node_list;                /* [n_nodes] */
   double *node_scores;                /* [n_nodes] */
-  double *spread_scores;              /* [n_nodes] see hr__volcano_spread_prepare */
+  double *spread_scores;              /* [n_nodes] result of hr__volcano_spread_prepare */
   uint32_t *spread_counts;            /* [n_nodes] pods by domain */
   struct hr__volcano_vector *scratch; /* [max(n_queues, n_jobs)] allocations during the choice of victims */
   uint32_t *scratch_stamp, stamp;     /* scratch[i] is valid if scratch_stamp[i] == stamp */
@@ -604,7 +607,7 @@ static inline bool hr__volcano_enables(const struct hr__volcano_plugin *plugin, 
   return plugin->enabled >> callback & 1;
 }
 
-/* Bound, binding, running, or allocated in this session. */
+/* Whether a task is allocated in this session, binding, bound or running. */
 static inline bool hr__volcano_is_allocated(enum hr__volcano_state state) {
   return state == HR__VOLCANO_ALLOCATED || state == HR__VOLCANO_BINDING || state == HR__VOLCANO_BOUND ||
          state == HR__VOLCANO_RUNNING;
@@ -619,7 +622,8 @@ static inline const struct hr__volcano_vector *hr__volcano_request(const struct 
 
 struct hr__volcano_vector hr__volcano_future_idle(const struct hr__volcano_session *session, uint32_t node);
 
-/* Whether the request of the task fits the resources that are idle, or will be. */
+/* Whether the request of the task fits the idle resources of the node. hr__volcano_fits_future also counts the
+   resources that are being released, minus those for which pipelined tasks wait. */
 static inline bool hr__volcano_fits_idle(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
   return hr__volcano_less_equal(hr__volcano_request(session, task), &session->nodes[node].idle);
 }
@@ -636,12 +640,12 @@ static inline bool hr__volcano_fits_future(const struct hr__volcano_session *ses
 }
 
 /*
- * A lasting session is used again and again. Its snapshot has room for jobs and tasks that come later: a job without a
- * queue (HR__VOLCANO_NONE), and a task without a job, are unused. Between two runs its owner changes the snapshot:
- * hr__volcano_join adds the tasks of a job, hr__volcano_part removes them, hr__volcano_settle makes bound tasks running
- * and tasks that wait for resources pending, hr__volcano_drop makes an evicted task pending, and hr__volcano_set_node
- * sets what a node without tasks has. hr__volcano_refresh then prepares the next run: it does what opening a session
- * does, with the sums of the owner.
+ * A lasting session is used for many runs. Its snapshot has room for later jobs and tasks: a job without a queue
+ * (HR__VOLCANO_NONE) and a task without a job are unused entries. Between two runs, the owner changes the snapshot and
+ * calls these functions. hr__volcano_join adds the tasks of a job, and hr__volcano_part removes them.
+ * hr__volcano_settle makes the binding tasks of a job running, and its pipelined tasks pending. hr__volcano_drop makes
+ * an evicted task pending. hr__volcano_set_node sets the capacity of a node without tasks. hr__volcano_refresh prepares
+ * the next run. It does the same as hr__volcano_open, but with the sums of the owner.
  */
 void hr__volcano_join(struct hr__volcano_session *session, uint32_t job);
 void hr__volcano_part(struct hr__volcano_session *session, uint32_t job);
@@ -650,15 +654,16 @@ void hr__volcano_drop(struct hr__volcano_session *session, uint32_t task);
 void hr__volcano_set_node(struct hr__volcano_session *session, uint32_t node);
 void hr__volcano_refresh(struct hr__volcano_session *session);
 
-/* Each of these changes the session, notifies the plug-ins and is logged. */
+/* Each of these functions changes the session, notifies the plug-ins and appends to the log. */
 void hr__volcano_evict(struct hr__volcano_session *session, uint32_t task);
 void hr__volcano_place(struct hr__volcano_session *session, uint32_t task, uint32_t node);
 void hr__volcano_pipeline(struct hr__volcano_session *session, uint32_t task, uint32_t node);
-/* Undoes an eviction or pipelining that has left the log, or will leave it. */
+/* Undoes an eviction: the task is running again. The caller removes the eviction from the log. */
 void hr__volcano_restore(struct hr__volcano_session *session, uint32_t task);
-/* Removes a pipelined or placed task from its node; it is pending again. */
+/* Removes a pipelined or placed task from its node; it is pending again. The caller removes the placement from the
+   log. */
 void hr__volcano_withdraw(struct hr__volcano_session *session, uint32_t task);
-/* Carries out, undoes or forgets the operations after the mark. */
+/* Commits, undoes or forgets the operations after the mark. */
 void hr__volcano_commit(struct hr__volcano_session *session, uint32_t mark);
 void hr__volcano_undo(struct hr__volcano_session *session, uint32_t mark);
 static inline void hr__volcano_forget(struct hr__volcano_session *session, uint32_t mark) {
@@ -667,7 +672,7 @@ static inline void hr__volcano_forget(struct hr__volcano_session *session, uint3
 /* Binds a task that was placed. */
 void hr__volcano_bind(struct hr__volcano_session *session, uint32_t task);
 
-/* Takes memory for `capacity` ids from the pool. Each action frees all of it at its begin. */
+/* Returns a heap with memory for `capacity` ids from the pool. The pool is reset at the begin of each action. */
 static inline struct hr__volcano_heap hr__volcano_pool_heap(struct hr__volcano_session *session, uint32_t capacity) {
   struct hr__volcano_heap heap = {session->pool.items, 0, capacity};
   session->pool.items += capacity;
@@ -682,19 +687,19 @@ bool hr__volcano_preemptive(const struct hr__volcano_session *session, uint32_t 
 bool hr__volcano_job_is_valid(const struct hr__volcano_session *session, uint32_t job);
 bool hr__volcano_job_is_ready(const struct hr__volcano_session *session, uint32_t job);
 bool hr__volcano_job_is_pipelined(const struct hr__volcano_session *session, uint32_t job);
-/* Whether the enabled plug-ins find the sub-job complete; true without such plug-ins. */
+/* Whether all plug-ins that are enabled for the callback find the sub-job complete; true if there are none. */
 bool hr__volcano_subjob_votes(const struct hr__volcano_session *session, uint32_t job, uint32_t subjob,
                               enum hr__volcano_callback callback);
-/* Which of two sub-jobs of a job is served first. */
+/* Whether the sub-job `left` of a job is served before `right`. */
 bool hr__volcano_subjob_precedes(const struct hr__volcano_session *session, uint32_t job, uint32_t left,
                                  uint32_t right);
 bool hr__volcano_job_is_starving(const struct hr__volcano_session *session, uint32_t job);
 /* Notifies the plug-ins that the job was enqueued. */
 void hr__volcano_job_enqueued(struct hr__volcano_session *session, uint32_t job);
-/* Filters the candidates in session->candidates [n]; the victims are in session->victims. Returns their number. */
+/* Chooses the victims among session->candidates [n], and writes them to session->victims. Returns their number. */
 uint32_t hr__volcano_choose_victims(struct hr__volcano_session *session, enum hr__volcano_callback callback,
                                     uint32_t preemptor, uint32_t n);
-/* A task was allocated (true), or its resources were released. */
+/* Notifies the plug-ins that a task was allocated (true), or that its resources were released. */
 void hr__volcano_notify(struct hr__volcano_session *session, uint32_t task, bool allocated);
 
 /* Heaps in the order of the callbacks. The first item is at index 0. */
@@ -704,7 +709,7 @@ void hr__volcano_push_task(struct hr__volcano_session *session, struct hr__volca
 uint32_t hr__volcano_pop_queue(struct hr__volcano_session *session, struct hr__volcano_heap *heap);
 uint32_t hr__volcano_pop_job(struct hr__volcano_session *session, struct hr__volcano_heap *heap);
 uint32_t hr__volcano_pop_task(struct hr__volcano_session *session, struct hr__volcano_heap *heap);
-/* The heap of victims: which of them is evicted first for the preemptor. */
+/* The heap of victims, in the order in which they are evicted for the preemptor. */
 void hr__volcano_victims_begin(struct hr__volcano_session *session, uint32_t preemptor, const uint32_t *victims,
                                uint32_t n_victims);
 uint32_t hr__volcano_victims_pop(struct hr__volcano_session *session);
@@ -713,10 +718,10 @@ uint32_t hr__volcano_victims_pop(struct hr__volcano_session *session);
 
 uint32_t hr__volcano_ready_tasks(const struct hr__volcano_session *session, uint32_t job);
 bool hr__volcano_gang_is_valid(const struct hr__volcano_session *session, uint32_t job);
-/* Ready without, pipelined with the tasks that wait for resources. */
+/* Whether enough tasks of the job are ready or, `with_pipelined`, ready or pipelined. */
 bool hr__volcano_gang_is_ready(const struct hr__volcano_session *session, uint32_t job, bool with_pipelined);
 
-/* Whether a sub-job is complete with the tasks that are ready, or with those that wait for resources as well. */
+/* The same for a sub-job. */
 bool hr__volcano_subjob_is_ready(const struct hr__volcano_session *session, uint32_t job, uint32_t subjob,
                                  bool with_pipelined);
 
@@ -728,7 +733,7 @@ uint32_t hr__volcano_priority_victims(struct hr__volcano_session *session, uint3
                                       const uint32_t *candidates, uint32_t n, uint32_t *victims);
 uint32_t hr__volcano_conformance_victims(struct hr__volcano_session *session, const uint32_t *candidates, uint32_t n,
                                          uint32_t *victims);
-/* Whether it is worth trying later tasks of the job after one that no node accepted. */
+/* Whether later tasks of the job should be tried although no node accepted a task. */
 bool hr__volcano_may_continue(const struct hr__volcano_session *session, uint32_t job);
 
 /* ---- Proportional shares (gang.c) ------------------------------------------------------------------- */
@@ -740,11 +745,12 @@ static inline struct hr__volcano_vector hr__volcano_queue_capability(const struc
   return result;
 }
 
-/* Minimum resources of the job without its gated tasks. */
+/* The minimum resources of the job without those of its gated tasks. */
 struct hr__volcano_vector hr__volcano_minimum(const struct hr__volcano_session *session, uint32_t job);
 /* Whether the queue has room for the minimum resources of the job. */
 bool hr__volcano_has_room(const struct hr__volcano_queue_state *queue, const struct hr__volcano_vector *minimum);
-/* Adds the sums over the jobs of each queue, and of its descendants, to what both plug-ins know of it. */
+/* Adds the sums over the jobs of each queue to the state of the queue and of its ancestors, for the plug-ins proportion
+   and capacity. */
 void hr__volcano_sum_queues(struct hr__volcano_session *session, struct hr__volcano_queue_state *queues);
 void hr__volcano_proportion_open(struct hr__volcano_session *session);
 
@@ -759,7 +765,7 @@ uint32_t hr__volcano_proportion_victims(struct hr__volcano_session *session, con
 
 bool hr__volcano_capacity_open(struct hr__volcano_session *session);
 int hr__volcano_capacity_compare(const struct hr__volcano_session *session, uint32_t left, uint32_t right);
-/* Which queue loses tasks first for the preemptor's queue; 0: no difference. */
+/* Negative: `left` loses tasks before `right` for the queue `preemptor`; 0: no difference. */
 int hr__volcano_capacity_compare_victims(const struct hr__volcano_session *session, uint32_t left, uint32_t right,
                                          uint32_t preemptor);
 bool hr__volcano_capacity_allocatable(const struct hr__volcano_session *session, uint32_t queue, uint32_t task);
@@ -806,7 +812,7 @@ uint32_t hr__volcano_tdm_victims(const struct hr__volcano_session *session, uint
 /* Whether the required topology spread constraints permit the node. */
 enum hr__volcano_verdict hr__volcano_spread_verdict(const struct hr__volcano_session *session, uint32_t task,
                                                     uint32_t node, const char **reason);
-/* Computes session->spread_scores of the nodes among which one is chosen for the task. */
+/* Computes session->spread_scores for the nodes [n] from which one is chosen for the task. */
 void hr__volcano_spread_prepare(struct hr__volcano_session *session, uint32_t task, const uint32_t *nodes, uint32_t n);
 
 /* ---- Actions (actions.c) ---------------------------------------------------------------------------- */

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The policy `volcano`: the scheduler Volcano, with a session in each period in which something changed, and a cluster
-   autoscaler.
-
-   A job is a PodGroup whose tasks are pods; it runs when all of them are bound. A session binds and evicts pods; the
-   policy then stops each job of which a pod was evicted, and starts each job whose pods were bound. Jobs that wait for
-   resources of evicted pods get them in the next session. See volcano_policy.h for the layout.
-   Source: volcano-sh/volcano, pkg/scheduler. */
+/* The policy `volcano`: the scheduler Volcano, with one session per period if something has changed, and a cluster
+   autoscaler. A job is a PodGroup whose tasks are pods; it runs when all of them are bound. A session binds and evicts
+   pods. Then the policy stops each job with an evicted pod (or resizes it if it is elastic), and starts each job whose
+   pods were bound. Jobs that wait for resources of evicted pods get them in the next session. See volcano_policy.h for
+   the layout. Source: volcano-sh/volcano, pkg/scheduler. */
 
 #include "policies/volcano/volcano_policy.h"
 
@@ -16,17 +14,18 @@
 
 /* ---- Queues ----------------------------------------------------------------------------------------- */
 
-/* Queues and waiting jobs: the configuration, the sums over the jobs of each queue, and the action enqueue.  Enqueue
-   asks the plug-ins for the first pending job of each kind. If they refuse it, they are not asked again for its kind in
-   the same session, because admitted jobs only take room. Invariant: the sums of a queue are those over its jobs that
-   wait or run; see struct hr__volcano_queue_sums. Source: volcano-sh/volcano, pkg/scheduler/actions/enqueue. */
+/* Queues and waiting jobs: the configuration, the sums over the jobs of each queue, and the action enqueue. For
+   enqueue, the plug-ins vote on the first pending job of each kind. If they reject it, its kind is not tried again in
+   the same session, because the admission of other jobs can only make less room. Invariant: the sums of a queue are
+   those over its jobs that wait or run; see struct hr__volcano_queue_sums. Source: volcano-sh/volcano,
+   pkg/scheduler/actions/enqueue. */
 
 #define ALL_CALLBACKS ((UINT32_C(1) << HR__VOLCANO_N_CALLBACKS) - 1)
 #define IN_GIB 0x1p30
 
 /* ---- Queues: plug-ins ------------------------------------------------------------------------------- */
 
-/* The tiers of Volcano as it is installed, with the callbacks that are not enabled. */
+/* The tiers of a default installation of Volcano, and the callbacks that are disabled for each plug-in. */
 static const struct {
   enum hr_volcano_plugin_id id;
   uint32_t tier, disabled;
@@ -113,7 +112,8 @@ static bool configure_plugins(struct hr__volcano_policy *volcano) {
   return true;
 }
 
-/* Sets the actions. Enqueue is in this file, and backfill has nothing to do: jobs that request nothing need no node. */
+/* Sets the actions of the session. Enqueue is not one of them, because this file performs it. Neither is backfill,
+   because jobs that request nothing need no node. */
 static bool configure_actions(struct hr__volcano_policy *volcano) {
   static const uint32_t usual[] = {HR_VOLCANO_ENQUEUE, HR_VOLCANO_ALLOCATE, HR_VOLCANO_BACKFILL};
   const uint32_t *from = volcano->config->n_actions ? volcano->config->actions : usual;
@@ -160,7 +160,7 @@ static uint32_t find_queue(const struct hr__volcano_policy *volcano, const char 
   return HR_NONE;
 }
 
-/* The queue of a name, which is added if it does not exist. */
+/* Returns the queue with this name. Adds it if it does not exist. */
 static uint32_t add_queue(struct hr__volcano_policy *volcano, const char *name) {
   uint32_t at = find_queue(volcano, name);
   if (at != HR_NONE) return at;
@@ -327,7 +327,7 @@ static void list_kind(struct hr__volcano_policy *volcano, struct hr__volcano_kin
   volcano->listed[volcano->n_listed++] = kind->kind;
 }
 
-/* A job begins to wait; `is_new`: it was submitted. False: out of memory. */
+/* Adds a job to the waiting jobs. `is_new`: it was just submitted. False: out of memory. */
 static bool enter(struct hr__volcano_policy *volcano, hr_job job, bool is_new) {
   struct hr__volcano_kind *kind = &volcano->kinds[volcano->kind_of[job.id]];
   struct hr__volcano_queue_sums *sums = &volcano->sums[kind->queue];
@@ -344,7 +344,7 @@ static bool enter(struct hr__volcano_policy *volcano, hr_job job, bool is_new) {
   return true;
 }
 
-/* A waiting job starts. */
+/* Removes a job from the waiting jobs. */
 static void stop_waiting(struct hr__volcano_policy *volcano, hr_job job) {
   struct hr__volcano_kind *kind = &volcano->kinds[volcano->kind_of[job.id]];
   hr_job_tree_remove(&kind->waiting[volcano->phase_of[job.id]], volcano->pods.jobs->submit_us[job.id], job);
@@ -370,7 +370,7 @@ static bool precedes(const struct hr__volcano_policy *volcano, const struct hr__
   return a->pending.job.id < b->pending.job.id;
 }
 
-/* Asks the plug-ins whether the first pending job of the kind may use resources. */
+/* Returns whether the plug-ins admit the first pending job of the kind. Slot 0 represents this job. */
 static bool may_enqueue(struct hr__volcano_policy *volcano, const struct hr__volcano_kind *kind) {
   struct hr__volcano_job *voter = &volcano->jobs[0];
   voter->queue = kind->queue;
@@ -390,7 +390,7 @@ static bool enqueue_head(struct hr__volcano_policy *volcano, struct hr__volcano_
   return true;
 }
 
-/* Makes the pods of the jobs that were admitted. */
+/* Creates the pods of the admitted jobs: the next session may place them. */
 static void make_pods(struct hr__volcano_policy *volcano) {
   for (uint32_t i = 0; i < volcano->admitted.count && volcano->status == HR_OK; i++) {
     hr_job job = volcano->admitted.jobs[i];
@@ -419,7 +419,7 @@ static void enqueue_in(struct hr__volcano_policy *volcano, uint32_t queue) {
   }
 }
 
-/* The action enqueue. The pods of jobs that are admitted exist from the next session on. */
+/* Runs the action enqueue. The pods of admitted jobs exist from the next session on. */
 static void run_enqueue(struct hr__volcano_policy *volcano) {
   struct hr__volcano_session *session = volcano->session;
   for (uint32_t i = 0; i < volcano->snapshot.n_queues; i++) volcano->first_kind[i] = HR_NONE;
@@ -437,11 +437,11 @@ static void run_enqueue(struct hr__volcano_policy *volcano) {
 
 /* ---- Creation --------------------------------------------------------------------------------------- */
 
-/* The configuration without a section. */
+/* The configuration of a scenario without the section `volcano`. */
 static const struct hr_volcano_config defaults = {
     .period_us = HR_SECOND_US, .pods_per_node = 110, .idle_release_us = 600 * HR_SECOND_US};
 
-/* Room of the first session: slots and tasks. */
+/* The size of the first session, in slots and tasks. */
 enum { MIN_JOBS = 256, MIN_TASKS = 1024 };
 
 static bool create_session(struct hr__volcano_policy *volcano) {
@@ -456,7 +456,7 @@ static bool create_session(struct hr__volcano_policy *volcano) {
   volcano->owner.self = volcano;
   volcano->owner.sums = volcano->sums;
   volcano->free_slot = HR_NONE;
-  volcano->n_slots = 1; /* slot 0 votes */
+  volcano->n_slots = 1; /* slot 0 is used by enqueue */
   return hr__volcano_make_room(volcano, MIN_JOBS, MIN_TASKS);
 }
 
@@ -498,7 +498,8 @@ static bool submit(struct hr__volcano_policy *volcano, const struct hr_view *vie
   return enter(volcano, job, true);
 }
 
-/* A running job ends or stops: its pods leave the session and, unless they are set aside, the ledger. */
+/* Removes the pods of a running job that ends or stops from the session and from the ledger. `is_aside`: its pods were
+   already set aside in the ledger, unless it is elastic. */
 static void stop(struct hr__volcano_policy *volcano, hr_job job, bool is_aside) {
   uint32_t slot = hr__volcano_slot_of(volcano, job);
   const struct hr__volcano_kind *kind = &volcano->kinds[volcano->kind_of[job.id]];
@@ -519,9 +520,9 @@ static void forget(struct hr__volcano_policy *volcano, hr_job job) {
   volcano->sums[volcano->kinds[volcano->kind_of[job.id]].queue].n_jobs--;
 }
 
-/* A waiting job was cancelled. Between sessions it has no slot. */
+/* Handles a waiting job that was cancelled. Between sessions, it has no slot. */
 static bool withdraw(struct hr__volcano_policy *volcano, hr_job job) {
-  if (hr__pods_lists(&volcano->pods, job)) return true; /* it starts now, or is rejected now */
+  if (hr__pods_lists(&volcano->pods, job)) return true; /* the job starts or is rejected in this pass */
   stop_waiting(volcano, job);
   forget(volcano, job);
   return hr__job_list_add(&volcano->pods.withdrawn, volcano->arena, job);
@@ -562,13 +563,13 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   }
 }
 
-/* ---- What a session decided ------------------------------------------------------------------------- */
+/* ---- Decisions of a session ------------------------------------------------------------------------- */
 
 static void stop_evicted(struct hr__volcano_policy *volcano) {
   struct hr__volcano_id_list list = hr__volcano_evictions(volcano->session);
   for (uint32_t i = 0; i < list.n_ids && volcano->status == HR_OK; i++) {
     uint32_t slot = volcano->tasks[list.ids[i]].job;
-    if (slot == HR__VOLCANO_NONE) continue; /* another pod of the job was evicted, too */
+    if (slot == HR__VOLCANO_NONE) continue; /* the job was already stopped for another evicted pod */
     volcano->changed = true;
     if (hr__volcano_elastic_shrink(volcano, list.ids[i])) continue;
     hr_job job = volcano->slots[slot].job;
@@ -578,7 +579,7 @@ static void stop_evicted(struct hr__volcano_policy *volcano) {
   }
 }
 
-/* Whether the pods of a waiting job that it needs to run were bound. */
+/* Whether enough pods of a waiting job were bound for it to run. */
 static bool is_bound(const struct hr__volcano_policy *volcano, uint32_t slot) {
   return (int64_t)volcano->session->job_count[slot][HR__VOLCANO_BINDING] >= volcano->jobs[slot].min_available;
 }
@@ -601,7 +602,7 @@ static void start(struct hr__volcano_policy *volcano, uint32_t slot) {
     return;
   }
   volcano->slots[slot].is_running = true;
-  volcano->changed = true; /* queues hold more */
+  volcano->changed = true; /* the allocation of the queue has changed */
   hr__volcano_settle(volcano->session, slot);
   if (!kind->is_elastic)
     hr__volcano_add(&volcano->sums[kind->queue].allocated, &kind->whole);
@@ -612,7 +613,7 @@ static void start(struct hr__volcano_policy *volcano, uint32_t slot) {
   volcano->status = hr_moves_start(volcano->moves, job, &placement, is_first ? HR_REASON_IN_ORDER : HR_REASON_POLICY);
 }
 
-/* Starts the jobs that were bound, and frees the slots of all others that wait. */
+/* Starts the jobs whose pods were bound, and frees the slots of all other waiting jobs. */
 static void settle(struct hr__volcano_policy *volcano) {
   for (uint32_t i = 0; i < volcano->n_fresh && volcano->status == HR_OK; i++) {
     uint32_t slot = volcano->fresh[i];
@@ -657,7 +658,7 @@ static void run_session(struct hr__volcano_policy *volcano) {
   if (volcano->is_full) volcano->changed = true;
 }
 
-/* Whether the autoscaler may be asked for this request of a queue, which is then counted. */
+/* Whether the limit of a queue allows this request to the autoscaler. If so, the request is counted. */
 static bool may_ask(struct hr__volcano_policy *volcano, uint32_t at, const struct hr__volcano_vector *request) {
   const struct hr__volcano_queue *queue = &volcano->queues[at];
   double gpus = request->amount[HR__VOLCANO_GPU];
@@ -668,8 +669,8 @@ static bool may_ask(struct hr__volcano_policy *volcano, uint32_t at, const struc
   return true;
 }
 
-/* The waiting jobs for the autoscaler, kind by kind, within the limits of their queues; then the running jobs that
-   could have more pods. */
+/* Returns the next job for the autoscaler: first waiting jobs within the limits of their queues, kind by kind, then
+   running jobs that may get more pods. */
 static hr_job next_waiting(void *self, bool fits, uint32_t *kind) {
   struct hr__volcano_policy *volcano = self;
   for (; volcano->scale_at < volcano->n_listed; volcano->scale_at += volcano->scale_phase == 0) {
@@ -706,7 +707,7 @@ static void scale(struct hr__volcano_policy *volcano) {
                                    &volcano->release_wake_us);
 }
 
-/* Whether a session may change anything: a job waits, or could have more pods. */
+/* Whether a session may change something: a job waits, or a running job may get more pods. */
 static bool has_work(const struct hr__volcano_policy *volcano) {
   return volcano->n_listed || volcano->n_missing;
 }

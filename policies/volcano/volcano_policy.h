@@ -4,13 +4,13 @@
 
 /*
  * The state of the policy `volcano`, shared by its modules:
- *   volcano_policy.c   configuration, waiting jobs, the action enqueue, events, sessions, what a session decided,
- * reasons volcano_slots.c    the snapshot of the session: running jobs, and those that it may start
+ *   volcano_policy.c   configuration, waiting jobs, the action enqueue, events, sessions and their decisions, reasons
+ *   volcano_slots.c    the snapshot of the session: running jobs, and waiting jobs that it may start
  *
- * Volcano builds a snapshot of all jobs for each session. This policy keeps one session (hr__volcano_refresh) and a
- * slot of the snapshot for each running job. Of the waiting jobs, only the first of each kind gets a slot; if it is
- * served, the next one of its kind follows (successor). This decides as the whole snapshot does: in a queue, jobs of
- * one kind are served in the order of their age, and if one of them does not fit, the others do not fit either.
+ * Volcano builds a snapshot of all jobs for each session. This policy has one lasting session (hr__volcano_refresh),
+ * and a slot of the snapshot for each running job. Of the waiting jobs of a kind, only the first one gets a slot; after
+ * it was served, the next one gets a slot (`successor`). The decisions are those of the whole snapshot: in a queue,
+ * jobs of one kind are served in the order of their age, and if one of them does not fit, the others do not fit either.
  *
  * The ledger of pods (policies/kit/pods.h) has the same pods on the same nodes as the session.
  */
@@ -26,32 +26,33 @@ enum { HR__VOLCANO_GPU = HR__VOLCANO_FIRST_OTHER };
 /* The phase of the PodGroup of a waiting job. */
 enum hr__volcano_waiting { HR__VOLCANO_WAITS_PENDING, HR__VOLCANO_WAITS_INQUEUE, HR__VOLCANO_N_WAITING };
 
-/* The waiting jobs of a kind (policies/kit/pods.h); its group is the queue. */
+/* The waiting jobs of a kind (policies/kit/pods.h). The group of the kind is its queue. */
 struct hr__volcano_kind {
   struct hr_job_tree waiting[HR__VOLCANO_N_WAITING]; /* by time of submission */
   uint32_t kind, queue;
   uint32_t listed_at; /* index in `listed`; HR_NONE: no job waits */
-  uint32_t next;      /* of the same queue, during the action enqueue */
-  uint32_t pool;      /* for which its jobs have slots in this session; HR_NONE: any pool */
+  uint32_t next;      /* the next kind of the same queue, during the action enqueue */
+  uint32_t pool;      /* the pool for which its jobs have slots in this session; HR_NONE: any pool */
   uint32_t equivalence;
-  bool is_uniform; /* its jobs have one pod, with the same request in all pools */
+  bool is_uniform; /* its jobs have one pod, whose request is the same in all pools */
   bool never_fits_queue, is_elastic;
-  uint32_t n_pods, fewest;                    /* of an elastic kind: all pods, and those with which its jobs can run */
-  struct hr__volcano_vector *requests, *last; /* by pool: of a pod, and of the last pod */
-  /* Without the number of pods: of those that a job needs to run, of all pods, and of one pod of an elastic job. */
+  uint32_t n_pods, fewest;                    /* of an elastic kind: all pods; pods that its jobs need to run */
+  struct hr__volcano_vector *requests, *last; /* by pool: of each pod; of the last pod */
+  /* Sums of requests, without the dimension of pods: of the pods that a job needs to run, of all its pods, and of one
+     pod of an elastic job. */
   struct hr__volcano_vector minimum, whole, each;
-  struct hr_job_entry head, pending; /* the last job that got a slot, and the first one that is Pending */
-  uint64_t **nodes; /* by pool, and at last of all pools: the nodes that jobs accept; NULL: not made yet */
+  struct hr_job_entry head, pending; /* the last job that got a slot; the first job in the phase Pending */
+  uint64_t **nodes; /* by pool, then for all pools: the nodes that jobs accept; NULL: not computed yet */
 };
 
 struct hr__volcano_slot {
   hr_job job; /* HR_NONE: unused */
   uint32_t kind, next_free;
-  uint32_t n_evicted; /* tasks that are evicted in this session */
+  uint32_t n_evicted; /* number of tasks that were evicted in this session */
   bool is_running, is_done, has_successor;
   bool is_changed;     /* elastic: it lost or got pods in this session */
-  bool is_leaving;     /* elastic: some of its nodes has notice, so it is not resized any more */
-  uint32_t held;       /* elastic, running: its pods */
+  bool is_leaving;     /* elastic: one of its nodes will go down, so it is no longer resized */
+  uint32_t held;       /* elastic, running: number of its pods */
   uint32_t elastic_at; /* index in `elastic`, while it runs */
   char uid[12];
 };
@@ -61,7 +62,7 @@ struct hr__volcano_policy {
   struct hr__pods pods;
   const struct hr_volcano_config *config;
   struct hr_tree_store *store;
-  /* The session and its snapshot, which has room for n_jobs slots and n_tasks tasks. */
+  /* The session and its snapshot, which has room for snapshot.n_jobs slots and snapshot.n_tasks tasks. */
   struct hr__volcano_session *session;
   struct hr__volcano_snapshot snapshot;
   struct hr__volcano_config rules;
@@ -70,19 +71,19 @@ struct hr__volcano_policy {
   struct hr__volcano_queue *queues;
   struct hr__volcano_job *jobs;
   struct hr__volcano_task *tasks;
-  struct hr__volcano_slot *slots;    /* [snapshot.n_jobs]; slot 0 is for the votes of the action enqueue */
+  struct hr__volcano_slot *slots;    /* [snapshot.n_jobs]; slot 0 is used by the action enqueue */
   uint32_t *block_next, *free_block; /* free_block: by number of tasks: first unused block; block_next: by first task */
   uint32_t n_slots, n_used_tasks, free_slot;
-  bool is_full;                                   /* there was no slot for a job */
-  uint32_t *fresh, n_fresh;                       /* slots that were made in this session */
-  uint32_t *elastic, n_elastic, elastic_capacity; /* slots of the elastic jobs that run */
-  uint32_t n_missing;                             /* pods that these jobs could still get */
+  bool is_full;                                   /* some job got no slot */
+  uint32_t *fresh, n_fresh;                       /* slots of waiting jobs that were made in this session */
+  uint32_t *elastic, n_elastic, elastic_capacity; /* slots of running elastic jobs */
+  uint32_t n_missing;                             /* number of pods that these jobs may still get */
   /* Waiting jobs. */
   struct hr__volcano_kind *kinds; /* [pods.n_kinds] */
   uint32_t kinds_capacity, *listed, n_listed;
   struct hr__volcano_queue_sums *sums; /* by queue */
-  uint32_t *first_kind;                /* by queue: during the action enqueue */
-  double *asked;                       /* by queue: GPUs for which the autoscaler was asked */
+  uint32_t *first_kind;                /* by queue: its first kind, during the action enqueue */
+  double *asked;                       /* by queue: GPUs that were requested from the autoscaler */
   uint32_t *kind_of;                   /* by job */
   uint8_t *phase_of;                   /* by job: enum hr__volcano_waiting */
   uint32_t *slot_of;                   /* by job: slot + 1; 0: none */
@@ -103,26 +104,27 @@ struct hr__volcano_policy {
 
 /* Makes room for at least `n_jobs` slots and `n_tasks` tasks, and opens the session. False: out of memory. */
 bool hr__volcano_make_room(struct hr__volcano_policy *volcano, uint32_t n_jobs, uint32_t n_tasks);
-/* Makes slots for the waiting jobs that this session may start. */
+/* Makes a slot for the first waiting job of each kind that this session may start. */
 void hr__volcano_fill(struct hr__volcano_policy *volcano);
 /* Frees a slot. Its tasks leave the session. */
 void hr__volcano_free_slot(struct hr__volcano_policy *volcano, uint32_t slot);
-/* Sets what a node has after it came or went. */
+/* Sets the capacity of a node in the snapshot after it came up or went down. */
 void hr__volcano_update_node(struct hr__volcano_policy *volcano, uint32_t at);
 
 /* ---- Elastic jobs (volcano_slots.c) ---- */
 
-/* An elastic job runs: counts its pods. False: out of memory. */
+/* Adds an elastic job that starts: counts its pods. False: out of memory. */
 bool hr__volcano_elastic_begin(struct hr__volcano_policy *volcano, uint32_t slot);
-/* It stops, or ends. */
+/* Removes an elastic job that stops or ends. */
 void hr__volcano_elastic_end(struct hr__volcano_policy *volcano, uint32_t slot);
-/* A task was evicted. Returns whether its job can continue without it; the task then leaves its node. */
+/* Handles an evicted task. Returns whether its job can continue without it. If so, the task is removed from its
+   node. */
 bool hr__volcano_elastic_shrink(struct hr__volcano_policy *volcano, uint32_t task);
 /* Resizes the jobs that lost or got pods in the session. */
 void hr__volcano_elastic_settle(struct hr__volcano_policy *volcano);
-/* A job has lost pods with their node, and continues with the others. */
+/* Removes the pods that a job has lost with their node; the job continues with the others. */
 void hr__volcano_elastic_lose(struct hr__volcano_policy *volcano, hr_job job);
-/* A node has notice: its elastic jobs are not resized any more. */
+/* Handles the notice that a node will go down: its elastic jobs are no longer resized. */
 void hr__volcano_elastic_notice(struct hr__volcano_policy *volcano, hr_node node);
 
 /* The functions of struct hr__volcano_owner for this policy. */

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The snapshot of the lasting session: a slot for each running job, and for waiting jobs that a session may start.
-
-   The tasks of a slot are a block of consecutive tasks. Freed blocks are used again for jobs with as many tasks. If
-   there is no room, the session is opened again with twice as much.
-   Invariant: between two sessions, exactly the running jobs have slots, and all their tasks run, except that tasks of
-   elastic jobs may be pending. */
+/* The snapshot of the lasting session: a slot for each running job, and for waiting jobs that a session may start. The
+   tasks of a slot are a block of consecutive tasks. A free block is used again for a job with the same number of tasks.
+   If there is no room, the session is opened again with twice the size. Invariant: between two sessions, exactly the
+   running jobs have slots, and all their tasks run, except that tasks of elastic jobs may be pending. */
 
 #include "policies/volcano/volcano_policy.h"
 
@@ -106,7 +104,7 @@ bool hr__volcano_make_room(struct hr__volcano_policy *volcano, uint32_t n_jobs, 
 
 /* ---- Slots ---- */
 
-/* Takes a block of tasks; HR_NONE: no room. */
+/* Takes a block of `n` tasks; HR_NONE: no room. */
 static uint32_t take_block(struct hr__volcano_policy *volcano, uint32_t n) {
   uint32_t first = n <= volcano->snapshot.n_tasks ? volcano->free_block[n] : HR_NONE;
   if (first != HR_NONE) {
@@ -225,8 +223,8 @@ static uint32_t choose_pool(struct hr__volcano_policy *volcano, const struct hr_
   return pool;
 }
 
-/* Whether a pod of the kind fits on some node by its GPUs. `most_milli`: by pool, the free amount of the node with the
-   most free GPUs. */
+/* Whether some node has enough free GPUs for a pod of the kind. `most_milli`: by pool, the maximum of free GPUs over
+   its nodes, in thousandths. */
 static bool may_fit(const struct hr__volcano_policy *volcano, const struct hr__volcano_kind *kind,
                     const int64_t *most_milli) {
   const struct hr__job_kind *of = &volcano->pods.kinds[kind->kind];
@@ -252,7 +250,7 @@ void hr__volcano_fill(struct hr__volcano_policy *volcano) {
   }
 }
 
-/* ---- What the session asks and tells ---- */
+/* ---- Functions of the owner ---- */
 
 static uint32_t number_of(const struct hr__volcano_policy *volcano, uint32_t task) {
   return task - volcano->jobs[volcano->tasks[task].job].first_task;
@@ -284,8 +282,8 @@ static void withdrawn(void *self, uint32_t task) {
   hr__pods_cut(&volcano->pods, job, last, true);
 }
 
-/* If one pod of a job is evicted, the job stops and all its pods leave the ledger. For an elastic job this is decided
-   after the session. */
+/* If a pod of a job is evicted, the job will stop, so all its pods are set aside in the ledger. For an elastic job,
+   this is decided after the session. */
 static void evicted(void *self, uint32_t task) {
   struct hr__volcano_policy *volcano = self;
   struct hr__volcano_slot *slot = &volcano->slots[volcano->tasks[task].job];
@@ -322,26 +320,25 @@ const struct hr__volcano_owner hr__volcano_owner_of_policy = {.accepts = accepts
 
 /* ---- Elastic jobs ------------------------------------------------------------------------------------------- */
 
-/* Elastic jobs that run: those with a minAvailable below the number of their pods. Such a job keeps its slot with all
-   its tasks, of which some may be pending. A session binds pending tasks, and evicts running ones. The job loses
-   evicted pods, and continues with the others if these are at least minAvailable; otherwise it stops. After the
-   session, each job with changed pods is resized once. The same holds for pods that are lost with their node, unless
-   the configuration says that the job then starts again. Invariant: between two sessions `held` is the number of
-   running tasks of a job, `n_missing` the sum of the pending tasks of jobs that can still be resized, and the sums of
-   each queue contain `held` pods of each job. Source: volcano-sh/volcano, pkg/scheduler/plugins/gang,
-   pkg/controllers/job. */
+/* Running elastic jobs: those with a minAvailable below the number of their pods. The slot of such a job has all its
+   tasks; some may be pending. A session may bind pending tasks and evict running ones. If at least minAvailable pods
+   are left, the job continues with these; otherwise it stops. After the session, each job with changed pods is resized
+   once. Pods that are lost with their node are handled in the same way, unless the configuration requires that the job
+   starts again. Invariant: between two sessions, `held` is the number of running tasks of a job, `n_missing` is the sum
+   of the pending tasks of jobs that can still be resized, and the sums of each queue contain `held` pods of each job.
+   Source: volcano-sh/volcano, pkg/scheduler/plugins/gang, pkg/controllers/job. */
 
 static struct hr__volcano_kind *kind_of(const struct hr__volcano_policy *volcano, uint32_t slot) {
   return &volcano->kinds[volcano->slots[slot].kind];
 }
 
-/* The pods that the job could still get. */
+/* The number of pods that the job may still get. */
 static uint32_t missing(const struct hr__volcano_policy *volcano, uint32_t slot) {
   const struct hr__volcano_slot *own = &volcano->slots[slot];
   return own->is_leaving ? 0 : kind_of(volcano, slot)->n_pods - own->held;
 }
 
-/* Changes the number of pods of a job that are counted in the sums of its queue. */
+/* Sets the number of pods of a job that are counted in the sums of its queue. */
 static void count(struct hr__volcano_policy *volcano, uint32_t slot, uint32_t held) {
   struct hr__volcano_slot *own = &volcano->slots[slot];
   const struct hr__volcano_kind *kind = kind_of(volcano, slot);
@@ -367,7 +364,7 @@ bool hr__volcano_elastic_begin(struct hr__volcano_policy *volcano, uint32_t slot
   volcano->elastic[volcano->n_elastic++] = slot;
   count(volcano, slot, volcano->session->job_count[slot][HR__VOLCANO_RUNNING]);
   volcano->n_missing += missing(volcano, slot);
-  /* The number of the first task of the block is not used by any other kind while the job runs. */
+  /* The id of the first task of the block is unique, because no other job has this task while the job runs. */
   const struct hr__volcano_job *info = &volcano->jobs[slot];
   for (uint32_t i = info->first_task; i < info->first_task + info->n_tasks; i++)
     volcano->tasks[i].equivalence = info->first_task + 1;
@@ -399,7 +396,7 @@ static void resize(struct hr__volcano_policy *volcano, uint32_t slot) {
   struct hr__volcano_slot *own = &volcano->slots[slot];
   struct hr_placement placement;
   own->is_changed = false;
-  volcano->changed = true; /* the queue holds more or less */
+  volcano->changed = true; /* the allocation of the queue has changed */
   if (hr__pods_placement(&volcano->pods, own->job, &placement))
     volcano->status = hr_moves_resize(volcano->moves, own->job, &placement);
   else
@@ -439,8 +436,8 @@ static bool has_node(const struct hr_placement *placement, uint32_t node) {
   return false;
 }
 
-/* Removes the pods that are not in a placement from the session and the ledger. Returns the number of the others, and
-   in `*is_leaving` whether one of them is on a node with notice. */
+/* Removes the pods on nodes that are not in a placement from the session and the ledger. Returns the number of the
+   remaining pods. Sets `*is_leaving` to whether one of them is on a node that will go down. */
 static uint32_t remove_lost(struct hr__volcano_policy *volcano, uint32_t slot, const struct hr_placement *placement,
                             bool *is_leaving) {
   const struct hr__volcano_job *info = &volcano->jobs[slot];
