@@ -468,7 +468,7 @@ static enum hr_status bind_pools(struct hr__builder *builder, const cJSON *clust
   return HR_OK;
 }
 
-/* Refuses parameters by which the policy would request nodes, too. */
+/* Refuses policy parameters with which the policy, too, would request nodes. */
 static enum hr_status check_policy(struct hr__builder *builder) {
   static const char *const words[][2] = {{"market", "static"}, {"elastic_nodes", "static"}};
   const cJSON *policy = hr__get(builder->source.file.tree, "policy");

@@ -41,7 +41,7 @@ static const struct hr_duration recorded_up = {HR_DURATION_LOG_NORMAL, 0.113, 1.
 
 static void scale_duration(struct hr_duration *duration, double factor);
 
-/* The mean share of a record's maximum that is available. */
+/* The mean of a record divided by its maximum. */
 static double recorded_share(const struct hr_spot_spec *spot) {
   double sum = 0, max = 0;
   for (uint32_t i = 0; i < spot->n_levels; i++) {

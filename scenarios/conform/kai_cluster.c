@@ -137,7 +137,7 @@ static const cJSON *node_source(const struct reader *reader, uint32_t node) {
   return NULL;
 }
 
-/* A label of a node. Without its own value, the label of its type is its name. */
+/* Returns a label of a node. If the node has no label for its type, the name of the node is used. */
 static const char *label_of(const struct reader *reader, uint32_t node, const char *label) {
   const char *own = strcmp(label, node_type_label) == 0 ? reader->read->node_names[node] : NULL;
   return hr__case_text(hr__case_get(node_source(reader, node), "labels"), label, own);

@@ -3,7 +3,7 @@
  * Runs the test vectors of KAI against its model: single rules.
  *
  * These cases are rows of tables in KAI's tests, with its names of fields. Amounts are in whole units: cores in
- * thousandths, bytes, GPUs. A field of a share that is missing is 0, as in KAI's language.
+ * thousandths, bytes, GPUs. A missing field of a share is 0, as in Go.
  */
 
 #include "scenarios/conform/conform.h"
@@ -96,7 +96,8 @@ static void read_attributes(const cJSON *source, struct hr__kai_queue *queue) {
   }
 }
 
-/* Gets memory for the queues of an object, and links them to their parents, which have the name `parent`. */
+/* Allocates the queues of an object, and links them to their parents. The member `parent` of a queue has the name of
+   its parent. */
 static bool name_queues(struct queues *queues, const cJSON *source, const char *parent, struct hr__verdict *verdict) {
   queues->n = source ? (uint32_t)cJSON_GetArraySize(source) : 0;
   queues->list = hr__verdict_alloc(verdict, queues->n, sizeof *queues->list);
@@ -128,7 +129,7 @@ static bool read_attribute_queues(struct queues *queues, const cJSON *source, st
 /* ---- Division ---- */
 
 static void run_division(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict) {
-  static const int r = HR__KAI_GPU; /* the finest unit; all resources are divided alike */
+  static const int r = HR__KAI_GPU; /* the resource with the finest unit; all resources are divided in the same way */
   struct queues queues;
   const cJSON *source = hr__case_get(input, "queues"), *queue;
   const char *fn = hr__case_text(input, "fn", "");
@@ -285,7 +286,8 @@ static bool is_preemptible(const cJSON *job) {
   return hr__case_text_is(job, "Preemptibility", "Preemptible");
 }
 
-/* Whether a request is schedulable within the limits (`limits`), and within the quotas (`quotas`). */
+/* Compares whether a request can be scheduled: within the limits if `limits` is set, and within the quotas if `quotas`
+   is set. */
 static void compare_capacity(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict,
                              const struct hr__kai_amounts *request, bool limits, bool quotas) {
   struct queues queues;

@@ -466,8 +466,8 @@ static bool volcano_read_case(struct hr__volcano_case *world, const cJSON *whole
 /* ---- Rules ------------------------------------------------------------------------------------------ */
 
 /* Runs cases of single rules of Volcano: scores and predicates of nodes, votes on enqueueing, orders of jobs, and
-   victims. What a case asks for follows from the members of "expect"."custom". Some members repeat input of the
-   test; they are not compared. */
+   victims. The members of "expect"."custom" define which results are computed. Members that repeat input of the test
+   are not compared. */
 
 #define SCORE_TOLERANCE 1e-6
 #define HOUR_US INT64_C(3600000000)
@@ -514,7 +514,7 @@ static cJSON *status_json(const struct hr__volcano_case *world, const struct hr_
   return result;
 }
 
-/* {"job": {"MilliCPU", "Memory", "ScalarResources": {"pods"}}}: what the jobs have. */
+/* {"job": {"MilliCPU", "Memory", "ScalarResources": {"pods"}}}: the resources that are allocated to the jobs. */
 static cJSON *allocated_json(const struct hr__volcano_case *world, const struct hr__volcano_session *session,
                              const cJSON *expected) {
   cJSON *result = cJSON_CreateObject();
@@ -600,7 +600,7 @@ static void add_sla_jobs(struct hr__volcano_case *world) {
 
 /* ---- All -------------------------------------------------------------------------------------------- */
 
-/* Returns what the model gives for a member of "custom", NULL if the member is input. */
+/* Returns the result of the model for a member of "custom"; NULL if the member is input. */
 static cJSON *result_of(struct hr__volcano_case *world, struct hr__volcano_session *session, const cJSON *custom,
                         const cJSON *expected) {
   const char *name = expected->string;
@@ -770,7 +770,7 @@ static void run_session(struct hr__volcano_case *world, bool prefers_last_node, 
   compare_session(world, session, verdict);
 }
 
-/* Whether the other order of equal nodes gives the expected result. Differences are not reported. */
+/* Whether the case passes with the other order of equal nodes. Differences are not reported. */
 static bool passes_with_last_nodes(struct hr__volcano_case *world) {
   struct hr_conform_case row = {0};
   struct hr__verdict verdict = {.arena = world->verdict->arena, .row = &row};

@@ -504,7 +504,7 @@ static void check_command(struct hr__cluster_case *self, const struct built *bui
   hr__check_text(self, "replacement_excludes", has_own ? NULL : "own type");
 }
 
-/* Of the candidates, the best ones that a budget allows remain. */
+/* Keeps only the best candidates, as many as the budget allows. */
 static void keep_within_budget(struct hr__cluster_case *self, struct built *built,
                                const struct hr__karpenter_world *world) {
   const cJSON *budget = hr__case_get(self->input, "budget");

@@ -374,7 +374,8 @@ static void add_existing(struct hr__kueue_cycle_run *run, bool is_unsettled) {
   }
 }
 
-/* The events of the cycle; if the API may refuse its evictions and did so in the case, those of this result. */
+/* Returns the events of the cycle. If the API may refuse the evictions of the cycle, and the case expects that it does,
+   returns the events of that result. */
 static const cJSON *possible_events(const struct hr__kueue_cycle_run *run, const cJSON *want) {
   cJSON *item;
   if (!run->refused_events || hr__json_is_equal(want, run->events, HR__COMPARE_SETS, 0)) return run->events;
@@ -383,7 +384,7 @@ static const cJSON *possible_events(const struct hr__kueue_cycle_run *run, const
   return hr__json_is_equal(want, run->refused_events, HR__COMPARE_SETS, 0) ? run->refused_events : run->events;
 }
 
-/* Compares the members that the case gives; without a reason none is expected. */
+/* Compares the members that the case has. If the case has no reason, none is expected. */
 static void compare(struct hr__kueue_cycle_run *run, const cJSON *expect) {
   static const char *const members[] = {"reserved",      "admittedThisCycle",  "left",
                                         "inadmissible",  "preempted",          "events",
@@ -444,7 +445,7 @@ static void run_until_quiet(struct hr__kueue_cycle_run *run) {
   }
 }
 
-/* The case has the workloads that still wait after the last change. */
+/* The case expects the workloads that still wait after the last change. */
 static void run_local_usage(struct hr__kueue_cycle_run *run, const cJSON *usage, const cJSON *expect) {
   read_local_usage(run, usage);
   for (uint32_t i = 0; i < run->self.world.n_workloads; i++) { /* the heap is built with the usage */
