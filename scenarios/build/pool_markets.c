@@ -4,7 +4,8 @@
  * interruption model of spot capacity. The interruption model is a preset of the catalogue, or a model with
  * parameters. Keys of the scenario have precedence over the preset.
  *
- * The rows of the key tables have the markets and the interruption models that allow a key.
+ * The rows of the key tables have the markets and the interruption models that allow a key. The autoscaler of a cluster
+ * and its node pools (Karpenter) are also built here.
  */
 
 #include "headroom/unstable/clusters.h"

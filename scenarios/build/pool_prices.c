@@ -8,8 +8,8 @@
  * catalogue, the discount of the spot preset. A random spot price ('spot.price' with model 'ou') varies around this
  * price.
  *
- * The price of an owned pool is the yearly cost of a node divided by (8,760 h x GPUs), as if the nodes were always in
- * use. It is an upper bound for a cluster that is idle at times.
+ * The price of an owned pool is the yearly cost of a node divided by (8,760 h x GPUs), with the energy of nodes that
+ * are always in use. It is an upper bound of the cost of a cluster that is idle at times.
  */
 
 #include "base/text.h"

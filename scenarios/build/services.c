@@ -184,7 +184,8 @@ static enum hr_status check_name(const struct hr__builder *builder, const cJSON 
 
 /* ---- Requests --------------------------------------------------------------------------------------- */
 
-/* Refuses a mean that whole numbers cannot have, and notes a mean that changes because all numbers are at least 1. */
+/* Refuses a mean that is not a whole number if all numbers equal the mean. Adds a note if the mean of the drawn numbers
+   differs from the requested mean, because they are whole and at least 1. */
 static enum hr_status check_mean(struct hr__builder *builder, const cJSON *object, const char *name,
                                  const struct hr_token_law *law) {
   if (law->kind == HR_TOKENS_FIXED && floor(law->mean) < law->mean)

@@ -31,8 +31,7 @@ struct hr__verdict {
   struct hr_arena *arena;      /* memory that lasts until the end of the case */
   struct hr_conform_case *row; /* collects the differences */
   bool no_memory;              /* memory was exhausted; the run ends with HR_NO_MEMORY */
-  const char
-      *malformed; /* text with static lifetime: what is missing or wrong in the case, which then fails; NULL: nothing */
+  const char *malformed;       /* static text: what is wrong in the case, which then fails; NULL: nothing */
   void (*release)(
       void *data); /* called with `released` at the end of the case, before the arena is freed; NULL: none */
   void *released;
@@ -292,7 +291,7 @@ static inline int64_t hr__scaled(int64_t number, int64_t factor) {
   return number < -most / factor ? -most : number * factor;
 }
 
-struct hr__node_amounts; /* sim/clusters/amounts.h */
+struct hr__node_amounts; /* sim/clusters/node_autoscalers.h */
 /* Reads cpu_m or cpu (cores), mem, mem_bytes or mem_MiB, and gpus. */
 struct hr__node_amounts hr__read_amounts(const cJSON *object);
 /* Returns the position of a text in a list of texts, or of a member in an object; UINT32_MAX: none. */

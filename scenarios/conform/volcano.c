@@ -632,7 +632,7 @@ static void run_rules(struct hr__volcano_case *world) {
   cJSON_ArrayForEach(item, custom) {
     cJSON *actual = result_of(world, session, custom, item);
     if (!actual) continue;
-    /* The expected status has the text of an error as well, as an expression of the test's language. */
+    /* The expected status also contains the text of an error, as a Go expression. */
     unsigned flags = 0;
     cJSON *expected = cJSON_Duplicate(item, true);
     cJSON_DeleteItemFromObjectCaseSensitive(expected, "err");

@@ -388,7 +388,7 @@ static void put_cluster(struct hr__draft *draft, cJSON *scenario) {
   hr__draft_put_pools(draft, hr__draft_put(draft, scenario, "cluster", cJSON_CreateObject()));
 }
 
-/* Interactive jobs and services stay off spot nodes. Only classes that the trace has are listed. */
+/* Interactive jobs and services do not use spot nodes. Only classes that the trace has are listed. */
 static void put_classes(struct hr__draft *draft, cJSON *scenario) {
   const struct hr__draft_facts *facts = &draft->facts;
   static const char *const steady[] = {"interactive", "inference"};

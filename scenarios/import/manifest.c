@@ -279,7 +279,7 @@ static enum hr_status check_type(struct check *check, struct hr__yaml *value, co
 
 /* ---- Fields ----------------------------------------------------------------------------------------- */
 
-/* Counts a field that is not modelled; the first one has a text. */
+/* Counts a field that is not modelled. The text of its finding has the first place of the field. */
 static enum hr_status add_finding(struct check *check, const struct hr__yaml *value, const struct hr__field *field) {
   struct hr__objects *objects = check->objects;
   for (uint32_t i = 0; i < objects->n_findings; i++)

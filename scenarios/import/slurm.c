@@ -403,7 +403,8 @@ static const struct {
     {"preempt_strict_order", "jobs that need not be preempted are spared"},
     {"reduce_completing_frag", "nodes are free as soon as a job ends"}};
 
-/* Parameters of slurm.conf that do not change decisions. A name that ends with '*' stands for all that begin so. */
+/* Parameters of slurm.conf that do not change decisions. A name that ends with '*' matches all names with this
+   beginning. */
 static const char *const irrelevant[] = {"Accounting*",
                                          "AcctGather*",
                                          "Auth*",
@@ -632,7 +633,7 @@ static enum hr_status read_preempt_item(struct hr__slurm_import *import, const s
 
 /* ---- All parameters --------------------------------------------------------------------------------- */
 
-/* Limits are enforced if one of these words is given. */
+/* Limits are enforced if one of these words is set. */
 static enum hr_status read_enforcement(struct hr__slurm_import *import, const struct hr__slurm_line *line, char *item,
                                        struct hr_error *error) {
   static const char *const words[] = {"limits", "safe", "all", NULL};
@@ -660,7 +661,7 @@ static enum hr_status read_other(struct hr__slurm_import *import, const struct h
   return is_irrelevant(key) ? HR_OK : hr__slurm_note(import, line, error, "unknown parameter '%.60s' is ignored", key);
 }
 
-/* Reads a parameter that is independent. */
+/* Reads a parameter that does not depend on others. */
 static enum hr_status read_parameter(struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                      const char *key, const char *value, struct hr_error *error) {
   if (strcasecmp(key, "SchedulerType") == 0) return read_scheduler(import, line, value, error);

@@ -6,7 +6,7 @@
  * MAX_VALUES. Anchors of enclosing collections are not complete, so an alias cannot make a tree infinite. Parts that
  * the API server writes about fields (metadata.managedFields) are skipped, because they are often most of a file.
  *
- * Source: yaml.org/spec/1.1; scalars have the types that Kubernetes' decoder gives them (sigs.k8s.io/yaml).
+ * Source: yaml.org/spec/1.1; scalars have the same types as in Kubernetes' decoder (sigs.k8s.io/yaml).
  */
 
 #include "scenarios/import/import.h"

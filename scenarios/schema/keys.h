@@ -75,7 +75,8 @@ struct hr__key {
   const char *fallback;       /* the default as JSON, texts without quotes; NULL: no constant default */
   const char *otherwise;      /* the default in words; NULL: no default, or `fallback` is the default */
   const char *or_text;        /* of an object: a text that may replace it; NULL: none */
-  /* of an object: words that may replace it, those of its first member, which then has this value. NULL: none */
+  /* of an object: words that may replace it. They are the values of its first member, which gets the word as its value.
+     NULL: none */
   const char *const *or_words;
   const char *help; /* sentences; the first one is understandable without the others */
   bool brief; /* of an object: its members have the same keys as objects elsewhere; lists of keys do not repeat them */

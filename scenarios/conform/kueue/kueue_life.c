@@ -325,7 +325,7 @@ static enum hr__kueue_stop read_stop(const cJSON *queue) {
   return hr__case_text_is(queue, "stopPolicy", "Hold") ? HR__KUEUE_HOLD : HR__KUEUE_RUNS;
 }
 
-/* A deactivation may name its own cause as well: "DeactivatedDueTo...". */
+/* The reason of a deactivation may also name its cause: "DeactivatedDueTo...". */
 static enum hr__kueue_end read_end(const char *reason) {
   static const char derived[] = "DeactivatedDueTo";
   if (strncmp(reason, derived, sizeof derived - 1) == 0) return HR__KUEUE_END_DEACTIVATED;
