@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Output of a comparison: a table for a terminal, CSV, JSON and Markdown.
+ * Output of a comparison: a table for a terminal, CSV, JSON and Markdown, and the titles of the policies.
  *
  * The table is 80 columns wide. Policies are rows, so their number is not limited. Metrics are columns, grouped in
  * blocks. Below each policy are its differences from the first policy and, in random scenarios, half the width of the
@@ -245,7 +245,7 @@ struct short_titles {
   enum title_cut cut;
 };
 
-/* Joins the begin and the end of a text that is too long. */
+/* Joins the beginning and the end of a text that is too long. */
 static char *without_middle(const char *text, size_t width) {
   struct hr__console console = {0};
   size_t half = (width - 3) / 2;

@@ -2,10 +2,11 @@
 /*
  * Batches of runs: on the threads of a process, and on the ranks of an MPI job.
  *
- * Ranks. MPI takes a quarter of a second to start. A thread starts it while the main thread reads the input, and ends
- * before the first communication. So one thread at a time calls MPI (MPI_THREAD_SERIALIZED). A failed call aborts the
- * job, which is the default of MPI. A rank that fails outside a batch reports it at its next agreement, at the latest
- * when it leaves. Every batch begins with an agreement, so that the other ranks notice the failure.
+ * Ranks. MPI takes a quarter of a second to start. A second thread starts it while the main thread reads the input.
+ * This thread ends before the first communication, so only one thread at a time calls MPI (MPI_THREAD_SERIALIZED). A
+ * failed call aborts the job, which is the default of MPI. A rank that fails outside a batch reports it at its next
+ * agreement, at the latest when it leaves. Every batch begins with an agreement, so that the other ranks notice the
+ * failure.
  *
  * Batches. Each rank reads all input, so only numbers of items are sent to a rank, and only results are returned. A
  * rank requests items and sends the results of those it has finished. Rank 0 answers with a few consecutive numbers (a
@@ -324,7 +325,7 @@ enum { REQUESTS = 2 };
 /* The request of a rank for more items. `size` bytes with the results follow it in messages of their own. */
 struct rank_report {
   uint64_t n_threads, n_results, size;
-  bool computed;         /* a share was computed; false: a request at the begin of a batch */
+  bool computed;         /* a share was computed; false: a request at the start of a batch */
   double item_s;         /* seconds per item and thread; 0: unknown */
   uint64_t failed;       /* the failed item with the lowest number; UINT64_MAX: none */
   struct hr_error error; /* of that item */

@@ -492,7 +492,7 @@ struct hr__trial_list {
   uint32_t count, capacity;
 };
 
-/* Stands for the number of a look-ahead in a run without one. */
+/* Value of hr__runner.look_ahead while there is no look-ahead. */
 #define HR__NO_LOOK_AHEAD UINT32_MAX
 
 struct hr__runner {
@@ -505,7 +505,7 @@ struct hr__runner {
   uint64_t n_runs;
   uint32_t look_ahead;         /* number of the current look-ahead; HR__NO_LOOK_AHEAD: none */
   uint32_t n_look_aheads;      /* number of look-aheads so far */
-  uint64_t n_runs_before;      /* n_runs at the begin of the look-ahead */
+  uint64_t n_runs_before;      /* n_runs at the start of the look-ahead */
   struct hr__trial_list ahead; /* runs that are missing in the look-ahead */
   struct hr__progress_sum progress;
   struct hr_catalog *catalog; /* the built-in catalogue, with which scenarios are loaded */

@@ -304,6 +304,4 @@ enum hr_status hr__plan_examine(struct hr_plan *plan, struct hr_error *error);
    of a plan. The caller frees it. NULL when out of memory (plan_json.c). */
 char *hr__plan_candidate_json(const struct hr_plan *plan, uint32_t candidate, uint32_t replications);
 
-/* A plan that is printed. The files that print its parts share this header. */
-
 #endif

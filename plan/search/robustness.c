@@ -131,7 +131,8 @@ static bool has_general_twin(const struct hr_catalog *catalog, const struct hr_s
   return false;
 }
 
-/* Of the bands of an advisor, only the one with the most interruptions is plausible enough to be a test. */
+/* Whether the preset is not a band of an interruption advisor, or is the provider's band with the most interruptions.
+   The other bands are not tested. */
 static bool is_worst_band(const struct hr_catalog *catalog, const struct hr_spot_preset *preset) {
   for (size_t i = 0; i < catalog->n_spot_presets && preset->spec.model == HR_SPOT_ADVISOR; i++) {
     const struct hr_spot_preset *other = &catalog->spot_presets[i];

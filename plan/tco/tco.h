@@ -57,7 +57,7 @@ enum hr__tco_figure {
   HR__TCO_UTILIZATION,
   HR__TCO_GPU_HOUR,        /* dollars per GPU hour of capacity */
   HR__TCO_USEFUL_GPU_HOUR, /* dollars per useful GPU hour */
-  HR__TCO_TOTAL,           /* dollars, nominal, purchases when they are paid */
+  HR__TCO_TOTAL,           /* dollars, nominal; purchases count when they are paid */
   HR__TCO_NPV,
   HR__TCO_AFTER_TAX_NPV,
   HR__TCO_WAIT, /* 95th percentile of the waits of jobs, in seconds */
@@ -68,7 +68,7 @@ enum hr__tco_figure {
 struct hr__tco_path {
   uint32_t years;
   int64_t uusd[HR_MAX_TCO_YEARS][HR_N_COST_PARTS]; /* amortized cost of a year, by part */
-  int64_t bought_uusd[HR_MAX_TCO_YEARS];           /* purchases at the begin of a year */
+  int64_t bought_uusd[HR_MAX_TCO_YEARS];           /* purchases at the start of a year */
   int64_t sold_uusd[HR_MAX_TCO_YEARS];             /* residual values at the end of a year */
   double depreciated_usd[HR_MAX_TCO_YEARS];        /* for income tax, during a year */
   double book_usd[HR_MAX_TCO_YEARS];               /* value for income tax of the sales at the end of a year */
@@ -90,7 +90,7 @@ struct hr__tco_option {
   double staff_usd_per_year;
   uint32_t contract_years;
   enum hr__tco_kind kind;
-  uint32_t candidates[HR_MAX_TCO_YEARS]; /* [n_simulated of the comparison] of the runner, by year */
+  uint32_t candidates[HR_MAX_TCO_YEARS]; /* index in the runner, by simulated year */
   bool random;
   bool knows_failures;  /* a pool has failures */
   bool has_maintenance; /* a pool has planned downtime */
