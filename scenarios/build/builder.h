@@ -241,7 +241,7 @@ enum hr_status hr__check_choice(const struct hr__builder *builder, const cJSON *
                                 const char *noun, unsigned choice, bool complete);
 
 /* Returns the table of the object at a path, such as "replications.workload", in a document with the outermost object
-   `root`. If a component of the path is a list, the next component is a key of its entries. */
+   `root`. A component that is a list means the entries of the list. */
 const struct hr__key *hr__table_of(const struct hr__key *root, const char *path);
 
 /* ---- Pools --------------------------------------------------------------------------------------------- */

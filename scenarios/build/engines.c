@@ -395,7 +395,7 @@ static enum hr_status check_memory(struct hr__builder *builder, const cJSON *ent
 
 /* ---- Phases ----------------------------------------------------------------------------------------- */
 
-/* Sets the replicas of a disaggregated service to the sum of the replicas of its two phases. */
+/* Sets the replicas of a disaggregated service to the sum of the replicas of its two phases. Refuses another number. */
 static enum hr_status count_replicas(const struct hr__builder *builder, const cJSON *entry,
                                      struct hr_service *service) {
   const uint32_t sum = service->phases.prefill_replicas + service->phases.decode_replicas;

@@ -386,7 +386,8 @@ static enum hr_status find_room(const struct hr__builder *builder, const struct 
 }
 
 /* Refuses a disaggregated service with GPUs for only one replica: each request needs one replica for its prompt and one
-   that decodes. With an autoscaler, this is only a warning, because it may be intended that no replica runs. */
+   that decodes. With an autoscaler, which may be intended to run no replica, and in a scenario with a plan, this is
+   only a warning. */
 static enum hr_status refuse_half(const struct subject *of) {
   const struct hr__builder *builder = of->builder;
   struct hr_notes *notes = &builder->scenario->notes;

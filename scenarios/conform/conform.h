@@ -4,8 +4,8 @@
 
 /*
  * Functions and types that the adapters of the systems share. An adapter (one per system, in the files of its name)
- * reads the input of a case from JSON, calls the core in policies/SYSTEM/, writes the result as JSON in the form of the
- * expected values, and compares both. An adapter must not depend on the id of a case.
+ * reads the input of a case from JSON and calls the model, which is in policies/ or sim/. It writes the result as JSON
+ * in the form of the expected values, and compares both. An adapter must not depend on the id of a case.
  */
 
 #include "base/containers.h"

@@ -188,7 +188,7 @@ static const struct hr__kai_session *run_session(const struct hr__kai_case *read
   return session->no_memory ? NULL : session;
 }
 
-/* Changes the state of the pods for the next session. */
+/* Sets the state of a pod at the start of the next session. */
 static void go_on(struct hr__kai_case *read, const struct hr__kai_session *session, uint32_t pod) {
   const struct hr__kai_pod_state *state = &session->pods[pod];
   struct hr__kai_start *start = &read->start[pod];

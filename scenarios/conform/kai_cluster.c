@@ -247,7 +247,7 @@ static struct hr__kai_constraint read_constraint(const struct reader *reader, co
 
 /* ---- Queues ---- */
 
-/* A quota or limit in units of the model; -1 stays unlimited. */
+/* A quota or limit in units of the model; -1 means unlimited and is not converted. */
 static int64_t amount_of(const cJSON *source, const char *member, double unit) {
   const double value = hr__case_real(source, member, -1);
   return value < 0 ? HR__KAI_UNLIMITED : llround(value * unit);

@@ -24,7 +24,7 @@ static const int non_preemptible_priority = 100;
 
 typedef void run_rule(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict);
 
-/* An amount; -1 stays unlimited. */
+/* An amount; -1 means unlimited and is not converted. */
 static int64_t to_amount(double value, int resource) {
   return value < 0 ? HR__KAI_UNLIMITED : llround(value * units[resource]);
 }

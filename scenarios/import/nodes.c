@@ -169,7 +169,7 @@ static int64_t gpus_of(const struct hr__yaml *root) {
   return sum;
 }
 
-/* The first taint of a node that keeps away the jobs of a trace; NULL: none. */
+/* Returns the first taint of a node that the jobs of a trace do not tolerate; NULL: none. */
 static const struct hr__yaml *taint_of(struct pools_maker *maker, const struct hr__yaml *root) {
   for (const struct hr__yaml *taint = hr__yaml_first(root, "spec.taints"); taint; taint = taint->next) {
     const char *key = hr__yaml_text(taint, "key");

@@ -194,7 +194,7 @@ static struct hr__yaml *find_key(const struct hr__yaml *map, const char *key) {
   return NULL;
 }
 
-/* Adds copies of the members of a map that the other one lacks. */
+/* Adds copies of those members of `merged` that `map` does not have. */
 static enum hr_status merge_map(struct yaml_reader *reader, struct hr__yaml *map, struct hr__yaml **last,
                                 const struct hr__yaml *merged, yaml_mark_t mark) {
   for (const struct hr__yaml *child = merged->first; child; child = child->next) {

@@ -5,9 +5,10 @@
 /*
  * Key tables: all keys that a JSON document of Headroom may have. A table lists the members of one kind of object. A
  * row has everything that is known about a key: type, unit, bounds, default, help, and the member of a C struct that
- * stores its value. From the tables are generated: validation, suggestions, overrides (--set), the reader that fills
- * the structs (scenarios/build/builder.c), JSON Schemas, `headroom list keys`, the tables of
- * docs/reference/scenario.md, and the template of `headroom init --all`.
+ * stores its value. The tables are used for validation, suggestions, overrides (--set), the reader that fills the
+ * structs (scenarios/build/builder.c), JSON Schemas, `headroom list keys`, the tables of docs/reference/scenario.md,
+ * and the template of `headroom init --all`. The end of this header declares the checks and overrides of documents
+ * (source.c).
  *
  * A row is written as {"name", TYPE, facets}: {"boot_s", SECONDS, DEFAULT("0"), HELP("..."), INTO(...)}.
  */

@@ -358,7 +358,7 @@ static enum hr_status check_partitions(struct slurm_check *check, const cJSON *l
 
 /* ---- Slurm: associations ---------------------------------------------------------------------------- */
 
-/* Stores the names of accounts and users. Refuses limits that only QOS have. */
+/* Stores the names of accounts and users. Limits that only QOS have are set to unlimited. */
 static enum hr_status add_association(struct slurm_check *check, const cJSON *entry, uint32_t index) {
   static const struct hr_slurm_tres none = {-1, -1, -1, -1};
   struct hr_slurm_assoc *assoc = &check->config->associations[index];

@@ -324,7 +324,7 @@ static bool is_empty_pool(const cJSON *pool) {
 }
 
 /* Pools of nodes that are empty, or have small pods: as many nodes are removed as the budget allows. If there are pods,
-   one node must stay. */
+   at least one node must remain. */
 static void run_pools(struct hr__cluster_case *self) {
   const cJSON *pool;
   int64_t left = 0, total = 0, each = 0;

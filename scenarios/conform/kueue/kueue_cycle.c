@@ -54,7 +54,8 @@ static bool has_check(const cJSON *workload, const char *state) {
   return false;
 }
 
-/* The number of the workload of which this one is a variant: the first variant with the same owner. */
+/* Variants of one workload have the same owner. Returns the index of the first variant with the owner of `workload`;
+   HR_NONE: it is not a variant. */
 static uint32_t variant_of(const struct hr__kueue_case *self, const cJSON *workload) {
   const cJSON *owner = cJSON_GetArrayItem(hr__case_get(workload, "owners"), 0);
   if (!hr__case_text_is(owner, "kind", "Workload")) return HR_NONE;

@@ -326,7 +326,7 @@ static cJSON *distribute(struct step_run *steps, int64_t threshold) {
   return json;
 }
 
-/* Finds the threshold for domains of which those without children have counts. */
+/* Finds the threshold of a balanced placement. In these cases, only domains without children have counts. */
 static void find_threshold(struct step_run *steps, const cJSON *expect) {
   const cJSON *params = hr__case_get(steps->objects.input, "params");
   struct hr__tas_search *search = &steps->search;
