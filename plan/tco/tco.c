@@ -165,7 +165,7 @@ static void add_capital(const struct hr_tco *tco, const struct hr_ownership *own
   }
 }
 
-/* Adds the operation of `nodes` nodes in a year, of which the share `use` is in use. */
+/* Adds the cost of operation of `nodes` nodes in a year. `use` is the share of these nodes that is in use. */
 static void add_operation(const struct hr_tco *tco, const struct hr_ownership *owned, double nodes, double use,
                           uint32_t year, struct hr__tco_path *path) {
   double energy_price = hr_compound(tco->spec.energy_price - 1, year), wages = hr_compound(tco->spec.wages - 1, year);
