@@ -71,8 +71,8 @@ enum hr_status hr__build_quotas(struct hr__builder *builder);
 enum hr_status hr__build_systems(struct hr__builder *builder); /* must be called after the policy is built */
 /* Builds `data`. Must be called after the cluster is built. */
 enum hr_status hr__build_data(struct hr__builder *builder);
-/* Frees what hr__build_data() has built. NULL is accepted. */
 struct hr_data_spec;
+/* Frees what hr__build_data() has built. NULL is accepted. */
 void hr__data_destroy(struct hr_data_spec *spec);
 enum hr_status hr__build_plan(struct hr__builder *builder); /* must be called after the cluster is built */
 enum hr_status hr__build_tco(struct hr__builder *builder);  /* must be called after the cluster is built */
@@ -80,8 +80,8 @@ enum hr_status hr__build_tco(struct hr__builder *builder);  /* must be called af
 /* Checks the section `kueue` across keys. `config` is the struct of the section, filled from its table. */
 enum hr_status hr__check_kueue(struct hr__builder *builder, const cJSON *section, void *config);
 enum hr_status hr__build_services(struct hr__builder *builder); /* must be called after the cluster is built */
-/* Completes the engine, the memory and the cost of a service. Its values are read from `entry`. */
 struct hr_service;
+/* Completes the engine, the memory and the cost of a service. Its values are read from `entry`. */
 enum hr_status hr__build_engine(struct hr__builder *builder, const cJSON *entry, struct hr_service *service);
 /* Handles an error about a service that can never run: returns `status`. For a candidate of a plan, stores the error in
    hr_services.unfit instead, and returns HR_OK. */

@@ -554,9 +554,9 @@ static enum hr_status read_item(struct hr__slurm_import *import, const struct hr
   return hr__slurm_note(import, line, error, "SchedulerParameters: '%.60s' is not modelled: %s", item, effect);
 }
 
-/* Calls a function for each item of a list with commas. */
 typedef enum hr_status read_word(struct hr__slurm_import *import, const struct hr__slurm_line *line, char *item,
                                  struct hr_error *error);
+/* Calls a function for each item of a list with commas. */
 static enum hr_status for_each(struct hr__slurm_import *import, const struct hr__slurm_line *line, const char *key,
                                const char *list, read_word *read, struct hr_error *error) {
   char copy[4000];

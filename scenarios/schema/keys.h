@@ -177,8 +177,9 @@ static inline bool hr__word_is_in(const char *word, const char *const *list) {
 
 /* Returns the row for the member `name` of an object, or of the entries of a list; NULL if it is not allowed. */
 const struct hr__key *hr__key_member(const struct hr__key *parent, const char *name);
-/* Lists the names of the members of an object, NULL-terminated, without "*". `names` has HR__MAX_KEYS + 1 entries. */
+/* Maximum number of members of an object in a table. */
 enum { HR__MAX_KEYS = 60 };
+/* Lists the names of the members of an object, NULL-terminated, without "*". `names` has HR__MAX_KEYS + 1 entries. */
 void hr__key_names(const struct hr__key *parent, const char **names);
 
 /* Writes the error for an unknown key: "unknown key 'policy.ordr'; did you mean 'policy.order'? (known keys: ...)".
