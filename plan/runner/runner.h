@@ -353,8 +353,9 @@ static inline bool hr__ranks_first(const struct hr_ranks *ranks) {
 
 /* Sends bytes of rank 0 to all other ranks. All ranks must call this function with an equal `count`. */
 void hr__ranks_share(void *bytes, size_t count);
-/* Sends `count` bytes to a rank, and receives them; sleeps meanwhile. The receiver knows their number. */
+/* Kinds of messages. */
 enum hr__rank_tag { HR__TAG_REPORT = 1, HR__TAG_RESULTS, HR__TAG_ITEMS };
+/* Send `count` bytes to a rank, and receive them. The thread sleeps meanwhile. The receiver must know `count`. */
 void hr__ranks_send(int rank, enum hr__rank_tag tag, const void *bytes, size_t count);
 void hr__ranks_receive(int rank, enum hr__rank_tag tag, void *bytes, size_t count);
 /* Whether a message with the tag can be received. Sets *rank to its sender. */

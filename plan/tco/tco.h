@@ -141,6 +141,7 @@ static inline const struct hr__tco_run *hr__tco_run_of(const struct hr_tco *tco,
 void hr__tco_path_make(const struct hr_tco *tco, const struct hr__tco_option *option, uint32_t replication,
                        struct hr__tco_path *path);
 
+/* Return pool number `i` of an option, and the source of its data. */
 static inline const struct hr_pool_spec *hr__tco_pool(const struct hr_tco *tco, const struct hr__tco_option *option,
                                                       uint32_t i) {
   return &tco->scenario->cluster.pools[option->pools[i]];
@@ -149,6 +150,7 @@ static inline const struct hr_pool_source *hr__tco_source(const struct hr_tco *t
                                                           uint32_t i) {
   return &tco->scenario->pool_sources[option->pools[i]];
 }
+/* The cost of a year, with amortized purchases. */
 static inline int64_t hr__tco_year_uusd(const struct hr__tco_path *path, uint32_t year) {
   int64_t sum = 0;
   for (unsigned part = 0; part < HR_N_COST_PARTS; part++) sum += path->uusd[year][part];
@@ -158,6 +160,7 @@ static inline int64_t hr__tco_year_uusd(const struct hr__tco_path *path, uint32_
 static inline int64_t hr__tco_running_uusd(const struct hr__tco_path *path, uint32_t year) {
   return hr__tco_year_uusd(path, year) - path->uusd[year][HR_PART_CAPITAL];
 }
+/* The payments of a year: purchases and running costs, minus residual values. */
 static inline int64_t hr__tco_paid_uusd(const struct hr__tco_path *path, uint32_t year) {
   return path->bought_uusd[year] + hr__tco_running_uusd(path, year) - path->sold_uusd[year];
 }
