@@ -360,7 +360,8 @@ static const struct {
     {"discipline", ENGINE(SINGLE)},
 };
 
-/* Notes the keys that the engine does not use. They are not an error, so that engines can be compared by their name. */
+/* Notes the keys that the engine does not use. They are not an error, so that engines can be compared by changing only
+   the name. */
 static enum hr_status note_unused(struct hr__builder *builder, const cJSON *engine, const struct hr_service *service) {
   char list[400] = "";
   size_t used = 0;

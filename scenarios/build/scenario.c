@@ -380,7 +380,7 @@ static enum hr_status warn_reclaim(struct hr__builder *builder) {
 }
 
 /* Adds a note if the policy pays for all elastic nodes all the time, unless the user asks for it by "market": "static".
-   Otherwise users would not expect on-demand nodes to be paid while no job uses them. */
+   Without the note, users would not expect to pay for on-demand nodes that no job uses. */
 static enum hr_status note_kept_nodes(const struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   const struct hr_policy_choice *policy = &builder->scenario->policy;

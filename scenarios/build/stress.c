@@ -92,7 +92,7 @@ static struct hr_spot_spec stressed_spot(const struct hr_spot_spec *spot, const 
   return changed;
 }
 
-/* Frees the record of a model that has been changed to another kind of model. */
+/* Replaces the spot model of a pool. Frees its record unless the new model uses it. */
 static void replace_spot(struct hr_spot_spec *spot, const struct hr_spot_spec *changed) {
   struct hr_level_step *record = spot->levels;
   *spot = *changed;

@@ -672,7 +672,7 @@ static void read_arguments(struct hr__kai_config *config, const char *name, cons
   }
 }
 
-/* Switches a plug-in on. Returns false if the plug-in is not known. */
+/* Enables a plug-in. Returns false if the plug-in is unknown. */
 static bool enable_plugin(struct hr__kai_config *config, const char *name) {
   /* These have no effect on the cases that are supported. */
   static const char *const others[] = {"kubeflow", "ray",         "nominatednode",   "dynamicresources",

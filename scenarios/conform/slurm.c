@@ -84,7 +84,7 @@ static void read_reservation(struct reservation_case *reservations, const cJSON 
              reservations->run.reserved_nodes + (size_t)number * reservations->run.nodes.n_words);
 }
 
-/* Accounts below others: {"account": "parent"}. */
+/* Reads the parents of accounts: {"account": "parent"}. */
 static void read_accounts(struct reservation_case *reservations, const cJSON *input) {
   const cJSON *tree = hr__case_get(input, "accountsBelow"), *item;
   uint32_t n = hr__case_count(input, "accountsBelow"), i = 0;

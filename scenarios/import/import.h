@@ -387,8 +387,8 @@ void hr__node_pools_finish(struct hr__node_pools *pools);
 /* The label of a map that names a GPU type, such as nvidia.com/gpu.product; NULL: none. */
 const struct hr__yaml *hr__gpu_label(const struct hr__yaml *labels);
 
-/* Writes cluster.pools, the name of the policy and the section of a system to `root`, which owns the section then. If
-   `status` is an error, the pools are left out, and it is returned. */
+/* Writes cluster.pools, the name of the policy and the section of a system to `root`. `root` then owns the section.
+   `status` is the status of the import so far; if it is an error, it is returned, and the pools are not written. */
 enum hr_status hr__import_write(struct hr__convert *convert, const struct hr__node_pools *pools, cJSON *root,
                                 const char *system, cJSON *section, enum hr_status status);
 

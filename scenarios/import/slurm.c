@@ -139,7 +139,8 @@ static cJSON *root_account(struct hr__slurm_import *import) {
   return add_association(import, "root", NULL);
 }
 
-/* A user of the account root competes with the accounts below it, so that account gets the shares of the user. */
+/* A user of the account root competes with the accounts below root. The account that is made for such users therefore
+   gets the shares of the user. */
 static enum hr_status read_root_user(struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                      const char *name, char *rest, struct hr_error *error) {
   cJSON *account = root_account(import), *user = add_association(import, "root", name);

@@ -186,7 +186,7 @@ static enum hr_status put_weight(struct volcano_import *import, cJSON *plugin, c
   return HR_OK;
 }
 
-/* Names of "binpack.resources" without a weight of their own count with weight 1. */
+/* Resources in "binpack.resources" without a weight of their own get the weight 1. */
 static void put_listed(struct volcano_import *import, cJSON *plugin, const struct hr__yaml *all, const char *names) {
   struct hr__convert *convert = &import->convert;
   while (*names) {

@@ -214,8 +214,8 @@ static enum hr_status check_kai(struct hr__builder *builder, const cJSON *sectio
 
 /*
  * Checks that names are unique, objects that are named exist, nodes belong to pools, and accounts form a tree. Times
- * that are not set become HR_UNKNOWN_US. Names are interned, so that entry i of a list with different names is number
- * i.
+ * that are not set become HR_UNKNOWN_US. Names are interned. The names of a list differ, so entry i of a list has the
+ * number i.
  */
 
 /* The state of the checks. */
@@ -566,7 +566,7 @@ static enum hr_status check_volcano_amounts(struct hr__builder *builder, const c
   return HR_OK;
 }
 
-/* Follows the parents of a queue. */
+/* Checks that the ancestors of a queue exist and that it is not its own ancestor. */
 static enum hr_status check_parents(struct hr__builder *builder, const cJSON *entry,
                                     const struct hr_volcano_config *config, uint32_t queue) {
   uint32_t at = queue;

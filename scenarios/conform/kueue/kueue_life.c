@@ -267,7 +267,7 @@ static struct hr__kueue_ready_rules read_rules(const cJSON *json) {
   return rules;
 }
 
-/* `time` is the name of the time of a condition. */
+/* `time` is the key of the time in a condition. */
 static struct hr__kueue_readiness read_readiness(const cJSON *conditions, const char *time) {
   const cJSON *admitted = condition(conditions, "Admitted"), *ready = condition(conditions, "PodsReady");
   return (struct hr__kueue_readiness){.admitted = hr__case_text_is(admitted, "status", "True"),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs the Kueue cases about queues of waiting workloads: order, heads, requeuing, back-off and the second pass. Where
-   the tests have fixed objects that a case does not repeat, they are built here. */
+/* Runs the Kueue cases about queues of waiting workloads: order, heads, requeuing, back-off and the second pass. If the
+   tests use fixed objects that a case does not contain, these objects are built here. */
 
 #include "policies/kueue/cycle.h"
 #include "policies/kueue/kueue.h"
