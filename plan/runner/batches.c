@@ -130,7 +130,7 @@ _Noreturn void hr__ranks_abort(enum hr_status status) {
 
 /* ---- Ranks: starting MPI ---------------------------------------------------------------------------- */
 
-/* MPI while a thread starts it. */
+/* State of MPI while a thread starts it. */
 struct hr__ranks_start {
   pthread_t thread;
   uint64_t command;
@@ -699,7 +699,7 @@ static enum hr_status run_item(void *self, size_t item, struct hr_error *error) 
 
 enum hr_status hr__batch_run(const struct hr__run_batch *batch, struct hr_ranks *ranks, uint32_t n_threads,
                              struct hr_error *error) {
-  /* Every rank needs the result of a single shared item, and would wait for it otherwise. */
+  /* Every rank computes a single shared item itself, because otherwise all other ranks would only wait for it. */
   bool alone = !hr__ranks_several(ranks) || (batch->shared && batch->count <= 1);
   if (!alone) return run_on_ranks(batch, ranks, n_threads, error);
   struct batch_threads threads = {.batch = batch};

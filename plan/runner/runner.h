@@ -583,7 +583,7 @@ static inline bool hr__runner_looks_ahead(const struct hr__runner *runner) {
   return runner->look_ahead != HR__NO_LOOK_AHEAD;
 }
 /* Ends the look-ahead and makes the missing runs, unless more than `max_runs` runs would then have been made. Sets
- *made to their number. */
+   `*made` to the number of runs that it has made. */
 enum hr_status hr__runner_catch_up(struct hr__runner *runner, uint64_t max_runs, size_t *made, struct hr_error *error);
 
 /* Fills `config` for callers that make the run themselves. The runner owns everything that `config` points to. */

@@ -82,7 +82,7 @@ struct hr__commitment {
   struct hr__regret {
     bool known;
     double gpus; /* the capacity that would be best */
-    double usd;  /* dollars a month that the mix costs more than with this capacity */
+    double usd;  /* additional dollars a month of the mix, compared with this capacity */
   } demand_falls, prices_fall;
 };
 
@@ -265,7 +265,8 @@ static inline bool hr__plan_cost_is_unknown(const struct hr_plan *plan, size_t g
          hr__space_unpriced_pool(&plan->space, scenario) != HR_NONE;
 }
 
-/* Whether the choice is at the bound of a goal: within 1 % of it, or the interval of the metric contains it. */
+/* Whether the choice is at the bound of a goal: the metric is within 1 % of the bound, or its interval contains the
+   bound. */
 static inline bool hr__plan_is_at_bound(const struct hr_plan *plan, size_t goal) {
   const struct hr__goal *of = &plan->goals.goals[goal];
   const struct hr__interval *interval = &plan->choice.metrics[of->metric];

@@ -27,7 +27,7 @@ struct hr__goal {
   double bound; /* in the metric's unit */
   char *text;   /* the goal as written in the scenario; owned */
   bool assumed; /* added by default; false: written by the user */
-  /* the metric describes how well jobs are served, so with more capacity it is never farther from meeting the bound */
+  /* the metric describes how well jobs are served, so additional capacity never moves it away from the bound */
   bool wants_capacity;
   /* an unknown value violates the goal fully, because it means that no job reached the state that the metric
      measures */

@@ -540,7 +540,7 @@ static double gpu_hours(hr_amount milli_us) {
   return (double)milli_us / ((double)HR_LEDGER_UNITS_PER_UUSD);
 }
 
-/* A run and the option that it is of. */
+/* A run and its option. */
 struct observed {
   const struct hr_tco *tco;
   const struct hr__tco_option *option;
