@@ -447,7 +447,8 @@ static void run_node_score(const cJSON *input, const cJSON *expected, struct hr_
 static const char *const test_levels[] = {"zone", "rack"};
 enum { N_TEST_LEVELS = sizeof test_levels / sizeof *test_levels };
 
-/* The domain of a node at a level, counted from 0: an index of the list of its labels down to the level. */
+/* Returns the index in `ids` of the domain of a node, and adds the domain if it is new. Its id consists of the labels
+   of the node down to `level`, which counts from 0. */
 static uint32_t domain_of_labels(const cJSON *labels, uint32_t level, char (*ids)[200], uint32_t *n_ids) {
   char id[200] = "";
   size_t length = 0;
@@ -604,7 +605,7 @@ static bool create_table(struct table *table, uint32_t n_jobs, struct hr__verdic
   return true;
 }
 
-/* Adds a pod to the last job. `source` holds resources, or is NULL. */
+/* Adds a pod to the last job. `source` has the resources of the pod; NULL: none. */
 static void add_pod(struct table *table, const char *status, const cJSON *source) {
   static const char *const status_words[] = {
 #define STATUS_WORD(name, word) word,

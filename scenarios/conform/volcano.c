@@ -474,7 +474,8 @@ static bool volcano_read_case(struct hr__volcano_case *world, const cJSON *whole
 
 /* ---- Nodes ------------------------------------------------------------------------------------------ */
 
-/* {"task": {"node": value}} for the tasks and nodes that the case expects. `scores`: scores, else verdicts. */
+/* {"task": {"node": value}} for the tasks and nodes that the case expects. The values are scores if `scores` is set,
+   otherwise verdicts. */
 static cJSON *by_node_json(const struct hr__volcano_case *world, const struct hr__volcano_session *session,
                            const cJSON *expected, bool scores) {
   cJSON *result = cJSON_CreateObject();

@@ -308,7 +308,7 @@ static const struct hr__field *find_field(const struct hr__field *fields, const 
   return fields->name ? fields : NULL;
 }
 
-/* Warns of a field that the table does not have, or not in the version of the object. */
+/* Warns of a field that is not in the table, or not in the API version of the object. */
 static enum hr_status warn_unknown(const struct check *check, const struct hr__yaml *value,
                                    const struct hr__field *fields, const struct hr__field *other) {
   const char *names[80], *nearest = NULL;

@@ -168,7 +168,7 @@ static enum hr_status read_cluster(struct hr__slurm_import *import, const struct
   return status;
 }
 
-/* A line of `sacctmgr dump`, and of `sacctmgr show qos -P`. */
+/* Reads a line of `sacctmgr dump` or of `sacctmgr show qos -P`. */
 static enum hr_status slurm_read_dump(struct hr__slurm_import *import, struct hr__slurm_line *line, char *text,
                                       struct hr_error *error) {
   char *rest = text, *head = take_option(&rest), *name = head ? strstr(head, " - ") : NULL;

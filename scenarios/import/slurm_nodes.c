@@ -290,7 +290,7 @@ enum hr_status hr__slurm_add_node(struct hr__slurm_import *import, const struct 
   return keep_hosts(import, line, name, &kept, error);
 }
 
-/* The values of NodeName=DEFAULT are those of the lines that follow. */
+/* The values of NodeName=DEFAULT apply to the lines that follow. */
 static enum hr_status read_default(struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                    struct hr_error *error) {
   if (!import->default_node) import->default_node = cJSON_CreateObject();

@@ -204,7 +204,7 @@ static bool is_fully_admitted(const struct hr__kueue_cycle_run *run, const struc
   return true;
 }
 
-/* Carries out an admission. */
+/* Records an admission in the results of the cycle. */
 static void admit(struct hr__kueue_cycle_run *run, const struct hr__kueue_entry *entry) {
   const struct hr__kueue_workload *workload = &run->self.world.workloads[entry->workload];
   cJSON_DeleteItemFromObjectCaseSensitive(run->reserved, workload->name);
@@ -312,7 +312,7 @@ bool hr__kueue_cycle_start(struct hr__kueue_cycle_run *run, const cJSON *whole, 
   return ready;
 }
 
-/* The heads of the queues, and the workloads that wait for the second pass. */
+/* Takes the heads of the queues, and the workloads that wait for the second pass. */
 static uint32_t take_heads(struct hr__kueue_cycle_run *run) {
   struct hr__kueue_world *world = &run->self.world;
   uint32_t n = 0;
@@ -464,7 +464,7 @@ static void run_local_usage(struct hr__kueue_cycle_run *run, const cJSON *usage,
   cJSON_Delete(waiting);
 }
 
-/* Whether a workload replaces a slice of its job that is admitted. */
+/* Whether a workload replaces an admitted slice of its job. */
 static bool has_slices(const struct hr__kueue_cycle_run *run) {
   if (!hr__kueue_has_gate(&run->self.world, HR__KUEUE_BIT_WORKLOAD_SLICES)) return false;
   for (uint32_t i = 0; i < run->self.world.n_workloads; i++)

@@ -18,7 +18,7 @@
 
 /* ---- Reading ---------------------------------------------------------------------------------------- */
 
-/* Amounts [resource] of the nodes; all 0 if `object` is NULL. */
+/* Converts {resource: amount} to an array by resource. All amounts are 0 if `object` is NULL. */
 static int64_t *dense(struct hr__kueue_case *self, const cJSON *object) {
   uint32_t n_resources, pods = hr__tas_pods_resource(&self->world, &n_resources);
   int64_t *amounts = ALLOC(self, n_resources, int64_t);
