@@ -769,7 +769,7 @@ enum hr_status hr__advise_reliability(struct hr_advice *advice, struct hr_error 
   for (uint32_t i = 0; i < advice->profile.n_pools && status == HR_OK; i++) {
     size_t before = advice->n_proposals;
     status = advise_bad_nodes(advice, i, error);
-    if (advice->n_proposals > before) break; /* the policy is that of all pools */
+    if (advice->n_proposals > before) break; /* all pools have the same policy, so one proposal is enough */
   }
   return status;
 }

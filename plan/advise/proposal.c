@@ -415,7 +415,8 @@ static const char *goal_value_text(const struct hr_advice *advice, size_t goal, 
   return hr__metric_text(hr__metric_rows[metric].unit, value, buffer);
 }
 
-/* Whether no goal is missed by more than in the unchanged scenario. A goal that is met today must stay met. */
+/* Whether no goal is missed by more than in the unchanged scenario. A goal that the unchanged scenario meets must still
+   be met. */
 static bool keeps_goals(const struct hr_advice *advice, uint32_t candidate, uint32_t replications, char *reason,
                         size_t size) {
   char text[2][HR__METRIC_BYTES];

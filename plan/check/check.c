@@ -204,8 +204,8 @@ static const struct hr_baseline_metric *find_metric(const struct hr_baseline_run
 /* Added to the rank of changes that are not failures. */
 #define AFTER_FAILURES (1u << 30)
 
-/* The place of a change in the list: metrics of all jobs, of classes, of pools, of tenants and of services that
-   are important; then the others. */
+/* The rank of a change in the list. Important metrics precede the others. Within both groups, the order is: all jobs,
+   classes, pools, tenants, services. */
 static unsigned rank_of_metric(const struct hr_baseline_metric *metric) {
   static const unsigned scopes[HR_N_METRIC_OF] = {[HR_METRIC_OF_RUN] = 0,
                                                   [HR_METRIC_OF_CLASS] = 1,

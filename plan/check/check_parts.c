@@ -434,7 +434,7 @@ bool hr__tolerance_names(const struct hr_tolerance *tolerance, const struct hr_b
   return broadly || metric->of == HR_METRIC_OF_RUN;
 }
 
-/* Whether a name is that of a service, a point and the name of a metric. */
+/* Whether a name has the form SERVICE.METRIC, in which METRIC is the name of a metric. */
 static bool is_of_service(const char *name) {
   for (const char *point = strchr(name, '.'); point; point = strchr(point + 1, '.'))
     if (point > name && hr__metric_find(point + 1, strlen(point + 1)) != HR__N_METRICS) return true;

@@ -578,7 +578,7 @@ static enum hr_status note_duplicates(struct hr_comparison *comparison) {
   return status;
 }
 
-/* Adds a note on one policy. The word "warning:" of the note stays in front. */
+/* Adds a note on one policy. If the note begins with "warning:", this word remains at the beginning. */
 static enum hr_status note_run(struct hr_comparison *comparison, uint32_t contender, const char *text) {
   static const char warning[] = "warning: ";
   size_t begin = strncmp(text, warning, sizeof warning - 1) == 0 ? sizeof warning - 1 : 0;

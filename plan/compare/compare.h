@@ -87,11 +87,13 @@ struct hr_comparison {
   struct hr_notes notes;
 };
 
+/* The values of a metric for one contender, [n_replications]. */
 static inline double *hr__compare_values(const struct hr_comparison *comparison, uint32_t contender,
                                          enum hr__metric metric) {
   return comparison->values + ((size_t)contender * HR__N_METRICS + metric) * comparison->n_replications;
 }
 
+/* The same for a metric of one group of `table`. */
 static inline double *hr__compare_group_values(const struct hr_comparison *comparison,
                                                const struct hr__group_table *table, uint32_t contender, size_t group,
                                                unsigned metric) {
@@ -105,6 +107,8 @@ static inline bool hr__compare_lacks_interval(const struct hr_comparison *compar
   return comparison->identical[0] && comparison->identical[contender];
 }
 
+/* The mean of `other`, and its difference from `first` with a 95 % interval. The interval is unknown if the runs do not
+   show any variation. */
 static inline struct hr_estimate hr__compare_pair(const struct hr_comparison *comparison, uint32_t contender,
                                                   const double *first, const double *other) {
   struct hr_estimate estimate = hr__interval_paired(first, other, comparison->n_replications, comparison->exact);
@@ -294,7 +298,8 @@ struct hr_diff {
   struct hr_notes notes;
 };
 
-/* The queues of a trace: the field `queue` of jobs or, if no job has it, the tenant. */
+/* The queue of each job of a trace, and the names of the queues: the field `queue` of jobs or, if no job has it, the
+   tenant. */
 static inline const uint32_t *hr__diff_queue_column(const struct hr_trace *trace) {
   return trace->queue ? trace->queue : trace->tenant;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Output of a comparison: a table for a terminal, CSV, JSON and Markdown.
+ * Output of a comparison: a table for a terminal, CSV, JSON and Markdown, and the titles of the policies.
  *
  * The table is 80 columns wide. Policies are rows, so their number is not limited. Metrics are columns, grouped in
  * blocks. Below each policy are its differences from the first policy and, in random scenarios, half the width of the
@@ -245,7 +245,7 @@ struct short_titles {
   enum title_cut cut;
 };
 
-/* Joins the begin and the end of a text that is too long. */
+/* Joins the beginning and the end of a text that is too long. */
 static char *without_middle(const char *text, size_t width) {
   struct hr__console console = {0};
   size_t half = (width - 3) / 2;
@@ -326,7 +326,8 @@ static bool try_form(struct hr__short_titles *short_titles, const struct titles 
   return ok;
 }
 
-/* First without cuts, from the longest form to the shortest; then with cuts, from the shortest form to the longest. */
+/* Tries all forms without cuts, from the longest to the shortest. Then tries them with cuts, from the shortest to the
+   longest. */
 bool hr__compare_short_titles(const struct hr_contender *contenders, char *const *whole, uint32_t count, size_t width,
                               struct hr__short_titles *short_titles) {
   struct titles titles = {.contenders = contenders, .count = count};

@@ -2,10 +2,11 @@
 /*
  * Batches of runs: on the threads of a process, and on the ranks of an MPI job.
  *
- * Ranks. MPI takes a quarter of a second to start. A thread starts it while the main thread reads the input, and ends
- * before the first communication. So one thread at a time calls MPI (MPI_THREAD_SERIALIZED). A failed call aborts the
- * job, which is the default of MPI. A rank that fails outside a batch reports it at its next agreement, at the latest
- * when it leaves. Every batch begins with an agreement, so that the other ranks notice the failure.
+ * Ranks. MPI takes a quarter of a second to start. A second thread starts it while the main thread reads the input.
+ * This thread ends before the first communication, so only one thread at a time calls MPI (MPI_THREAD_SERIALIZED). A
+ * failed call aborts the job, which is the default of MPI. A rank that fails outside a batch reports it at its next
+ * agreement, at the latest when it leaves. Every batch begins with an agreement, so that the other ranks notice the
+ * failure.
  *
  * Batches. Each rank reads all input, so only numbers of items are sent to a rank, and only results are returned. A
  * rank requests items and sends the results of those it has finished. Rank 0 answers with a few consecutive numbers (a
@@ -129,7 +130,7 @@ _Noreturn void hr__ranks_abort(enum hr_status status) {
 
 /* ---- Ranks: starting MPI ---------------------------------------------------------------------------- */
 
-/* MPI while a thread starts it. */
+/* State of MPI while a thread starts it. */
 struct hr__ranks_start {
   pthread_t thread;
   uint64_t command;
@@ -324,7 +325,7 @@ enum { REQUESTS = 2 };
 /* The request of a rank for more items. `size` bytes with the results follow it in messages of their own. */
 struct rank_report {
   uint64_t n_threads, n_results, size;
-  bool computed;         /* a share was computed; false: a request at the begin of a batch */
+  bool computed;         /* a share was computed; false: a request at the start of a batch */
   double item_s;         /* seconds per item and thread; 0: unknown */
   uint64_t failed;       /* the failed item with the lowest number; UINT64_MAX: none */
   struct hr_error error; /* of that item */
@@ -698,7 +699,7 @@ static enum hr_status run_item(void *self, size_t item, struct hr_error *error) 
 
 enum hr_status hr__batch_run(const struct hr__run_batch *batch, struct hr_ranks *ranks, uint32_t n_threads,
                              struct hr_error *error) {
-  /* Every rank needs the result of a single shared item, and would wait for it otherwise. */
+  /* Every rank computes a single shared item itself, because otherwise all other ranks would only wait for it. */
   bool alone = !hr__ranks_several(ranks) || (batch->shared && batch->count <= 1);
   if (!alone) return run_on_ranks(batch, ranks, n_threads, error);
   struct batch_threads threads = {.batch = batch};

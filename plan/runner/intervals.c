@@ -97,7 +97,7 @@ static enum hr_status unknown_metric(struct text_part part, bool of_groups, stru
       word);
 }
 
-/* The service with a name that, with a dot, begins the text; NULL: none. */
+/* Returns the name of the service with which the text begins, followed by a dot; NULL: none. */
 static const char *service_named(struct text_part part, const struct hr_services *services) {
   for (uint32_t i = 0; services && i < services->count; i++) {
     const size_t length = strlen(services->at[i].name);

@@ -275,9 +275,9 @@ static enum hr_status serve(struct hr_replay *replay, struct hr_error *error) {
   return status;
 }
 
-/* Requests that arrive after the horizon are not part of the results, as jobs that are submitted later. But the run
-   itself must have these requests: a service that expects further requests continues to the horizon. With a horizon,
-   replicas are always jobs. */
+/* Removes the requests that arrive after the horizon from the results, as is done with jobs that are submitted after
+   it. The run itself needs these requests, because a service that expects further requests continues to the horizon.
+   With a horizon, replicas are always jobs. */
 static void leave_out_later(struct hr_replay *replay) {
   const int64_t horizon_us = replay->config.scenario->horizon_us;
   if (!replay->fleet || horizon_us == HR_NEVER_US) return;
@@ -493,7 +493,7 @@ static enum hr_status note_checkpoints(const struct hr_scenario *scenario, const
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
-/* Adds a note on replicas that are wanted from the begin of the run, but need a cold start, because Volcano admits a
+/* Adds a note on replicas that are wanted from the start of the run, but need a cold start, because Volcano admits a
    job in one session and binds its pods in the next one. */
 static enum hr_status note_sessions(struct hr_replay *replay, struct hr_error *error) {
   enum hr_status status = HR_OK;

@@ -353,8 +353,9 @@ static inline bool hr__ranks_first(const struct hr_ranks *ranks) {
 
 /* Sends bytes of rank 0 to all other ranks. All ranks must call this function with an equal `count`. */
 void hr__ranks_share(void *bytes, size_t count);
-/* Sends `count` bytes to a rank, and receives them; sleeps meanwhile. The receiver knows their number. */
+/* Kinds of messages. */
 enum hr__rank_tag { HR__TAG_REPORT = 1, HR__TAG_RESULTS, HR__TAG_ITEMS };
+/* Send `count` bytes to a rank, and receive them. The thread sleeps meanwhile. The receiver must know `count`. */
 void hr__ranks_send(int rank, enum hr__rank_tag tag, const void *bytes, size_t count);
 void hr__ranks_receive(int rank, enum hr__rank_tag tag, void *bytes, size_t count);
 /* Whether a message with the tag can be received. Sets *rank to its sender. */
@@ -492,7 +493,7 @@ struct hr__trial_list {
   uint32_t count, capacity;
 };
 
-/* Stands for the number of a look-ahead in a run without one. */
+/* Value of hr__runner.look_ahead while there is no look-ahead. */
 #define HR__NO_LOOK_AHEAD UINT32_MAX
 
 struct hr__runner {
@@ -505,7 +506,7 @@ struct hr__runner {
   uint64_t n_runs;
   uint32_t look_ahead;         /* number of the current look-ahead; HR__NO_LOOK_AHEAD: none */
   uint32_t n_look_aheads;      /* number of look-aheads so far */
-  uint64_t n_runs_before;      /* n_runs at the begin of the look-ahead */
+  uint64_t n_runs_before;      /* n_runs at the start of the look-ahead */
   struct hr__trial_list ahead; /* runs that are missing in the look-ahead */
   struct hr__progress_sum progress;
   struct hr_catalog *catalog; /* the built-in catalogue, with which scenarios are loaded */
@@ -582,7 +583,7 @@ static inline bool hr__runner_looks_ahead(const struct hr__runner *runner) {
   return runner->look_ahead != HR__NO_LOOK_AHEAD;
 }
 /* Ends the look-ahead and makes the missing runs, unless more than `max_runs` runs would then have been made. Sets
- *made to their number. */
+   `*made` to the number of runs that it has made. */
 enum hr_status hr__runner_catch_up(struct hr__runner *runner, uint64_t max_runs, size_t *made, struct hr_error *error);
 
 /* Fills `config` for callers that make the run themselves. The runner owns everything that `config` points to. */

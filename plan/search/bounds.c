@@ -401,7 +401,7 @@ enum hr_status hr__bounds_make(const struct hr__evaluator *evaluator, const stru
 
 /* ---- The lower bound ------------------------------------------------------------------------------- */
 
-/* The dollars an hour that the fixed capacity of a candidate costs. */
+/* The cost of the fixed capacity of a candidate, in dollars per hour. */
 static double fixed_usd_h(const struct hr__bounds *bounds, uint32_t candidate) {
   const struct hr__slice_prices *prices = &bounds->slices[hr__space_slice(bounds->space, candidate)];
   struct hr__point point = hr__space_point(bounds->space, candidate);

@@ -109,8 +109,8 @@ static const char *read_number(const char *text, double *number) {
   return end != plain && isfinite(*number) && !is_hex ? text + places[end - plain] : NULL;
 }
 
-/* Finds the unit at the begin of `text`. Returns NULL if it is unknown. Moves *text behind the unit and the spaces
-   after it. `in_dollars`: a sign $ precedes the number, so that the only further unit is k. */
+/* Finds the unit at the start of `text`. Returns NULL if it is unknown. Moves *text behind the unit and the spaces
+   after it. `in_dollars`: a $ precedes the number, so k is the only possible unit. */
 static const struct bound_unit *read_unit(const char **text, bool in_dollars) {
   static const struct bound_unit dollars = {"$", 1, HR_UNIT_DOLLARS}, thousands = {"k", 1000, HR_UNIT_DOLLARS};
   while (**text == ' ') (*text)++;

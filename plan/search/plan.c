@@ -298,7 +298,7 @@ static enum hr_status note_ends(struct hr_plan *plan) {
   return status;
 }
 
-/* Adds a note for each pool without a price of which candidates have nodes, if a goal is on the cost. */
+/* If a goal is on the cost: adds a note for each pool that has no price and in which candidates have nodes. */
 static enum hr_status note_prices(struct hr_plan *plan) {
   const struct hr_scenario *scenario = plan->config.scenario;
   const struct hr__goal *goal = NULL;

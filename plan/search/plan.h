@@ -82,7 +82,7 @@ struct hr__commitment {
   struct hr__regret {
     bool known;
     double gpus; /* the capacity that would be best */
-    double usd;  /* dollars a month that the mix costs more than with this capacity */
+    double usd;  /* additional dollars a month of the mix, compared with this capacity */
   } demand_falls, prices_fall;
 };
 
@@ -265,7 +265,8 @@ static inline bool hr__plan_cost_is_unknown(const struct hr_plan *plan, size_t g
          hr__space_unpriced_pool(&plan->space, scenario) != HR_NONE;
 }
 
-/* Whether the choice is at the bound of a goal: within 1 % of it, or the interval of the metric contains it. */
+/* Whether the choice is at the bound of a goal: the metric is within 1 % of the bound, or its interval contains the
+   bound. */
 static inline bool hr__plan_is_at_bound(const struct hr_plan *plan, size_t goal) {
   const struct hr__goal *of = &plan->goals.goals[goal];
   const struct hr__interval *interval = &plan->choice.metrics[of->metric];
@@ -303,7 +304,5 @@ enum hr_status hr__plan_examine(struct hr_plan *plan, struct hr_error *error);
 /* Returns a candidate that was run as JSON on one line, {"event":"candidate","choice":...}, in the form of the options
    of a plan. The caller frees it. NULL when out of memory (plan_json.c). */
 char *hr__plan_candidate_json(const struct hr_plan *plan, uint32_t candidate, uint32_t replications);
-
-/* A plan that is printed. The files that print its parts share this header. */
 
 #endif

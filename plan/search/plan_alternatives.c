@@ -265,8 +265,7 @@ static enum hr_status plan_pareto(struct hr_plan *plan, struct hr_error *error) 
   return status;
 }
 
-/* ---- Goals that exclude candidates ---------------------------------------------------------------------------------
- */
+/* ---- Goals that exclude candidates -------------------------------------------------------------------- */
 
 static double violation_of(const struct hr_plan *plan, uint32_t candidate, size_t goal) {
   const struct hr__goal *of = &plan->goals.goals[goal];
@@ -549,7 +548,7 @@ static enum hr_status plan_sensitivity(struct hr_plan *plan, struct hr_error *er
 
 /* ---- All alternatives ------------------------------------------------------------------------------ */
 
-/* The parts of the alternatives that do not depend on each other's results. */
+/* Computes the parts of the alternatives that do not depend on each other's results. */
 static enum hr_status vary(struct hr_plan *plan, struct hr_error *error) {
   enum hr_status status = hr__plan_robustness(plan, error);
   if (hr__plan_goes_on(plan, HR_OK, &status) && hr__plan_goes_on(plan, plan_tighten(plan, error), &status))

@@ -376,7 +376,7 @@ static cJSON *make_tree(struct plan_json_writer *writer, const struct hr_perf *p
   put_option_if(writer, root, "recommendation", &plan->choice, feasible);
   put_option_if(writer, root, "nearest", &plan->choice, !feasible);
   put_pools(writer, root);
-  /* A single run has no probability. Without an answer, it is 0. */
+  /* A single run gives no probability. If no candidate meets the goals, the probability is 0. */
   bool has_probability = !feasible || (plan->evaluator.random && plan->choice.replications > 1);
   hr__json_number_if(json, root, "probability_best", has_probability, plan->selection.probability);
   hr__json_text(json, root, "probability_over", hr__plan_randomness(plan));

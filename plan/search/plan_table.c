@@ -81,7 +81,7 @@ static char *mix_text(const struct plan_page *page, uint32_t candidate) {
   return NULL;
 }
 
-/* The groups of conditions on which a choice may depend. */
+/* Returns the name of the group to which a condition belongs. */
 static const char *group_name(const struct hr__condition *condition) {
   switch (condition->kind) {
   case HR__CONDITION_DEMAND:
@@ -337,8 +337,7 @@ static void put_cells(struct plan_page *page) {
   if (cells.split) hr__put_field(&page->console, "k/n", "k of n runs miss a goal that is not in dollars");
 }
 
-/* Prints the table of the tested mixes under all conditions.
-   Prints a table with a column for each mix. */
+/* Prints the tested mixes under all conditions, as a table with a column for each mix. */
 static void plan_page_put_conditions(struct plan_page *page) {
   const struct hr__robustness *robustness = &page->plan->robustness;
   uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, page->plan->selection.zone, shown);

@@ -131,7 +131,8 @@ static bool has_general_twin(const struct hr_catalog *catalog, const struct hr_s
   return false;
 }
 
-/* Of the bands of an advisor, only the one with the most interruptions is plausible enough to be a test. */
+/* Whether the preset is not a band of an interruption advisor, or is the provider's band with the most interruptions.
+   The other bands are not tested. */
 static bool is_worst_band(const struct hr_catalog *catalog, const struct hr_spot_preset *preset) {
   for (size_t i = 0; i < catalog->n_spot_presets && preset->spec.model == HR_SPOT_ADVISOR; i++) {
     const struct hr_spot_preset *other = &catalog->spot_presets[i];
@@ -547,8 +548,8 @@ static bool is_of_market(const struct hr_plan *plan, uint32_t axis, enum hr_mark
   return true;
 }
 
-/* The choice with on-demand capacity nearer to its maximum by `part` of `parts`, rounded up; with or without its spot
-   capacity. */
+/* Returns the choice with more on-demand capacity: `part` / `parts` of the levels up to the maximum are added, rounded
+   up. If `with_spot` is false, the spot capacity is removed. */
 static uint32_t with_on_demand(const struct hr_plan *plan, uint32_t part, uint32_t parts, bool with_spot) {
   struct hr__point point = hr__space_point(&plan->space, plan->choice.candidate);
   for (uint32_t i = 0; i < plan->space.n_capacity; i++) {

@@ -497,8 +497,8 @@ static bool is_contender(const struct hr__search *search, uint32_t candidate) {
   return violation > 0 || !(own.objective > best.objective + margin);
 }
 
-/* Puts up to CONTENDERS candidates into the batch that may be better than the best one and lack replications: the best
-   ones by the replications that were made. */
+/* Adds contenders to the batch: candidates that lack replications and may be better than the best one. At most
+   CONTENDERS candidates are added, the best ones by the replications that were made. */
 static void list_contenders(struct hr__search *search) {
   enum { CONTENDERS = 4 };
   for (uint32_t i = 0; i < search->n_run; i++) {
@@ -720,7 +720,8 @@ static uint32_t nearest_run(const struct hr__search *search, const struct hr__po
 }
 
 /* Predicts the objective of a candidate: that of the nearest candidate that was run, plus the difference of their lower
-   bounds. Infinite if the nearest candidate misses a goal by much, or slightly without this one having more GPUs. */
+   bounds. Infinite if the nearest candidate misses a goal by much. Also infinite if it misses a goal slightly and this
+   candidate does not have more GPUs. */
 static double predict(const struct hr__search *search, uint32_t candidate) {
   const struct hr__bounds *bounds = search->config->bounds;
   struct hr__point point = hr__space_point(search->space, candidate);

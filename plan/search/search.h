@@ -27,7 +27,7 @@ struct hr__goal {
   double bound; /* in the metric's unit */
   char *text;   /* the goal as written in the scenario; owned */
   bool assumed; /* added by default; false: written by the user */
-  /* the metric describes how well jobs are served, so with more capacity it is never farther from meeting the bound */
+  /* the metric describes how well jobs are served, so additional capacity never moves it away from the bound */
   bool wants_capacity;
   /* an unknown value violates the goal fully, because it means that no job reached the state that the metric
      measures */
@@ -176,6 +176,7 @@ static inline double hr__space_gpus_at(const struct hr__space *space, const stru
 enum hr_status hr__space_make(const struct hr_plan_spec *spec, const struct hr_scenario *scenario,
                               struct hr__space *space, struct hr_error *error);
 
+/* Convert the index of a candidate to its levels, and back. */
 static inline struct hr__point hr__space_point(const struct hr__space *space, uint32_t candidate) {
   struct hr__point point = {{0}};
   for (uint32_t i = space->n_axes; i-- > 0;) {
@@ -208,6 +209,7 @@ static inline struct hr__point hr__space_corner(const struct hr__space *space, u
   return point;
 }
 
+/* The index of the slice to which a candidate belongs. */
 static inline uint32_t hr__space_slice(const struct hr__space *space, uint32_t candidate) {
   struct hr__point point = hr__space_point(space, candidate);
   uint32_t slice = 0;

@@ -11,7 +11,7 @@
  * The years of an option follow from the use of its pools in a run of each year: costs, net present values and
  * break-even points. A year has 8,760 hours. The demand of the first year is that of the trace; each year it is
  * multiplied by the growth. The nodes of all pools grow in the same proportion, in whole nodes. A purchase is made at
- * the begin of a year, replaced at the begin of the first year in which it is older than its life, and sold for its
+ * the start of a year, replaced at the start of the first year in which it is older than its life, and sold for its
  * residual value. At the end of the last year, everything is sold at its value at that time; values fall linearly from
  * the price to the residual value. All other costs are paid at the end of their year:
  *
@@ -72,7 +72,7 @@ static double in_use(const struct cohorts *cohorts, uint32_t year) {
   return sum;
 }
 
-/* Buys the missing items at the begin of each year. */
+/* Buys the missing items at the start of each year. */
 static void fill(struct cohorts *cohorts, const double *needed, uint32_t years) {
   for (uint32_t year = 0; year < years; year++) {
     cohorts->units[year] = 0;
@@ -165,7 +165,7 @@ static void add_capital(const struct hr_tco *tco, const struct hr_ownership *own
   }
 }
 
-/* Adds the operation of `nodes` nodes in a year, of which the share `use` is in use. */
+/* Adds the cost of operation of `nodes` nodes in a year. `use` is the share of these nodes that is in use. */
 static void add_operation(const struct hr_tco *tco, const struct hr_ownership *owned, double nodes, double use,
                           uint32_t year, struct hr__tco_path *path) {
   double energy_price = hr_compound(tco->spec.energy_price - 1, year), wages = hr_compound(tco->spec.wages - 1, year);
@@ -540,7 +540,7 @@ static double gpu_hours(hr_amount milli_us) {
   return (double)milli_us / ((double)HR_LEDGER_UNITS_PER_UUSD);
 }
 
-/* A run and the option that it is of. */
+/* A run and its option. */
 struct observed {
   const struct hr_tco *tco;
   const struct hr__tco_option *option;
@@ -590,7 +590,7 @@ static enum hr_status collect(void *self, const struct hr_replay *replay, struct
   const struct hr_summary *summary = replay->summary;
   double run_s = (double)replay->result->end_us / 1e6, year_s = HR_HOURS_PER_YEAR * 3600;
   double window_s = summary->submit_window_s;
-  /* jobs of later years are as many as in the time of the trace, although the last of them may be submitted later */
+  /* a later year has as many jobs as the trace has in its window, although the last job may be submitted later */
   if (observed->tco->n_simulated > 1) window_s = (double)hr_trace_last_submit_us(observed->tco->config.trace) / 1e6;
   if (!(window_s > 0 && window_s < run_s)) window_s = run_s;
   if (run_s <= 0) return hr_fail(error, HR_BAD_INPUT, "option '%.60s': no job runs", observed->option->name);

@@ -57,7 +57,7 @@ enum hr__tco_figure {
   HR__TCO_UTILIZATION,
   HR__TCO_GPU_HOUR,        /* dollars per GPU hour of capacity */
   HR__TCO_USEFUL_GPU_HOUR, /* dollars per useful GPU hour */
-  HR__TCO_TOTAL,           /* dollars, nominal, purchases when they are paid */
+  HR__TCO_TOTAL,           /* dollars, nominal; purchases count when they are paid */
   HR__TCO_NPV,
   HR__TCO_AFTER_TAX_NPV,
   HR__TCO_WAIT, /* 95th percentile of the waits of jobs, in seconds */
@@ -68,7 +68,7 @@ enum hr__tco_figure {
 struct hr__tco_path {
   uint32_t years;
   int64_t uusd[HR_MAX_TCO_YEARS][HR_N_COST_PARTS]; /* amortized cost of a year, by part */
-  int64_t bought_uusd[HR_MAX_TCO_YEARS];           /* purchases at the begin of a year */
+  int64_t bought_uusd[HR_MAX_TCO_YEARS];           /* purchases at the start of a year */
   int64_t sold_uusd[HR_MAX_TCO_YEARS];             /* residual values at the end of a year */
   double depreciated_usd[HR_MAX_TCO_YEARS];        /* for income tax, during a year */
   double book_usd[HR_MAX_TCO_YEARS];               /* value for income tax of the sales at the end of a year */
@@ -90,7 +90,7 @@ struct hr__tco_option {
   double staff_usd_per_year;
   uint32_t contract_years;
   enum hr__tco_kind kind;
-  uint32_t candidates[HR_MAX_TCO_YEARS]; /* [n_simulated of the comparison] of the runner, by year */
+  uint32_t candidates[HR_MAX_TCO_YEARS]; /* index in the runner, by simulated year */
   bool random;
   bool knows_failures;  /* a pool has failures */
   bool has_maintenance; /* a pool has planned downtime */
@@ -141,6 +141,7 @@ static inline const struct hr__tco_run *hr__tco_run_of(const struct hr_tco *tco,
 void hr__tco_path_make(const struct hr_tco *tco, const struct hr__tco_option *option, uint32_t replication,
                        struct hr__tco_path *path);
 
+/* Return pool number `i` of an option, and the source of its data. */
 static inline const struct hr_pool_spec *hr__tco_pool(const struct hr_tco *tco, const struct hr__tco_option *option,
                                                       uint32_t i) {
   return &tco->scenario->cluster.pools[option->pools[i]];
@@ -149,6 +150,7 @@ static inline const struct hr_pool_source *hr__tco_source(const struct hr_tco *t
                                                           uint32_t i) {
   return &tco->scenario->pool_sources[option->pools[i]];
 }
+/* The cost of a year, with amortized purchases. */
 static inline int64_t hr__tco_year_uusd(const struct hr__tco_path *path, uint32_t year) {
   int64_t sum = 0;
   for (unsigned part = 0; part < HR_N_COST_PARTS; part++) sum += path->uusd[year][part];
@@ -158,6 +160,7 @@ static inline int64_t hr__tco_year_uusd(const struct hr__tco_path *path, uint32_
 static inline int64_t hr__tco_running_uusd(const struct hr__tco_path *path, uint32_t year) {
   return hr__tco_year_uusd(path, year) - path->uusd[year][HR_PART_CAPITAL];
 }
+/* The payments of a year: purchases and running costs, minus residual values. */
 static inline int64_t hr__tco_paid_uusd(const struct hr__tco_path *path, uint32_t year) {
   return path->bought_uusd[year] + hr__tco_running_uusd(path, year) - path->sold_uusd[year];
 }

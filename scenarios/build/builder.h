@@ -71,8 +71,8 @@ enum hr_status hr__build_quotas(struct hr__builder *builder);
 enum hr_status hr__build_systems(struct hr__builder *builder); /* must be called after the policy is built */
 /* Builds `data`. Must be called after the cluster is built. */
 enum hr_status hr__build_data(struct hr__builder *builder);
-/* Frees what hr__build_data() has built. NULL is accepted. */
 struct hr_data_spec;
+/* Frees what hr__build_data() has built. NULL is accepted. */
 void hr__data_destroy(struct hr_data_spec *spec);
 enum hr_status hr__build_plan(struct hr__builder *builder); /* must be called after the cluster is built */
 enum hr_status hr__build_tco(struct hr__builder *builder);  /* must be called after the cluster is built */
@@ -80,17 +80,18 @@ enum hr_status hr__build_tco(struct hr__builder *builder);  /* must be called af
 /* Checks the section `kueue` across keys. `config` is the struct of the section, filled from its table. */
 enum hr_status hr__check_kueue(struct hr__builder *builder, const cJSON *section, void *config);
 enum hr_status hr__build_services(struct hr__builder *builder); /* must be called after the cluster is built */
-/* Completes the engine, the memory and the cost of a service. Its values are read from `entry`. */
 struct hr_service;
+/* Completes the engine, the memory and the cost of a service. Its values are read from `entry`. */
 enum hr_status hr__build_engine(struct hr__builder *builder, const cJSON *entry, struct hr_service *service);
-/* Passes the status of an error about a service that can never run. For a candidate, stores the error as the reason in
+/* Handles an error about a service that can never run: returns `status`. For a candidate of a plan, stores the error in
    hr_services.unfit instead, and returns HR_OK. */
 enum hr_status hr__build_unfit(struct hr__builder *builder, enum hr_status status);
 /* Checks that some pool of the cluster of a service can hold a replica. */
 enum hr_status hr__check_replica(struct hr__builder *builder, const cJSON *entry, const struct hr_service *service);
-/* Returns the first pool that can hold a replica, of those with nodes if any can; HR_NONE: none. */
+/* Returns the first pool that can hold a replica; HR_NONE: no pool can. Pools with nodes have precedence over pools
+   without nodes. */
 uint32_t hr__service_pool(const struct hr_scenario *scenario, const struct hr_service *service);
-/* Notes if replicas can run on GPUs of several types. */
+/* Adds a note if the replicas can run on GPUs of several types. */
 enum hr_status hr__note_other_gpus(struct hr__builder *builder, const struct hr_service *service);
 /* Frees what hr__build_services() has built. NULL is accepted. */
 void hr__services_destroy(struct hr_services *all);
@@ -130,12 +131,12 @@ enum hr_status hr__build_check_distinct(const struct hr__builder *builder, const
    HR_BAD_INPUT. */
 enum hr_status hr__build_fail_at(const struct hr__builder *builder, const cJSON *object, const char *name,
                                  const char *format, ...) HR_PRINTF(4, 5);
-/* A key that has no effect beside another key, or without it. */
+/* A key that has no effect if another key is present, or if another key is missing. */
 struct hr__idle_key {
   const char *key, *other;
   bool beside;
 };
-/* Returns HR_BAD_INPUT if an object has such a key. The rows end with one without a key. */
+/* Returns HR_BAD_INPUT if an object has such a key. The last row has no key. */
 enum hr_status hr__build_check_idle(const struct hr__builder *builder, const cJSON *object,
                                     const struct hr__idle_key *rows);
 /* Reports the error `inner` of a lower layer, which returned `status`. If `status` is HR_BAD_INPUT, the message
@@ -240,7 +241,7 @@ enum hr_status hr__check_choice(const struct hr__builder *builder, const cJSON *
                                 const char *noun, unsigned choice, bool complete);
 
 /* Returns the table of the object at a path, such as "replications.workload", in a document with the outermost object
-   `root`. Lists in the path are passed to their entries. */
+   `root`. A component that is a list means the entries of the list. */
 const struct hr__key *hr__table_of(const struct hr__key *root, const char *path);
 
 /* ---- Pools --------------------------------------------------------------------------------------------- */
@@ -277,8 +278,8 @@ enum hr_status hr__check_spot_price(struct hr__builder *builder, const cJSON *en
 /* Builds the failures of the nodes, from 'faults' of the pool or of the cluster (faults.c). The topology must be known.
  */
 enum hr_status hr__build_faults(struct hr__builder *builder, struct hr__pool_draft *draft);
-/* Builds the known properties of the electricity of pools (electricity.c), and frees it. All pools must be built. NULL
-   is accepted. */
+/* The first function builds the known properties of the electricity of pools (electricity.c); all pools must be built.
+   The second one frees them; it accepts NULL. */
 enum hr_status hr__build_electricity(struct hr__builder *builder);
 void hr__electricity_destroy(struct hr_electricity_set *set);
 /* Builds the maintenance of the nodes, from 'maintenance' of the pool or of the cluster (faults.c). */

@@ -44,8 +44,8 @@ static bool pool_is_in(const struct hr_scenario *scenario, uint32_t pool, const 
          (spec->region && strcmp(spec->region, location) == 0);
 }
 
-/* Returns whether a storage system is in a location: this is its own location, or contains all pools of its own
-   location. */
+/* Returns whether a storage system is in a location. It is if the location equals that of the storage system, or
+   contains all pools of that location. */
 static bool storage_is_in(const struct data_places *places, uint32_t storage, const char *location) {
   const char *own = places->spec->storage[storage].location;
   if (strcmp(own, location) == 0) return true;
@@ -147,7 +147,7 @@ static enum hr_status check_locations(struct hr__builder *builder, const cJSON *
   return status;
 }
 
-/* Of two caches for one location, the second would have no effect. */
+/* Refuses two caches for one location, because the second would have no effect. */
 static enum hr_status check_caches(const struct hr__builder *builder, const cJSON *list) {
   for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next)
     for (const cJSON *other = list->child; other != entry; other = other->next)
@@ -309,8 +309,8 @@ static enum hr_status find_routes(const struct hr__builder *builder, const struc
   return HR_OK;
 }
 
-/* Every pool that has nodes must reach a data set that jobs read by a rule. `only_in`: the name of a cluster, if the
-   others need not; NULL: all. */
+/* Checks that every pool with nodes can reach a data set that jobs read by a rule. `only_in`: check the pools of this
+   cluster only; NULL: check all pools. */
 static enum hr_status check_reach(const struct hr__builder *builder, const cJSON *rule, const struct hr_data_spec *spec,
                                   const struct hr_data_set *set, const char *only_in) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
@@ -326,8 +326,8 @@ static enum hr_status check_reach(const struct hr__builder *builder, const cJSON
   return HR_OK;
 }
 
-/* Every pool that has nodes must reach each data set that jobs read, and each copy its source. By a rule without a data
-   set, jobs may read all of them. */
+/* Checks that every pool with nodes can reach each data set that jobs read, and that each copy can reach its source.
+   With a rule that names no data set, jobs may read all data sets. */
 static enum hr_status check_routes(const struct hr__builder *builder, const cJSON *data,
                                    const struct hr_data_spec *spec) {
   enum hr_status status = HR_OK;
@@ -455,7 +455,8 @@ void hr__data_destroy(struct hr_data_spec *spec) {
 
 /* ---- Clusters --------------------------------------------------------------------------------------- */
 
-/* Sections of the file that apply to clusters, and sections that an entry may have instead. */
+/* `common`: sections of the file that apply to all clusters. `own`: sections that an entry may have instead of those of
+   the file. */
 static const char *const common[] = {"catalog", "classes", "models", "network_speeds", "scaling"};
 static const char *const own[] = {"policy", "quotas", "kai", "kueue", "kubernetes", "volcano", "slurm"};
 
@@ -621,7 +622,7 @@ static const struct router_key {
     {"settings", "plugin", 1u << HR_JOB_ROUTER_PLUGIN},
 };
 
-/* Routers that use the load when a job is sent, and may check the load again later. */
+/* Routers that choose a cluster by the load, and that can check the load again while the job waits. */
 enum {
   BY_LOAD = 1 << HR_JOB_ROUTER_LOCAL_FIRST | 1 << HR_JOB_ROUTER_CHEAPEST | 1 << HR_JOB_ROUTER_SHORTEST_WAIT |
             1 << HR_JOB_ROUTER_LEAST_LOADED | 1 << HR_JOB_ROUTER_AFFINITY | 1 << HR_JOB_ROUTER_PLUGIN
@@ -664,7 +665,7 @@ static enum hr_status build_rules(struct hr__builder *builder, const cJSON *json
   return status;
 }
 
-/* A tenant must not have its home in a cluster that serves only other tenants. */
+/* Checks that no tenant has its home in a cluster that serves only other tenants. */
 static enum hr_status check_homes(struct hr__builder *builder, const cJSON *list,
                                   const struct hr_scenario_clusters *clusters) {
   const cJSON *entry = list->child;

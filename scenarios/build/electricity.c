@@ -11,9 +11,9 @@
  * only: "2022-01-01T00", "2022-01-01 00:00:00", "2022-01-01T00:00:00.000Z", "2022-01-01T00:00:00+01:00". A file has a
  * row per stamp, or, with a column of zones, a row per stamp and zone.
  *
- * Invariant: accepted stamps ascend, and each stamp follows the one before it after the same time, so that no stamp is
- * missing. A stamp without an offset is accepted only if the file or the scenario says that it is in UTC: local time
- * has an hour twice in autumn and lacks one in spring.
+ * Invariant: accepted stamps ascend. Their step is constant, so no stamp is missing, unless the scenario allows gaps. A
+ * stamp without an offset is accepted only if the file or the scenario says that it is in UTC, because local time
+ * repeats an hour in autumn and skips one in spring.
  */
 
 #include "scenarios/build/builder.h"
@@ -37,13 +37,13 @@
 /* ---- Power ------------------------------------------------------------------------------------------ */
 
 /*
- * The power of GPUs and nodes, and the additions to it. Without watts, those of the GPU type in the catalogue apply.
- * The host of a node takes a share of the maximum power of its GPUs. The share is from measurements of nodes with 8
- * A100: an idle node takes 1,421 W, of which the GPUs take 480 W, and the GPUs of a busy node take 70 % of its power
- * (Acme, 2023; Zeus).
+ * The power of GPUs and nodes, and the additions to it. If the scenario has no watts, those of the GPU type in the
+ * catalogue apply. The power of a node's host is a share of the maximum power of its GPUs. The share is from
+ * measurements of nodes with 8 A100: an idle node takes 1,421 W, of which the GPUs take 480 W, and the GPUs of a busy
+ * node take 70 % of its power (Acme, 2023; Zeus).
  */
 
-/* Idle GPUs of unknown types, and hosts, relative to the maximum power of the GPUs. */
+/* Power relative to the maximum power of the GPUs: of idle GPUs of unknown types, and of an idle and a busy host. */
 #define GPU_IDLE 0.12
 #define HOST_IDLE 0.29
 #define HOST_MAX 0.43
@@ -130,7 +130,7 @@ static enum hr_status check_caps(struct hr__builder *builder, const cJSON *power
   return HR_OK;
 }
 
-/* The effect of a limit below the last one of the table is not known. */
+/* Refuses a power limit below the lowest limit of the table, because its effect is unknown. */
 static enum hr_status check_known(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *power,
                                   const struct hr_power_spec *spec) {
   const double last_w = spec->caps[spec->n_caps - 1].limit_w;
@@ -301,9 +301,7 @@ enum hr_status hr__build_power(struct hr__builder *builder, struct hr__pool_draf
   return status == HR_OK ? note_defaults(builder, draft, power, spec) : status;
 }
 
-/* ---- Power: the budget of the cluster
- * ------------------------------------------------------------------------------------
- */
+/* ---- Power: the budget of the cluster --------------------------------------------------------------- */
 
 /* Adds the power of the pool with idle nodes to `idle_w`, and sets `node_w`: the additional power of a node at work. */
 static void add_idle(const struct hr_pool_spec *pool, double *idle_w, double *node_w) {
@@ -598,8 +596,8 @@ static enum hr_status fail_gap(const struct series_reader *reader, uint64_t line
                  reader->path, line, (double)gap_us / 6e7, previous, (double)step_us / 6e7);
 }
 
-/* Checks a stamp against the one before it. The first two stamps define the step of the file. If the third one follows
-   earlier, the gap is between the first two. */
+/* Checks a stamp against the one before it. The first two stamps define the step of the file. If the third stamp
+   follows after a shorter time, the gap is between the first two. */
 static enum hr_status check_step(struct series_reader *reader, int64_t at_us) {
   if (reader->count == 0) return HR_OK;
   int64_t last_us = reader->at_us[reader->count - 1], gap_us = at_us - last_us;
@@ -829,7 +827,8 @@ static enum hr_status build_pool(struct hr__builder *builder, const cJSON *entry
   return status;
 }
 
-/* Average and marginal intensities must not be added or compared. */
+/* Checks that all pools have the same carbon signal, because average and marginal intensities must not be added or
+   compared. */
 static enum hr_status check_signals(struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   const struct hr_pool_spec *first = NULL;
@@ -847,7 +846,7 @@ static enum hr_status check_signals(struct hr__builder *builder) {
   return HR_OK;
 }
 
-/* Energy, carbon, costs and water are known only if the power is known. */
+/* Adds a note if the power of a pool is unknown: carbon, cost and water of its electricity are then unknown, too. */
 static enum hr_status note_without_power(struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   const struct hr_pool_spec *first = NULL;
@@ -866,7 +865,7 @@ static enum hr_status note_without_power(struct hr__builder *builder) {
   return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* Jobs cannot wait for electricity with less carbon if no carbon intensity is known. */
+/* Refuses a policy with which jobs wait for electricity with less carbon if no pool has a carbon intensity. */
 static enum hr_status check_policy(struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   const cJSON *policy = hr__get(builder->source.file.tree, "policy");

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The engine of an inference service, its memory and its cost: defaults that depend on the engine, and the rules across
- * keys.
+ * The engine of an inference service, its memory and its cost: defaults, and rules that concern several keys.
  *
- * Defaults for the replicas of an inference service without `cost` or KV memory: from its model, GPU type and
- * tensor parallelism.
+ * If a service has no `cost` or no KV memory, the defaults follow from its model, GPU type and tensor parallelism.
  *
  * The cost is a measured row of the table below if there is one, otherwise a roofline estimate: an iteration reads the
  * weights once and the context of each sequence, and each token needs two operations per parameter. The KV memory is 90
- * % of the GPU memory minus the weights and 4 GB for activations. A replica on parts of GPUs has the compute, bandwidth
- * and memory of its MIG instance, or its fraction of those of the GPU; the measured rows are for whole GPUs only.
+ * % of the GPU memory minus the weights and 4 GB for activations. A replica on a part of a GPU has the compute,
+ * bandwidth and memory of its MIG instance, or its fraction of those of the GPU. The measured rows apply to whole GPUs
+ * only.
  *
  * Sources: costs: LLMServe/DistServe@82831f16, simdistserve/estimators/profile_data (Apache-2.0), measured on A100-80;
  * bytes of KV memory per token: the configurations of the models; weights: parameters x 2 bytes (fp16), with the
@@ -138,7 +137,7 @@ static const struct measured measured[] = {{"OPT-13B",
                                             {31.176041922273107, 0.00027556543631760213, 0.0679770397053775},
                                             {29.087774405517447, 0.0006027720257746419, 0.1389608688300688}}};
 
-/* A name without its owner: "facebook/opt-13b" is OPT-13B. */
+/* Finds a model by its name. An owner before the name is ignored: "facebook/opt-13b" is OPT-13B. */
 static const struct model *find_model(const char *name) {
   const char *slash = strrchr(name, '/');
   for (size_t i = 0; i < sizeof models / sizeof *models; i++)
@@ -156,7 +155,7 @@ static enum hr_status unknown_model(const struct hr__builder *builder, const cJS
                            name, missing, known);
 }
 
-/* What a replica has of each of its GPUs. */
+/* The part of each GPU that a replica uses. */
 struct device {
   const struct hr_gpu_type *gpu;
   double compute, bandwidth, mem_bytes; /* shares of the compute and of the memory bandwidth */
@@ -196,7 +195,7 @@ static void use_part(const struct hr_pool_spec *pool, const struct hr_service *s
     snprintf(device->name, sizeof device->name, "%.10g of %s", milli / 1000.0, device->gpu->name);
 }
 
-/* Sets `*device` to what a replica has of the GPUs of the first pool that can hold it. */
+/* Sets `*device` to the part of each GPU that a replica uses in the first pool that can hold it. */
 static enum hr_status find_device(struct hr__builder *builder, const cJSON *entry, const struct hr_service *service,
                                   struct device *device) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
@@ -306,7 +305,7 @@ static enum hr_status default_memory(struct hr__builder *builder, const cJSON *e
   const double free_bytes =
       device.mem_bytes * share * service->tensor_parallel - model->weight_bytes - activation_bytes;
   if (free_bytes < model->kv_bytes_per_token * service->limits.block_tokens) {
-    service->limits.kv_tokens = service->limits.block_tokens; /* of a candidate: nearly all requests are refused */
+    service->limits.kv_tokens = service->limits.block_tokens; /* candidates only: nearly all requests are refused */
     return hr__build_unfit(builder, hr__build_fail(builder, engine, "%s does not fit on %" PRIu32 " x %s; %s",
                                                    model->name, service->tensor_parallel, device.name,
                                                    device.is_part ? "request a larger part of a GPU"
@@ -361,7 +360,8 @@ static const struct {
     {"discipline", ENGINE(SINGLE)},
 };
 
-/* Notes the keys that the engine does not use. They are not an error, so that engines can be compared by their name. */
+/* Notes the keys that the engine does not use. They are not an error, so that engines can be compared by changing only
+   the name. */
 static enum hr_status note_unused(struct hr__builder *builder, const cJSON *engine, const struct hr_service *service) {
   char list[400] = "";
   size_t used = 0;
@@ -396,7 +396,7 @@ static enum hr_status check_memory(struct hr__builder *builder, const cJSON *ent
 
 /* ---- Phases ----------------------------------------------------------------------------------------- */
 
-/* The replicas of a disaggregated service are the replicas of its two phases. */
+/* Sets the replicas of a disaggregated service to the sum of the replicas of its two phases. Refuses another number. */
 static enum hr_status count_replicas(const struct hr__builder *builder, const cJSON *entry,
                                      struct hr_service *service) {
   const uint32_t sum = service->phases.prefill_replicas + service->phases.decode_replicas;
@@ -441,10 +441,11 @@ static enum hr_status check_preferred(const struct hr__builder *builder, const c
 
 /* ---- Cost ------------------------------------------------------------------------------------------- */
 
-/* Shorter iterations take no time: their time would be rounded to 0. */
+/* Minimum time of an iteration in microseconds. A shorter time would be rounded to 0. */
 #define LEAST_US 1e-3
 
-/* The same for the costs of a service. With 'integer', times are rounded to whole microseconds, or down with phases. */
+/* Minimum time of an iteration with the cost of a service. With 'integer', times are rounded to whole microseconds; if
+   the engine has phases, they are rounded down. */
 static double least_us(const struct hr_service *service) {
   if (!service->cost.integer) return LEAST_US;
   return hr__has_phases(service) ? 1 : 0.5;
@@ -458,8 +459,8 @@ static double decode_us(const struct hr_service_cost *cost, uint64_t sequences) 
   return hr__cost_us(cost, &(struct hr__batch_load){.decodes = sequences, .context = sequences});
 }
 
-/* A table is linear between its knots, so its minimum is at a knot, at one token, or at the largest batch. Published
-   tables have last pieces that decrease. */
+/* Checks that every iteration takes time. A table is linear between its knots, so its minimum is at a knot, at one
+   token, or at the largest batch. In published tables, the last segment may decrease. */
 static enum hr_status check_knots(const struct hr__builder *builder, const cJSON *cost,
                                   const struct hr_service *service) {
   const struct hr_service_cost *values = &service->cost;
@@ -492,7 +493,7 @@ static enum hr_status check_knots(const struct hr__builder *builder, const cJSON
   return HR_OK;
 }
 
-/* The terms of DistServe's form. Only the square term of a fit can be below 0. */
+/* Checks the terms of DistServe's form. Only the square term of a fit can be below 0. */
 static enum hr_status check_phases(const struct hr__builder *builder, const cJSON *cost,
                                    const struct hr_service *service) {
   enum { LONG_PROMPT = 32768 };
@@ -548,14 +549,15 @@ static enum hr_status check_cost(const struct hr__builder *builder, const cJSON 
                            values->integer ? " in whole microseconds ('integer')" : "");
 }
 
-/* `tensor_parallel` decides defaults by the model only. A model cannot be on more GPUs than a replica has. */
+/* Checks `tensor_parallel`. It affects only defaults that depend on the model, and must not exceed the GPUs of a
+   replica. */
 static enum hr_status check_parallel(struct hr__builder *builder, const cJSON *entry, struct hr_service *service) {
   const cJSON *replica = hr__get(entry, "replica");
   if (!service->tensor_parallel) service->tensor_parallel = service->gpus;
   if (!hr__has(replica, "tensor_parallel")) return HR_OK;
   if (service->model && service->tensor_parallel > service->gpus) {
     const uint32_t found = service->tensor_parallel;
-    service->tensor_parallel = service->gpus; /* of a candidate */
+    service->tensor_parallel = service->gpus; /* for a candidate */
     return hr__build_unfit(builder, hr__build_fail_at(builder, replica, "tensor_parallel",
                                                       "expected at most 'gpus', which is %" PRIu32 ", found %" PRIu32,
                                                       service->gpus, found));

@@ -218,7 +218,7 @@ static enum hr_status build_recorded(struct hr__builder *builder, const struct h
   return status;
 }
 
-/* Reads what fails as one: groups of a tier, or of a number of nodes or racks. */
+/* Reads the unit that fails as a whole: a group of a tier, or a number of nodes or racks. */
 static enum hr_status build_unit(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *entry,
                                  struct hr_fault_process *process) {
   static const char *const units[] = {"tier", "nodes", "racks", NULL};
@@ -278,7 +278,7 @@ static enum hr_status add(struct hr__builder *builder, const struct hr__pool_dra
   return HR_OK;
 }
 
-/* Spares run no jobs, also if no node ever fails. */
+/* Adds a note if there are spares although no node ever fails: spares never run jobs. */
 static enum hr_status note_spares(struct hr__builder *builder, const struct hr__pool_draft *draft) {
   const struct hr_fault_spec *spec = draft->pool.faults;
   if (spec->spares == 0 || spec->spares >= draft->pool.nodes || spec->n_processes) return HR_OK;

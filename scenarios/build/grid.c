@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reads the grid of a sweep (scenario, axes, design). An axis is a setting that varies. The variables of a plan have
- * the same syntax as axes, so build_axis() reads them, too.
+ * Reads the grid of a sweep (scenario, axes, design), and the section `plan` of a scenario. An axis is a setting that
+ * varies. The variables of a plan have the same syntax as axes, so build_axis() reads both.
  *
  * The levels of an axis are a list of values, a range of numbers, or settings of several keys. Each level has a text, a
  * number (NaN unless its value is a number) and a list of overrides. The numbers of a range are rounded to twelve
@@ -328,10 +328,9 @@ void hr_grid_destroy(struct hr_grid *grid) {
 /*
  * `plan`: variables, constraints, objective, and today's capacity.
  *
- * A variable is an axis as in a grid (grid.c). A variable may set the size of one or more pools. The levels of such a
- * variable are total numbers of GPUs in ascending order, and the overrides of a level set the number of nodes of each
- * pool. Only report/ knows the metrics, so the texts of constraints and objective are stored with their places and
- * checked later.
+ * A variable is an axis as in a grid. A variable may set the size of one or more pools. The levels of such a variable
+ * are total numbers of GPUs in ascending order, and the overrides of a level set the number of nodes of each pool. Only
+ * report/ knows the metrics, so the texts of constraints and objective are stored with their places and checked later.
  */
 
 static void placed_finish(struct hr_placed_text *placed) {

@@ -4,7 +4,8 @@
  * interruption model of spot capacity. The interruption model is a preset of the catalogue, or a model with
  * parameters. Keys of the scenario have precedence over the preset.
  *
- * The rows of the key tables have the markets and the interruption models that allow a key.
+ * The rows of the key tables have the markets and the interruption models that allow a key. The autoscaler of a cluster
+ * and its node pools (Karpenter) are also built here.
  */
 
 #include "headroom/unstable/clusters.h"
@@ -468,7 +469,7 @@ static enum hr_status bind_pools(struct hr__builder *builder, const cJSON *clust
   return HR_OK;
 }
 
-/* Refuses parameters by which the policy would request nodes, too. */
+/* Refuses policy parameters with which the policy, too, would request nodes. */
 static enum hr_status check_policy(struct hr__builder *builder) {
   static const char *const words[][2] = {{"market", "static"}, {"elastic_nodes", "static"}};
   const cJSON *policy = hr__get(builder->source.file.tree, "policy");

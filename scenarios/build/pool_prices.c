@@ -8,8 +8,8 @@
  * catalogue, the discount of the spot preset. A random spot price ('spot.price' with model 'ou') varies around this
  * price.
  *
- * The price of an owned pool is what a node costs in a year / (8,760 h x GPUs), as if the nodes were always in use. It
- * is an upper bound for a cluster that is idle at times.
+ * The price of an owned pool is the yearly cost of a node divided by (8,760 h x GPUs), with the energy of nodes that
+ * are always in use. It is an upper bound of the cost of a cluster that is idle at times.
  */
 
 #include "base/text.h"
@@ -255,8 +255,8 @@ static double mean_usd(const struct hr_series *series) {
   return (double)hr_series_between(series, from_us, to_us) / (double)(to_us - from_us) / 1e6;
 }
 
-/* Owned pools that have no price of energy in `owned` pay the mean of their 'energy_price'. The price of the pool, with
-   which runs are billed, does not contain it. */
+/* Sets the price of energy of owned pools that have none in `owned` to the mean of their 'energy_price'. The price of
+   the pool, with which runs are billed, does not include this energy. */
 static enum hr_status use_energy_prices(struct hr__builder *builder) {
   struct hr_scenario *scenario = builder->scenario;
   for (uint32_t i = 0; scenario->pool_sources && i < scenario->cluster.n_pools; i++) {
@@ -277,7 +277,7 @@ bool hr_tco_growth_is_possible(double growth) {
   return growth >= HR_MIN_GROWTH * (1 - 1e-9) && growth <= HR_MAX_GROWTH * (1 + 1e-9);
 }
 
-/* The demand of each simulated year must be possible for a trace that is resampled. */
+/* Checks that the trace can be resampled to the demand of each simulated year. */
 static enum hr_status check_growth(struct hr__builder *builder, const cJSON *json, const struct hr_tco_spec *spec) {
   const double demand = builder->scenario->replications.workload.growth;
   for (uint32_t year = 0; year < spec->years && !spec->first_year_only && spec->growth != 1; year++) {
@@ -503,7 +503,8 @@ static enum hr_status catalog_discount(struct hr__builder *builder, struct hr__p
 
 /* ---- Owned pools ------------------------------------------------------------------------------------ */
 
-/* A price from more than one purchase, or with interest, is not obvious from the scenario. */
+/* Adds a note on the price if it follows from several purchases or includes interest, because it is then not obvious
+   from the scenario. */
 static enum hr_status note_owned(struct hr__builder *builder, const struct hr__pool_draft *draft, double usd_h) {
   const struct hr_ownership *owned = draft->source->ownership;
   if (owned->n_capital == 1 && owned->amortization == HR_AMORTIZATION_STRAIGHT_LINE) return HR_OK;
@@ -769,7 +770,7 @@ static bool is_compared(const struct hr__pool_draft *draft) {
   return market != HR_MARKET_OWNED || draft->source->instance;
 }
 
-/* A reservation that is paid until a certain time: its price, then 0. */
+/* Builds the price of a reservation that is paid until a certain time: the price until then, and 0 afterwards. */
 static enum hr_status end_price(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_market_spec *market = &draft->pool.market;
   int64_t until_us = hr__span_of(draft->entry, "paid_until_s", 0);

@@ -257,7 +257,7 @@ static const char *const sizes[HR_N_TIERS] = {[HR_TIER_ISLAND] = "island_gpus",
                                               [HR_TIER_RACK] = "nodes_per_rack",
                                               [HR_TIER_ZONE] = "racks_per_zone"};
 
-/* Reports a network of a tier that the pool does not have. */
+/* Reports an error if a network is set for a tier that the pool does not have. */
 static enum hr_status check_network(struct hr__builder *builder, const cJSON *entry,
                                     const struct hr_topology *topology) {
   const cJSON *network = hr__get(entry, "network");
@@ -377,7 +377,7 @@ enum hr_status hr__build_network_speeds(struct hr__builder *builder) {
 
 /* ---- Sharing and topology: speeds of elastic jobs --------------------------------------------------- */
 
-/* Rows of all models, which have no name, come first. */
+/* Rows that apply to all models have no model name and come first. */
 static int compare_scaling(const void *a, const void *b) {
   const struct hr_scaling_row *x = a, *y = b;
   int order = x->model && y->model ? strcmp(x->model, y->model) : (x->model != NULL) - (y->model != NULL);

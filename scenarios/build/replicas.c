@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Whether the replicas of services can ever start: each is compared with the pools of its cluster in the same way as a
- * job, as a trace with one row. A replica that no pool can hold is an error with the key that excludes the pools. Also
- * whether all replicas fit at once.
+ * Checks whether the replicas of services can ever start, and whether all replicas fit at once. A replica is checked
+ * against the pools of its cluster as a job is: as a trace with one row. A replica that no pool can hold is an error,
+ * which names the key that excludes the pools.
  *
- * Elastic pools count with their maximum number of nodes. The numbers of nodes can be variables of a plan or a sweep,
- * so a pool without nodes is taken as one with a node, and with a plan all pools have enough nodes.
+ * Elastic pools count with their maximum number of nodes. The numbers of nodes can be variables of a plan or a sweep. A
+ * pool without nodes is therefore treated as if it had one node, and in a scenario with a plan, all pools are treated
+ * as if they had enough nodes.
  *
- * Replicas that never start, because the pools hold fewer, are noted. The replicas of a service end together, so those
- * that find no GPUs at the begin wait until the end.
+ * A note is added if some replicas never start because the pools hold fewer. The replicas of a service end together, so
+ * those that get no GPUs at the start wait until the end.
  *
- * The GPU type for which the defaults of a service are taken is that of the first pool that can hold a replica. A
- * service has one cost and one size of memory. So if its replicas can also run on GPUs of another type, a note says
- * that they are assumed to be as fast there.
+ * The defaults of a service are those for the GPU type of the first pool that can hold a replica. A service has one
+ * cost and one size of memory. So if its replicas can also run on GPUs of another type, a note says that they are
+ * assumed to be as fast there.
  */
 
 #include "base/containers.h"
@@ -186,7 +187,8 @@ static enum hr_status fail_region(const struct subject *of) {
                            listed[0] ? listed : "none");
 }
 
-/* The error of the first pool with MIG names the profiles of its GPUs. */
+/* Reports why no pool can hold a replica with a MIG profile. If a pool has MIG, the error names the profiles of its
+   GPUs. */
 static enum hr_status fail_profile(const struct subject *of) {
   const char *profile = of->service->mig_profile;
   struct hr_error inner;
@@ -294,7 +296,7 @@ static enum hr_status fail_reason(const struct subject *of, enum hr_reason reaso
 
 /* ---- Notes ------------------------------------------------------------------------------------------ */
 
-/* Notes a share of a GPU for which a pool without sharing allocates a whole one. */
+/* Adds a note if a replica requests a share of a GPU and a pool without sharing would allocate a whole GPU. */
 static enum hr_status note_share(const struct subject *of) {
   const struct hr_service *service = of->service;
   if (service->gpu_milli == 0 || service->gpu_milli >= 1000 || service->mig_profile) return HR_OK;
@@ -383,8 +385,9 @@ static enum hr_status find_room(const struct hr__builder *builder, const struct 
   return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* A service with one replica only, although each request needs one for its prompt and one that decodes. An autoscaler
-   may be meant to have none. */
+/* Refuses a disaggregated service with GPUs for only one replica: each request needs one replica for its prompt and one
+   that decodes. With an autoscaler, which may be intended to run no replica, and in a scenario with a plan, this is
+   only a warning. */
 static enum hr_status refuse_half(const struct subject *of) {
   const struct hr__builder *builder = of->builder;
   struct hr_notes *notes = &builder->scenario->notes;
@@ -410,8 +413,8 @@ static enum hr_status note_small(const struct subject *of, const struct hr_pool_
   return status == HR_OK ? HR_OK : hr__build_no_memory(of->builder);
 }
 
-/* Replicas that never start because the pools hold fewer: a note. A candidate of a plan, or a point of a sweep, that
-   requests such a fixed number is infeasible. */
+/* Adds a note if some replicas never start because the pools hold fewer. If the number of replicas is fixed, a
+   candidate of a plan or a point of a sweep is infeasible instead. */
 static enum hr_status note_waiting(const struct subject *of, const struct hr_scenario *scenario) {
   const struct hr__builder *builder = of->builder;
   const struct hr_service *service = of->service;
@@ -530,7 +533,7 @@ enum hr_status hr__note_other_gpus(struct hr__builder *builder, const struct hr_
  *
  * The replicas are placed one service after the other, in the order of the pools: first fit. Nodes of a pool with the
  * same free capacity are one entry with a number, so the time does not depend on the number of nodes or replicas. The
- * answer errs on the side of no: pools that divide GPUs, and restrictions of the locality, are left to the engine.
+ * answer is conservative: with pools that divide GPUs, or with locality constraints, it is no, and the engine is used.
  */
 
 /* Nodes of a pool with the same free capacity. CPUs and memory: UINT64_MAX if unknown. */
@@ -664,7 +667,7 @@ static enum hr_status place_service(struct replica_fit *fit, const struct hr_ser
   return HR_OK;
 }
 
-/* Whether the capacity for replicas is the same during the whole run, and is all for them. */
+/* Whether the capacity for replicas is constant during the whole run, and nothing reserves parts of it for others. */
 static bool is_constant(const struct hr_scenario *scenario) {
   if (scenario->quotas || scenario->systems) return false;
   for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {

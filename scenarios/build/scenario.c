@@ -278,7 +278,8 @@ static enum hr_status set_param(struct hr__builder *builder, const cJSON *member
   return choice->ops == ops ? HR_OK : note_other_policy(builder, member);
 }
 
-/* A scenario that has only services needs no policy, nor do its clusters, nor one with policies in its clusters. */
+/* Sets the policy 'fifo' if no policy is required: in a scenario with services or with several clusters, and in the
+   clusters of a scenario with services. Otherwise reports that the key is missing. */
 static enum hr_status build_default_policy(struct hr__builder *builder) {
   const cJSON *tree = builder->source.file.tree;
   char expected[200];
@@ -304,7 +305,7 @@ static enum hr_status build_policy(struct hr__builder *builder) {
   return status;
 }
 
-/* Returns the key of the power of a pool because of which nodes that work are closed; NULL: none. */
+/* Returns the key of `power` that lets a pool close nodes that work; NULL: none. */
 static const char *power_that_closes(const struct hr_pool_spec *pool) {
   if (!pool->power) return NULL;
   return pool->power->sleep.idle_us > 0 ? "sleep" : pool->power->budget_w > 0 ? "power_budget_w" : NULL;
@@ -379,7 +380,7 @@ static enum hr_status warn_reclaim(struct hr__builder *builder) {
 }
 
 /* Adds a note if the policy pays for all elastic nodes all the time, unless the user asks for it by "market": "static".
-   Otherwise users would not expect on-demand nodes to be paid while no job uses them. */
+   Without the note, users would not expect to pay for on-demand nodes that no job uses. */
 static enum hr_status note_kept_nodes(const struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   const struct hr_policy_choice *policy = &builder->scenario->policy;
@@ -404,7 +405,7 @@ static char *stem(const char *path) {
   return dot && dot != base ? strndup(base, (size_t)(dot - base)) : strdup(base);
 }
 
-/* Stores the values of all keys that need no more than their row. The other sections follow. */
+/* Stores the values of all keys that need no check besides their row in the key table. The other sections follow. */
 static enum hr_status build_head(struct hr__builder *builder) {
   const cJSON *tree = builder->source.file.tree;
   struct hr_scenario *scenario = builder->scenario;

@@ -20,9 +20,9 @@
 
 /* The section `autoscale` of a service: defaults that depend on the policy, and rules across keys. */
 
-enum { NO_CHANGE = 2 }; /* hr_scale_rules.select */
+enum { NO_CHANGE = 2 }; /* a value of hr_scale_rules.select */
 
-/* The version of Kubernetes' behaviour that applies if the scenario names none. */
+/* Sets the version of Kubernetes' behaviour if the scenario names none. */
 static enum hr_status complete_rules(struct hr__builder *builder, struct hr_scale_rules *rules, bool is_up) {
   if (rules->n_policies) return HR_OK;
   rules->policies = calloc(2, sizeof *rules->policies);
@@ -74,7 +74,7 @@ static enum hr_status check_steps(const struct hr__builder *builder, const cJSON
   return HR_OK;
 }
 
-/* Whether the decisions of nvcf are possible, and at most one of them is at a time. */
+/* Checks that the autoscaler nvcf can scale up and down, but never both at the same time. */
 static enum hr_status check_nvcf(const struct hr__builder *builder, const cJSON *json,
                                  const struct hr_autoscale *scale) {
   if (scale->up_required > scale->up_window)
@@ -98,7 +98,7 @@ static enum hr_status check_nvcf(const struct hr__builder *builder, const cJSON 
   return HR_OK;
 }
 
-/* Values that contradict each other, or with which a rule never applies. */
+/* Refuses values that contradict each other, or with which a rule never applies. */
 static enum hr_status check_rule(const struct hr__builder *builder, const cJSON *json,
                                  const struct hr_autoscale *scale) {
   const bool is_knative = scale->policy == HR_AUTOSCALE_KNATIVE, is_keda = scale->policy == HR_AUTOSCALE_KEDA;
@@ -184,7 +184,8 @@ static enum hr_status check_name(const struct hr__builder *builder, const cJSON 
 
 /* ---- Requests --------------------------------------------------------------------------------------- */
 
-/* Refuses a mean that whole numbers cannot have, and notes a mean that changes because all numbers are at least 1. */
+/* Refuses a mean that is not a whole number if all numbers equal the mean. Adds a note if the mean of the drawn numbers
+   differs from the requested mean, because they are whole and at least 1. */
 static enum hr_status check_mean(struct hr__builder *builder, const cJSON *object, const char *name,
                                  const struct hr_token_law *law) {
   if (law->kind == HR_TOKENS_FIXED && floor(law->mean) < law->mean)
@@ -224,7 +225,7 @@ static enum hr_status check_factors(const struct hr__builder *builder, const cJS
   return hr__build_fail_at(builder, requests, name, "all factors are 0; at least one must be above 0");
 }
 
-/* Keys that apply only to drawn requests, or only to traces of requests. */
+/* Checks that the requests are either drawn or from a trace, and that there are no keys of the other kind. */
 static enum hr_status check_source(const struct hr__builder *builder, const cJSON *requests) {
   const cJSON *trace = hr__get(requests, "trace"), *member;
   if (!trace && !hr__get(requests, "rate_per_s"))
@@ -261,7 +262,7 @@ static enum hr_status check_requests(struct hr__builder *builder, const cJSON *e
 
 /* ---- Clusters --------------------------------------------------------------------------------------- */
 
-/* The service of the scenario of which an entry of `at` is a part. */
+/* Returns the service of the scenario to which an entry of `at` belongs. */
 static const struct hr_service *stated_of(const struct hr_services *all, const struct hr_service *service) {
   return &all->stated[service->stated];
 }
@@ -295,7 +296,8 @@ static bool is_in_region(const struct hr_scenario_cluster *cluster, const struct
   return false;
 }
 
-/* The home of a service without `clusters`: that of its tenant, as for jobs. HR_NONE: no cluster serves it. */
+/* Returns the home cluster of a service without `clusters`. It is the home of its tenant, as for jobs. HR_NONE: no
+   cluster serves the tenant. */
 static uint32_t home_of(const struct hr_scenario_clusters *clusters, const struct hr_service *service) {
   const char *tenant = service->tenant;
   for (uint32_t i = 0; i < clusters->count && tenant; i++)
@@ -305,7 +307,7 @@ static uint32_t home_of(const struct hr_scenario_clusters *clusters, const struc
   return HR_NONE;
 }
 
-/* Keys that only one kind of autoscaler has, and shares of requests of a trace. */
+/* Refuses keys that the kind of autoscaler does not have, and shares of the requests of a trace. */
 static enum hr_status check_place_keys(const struct hr__builder *builder, const cJSON *json,
                                        const struct hr_service *service) {
   static const char *const bounds[] = {"min", "max"};
@@ -342,7 +344,8 @@ static enum hr_status check_place(const struct hr__builder *builder, const cJSON
   return check_place_keys(builder, json, service);
 }
 
-/* Sets the part of the requests that arrives at a place, with the shares of all places before it and with it. */
+/* Sets the requests that arrive at a place. `before` is the sum of the shares of all places before it, `after` is this
+   sum plus its own share, and `sum` is the sum of all shares. */
 static void set_share(struct hr_service *part, double before, double after, double sum) {
   struct hr_request_draw *draw = &part->draw;
   const double count = (double)draw->count;
@@ -470,7 +473,7 @@ static bool has_market(const struct hr_cluster_spec *cluster, const char *name) 
   return false;
 }
 
-/* The cluster in which a service has its replicas. */
+/* Returns the cluster in which a service has its replicas. */
 static const struct hr_cluster_spec *cluster_of(const struct hr__builder *builder, const struct hr_service *service) {
   const struct hr_scenario_clusters *clusters = builder->scenario->clusters;
   return clusters ? &clusters->at[service->cluster].scenario->cluster : &builder->scenario->cluster;
@@ -522,8 +525,9 @@ static enum hr_status check_order(const struct hr__builder *builder, const cJSON
   return HR_OK;
 }
 
-/* Finds the service to which requests go: itself in another cluster; or another one, in its own cluster if it is there,
-   otherwise in the first of its clusters. HR_NONE: none. */
+/* Finds the service to which requests spill over. It is the same service in another cluster, or another service.
+   Another service is found in the same cluster if it exists there, otherwise in the first of its clusters. HR_NONE: not
+   found. */
 static uint32_t find_target(const struct hr_services *all, const struct hr_service *service) {
   const char *to = service->routing.spill.to;
   const bool is_self = strcmp(to, "clusters") == 0 && service->n_places > 1;
@@ -576,7 +580,7 @@ static enum hr_status check_queue(const struct hr__builder *builder, const cJSON
   return HR_OK;
 }
 
-/* The engines with phases have a router of their own. */
+/* Refuses router keys that an engine with phases does not use, because it has its own router. */
 static enum hr_status check_phases(const struct hr__builder *builder, const cJSON *entry,
                                    const struct hr_service *service) {
   static const char *const members[] = {"name", "order", "room", "weights"};

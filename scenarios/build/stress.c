@@ -41,7 +41,7 @@ static const struct hr_duration recorded_up = {HR_DURATION_LOG_NORMAL, 0.113, 1.
 
 static void scale_duration(struct hr_duration *duration, double factor);
 
-/* The mean share of a record's maximum that is available. */
+/* The mean of a record divided by its maximum. */
 static double recorded_share(const struct hr_spot_spec *spot) {
   double sum = 0, max = 0;
   for (uint32_t i = 0; i < spot->n_levels; i++) {
@@ -92,7 +92,7 @@ static struct hr_spot_spec stressed_spot(const struct hr_spot_spec *spot, const 
   return changed;
 }
 
-/* Frees the record of a model that has been changed to another kind of model. */
+/* Replaces the spot model of a pool. Frees its record unless the new model uses it. */
 static void replace_spot(struct hr_spot_spec *spot, const struct hr_spot_spec *changed) {
   struct hr_level_step *record = spot->levels;
   *spot = *changed;

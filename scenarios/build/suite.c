@@ -39,7 +39,8 @@ static enum hr_tolerance_profile profile_named(const char *text) {
   return HR_PROFILE_UNSPECIFIED;
 }
 
-/* Makes a text with errors that begin with "--OPTION TEXT: ". The members are NULL when out of memory. */
+/* Makes a text with a place, so that errors about it begin with "--OPTION TEXT: ". The members are NULL when out of
+   memory. */
 static struct hr_placed_text placed_option(const char *option, const char *text, size_t length) {
   size_t bytes = strlen(option) + strlen(text) + sizeof "-- : ";
   struct hr_placed_text placed = {.text = strndup(text, length), .place = malloc(bytes)};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Scenarios and workload models (JSON files) that ship with Headroom. */
+/* Lists the scenarios that ship with Headroom. Reads and writes workload models (JSON files); some of them ship with
+   Headroom. */
 
 #include "base/containers.h"
 #include "base/output_file.h"

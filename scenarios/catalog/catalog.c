@@ -402,7 +402,7 @@ enum hr_status hr_catalog_gpu(const struct hr_catalog *catalog, const char *name
   return nearest ? fail_near(catalog, name, nearest, error) : fail_among(error, "GPU type", name, gpu_names(catalog));
 }
 
-/* Returns the type that itself has the name with this key, such as V100 for "gpu:v100"; NULL if none. */
+/* Returns the GPU type whose own name has this key, such as V100 for "gpu:v100"; NULL if none. */
 static const struct hr_gpu_type *find_key(const struct hr_catalog *catalog, const char *key) {
   char other[HR__GPU_KEY_BYTES];
   for (size_t i = 0; i < catalog->n_gpus; i++)

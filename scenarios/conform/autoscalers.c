@@ -162,7 +162,7 @@ static bool flag_at(const cJSON *whole, const char *name, uint32_t at, bool fall
 /* Fills the pods that have neither failed nor are being deleted. */
 static uint32_t read_pods(const cJSON *whole, struct hr__hpa_pod *pods, uint32_t n_all) {
   const cJSON *levels = hr__case_get(whole, "levels_milli"), *requests = hr__case_get(whole, "requests_milli");
-  /* a pod that starts counts, unless the resource is the CPU: its CPU usage is not representative */
+  /* pods that are starting count, unless the resource is the CPU: their CPU usage is not representative */
   const bool starts_count = strcmp(hr__case_text(whole, "resource", "cpu"), "cpu") != 0;
   uint32_t n = 0;
   for (uint32_t i = 0; i < n_all; i++) {

@@ -94,8 +94,8 @@ static enum hr_status run_case(const char *file, hr__conform_run_case *run, cons
   return run_named(file, run, item, id, kind, malformed, report, error);
 }
 
-/* Gives the values of all lists an empty name. A reader that expects an object with named members may find a list in
-   its place; all values that it reads must have a name. */
+/* Sets the names of all list items to an empty text. A reader that expects an object may find a list in its place, and
+   reads the names of the items. */
 static void name_values(cJSON *tree) {
   static char empty[] = "";
   cJSON *item;

@@ -4,8 +4,8 @@
 
 /*
  * Functions and types that the adapters of the systems share. An adapter (one per system, in the files of its name)
- * reads the input of a case from JSON, calls the core in policies/SYSTEM/, writes the result as JSON in the form of the
- * expected values, and compares both. An adapter must not depend on the id of a case.
+ * reads the input of a case from JSON and calls the model, which is in policies/ or sim/. It writes the result as JSON
+ * in the form of the expected values, and compares both. An adapter must not depend on the id of a case.
  */
 
 #include "base/containers.h"
@@ -26,13 +26,12 @@
   X("autoscalers", hr__conform_autoscalers, true)                                                                      \
   X("clusters", hr__conform_clusters, false)
 
-/* The verdict on one case. Without a difference and an unsupported feature the case has passed. */
+/* The verdict on one case. A case has passed if there are no differences and no unsupported features. */
 struct hr__verdict {
   struct hr_arena *arena;      /* memory that lasts until the end of the case */
   struct hr_conform_case *row; /* collects the differences */
   bool no_memory;              /* memory was exhausted; the run ends with HR_NO_MEMORY */
-  const char *malformed;       /* what is missing or wrong in the case, as text with static lifetime; NULL: nothing.
-                                  The case fails */
+  const char *malformed;       /* static text: what is wrong in the case, which then fails; NULL: nothing */
   void (*release)(
       void *data); /* called with `released` at the end of the case, before the arena is freed; NULL: none */
   void *released;
@@ -66,7 +65,7 @@ bool hr__json_is_equal(const cJSON *expected, const cJSON *actual, unsigned flag
  * case). */
 void hr__verdict_compare(struct hr__verdict *verdict, const char *place, const cJSON *expected, const cJSON *actual,
                          unsigned flags, double tolerance);
-/* Like hr__verdict_compare, exactly, for single values. */
+/* Compare single values exactly, and add a difference as hr__verdict_compare does. */
 void hr__verdict_compare_number(struct hr__verdict *verdict, const char *place, const cJSON *expected, double actual);
 void hr__verdict_compare_bool(struct hr__verdict *verdict, const char *place, const cJSON *expected, bool actual);
 void hr__verdict_compare_text(struct hr__verdict *verdict, const char *place, const cJSON *expected,
@@ -107,8 +106,8 @@ static inline int64_t hr__case_value_whole(const cJSON *value, int64_t fallback)
   return (int64_t)value->valuedouble;
 }
 
-/* The member as a whole number, as above, and as a number, text or truth value; `fallback` if it is missing or of
-   another type. */
+/* Return a member as a whole number (converted as above), a number, a text or a truth value; `fallback` if it is
+   missing or of another type. */
 static inline int64_t hr__case_whole(const cJSON *object, const char *name, int64_t fallback) {
   return hr__case_value_whole(hr__case_get(object, name), fallback);
 }
@@ -272,7 +271,7 @@ struct hr__cluster_kind {
   hr__run_cluster_case *run;
 };
 
-/* The kinds of the other adapters; the last row has no name. */
+/* The kinds of cases of the adapters in other files; the last row has no name. */
 extern const struct hr__cluster_kind hr__cluster_autoscaler_kinds[], hr__karpenter_kinds[];
 
 /* Marks an expected value as compared. Returns it, or NULL if it is missing or null; `is_there` may be NULL. */
@@ -285,14 +284,14 @@ void hr__check_number(struct hr__cluster_case *self, const char *name, double ac
 void hr__check_bool(struct hr__cluster_case *self, const char *name, bool actual);
 void hr__check_text(struct hr__cluster_case *self, const char *name, const char *actual);
 
-/* A number times a factor above 0, within a range that sums of many such numbers do not leave. */
+/* Returns a number times a factor above 0. The result is limited so that sums of many such numbers do not overflow. */
 static inline int64_t hr__scaled(int64_t number, int64_t factor) {
   const int64_t most = INT64_C(1) << 52;
   if (number > most / factor) return most;
   return number < -most / factor ? -most : number * factor;
 }
 
-struct hr__node_amounts; /* sim/clusters/amounts.h */
+struct hr__node_amounts; /* sim/clusters/node_autoscalers.h */
 /* Reads cpu_m or cpu (cores), mem, mem_bytes or mem_MiB, and gpus. */
 struct hr__node_amounts hr__read_amounts(const cJSON *object);
 /* Returns the position of a text in a list of texts, or of a member in an object; UINT32_MAX: none. */

@@ -50,8 +50,8 @@ static void compare_pod(struct compared *compared, uint32_t pod, const cJSON *ex
                              state->node >= 0 ? compared->read->node_names[state->node] : "");
 }
 
-/* Compares the sums of requests of pods. Sums that are not expected, or expected as 0 where KAI ignores 0, are left
-   out. */
+/* Compares the sums of requests of pods. Sums without an expected value are skipped, and so are sums that are expected
+   to be 0 if KAI ignores 0. */
 static void compare_sums(struct compared *compared, uint32_t first, uint32_t n, const cJSON *expected, const char *kind,
                          const char *name) {
   const struct hr__kai_cluster *cluster = &compared->read->cluster;
@@ -188,7 +188,7 @@ static const struct hr__kai_session *run_session(const struct hr__kai_case *read
   return session->no_memory ? NULL : session;
 }
 
-/* The change of the state of a pod before the next session. */
+/* Sets the state of a pod at the start of the next session. */
 static void go_on(struct hr__kai_case *read, const struct hr__kai_session *session, uint32_t pod) {
   const struct hr__kai_pod_state *state = &session->pods[pod];
   struct hr__kai_start *start = &read->start[pod];

@@ -137,7 +137,7 @@ static const cJSON *node_source(const struct reader *reader, uint32_t node) {
   return NULL;
 }
 
-/* A label of a node. Without its own value, the label of its type is its name. */
+/* Returns a label of a node. If the node has no label for its type, the name of the node is used. */
 static const char *label_of(const struct reader *reader, uint32_t node, const char *label) {
   const char *own = strcmp(label, node_type_label) == 0 ? reader->read->node_names[node] : NULL;
   return hr__case_text(hr__case_get(node_source(reader, node), "labels"), label, own);
@@ -247,7 +247,7 @@ static struct hr__kai_constraint read_constraint(const struct reader *reader, co
 
 /* ---- Queues ---- */
 
-/* A quota or limit in units of the model; -1 stays unlimited. */
+/* A quota or limit in units of the model; -1 means unlimited and is not converted. */
 static int64_t amount_of(const cJSON *source, const char *member, double unit) {
   const double value = hr__case_real(source, member, -1);
   return value < 0 ? HR__KAI_UNLIMITED : llround(value * unit);
@@ -672,7 +672,7 @@ static void read_arguments(struct hr__kai_config *config, const char *name, cons
   }
 }
 
-/* Switches a plug-in on. Returns false if the plug-in is not known. */
+/* Enables a plug-in. Returns false if the plug-in is unknown. */
 static bool enable_plugin(struct hr__kai_config *config, const char *name) {
   /* These have no effect on the cases that are supported. */
   static const char *const others[] = {"kubeflow", "ray",         "nominatednode",   "dynamicresources",

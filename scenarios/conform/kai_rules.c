@@ -3,7 +3,7 @@
  * Runs the test vectors of KAI against its model: single rules.
  *
  * These cases are rows of tables in KAI's tests, with its names of fields. Amounts are in whole units: cores in
- * thousandths, bytes, GPUs. A field of a share that is missing is 0, as in KAI's language.
+ * thousandths, bytes, GPUs. A missing field of a share is 0, as in Go.
  */
 
 #include "scenarios/conform/conform.h"
@@ -24,7 +24,7 @@ static const int non_preemptible_priority = 100;
 
 typedef void run_rule(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict);
 
-/* An amount; -1 stays unlimited. */
+/* An amount; -1 means unlimited and is not converted. */
 static int64_t to_amount(double value, int resource) {
   return value < 0 ? HR__KAI_UNLIMITED : llround(value * units[resource]);
 }
@@ -96,7 +96,8 @@ static void read_attributes(const cJSON *source, struct hr__kai_queue *queue) {
   }
 }
 
-/* Gets memory for the queues of an object, and links them to their parents, which have the name `parent`. */
+/* Allocates the queues of an object, and links them to their parents. The member `parent` of a queue has the name of
+   its parent. */
 static bool name_queues(struct queues *queues, const cJSON *source, const char *parent, struct hr__verdict *verdict) {
   queues->n = source ? (uint32_t)cJSON_GetArraySize(source) : 0;
   queues->list = hr__verdict_alloc(verdict, queues->n, sizeof *queues->list);
@@ -128,7 +129,7 @@ static bool read_attribute_queues(struct queues *queues, const cJSON *source, st
 /* ---- Division ---- */
 
 static void run_division(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict) {
-  static const int r = HR__KAI_GPU; /* the finest unit; all resources are divided alike */
+  static const int r = HR__KAI_GPU; /* the resource with the finest unit; all resources are divided in the same way */
   struct queues queues;
   const cJSON *source = hr__case_get(input, "queues"), *queue;
   const char *fn = hr__case_text(input, "fn", "");
@@ -285,7 +286,8 @@ static bool is_preemptible(const cJSON *job) {
   return hr__case_text_is(job, "Preemptibility", "Preemptible");
 }
 
-/* Whether a request is schedulable within the limits (`limits`), and within the quotas (`quotas`). */
+/* Compares whether a request can be scheduled: within the limits if `limits` is set, and within the quotas if `quotas`
+   is set. */
 static void compare_capacity(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict,
                              const struct hr__kai_amounts *request, bool limits, bool quotas) {
   struct queues queues;
@@ -445,7 +447,8 @@ static void run_node_score(const cJSON *input, const cJSON *expected, struct hr_
 static const char *const test_levels[] = {"zone", "rack"};
 enum { N_TEST_LEVELS = sizeof test_levels / sizeof *test_levels };
 
-/* The domain of a node at a level, counted from 0: an index of the list of its labels down to the level. */
+/* Returns the index in `ids` of the domain of a node, and adds the domain if it is new. Its id consists of the labels
+   of the node down to `level`, which counts from 0. */
 static uint32_t domain_of_labels(const cJSON *labels, uint32_t level, char (*ids)[200], uint32_t *n_ids) {
   char id[200] = "";
   size_t length = 0;
@@ -602,7 +605,7 @@ static bool create_table(struct table *table, uint32_t n_jobs, struct hr__verdic
   return true;
 }
 
-/* Adds a pod to the last job. `source` holds resources, or is NULL. */
+/* Adds a pod to the last job. `source` has the resources of the pod; NULL: none. */
 static void add_pod(struct table *table, const char *status, const cJSON *source) {
   static const char *const status_words[] = {
 #define STATUS_WORD(name, word) word,

@@ -84,7 +84,7 @@ static void read_reservation(struct reservation_case *reservations, const cJSON 
              reservations->run.reserved_nodes + (size_t)number * reservations->run.nodes.n_words);
 }
 
-/* Accounts below others: {"account": "parent"}. */
+/* Reads the parents of accounts: {"account": "parent"}. */
 static void read_accounts(struct reservation_case *reservations, const cJSON *input) {
   const cJSON *tree = hr__case_get(input, "accountsBelow"), *item;
   uint32_t n = hr__case_count(input, "accountsBelow"), i = 0;
@@ -158,7 +158,7 @@ static void run_reservation_case(const cJSON *input, const cJSON *expect, struct
 
 /* ---- Backfill --------------------------------------------------------------------------------------- */
 
-/* Runs the backfill cases of the test vectors of Slurm. All nodes are idle and are given whole; the selector takes
+/* Runs the backfill cases of the test vectors of Slurm. All nodes are idle and are allocated whole; the selector takes
    the first nodes of a set that are free early enough. */
 enum { MAX_LICENSES = 32, MAX_NAMES = 32 };
 
@@ -366,7 +366,7 @@ static void compare_jobs(struct backfill_case *backfill, const cJSON *expect, co
   }
 }
 
-/* Jobs that are expected to start at the same time. */
+/* Compares jobs that are expected to start at the same time. */
 static void compare_equal_starts(struct backfill_case *backfill, const cJSON *expect) {
   const cJSON *list = hr__case_get(expect, "equalStart"), *item;
   const struct case_job *first = list ? job_of(backfill, cJSON_GetStringValue(list->child)) : NULL;
@@ -378,7 +378,8 @@ static void compare_equal_starts(struct backfill_case *backfill, const cJSON *ex
   }
 }
 
-/* The property that some cases expect: a job that is not wider than one of lower priority does not start later. */
+/* Checks a property that some cases expect: a job starts no later than a job of lower priority that is at least as
+   wide. */
 static void compare_property(struct backfill_case *backfill, const cJSON *expect) {
   const cJSON *property = hr__case_get(expect, "property");
   for (uint32_t i = 0; property && i < backfill->n_jobs; i++)
@@ -572,7 +573,7 @@ static double size_factor(const struct slurm_case *slurm, const cJSON *job) {
   return hr__slurm_size_factor(&size);
 }
 
-/* The value of a factor: given as such, or computed from the job. */
+/* The value of a factor, from the case or computed from the job. */
 static double factor_of(const struct slurm_case *slurm, const cJSON *job, enum hr__slurm_factor factor) {
   const char *name = factors[factor].name;
   const cJSON *given = hr__case_get(hr__case_get(slurm->input, "factors"), name);
@@ -705,8 +706,8 @@ static void run_parameter(struct slurm_case *slurm) {
   compare(slurm, "default", bound_json(parameter->fallback, parameter->fallback_of), 0);
   compare(slurm, "min", bound_json(parameter->min, NULL), 0);
   compare(slurm, "max", bound_json(parameter->max, parameter->max_of), 0);
-  // What follows a comma is a remark. Only a unit of time changes a value; words for what is counted have no fixed
-  // text.
+  // The text after a comma is a remark. Units are compared only if one of them is a unit of time, because names of
+  // counted items are not standardized.
   const char *unit = hr__case_text(slurm->expect, "unit", NULL);
   size_t length = unit ? strcspn(unit, ",") : 0;
   bool is_same = unit && strlen(parameter->unit) == length && strncmp(unit, parameter->unit, length) == 0;

@@ -466,15 +466,16 @@ static bool volcano_read_case(struct hr__volcano_case *world, const cJSON *whole
 /* ---- Rules ------------------------------------------------------------------------------------------ */
 
 /* Runs cases of single rules of Volcano: scores and predicates of nodes, votes on enqueueing, orders of jobs, and
-   victims. What a case asks for follows from the members of "expect"."custom". Some members repeat input of the
-   test; they are not compared. */
+   victims. The members of "expect"."custom" define which results are computed. Members that repeat input of the test
+   are not compared. */
 
 #define SCORE_TOLERANCE 1e-6
 #define HOUR_US INT64_C(3600000000)
 
 /* ---- Nodes ------------------------------------------------------------------------------------------ */
 
-/* {"task": {"node": value}} for the tasks and nodes that the case expects. `scores`: scores, else verdicts. */
+/* {"task": {"node": value}} for the tasks and nodes that the case expects. The values are scores if `scores` is set,
+   otherwise verdicts. */
 static cJSON *by_node_json(const struct hr__volcano_case *world, const struct hr__volcano_session *session,
                            const cJSON *expected, bool scores) {
   cJSON *result = cJSON_CreateObject();
@@ -514,7 +515,7 @@ static cJSON *status_json(const struct hr__volcano_case *world, const struct hr_
   return result;
 }
 
-/* {"job": {"MilliCPU", "Memory", "ScalarResources": {"pods"}}}: what the jobs have. */
+/* {"job": {"MilliCPU", "Memory", "ScalarResources": {"pods"}}}: the resources that are allocated to the jobs. */
 static cJSON *allocated_json(const struct hr__volcano_case *world, const struct hr__volcano_session *session,
                              const cJSON *expected) {
   cJSON *result = cJSON_CreateObject();
@@ -600,7 +601,7 @@ static void add_sla_jobs(struct hr__volcano_case *world) {
 
 /* ---- All -------------------------------------------------------------------------------------------- */
 
-/* Returns what the model gives for a member of "custom", NULL if the member is input. */
+/* Returns the result of the model for a member of "custom"; NULL if the member is input. */
 static cJSON *result_of(struct hr__volcano_case *world, struct hr__volcano_session *session, const cJSON *custom,
                         const cJSON *expected) {
   const char *name = expected->string;
@@ -632,7 +633,7 @@ static void run_rules(struct hr__volcano_case *world) {
   cJSON_ArrayForEach(item, custom) {
     cJSON *actual = result_of(world, session, custom, item);
     if (!actual) continue;
-    /* The expected status has the text of an error as well, as an expression of the test's language. */
+    /* The expected status also contains the text of an error, as a Go expression. */
     unsigned flags = 0;
     cJSON *expected = cJSON_Duplicate(item, true);
     cJSON_DeleteItemFromObjectCaseSensitive(expected, "err");
@@ -770,7 +771,7 @@ static void run_session(struct hr__volcano_case *world, bool prefers_last_node, 
   compare_session(world, session, verdict);
 }
 
-/* Whether the other order of equal nodes gives the expected result. Differences are not reported. */
+/* Whether the case passes with the other order of equal nodes. Differences are not reported. */
 static bool passes_with_last_nodes(struct hr__volcano_case *world) {
   struct hr_conform_case row = {0};
   struct hr__verdict verdict = {.arena = world->verdict->arena, .row = &row};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads the configuration of a case of Volcano: actions, tiers of plug-ins, and their arguments. */
+/* Reads the configuration of a case of Volcano (actions, tiers of plug-ins and their arguments), its nodes, the node
+   groups of its queues, and which nodes its pods accept and prefer. */
 
 #include "scenarios/conform/conform.h"
 
@@ -32,8 +33,8 @@ static bool flag_of(const cJSON *arguments, const char *name, bool fallback) {
   return text ? strcmp(text, "true") == 0 : hr__case_bool(arguments, name, fallback);
 }
 
-/* Calls for each name in a list such as "nvidia.com/gpu, example.com/foo" that is a known dimension. `*list` advances.
-   Returns the dimension, HR__VOLCANO_NONE at the end. `name` gets the name. */
+/* Returns the next known dimension in a list of names such as "nvidia.com/gpu, example.com/foo"; HR__VOLCANO_NONE at
+   the end. Unknown names are skipped. Copies the name to `name`, and moves `*list` behind it. */
 static uint32_t next_dimension(const struct hr__volcano_case *world, const char **list, char name[256]) {
   while (*list && **list) {
     size_t skipped = strspn(*list, " ,"), length = strcspn(*list + skipped, " ,");

@@ -101,7 +101,7 @@ static enum hr_status draft_demand(const struct hr_trace *trace, const uint32_t 
   }
   if (count) {
     qsort(changes, count, sizeof *changes, by_time);
-    /* if all jobs are submitted at once, until the last one could be done */
+    /* if all jobs are submitted at once, the window ends when the last job could be done */
     if (end_us <= changes[0].at_us) end_us = changes[count - 1].at_us;
     size_t n = list_levels(changes, count, end_us, levels);
     qsort(levels, n, sizeof *levels, by_level);
@@ -388,7 +388,7 @@ static void put_cluster(struct hr__draft *draft, cJSON *scenario) {
   hr__draft_put_pools(draft, hr__draft_put(draft, scenario, "cluster", cJSON_CreateObject()));
 }
 
-/* Interactive jobs and services stay off spot nodes. Only classes that the trace has are listed. */
+/* Interactive jobs and services do not use spot nodes. Only classes that the trace has are listed. */
 static void put_classes(struct hr__draft *draft, cJSON *scenario) {
   const struct hr__draft_facts *facts = &draft->facts;
   static const char *const steady[] = {"interactive", "inference"};

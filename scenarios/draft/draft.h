@@ -84,6 +84,7 @@ struct hr__note {
   char text[HR__DRAFT_NOTE_BYTES];
   size_t used;
 };
+/* Appends a formatted text. */
 void hr__say(struct hr__note *note, const char *format, ...) HR_PRINTF(2, 3);
 
 /* Add a member to an object, or a value to a list. If memory is exhausted, they set `no_memory` and return NULL, which

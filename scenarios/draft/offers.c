@@ -47,7 +47,7 @@ static const char *profile_of(const struct hr_trace *trace, uint32_t job) {
   return names_one ? trace->mig_profiles.text[trace->mig_profile[job]] : NULL;
 }
 
-/* Adds a job that needs `gpus` GPUs, of which each task needs `of_task` on one node, if the pool can hold it. */
+/* Adds a job with `gpus` GPUs if the pool can hold it. Each of its tasks needs `of_task` GPUs on one node. */
 static void add_job(struct pool_demand *demand, const struct hr__draft_owned *own, uint32_t gpus, uint32_t of_task,
                     double gpu_s) {
   if (!of_task || of_task > own->gpus) return;
@@ -402,8 +402,8 @@ uint32_t hr__draft_nodes_for(double gpus, double gpus_per_node, uint32_t min) {
   return nodes > min ? (uint32_t)nodes : min;
 }
 
-/* Returns how many nodes of the first offer may be bought beside the owned nodes, for the demand `gpus`. The largest
-   job must fit if it does not fit on owned nodes. */
+/* Returns how many nodes of the first offer may be bought in addition to the owned nodes, for the demand `gpus`. The
+   largest job must fit if it does not fit on owned nodes. */
 static uint32_t nodes_to_buy(const struct hr__draft *draft, double gpus) {
   double owned = own_gpus(draft), per_node = draft->offers[0].instance->gpus;
   uint32_t least = owned >= draft->facts.largest_gpus ? 1 : hr__draft_nodes_for(draft->facts.largest_gpus, per_node, 1);

@@ -190,13 +190,14 @@ const struct hr__object *hr__objects_next(const struct hr__objects *objects, con
 /* Finds the only object of a kind; NULL: there is none. Two are an error. */
 enum hr_status hr__objects_only(const struct hr__objects *objects, const struct hr__object_kind *kind,
                                 const struct hr__object **only);
-/* The name of the parent at a path of an object; NULL: none, or `root` (NULL: no such name). */
+/* Returns the name of the parent at a path of an object. Returns NULL if there is none, or if the name is `root`. If
+   `root` is NULL, no name is the root. */
 const struct hr__yaml *hr__object_parent(const struct hr__object *object, const char *path, const char *root);
 /* Checks that the parents of a queue, which are queues, exist and form no cycle. */
 enum hr_status hr__objects_check_parents(const struct hr__objects *objects, const struct hr__object *queue,
                                          const char *path, const char *root);
 
-/* Checks a value with a table as if it were the part `path` of an object, for texts within objects. */
+/* Checks a value against a table as if it were the part `path` of an object. Used for texts within objects. */
 enum hr_status hr__objects_check(struct hr__objects *objects, const struct hr__object *object, struct hr__yaml *value,
                                  const char *path, const struct hr__field *fields);
 
@@ -327,9 +328,9 @@ static inline void hr__copy_texts(struct hr__convert *convert, cJSON *to, const 
 
 /*
  * Pools from Kubernetes Nodes. Nodes are in one pool if they have the same GPU type, number of GPUs, sharing of GPUs,
- * CPUs, nearly the same memory (1 %), and the same values of the labels that the scheduler's configuration names.
- * Jobs of a trace have no tolerations, except of taints with the name of a GPU resource, which Kubernetes adds to pods
- * that request this resource (admission plug-in ExtendedResourceToleration).
+ * CPUs, nearly the same memory (1 %), and the same values of the labels that the scheduler's configuration names. Jobs
+ * of a trace have no tolerations, except for taints with the name of a GPU resource, which Kubernetes adds to pods that
+ * request this resource (admission plug-in ExtendedResourceToleration).
  */
 
 extern const struct hr__object_kind hr__kind_node;
@@ -386,8 +387,8 @@ void hr__node_pools_finish(struct hr__node_pools *pools);
 /* The label of a map that names a GPU type, such as nvidia.com/gpu.product; NULL: none. */
 const struct hr__yaml *hr__gpu_label(const struct hr__yaml *labels);
 
-/* Writes cluster.pools, the name of the policy and the section of a system to `root`, which owns the section then. If
-   `status` is an error, the pools are left out, and it is returned. */
+/* Writes cluster.pools, the name of the policy and the section of a system to `root`. `root` then owns the section.
+   `status` is the status of the import so far; if it is an error, it is returned, and the pools are not written. */
 enum hr_status hr__import_write(struct hr__convert *convert, const struct hr__node_pools *pools, cJSON *root,
                                 const char *system, cJSON *section, enum hr_status status);
 

@@ -358,7 +358,7 @@ static enum hr_status put_shard(struct kai_import *import, const struct hr__obje
   return status == HR_OK ? put_usage(import, shard, hr__yaml_child(spec, "usageDBConfig")) : status;
 }
 
-/* Notes if the list of actions is another one than that of an installation. */
+/* Adds a note if the list of actions differs from the default of KAI, which is the only one that is modelled. */
 static enum hr_status check_actions(struct kai_import *import, const struct hr__object *object,
                                     const struct hr__yaml *actions) {
   static const char usual[] = "allocate,consolidation,reclaim,preempt,stalegangeviction";

@@ -85,7 +85,8 @@ static const struct hr__field preemption_fields[] = {
     OF_ARGS, HR__UNMODELLED("minCandidateNodesPercentage", "all nodes are candidates for preemption"),
     HR__UNMODELLED("minCandidateNodesAbsolute", "all nodes are candidates for preemption"), END};
 
-/* The plug-ins with arguments that are read, and those with arguments that need properties of pods that traces lack. */
+/* The plug-ins of Kubernetes. Arguments of some of them are read. Arguments of the others have no effect, because they
+   need properties of pods that a trace does not have. */
 static const struct known_plugin {
   const char *name;
   const struct hr__field *args; /* NULL: without effect */

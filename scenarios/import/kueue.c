@@ -267,8 +267,7 @@ static const struct hr__object *find(const struct kueue_import *import, enum kue
   return hr__objects_find(&import->objects, &kueue_kinds[kind], NULL, name);
 }
 
-/* Checks that a text (NULL: none) names an object of a kind.
-   Checks that a text names an object of a kind. */
+/* Checks that a text names an object of a kind. If `name` is NULL, there is nothing to check. */
 static enum hr_status kueue_check_reference(const struct kueue_import *import, const struct hr__object *object,
                                             const struct hr__yaml *name, enum kueue_kind kind) {
   const char *known[200], *nearest;
@@ -315,7 +314,8 @@ static enum hr_status kueue_check_acyclic(const struct kueue_import *import, con
 
 /* ---- Quotas ----------------------------------------------------------------------------------------- */
 
-/* A duplicate in a list: the entry whose text at `key` (NULL: its own) occurs before; NULL: none. */
+/* Returns the first entry of a list that has the same text as an earlier entry; NULL: none. The text is that at `key`,
+   or that of the entry itself if `key` is NULL. */
 static const struct hr__yaml *duplicate_in(const struct hr__yaml *first, const char *key) {
   for (const struct hr__yaml *entry = first; entry; entry = entry->next) {
     const char *text = key ? hr__yaml_text(entry, key) : entry->text;

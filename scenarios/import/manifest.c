@@ -279,7 +279,7 @@ static enum hr_status check_type(struct check *check, struct hr__yaml *value, co
 
 /* ---- Fields ----------------------------------------------------------------------------------------- */
 
-/* Counts a field that is not modelled; the first one has a text. */
+/* Counts a field that is not modelled. The text of its finding has the first place of the field. */
 static enum hr_status add_finding(struct check *check, const struct hr__yaml *value, const struct hr__field *field) {
   struct hr__objects *objects = check->objects;
   for (uint32_t i = 0; i < objects->n_findings; i++)
@@ -308,7 +308,7 @@ static const struct hr__field *find_field(const struct hr__field *fields, const 
   return fields->name ? fields : NULL;
 }
 
-/* Warns of a field that the table does not have, or not in the version of the object. */
+/* Warns of a field that is not in the table, or not in the API version of the object. */
 static enum hr_status warn_unknown(const struct check *check, const struct hr__yaml *value,
                                    const struct hr__field *fields, const struct hr__field *other) {
   const char *names[80], *nearest = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Makes pools from Kubernetes Nodes. Labels of NVIDIA's GPU feature discovery tell the GPU type
+ * Makes pools from Kubernetes Nodes. Labels of NVIDIA's GPU feature discovery contain the GPU type
  * (nvidia.com/gpu.product), the number of GPUs (nvidia.com/gpu.count), time-slicing or MPS (nvidia.com/gpu.replicas,
  * .sharing-strategy) and MIG (suffix "-MIG-PROFILE" of the product with the strategy single; resources
  * nvidia.com/mig-PROFILE with mixed). Amounts are those that pods can use (status.allocatable).
@@ -128,7 +128,7 @@ struct pools_maker {
   const struct hr__node_interest *interest;
   uint32_t n_no_gpus, n_not_ready, n_tainted;
   const struct hr__yaml *no_gpus, *not_ready; /* the first ones */
-  const struct hr__yaml *taint, *tolerated;   /* the first taint that keeps jobs away, and that does not */
+  const struct hr__yaml *taint, *tolerated;   /* the first taint that jobs do not tolerate; that jobs tolerate */
 };
 
 /* An amount of a node in the base unit; 0: none. */
@@ -169,7 +169,7 @@ static int64_t gpus_of(const struct hr__yaml *root) {
   return sum;
 }
 
-/* The first taint of a node that keeps away the jobs of a trace; NULL: none. */
+/* Returns the first taint of a node that the jobs of a trace do not tolerate; NULL: none. */
 static const struct hr__yaml *taint_of(struct pools_maker *maker, const struct hr__yaml *root) {
   for (const struct hr__yaml *taint = hr__yaml_first(root, "spec.taints"); taint; taint = taint->next) {
     const char *key = hr__yaml_text(taint, "key");

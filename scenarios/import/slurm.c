@@ -139,7 +139,8 @@ static cJSON *root_account(struct hr__slurm_import *import) {
   return add_association(import, "root", NULL);
 }
 
-/* A user of the account root competes with the accounts below it, so that account gets the shares of the user. */
+/* A user of the account root competes with the accounts below root. The account that is made for such users therefore
+   gets the shares of the user. */
 static enum hr_status read_root_user(struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                      const char *name, char *rest, struct hr_error *error) {
   cJSON *account = root_account(import), *user = add_association(import, "root", name);
@@ -167,7 +168,7 @@ static enum hr_status read_cluster(struct hr__slurm_import *import, const struct
   return status;
 }
 
-/* A line of `sacctmgr dump`, and of `sacctmgr show qos -P`. */
+/* Reads a line of `sacctmgr dump` or of `sacctmgr show qos -P`. */
 static enum hr_status slurm_read_dump(struct hr__slurm_import *import, struct hr__slurm_line *line, char *text,
                                       struct hr_error *error) {
   char *rest = text, *head = take_option(&rest), *name = head ? strstr(head, " - ") : NULL;
@@ -403,7 +404,8 @@ static const struct {
     {"preempt_strict_order", "jobs that need not be preempted are spared"},
     {"reduce_completing_frag", "nodes are free as soon as a job ends"}};
 
-/* Parameters of slurm.conf that do not change decisions. A name that ends with '*' stands for all that begin so. */
+/* Parameters of slurm.conf that do not change decisions. A name that ends with '*' matches all names with this
+   beginning. */
 static const char *const irrelevant[] = {"Accounting*",
                                          "AcctGather*",
                                          "Auth*",
@@ -553,9 +555,9 @@ static enum hr_status read_item(struct hr__slurm_import *import, const struct hr
   return hr__slurm_note(import, line, error, "SchedulerParameters: '%.60s' is not modelled: %s", item, effect);
 }
 
-/* Calls a function for each item of a list with commas. */
 typedef enum hr_status read_word(struct hr__slurm_import *import, const struct hr__slurm_line *line, char *item,
                                  struct hr_error *error);
+/* Calls a function for each item of a list with commas. */
 static enum hr_status for_each(struct hr__slurm_import *import, const struct hr__slurm_line *line, const char *key,
                                const char *list, read_word *read, struct hr_error *error) {
   char copy[4000];
@@ -632,7 +634,7 @@ static enum hr_status read_preempt_item(struct hr__slurm_import *import, const s
 
 /* ---- All parameters --------------------------------------------------------------------------------- */
 
-/* Limits are enforced if one of these words is given. */
+/* Limits are enforced if one of these words is set. */
 static enum hr_status read_enforcement(struct hr__slurm_import *import, const struct hr__slurm_line *line, char *item,
                                        struct hr_error *error) {
   static const char *const words[] = {"limits", "safe", "all", NULL};
@@ -660,7 +662,7 @@ static enum hr_status read_other(struct hr__slurm_import *import, const struct h
   return is_irrelevant(key) ? HR_OK : hr__slurm_note(import, line, error, "unknown parameter '%.60s' is ignored", key);
 }
 
-/* Reads a parameter that is independent. */
+/* Reads a parameter that does not depend on others. */
 static enum hr_status read_parameter(struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                      const char *key, const char *value, struct hr_error *error) {
   if (strcasecmp(key, "SchedulerType") == 0) return read_scheduler(import, line, value, error);

@@ -188,7 +188,7 @@ uint64_t hr__slurm_hosts(const char *list) {
   }
 }
 
-/* A host name that is being built, and what is called for it. */
+/* A host name that is being built, and the function that is called for it. */
 struct host_name {
   char text[256];
   hr__slurm_visit_host *visit;
@@ -372,7 +372,7 @@ static enum hr_status add_names(const struct hr__slurm_import *import, const str
   char *rest = list;
   for (char *name; (name = strtok_r(rest, ",", &rest));) {
     const char *word = name;
-    if (rule->words && strcasecmp(name, "FAIR_TREE") == 0) continue; // what Slurm does without flags
+    if (rule->words && strcasecmp(name, "FAIR_TREE") == 0) continue; // Slurm's default
     for (size_t i = 0; rule->words && (word = rule->words[i]) && strcasecmp(word, name) != 0;) i++;
     if (word) cJSON_AddItemToArray(names, cJSON_CreateString(word));
     enum hr_status status =

@@ -30,14 +30,15 @@ struct hr__slurm_line {
   unsigned n_pairs;
 };
 
-/* Calls `visit` for each line that sets something, until it fails. Returns HR_BAD_INPUT for lines that are no list of
-   pairs, and for `Include`. */
 typedef enum hr_status hr__slurm_visit(void *self, const struct hr__slurm_line *line, struct hr_error *error);
+/* Calls `visit` for each line that sets something, until it fails. Returns HR_BAD_INPUT for lines that are not lists of
+   pairs, and for `Include`. */
 enum hr_status hr__slurm_conf_read(const char *path, hr__slurm_visit *visit, void *self, struct hr_error *error);
 
-/* Calls `visit` for each line that is neither empty nor a comment, with its text, which may be changed. */
 typedef enum hr_status hr__slurm_visit_text(void *self, struct hr__slurm_line *line, char *text,
                                             struct hr_error *error);
+/* Calls `visit` for each line that is neither empty nor a comment. `text` is the text of the line; `visit` may change
+   it. */
 enum hr_status hr__slurm_text_read(const char *path, hr__slurm_visit_text *visit, void *self, struct hr_error *error);
 
 /* Splits a line of `scontrol show ... -o` into pairs. Words without '=' belong to the value before them, and are cut
@@ -50,8 +51,8 @@ const char *hr__slurm_value(const struct hr__slurm_line *line, const char *key);
 /* Returns the number of hosts of a list such as "n[01-16,20],login"; 0 if the list is not valid. */
 uint64_t hr__slurm_hosts(const char *list);
 
-/* Calls `visit` for each host of a valid list, until it returns false. Returns false if it did. */
 typedef bool hr__slurm_visit_host(void *self, const char *name, size_t length);
+/* Calls `visit` for each host of a valid list, until it returns false. Returns false if it did. */
 bool hr__slurm_each_host(const char *list, hr__slurm_visit_host *visit, void *self);
 
 /* ---- The import --------------------------------------------------------------------------------------- */
@@ -147,32 +148,32 @@ cJSON *hr__slurm_object(cJSON *object, const char *name);
 
 /* ---- Nodes (slurm_nodes.c) ---- */
 
-/* A line with NodeName of slurm.conf or of `scontrol show node -o`. */
+/* Reads a line with NodeName of slurm.conf or of `scontrol show node -o`. */
 enum hr_status hr__slurm_read_node(struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                    struct hr_error *error);
 
-/* A line with NodeSet of slurm.conf. */
+/* Reads a line with NodeSet of slurm.conf. */
 enum hr_status hr__slurm_read_node_set(struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                        struct hr_error *error);
 
 /* Adds the nodes of all lines to pools, sorted by weight. */
 enum hr_status hr__slurm_finish_nodes(struct hr__slurm_import *import, struct hr_error *error);
 
-/* One node of `scontrol show node` or `sinfo`. Successive nodes that are alike become one pool. */
+/* Adds one node of `scontrol show node` or `sinfo`. Successive nodes that are alike become one pool. */
 enum hr_status hr__slurm_add_node(struct hr__slurm_import *import, const struct hr__slurm_line *line, const char *name,
                                   const char *gres, const char *state, struct hr_error *error);
 
 /* ---- Partitions and reservations (slurm_nodes.c) ---- */
 
-/* A line with PartitionName of slurm.conf or of `scontrol show partition -o`. The list of nodes stays in the member
-   `nodes` until hr__slurm_finish_partitions, because nodes may be in a later file. */
+/* Reads a line with PartitionName of slurm.conf or of `scontrol show partition -o`. The list of nodes remains in the
+   member `nodes` until hr__slurm_finish_partitions, because nodes may be in a later file. */
 enum hr_status hr__slurm_read_partition(struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                         struct hr_error *error);
 enum hr_status hr__slurm_read_reservation(struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                           struct hr_error *error);
 enum hr_status hr__slurm_finish_partitions(struct hr__slurm_import *import, struct hr_error *error);
 
-/* A partition of `sinfo`, which is added unless it is known. */
+/* Returns a partition of `sinfo`. Adds the partition if it is unknown. */
 cJSON *hr__slurm_partition(struct hr__slurm_import *import, const char *name);
 
 #endif

@@ -2,11 +2,11 @@
 /*
  * Nodes, partitions and advance reservations of Slurm.
  *
- * Nodes become pools, sorted by weight, because Slurm chooses low weights first, else in the order of the file. They
- * are read from slurm.conf (a line for a list of hosts), from `scontrol show node -o` and from `sinfo -N` (a line for
- * each node). Successive nodes that are alike become one pool. GPUs with shards, or with shares for MPS, become shared
- * GPUs. A node that was read before is not added again, so that several of these files can be given. Invariant:
- * `nodes[i]` is the place of the node with name number i.
+ * Nodes become pools. The pools are sorted by weight, because Slurm chooses nodes with low weights first. Nodes with
+ * equal weights remain in the order of the file. Nodes are read from slurm.conf (a line for a list of hosts), from
+ * `scontrol show node -o` and from `sinfo -N` (a line for each node). Successive nodes that are alike become one pool.
+ * GPUs with shards, or with shares for MPS, become shared GPUs. A node that was read before is not added again, so
+ * several of these files can be read. Invariant: `nodes[i]` is the place of the node with name number i.
  */
 
 #include "base/containers.h"
@@ -290,7 +290,7 @@ enum hr_status hr__slurm_add_node(struct hr__slurm_import *import, const struct 
   return keep_hosts(import, line, name, &kept, error);
 }
 
-/* The values of NodeName=DEFAULT are those of the lines that follow. */
+/* The values of NodeName=DEFAULT apply to the lines that follow. */
 static enum hr_status read_default(struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                    struct hr_error *error) {
   if (!import->default_node) import->default_node = cJSON_CreateObject();
@@ -367,7 +367,7 @@ static char *slurm_expand_sets(const struct hr__slurm_import *import, const char
         feature ? cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(import->features, feature)) : NULL;
     if (nodes) expanded = append(expanded, nodes, strlen(nodes));
     if (having && expanded) expanded = append(expanded, having, strlen(having));
-    /* The name of an empty set stays, as that of a node that does not exist. */
+    /* The name of an empty set remains in the list, like the name of a node that does not exist. */
     if (!nodes && !having) expanded = append(expanded, at, (size_t)(end - at));
     at = end;
   }
@@ -388,7 +388,8 @@ enum hr_status hr__slurm_read_node(struct hr__slurm_import *import, const struct
 
 /* ---- Adding all nodes ------------------------------------------------------------------------------- */
 
-/* Lines of slurm.conf come first, because a node that commands show as well belongs to the pool of its line. */
+/* Lines of slurm.conf come first. A node that is in slurm.conf and in the output of a command therefore belongs to the
+   pool of its line. */
 static int compare_lines(const void *a, const void *b) {
   const struct hr__slurm_hosts *left = a, *right = b;
   if (left->is_shown != right->is_shown) return left->is_shown ? 1 : -1;
@@ -411,7 +412,8 @@ static enum hr_status add_shown(struct hr__slurm_import *import, const struct hr
   return add_alike(import, line, node, error);
 }
 
-/* If nodes have different weights, notes what is not modelled, and the first line with another weight. */
+/* If nodes have different weights, adds a note on what is not modelled. The note has the place of the first line with
+   another weight. */
 static enum hr_status note_weights(const struct hr__slurm_import *import, struct hr_error *error) {
   for (uint32_t i = 1; i < import->n_lines; i++) {
     const struct hr__slurm_hosts *hosts = &import->lines[i];
@@ -620,7 +622,7 @@ static const struct hr__slurm_rule reservation_rules[] = {{"Nodes", "nodes", HR_
 
 enum { DAY_S = 86400 };
 
-/* The days on which a reservation with these flags is repeated, from Sunday on: bits. 0: on no certain days. */
+/* The days on which a reservation with these flags is repeated, from Sunday on: bits. 0: no specific days. */
 static unsigned days_of(const char *list) {
   if (list && strstr(list, "WEEKDAY")) return 0x3e;
   return list && strstr(list, "WEEKEND") ? 0x41 : 0;

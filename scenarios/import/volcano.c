@@ -186,7 +186,7 @@ static enum hr_status put_weight(struct volcano_import *import, cJSON *plugin, c
   return HR_OK;
 }
 
-/* Names of "binpack.resources" without a weight of their own count with weight 1. */
+/* Resources in "binpack.resources" without a weight of their own get the weight 1. */
 static void put_listed(struct volcano_import *import, cJSON *plugin, const struct hr__yaml *all, const char *names) {
   struct hr__convert *convert = &import->convert;
   while (*names) {
@@ -245,8 +245,8 @@ static const char *const callback_names[] = {HR_VOLCANO_CALLBACK_TABLE(WORD) NUL
 static const char *const action_names[] = {HR_VOLCANO_ACTION_TABLE(WORD) NULL};
 #undef WORD
 
-/* The callback that an option such as enableJobOrder or enabledOverused is about, as the scenario names it: "jobOrder".
-   False: the option is about another one. */
+/* Finds the callback that an option such as enableJobOrder or enabledOverused switches. Writes its name in the
+   scenario, such as "jobOrder", to `name`. Returns false if the option does not belong to a known callback. */
 static bool callback_of(const char *option, char name[60]) {
   const char *head = begins_with(option, "enabled")  ? option + strlen("enabled")
                      : begins_with(option, "enable") ? option + strlen("enable")

@@ -6,7 +6,7 @@
  * MAX_VALUES. Anchors of enclosing collections are not complete, so an alias cannot make a tree infinite. Parts that
  * the API server writes about fields (metadata.managedFields) are skipped, because they are often most of a file.
  *
- * Source: yaml.org/spec/1.1; scalars have the types that Kubernetes' decoder gives them (sigs.k8s.io/yaml).
+ * Source: yaml.org/spec/1.1; scalars have the same types as in Kubernetes' decoder (sigs.k8s.io/yaml).
  */
 
 #include "scenarios/import/import.h"
@@ -194,7 +194,7 @@ static struct hr__yaml *find_key(const struct hr__yaml *map, const char *key) {
   return NULL;
 }
 
-/* Adds copies of the members of a map that the other one lacks. */
+/* Adds copies of those members of `merged` that `map` does not have. */
 static enum hr_status merge_map(struct yaml_reader *reader, struct hr__yaml *map, struct hr__yaml **last,
                                 const struct hr__yaml *merged, yaml_mark_t mark) {
   for (const struct hr__yaml *child = merged->first; child; child = child->next) {

@@ -5,9 +5,10 @@
 /*
  * Key tables: all keys that a JSON document of Headroom may have. A table lists the members of one kind of object. A
  * row has everything that is known about a key: type, unit, bounds, default, help, and the member of a C struct that
- * stores its value. From the tables are generated: validation, suggestions, overrides (--set), the reader that fills
- * the structs (scenarios/build/builder.c), JSON Schemas, `headroom list keys`, the tables of
- * docs/reference/scenario.md, and the template of `headroom init --all`.
+ * stores its value. The tables are used for validation, suggestions, overrides (--set), the reader that fills the
+ * structs (scenarios/build/builder.c), JSON Schemas, `headroom list keys`, the tables of docs/reference/scenario.md,
+ * and the template of `headroom init --all`. The end of this header declares the checks and overrides of documents
+ * (source.c).
  *
  * A row is written as {"name", TYPE, facets}: {"boot_s", SECONDS, DEFAULT("0"), HELP("..."), INTO(...)}.
  */
@@ -75,7 +76,8 @@ struct hr__key {
   const char *fallback;       /* the default as JSON, texts without quotes; NULL: no constant default */
   const char *otherwise;      /* the default in words; NULL: no default, or `fallback` is the default */
   const char *or_text;        /* of an object: a text that may replace it; NULL: none */
-  /* of an object: words that may replace it, those of its first member, which then has this value. NULL: none */
+  /* of an object: words that may replace it. They are the values of its first member, which gets the word as its value.
+     NULL: none */
   const char *const *or_words;
   const char *help; /* sentences; the first one is understandable without the others */
   bool brief; /* of an object: its members have the same keys as objects elsewhere; lists of keys do not repeat them */
@@ -175,8 +177,9 @@ static inline bool hr__word_is_in(const char *word, const char *const *list) {
 
 /* Returns the row for the member `name` of an object, or of the entries of a list; NULL if it is not allowed. */
 const struct hr__key *hr__key_member(const struct hr__key *parent, const char *name);
-/* Lists the names of the members of an object, NULL-terminated, without "*". `names` has HR__MAX_KEYS + 1 entries. */
+/* Maximum number of members of an object in a table. */
 enum { HR__MAX_KEYS = 60 };
+/* Lists the names of the members of an object, NULL-terminated, without "*". `names` has HR__MAX_KEYS + 1 entries. */
 void hr__key_names(const struct hr__key *parent, const char **names);
 
 /* Writes the error for an unknown key: "unknown key 'policy.ordr'; did you mean 'policy.order'? (known keys: ...)".

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The key tables of a scenario, with its section `data`, and of the documents beside scenarios. The tables of a pool
- * are in keys_pool.c, those of `services` in keys_services.c, and those of models of real schedulers in keys_systems.c.
+ * The key tables of a scenario, with its section `data`, and of other documents: suites of runs, baselines and grids of
+ * sweeps. The tables of a pool are in keys_pool.c, those of `services` in keys_services.c, and those of models of real
+ * schedulers in keys_systems.c.
  *
  * A table precedes the tables that refer to it, so the last one of a document is that of the outermost object.
  */
@@ -768,7 +769,7 @@ const struct hr__key hr__scenario_keys = {
 
 /* ---- Documents beside scenarios --------------------------------------------------------------------- */
 
-/* The key tables of the documents beside scenarios: suites of runs, baselines and grids of sweeps. */
+/* The key tables of suites of runs, baselines and grids of sweeps. */
 
 #define MAX_SUITE_RUNS 10000.0
 #define MAX_GOALS 100.0

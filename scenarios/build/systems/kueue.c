@@ -54,7 +54,7 @@ static const cJSON *find(const cJSON *list, const char *name) {
   return NULL;
 }
 
-/* Reports that no entry of `list`, which the key `key` of the section has, is named as the text `value`. */
+/* Reports that no entry of `list` has the name in `value`. `key` is the key of the list in the section. */
 static enum hr_status fail_unknown(const struct kueue_walk *walk, const cJSON *value, const cJSON *list,
                                    const char *noun, const char *key) {
   const char **known = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof *known);
@@ -324,7 +324,7 @@ static bool has_level(const struct kueue_walk *walk, const char *label) {
   return false;
 }
 
-/* Checks what the pods of a LocalQueue ask of topologies. */
+/* Checks the topology requests of the pods of a LocalQueue. */
 static enum hr_status check_topology_request(const struct kueue_walk *walk, const cJSON *json) {
   static const char *const keys[] = {"required_topology", "preferred_topology", "slice_required_topology"};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {

@@ -21,8 +21,9 @@
 /* ---- KAI-Scheduler ---------------------------------------------------------------------------------- */
 
 /*
- * Names are unique, parents exist and form no cycle, and the default queue accepts jobs, which only queues without
- * child queues do. Minimum run times that are not set get defaults. Keys that cannot affect the run are noted.
+ * Checks that names are unique, parents exist and form no cycle, and the default queue accepts jobs. Only queues
+ * without child queues accept jobs. Minimum run times that are not set get defaults. Keys that cannot affect the run
+ * are noted.
  */
 
 /* The state of the checks. */
@@ -77,7 +78,7 @@ static enum hr_status check_kai_cycles(const struct kai_check *check) {
   return HR_OK;
 }
 
-/* An amount is -1 or at least 0. */
+/* Checks that amounts are -1 or at least 0. */
 static enum hr_status check_kai_amounts(const struct kai_check *check, uint32_t queue, const char *resource) {
   static const char *const names[] = {"quota", "limit"};
   const cJSON *entry = hr__get(entry_of(check, queue), resource);
@@ -212,8 +213,9 @@ static enum hr_status check_kai(struct hr__builder *builder, const cJSON *sectio
 /* ---- Slurm ------------------------------------------------------------------------------------------ */
 
 /*
- * Names are different; objects that are named exist; nodes are those of pools; accounts form a tree. Times that are not
- * set become HR_UNKNOWN_US. Names are interned, so that entry i of a list with different names is number i.
+ * Checks that names are unique, objects that are named exist, nodes belong to pools, and accounts form a tree. Times
+ * that are not set become HR_UNKNOWN_US. Names are interned. The names of a list differ, so entry i of a list has the
+ * number i.
  */
 
 /* The state of the checks. */
@@ -236,7 +238,7 @@ static enum hr_status add_name(const struct slurm_check *check, struct hr__name_
                            hr__text_of(entry, key, ""));
 }
 
-/* Finds a QOS by its name. NULL: none, which is HR_NONE. */
+/* Finds a QOS by its name. If the name is NULL, the result is HR_NONE. */
 static enum hr_status find_qos(const struct slurm_check *check, const char *name, const cJSON *place, uint32_t *index) {
   *index = name ? hr__names_find(&check->qos, name, strlen(name)) : HR_NONE;
   if (!name || *index != HR_NONE) return HR_OK;
@@ -356,7 +358,7 @@ static enum hr_status check_partitions(struct slurm_check *check, const cJSON *l
 
 /* ---- Slurm: associations ---------------------------------------------------------------------------- */
 
-/* Stores the names of accounts and users. An association has no limits that only QOS have. */
+/* Stores the names of accounts and users. Limits that only QOS have are set to unlimited. */
 static enum hr_status add_association(struct slurm_check *check, const cJSON *entry, uint32_t index) {
   static const struct hr_slurm_tres none = {-1, -1, -1, -1};
   struct hr_slurm_assoc *assoc = &check->config->associations[index];
@@ -387,7 +389,8 @@ static enum hr_status find_above(const struct slurm_check *check, const cJSON *e
   return HR_OK;
 }
 
-/* Marks the accounts on the way to the root. An account that is met twice on one way is its own ancestor. */
+/* Follows the parents of each account to the root and marks them. An account that is reached twice on one path is its
+   own ancestor. */
 static enum hr_status check_slurm_cycles(const struct slurm_check *check, const cJSON *list, uint32_t *seen) {
   const struct hr_slurm_assoc *assocs = check->config->associations;
   const cJSON *entry = list ? list->child : NULL;
@@ -563,7 +566,7 @@ static enum hr_status check_volcano_amounts(struct hr__builder *builder, const c
   return HR_OK;
 }
 
-/* Follows the parents of a queue. */
+/* Checks that the ancestors of a queue exist and that it is not its own ancestor. */
 static enum hr_status check_parents(struct hr__builder *builder, const cJSON *entry,
                                     const struct hr_volcano_config *config, uint32_t queue) {
   uint32_t at = queue;

@@ -83,7 +83,7 @@ static void run_least_waste(struct hr__cluster_case *self) {
   check_scores(self, list, &options);
 }
 
-/* Runs a case of an expander that compares one number of each option: of nodes or of pods. */
+/* Runs a case of an expander that compares the options by one number: that of nodes or of pods. */
 static void run_counted(struct hr__cluster_case *self, const char *name, enum hr__ca_expander expander) {
   struct options options;
   uint32_t at = 0;
@@ -549,8 +549,8 @@ static bool has_word(const char *name, const char *const *words) {
   return false;
 }
 
-/* A pod that is being deleted: a truth value, or the seconds or minutes since it should have begun to end. The original
-   gives a pod 30 s to end, and 30 s more. */
+/* Whether a pod that is being deleted is overdue. The case has a truth value, or the seconds or minutes since the pod
+   should have begun to end. In the original, a pod has 30 s to end, and is overdue after another 30 s. */
 static bool is_overdue(const cJSON *pod) {
   static const char *const words[] = {"terminat", "delet", "ended", "overdue", NULL};
   const cJSON *member;
@@ -573,7 +573,7 @@ static struct hr__ca_use read_use(const cJSON *pod) {
   return use;
 }
 
-/* Pools of devices, and the devices that the pods claim. */
+/* Reads the pools of devices, and the devices that the pods claim. */
 static bool read_devices(struct hr__cluster_case *self, struct hr__ca_used_node *node) {
   const cJSON *pools = hr__case_get(hr__case_get(self->input, "node"), "devices"), *pool, *pod;
   const uint32_t n = (uint32_t)cJSON_GetArraySize(pools);

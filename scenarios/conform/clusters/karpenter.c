@@ -324,7 +324,7 @@ static bool is_empty_pool(const cJSON *pool) {
 }
 
 /* Pools of nodes that are empty, or have small pods: as many nodes are removed as the budget allows. If there are pods,
-   one node must stay. */
+   at least one node must remain. */
 static void run_pools(struct hr__cluster_case *self) {
   const cJSON *pool;
   int64_t left = 0, total = 0, each = 0;
@@ -403,7 +403,8 @@ static int64_t stated_types(const cJSON *input) {
   return -1;
 }
 
-/* A list of spot prices, one type each; or a number of types and the rank of the node among them. */
+/* Builds types from a list of spot prices, one type for each; or from a number of types and the rank of the node among
+   them. */
 static void build_spot_types(struct hr__cluster_case *self, struct built *built) {
   const cJSON *prices = hr__case_get(self->input, "spot_prices"), *price;
   uint32_t at = (uint32_t)hr__case_whole(self->input, "node_type_index", 0);
@@ -420,8 +421,8 @@ static void build_spot_types(struct hr__cluster_case *self, struct built *built)
   if (at < built->n_types) add_node(built, at, built->offerings[at].price, true, 1, 0);
 }
 
-/* A node, and either one replacement that the case states, or many types, of which the type of the node is the most
-   expensive. */
+/* Builds a node, and either the replacement that the case states or many types. The type of the node is then the most
+   expensive one. */
 static void build_one_node(struct hr__cluster_case *self, struct built *built) {
   const cJSON *node = hr__case_get(self->input, "node"), *kinds = hr__case_get(self->input, "replacement");
   const cJSON *pod = cJSON_GetArrayItem(hr__case_get(self->input, "pods"), 0), *offering;
@@ -442,7 +443,7 @@ static void build_one_node(struct hr__cluster_case *self, struct built *built) {
   add_node(built, HR__KARPENTER_ANY, hr__case_real(node, "price", 0), is_spot(node), n_pods, cpu_m);
 }
 
-/* Several nodes of one type. "pods" has the number of small pods of each. */
+/* Builds several nodes of one type. "pods" has the number of small pods of each. */
 static void build_nodes(struct hr__cluster_case *self, struct built *built) {
   const cJSON *nodes = hr__case_get(self->input, "nodes"), *pods = hr__case_get(self->input, "pods");
   const bool is_listed = cJSON_IsArray(nodes),
@@ -504,7 +505,7 @@ static void check_command(struct hr__cluster_case *self, const struct built *bui
   hr__check_text(self, "replacement_excludes", has_own ? NULL : "own type");
 }
 
-/* Of the candidates, the best ones that a budget allows remain. */
+/* Keeps only the best candidates, as many as the budget allows. */
 static void keep_within_budget(struct hr__cluster_case *self, struct built *built,
                                const struct hr__karpenter_world *world) {
   const cJSON *budget = hr__case_get(self->input, "budget");

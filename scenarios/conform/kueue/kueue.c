@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Runs the test vectors of Kueue against its model: looks up the function for the kind of a case. The cases of single
- * rules, of steps of a cycle, and of several cycles are here; those of flavors, lives of workloads, whole cycles,
- * queues and topologies are in files of their own. Source of the cases: table tests of kubernetes-sigs/kueue.
+ * rules, of steps of a cycle, and of several cycles are here; those of flavors, preemption, lives of workloads, whole
+ * cycles, queues and topologies are in files of their own. Source of the cases: table tests of kubernetes-sigs/kueue.
  */
 
 #include "scenarios/conform/kueue/kueue_objects.h"
@@ -473,7 +473,7 @@ static void case_entry_order(const cJSON *whole, const char *kind, struct hr__ve
   cJSON_Delete(actual);
 }
 
-/* The share of a workload's side: the entry "cohort|namespace/name" of the case. */
+/* Reads the fair share of a workload, which is the entry "cohort|namespace/name" of the case. */
 static struct hr__kueue_share read_share(const struct hr__kueue_case *self, const char *key, bool *borrows) {
   struct hr__kueue_share share = {.weight = 1, .resource = HR_NONE};
   const cJSON *row, *pair, *requested = hr__case_get(hr__case_get(self->input, "requested"), key);
@@ -630,7 +630,7 @@ static void return_all(struct multi_run *run) {
 
 /* ---- Cases with two cycles -------------------------------------------------------------------------- */
 
-/* The status and the reason of the condition QuotaReserved that a workload has after the first cycle. */
+/* Compares the status and the reason of the condition QuotaReserved of a workload after the first cycle. */
 static void compare_first_cycle(struct multi_run *run, const cJSON *expect) {
   struct hr__kueue_cycle_run *cycles = &run->cycles;
   const cJSON *item, *condition, *target;
@@ -698,7 +698,7 @@ static cJSON *admissions_json(const struct multi_run *run) {
   return all;
 }
 
-/* The name of the tests' constant for the namespace "default". */
+/* Returns the namespace of an object. The cases may have the name of the tests' constant instead of "default". */
 static const char *namespace_of(const cJSON *object) {
   const char *name = hr__case_text(object, "namespace", "");
   return strcmp(name, "NamespaceDefault") == 0 ? "default" : name;

@@ -54,7 +54,8 @@ static bool has_check(const cJSON *workload, const char *state) {
   return false;
 }
 
-/* The number of the workload of which this one is a variant: the first variant with the same owner. */
+/* Variants of one workload have the same owner. Returns the index of the first variant with the owner of `workload`;
+   HR_NONE: it is not a variant. */
 static uint32_t variant_of(const struct hr__kueue_case *self, const cJSON *workload) {
   const cJSON *owner = cJSON_GetArrayItem(hr__case_get(workload, "owners"), 0);
   if (!hr__case_text_is(owner, "kind", "Workload")) return HR_NONE;
@@ -203,7 +204,7 @@ static bool is_fully_admitted(const struct hr__kueue_cycle_run *run, const struc
   return true;
 }
 
-/* Carries out an admission. */
+/* Records an admission in the results of the cycle. */
 static void admit(struct hr__kueue_cycle_run *run, const struct hr__kueue_entry *entry) {
   const struct hr__kueue_workload *workload = &run->self.world.workloads[entry->workload];
   cJSON_DeleteItemFromObjectCaseSensitive(run->reserved, workload->name);
@@ -311,7 +312,7 @@ bool hr__kueue_cycle_start(struct hr__kueue_cycle_run *run, const cJSON *whole, 
   return ready;
 }
 
-/* The heads of the queues, and the workloads that wait for the second pass. */
+/* Takes the heads of the queues, and the workloads that wait for the second pass. */
 static uint32_t take_heads(struct hr__kueue_cycle_run *run) {
   struct hr__kueue_world *world = &run->self.world;
   uint32_t n = 0;
@@ -374,7 +375,8 @@ static void add_existing(struct hr__kueue_cycle_run *run, bool is_unsettled) {
   }
 }
 
-/* The events of the cycle; if the API may refuse its evictions and did so in the case, those of this result. */
+/* Returns the events of the cycle. If the API may refuse the evictions of the cycle, and the case expects that it does,
+   returns the events of that result. */
 static const cJSON *possible_events(const struct hr__kueue_cycle_run *run, const cJSON *want) {
   cJSON *item;
   if (!run->refused_events || hr__json_is_equal(want, run->events, HR__COMPARE_SETS, 0)) return run->events;
@@ -383,7 +385,7 @@ static const cJSON *possible_events(const struct hr__kueue_cycle_run *run, const
   return hr__json_is_equal(want, run->refused_events, HR__COMPARE_SETS, 0) ? run->refused_events : run->events;
 }
 
-/* Compares the members that the case gives; without a reason none is expected. */
+/* Compares the members that the case has. If the case has no reason, none is expected. */
 static void compare(struct hr__kueue_cycle_run *run, const cJSON *expect) {
   static const char *const members[] = {"reserved",      "admittedThisCycle",  "left",
                                         "inadmissible",  "preempted",          "events",
@@ -444,7 +446,7 @@ static void run_until_quiet(struct hr__kueue_cycle_run *run) {
   }
 }
 
-/* The case has the workloads that still wait after the last change. */
+/* The case expects the workloads that still wait after the last change. */
 static void run_local_usage(struct hr__kueue_cycle_run *run, const cJSON *usage, const cJSON *expect) {
   read_local_usage(run, usage);
   for (uint32_t i = 0; i < run->self.world.n_workloads; i++) { /* the heap is built with the usage */
@@ -462,7 +464,7 @@ static void run_local_usage(struct hr__kueue_cycle_run *run, const cJSON *usage,
   cJSON_Delete(waiting);
 }
 
-/* Whether a workload replaces a slice of its job that is admitted. */
+/* Whether a workload replaces an admitted slice of its job. */
 static bool has_slices(const struct hr__kueue_cycle_run *run) {
   if (!hr__kueue_has_gate(&run->self.world, HR__KUEUE_BIT_WORKLOAD_SLICES)) return false;
   for (uint32_t i = 0; i < run->self.world.n_workloads; i++)

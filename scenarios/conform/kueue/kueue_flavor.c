@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs the Kueue cases about flavor assignment and partial admission. The preemption simulation answers from the case:
-   {pair: {possibility, borrowAfter}}. */
+/* Runs the Kueue cases about flavor assignment and partial admission. The case contains the results of simulated
+   preemptions: {pair: {possibility, borrowAfter}}. */
 
 #include "policies/kueue/cycle.h"
 #include "policies/kueue/kueue.h"

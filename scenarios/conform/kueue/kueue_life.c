@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs the Kueue cases about waitForPodsReady, requeuing and eviction. A case gives a workload before and after;
-   only what the model changes, or should have changed, is compared. */
+/* Runs the Kueue cases about preemption, and about the life of workloads: waitForPodsReady, requeuing and eviction. A
+   case about the life of a workload has the workload before and after a step. Only fields that the model changes, or
+   should have changed, are compared. */
 
 #include "policies/kueue/cycle.h"
 #include "policies/kueue/kueue.h"
@@ -11,7 +12,7 @@
 
 /* ---- Preemption ---------------------------------------------------------------------------------------- */
 
-/* Runs the Kueue cases about preemption. The assignment of the incoming workload is given by the case. */
+/* Runs the Kueue cases about preemption. The case contains the assignment of the incoming workload. */
 
 static enum hr__kueue_mode read_mode(const char *text) {
   for (int i = 0; i < 4; i++)
@@ -122,8 +123,9 @@ static bool is_same_text(const cJSON *a, const cJSON *b, const char *name) {
   return strcmp(hr__case_text(a, name, ""), hr__case_text(b, name, "")) == 0;
 }
 
-/* Numbers the queues of the candidates, the preemptor's is 0, and their local queues. The queues need not exist: only
-   which of them are the same and the usage of the local queues of admission fair sharing matter. */
+/* Numbers the queues and the local queues of the candidates. The queue of the preemptor has the number 0. The queues
+   need not exist. Only two facts matter: which candidates have the same queue, and the usage of the local queues in
+   admission fair sharing. */
 static bool read_candidate_queues(struct hr__kueue_case *self, struct hr__verdict *verdict) {
   struct hr__kueue_world *world = &self->world;
   world->queues = hr__verdict_alloc(verdict, world->n_workloads + 1, sizeof *world->queues);
@@ -265,7 +267,7 @@ static struct hr__kueue_ready_rules read_rules(const cJSON *json) {
   return rules;
 }
 
-/* `time` is the name of the time of a condition. */
+/* `time` is the key of the time in a condition. */
 static struct hr__kueue_readiness read_readiness(const cJSON *conditions, const char *time) {
   const cJSON *admitted = condition(conditions, "Admitted"), *ready = condition(conditions, "PodsReady");
   return (struct hr__kueue_readiness){.admitted = hr__case_text_is(admitted, "status", "True"),
@@ -323,7 +325,7 @@ static enum hr__kueue_stop read_stop(const cJSON *queue) {
   return hr__case_text_is(queue, "stopPolicy", "Hold") ? HR__KUEUE_HOLD : HR__KUEUE_RUNS;
 }
 
-/* A deactivation may name its own cause as well: "DeactivatedDueTo...". */
+/* The reason of a deactivation may also name its cause: "DeactivatedDueTo...". */
 static enum hr__kueue_end read_end(const char *reason) {
   static const char derived[] = "DeactivatedDueTo";
   if (strncmp(reason, derived, sizeof derived - 1) == 0) return HR__KUEUE_END_DEACTIVATED;
@@ -332,7 +334,7 @@ static enum hr__kueue_end read_end(const char *reason) {
   return HR__KUEUE_END_NONE;
 }
 
-/* The workloads of these cases were admitted five minutes before, unless a time other than 0 is given. */
+/* The workloads of these cases were admitted five minutes before, unless the case has a time other than 0. */
 #define ADMITTED_BEFORE_US (300 * HR_SECOND_US)
 
 static struct hr__kueue_life read_life(const cJSON *input, const cJSON *workload) {
@@ -392,7 +394,7 @@ static void count_eviction(cJSON *workload, const char *reason, const char *caus
   cJSON_AddItemToArray(list, item);
 }
 
-/* Sets a member of an object, which takes the value; another value is left as it is. */
+/* Sets a member of an object, which then owns `value`. If `object` is not an object, only frees `value`. */
 static void set_member(cJSON *object, const char *name, cJSON *value) {
   cJSON_DeleteItemFromObjectCaseSensitive(object, name);
   if (!cJSON_IsObject(object) || !cJSON_AddItemToObject(object, name, value)) cJSON_Delete(value);
@@ -443,8 +445,8 @@ static void apply(cJSON *workload, const struct hr__kueue_life *life, const stru
     write_requeue_state(workload, &life->requeue);
 }
 
-/* Removes what the cases do not give, or what the tests of Kueue do not compare: times, and the reasons of conditions
-   that were there before. */
+/* Removes values that the cases do not have, or that the tests of Kueue do not compare: times, and the reasons of
+   conditions that were there before. */
 static void strip(cJSON *workload, const cJSON *before) {
   cJSON *item;
   cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(workload, "conditions")) {

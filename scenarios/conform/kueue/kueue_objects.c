@@ -383,7 +383,8 @@ static bool read_checks(struct hr__kueue_case *self, const cJSON *json, struct h
   return true;
 }
 
-/* The member minPreferredFlavorName, or what the test's builder of the same name was given. */
+/* Returns the least preferred flavor: the member minPreferredFlavorName, or the argument of the test's builder of the
+   same name. */
 static const char *least_preferred(const cJSON *json) {
   const cJSON *other = hr__case_get(hr__case_get(json, "other"), "MinPreferredFlavorName");
   if (cJSON_IsArray(other)) other = cJSON_GetArrayItem(other, 0);

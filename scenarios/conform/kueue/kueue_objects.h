@@ -114,7 +114,7 @@ struct hr__kueue_cycle_run {
   struct hr__kueue_cycle cycle;
   struct hr__kueue_pending pending;
   uint32_t *heads;
-  cJSON *actual; /* what the last cycle did; owned by whoever starts the run */
+  cJSON *actual; /* the result of the last cycle; owned by the caller of hr__kueue_cycle_start */
   cJSON *reasons, *events, *preempted, *skipped, *recomputed, *reserved, *admitted;
   cJSON *refused_events; /* as `events`, if the API refuses the evictions; NULL: no eviction */
 };
@@ -123,7 +123,7 @@ struct hr__kueue_cycle_run {
 bool hr__kueue_cycle_start(struct hr__kueue_cycle_run *run, const cJSON *whole, struct hr__verdict *verdict);
 /* Runs a cycle with the heads of all active queues. Returns false if memory is exhausted. */
 bool hr__kueue_cycle_step(struct hr__kueue_cycle_run *run);
-/* Gives the workloads that the last cycle admitted their quota. Returns false if memory is exhausted. */
+/* Reserves the quota of the workloads that the last cycle admitted. Returns false if memory is exhausted. */
 bool hr__kueue_cycle_take_effect(struct hr__kueue_cycle_run *run);
 
 /* ---- Kinds of cases ------------------------------------------------------------------------------------ */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs the Kueue cases about queues of waiting workloads: order, heads, requeuing, back-off and the second pass. Where
-   the tests have fixed objects that a case does not repeat, they are built here. */
+/* Runs the Kueue cases about queues of waiting workloads: order, heads, requeuing, back-off and the second pass. If the
+   tests use fixed objects that a case does not contain, these objects are built here. */
 
 #include "policies/kueue/cycle.h"
 #include "policies/kueue/kueue.h"
@@ -103,7 +103,7 @@ static void case_order_time(const cJSON *whole, const char *kind, struct hr__ver
   if (cJSON_IsNumber(want)) hr__verdict_compare_number(verdict, "want", want, (double)workload.queue_us / 1e6);
 }
 
-/* The usage of the local queues from what they consumed. */
+/* Computes the usage of the local queues from their consumed resources. */
 static bool read_consumed(struct hr__kueue_case *self) {
   struct hr__kueue_world *world = &self->world;
   const cJSON *weights_json = hr__case_get(hr__case_get(self->input, "afsConfig"), "resourceWeights");
@@ -142,7 +142,8 @@ static void case_local_order(const cJSON *whole, const char *kind, struct hr__ve
 
 /* ---- Requeue ---- */
 
-/* The single workload of a case about a reason, which was taken from its queue. */
+/* Starts a case about a reason for requeuing: builds one queue and one workload, and takes the workload from the queue.
+ */
 static bool begin_one(struct queue_run *run, const cJSON *whole, struct hr__verdict *verdict, bool strict) {
   run->copy = cJSON_Duplicate(whole, true);
   cJSON *input = cJSON_GetObjectItemCaseSensitive(run->copy, "input");
@@ -302,7 +303,7 @@ static void op_requeue(struct queue_run *run, uint32_t id, const cJSON *json) {
   hr__kueue_pending_requeue_as(&run->pending, id, true, HR__KUEUE_REQUEUE_GENERIC);
 }
 
-/* A parked workload stays parked if nothing about it has changed that could make it admissible. */
+/* A parked workload remains parked unless a change could make it admissible. */
 static void op_update(struct queue_run *run, uint32_t id, const cJSON *json) {
   static const char *const members[] = {"podSets", "priority", "queue", "active", "reclaimablePods", "conditions"};
   bool changed = false;
@@ -323,7 +324,7 @@ static void op_remove(struct queue_run *run, uint32_t id, const cJSON *json) {
   hr__kueue_pending_remove(&run->pending, id);
 }
 
-/* The first lists of the case with a workload define it. */
+/* Collects the workloads of several lists. If a workload is in more than one list, the first list defines it. */
 static cJSON *unique_workloads(const cJSON *input, const char *const *names, size_t n_names) {
   cJSON *all = cJSON_CreateArray();
   for (size_t i = 0; i < n_names; i++) {
@@ -424,7 +425,7 @@ static void case_requeue_cohort(const cJSON *whole, const char *kind, struct hr_
   uint32_t moved = 0;
   cJSON_ArrayForEach(item, hr__case_get(run.self.input, "cqNames")) {
     uint32_t queue = hr__kueue_name_find(&run.self.queues, cJSON_IsString(item) ? item->valuestring : NULL);
-    /* Queues below a cycle of cohorts are left alone. */
+    /* Queues below a cycle of cohorts are not changed. */
     if (queue != HR_NONE && !world->queues[queue].inactive) moved += hr__kueue_pending_return(&run.pending, queue);
   }
   cJSON *active = table_at(&run, HR__KUEUE_IN_HEAP), *parked = table_at(&run, HR__KUEUE_PARKED);

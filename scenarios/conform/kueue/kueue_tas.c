@@ -18,7 +18,7 @@
 
 /* ---- Reading ---------------------------------------------------------------------------------------- */
 
-/* Amounts [resource] of the nodes; all 0 if `object` is NULL. */
+/* Converts {resource: amount} to an array by resource. All amounts are 0 if `object` is NULL. */
 static int64_t *dense(struct hr__kueue_case *self, const cJSON *object) {
   uint32_t n_resources, pods = hr__tas_pods_resource(&self->world, &n_resources);
   int64_t *amounts = ALLOC(self, n_resources, int64_t);
@@ -326,7 +326,7 @@ static cJSON *distribute(struct step_run *steps, int64_t threshold) {
   return json;
 }
 
-/* Finds the threshold for domains of which those without children have counts. */
+/* Finds the threshold of a balanced placement. In these cases, only domains without children have counts. */
 static void find_threshold(struct step_run *steps, const cJSON *expect) {
   const cJSON *params = hr__case_get(steps->objects.input, "params");
   struct hr__tas_search *search = &steps->search;
