@@ -86,7 +86,7 @@ bool hr__route_has_query(const struct hr__route *route, const char *name) {
 /* There are at most HR__MAX_UPLOADS uploaded traces and one for each shipped scenario, so their list is searched
    linearly. The oldest trace is first. */
 
-const struct hr__upload *hr__upload_find(const struct hr__uploads *uploads, const char *id) {
+static const struct hr__upload *upload_find(const struct hr__uploads *uploads, const char *id) {
   for (size_t i = 0; i < uploads->count; i++)
     if (strcmp(uploads->at[i].id, id) == 0) return &uploads->at[i];
   return NULL;
@@ -512,7 +512,7 @@ static enum hr_status find_trace(struct request *request) {
   if (status == HR_OK && !id && file && file[0] != '/' && request->job->at_data) return name_trace_file(request, file);
   if (status != HR_OK || !id) return status;
   if (file) return hr_fail(request->error, HR_BAD_INPUT, "the body has both 'trace' and 'trace_file'");
-  const struct hr__upload *upload = hr__upload_find(request->world->uploads, id);
+  const struct hr__upload *upload = upload_find(request->world->uploads, id);
   if (!upload) return hr_fail(request->error, HR_BAD_INPUT, "'trace' in the body: no trace '%.60s' was uploaded", id);
   status = name_upload(request, upload);
   if (status == HR_OK) hr__job_alias(request->job, request->trace, upload->file);

@@ -167,7 +167,6 @@ struct hr__uploads {
   uint64_t serial; /* of the next id */
 };
 
-const struct hr__upload *hr__upload_find(const struct hr__uploads *uploads, const char *id);
 /* Returns the trace of the shipped scenario with this path; NULL if it is not in the list. */
 const struct hr__upload *hr__upload_of_shipped(const struct hr__uploads *uploads, const char *shipped);
 /* Adds a trace; the texts are copied, except `shipped`, which may be NULL. Returns NULL when out of memory. */

@@ -94,7 +94,8 @@ void hr__ranks_share(void *bytes, size_t count) {
   }
 }
 
-void hr__ranks_send(int rank, enum hr__rank_tag tag, const void *bytes, size_t count) {
+/* Send `count` bytes to a rank, and receive them. The thread sleeps meanwhile. The receiver must know `count`. */
+static void ranks_send(int rank, enum hr__rank_tag tag, const void *bytes, size_t count) {
   for (const char *at = bytes; count;) {
     int piece = next_piece(count);
     MPI_Send(at, piece, MPI_BYTE, rank, (int)tag, MPI_COMM_WORLD);
@@ -103,7 +104,8 @@ void hr__ranks_send(int rank, enum hr__rank_tag tag, const void *bytes, size_t c
   }
 }
 
-void hr__ranks_receive(int rank, enum hr__rank_tag tag, void *bytes, size_t count) {
+/* Send `count` bytes to a rank, and receive them. The thread sleeps meanwhile. The receiver must know `count`. */
+static void ranks_receive(int rank, enum hr__rank_tag tag, void *bytes, size_t count) {
   for (char *at = bytes; count;) {
     MPI_Request request;
     int piece = next_piece(count);
@@ -115,7 +117,8 @@ void hr__ranks_receive(int rank, enum hr__rank_tag tag, void *bytes, size_t coun
   }
 }
 
-bool hr__ranks_poll(enum hr__rank_tag tag, int *rank) {
+/* Whether a message with the tag can be received. Sets *rank to its sender. */
+static bool ranks_poll(enum hr__rank_tag tag, int *rank) {
   MPI_Status message;
   int available = 0;
   MPI_Iprobe(MPI_ANY_SOURCE, (int)tag, MPI_COMM_WORLD, &available, &message);
@@ -123,7 +126,8 @@ bool hr__ranks_poll(enum hr__rank_tag tag, int *rank) {
   return available;
 }
 
-_Noreturn void hr__ranks_abort(enum hr_status status) {
+/* Ends all ranks, after a failure that cannot be reported to the other ranks. */
+static _Noreturn void ranks_abort(enum hr_status status) {
   MPI_Abort(MPI_COMM_WORLD, hr_status_exit_code(status));
   abort();
 }
@@ -281,27 +285,31 @@ void hr__ranks_share(void *bytes, size_t count) {
   (void)count;
 }
 
-void hr__ranks_send(int rank, enum hr__rank_tag tag, const void *bytes, size_t count) {
+/* Send `count` bytes to a rank, and receive them. The thread sleeps meanwhile. The receiver must know `count`. */
+static void ranks_send(int rank, enum hr__rank_tag tag, const void *bytes, size_t count) {
   (void)rank;
   (void)tag;
   (void)bytes;
   (void)count;
 }
 
-void hr__ranks_receive(int rank, enum hr__rank_tag tag, void *bytes, size_t count) {
+/* Send `count` bytes to a rank, and receive them. The thread sleeps meanwhile. The receiver must know `count`. */
+static void ranks_receive(int rank, enum hr__rank_tag tag, void *bytes, size_t count) {
   (void)rank;
   (void)tag;
   (void)bytes;
   (void)count;
 }
 
-bool hr__ranks_poll(enum hr__rank_tag tag, int *rank) {
+/* Whether a message with the tag can be received. Sets *rank to its sender. */
+static bool ranks_poll(enum hr__rank_tag tag, int *rank) {
   (void)tag;
   (void)rank;
   return false;
 }
 
-_Noreturn void hr__ranks_abort(enum hr_status status) {
+/* Ends all ranks, after a failure that cannot be reported to the other ranks. */
+static _Noreturn void ranks_abort(enum hr_status status) {
   (void)status;
   abort();
 }
@@ -412,8 +420,8 @@ static void send_report(struct follower *follower) {
   report.failed = follower->failure.item;
   report.error = follower->failure.error;
   report.computed = follower->share.count > 0;
-  hr__ranks_send(FIRST, HR__TAG_REPORT, &report, sizeof report);
-  hr__ranks_send(FIRST, HR__TAG_RESULTS, parcel.bytes, (size_t)report.size);
+  ranks_send(FIRST, HR__TAG_REPORT, &report, sizeof report);
+  ranks_send(FIRST, HR__TAG_RESULTS, parcel.bytes, (size_t)report.size);
   hr__parcel_finish(&parcel);
 }
 
@@ -425,7 +433,7 @@ static void follow(const struct hr__run_batch *batch, uint32_t n_threads) {
   if (!follower.computed) failure_no_memory(&follower.failure, batch);
   for (int i = 0; i < REQUESTS; i++) send_report(&follower);
   for (int open = REQUESTS; open > 0;) {
-    hr__ranks_receive(FIRST, HR__TAG_ITEMS, &follower.share, sizeof follower.share);
+    ranks_receive(FIRST, HR__TAG_ITEMS, &follower.share, sizeof follower.share);
     open--;
     if (follower.share.count == 0) continue;
     compute_share(&follower);
@@ -531,9 +539,9 @@ static void receive_results(struct leader *leader, int rank, const struct rank_r
   const struct hr__run_batch *batch = leader->batch;
   struct hr__parcel parcel = {.bytes = malloc((size_t)report->size + 1), .size = (size_t)report->size, .reading = true};
   if (!parcel.bytes) { /* without an answer the rank would wait forever, so the job is aborted */
-    hr__ranks_abort(HR_NO_MEMORY);
+    ranks_abort(HR_NO_MEMORY);
   }
-  hr__ranks_receive(rank, HR__TAG_RESULTS, parcel.bytes, parcel.size);
+  ranks_receive(rank, HR__TAG_RESULTS, parcel.bytes, parcel.size);
   for (uint64_t i = 0; i < report->n_results; i++) {
     struct hr_error error = {0};
     uint64_t item = 0;
@@ -566,7 +574,7 @@ static void answer(struct leader *leader, int rank) {
     if (!later) share = next_share(leader, other->n_threads, other->item_s);
     pthread_mutex_unlock(&leader->lock);
     if (later) return;
-    hr__ranks_send(rank, HR__TAG_ITEMS, &share, sizeof share);
+    ranks_send(rank, HR__TAG_ITEMS, &share, sizeof share);
     other->asks--;
     other->shares += share.count > 0;
     leader->n_open -= share.count == 0;
@@ -576,7 +584,7 @@ static void answer(struct leader *leader, int rank) {
 static void receive_report(struct leader *leader, int rank) {
   struct other_rank *other = &leader->others[rank];
   struct rank_report report;
-  hr__ranks_receive(rank, HR__TAG_REPORT, &report, sizeof report);
+  ranks_receive(rank, HR__TAG_REPORT, &report, sizeof report);
   receive_results(leader, rank, &report);
   pthread_mutex_lock(&leader->lock);
   failure_add(&leader->failure, report.failed, report.error.status, &report.error);
@@ -607,13 +615,13 @@ static struct item_failure lead(const struct hr__run_batch *batch, const struct 
                           .computing = true,
                           .failure = {.item = UINT64_MAX}};
   pthread_t thread;
-  if (!leader.others) hr__ranks_abort(HR_NO_MEMORY);
+  if (!leader.others) ranks_abort(HR_NO_MEMORY);
   pthread_mutex_init(&leader.lock, NULL);
   bool threaded = pthread_create(&thread, NULL, compute, &leader) == 0;
   if (!threaded) compute(&leader); /* the other ranks wait meanwhile, but all items get computed */
   while (leader.n_open > 0 || is_computing(&leader)) {
     int from = 0;
-    bool available = hr__ranks_poll(HR__TAG_REPORT, &from);
+    bool available = ranks_poll(HR__TAG_REPORT, &from);
     if (available) receive_report(&leader, from);
     for (int rank = 1; rank < leader.n_ranks; rank++) answer(&leader, rank);
     if (!available) hr__pause_us(leader.pause_us);
@@ -636,7 +644,7 @@ static bool share_results(const struct hr__run_batch *batch, bool first, struct 
   if (!first) {
     parcel->reading = true;
     parcel->bytes = malloc(parcel->size + 1);
-    if (!parcel->bytes) hr__ranks_abort(HR_NO_MEMORY);
+    if (!parcel->bytes) ranks_abort(HR_NO_MEMORY);
   }
   hr__ranks_share(parcel->bytes, first ? parcel->used : parcel->size);
   for (size_t item = 0; !first && item < batch->count; item++) batch->exchange(batch->self, item, parcel);

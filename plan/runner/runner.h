@@ -355,13 +355,6 @@ static inline bool hr__ranks_first(const struct hr_ranks *ranks) {
 void hr__ranks_share(void *bytes, size_t count);
 /* Kinds of messages. */
 enum hr__rank_tag { HR__TAG_REPORT = 1, HR__TAG_RESULTS, HR__TAG_ITEMS };
-/* Send `count` bytes to a rank, and receive them. The thread sleeps meanwhile. The receiver must know `count`. */
-void hr__ranks_send(int rank, enum hr__rank_tag tag, const void *bytes, size_t count);
-void hr__ranks_receive(int rank, enum hr__rank_tag tag, void *bytes, size_t count);
-/* Whether a message with the tag can be received. Sets *rank to its sender. */
-bool hr__ranks_poll(enum hr__rank_tag tag, int *rank);
-/* Ends all ranks, after a failure that cannot be reported to the other ranks. */
-_Noreturn void hr__ranks_abort(enum hr_status status);
 
 /* ---- Workloads of replications (runner.c) ---------------------------------------------------------------- */
 

@@ -607,8 +607,6 @@ static inline int64_t *hr__kai_gpus_of(const struct hr__kai_session *session, ui
   return session->gpus + session->first_gpu[pod] + (uint32_t)list * session->cluster->pods[pod].n_devices;
 }
 
-/* Copies a list of shared GPUs to another one. */
-void hr__kai_copy_gpus(struct hr__kai_session *session, uint32_t pod, int to, int from);
 /* Adds a shared GPU that no pod uses to the free entries. Their list is sorted by id, so that the ids of later GPUs do
    not depend on the order in which GPUs were freed. */
 void hr__kai_free_gpu(struct hr__kai_session *session, int64_t gpu);
@@ -618,10 +616,6 @@ int64_t hr__kai_open_gpu(struct hr__kai_session *session, uint32_t node, bool re
 /* Counts a pod with its status on a node, in a free entry of the pod. If no entry is free, the last one is overwritten,
    and the node of that entry continues to count the pod. */
 void hr__kai_count_on(struct hr__kai_session *session, uint32_t pod, uint32_t node);
-/* Counts a pod that moves to other shared GPUs of its node. The shared GPUs that it releases stay counted. */
-void hr__kai_count_moved(struct hr__kai_session *session, uint32_t pod, uint32_t node);
-/* Stops counting a pod on a node. */
-void hr__kai_uncount_on(struct hr__kai_session *session, uint32_t pod, uint32_t node);
 
 /* ---- Pods on nodes: fit ----------------------------------------------------------------------------- */
 

@@ -65,7 +65,8 @@ static int64_t *length_of(struct hr__kai_session *session, uint32_t pod, int lis
   return list == 0 ? &state->n_gpus : &state->n_gpus_on_node[list - 1];
 }
 
-void hr__kai_copy_gpus(struct hr__kai_session *session, uint32_t pod, int to, int from) {
+/* Copies a list of shared GPUs to another one. */
+static void kai_copy_gpus(struct hr__kai_session *session, uint32_t pod, int to, int from) {
   const int64_t n = *length_of(session, pod, from);
   for (int64_t i = 0; i < n; i++)
     hr__kai_set(session, &hr__kai_gpus_of(session, pod, to)[i], hr__kai_gpus_of(session, pod, from)[i]);
@@ -218,7 +219,7 @@ static void enter(struct hr__kai_session *session, uint32_t pod, uint32_t node, 
   hr__kai_set(session, &state->status_on_node[entry], state->status);
   count(session, pod, node, state->status, 1);
   if (!shares_gpus(&session->cluster->pods[pod])) return;
-  hr__kai_copy_gpus(session, pod, 1 + entry, 0);
+  kai_copy_gpus(session, pod, 1 + entry, 0);
   const int64_t mib = hr__kai_mib_on(session, pod, node);
   for (int64_t i = 0; i < state->n_gpus; i++)
     share(session, node, hr__kai_gpus_of(session, pod, 0)[i], state->status, mib);
@@ -232,12 +233,14 @@ void hr__kai_count_on(struct hr__kai_session *session, uint32_t pod, uint32_t no
   enter(session, pod, node, entry);
 }
 
-void hr__kai_count_moved(struct hr__kai_session *session, uint32_t pod, uint32_t node) {
+/* Counts a pod that moves to other shared GPUs of its node. The shared GPUs that it releases stay counted. */
+static void kai_count_moved(struct hr__kai_session *session, uint32_t pod, uint32_t node) {
   if (node >= session->cluster->n_nodes) return;
   enter(session, pod, node, hr__kai_entry_on(session, pod, node));
 }
 
-void hr__kai_uncount_on(struct hr__kai_session *session, uint32_t pod, uint32_t node) {
+/* Stops counting a pod on a node. */
+static void kai_uncount_on(struct hr__kai_session *session, uint32_t pod, uint32_t node) {
   struct hr__kai_pod_state *state = &session->pods[pod];
   const int entry = hr__kai_entry_on(session, pod, node);
   if (entry < 0) return;
@@ -355,7 +358,7 @@ static void account(struct hr__kai_session *session, uint32_t pod, int64_t sign)
 }
 
 static void recount_on(struct hr__kai_session *session, uint32_t pod, uint32_t node) {
-  if (hr__kai_entry_on(session, pod, node) >= 0) hr__kai_uncount_on(session, pod, node);
+  if (hr__kai_entry_on(session, pod, node) >= 0) kai_uncount_on(session, pod, node);
   hr__kai_count_on(session, pod, node);
 }
 
@@ -434,7 +437,7 @@ void hr__kai_pipeline(struct hr__kai_session *session, uint32_t pod, uint32_t no
   const int entry = hr__kai_entry_on(session, pod, node);
   const bool moves = entry >= 0 && gets_other_gpus(session, pod, entry);
   if (entry >= 0 && !moves) {
-    hr__kai_copy_gpus(session, pod, 0, 1 + entry);
+    kai_copy_gpus(session, pod, 0, 1 + entry);
     undo_eviction(session, pod);
     return;
   }
@@ -442,7 +445,7 @@ void hr__kai_pipeline(struct hr__kai_session *session, uint32_t pod, uint32_t no
   set_status(session, pod, HR__KAI_PIPELINED);
   hr__kai_set(session, &state->node, node);
   if (moves)
-    hr__kai_count_moved(session, pod, node);
+    kai_count_moved(session, pod, node);
   else
     hr__kai_count_on(session, pod, node);
   account(session, pod, 1);
@@ -457,7 +460,7 @@ void hr__kai_pipeline_all(struct hr__kai_session *session, uint32_t job) {
     if (operation->kind != HR__KAI_BIND || !operation->valid || session->cluster->pods[pod].job != job) continue;
     hr__kai_set(session, &operation->valid, 0);
     set_status(session, pod, HR__KAI_PENDING);
-    hr__kai_uncount_on(session, pod, node);
+    kai_uncount_on(session, pod, node);
     account(session, pod, -1);
     hr__kai_pipeline(session, pod, node);
   }
@@ -574,7 +577,7 @@ static void uncount(struct hr__kai_session *session, uint32_t pod) {
   for (int i = 0; i < HR__KAI_ENTRIES; i++) {
     const int64_t node = session->pods[pod].on_node[i];
     if (node < 0) continue;
-    hr__kai_uncount_on(session, pod, (uint32_t)node);
+    kai_uncount_on(session, pod, (uint32_t)node);
     drop_unused_gpus(session, (uint32_t)node);
   }
 }
@@ -640,11 +643,11 @@ static void settle_pod(struct hr__kai_session *session, uint32_t pod, int64_t be
     if (state->on_node[i] < 0 || state->status_on_node[i] != HR__KAI_RELEASING) continue;
     status = HR__KAI_RELEASING;
     node = (uint32_t)state->on_node[i];
-    hr__kai_copy_gpus(session, pod, 0, 1 + i);
+    kai_copy_gpus(session, pod, 0, 1 + i);
   }
   for (int i = 0; i < HR__KAI_ENTRIES; i++)
     if (state->on_node[i] >= 0 && !session->is_recounted[state->on_node[i]])
-      hr__kai_uncount_on(session, pod, (uint32_t)state->on_node[i]);
+      kai_uncount_on(session, pod, (uint32_t)state->on_node[i]);
   for (int i = 0; i < HR__KAI_ENTRIES; i++) state->on_node[i] = -1;
   place_again(session, pod, status, node);
 }

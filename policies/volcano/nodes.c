@@ -88,8 +88,9 @@ static bool is_even(const struct hr__volcano_session *session, const struct hr__
   return (int64_t)own + spread->matches_itself - least <= spread->max_skew;
 }
 
-enum hr__volcano_verdict hr__volcano_spread_verdict(const struct hr__volcano_session *session, uint32_t task,
-                                                    uint32_t node, const char **reason) {
+/* Whether the required topology spread constraints permit the node. */
+static enum hr__volcano_verdict volcano_spread_verdict(const struct hr__volcano_session *session, uint32_t task,
+                                                       uint32_t node, const char **reason) {
   const struct hr__volcano_task *info = &session->snapshot->tasks[task];
   for (uint32_t i = 0; i < info->n_spread; i++) {
     if (!info->spread[i].is_required) continue;
@@ -250,7 +251,7 @@ static const char *group_reason(const struct hr__volcano_session *session, uint3
   return within_group_limit(session, task, queue, group) ? NULL : "node group resource limit exceeded";
 }
 
-double hr__volcano_nodegroup_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
+static double volcano_nodegroup_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
   uint32_t group = session->snapshot->nodes[node].group;
   const struct hr__volcano_node_groups *groups = groups_of(session, queue_of(session, task));
   if (group == HR__VOLCANO_NONE || !groups) return 0;
@@ -291,7 +292,7 @@ static const char *zone_reason(const struct hr__volcano_session *session, uint32
   return session->snapshot->tasks[task].uses_revocable_zones ? NULL : "the task does not use revocable nodes";
 }
 
-double hr__volcano_tdm_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
+static double volcano_tdm_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
   uint32_t zone = session->snapshot->nodes[node].zone;
   return zone != HR__VOLCANO_NONE && zone_is_active(session, zone) &&
                  session->snapshot->tasks[task].uses_revocable_zones
@@ -379,7 +380,7 @@ static const char *usage_reason(const struct hr__volcano_session *session, uint3
   return NULL;
 }
 
-double hr__volcano_usage_score(const struct hr__volcano_session *session, uint32_t node) {
+static double volcano_usage_score(const struct hr__volcano_session *session, uint32_t node) {
   const struct hr__volcano_node *info = &session->snapshot->nodes[node];
   const struct hr__volcano_usage_arguments *usage = &session->plugin[HR__VOLCANO_USAGE]->arguments.usage;
   if (!info->usage_is_fresh || !info->has_cpu_usage || !info->has_memory_usage) return 0;
@@ -398,7 +399,7 @@ static enum hr__volcano_verdict predicates_verdict(const struct hr__volcano_sess
     return HR__VOLCANO_UNSCHEDULABLE_FOR_GOOD;
   }
   if (session->nodes[node].n_pods < session->snapshot->nodes[node].allocatable.amount[HR__VOLCANO_PODS])
-    return hr__volcano_spread_verdict(session, task, node, reason);
+    return volcano_spread_verdict(session, task, node, reason);
   *reason = "node(s) pod number exceeded";
   return HR__VOLCANO_UNSCHEDULABLE;
 }
@@ -633,13 +634,13 @@ double hr__volcano_score(const struct hr__volcano_session *session, uint32_t tas
       score += nodeorder_score(session, task, node);
       break;
     case HR__VOLCANO_USAGE:
-      score += hr__volcano_usage_score(session, node);
+      score += volcano_usage_score(session, node);
       break;
     case HR__VOLCANO_NODEGROUP:
-      score += hr__volcano_nodegroup_score(session, task, node);
+      score += volcano_nodegroup_score(session, task, node);
       break;
     case HR__VOLCANO_TDM:
-      score += hr__volcano_tdm_score(session, task, node);
+      score += volcano_tdm_score(session, task, node);
       break;
     default:
       break;

@@ -476,9 +476,8 @@ const char *hr__volcano_check_binds(const struct hr__volcano_session *session);
 /*
  * The state of a session, and the interface between its modules:
  *   session.c     states of tasks, resources of nodes, the log of changes
- *   callbacks.c   calls the plug-ins in the order of their tiers and combines their votes
- *   gang.c        counts of a job's tasks; plug-ins gang, priority, conformance, proportion, overcommit, sla,
- *                 resourcequota
+ *   callbacks.c   calls the plug-ins in the order of their tiers and combines their votes; counts of a job's tasks;
+ *                 plug-ins gang, priority, conformance, proportion, overcommit, sla, resourcequota
  *   shares.c      plug-ins drf and capacity
  *   nodes.c       plug-ins that accept nodes or score them
  *   actions.c     actions enqueue, allocate, backfill, preempt, reclaim, shuffle
@@ -714,7 +713,7 @@ void hr__volcano_victims_begin(struct hr__volcano_session *session, uint32_t pre
                                uint32_t n_victims);
 uint32_t hr__volcano_victims_pop(struct hr__volcano_session *session);
 
-/* ---- Gangs (gang.c) --------------------------------------------------------------------------------- */
+/* ---- Gangs (callbacks.c) ---------------------------------------------------------------------------- */
 
 uint32_t hr__volcano_ready_tasks(const struct hr__volcano_session *session, uint32_t job);
 bool hr__volcano_gang_is_valid(const struct hr__volcano_session *session, uint32_t job);
@@ -736,7 +735,7 @@ uint32_t hr__volcano_conformance_victims(struct hr__volcano_session *session, co
 /* Whether later tasks of the job should be tried although no node accepted a task. */
 bool hr__volcano_may_continue(const struct hr__volcano_session *session, uint32_t job);
 
-/* ---- Proportional shares (gang.c) ------------------------------------------------------------------- */
+/* ---- Proportional shares (callbacks.c) -------------------------------------------------------------- */
 
 static inline struct hr__volcano_vector hr__volcano_queue_capability(const struct hr__volcano_queue *queue) {
   struct hr__volcano_vector result = queue->capability;
@@ -788,7 +787,7 @@ uint32_t hr__volcano_drf_victims(struct hr__volcano_session *session, uint32_t p
 uint32_t hr__volcano_hdrf_victims(struct hr__volcano_session *session, uint32_t reclaimer, const uint32_t *candidates,
                                   uint32_t n, uint32_t *victims);
 
-/* ---- Admission (gang.c) ----------------------------------------------------------------------------- */
+/* ---- Admission (callbacks.c) ------------------------------------------------------------------------ */
 
 void hr__volcano_admission_open(struct hr__volcano_session *session);
 bool hr__volcano_overcommit_allows(const struct hr__volcano_session *session, uint32_t job);
@@ -801,17 +800,11 @@ int hr__volcano_sla_compare(const struct hr__volcano_session *session, uint32_t 
 
 void hr__volcano_nodegroup_notify(struct hr__volcano_session *session, uint32_t task, bool allocated);
 
-double hr__volcano_nodegroup_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node);
-double hr__volcano_usage_score(const struct hr__volcano_session *session, uint32_t node);
-double hr__volcano_tdm_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node);
 uint32_t hr__volcano_tdm_victims(const struct hr__volcano_session *session, uint32_t preemptor,
                                  const uint32_t *candidates, uint32_t n, uint32_t *victims);
 
 /* ---- Topology spread constraints (nodes.c) ---------------------------------------------------------- */
 
-/* Whether the required topology spread constraints permit the node. */
-enum hr__volcano_verdict hr__volcano_spread_verdict(const struct hr__volcano_session *session, uint32_t task,
-                                                    uint32_t node, const char **reason);
 /* Computes session->spread_scores for the nodes [n] from which one is chosen for the task. */
 void hr__volcano_spread_prepare(struct hr__volcano_session *session, uint32_t task, const uint32_t *nodes, uint32_t n);
 

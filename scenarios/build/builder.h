@@ -99,9 +99,6 @@ void hr__services_destroy(struct hr_services *all);
 enum hr_status hr__scenario_check(const char *path, const char *text, const char *const *overrides, size_t n_overrides,
                                   struct hr_error *error);
 
-/* Whether nodes of the pool can fail, or are slow at times (scenario.c). */
-bool hr__pool_fails(const struct hr_pool_spec *pool);
-
 /* Frees what hr__build_systems() has built. NULL is accepted. */
 void hr__systems_destroy(struct hr_systems *all);
 /* Frees the members of `source`, not `source` itself. */

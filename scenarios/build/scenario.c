@@ -325,6 +325,12 @@ static enum hr_status check_data_local(struct hr__builder *builder) {
   return HR_OK;
 }
 
+/* Whether nodes of the pool can fail, or are slow at times (scenario.c). */
+static bool pool_fails(const struct hr_pool_spec *pool) {
+  const struct hr_fault_spec *faults = pool->nodes > 0 ? pool->faults : NULL;
+  return faults && (faults->n_processes > 0 || faults->spares > 0 || faults->slow.speed_ppm > 0);
+}
+
 /* Checks that the placement 'pool' is used with fixed nodes only. This placement counts the GPUs of a pool and not
    those of its nodes. In elastic or time-bounded pools, the node of each job must be known, because nodes are added
    and removed. The same holds if nodes are closed for a power budget, or sleep. */
@@ -336,7 +342,7 @@ static enum hr_status check_placement(struct hr__builder *builder) {
   bool by_count = is_built_in && cJSON_IsString(placement) && strcmp(placement->valuestring, "pool") == 0;
   for (uint32_t i = 0; by_count && i < cluster->n_pools; i++) {
     const struct hr_market_spec *market = &cluster->pools[i].market;
-    bool is_bounded = market->from_us > 0 || market->to_us != HR_NEVER_US, fails = hr__pool_fails(&cluster->pools[i]);
+    bool is_bounded = market->from_us > 0 || market->to_us != HR_NEVER_US, fails = pool_fails(&cluster->pools[i]);
     bool is_served = cluster->pools[i].n_maintenance > 0;
     const char *power = power_that_closes(&cluster->pools[i]);
     bool is_elastic = hr_market_is_elastic(market->market);
@@ -585,16 +591,11 @@ static bool service_draws(const struct hr_service *service) {
          service->router == HR_SERVICE_POWER_OF_TWO;
 }
 
-bool hr__pool_fails(const struct hr_pool_spec *pool) {
-  const struct hr_fault_spec *faults = pool->nodes > 0 ? pool->faults : NULL;
-  return faults && (faults->n_processes > 0 || faults->spares > 0 || faults->slow.speed_ppm > 0);
-}
-
 bool hr_scenario_is_random(const struct hr_scenario *scenario) {
   for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {
     const struct hr_pool_spec *pool = &scenario->cluster.pools[i];
     const struct hr_market_spec *market = &pool->market;
-    if (hr__pool_fails(pool)) return true;
+    if (pool_fails(pool)) return true;
     if (pool->nodes > 0 && pool->power && pool->power->sleep.boot.kind != HR_DURATION_FIXED) return true;
     if (pool->nodes == 0 || !hr_market_is_elastic(market->market)) continue;
     if (market->boot.kind != HR_DURATION_FIXED || market->queue.kind != HR_DURATION_FIXED) return true;
