@@ -372,6 +372,7 @@ enum hr__kai_placement { HR__KAI_NO_PLACEMENT, HR__KAI_BINPACK, HR__KAI_SPREAD }
 enum hr__kai_action { HR__KAI_ACTIONS(HR__KAI_ACTION_NAME) HR__KAI_N_ACTIONS };
 #undef HR__KAI_ACTION_NAME
 
+/* The settings of the actions, the enabled plug-ins and their arguments. */
 struct hr__kai_config {
   uint32_t depth[HR__KAI_N_ACTIONS]; /* maximum number of jobs of a queue that an action tries; 0: all */
   bool proportion, priority, elastic, predicates, node_availability, gpu_sharing_order, gpu_pack, gpu_spread;

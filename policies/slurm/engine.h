@@ -3,9 +3,9 @@
 #define HR_POLICIES_SLURM_ENGINE_H
 
 /*
- * The state of the policy `slurm` in a run. Jobs are of one kind if they have equal requests, the same partition, and
- * must not use the same advance reservations. For each kind, the shapes in each pool and the set of nodes on which the
- * jobs may start are computed once.
+ * The state of the policy `slurm` in a run. Jobs are of one kind if their requests, their partitions, and the sets of
+ * advance reservations that they must not use are equal. For each kind, the shapes in each pool and the set of nodes on
+ * which the jobs may start are computed once.
  *
  * setup.c resolves the names of the configuration. multifactor.c computes usage and priorities. limits.c checks limits
  * and explains why jobs wait. preempt.c stops, suspends and resumes jobs. kinds.c has the kinds, the nodes on which
