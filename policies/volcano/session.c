@@ -488,30 +488,6 @@ void hr__volcano_run(struct hr__volcano_session *session) {
   }
 }
 
-struct hr__volcano_id_list hr__volcano_binds(const struct hr__volcano_session *session) {
-  return (struct hr__volcano_id_list){session->binds, session->n_binds};
-}
-
-struct hr__volcano_id_list hr__volcano_evictions(const struct hr__volcano_session *session) {
-  return (struct hr__volcano_id_list){session->evictions, session->n_evictions};
-}
-
-enum hr__volcano_state hr__volcano_task_state(const struct hr__volcano_session *session, uint32_t task) {
-  return session->task_state[task];
-}
-
-uint32_t hr__volcano_task_node(const struct hr__volcano_session *session, uint32_t task) {
-  return session->task_node[task];
-}
-
-enum hr__volcano_phase hr__volcano_job_phase(const struct hr__volcano_session *session, uint32_t job) {
-  return session->job_phase[job];
-}
-
-const struct hr__volcano_vector *hr__volcano_job_allocated(const struct hr__volcano_session *session, uint32_t job) {
-  return &session->job_allocated[job];
-}
-
 /* ---- Checked mode ----------------------------------------------------------------------------------- */
 
 static bool is_close(const struct hr__volcano_vector *a, const struct hr__volcano_vector *b) {

@@ -432,15 +432,6 @@ struct hr__volcano_session *hr__volcano_open(struct hr_arena *arena, const struc
 /* Runs the actions. */
 void hr__volcano_run(struct hr__volcano_session *session);
 
-/* The tasks that were bound and evicted, in this order. */
-struct hr__volcano_id_list hr__volcano_binds(const struct hr__volcano_session *session);
-struct hr__volcano_id_list hr__volcano_evictions(const struct hr__volcano_session *session);
-enum hr__volcano_state hr__volcano_task_state(const struct hr__volcano_session *session, uint32_t task);
-uint32_t hr__volcano_task_node(const struct hr__volcano_session *session, uint32_t task);
-enum hr__volcano_phase hr__volcano_job_phase(const struct hr__volcano_session *session, uint32_t job);
-/* The sum of the requests of the allocated tasks of a job (hr__volcano_is_allocated). */
-const struct hr__volcano_vector *hr__volcano_job_allocated(const struct hr__volcano_session *session, uint32_t job);
-
 /* ---- Single rules, for tests ---- */
 
 enum hr__volcano_verdict {
@@ -601,6 +592,33 @@ struct hr__volcano_session {
   struct hr__volcano_vector *scratch; /* [max(n_queues, n_jobs)] allocations during the choice of victims */
   uint32_t *scratch_stamp, stamp;     /* scratch[i] is valid if scratch_stamp[i] == stamp */
 };
+
+/* The tasks that were bound and evicted, in this order. */
+static inline struct hr__volcano_id_list hr__volcano_binds(const struct hr__volcano_session *session) {
+  return (struct hr__volcano_id_list){session->binds, session->n_binds};
+}
+
+static inline struct hr__volcano_id_list hr__volcano_evictions(const struct hr__volcano_session *session) {
+  return (struct hr__volcano_id_list){session->evictions, session->n_evictions};
+}
+
+static inline enum hr__volcano_state hr__volcano_task_state(const struct hr__volcano_session *session, uint32_t task) {
+  return session->task_state[task];
+}
+
+static inline uint32_t hr__volcano_task_node(const struct hr__volcano_session *session, uint32_t task) {
+  return session->task_node[task];
+}
+
+static inline enum hr__volcano_phase hr__volcano_job_phase(const struct hr__volcano_session *session, uint32_t job) {
+  return session->job_phase[job];
+}
+
+/* The sum of the requests of the allocated tasks of a job (hr__volcano_is_allocated). */
+static inline const struct hr__volcano_vector *hr__volcano_job_allocated(const struct hr__volcano_session *session,
+                                                                         uint32_t job) {
+  return &session->job_allocated[job];
+}
 
 static inline bool hr__volcano_enables(const struct hr__volcano_plugin *plugin, enum hr__volcano_callback callback) {
   return plugin->enabled >> callback & 1;

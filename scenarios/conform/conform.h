@@ -281,8 +281,12 @@ const cJSON *hr__expected(struct hr__cluster_case *self, const char *name, bool 
    `flags` are those of hr__verdict_compare. */
 void hr__check_json(struct hr__cluster_case *self, const char *name, cJSON *actual, unsigned flags, double tolerance);
 void hr__check_number(struct hr__cluster_case *self, const char *name, double actual, double tolerance);
-void hr__check_bool(struct hr__cluster_case *self, const char *name, bool actual);
-void hr__check_text(struct hr__cluster_case *self, const char *name, const char *actual);
+static inline void hr__check_bool(struct hr__cluster_case *self, const char *name, bool actual) {
+  hr__check_json(self, name, cJSON_CreateBool(actual), HR__COMPARE_EXACTLY, 0);
+}
+static inline void hr__check_text(struct hr__cluster_case *self, const char *name, const char *actual) {
+  hr__check_json(self, name, actual ? cJSON_CreateString(actual) : cJSON_CreateNull(), HR__COMPARE_EXACTLY, 0);
+}
 
 /* Returns a number times a factor above 0. The result is limited so that sums of many such numbers do not overflow. */
 static inline int64_t hr__scaled(int64_t number, int64_t factor) {

@@ -11,6 +11,7 @@
 #include "headroom/base.h"
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/scenario_files.h"
+#include "policies/kueue/kueue.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
@@ -206,14 +207,20 @@ enum hr_status hr__object_fail(const struct hr__objects *objects, const struct h
                                const struct hr__yaml *at, const char *format, ...) HR_PRINTF(4, 5);
 enum hr_status hr__object_note(const struct hr__objects *objects, const struct hr__object *object,
                                const struct hr__yaml *at, const char *format, ...) HR_PRINTF(4, 5);
-enum hr_status hr__objects_no_memory(const struct hr__objects *objects);
+static inline enum hr_status hr__objects_no_memory(const struct hr__objects *objects) {
+  return hr_fail(objects->error, HR_NO_MEMORY, "import: out of memory");
+}
 
 /* ---- Manifests: values ------------------------------------------------------------------------------ */
 
 /* Reads a quantity in thousandths of the base unit, rounded up. Values that are too large become INT64_MAX. */
-bool hr__quantity_milli(const char *text, int64_t *milli);
+static inline bool hr__quantity_milli(const char *text, int64_t *milli) {
+  return hr__kueue_quantity(text, true, milli);
+}
 /* Reads a quantity in the base unit, rounded up. */
-bool hr__quantity(const char *text, int64_t *value);
+static inline bool hr__quantity(const char *text, int64_t *value) {
+  return hr__kueue_quantity(text, false, value);
+}
 /* Reads a duration such as "1h30m", "500ms" or "0". */
 bool hr__duration(const char *text, int64_t *us);
 /* Whether a scalar is true. */

@@ -45,10 +45,6 @@ static void put_message(char *text, size_t size, const struct hr__object *object
   snprintf(text, size, "%.300s:%" PRIu32 ":%" PRIu32 ": %s%s", at->path, at->line, at->column, subject, message);
 }
 
-enum hr_status hr__objects_no_memory(const struct hr__objects *objects) {
-  return hr_fail(objects->error, HR_NO_MEMORY, "import: out of memory");
-}
-
 enum hr_status hr__object_fail(const struct hr__objects *objects, const struct hr__object *object,
                                const struct hr__yaml *at, const char *format, ...) {
   char text[TEXT_BYTES];
@@ -80,14 +76,6 @@ static const char *found_text(const struct hr__yaml *value, char *buffer) {
 }
 
 /* ---- Values ----------------------------------------------------------------------------------------- */
-
-bool hr__quantity_milli(const char *text, int64_t *milli) {
-  return hr__kueue_quantity(text, true, milli);
-}
-
-bool hr__quantity(const char *text, int64_t *value) {
-  return hr__kueue_quantity(text, false, value);
-}
 
 /* Reads a unit of durations; advances *at. */
 static bool read_unit(const char **at, double *us) {

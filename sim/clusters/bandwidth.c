@@ -300,10 +300,6 @@ enum hr_status hr__share_max_min(const struct hr__flow *flows, uint32_t n_flows,
 
 /* ---- Data loading: need and speed ------------------------------------------------------------------- */
 
-double hr__io_need(double batch, double sample_bytes, double step_s) {
-  return batch * sample_bytes / step_s;
-}
-
 /* The share of the reads that goes to remote storage. */
 static double remote_share(const struct hr__io_job *job) {
   if (job->is_first_epoch || job->dataset <= 0) return job->dataset > 0;
@@ -368,12 +364,4 @@ int64_t hr__mlperf_files(const struct hr__mlperf *run) {
   const double by_steps = run->min_steps * run->batch * (double)run->accelerators;
   const double by_memory = run->memory_factor * (double)run->clients * run->client_bytes / run->sample_bytes;
   return (int64_t)floor(fmax(by_steps, by_memory) / run->samples_per_file);
-}
-
-double hr__mlperf_full_rate(const struct hr__mlperf *run) {
-  return (double)run->accelerators * run->batch / run->step_s;
-}
-
-double hr__mlperf_rate(const struct hr__mlperf *run, double storage_bytes_s, double storage_samples_s) {
-  return fmin(hr__mlperf_full_rate(run), fmin(storage_bytes_s / run->sample_bytes, storage_samples_s));
 }

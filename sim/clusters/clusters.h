@@ -11,6 +11,8 @@
 
 #include "headroom/base.h"
 
+#include <math.h>
+
 /* ---- Choice of a cluster ---------------------------------------------------------------------------- */
 
 /*
@@ -200,7 +202,9 @@ enum hr_status hr__share_max_min(const struct hr__flow *flows, uint32_t n_flows,
 /* ---- Data loading: need and speed ------------------------------------------------------------------- */
 
 /* Bytes a second that one accelerator reads at full speed. */
-double hr__io_need(double batch, double sample_bytes, double step_s);
+static inline double hr__io_need(double batch, double sample_bytes, double step_s) {
+  return batch * sample_bytes / step_s;
+}
 
 /* A job that reads its data set once in each epoch, in a new random order. All speeds in bytes a second. */
 struct hr__io_job {
@@ -250,7 +254,11 @@ struct hr__mlperf {
 int64_t hr__mlperf_files(const struct hr__mlperf *run);
 /* Samples a second at full speed, and with storage of a number of bytes and of samples a second. A limit may
    be INFINITY. */
-double hr__mlperf_full_rate(const struct hr__mlperf *run);
-double hr__mlperf_rate(const struct hr__mlperf *run, double storage_bytes_s, double storage_samples_s);
+static inline double hr__mlperf_full_rate(const struct hr__mlperf *run) {
+  return (double)run->accelerators * run->batch / run->step_s;
+}
+static inline double hr__mlperf_rate(const struct hr__mlperf *run, double storage_bytes_s, double storage_samples_s) {
+  return fmin(hr__mlperf_full_rate(run), fmin(storage_bytes_s / run->sample_bytes, storage_samples_s));
+}
 
 #endif

@@ -451,10 +451,6 @@ bool hr__karpenter_read_nodes(const char *text, struct hr__karpenter_budget *bud
   return end[budget->is_percent] == '\0';
 }
 
-bool hr__karpenter_is_active(const struct hr__karpenter_budget *budget, int64_t now_s) {
-  return budget->is_always || hr__cron_hits(&budget->schedule, now_s - budget->duration_s, now_s);
-}
-
 int64_t hr__karpenter_constant_until(const struct hr__karpenter_budget *budget, int64_t now_s) {
   if (budget->is_always || budget->is_wrong || budget->schedule.every_s) return INT64_MAX;
   if (!hr__karpenter_is_active(budget, now_s)) return hr__cron_next(&budget->schedule, now_s);

@@ -401,7 +401,9 @@ struct hr__karpenter_budget {
 /* Reads "10" or "10%". */
 bool hr__karpenter_read_nodes(const char *text, struct hr__karpenter_budget *budget);
 
-bool hr__karpenter_is_active(const struct hr__karpenter_budget *budget, int64_t now_s);
+static inline bool hr__karpenter_is_active(const struct hr__karpenter_budget *budget, int64_t now_s) {
+  return budget->is_always || hr__cron_hits(&budget->schedule, now_s - budget->duration_s, now_s);
+}
 /* Returns a time after `now_s` before which the budget does not begin or cease to be active; INT64_MAX: it does not. */
 int64_t hr__karpenter_constant_until(const struct hr__karpenter_budget *budget, int64_t now_s);
 /* The nodes that may go; INT64_MAX: no limit. Percentages are rounded up. */

@@ -112,27 +112,11 @@ static void service_set_ready(struct hr__service_run *service, uint32_t number, 
   replica->is_ready = is_ready;
 }
 
-hr_amount hr__service_ready_ticks(const struct hr__service_run *service) {
-  return service->ready_ticks + (hr_amount)service->n_marked * (service->now_ticks - service->ready_from_ticks);
-}
-
 /* ---- State: replicas and events --------------------------------------------------------------------- */
-
-bool hr__service_is_idle(const struct hr__service_run *service, uint32_t number) {
-  return service->phases ? hr__phases_is_idle(service->phases, number) : service->outstanding[number] == 0;
-}
 
 bool hr__service_has_other(const struct hr__service_run *service, uint32_t number) {
   if (service_is_head(service, number)) return service->n_ready > 1;
   return hr__phases_ready(service->phases, false) > 1;
-}
-
-uint32_t hr__service_ready(const struct hr__service_run *service) {
-  return service->n_ready + (service->phases ? hr__phases_ready(service->phases, false) : 0);
-}
-
-uint32_t hr__service_unplaced(const struct hr__service_run *service) {
-  return service->waiting.count + (service->phases ? hr__phases_held(service->phases) : 0);
 }
 
 bool hr__service_runs(const struct hr__service_run *service) {

@@ -468,8 +468,12 @@ int64_t hr__service_first_us(const struct hr__service_run *service);
 /* Whether another replica of the same kind is ready; how many replicas are ready; and how many requests wait because no
    replica is. */
 bool hr__service_has_other(const struct hr__service_run *service, uint32_t number);
-uint32_t hr__service_ready(const struct hr__service_run *service);
-uint32_t hr__service_unplaced(const struct hr__service_run *service);
+static inline uint32_t hr__service_ready(const struct hr__service_run *service) {
+  return service->n_ready + (service->phases ? hr__phases_ready(service->phases, false) : 0);
+}
+static inline uint32_t hr__service_unplaced(const struct hr__service_run *service) {
+  return service->waiting.count + (service->phases ? hr__phases_held(service->phases) : 0);
+}
 /* Returns how many of this number of replicas only decode: in the proportion of the engine, with at least one of each
    kind. */
 static inline uint32_t hr__service_decoders(const struct hr_service *spec, uint32_t count) {
@@ -479,7 +483,9 @@ static inline uint32_t hr__service_decoders(const struct hr_service *spec, uint3
   return count - (n_heads < 1 ? 1 : n_heads > count - 1 ? count - 1 : n_heads);
 }
 /* Whether a replica has no requests. */
-bool hr__service_is_idle(const struct hr__service_run *service, uint32_t number);
+static inline bool hr__service_is_idle(const struct hr__service_run *service, uint32_t number) {
+  return service->phases ? hr__phases_is_idle(service->phases, number) : service->outstanding[number] == 0;
+}
 /* When the iterations that a replica runs end, rounded up; an arrival can end them earlier. HR_NEVER_US: it is idle. */
 int64_t hr__service_wake_us(const struct hr__service_run *service, uint32_t number);
 /* Before the last arrival: its time. After it: the time of the next end of iterations (rounded up) or timeout.
@@ -496,7 +502,9 @@ enum hr_status hr__service_close(struct hr__service_run *service, struct hr_erro
 /* ---- The state of a service ------------------------------------------------------------------------- */
 
 /* The time so far in which replicas were ready, summed over replicas. */
-hr_amount hr__service_ready_ticks(const struct hr__service_run *service);
+static inline hr_amount hr__service_ready_ticks(const struct hr__service_run *service) {
+  return service->ready_ticks + (hr_amount)service->n_marked * (service->now_ticks - service->ready_from_ticks);
+}
 
 /* ---- Admission and spill-over (router.c) ------------------------------------------------------------ */
 

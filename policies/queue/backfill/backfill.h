@@ -136,7 +136,9 @@ enum hr_status hr__future_init(struct hr__future *future, struct hr__queue *queu
 enum hr_status hr__future_begin(struct hr__future *future, int64_t now_us);
 void hr__future_end(struct hr__future *future);
 /* Continues the plan at a later time `now_us`, at which everything is as planned. Not with window plans. */
-void hr__future_advance(struct hr__future *future, int64_t now_us);
+static inline void hr__future_advance(struct hr__future *future, int64_t now_us) {
+  future->now_us = now_us;
+}
 /* Writes the earliest time, from now on, at which the demand can be placed, and its placement, which is valid until the
    next call. HR_NEVER_US: no such time. */
 enum hr_status hr__future_earliest(struct hr__future *future, const struct hr__future_demand *demand, int64_t *start_us,

@@ -180,10 +180,6 @@ void hr__future_end(struct hr__future *future) {
   if (future->windows) hr__window_plan_end(future->windows);
 }
 
-void hr__future_advance(struct hr__future *future, int64_t now_us) {
-  future->now_us = now_us;
-}
-
 static enum hr_status find_earliest(struct hr__future *future, const struct hr__future_demand *demand, int64_t from_us,
                                     int64_t *start_us, struct hr_placement *placement) {
   if (future->windows) {

@@ -173,11 +173,12 @@ static void service_leave(struct hr__service *service, hr_job job) {
   service->queues[service->jobs[job.id].queue].n_waiting--;
 }
 
-/* Returns whether each crossing needs a pass: because plans are made again in each pass, or because other parts of the
-   policy may decide something in any pass. */
+/* Returns whether each crossing needs a pass: because plans are made again in each pass, because lost work changes with
+   time, or because other parts of the policy may decide something in any pass. */
 static bool all_need_passes(const struct hr__queue *queue) {
-  bool has_other_parts = queue->market || queue->carbon || queue->elastic || queue->holds || queue->locality;
-  return queue->backfill == &hr__backfill_conservative || queue->quota || has_other_parts;
+  bool has_other_parts = queue->quota || queue->market || queue->carbon || queue->elastic || queue->locality;
+  bool by_lost_work = queue->preemptor && queue->preemptor->terms.victims == HR__VICTIMS_LEAST_LOST;
+  return queue->backfill == &hr__backfill_conservative || by_lost_work || has_other_parts;
 }
 
 /* Returns a time before which no crossing needs a pass; HR_NEVER_US: none does. All due crossings must have been

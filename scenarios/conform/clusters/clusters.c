@@ -47,14 +47,6 @@ void hr__check_number(struct hr__cluster_case *self, const char *name, double ac
   hr__check_json(self, name, value, HR__COMPARE_EXACTLY, tolerance);
 }
 
-void hr__check_bool(struct hr__cluster_case *self, const char *name, bool actual) {
-  hr__check_json(self, name, cJSON_CreateBool(actual), HR__COMPARE_EXACTLY, 0);
-}
-
-void hr__check_text(struct hr__cluster_case *self, const char *name, const char *actual) {
-  hr__check_json(self, name, actual ? cJSON_CreateString(actual) : cJSON_CreateNull(), HR__COMPARE_EXACTLY, 0);
-}
-
 /* ---- Reading --------------------------------------------------------------------------------------------- */
 
 struct hr__node_amounts hr__read_amounts(const cJSON *object) {
