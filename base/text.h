@@ -110,7 +110,7 @@ static inline uint32_t hr__size_of(uint32_t gpus) {
   uint32_t doublings = 32u - (uint32_t)__builtin_clz(gpus - 1);
   return doublings < HR__SIZES - 1 ? doublings : HR__SIZES - 1;
 }
-/* Returns the name of a size class, such as "2-4"; NULL if no class has that name. */
+/* Returns the name of a size class, such as "2-4"; NULL if no class has that number. */
 static inline const char *hr__size_name(uint32_t size) {
   static const char *const names[HR__SIZES] = {"0", "1", "2-4", "5-8", "9-16", "17-32", "33-64", "65-128", "129+"};
   return size < HR__SIZES ? names[size] : NULL;

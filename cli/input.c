@@ -191,12 +191,13 @@ enum hr_status input_require_accepted(const struct input *input, const struct hr
                  rejections->n_jobs);
 }
 
-/* Whether the policy of a scenario has a queue for a job. */
+/* The argument of has_queue. */
 struct queue_rule {
   const struct hr_scenario *scenario;
   const struct hr_trace *trace;
 };
 
+/* Returns whether the policy of a scenario has a queue for a job. */
 static bool has_queue(const void *self, hr_job job) {
   const struct queue_rule *rule = self;
   return hr_policy_has_queue(rule->scenario->policy.ops, rule->scenario->systems, rule->trace, job);

@@ -35,7 +35,7 @@ struct hr_instance {
   uint8_t layout, layout_before;
 };
 
-/* A slot of a placement: the GPUs of one node that are allocated to a job. */
+/* A slice of a placement: the GPUs of one node that are allocated to a job. */
 struct hr_slice {
   hr_node node;
   uint32_t gpu_milli; /* the sum over all GPUs of the slice */
@@ -243,9 +243,10 @@ HR_API uint64_t hr_gpu_inventory_mig_room(const struct hr_gpu_inventory *invento
  *
  * The instance is an idle instance of the smallest suitable profile. With HR_MIG_ON_DEMAND it is a new instance, at the
  * start that leaves the most room for the profiles of the expected requests (hr_mig_best_start). With HR_MIG_DYNAMIC an
- * idle GPU can get another layout. If the present layout of the GPU has no suitable profile, the GPU gets the layout
- * that has the smallest suitable profile. If the job has several tasks, the GPU gets the layout with the largest number
- * of suitable instances, unless the present layout has as many. Of equal layouts, the first is selected.
+ * idle GPU can get another layout. For a job with one task, this happens only if the present layout of the GPU has no
+ * suitable profile; the GPU then gets the layout that has the smallest one. For a job with several tasks, the GPU gets
+ * the layout with the largest number of suitable instances, unless the present layout has as many. Of equal layouts,
+ * the first is selected.
  */
 HR_API struct hr_slice hr_gpu_inventory_slice(const struct hr_gpu_inventory *inventory,
                                               const struct hr_request *request, hr_node node, uint64_t gpus);
@@ -262,8 +263,8 @@ HR_API void hr_gpu_inventory_give(struct hr_gpu_inventory *inventory, const stru
 /* Undoes the last hr_gpu_inventory_take on these GPUs: releases the slice and restores the previous layout. */
 HR_API void hr_gpu_inventory_undo(struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                   const struct hr_slice *slice);
-/* Prepares the slices of a placement that was found in another state for hr_gpu_inventory_take in this state: sets
-   `layout_before` of MIG instances to the layouts that the GPUs have before each slice is allocated. */
+/* Makes the slices of a placement, which was found in another state, valid for hr_gpu_inventory_take in this state:
+   sets `layout_before` of MIG instances to the layouts that the GPUs have before each slice is allocated. */
 HR_API void hr_gpu_inventory_rebase(const struct hr_gpu_inventory *inventory, struct hr_slice *slices, uint32_t n);
 /* Resets a node to the state without tasks. MIG GPUs keep their layouts; in mode HR_MIG_ON_DEMAND they have no
    instances. `spec`: the cluster of the inventory. */
@@ -276,10 +277,6 @@ HR_API void hr_gpu_inventory_copy_layouts(struct hr_gpu_inventory *inventory, co
 HR_API void hr_gpu_inventory_renew(struct hr_gpu_inventory *inventory, hr_node node);
 
 /* ---- Use of a node during a time window -------------------------------------------------------- */
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /*
  * The part of a node that tasks use during a time window. With it, the state of a node in a planned inventory is set to
@@ -297,8 +294,8 @@ struct hr_node_use {
   /*
    * With MIG: the slices of the tasks that are on the node at some time of the window, and those of the tasks that
    * begin and end before the window; each in order of (begin, order of creation). Jobs that run now may be omitted from
-   * `before`. The instances of a GPU are the union of the instances of `within`. A GPU for which the union is
-   * impossible is full: instances overlap and are not equal, belong to different layouts, or exceed what a GPU has. A
+   * `before`. The instances of a GPU are the union of the instances of `within`. The union is impossible if instances
+   * overlap without being equal, belong to different layouts, or exceed what a GPU has; such a GPU counts as full. A
    * GPU without instances has the layout of its last slice in `before`; without such a slice, its layout in the
    * inventory `now`.
    */
@@ -314,10 +311,6 @@ HR_API void hr_gpu_inventory_set_use(struct hr_gpu_inventory *inventory, const s
    layout. */
 HR_API void hr_gpu_inventory_adopt_layouts(const struct hr_gpu_inventory *now, struct hr_slice *slices,
                                            uint32_t n_slices);
-
-#ifdef __cplusplus
-}
-#endif
 
 #ifdef __cplusplus
 }

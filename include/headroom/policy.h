@@ -75,8 +75,8 @@ struct hr_wait_reason {
   /* for the reasons order, reservation and preemption: the job that must start or leave first; HR_NONE: unknown */
   hr_job behind;
   /* for the reason quota: the tenant or cohort that has reached its limit. This is an index into the nodes of
-     hr_quota_spec, HR_QUOTA_FALLBACK or HR_QUOTA_ROOT. For the reason maintenance: id of the pool x
-     HR_MAINTENANCE_WINDOWS + index of the window (headroom/unstable/faults.h). HR_NONE for other reasons */
+     hr_quota_spec, HR_QUOTA_FALLBACK or HR_QUOTA_ROOT. For the reason maintenance:
+     pool.id * HR_MAINTENANCE_WINDOWS + index of the window (headroom/unstable/faults.h). HR_NONE for other reasons */
   uint32_t quota;
   /* the time at which the reason is expected to end, such as the planned start of `behind`, the end of the present
      turn, or the end of the requirement on locality; HR_NEVER_US: unknown */
@@ -101,8 +101,10 @@ HR_API uint32_t hr_view_abilities(const struct hr_view *view);
 
 /* For use in the `explain` functions of policies, if it is known that the job has no placement now. Sets the reason in
    `*wait`: HR_WAIT_REASON_BOOTING if nodes that would suffice are booting, HR_WAIT_REASON_PROVIDER if the provider has
-   not delivered these nodes yet; otherwise HR_WAIT_REASON_CAPACITY if no acceptable pool has enough free GPUs;
-   otherwise HR_WAIT_REASON_FRAGMENTS. The function does not check whether the job fits on the nodes. */
+   not delivered these nodes yet, and other reasons for which nodes are missing (an autoscaler, power, repair,
+   maintenance, for which `quota` is set, too); otherwise HR_WAIT_REASON_CAPACITY if no acceptable pool has enough free
+   GPUs; otherwise HR_WAIT_REASON_FRAGMENTS. Only sums of GPUs are compared; whether the job has a placement is not
+   checked. */
 HR_API void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
 
 /* The version of this interface. Headroom refuses policies that were compiled for another version. */
@@ -135,7 +137,8 @@ enum hr_event_kind {
 #undef HR_EVENT_NAME
 };
 
-/* Why a job was started, rejected or stopped, or why a node is gone. The last column is the name in files. */
+/* Why a job was started, rejected or stopped, or why a node came, closed or went down. The last column is the name in
+   files. */
 #define HR_REASON_TABLE(X)                                                                                             \
   X(HR_REASON_NONE, "")                                                                                                \
   X(HR_REASON_IN_ORDER, "in-order")            /* the job was first in order and fits */                               \
@@ -214,7 +217,7 @@ static inline uint64_t hr_placement_milli(const struct hr_placement *placement, 
 struct hr_event {
   int64_t at_us;
   enum hr_event_kind kind;
-  enum hr_reason reason; /* reason of a move, an interruption or the loss of a node */
+  enum hr_reason reason; /* reason of a move, an interruption, or a change of a node */
   hr_job job;            /* HR_NONE for events of nodes and pools */
   /* set for START, END, INTERRUPT, PREEMPT, SAVED and RESIZE; otherwise NULL. For RESIZE it is the placement before the
      resize. Observers learn of a resize by two events of one instant, PREEMPT and START, both with the reason
@@ -274,8 +277,8 @@ HR_API const struct hr_requests *hr_cluster_requests(const struct hr_cluster *cl
 /* Returns the milli-GPUs that a job requests; a multiple of 1000 in counted allocation. */
 HR_API uint64_t hr_cluster_asked_milli(const struct hr_cluster *cluster, hr_job job);
 /* The numbers of GPUs that an elastic job may have: from `min` to `max`, in multiples of `step`. A job resizes by whole
-   tasks: `step` is the GPUs of a task; it is 1 if the job has one task and whole GPUs are counted by node. For a job
-   that is not elastic, `min` and `max` are the GPUs that it requests. */
+   tasks: `step` is the number of GPUs of a task; in counted allocation it is 1 for a job with one task. For a job that
+   is not elastic, `min` and `max` are the GPUs that it requests. */
 struct hr_sizes {
   uint32_t min, max, step;
 };
@@ -374,11 +377,11 @@ HR_API struct hr_energy hr_view_energy(const struct hr_view *view, hr_job job);
    yet are included. */
 HR_API bool hr_view_node_failed(const struct hr_view *view, hr_node node);
 
-/* Data with a location. hr_view_data_set returns the data set that a job of the input reads; HR_NONE: none.
-   hr_view_has_data returns whether jobs with this number of GPUs find the set near a node: if its pool has caches, the
-   cache of the node has the part of the set that such a job keeps on a node; otherwise, the pool reads the set without
-   a link. During a pass, caches are those of its beginning. hr_view_data_changes returns a number that changes when
-   answers of hr_view_has_data may have changed. */
+/* Data with a location. hr_view_data_set returns the data set that a job of the trace reads; HR_NONE: none.
+   hr_view_has_data returns whether jobs with this number of GPUs find the set near a node. With caches, this means that
+   the cache of the node has the part of the set that such a job stores on a node. Without caches, it means that the
+   nodes of the pool read the set without a link. During a pass, caches are those of its beginning. hr_view_data_changes
+   returns a number that changes when answers of hr_view_has_data may have changed. */
 HR_API uint32_t hr_view_data_set(const struct hr_view *view, hr_job job);
 HR_API bool hr_view_has_data(const struct hr_view *view, uint32_t set, uint32_t gpus, hr_pool pool, hr_node node);
 HR_API uint64_t hr_view_data_changes(const struct hr_view *view);
@@ -410,7 +413,8 @@ HR_API int64_t hr_view_done_us(const struct hr_view *view, hr_job job);
 HR_API struct hr_placement hr_view_placement(const struct hr_view *view, hr_job job, struct hr_slice *one);
 
 /* Returns the time in which a running job completes `work_us` of work, in microseconds of its recorded run time, with
-   its present number of GPUs. For a job with the GPUs that it requests, the result is `work_us`. */
+   its present number of GPUs and at speed 1; the speed of its pool is ignored. For a job with the GPUs that it
+   requests, the result is `work_us`. */
 HR_API int64_t hr_view_time_for_us(const struct hr_view *view, hr_job job, int64_t work_us);
 
 /* Returns the speed of the job in the pool in ppm, that is how many microseconds of its recorded run time it completes
@@ -450,8 +454,8 @@ HR_API enum hr_status hr_moves_notice(struct hr_moves *moves, hr_job job, int64_
    and hr_moves_resize accept all sizes of the job (hr_cluster_sizes) if the policy has the ability HR_POLICY_RESIZES;
    sizes other than the requested one need a placement with slices. All work of the job is kept. After the resize, the
    job needs the restart time of its class before it works again. The speed of the job is proportional to its GPUs, or
-   follows from the table of scaling. A job that was started or resized in this pass begins at once with the last of its
-   placements. The slices must not be those that hr_view_placement returned. */
+   follows from the table of scaling. If a job is started or resized several times in a pass, only the last placement
+   takes effect. The slices must not be those that hr_view_placement returned. */
 HR_API enum hr_status hr_moves_resize(struct hr_moves *moves, hr_job job, const struct hr_placement *placement);
 /* Requests `nodes` additional nodes of an elastic pool, at most hr_cluster_offer. Nodes of pools without a boot time
    are up immediately. */

@@ -170,9 +170,9 @@ HR_API const struct hr_job_tree *hr_release_calendar_bin_ends(struct hr_release_
  * hr_quota_tree_take accepts more than is available to the tenant, because capacity may shrink below the use.
  *
  * The subtree guarantee of a node (a tenant or cohort) is its own guarantee plus what its members lend. The lending
- * limit of the node divides the subtree guarantee into two parts. The first part is never lent. The second part, at
- * most as large as the lending limit, can be lent by the node's cohort. The node's use is first counted against the
- * first part; only the use beyond it is use of the cohort.
+ * limit of the node divides the subtree guarantee into two parts. The first part is never lent. The node lends
+ * the second part, which is at most as large as the lending limit, to its cohort. The node's use is first counted
+ * against the first part; only the use beyond it is use of the cohort.
  */
 struct hr_quota_tree;
 /* Creates a tree with a leaf for each tenant of the trace. `total_milli`: milli-GPUs of the cluster. If they exceed the

@@ -57,7 +57,7 @@ struct hr_pool_source {
   /* date of the price; NULL if the price, or the figures from which it is derived, are in the scenario itself */
   char *as_of;
   char *status; /* of the price: "stated", "quoted", "derived" or "assumed"; NULL: no price */
-  char *source; /* text from which the price was read or computed; NULL: no price */
+  char *source; /* where the price comes from: a URL, a file, or this scenario; NULL: no price */
   /* months for which the capacity is paid for: the term of a reservation, or the lifetime of owned nodes; 0: unknown */
   uint32_t term_months;
   struct hr_ownership *ownership; /* cost of owned nodes (unstable); NULL: not specified */
@@ -85,7 +85,7 @@ struct hr_scenario {
   struct hr_notes files; /* paths of the files to which the scenario refers: trace, records, tables */
   /* cohorts precede tenants, which are in the order of the scenario; NULL: no quotas */
   struct hr_quota_spec *quotas;
-  struct hr_electricity_set *electricity;   /* series and what pools refer to (unstable); NULL: none */
+  struct hr_electricity_set *electricity;   /* time series, and those that each pool uses (unstable); NULL: none */
   struct hr_services *services;             /* inference services (unstable); NULL: none */
   struct hr_systems *systems;               /* configuration of modelled schedulers (unstable); NULL: none */
   bool prices_drawn;                        /* the price of a pool is random, so it depends on the seed */

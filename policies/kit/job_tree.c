@@ -315,8 +315,7 @@ static void inner_put(struct inner *inner, uint32_t at, const struct job_tree_sp
   inner->count++;
 }
 
-/* Inserts the new child of a split into an inner node, after child `slot`. If the inner node is full, it is split, too.
- */
+/* Splits a full inner node, and inserts the new child `below` after child `slot`. False: out of memory. */
 static bool inner_split(struct hr_tree_store *store, struct inner *inner, uint32_t slot,
                         const struct job_tree_split *below, struct job_tree_split *split) {
   split->place = make_inner(store);
@@ -390,7 +389,7 @@ static void add_to_aggregates(const struct hr_job_tree *tree, struct path *path,
   }
 }
 
-/* Makes a tree with one entry, which is empty before. False: out of memory. */
+/* Inserts the first entry into an empty tree. False: out of memory. */
 static bool insert_first(struct hr_job_tree *tree, const struct hr_job_entry *entry) {
   uint32_t place = make_single(tree->store);
   if (!place) return false;

@@ -333,8 +333,8 @@ static void reserve_part(struct hr__engine *engine, struct hr__pod_kind *kind) {
 
 /* ---- Demand of waiting jobs: the jobs that no node can take ----------------------------------------- */
 
-/* Returns whether a rule such as a quota holds the job, so that more nodes would not help. Otherwise may set that the
-   kind of the job is blocked. */
+/* Returns whether a rule such as a quota holds the job, so that more nodes would not help. If the job waits although
+   nodes seem to have room, sets kind->is_blocked: pods of the kind are then placed on booting nodes only. */
 static bool is_held(struct hr__engine *engine, hr_job job, struct hr__pod_kind *kind) {
   struct hr_wait_reason wait = {.behind = {HR_NONE}, .quota = HR_NONE, .until_us = HR_NEVER_US};
   if (engine->cluster.inventory)
@@ -498,7 +498,7 @@ static enum hr_status node_up(struct hr__engine *engine, hr_pool pool, hr_node n
   return HR_OK;
 }
 
-/* Handles a node that has gone down. The node was up before if its boot was complete. */
+/* Handles a node that has gone down. If it was never up, no empty time is counted. */
 static void node_down(struct hr__engine *engine, hr_pool pool, hr_node node) {
   struct hr__autoscaler *self = engine->autoscaler;
   if (!self->pools[pool.id].is_scaled) return;
