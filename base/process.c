@@ -113,7 +113,7 @@ static bool is_word(char c) {
   return isalnum((unsigned char)c) || c == '-';
 }
 
-/* Returns the phrase that begins at `at` in a format; NULL if there is none. A phrase consists of whole words:
+/* Returns the phrase that begins at `at` in a format; NULL: none. A phrase consists of whole words:
    "--settings" does not contain the phrase "--set". */
 static const struct hr__phrase *phrase_at(const char *format, const char *at) {
   for (size_t i = 0; i < confined->n_phrases; i++) {

@@ -205,7 +205,7 @@ enum hr_status hr__request_trace_job(const struct hr__request_world *world, cons
                                      const char *id, const char *raw, const char *packed, struct hr__job *job,
                                      struct hr_error *error);
 
-/* Returns the path of a shipped scenario; NULL if there is none with this name. */
+/* Returns the path of a shipped scenario; NULL: none with this name. */
 const char *hr__shipped_path(const struct hr__request_world *world, const char *name);
 
 /* Sets `*path` to the path of the trace of a shipped scenario, and `*format` to its format or NULL. The caller frees

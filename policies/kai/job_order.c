@@ -375,7 +375,7 @@ static void link_path(struct hr__kai_job_order *order, uint32_t leaf) {
   mark_path(order, leaf);
 }
 
-/* Removes the job that comes last in the order. KAI removes the last entry of the heap's array instead. Which job that
+/* Removes the last job in the order. KAI removes the last entry of the heap's array instead. Which job that
    is depends on the iteration order of a Go map. According to KAI's documentation, the first jobs are kept. */
 static void remove_last(const struct heap *heap) {
   uint32_t last = 0;

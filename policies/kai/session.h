@@ -126,16 +126,16 @@ double hr__kai_dominant_share(const struct hr__kai_queue *queue, const struct hr
 
 /* ---- Division ---- */
 
-/* Assigns to each of the `n` sibling queues `ids` its quota, at most its request. Returns what is left of `total`,
+/* Assigns to each of the `n` sibling queues `ids` its quota, at most its request. Returns the rest of `total`,
    which may be negative. */
 int64_t hr__kai_divide_quotas(struct hr__kai_queue *queues, const uint32_t *ids, uint32_t n, int resource,
                               int64_t total);
 /* Divides what is left after the quotas, by priority, weight and past usage. `k` is the weight of past usage.
-   `remainders` is scratch memory for `n` numbers. Returns what is left of `total`. */
+   `remainders` is scratch memory for `n` numbers. Returns the rest of `total`. */
 int64_t hr__kai_divide_rest(struct hr__kai_queue *queues, const uint32_t *ids, uint32_t n, int resource, int64_t total,
                             double k, double *remainders);
 
-/* Assigns the quotas, then divides the rest. Returns what is left of `total`, at least 0. */
+/* Assigns the quotas, then divides the rest. Returns the rest of `total`, at least 0. */
 static inline int64_t hr__kai_divide(struct hr__kai_queue *queues, const uint32_t *ids, uint32_t n, int resource,
                                      int64_t total, double k, double *remainders) {
   const int64_t rest = hr__kai_divide_quotas(queues, ids, n, resource, total);

@@ -599,7 +599,7 @@ static bool find_head(const struct hr__kube_policy *kube, struct hr__kube_queue 
   return found;
 }
 
-/* The time at which the next back-off ends; HR_NEVER_US: there is none. */
+/* The time at which the next back-off ends; HR_NEVER_US: none. */
 static int64_t queue_wake_us(const struct hr__kube_policy *kube) {
   int64_t first_us = HR_NEVER_US;
   for (uint32_t i = 0; i < kube->n_listed; i++) {
@@ -722,7 +722,7 @@ static void drop_held(struct hr__kube_policy *kube, const struct hr_view *view, 
   }
 }
 
-/* Handles a waiting job that was withdrawn because it is no longer needed. */
+/* Handles a waiting job that was withdrawn because it is not needed any more. */
 static bool withdraw(struct hr__kube_policy *kube, hr_job job) {
   if (hr__pods_lists(&kube->pods, job)) return true; /* the job starts or is rejected in this pass */
   leave_queue(kube, job);

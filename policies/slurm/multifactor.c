@@ -575,7 +575,7 @@ static bool has_tres_weights(const struct hr_slurm_priority_config *settings) {
   return weights->gpu > 0 || weights->node > 0 || weights->cpu > 0 || weights->mem_gb > 0;
 }
 
-/* The priority of a job if there are no weights of TRES: the sum of the constant parts, of its age and of its fair
+/* The priority of a job without weights of TRES: the sum of the constant parts, of its age and of its fair
    share, in the order of hr__slurm_priority. The shares must be up to date. */
 static uint32_t simple_priority(const struct hr__slurm_run *run, const struct hr__slurm_weighed *job, int64_t now_s,
                                 double max_age_s) {

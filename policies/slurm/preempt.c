@@ -425,7 +425,7 @@ static void resume(struct hr__slurm_run *run, const struct hr__slurm_running *ru
   hr__slurm_note_change(run, run->view->now_us);
 }
 
-/* Requeues a job that was suspended on a node that is no longer up. */
+/* Requeues a job that was suspended on a node that is not up any more. */
 static void requeue(struct hr__slurm_run *run, uint32_t job) {
   run->suspension.since_us[job] = 0;
   hr__slurm_leave(run, job, run->view->now_us);

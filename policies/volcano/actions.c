@@ -44,7 +44,7 @@ static uint32_t collect_nodes(struct hr__volcano_session *session, uint32_t task
     if (hr__volcano_predicate(session, task, i, NULL) != HR__VOLCANO_FITS) continue;
     if (!hr__volcano_owner_accepts(session, task, i)) continue;
     if (fits_now)
-      list[n_idle++] = i; /* overwrites nodes that would fit later, which are no longer needed */
+      list[n_idle++] = i; /* overwrites nodes that would fit later, which are not needed any more */
     else
       list[n_future++] = i;
   }

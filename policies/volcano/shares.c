@@ -47,7 +47,7 @@ static uint32_t child_named(struct hr__volcano_session *session, uint32_t parent
   return at;
 }
 
-/* Returns the part of the text after the next '/'; NULL if there is none. */
+/* Returns the part of the text after the next '/'; NULL: none. */
 static const char *next_part(const char *text) {
   const char *slash = text ? strchr(text, '/') : NULL;
   return slash ? slash + 1 : NULL;
@@ -414,7 +414,7 @@ static uint32_t ancestor_at(const struct hr__volcano_session *session, uint32_t 
   return queue;
 }
 
-/* The depth of the lowest common ancestor that is neither of the two queues; 0 if there is none. */
+/* The depth of the lowest common ancestor that is neither of the two queues; 0: none. */
 static uint32_t common_depth(const struct hr__volcano_session *session, uint32_t left, uint32_t right) {
   uint32_t a = session->capacity[left].depth, b = session->capacity[right].depth, limit = a < b ? a : b, depth = 0;
   for (uint32_t i = 0; i < limit; i++) {

@@ -457,7 +457,7 @@ uint32_t hr__volcano_preemptable(struct hr__volcano_session *session, uint32_t p
 
 /* Verifies the invariants of the session: node and queue totals equal the sums over tasks, and all jobs that were bound
    in this session are complete if the plug-in gang is enabled. Returns a text with static lifetime that names the first
-   violation; NULL if there is none. */
+   violation; NULL: none. */
 const char *hr__volcano_check(const struct hr__volcano_session *session);
 /* Verifies only the tasks that were bound: complete gangs, and queues within their capability. */
 const char *hr__volcano_check_binds(const struct hr__volcano_session *session);
@@ -506,7 +506,7 @@ struct hr__volcano_owner {
   /* Called after a task was evicted; called after this was undone. */
   void (*evicted)(void *self, uint32_t task);
   void (*restored)(void *self, uint32_t task);
-  /* Returns a waiting job of the same kind as `job`, which was just served; HR__VOLCANO_NONE: there is none. */
+  /* Returns a waiting job of the same kind as `job`, which was just served; HR__VOLCANO_NONE: none. */
   uint32_t (*successor)(void *self, uint32_t job);
 };
 

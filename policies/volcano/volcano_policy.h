@@ -51,7 +51,7 @@ struct hr__volcano_slot {
   uint32_t n_evicted; /* number of tasks that were evicted in this session */
   bool is_running, is_done, has_successor;
   bool is_changed;     /* elastic: it lost or got pods in this session */
-  bool is_leaving;     /* elastic: one of its nodes will go down, so it is no longer resized */
+  bool is_leaving;     /* elastic: one of its nodes will go down, so it is not resized any more */
   uint32_t held;       /* elastic, running: number of its pods */
   uint32_t elastic_at; /* index in `elastic`, while it runs */
   char uid[12];
@@ -124,7 +124,7 @@ bool hr__volcano_elastic_shrink(struct hr__volcano_policy *volcano, uint32_t tas
 void hr__volcano_elastic_settle(struct hr__volcano_policy *volcano);
 /* Removes the pods that a job has lost with their node; the job continues with the others. */
 void hr__volcano_elastic_lose(struct hr__volcano_policy *volcano, hr_job job);
-/* Handles the notice that a node will go down: its elastic jobs are no longer resized. */
+/* Handles the notice that a node will go down: its elastic jobs are not resized any more. */
 void hr__volcano_elastic_notice(struct hr__volcano_policy *volcano, hr_node node);
 
 /* The functions of struct hr__volcano_owner for this policy. */

@@ -484,7 +484,7 @@ static int64_t held_for_carbon_us(const struct hr_why *why, const struct hr_atte
 }
 
 /* Prints the end of an attempt. `next` is the next attempt if the job was migrated or resized; otherwise NULL. `wait`
-   is the next wait of the job; NULL if there is none. */
+   is the next wait of the job; NULL: none. */
 static void put_end(struct hr__console *console, const struct hr_why *why, const struct hr_attempt *attempt,
                     const struct hr_attempt *next, const struct hr_wait *wait) {
   struct why_job_sentence sentence;

@@ -26,7 +26,7 @@
   X("autoscalers", hr__conform_autoscalers, true)                                                                      \
   X("clusters", hr__conform_clusters, false)
 
-/* The verdict on one case. A case has passed if there are no differences and no unsupported features. */
+/* The verdict on one case. A case has passed without differences and no unsupported features. */
 struct hr__verdict {
   struct hr_arena *arena;      /* memory that lasts until the end of the case */
   struct hr_conform_case *row; /* collects the differences */

@@ -188,10 +188,10 @@ const struct hr__object *hr__objects_find(const struct hr__objects *objects, con
 const struct hr__object *hr__objects_next(const struct hr__objects *objects, const struct hr__object_kind *kind,
                                           const struct hr__object *last);
 
-/* Finds the only object of a kind; NULL: there is none. Two are an error. */
+/* Finds the only object of a kind; NULL: none. Two are an error. */
 enum hr_status hr__objects_only(const struct hr__objects *objects, const struct hr__object_kind *kind,
                                 const struct hr__object **only);
-/* Returns the name of the parent at a path of an object. Returns NULL if there is none, or if the name is `root`. If
+/* Returns the name of the parent at a path of an object. Returns NULL: none, or if the name is `root`. If
    `root` is NULL, no name is the root. */
 const struct hr__yaml *hr__object_parent(const struct hr__object *object, const char *path, const char *root);
 /* Checks that the parents of a queue, which are queues, exist and form no cycle. */

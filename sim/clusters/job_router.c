@@ -94,7 +94,7 @@ static bool find_least_used(const struct hr__cluster_load *loads, uint32_t n_clu
   return other_sizes == 0 && loads[0].size_milli > 0;
 }
 
-/* Returns the first cluster with the least wait among those of best_within; HR_NONE if there is none. */
+/* Returns the first cluster with the least wait among those of best_within; HR_NONE: none. */
 static uint32_t find_least_wait(const struct hr__cluster_load *loads, uint32_t n_clusters, uint32_t without,
                                 int64_t max_wait_us) {
   uint64_t least = UINT64_MAX;

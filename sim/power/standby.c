@@ -245,7 +245,7 @@ static bool hold_one(struct hr__engine *engine, uint32_t pool, enum hr_status *s
   return false;
 }
 
-/* Returns the first held node of a pool that is not in maintenance; HR_NONE: there is none. */
+/* Returns the first held node of a pool that is not in maintenance; HR_NONE: none. */
 static uint32_t find_held(const struct hr__engine *engine, uint32_t pool) {
   const struct hr__pool *self = &engine->cluster.pools[pool];
   if (engine->standby->pools[pool].n_in[STANDBY_HELD] == 0) return HR_NONE;

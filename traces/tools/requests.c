@@ -221,7 +221,7 @@ static const double max_tokens = 1 << 30;
 
 /* ---- Drawing: rates -------------------------------------------------------------------------------- */
 
-/* Returns an entry of `factors` divided by their mean; 1 if there are no factors. */
+/* Returns an entry of `factors` divided by their mean; 1 without factors. */
 static double relative(const double *factors, uint32_t count, uint32_t index) {
   double sum = 0;
   for (uint32_t i = 0; i < count; i++) sum += factors[i];
