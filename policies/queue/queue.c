@@ -332,13 +332,23 @@ static bool market_uses_time(const struct hr__queue *queue) {
   return holds;
 }
 
+/* Returns whether the run itself may request passes: for nodes that sleep or have a power budget, and for nodes of an
+   autoscaler. */
+static bool run_requests_passes(const struct hr__queue *queue) {
+  bool any = hr_cluster_is_autoscaled(queue->cluster);
+  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++)
+    any = any || hr_cluster_pool_spec(queue->cluster, (hr_pool){i})->power != NULL;
+  return any;
+}
+
 /* Returns whether a pass decides nothing if jobs only wrote checkpoints since the last one, and the market rule is not
    due. The order must have fixed keys. Under `skip`, jobs that did not fit then do not fit now. */
 static bool is_timeless(const struct hr__queue *queue) {
   const struct hr__order *order = queue->order;
   bool uses_time = queue->preemptor || queue->carbon || queue->elastic || queue->holds || queue->locality;
   bool keys_change = order->begin_pass || order->end_pass || order->line_of;
-  return queue->backfill == &hr__backfill_skip && !uses_time && !keys_change && !market_uses_time(queue);
+  return queue->backfill == &hr__backfill_skip && !uses_time && !keys_change && !market_uses_time(queue) &&
+         !run_requests_passes(queue);
 }
 
 static enum hr_status create(const struct hr_policy_env *env, void **self, struct hr_error *error) {

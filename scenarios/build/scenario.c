@@ -325,7 +325,7 @@ static enum hr_status check_data_local(struct hr__builder *builder) {
   return HR_OK;
 }
 
-/* Whether nodes of the pool can fail, or are slow at times (scenario.c). */
+/* Returns whether nodes of the pool can fail, or are slow at times. */
 static bool pool_fails(const struct hr_pool_spec *pool) {
   const struct hr_fault_spec *faults = pool->nodes > 0 ? pool->faults : NULL;
   return faults && (faults->n_processes > 0 || faults->spares > 0 || faults->slow.speed_ppm > 0);
