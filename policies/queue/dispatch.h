@@ -275,11 +275,9 @@ struct hr__queue {
   struct hr__waiting waiting;
   const struct hr__listener *listeners[HR__MAX_LISTENERS];
   uint32_t n_listeners;
-  bool stops; /* the policy may stop jobs before their end */
-  bool freed; /* capacity became free since the flag was last reset */
-  /* since the last pass began: an event other than a checkpoint or a wake-up, or a move that the next pass may follow
-   * up */
-  bool changed;
+  bool stops;       /* the policy may stop jobs before their end */
+  bool freed;       /* capacity became free since the flag was last reset */
+  bool changed;     /* an event other than a checkpoint or a wake-up has occurred since the last pass */
   bool woken;       /* since the last call, the policy was woken */
   bool is_timeless; /* a pass decides nothing unless something has `changed`, or the market rule is due */
   bool by_priority; /* jobs of different priorities are in different subqueues */

@@ -322,16 +322,6 @@ static enum hr_placement_rule rule_of(const struct hr_policy_env *env) {
   return choice < sizeof rules / sizeof *rules ? rules[choice] : HR_PLACE_BEST_FIT;
 }
 
-/* Returns whether the rule acquires nodes at other times than after events and at its wake-ups: because prices change,
-   or because spot capacity has been available for the minimum time, which wakes only the rule spot-first. */
-static bool market_uses_time(const struct hr__queue *queue) {
-  const struct hr__market *market = queue->market;
-  bool holds = market && market->limits.rule != HR__MARKET_SPOT_FIRST && market->limits.spot_hold_us > 0;
-  for (uint32_t i = 0; market && i < market->n_pools; i++)
-    holds = holds || hr_cluster_pool_spec(queue->cluster, (hr_pool){i})->market.n_prices > 0;
-  return holds;
-}
-
 /* Returns whether the run itself may request passes: for nodes that sleep or have a power budget, and for nodes of an
    autoscaler. */
 static bool run_requests_passes(const struct hr__queue *queue) {
@@ -347,7 +337,8 @@ static bool is_timeless(const struct hr__queue *queue) {
   const struct hr__order *order = queue->order;
   bool uses_time = queue->preemptor || queue->carbon || queue->elastic || queue->holds || queue->locality;
   bool keys_change = order->begin_pass || order->end_pass || order->line_of;
-  return queue->backfill == &hr__backfill_skip && !uses_time && !keys_change && !market_uses_time(queue) &&
+  bool market_uses_time = queue->market && queue->market->uses_time;
+  return queue->backfill == &hr__backfill_skip && !uses_time && !keys_change && !market_uses_time &&
          !run_requests_passes(queue);
 }
 
@@ -632,8 +623,9 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   }
   queue->woken = false;
   if (!due) return HR_OK;
+  enum hr_status status = make_pass(queue, view, moves);
   queue->changed = false;
-  return make_pass(queue, view, moves);
+  return status;
 }
 
 static void destroy(void *self) {

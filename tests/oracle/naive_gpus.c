@@ -111,11 +111,11 @@ static bool same_text(const char *a, const char *b) {
 
 bool naive_same_request(const struct naive_engine *e, int job_a, int job_b) {
   const struct naive_gpus_job *a = &e->in->job[job_a], *b = &e->in->job[job_b];
-  bool same_tier = a->tier == b->tier || (!naive_is_constrained(e->in, job_a) && !naive_is_constrained(e->in, job_b));
+  bool is_free = !naive_is_constrained(e->in, job_a) && !naive_is_constrained(e->in, job_b);
+  bool same_tier = a->tier == b->tier && naive_is_required(e, job_a, e->now) == naive_is_required(e, job_b, e->now);
   return a->accepts == b->accepts && a->tasks == b->tasks && a->gpus == b->gpus && a->milli == b->milli &&
          a->cpu == b->cpu && a->mem == b->mem && a->gpu_mem == b->gpu_mem && a->dedicated == b->dedicated &&
-         same_text(a->profile, b->profile) && same_tier &&
-         naive_is_required(e, job_a, e->now) == naive_is_required(e, job_b, e->now);
+         same_text(a->profile, b->profile) && (is_free || same_tier);
 }
 
 bool naive_find(const struct naive_engine *e, int job, struct naive_seat *seat) {
@@ -271,6 +271,7 @@ static int64_t end_of(const struct naive_engine *e, int job) {
 static void end_jobs(struct naive_engine *e) {
   for (int j = 0; j < e->in->n_jobs; j++) {
     if (e->job[j].phase != NAIVE_RUNNING || end_of(e, j) > e->now) continue;
+    e->changed = true;
     leave(e, j);
     e->job[j].phase = NAIVE_ENDED;
     e->out->end[j] = e->now;
@@ -291,7 +292,9 @@ static void submit_jobs(struct naive_engine *e) {
     if (e->job[j].phase != NAIVE_ABSENT || e->in->job[j].submit != e->now) continue;
     e->job[j].phase = is_feasible(e, j) ? NAIVE_WAITING : NAIVE_ENDED;
     e->job[j].waiting_since = e->now;
-    if (e->job[j].phase == NAIVE_WAITING) naive_market_job_waits(e, j);
+    if (e->job[j].phase != NAIVE_WAITING) continue;
+    e->changed = true;
+    naive_market_job_waits(e, j);
   }
 }
 
@@ -356,7 +359,7 @@ static void check_rules(const struct naive_gpus_input *in) {
 
 void naive_gpus_run(const struct naive_gpus_input *input, struct naive_gpus_result *result) {
   struct naive_timers timers = {.wake = -1};
-  struct naive_engine e = {.in = input, .out = result, .timers = &timers};
+  struct naive_engine e = {.in = input, .out = result, .timers = &timers, .returns_at = NAIVE_NEVER};
   memset(result, 0, sizeof *result);
   check_rules(input);
   for (int j = 0; j < NAIVE_GPUS_JOBS; j++) result->end[j] = -1;
@@ -365,6 +368,7 @@ void naive_gpus_run(const struct naive_gpus_input *input, struct naive_gpus_resu
   e.now = input->job[0].submit;
   for (int instants = 0; !all_ended(&e) && e.now < NAIVE_NEVER; instants++) {
     naive_require(instants < 100000, "a run that does not end under", input->rules.order);
+    e.changed = false;
     end_jobs(&e);
     naive_market_advance(&e);
     submit_jobs(&e);

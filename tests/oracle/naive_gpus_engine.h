@@ -29,13 +29,12 @@ struct naive_elastic {
 
 enum { NAIVE_TIMERS = 4000 };
 
-/* Times at which a pass takes place although no job or node changes. `idle`: ends of the idle times of nodes, also of
-   those that are in use again; `patience`: ends of the waits for spot nodes, also of jobs that have started;
-   `protected`: ends of the times in which jobs may not be stopped, also of jobs that no longer run; `timer`: the
-   scheduled passes; `wake`: the last pass that the market rule scheduled. */
+/* Times at which a pass takes place although no job or node changes. `protected`: ends of the times in which jobs may
+   not be stopped, also of jobs that no longer run; `timer`: the scheduled passes; `wake`: the last pass that the market
+   rule scheduled. */
 struct naive_timers {
-  int n_idle, n_patience, n_protected, n_timers;
-  int64_t idle[NAIVE_TIMERS], patience[NAIVE_TIMERS], protected[NAIVE_TIMERS], timer[NAIVE_TIMERS], wake;
+  int n_protected, n_timers;
+  int64_t protected[NAIVE_TIMERS], timer[NAIVE_TIMERS], wake;
 };
 
 struct naive_engine {
@@ -47,9 +46,11 @@ struct naive_engine {
   long used[NAIVE_GPUS_TENANTS]; /* milli-GPUs that running jobs request, by tenant */
   struct naive_elastic node[NAIVE_GPUS_NODES];
   struct naive_timers *timers;
-  bool retries;                     /* a job was not stopped only because it started at this instant */
-  int n_idled;                      /* the next idle_number */
-  int step[NAIVE_GPUS_POOLS];       /* the present entry of the levels */
+  bool retries;               /* a job was not stopped only because it started at this instant */
+  bool changed;               /* a job began to wait or has left, or a node or an offer changed, at this instant */
+  int64_t returns_at;         /* time from which a job that has just started may return to spot nodes; or NEVER */
+  int n_idled;                /* the next idle_number */
+  int step[NAIVE_GPUS_POOLS]; /* the present entry of the levels */
   int64_t stable[NAIVE_GPUS_POOLS]; /* time from which the pool has been available; NAIVE_NEVER: it is not available */
   int n_returning, returning[NAIVE_GPUS_JOBS];
   int n_demands, demand[NAIVE_GPUS_JOBS]; /* by demand: a job with its request */

@@ -39,8 +39,6 @@ static int n_off(const struct naive_engine *e, int pool, int level) {
 static void become_idle(struct naive_engine *e, int node) {
   e->node[node].idle_since = e->now;
   e->node[node].idle_number = e->n_idled++;
-  if (is_managed(e) && e->in->pool[e->state.node[node].pool].market != NAIVE_GPUS_FIXED)
-    naive_add_time(e->timers->idle, &e->timers->n_idle, e->now + e->in->rules.idle_release);
 }
 
 /* Requests the first nodes of a pool that are off and available. */
@@ -63,6 +61,7 @@ static bool has_slice_on(const struct naive_seat *seat, int node) {
 
 static void reclaim(struct naive_engine *e, int pool, int node) {
   if (!e->state.node[node].up && !e->node[node].booting) return;
+  e->changed = true;
   e->state.node[node].up = e->node[node].booting = false;
   for (int j = 0; j < e->in->n_jobs; j++) {
     if (e->job[j].phase != NAIVE_RUNNING || !has_slice_on(&e->job[j].seat, node)) continue;
@@ -82,6 +81,7 @@ static void change_level(struct naive_engine *e, int pool) {
   for (int i = first + after; i < first + before; i++) reclaim(e, pool, i);
   int offered = n_off(e, pool, after);
   if (offered == n_off(e, pool, before)) return;
+  e->changed = true;
   if (offered == 0) e->stable[pool] = NAIVE_NEVER;
   if (offered > 0 && e->stable[pool] == NAIVE_NEVER) e->stable[pool] = e->now;
 }
@@ -99,6 +99,7 @@ static void boot_nodes(struct naive_engine *e) {
   for (int i = 0; i < e->state.n_nodes; i++) {
     if (!e->node[i].booting || e->node[i].boots_at > e->now) continue;
     e->node[i].booting = false;
+    e->changed = true;
     naive_node_init(e->in, &e->state, i);
     become_idle(e, i);
   }
@@ -139,8 +140,6 @@ void naive_market_job_waits(struct naive_engine *e, int job) {
   naive_require(asked->gpus > 0 && asked->wait <= 0, "market, for jobs without GPUs or with waits,",
                 e->in->rules.market);
   if (demand_of(e, job) == e->n_demands) e->demand[e->n_demands++] = job;
-  if (is(e->in->rules.market, "spot-first") && accepts_market(e, job, NAIVE_GPUS_SPOT))
-    naive_add_time(e->timers->patience, &e->timers->n_patience, e->now + e->in->rules.spot_wait);
 }
 
 /* Jobs that may return to spot nodes are kept in a list. A job that leaves is replaced by the last one of the list. */
@@ -261,6 +260,13 @@ static void supply_jobs(struct naive_engine *e, struct naive_state *supply, int 
   if (impatient > served) acquire(e, supply, job, impatient - served, NAIVE_ALL_POOLS);
 }
 
+/* Returns the time at which a job stops waiting for spot nodes only; NAIVE_NEVER: it does not wait for them. */
+static int64_t patience_of(const struct naive_engine *e, int job) {
+  bool waits = e->job[job].phase == NAIVE_WAITING && is(e->in->rules.market, "spot-first");
+  if (!waits || !accepts_market(e, job, NAIVE_GPUS_SPOT)) return NAIVE_NEVER;
+  return e->job[job].waiting_since + e->in->rules.spot_wait;
+}
+
 static bool is_impatient(const struct naive_engine *e, int job) {
   return e->now >= e->job[job].waiting_since + e->in->rules.spot_wait;
 }
@@ -287,13 +293,18 @@ static void supply_all(struct naive_engine *e) {
 
 /* ---- Idle nodes ------------------------------------------------------------------------------------- */
 
+/* Returns the end of the idle time of an elastic node; NAIVE_NEVER: it is not idle. */
+static int64_t idle_until(const struct naive_engine *e, int node) {
+  if (e->in->pool[e->state.node[node].pool].market == NAIVE_GPUS_FIXED || !e->state.node[node].up) return NAIVE_NEVER;
+  return naive_is_empty(&e->state.node[node]) ? e->node[node].idle_since + e->in->rules.idle_release : NAIVE_NEVER;
+}
+
 /* Returns the node that has been idle for the longest time, if its idle time is over; -1: none. */
 static int next_idle(const struct naive_engine *e) {
   int best = -1;
   for (int i = 0; i < e->state.n_nodes; i++) {
     const struct naive_elastic *node = &e->node[i];
-    if (e->in->pool[e->state.node[i].pool].market == NAIVE_GPUS_FIXED || !e->state.node[i].up) continue;
-    if (!naive_is_empty(&e->state.node[i]) || node->idle_since + e->in->rules.idle_release > e->now) continue;
+    if (idle_until(e, i) > e->now) continue;
     if (best < 0 || node->idle_number < e->node[best].idle_number) best = i;
   }
   return best;
@@ -321,10 +332,12 @@ static void release_idle(struct naive_engine *e) {
 
 /* ---- Return to spot nodes --------------------------------------------------------------------------- */
 
-static bool is_worth_moving(const struct naive_engine *e, int job) {
+/* A job that has just started cannot be moved yet. */
+static bool is_worth_moving(struct naive_engine *e, int job) {
   const struct naive_live *live = &e->job[job];
-  if (live->start == e->now) return false;
-  return naive_limit(e, job) - (live->done + e->now - live->start) > e->in->rules.spot_hold;
+  if (naive_limit(e, job) - (live->done + e->now - live->start) <= e->in->rules.spot_hold) return false;
+  if (live->start == e->now) e->returns_at = e->now + 1;
+  return live->start < e->now;
 }
 
 /* Finds a placement in the first stable spot pool that is cheaper than the job's pool. */
@@ -359,14 +372,21 @@ static void earlier(int64_t *next, int64_t at, int64_t from) {
   if (at >= from && at < *next) *next = at;
 }
 
+/* Returns the next time, not before `from`, at which the rule may act although no job and no node changes. */
+static int64_t next_action(const struct naive_engine *e, int64_t from) {
+  int64_t next = NAIVE_NEVER;
+  for (int i = 0; i < e->state.n_nodes; i++) earlier(&next, idle_until(e, i), from);
+  for (int j = 0; j < e->in->n_jobs; j++) earlier(&next, patience_of(e, j), from);
+  for (int p = 0; p < e->in->n_pools && is(e->in->rules.market, "spot-first"); p++)
+    if (e->stable[p] != NAIVE_NEVER) earlier(&next, e->stable[p] + e->in->rules.spot_hold, from);
+  earlier(&next, e->returns_at, from);
+  return next;
+}
+
 /* Schedules the next pass. */
 static void arrange_pass(struct naive_engine *e) {
   struct naive_timers *timers = e->timers;
-  int64_t next = NAIVE_NEVER;
-  for (int i = 0; i < timers->n_idle; i++) earlier(&next, timers->idle[i], e->now + 1);
-  for (int i = 0; i < timers->n_patience; i++) earlier(&next, timers->patience[i], e->now + 1);
-  for (int p = 0; p < e->in->n_pools && is(e->in->rules.market, "spot-first"); p++)
-    if (e->stable[p] != NAIVE_NEVER) earlier(&next, e->stable[p] + e->in->rules.spot_hold, e->now + 1);
+  int64_t next = next_action(e, e->now + 1);
   if (next == NAIVE_NEVER || (timers->wake > e->now && timers->wake <= next)) return;
   timers->wake = next;
   naive_add_time(timers->timer, &timers->n_timers, next);
@@ -375,12 +395,11 @@ static void arrange_pass(struct naive_engine *e) {
 void naive_market_pass(struct naive_engine *e) {
   bool any_waits = false;
   if (!is_managed(e)) return;
+  bool acts = e->changed || next_action(e, e->now) == e->now;
   for (int j = 0; j < e->in->n_jobs; j++) any_waits = any_waits || e->job[j].phase == NAIVE_WAITING;
-  release_idle(e);
-  if (any_waits)
-    supply_all(e);
-  else
-    return_to_spot(e);
+  if (acts) release_idle(e);
+  if (acts && any_waits) supply_all(e);
+  if (acts && !any_waits) return_to_spot(e);
   arrange_pass(e);
 }
 

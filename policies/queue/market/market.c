@@ -191,7 +191,6 @@ static bool returning_add(struct hr__queue *queue, hr_job job, hr_pool pool) {
   if (!returning) return false;
   market->returning = returning;
   returning[market->n_returning++] = (struct hr__returning_job){job, pool};
-  queue->changed = true;
   market->returning_at[job.id] = market->n_returning;
   return true;
 }
@@ -248,11 +247,14 @@ static bool find_place(const struct hr__queue *queue, const struct hr__returning
   return false;
 }
 
-/* Returns whether a job should be moved. It must not have started at this instant, and the remaining time until its
-   limit must exceed spot_hold_us. */
+/* Returns whether a job should be moved: the remaining time until its limit must exceed spot_hold_us. A job that has
+   started at this instant cannot be moved yet, so another pass is requested. */
 static bool is_worth_moving(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
-  if (view->attempt_us[job.id] == view->now_us) return false;
-  return hr_trace_limit_us(queue->trace, job) - hr_view_done_us(view, job) > queue->market->limits.spot_hold_us;
+  struct hr__market *market = queue->market;
+  if (hr_trace_limit_us(queue->trace, job) - hr_view_done_us(view, job) <= market->limits.spot_hold_us) return false;
+  if (view->attempt_us[job.id] < view->now_us) return true;
+  market->retries = true;
+  return false;
 }
 
 /* Moves a running job to another placement. The job loses no work. */
@@ -264,7 +266,7 @@ static enum hr_status move_job(struct hr__queue *queue, const struct hr_view *vi
   from.slices = &slice;
   enum hr_status status = hr_moves_preempt(moves, job, HR_REASON_POLICY);
   if (status == HR_OK) status = hr_moves_start(moves, job, to, HR_REASON_IN_ORDER);
-  queue->freed = queue->changed = true;
+  queue->freed = true;
   HR__NOTIFY(queue, status, job_moves, view, job, &from, to);
   return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }
@@ -391,7 +393,6 @@ static enum hr_status release(struct hr__queue *queue, const struct hr_view *vie
       .at_us = view->now_us, .kind = HR_EVENT_RELEASE, .job = {HR_NONE}, .pool = pool, .node = node};
   enum hr_status status = hr_moves_release(moves, node);
   queue->market->spare[pool.id]--;
-  queue->changed = true;
   HR__NOTIFY(queue, status, node_changes, view, &event);
   return status;
 }
@@ -418,6 +419,7 @@ static enum hr_status release_idle(struct hr__queue *queue, const struct hr_view
 /* ---- Events --------------------------------------------------------------------------------------- */
 
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  queue->changed = true;
   return add_to_demand(queue, job, view->now_us) ? HR_OK : HR_NO_MEMORY;
 }
 
@@ -429,6 +431,7 @@ static enum hr_status job_rejected(struct hr__queue *queue, const struct hr_view
 
 static enum hr_status kind_changes(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
+  queue->changed = true;
   return change_demand(queue, job) ? HR_OK : HR_NO_MEMORY;
 }
 
@@ -495,40 +498,45 @@ static int64_t next_stable_us(const struct hr__market *market, int64_t now_us) {
   return next_us;
 }
 
-/* Requests a wake-up for the next time at which a pass may decide something without an event. */
-static enum hr_status request_wake(struct hr__market *market, const struct hr_view *view, struct hr_moves *moves) {
-  int64_t next_us = hr__deadline_fifo_first_us(&market->idle),
+/* Returns the next end of a patience or of an idle time; HR_NEVER_US: none. Drops entries before it: those for jobs
+   that have started and for nodes that have been used. */
+static int64_t next_entry_us(struct hr__queue *queue) {
+  struct hr__market *market = queue->market;
+  struct hr__deadline_entry entry;
+  while (hr__deadline_fifo_first(&market->patience, HR_NEVER_US, &entry) &&
+         market->patience_us[entry.id] != entry.at_us)
+    hr__deadline_fifo_take(&market->patience, HR_NEVER_US, &entry);
+  while (hr__deadline_fifo_first(&market->idle, HR_NEVER_US, &entry) &&
+         !is_still_idle(queue, entry, pool_of(queue, entry.id)))
+    hr__deadline_fifo_take(&market->idle, HR_NEVER_US, &entry);
+  int64_t idle_us = hr__deadline_fifo_first_us(&market->idle),
           patience_us = hr__deadline_fifo_first_us(&market->patience);
-  int64_t stable_us = market->limits.rule == HR__MARKET_SPOT_FIRST ? next_stable_us(market, view->now_us) : HR_NEVER_US;
-  if (patience_us < next_us) next_us = patience_us;
-  market->next_stable_us = stable_us;
-  if (stable_us < next_us) next_us = stable_us;
+  return idle_us < patience_us ? idle_us : patience_us;
+}
+
+/* Requests a wake-up for the next time at which a pass may decide something without an event. */
+static enum hr_status request_wake(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  struct hr__market *market = queue->market;
+  int64_t next_us = next_entry_us(queue);
+  market->due_us = market->limits.rule == HR__MARKET_SPOT_FIRST ? next_stable_us(market, view->now_us) : HR_NEVER_US;
+  if (market->retries) market->due_us = view->now_us + 1;
+  market->retries = false;
+  if (market->due_us < next_us) next_us = market->due_us;
   bool pending = market->wake_us > view->now_us && market->wake_us <= next_us;
   if (next_us == HR_NEVER_US || pending) return HR_OK;
   market->wake_us = next_us;
   return hr_moves_wake_at(moves, next_us);
 }
 
-/* Drops due entries for jobs that have started and for nodes that have been used. Returns whether another one is due.
- */
-static bool is_entry_due(struct hr__queue *queue, int64_t now_us) {
-  struct hr__market *market = queue->market;
-  struct hr__deadline_entry entry;
-  while (hr__deadline_fifo_first(&market->patience, now_us, &entry)) {
-    if (market->patience_us[entry.id] == entry.at_us) return true;
-    hr__deadline_fifo_take(&market->patience, now_us, &entry);
-  }
-  while (hr__deadline_fifo_first(&market->idle, now_us, &entry)) {
-    if (is_still_idle(queue, entry, pool_of(queue, entry.id))) return true;
-    hr__deadline_fifo_take(&market->idle, now_us, &entry);
-  }
-  return false;
+/* Returns whether nodes may have to be acquired or released now although no event has occurred since the last pass. */
+static bool is_due(struct hr__queue *queue, int64_t now_us) {
+  const struct hr__market *market = queue->market;
+  return market->uses_time || market->due_us <= now_us || next_entry_us(queue) <= now_us;
 }
 
 enum hr_status hr__market_wake(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, bool *due) {
-  struct hr__market *market = queue->market;
-  *due = market->next_stable_us <= view->now_us || is_entry_due(queue, view->now_us);
-  return *due ? HR_OK : request_wake(market, view, moves);
+  *due = is_due(queue, view->now_us);
+  return *due ? HR_OK : request_wake(queue, view, moves);
 }
 
 /* Acquires nodes until the minimum number of on-demand nodes is reached. */
@@ -545,8 +553,9 @@ static enum hr_status keep_minimum(struct hr__queue *queue, struct hr_moves *mov
   return status;
 }
 
-enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
-  struct hr__market *market = queue->market;
+/* Acquires and releases nodes. */
+static enum hr_status act(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  const struct hr__market *market = queue->market;
   if (!count_demands(queue, view->now_us)) return HR_NO_MEMORY;
   enum hr_status status = release_idle(queue, view, moves);
   if (status == HR_OK) status = keep_minimum(queue, moves);
@@ -554,7 +563,13 @@ enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *vi
     status = hr__supply_all(queue, view, moves);
   else if (status == HR_OK && market->n_returning)
     status = returning_pass(queue, view, moves);
-  return status == HR_OK ? request_wake(market, view, moves) : status;
+  return status;
+}
+
+enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  bool acts = queue->changed || is_due(queue, view->now_us);
+  enum hr_status status = acts ? act(queue, view, moves) : HR_OK;
+  return status == HR_OK ? request_wake(queue, view, moves) : status;
 }
 
 /* ---- Construction --------------------------------------------------------------------------------- */
@@ -572,12 +587,19 @@ static const struct hr__listener listener = {.job_waits = job_waits,
                                              .kind_changes = kind_changes,
                                              .node_changes = node_changes};
 
+/* Returns whether prices change during the run. */
+static bool has_price_series(const struct hr__queue *queue) {
+  for (uint32_t i = 0; i < queue->market->n_pools; i++)
+    if (hr_cluster_pool_spec(queue->cluster, (hr_pool){i})->market.n_prices > 0) return true;
+  return false;
+}
+
 bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *limits) {
   struct hr__market *market = hr_arena_alloc(queue->arena, sizeof *market);
   if (!market) return false;
   size_t n_pools = hr_cluster_pools(queue->cluster);
   uint32_t n_jobs = queue->trace->n_jobs;
-  *market = (struct hr__market){.limits = *limits, .n_pools = (uint32_t)n_pools, .next_stable_us = HR_NEVER_US};
+  *market = (struct hr__market){.limits = *limits, .n_pools = (uint32_t)n_pools, .due_us = HR_NEVER_US};
   market->demand_of = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *market->demand_of);
   market->patience_us = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *market->patience_us);
   market->stable_us = hr_arena_alloc(queue->arena, n_pools * sizeof *market->stable_us);
@@ -595,6 +617,7 @@ bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *
   for (uint32_t i = 0; i < n_pools; i++)
     market->stable_us[i] = hr_cluster_offer(queue->cluster, (hr_pool){i}) ? -limits->spot_hold_us : HR_NEVER_US;
   queue->market = market;
+  market->uses_time = has_price_series(queue);
   hr__queue_add_listener(queue, &listener);
   return queue->by_gpu || queue->locality ? hr__placed_supply_create(queue) : hr__counted_supply_create(queue);
 }

@@ -95,7 +95,11 @@ struct hr__market {
   uint32_t *room;                          /* buffer by pool: number of nodes that the rule may acquire */
   struct hr__deadline_fifo idle, patience; /* idle: ends of idle times, by node; patience: ends of patience, by job */
   int64_t wake_us;                         /* time of the next requested wake-up */
-  int64_t next_stable_us; /* next time at which the available capacity of some pool becomes stable; HR_NEVER_US: none */
+  /* next time, besides the entries of `idle` and `patience`, at which nodes may be acquired or jobs moved without an
+     event; HR_NEVER_US: none */
+  int64_t due_us;
+  bool retries; /* a job that may return to spot capacity has started at this instant, so that it cannot be moved yet */
+  bool uses_time; /* nodes may be acquired at any time without an event, for example because prices change */
   struct hr__returning_job *returning; /* in no order */
   uint32_t n_returning, returning_capacity;
   uint32_t *returning_at; /* by job: index in `returning` + 1; 0: not in the list */

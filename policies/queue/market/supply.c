@@ -46,12 +46,6 @@ static uint32_t offer_room(const struct hr__queue *queue, uint32_t pool, int64_t
   return maximum <= 0 ? 0 : maximum < offer ? (uint32_t)maximum : offer;
 }
 
-/* Acquires nodes. The next pass may decide more, because it packs the jobs of all demands on these nodes. */
-static enum hr_status acquire(struct hr__queue *queue, struct hr_moves *moves, hr_pool pool, uint32_t nodes) {
-  queue->changed = true;
-  return hr_moves_acquire(moves, pool, nodes);
-}
-
 /* Returns the value by which the rule chooses a pool: the least one is chosen. */
 static double offer_value(const struct hr__queue *queue, uint32_t pool, int64_t now_us) {
   if (queue->market->limits.rule == HR__MARKET_PRICE_CAPACITY) return score(queue, pool, now_us);
@@ -179,7 +173,7 @@ static enum hr_status counted_acquire(struct hr__queue *queue, const struct hr__
     nodes = min_u32(nodes, offer_room(queue, i, view->now_us));
     /* one node at a time, because each acquired node changes the shares on which the scores of pools depend */
     if (market->limits.rule == HR__MARKET_PRICE_CAPACITY && demand->is_single) nodes = 1;
-    status = acquire(queue, moves, (hr_pool){i}, nodes);
+    status = hr_moves_acquire(moves, (hr_pool){i}, nodes);
     add_nodes(&market->levels[i], size, nodes);
     *found += pack_in_pool(&market->levels[i], size, demand, left);
   }
@@ -287,7 +281,7 @@ static void set_usable(const struct hr__placed_supply *supply, uint32_t from, ui
 
 /* Acquires nodes outside of the supply state. */
 static enum hr_status placed_request(struct hr__queue *queue, struct hr_moves *moves, hr_pool pool, uint32_t nodes) {
-  return append_nodes(queue, pool, nodes) ? acquire(queue, moves, pool, nodes) : HR_NO_MEMORY;
+  return append_nodes(queue, pool, nodes) ? hr_moves_acquire(moves, pool, nodes) : HR_NO_MEMORY;
 }
 
 /* ---- Placed supply: begin and end -------------------------------------------------------------------------------- */
@@ -540,7 +534,7 @@ uint32_t hr__supply_empty_nodes(const struct hr__queue *queue, uint32_t pool) {
 
 enum hr_status hr__supply_request(struct hr__queue *queue, struct hr_moves *moves, uint32_t pool, uint32_t nodes) {
   return queue->market->placed ? placed_request(queue, moves, (hr_pool){pool}, nodes)
-                               : acquire(queue, moves, (hr_pool){pool}, nodes);
+                               : hr_moves_acquire(moves, (hr_pool){pool}, nodes);
 }
 
 bool hr__market_could_ask(struct hr__queue *queue, hr_job job) {
