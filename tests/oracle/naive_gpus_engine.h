@@ -48,7 +48,7 @@ struct naive_engine {
   struct naive_timers *timers;
   bool retries;               /* a job was not stopped only because it started at this instant */
   bool changed;               /* a job began to wait or has left, or a node or an offer changed, at this instant */
-  int64_t returns_at;         /* time from which a job that has just started may return to spot nodes; or NEVER */
+  int64_t returns_at;         /* latest time at which jobs that have just started may return */
   int n_idled;                /* the next idle_number */
   int step[NAIVE_GPUS_POOLS]; /* the present entry of the levels */
   int64_t stable[NAIVE_GPUS_POOLS]; /* time from which the pool has been available; NAIVE_NEVER: it is not available */

@@ -332,11 +332,11 @@ static void release_idle(struct naive_engine *e) {
 
 /* ---- Return to spot nodes --------------------------------------------------------------------------- */
 
-/* A job that has just started cannot be moved yet. */
+/* A job that has just started cannot be moved. It is considered again after spot_hold. */
 static bool is_worth_moving(struct naive_engine *e, int job) {
   const struct naive_live *live = &e->job[job];
   if (naive_limit(e, job) - (live->done + e->now - live->start) <= e->in->rules.spot_hold) return false;
-  if (live->start == e->now) e->returns_at = e->now + 1;
+  if (live->start == e->now) e->returns_at = e->now + (e->in->rules.spot_hold > 0 ? e->in->rules.spot_hold : 1);
   return live->start < e->now;
 }
 
@@ -353,6 +353,7 @@ static bool find_on_spot(const struct naive_engine *e, int job, struct naive_sea
 /* Moves jobs, the last of the list first. For the others, requests spot nodes until none can be requested. */
 static void return_to_spot(struct naive_engine *e) {
   struct naive_seat seat;
+  e->returns_at = NAIVE_NEVER;
   for (int i = e->n_returning; i-- > 0;) {
     int job = e->returning[i];
     if (!is_worth_moving(e, job) || !find_on_spot(e, job, &seat)) continue;

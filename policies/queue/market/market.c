@@ -248,12 +248,12 @@ static bool find_place(const struct hr__queue *queue, const struct hr__returning
 }
 
 /* Returns whether a job should be moved: the remaining time until its limit must exceed spot_hold_us. A job that has
-   started at this instant cannot be moved yet, so another pass is requested. */
+   started at this instant cannot be moved. It is considered again after spot_hold_us, if not before. */
 static bool is_worth_moving(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct hr__market *market = queue->market;
   if (hr_trace_limit_us(queue->trace, job) - hr_view_done_us(view, job) <= market->limits.spot_hold_us) return false;
   if (view->attempt_us[job.id] < view->now_us) return true;
-  market->retries = true;
+  market->retry_us = view->now_us + (market->limits.spot_hold_us ? market->limits.spot_hold_us : 1);
   return false;
 }
 
@@ -321,6 +321,7 @@ static enum hr_status supply(struct hr__queue *queue, const struct hr_view *view
    returning jobs, which a later pass can move. */
 static enum hr_status returning_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   uint32_t leaving = 0;
+  queue->market->retry_us = HR_NEVER_US;
   enum hr_status status = move_all(queue, view, moves, &leaving);
   if (status != HR_OK || queue->market->n_returning == 0) return status;
   if (!hr__supply_begin(queue)) return HR_NO_MEMORY;
@@ -519,8 +520,8 @@ static enum hr_status request_wake(struct hr__queue *queue, const struct hr_view
   struct hr__market *market = queue->market;
   int64_t next_us = next_entry_us(queue);
   market->due_us = market->limits.rule == HR__MARKET_SPOT_FIRST ? next_stable_us(market, view->now_us) : HR_NEVER_US;
-  if (market->retries) market->due_us = view->now_us + 1;
-  market->retries = false;
+  if (market->retry_us <= view->now_us) market->retry_us = HR_NEVER_US;
+  if (market->retry_us < market->due_us) market->due_us = market->retry_us;
   if (market->due_us < next_us) next_us = market->due_us;
   bool pending = market->wake_us > view->now_us && market->wake_us <= next_us;
   if (next_us == HR_NEVER_US || pending) return HR_OK;
@@ -599,7 +600,8 @@ bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *
   if (!market) return false;
   size_t n_pools = hr_cluster_pools(queue->cluster);
   uint32_t n_jobs = queue->trace->n_jobs;
-  *market = (struct hr__market){.limits = *limits, .n_pools = (uint32_t)n_pools, .due_us = HR_NEVER_US};
+  *market = (struct hr__market){
+      .limits = *limits, .n_pools = (uint32_t)n_pools, .due_us = HR_NEVER_US, .retry_us = HR_NEVER_US};
   market->demand_of = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *market->demand_of);
   market->patience_us = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *market->patience_us);
   market->stable_us = hr_arena_alloc(queue->arena, n_pools * sizeof *market->stable_us);

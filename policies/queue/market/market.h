@@ -98,7 +98,8 @@ struct hr__market {
   /* next time, besides the entries of `idle` and `patience`, at which nodes may be acquired or jobs moved without an
      event; HR_NEVER_US: none */
   int64_t due_us;
-  bool retries; /* a job that may return to spot capacity has started at this instant, so that it cannot be moved yet */
+  /* latest time at which jobs that started in the last pass are considered for a return; HR_NEVER_US: none */
+  int64_t retry_us;
   bool uses_time; /* nodes may be acquired at any time without an event, for example because prices change */
   struct hr__returning_job *returning; /* in no order */
   uint32_t n_returning, returning_capacity;
