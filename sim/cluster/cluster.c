@@ -182,7 +182,7 @@ enum { MILLI = 1000 };
 
 /* ---- Initialization --------------------------------------------------------------------------------- */
 
-/* Returns whether the nodes of the pool are off at first: the pool is elastic, or reserved for a limited time. */
+/* Returns whether the nodes of the pool are off at first: the pool is elastic, or exists for a limited time. */
 static bool begins_off(const struct hr_pool_spec *spec) {
   return spec->nodes > 0 && (hr_market_is_elastic(spec->market.market) || hr_market_is_bounded(&spec->market));
 }

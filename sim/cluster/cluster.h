@@ -241,11 +241,11 @@ struct hr__pool {
   uint64_t total_milli, free_milli;
   struct hr_free_index *index; /* how many whole GPUs are free on each node; 0 for nodes on which no job may start */
   /* The following members, except `n_in`, are 0 unless nodes of the pool come and go. */
-  bool comes_and_goes; /* nodes of the pool are not always present: the pool is elastic or reserved for a limited time,
-                          its nodes may fail, have maintenance or sleep, or it has spares or a power budget */
-  double reclaims_per_h;          /* spot: mean number of reclaims per hour in which a node is up */
+  bool comes_and_goes;   /* nodes of the pool are not always present: the pool is elastic or exists for a limited time,
+                            its nodes may fail, have maintenance or sleep, or it has spares or a power budget */
+  double reclaims_per_h; /* spot: mean number of reclaims per hour in which a node is up */
   uint32_t n_in[HR__NODE_STATES]; /* for each state, the number of nodes in this state */
-  uint32_t obtainable;            /* the provider offers nodes 0 .. obtainable - 1, including those in use */
+  uint32_t obtainable;            /* nodes 0 .. obtainable - 1 are available or in use (see market.c) */
   uint32_t n_queued;              /* number of booting nodes that the provider has not delivered yet */
   uint32_t n_offered;             /* number of nodes below `obtainable` that are off, so they can be requested */
   struct hr__bitset_shape shape;
@@ -274,8 +274,8 @@ struct hr_cluster {
 };
 
 /* Initializes the cluster, with memory from the arena. `classes` may be NULL. `spec`, `trace`, `classes` and `speeds`
-   must exist as long as the cluster is used. Nodes of elastic pools and of pools that are reserved for a limited time
-   are off at first. All other nodes are up. Returns HR_OK or HR_NO_MEMORY. */
+   must exist as long as the cluster is used. Nodes of elastic pools and of pools that exist for a limited time are off
+   at first. All other nodes are up. Returns HR_OK or HR_NO_MEMORY. */
 enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *arena, const struct hr_cluster_spec *spec,
                                 const struct hr_trace *trace, const struct hr_class_spec *classes,
                                 const struct hr__speed_table *speeds);
@@ -309,7 +309,7 @@ void hr__cluster_undo_release(struct hr_cluster *cluster, const struct hr_placem
 /* Changes the state of a node. `cluster->nodes` must not be NULL. A node that changes to HR_NODE_OFF must have no
    jobs. */
 void hr__cluster_set_state(struct hr_cluster *cluster, hr_node node, enum hr_node_state state);
-/* Sets the nodes that the provider offers from now on: nodes 0 .. obtainable - 1 of the pool. */
+/* Sets the nodes that are available from now on: nodes 0 .. obtainable - 1 of the pool. */
 void hr__cluster_set_obtainable(struct hr_cluster *cluster, hr_pool pool, uint32_t obtainable);
 
 /* Returns the reason why a job could not run even if the cluster were empty. Returns HR_REASON_NONE if it could run. */
