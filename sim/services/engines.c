@@ -513,8 +513,8 @@ static bool decode(struct hr__replica *replica, uint32_t id, uint32_t next) {
   return true;
 }
 
-/* Returns whether memory suffices for the next token of all steady sequences, and at least one block then remains
-   free. */
+/* Returns whether memory suffices for the next token of all steady sequences, and at least one block then remains free.
+   With `steps`, returns false. */
 static bool decodes_fit(const struct hr__replica *replica) {
   return !replica->steps && hr__free_memory(replica) > hr__steady_need(replica);
 }
