@@ -26,7 +26,8 @@ size_t hr__gpu_name_key(const char *name, size_t length, char key[HR__GPU_KEY_BY
 /* Writes to `set` ([n_pools], 1 or 0) the pools that a job accepts if it requests the GPU types in `list`. The names in
    the list are separated by '|'. Each name selects pools as follows:
    - If the type of some pool equals the name, ignoring case, the name selects the pools of this type only.
-   - Otherwise the name selects the pools whose type or other names (`gpu_names`) have the same key as the name. */
+   - Otherwise the name selects the pools that have the same key as the name: the key of their type or of another name
+     (`gpu_names`). */
 void hr__gpu_names_select(const struct hr_cluster_spec *cluster, const char *list, uint8_t *set);
 
 /* Returns the name of the NULL-terminated list `known` that is most similar to an unknown name of `length` bytes.
@@ -87,7 +88,7 @@ static inline uint32_t hr__speed_of_row(const struct hr_speeds *table, uint32_t 
   return table->ppm[(size_t)row * table->n_pools + pool];
 }
 
-/* Returns the speed of a job in a pool with a power limit. `ppm`: its speed without the limit. */
+/* Returns the speed of a job in a pool with a power limit. `ppm`: the speed of the job without the limit. */
 uint32_t hr__speed_limited_ppm(const struct hr__speed_table *speeds, hr_job job, hr_pool pool, uint32_t ppm);
 
 /* Returns the speed of a job in a pool, as determined by the GPU type of the pool and its power limit. Jobs without
@@ -99,8 +100,8 @@ static inline uint32_t hr__speed_ppm(const struct hr__speed_table *speeds, hr_jo
   return speeds->limited ? hr__speed_limited_ppm(speeds, job, pool, ppm) : ppm;
 }
 
-/* The speed of a job: ppm * num / den, in ppm of the reference speed. num / den is the effect of the number of GPUs of
-   an elastic job. It is 1 if the job has the number of GPUs that it requests. */
+/* The speed of a job: ppm * num / den, in ppm of the reference speed. For an elastic job, num / den is the speed with
+   the present number of GPUs, relative to the speed with the requested number. For other jobs, num / den is 1. */
 struct hr__rate {
   uint32_t ppm, num, den;
 };
@@ -147,8 +148,8 @@ struct hr__network_speeds {
   uint32_t min_ppm;                      /* the minimum speed of the table, at most 1,000,000 */
 };
 
-/* Initializes the speeds by network, with memory from the arena. `table` may be NULL. It is ignored if no pool with
-   nodes specifies a network. Returns HR_OK or HR_NO_MEMORY. */
+/* Initializes the speeds by network, with memory from the arena. `table` may be NULL. The table is ignored if no pool
+   with nodes specifies a network. Returns HR_OK or HR_NO_MEMORY. */
 enum hr_status hr__network_init(struct hr__network_speeds *network, struct hr_arena *arena,
                                 const struct hr_network_speeds *table, const struct hr_cluster_spec *cluster,
                                 const struct hr_trace *trace);
@@ -191,8 +192,8 @@ struct hr__accepts {
      [2][by_class.count][by_region.count][by_gpu.count][by_speed.count][by_part.count][by_memory.count]. The second half
      is for jobs that must not use spot capacity */
   uint32_t *class_of;
-  /* plain[0] is the accept class of all jobs without GPUs, plain[1] that of all jobs with GPUs. Used only if the trace
-     has no column that affects accept classes and there is no table of speeds */
+  /* plain[0] is the accept class of all jobs without GPUs, plain[1] that of all jobs with GPUs. Used only for runs
+     without a table of speeds if the trace has no column that affects accept classes */
   uint32_t plain[2];
 };
 
@@ -219,8 +220,8 @@ enum hr_reason hr__accepts_refusal(const struct hr__accepts *accepts, hr_job job
 
 enum { HR__NODE_STATES = HR_NODE_CLOSING + 1 };
 
-/* The state of a node. It is stored only in clusters with nodes that come and go, which means that some nodes are not
-   always present. */
+/* The state of a node. The state is stored only in clusters with nodes that come and go. Such nodes are not always
+   present. */
 struct hr__node {
   int64_t since_us;  /* when the node was last requested; with queued provisioning, when the provider delivers it */
   int64_t queued_us; /* queued provisioning: time from the request to the delivery; otherwise 0 */

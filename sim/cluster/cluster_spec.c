@@ -262,7 +262,7 @@ enum hr_tier hr_cluster_span(const struct hr_cluster *cluster, const struct hr_p
 }
 
 /* Returns the class of the network links of the tier of a placement. If the topology does not specify the size of this
-   tier, the tier equals the next wider one, and the links of that one are returned. */
+   tier, the tier equals the next wider tier, and the links of the wider tier are returned. */
 enum hr_network hr_cluster_links(const struct hr_cluster *cluster, const struct hr_placement *placement) {
   const struct hr_pool_spec *spec = cluster->pools[placement->pool.id].spec;
   enum hr_tier tier = hr_cluster_span(cluster, placement);
@@ -347,7 +347,8 @@ static uint64_t mig_room_on_node(const struct hr_cluster *cluster, hr_pool pool,
 static uint64_t room_of_group(const struct hr_cluster *cluster, hr_pool pool, const struct hr_request *request,
                               enum hr_tier tier) {
   const struct hr_pool_spec *spec = cluster->pools[pool.id].spec;
-  struct hr_pool_spec part = *spec; /* a pool whose nodes have only the GPUs that one group has on a node */
+  /* a copy of the pool in which nodes have only the GPUs that one group has on a node */
+  struct hr_pool_spec part = *spec;
   struct hr_cluster_spec alone = {.pools = &part, .n_pools = 1};
   struct hr_request asked = *request;
   part.gpus_per_node = hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node);

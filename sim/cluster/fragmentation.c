@@ -18,7 +18,7 @@ struct mig_fragments;
 static struct mig_fragments *mig_fragments_create(struct hr_arena *arena, const struct hr_typical_pods *typical,
                                                   const struct hr_acceptance *acceptance,
                                                   const struct hr_gpu_inventory *inventory);
-/* Returns F(node) x typical->total for a node with partitioned GPUs. If `slice` is not NULL, the result is for the
+/* Returns F(node) * typical->total for a node with partitioned GPUs. If `slice` is not NULL, the result is for the
    state of the node after `slice` is allocated to a task that uses `cpu_milli` of CPU. */
 static uint64_t mig_fragment(struct mig_fragments *fragments, hr_node node, const struct hr_slice *slice,
                              uint32_t cpu_milli);

@@ -151,8 +151,9 @@ static void fold_digits(char *key) {
       *key = '1';
 }
 
-/* A name to compare: its key, the length of the key, the number of letters at its beginning, and the number of
-   characters of the model at its beginning. For "A100-80" the key is "a10080", and `model` is 4. */
+/* A name to compare. key: the key of the name. bytes: the length of the key. letters: the number of letters at the
+   begin of the key. model: the number of characters of the model at the begin of the key. For "A100-80", the key is
+   "a10080", `letters` is 1 and `model` is 4. */
 struct spelling {
   char key[HR__GPU_KEY_BYTES];
   size_t bytes, letters, model;
@@ -218,8 +219,8 @@ static const char *nearest_of(const char *name, size_t length, const char *const
   return longest;
 }
 
-/* Returns whether a key is that of a Grace superchip, such as GB200. The rest of the key after the G is that of its
-   GPU. */
+/* Returns whether a key is that of a Grace superchip, such as GB200. The rest of the key, after the G, is the key of
+   its GPU type. */
 static bool is_superchip(const char *key) {
   return key[0] == 'g' && (key[1] == 'b' || key[1] == 'h') && key[2] >= '0' && key[2] <= '9';
 }

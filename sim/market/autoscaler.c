@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * An autoscaler that requests and removes the nodes of elastic pools, as a component of the engine: its state, the
- * demand of waiting jobs, requests for nodes, quotas. Each kind of autoscaler has rules (struct hr__scaling_rules),
- * which decide when it examines the cluster and what it does then: node_scans.c, karpenter_loop.c.
+ * demand of waiting jobs, requests for nodes, quotas. Each kind of autoscaler has rules (struct hr__scaling_rules) that
+ * decide when the cluster is examined, and which nodes are requested and removed. These rules are in node_scans.c and
+ * karpenter_loop.c.
  *
  * Invariant: a pool never has more nodes than its maximum and the quotas allow.
  */
@@ -311,9 +312,10 @@ static int64_t room_to_grow(struct hr__engine *engine, uint32_t pool) {
   return hr__nodes_allowed(engine, pool);
 }
 
-/* Reserves room for some pods of the oldest job of a kind that fits on no node. The pool must be able to grow by the
-   nodes that the other pods of the job need. Of these pools, the one with room for the most pods is selected. The other
-   pods must then be placed on new nodes of this pool. Without such a pool, the function reserves nothing. */
+/* Considers the oldest job of the kind that fits on no node, and reserves room for some of its pods in one pool. The
+   pool must be able to grow by the nodes that the other pods of the job need. Of all such pools, the pool with room for
+   the most pods is selected. The other pods must then be placed on new nodes of this pool. If no such pool exists, the
+   function reserves nothing. */
 static void reserve_part(struct hr__engine *engine, struct hr__pod_kind *kind) {
   struct hr__autoscaler *self = engine->autoscaler;
   struct placed_pods placed;

@@ -27,8 +27,8 @@ struct hr__pod_kind {
   bool is_linked;
   int32_t priority;      /* the highest priority of its waiting jobs */
   int64_t cpu_m, memory; /* the largest request of a pod over all suitable pools, in milli-CPUs and bytes */
-  /* Set if nodes of the pool `part_pool` have room for some pods of the oldest of the n_left jobs. This room is
-     reserved, and part_left[i] pods of row i lack room. HR_NONE: no such pool */
+  /* part_pool: a pool in which the oldest of the n_left jobs has reserved room for some of its pods; HR_NONE: none.
+     part_left[i]: number of its pods in row i that lack room */
   uint32_t part_pool, part_left[2];
 };
 
@@ -200,8 +200,8 @@ struct hr__karpenter_loop {
   struct hr__karpenter_batch batch;
   int64_t looked_us, retry_us; /* looked_us: the last look, -1: none; retry_us: the next look at jobs that still wait,
                                   HR_NEVER_US: none */
-  int64_t acted_us; /* the last instant at which looks and passes were possible; later changes of this instant need a
-                       later look */
+  /* the last instant at the end of which looks and passes were possible; changes after them need a later look */
+  int64_t acted_us;
   bool is_retry_due, is_look_due;
 
   int64_t *touched_us; /* by node: the last time at which a job started or stopped on the node, or the node booted */
@@ -216,9 +216,10 @@ struct hr__karpenter_loop {
   uint32_t n_command;
   enum hr__karpenter_reason reason;
   enum hr__karpenter_action action;
-  bool *sent, sends_spot; /* sent: [n_pools], the pools from which the replacement may be requested; sends_spot: it must
-                             be a spot node */
-  uint32_t *awaits;       /* by node: id of the node that will replace it + 1; 0: none */
+  /* sent: [n_pools], the pools from which the replacement may be requested. sends_spot: the replacement must be a spot
+     node */
+  bool *sent, sends_spot;
+  uint32_t *awaits; /* by node: id of the node that will replace it + 1; 0: none */
   uint32_t n_awaiting;
   int64_t due_us; /* the earliest time at which a pass may decide differently although no job or node has changed */
 

@@ -330,8 +330,7 @@ static bool find_underutilized(struct hr__engine *engine) {
 }
 
 /* Returns whether the stored command is still valid. All nodes of the command must still be candidates within the
-   budget. hr__karpenter_try must again return the same action, and all pools from which the replacement may be
-   requested. */
+   budget. hr__karpenter_try must again return the same action and all pools of the stored replacement. */
 static bool is_valid(struct hr__engine *engine) {
   struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
   const uint32_t number = loop->node_pool[pool_of(engine, loop->command[0])];
@@ -393,7 +392,7 @@ static enum hr_status execute(struct hr__engine *engine, bool *any) {
   return status;
 }
 
-/* Removes each node whose replacement has booted. Reopens each node whose replacement no longer exists. */
+/* Removes nodes if their replacement has booted. Reopens nodes if their replacement does not exist any more. */
 static enum hr_status karpenter_settle(struct hr__engine *engine) {
   struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
   enum hr_status status = HR_OK;
@@ -428,7 +427,7 @@ static bool note_drifts(struct hr__engine *engine) {
   return any;
 }
 
-/* Lists the nodes that have drifted in `command`, in the order in which they are tried. Returns their number. */
+/* Writes the ids of the drifted nodes to `command`, in the order in which they are tried. Returns their number. */
 static uint32_t list_drifted(struct hr__engine *engine) {
   const struct hr__autoscaler *self = engine->autoscaler;
   uint32_t n = 0, *list = self->karpenter->command;

@@ -237,7 +237,7 @@ static enum hr_status update_offer(struct hr__engine *engine, hr_pool pool) {
 }
 
 /* Schedules the look-ahead for the next step. Has no effect if the look-ahead is pending, if the window already has the
-   lowest level, or if there is no next step. */
+   lowest level, or if no next step exists. */
 static enum hr_status schedule_lookahead(struct hr__engine *engine, hr_pool pool) {
   struct hr__engine_market *market = &engine->markets[pool.id];
   if (market->is_looking || market->ahead.at_us == HR_NEVER_US || window_min(market) <= market->floor) return HR_OK;
@@ -408,7 +408,7 @@ static enum hr_status acquire_all(struct hr__engine *engine, bool *any) {
   return HR_OK;
 }
 
-/* Handles HR__PENDING_NODE_UP: delivers a node whose request has waited for the provider, or makes a node available at
+/* Handles HR__PENDING_NODE_UP: delivers a node if its request has waited for the provider, or makes a node available at
    the end of its boot. The event is ignored if the node was released meanwhile. If the node was then requested again,
    only the event that belongs to the new request counts. */
 static enum hr_status boot_node(struct hr__engine *engine, hr_node node) {

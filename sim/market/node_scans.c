@@ -16,9 +16,9 @@
  * choose one of the pools. This pool grows together with similar pools (hr__ca_grow). Each kind of jobs has up to
  * HR__KIND_ROWS rows of pods. The node groups are the pools.
  *
- * Removal: in each scan, a node is unneeded if it has no job and no waiting job would use it, or if its utilization is
- * low and all its jobs fit on other nodes. A node that was unneeded in all scans for long enough is removed, with three
- * exceptions:
+ * Removal: a scan finds that a node is unneeded in two cases. Either the node has no job, and no waiting job would use
+ * it; or its utilization is low, and all its jobs fit on other nodes. A node that was unneeded in all scans for long
+ * enough is removed, with three exceptions:
  * - The delay after an earlier scale-up, removal or failure has not ended.
  * - The pool is at its minimum.
  * - The scan already removes the maximum number of nodes.
@@ -355,8 +355,8 @@ static uint32_t keep_best(const void *state, uint32_t *kept, uint32_t n_kept) {
   return hr__ca_expand(expander->kind, self->options, &price, self->scores, kept, n_kept);
 }
 
-/* Returns the pool of the option that the expanders choose; HR_NONE if there is no option. If several options remain,
-   one of them is chosen at random. */
+/* Returns the pool of the option that the expanders choose; HR_NONE: no option exists. If several options remain, one
+   of them is chosen at random. */
 static uint32_t choose(struct hr__engine *engine, uint32_t n_options) {
   static const enum hr__ca_expander kinds[HR_N_EXPANDERS] = {[HR_EXPANDER_RANDOM] = HR__CA_RANDOM,
                                                              [HR_EXPANDER_MOST_PODS] = HR__CA_MOST_PODS,

@@ -200,7 +200,7 @@ struct hr__ray_spec {
 
 /* The state of Ray Serve's rule. All bytes zero: no decision is delayed. */
 struct hr__ray {
-  int direction;    /* direction of the delayed decision: 1, -1, or 0 if there is none */
+  int direction;    /* direction of the delayed decision: 1 or -1; 0: none */
   int64_t since_us; /* when this decision was first made */
 };
 
