@@ -161,7 +161,7 @@ static int64_t changed_since(const struct hr__hpa_event *events, uint32_t n_even
   return sum;
 }
 
-/* Returns the number at the begin of the period of a policy, which ends now. */
+/* Returns the number at the begin of a policy's period. The period ends now. */
 static int64_t at_start(const struct hr__hpa_policy *policy, const struct hr__hpa_history *history, int64_t now_us,
                         int64_t current) {
   const int64_t since_us = now_us - policy->period_us;
@@ -257,7 +257,7 @@ static double clamp(double value, double low, double high) {
   return fmin(fmax(value, low), high);
 }
 
-/* Begins, extends or ends the panic. `is_over`: the load exceeds the threshold. */
+/* Begins, extends or ends the panic. `is_over`: the load reaches the threshold. */
 static void change_mode(const struct hr__knative_spec *spec, struct hr__knative *self, int64_t now_us, bool is_over) {
   if (is_over) {
     self->panics = true;
@@ -282,7 +282,7 @@ static int64_t delay(const struct hr__knative_spec *spec, struct hr__knative *se
     self->first_delayed = (self->first_delayed + 1) % HR__KNATIVE_MAX_DELAY_TICKS;
     self->n_delayed--;
   }
-  /* if a tick has two numbers, only the larger one is stored */
+  /* if two numbers are recorded in a tick, only the larger number is stored */
   if (!self->n_delayed || delayed_at(self, self->n_delayed - 1)->tick != tick)
     *delayed_at(self, self->n_delayed++) = (struct hr__knative_maximum){tick, desired};
   return delayed_at(self, 0)->replicas;

@@ -205,7 +205,7 @@ struct hr__ray {
 };
 
 /* Returns current + factor * (wanted - current), rounded up, with the factor of the direction. `wanted` may be
-   fractional. If `wanted` is less than `current`, the result decreases by at least 1. */
+   fractional. If `wanted` is less than `current`, the result is at most `current` - 1. */
 int64_t hr__ray_scaled(double wanted, int64_t current, double up_factor, double down_factor);
 /* Returns the wanted number of replicas. The caller must limit it to the minimum and maximum. `current`: number of
    ready replicas. `target`: the last decision. `requests`: number of ongoing and queued requests. */

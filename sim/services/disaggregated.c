@@ -456,7 +456,7 @@ static void stop_worker(struct hr__phase_replicas *all, struct worker *worker) {
   worker->is_waiting = true;
 }
 
-/* Adds the requests of a replica that wait in `held` or are in transfer to another replica to `lost`. */
+/* Adds to `lost` the requests of a replica that wait in `held` or are in transfer to another replica. */
 static void take_moving(struct hr__phase_replicas *all, uint32_t number) {
   for (uint32_t n = all->held.count; n > 0; n--) {
     const uint32_t id = hr__queue_pop(&all->held);

@@ -16,7 +16,7 @@
  *
  * Layout of `single`: a heap has one entry for each request in service: the time of its first token or, after the first
  * token, the time of its last token. With processor sharing, an entry is not a time but an amount of service. It is the
- * amount that a request would have received until then if it had been in service since the replica was last empty.
+ * amount that a request would have received by this event if it had been in service since the replica was last empty.
  */
 
 #include "sim/services/service.h"
@@ -672,9 +672,9 @@ static bool extend(struct hr__replica *replica, uint32_t id, uint32_t next, uint
   return true;
 }
 
-/* Adds the steady sequences to the batch, and the sequence with an incomplete prompt that was admitted after them, if
-   there is one. If the token budget or the memory does not suffice, or if other sequences are running, adds nothing and
-   returns false. Then each sequence must be handled separately. */
+/* Adds the steady sequences to the batch. If one sequence with an incomplete prompt was admitted after them, adds a
+   part of this prompt, too. If the token budget or the memory does not suffice, or if other sequences are running, adds
+   nothing and returns false. Then each sequence must be handled separately. */
 static bool run_steady(struct hr__replica *replica, uint32_t *budget) {
   const struct hr__steady *steady = &replica->steady;
   const uint64_t free = hr__free_memory(replica), growth = hr__steady_need(replica);

@@ -281,7 +281,6 @@ static struct hr_replica_times times_of(const struct hr__fleet_service *service,
   return times;
 }
 
-/* Adds the GPU times of a replica that loses its GPUs now. */
 void hr__replica_close_times(struct hr__fleet_service *service, uint32_t number, int64_t now_us) {
   const struct hr_replica_times times = times_of(service, number, now_us);
   struct hr_replica_times *all = &service->result.gpu_time;
@@ -321,7 +320,7 @@ static uint32_t find_place(const struct hr__fleet_service *service, struct place
   return at < places.to ? at : HR_NONE;
 }
 
-/* Returns the first withdrawn replica whose job still waits; HR_NONE: none. Replicas that were withdrawn at this
+/* Returns the first withdrawn replica with a job that still waits; HR_NONE: none. Replicas that were withdrawn at this
    instant are skipped, because the policy may reject their jobs until the end of the instant. */
 static uint32_t find_withdrawn(const struct hr__fleet_service *service, struct place_range places, int64_t now_us) {
   uint32_t at = places.from;

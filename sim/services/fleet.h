@@ -7,8 +7,8 @@
  * the services, and submits and ends the jobs. replica_jobs.c is the component of the engine. scaling.c computes how
  * many replicas a service wants.
  *
- * A replica has a place, whose index is the number of the replica in results, and, while it exists, a job. Each row for
- * a job is used at most once, in the order of submission. A place can be used again after its replica has ended.
+ * A replica has a place and a job. The index of the place is the number of the replica in results. A place can be used
+ * again after its replica has ended. Each row for a job is used at most once, in the order of submission.
  */
 
 #include "headroom/unstable/services.h"
@@ -122,14 +122,15 @@ enum hr_status hr__fleet_check(const struct hr__engine *engine, const struct hr_
 /* Returns how long a replica has been busy until now, in ticks. The service must have been advanced to the present
    time. */
 int64_t hr__replica_busy_ticks(const struct hr__fleet_service *service, uint32_t number);
-/* Adds the GPU times of a replica that loses its GPUs now to the result. The service must have been advanced to the
+/* Adds to the result the GPU times of a replica that loses its GPUs now. The service must have been advanced to the
    present time. */
 void hr__replica_close_times(struct hr__fleet_service *service, uint32_t number, int64_t now_us);
 /* Withdraws the waiting job of a replica that is not needed any more. */
 enum hr_status hr__replica_withdraw(struct hr__engine *engine, struct hr__replica_place *place);
 /* Ends the job of a replica that has no requests. */
 enum hr_status hr__replica_job_end(struct hr__engine *engine, struct hr__fleet_service *service, uint32_t number);
-/* Adds or removes replicas so that as many are present as service->wanted. Fewer are added if all places are in use. */
+/* Adds or removes replicas until their number is service->wanted. If all places are in use, fewer replicas are
+   added. */
 enum hr_status hr__replicas_adjust(struct hr__engine *engine, struct hr__fleet_service *service);
 /* Returns the number of replicas that wait for GPUs, start, are ready, or have notice. Replicas that drain or were
    withdrawn are not counted. */

@@ -11,15 +11,15 @@
  * `first-available`: replicas are ordered by their pool, then by number. The first replica with fewer incomplete
  * requests than `room` is chosen. If no replica has room, the replica with the fewest incomplete requests is chosen.
  *
- * `weighted`: stride scheduling. Each replica has a number, its pass. The next request goes to the replica with the
- * least pass after the request, and advances this pass by 1 / weight. A new replica starts with the pass of the last
- * chosen replica.
+ * `weighted`: stride scheduling. Each request of a replica increases a number, the pass of the replica, by 1 / weight.
+ * A request goes to the replica that has the lowest pass after this increase. A new replica starts with the pass of the
+ * last chosen replica.
  *
  * Spill-over to a pool or market: while the predicted wait is above the bound, only replicas in the pools of `spill.to`
  * get requests; otherwise only the other replicas. If no such replica is ready, all ready replicas can get requests.
  *
  * Layout: the loads of ready replicas are a tournament (base/tournament.h). With `steps` or roles (struct
- * hr__replica_role) there is no tournament, and the ready replicas are searched.
+ * hr__replica_role), no tournament exists, and the ready replicas are searched.
  *
  * Invariant: between two events, the key of each ready replica in the tournament is the result of load_of().
  *
@@ -336,7 +336,7 @@ static uint32_t room_of(const struct hr_service *spec) {
 }
 
 /* Lists the ready replicas in the pools of spill-over if the predicted wait is above the bound, otherwise the other
-   ready replicas. If there are none, lists all ready replicas. Returns the length of the list. */
+   ready replicas. If this list is empty, lists all ready replicas. Returns the length of the list. */
 static uint32_t list_candidates(struct hr__service_run *service) {
   const struct hr_service_spill *spill = &service->spec->routing.spill;
   const bool has_sides = spill->to && spill->service == HR_NONE;

@@ -37,7 +37,7 @@ struct hr__slo_demand {
  *
  * The slots of a replica are the sequences that it can run at once; `max_sequences` and its memory limit their number.
  * The capacity of a replica is its number of slots divided by the time of a request if all slots are in use. The wait
- * for a slot is the wait in a queue whose servers are the slots of its replicas. It is nearly zero if the number of
+ * for a slot is the wait in a queue with one server for each slot of its replicas. It is nearly zero if the number of
  * slots is large, and infinite if the capacity is below the rate.
  */
 

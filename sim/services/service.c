@@ -286,7 +286,7 @@ static void arrive(struct hr__service_run *service, uint32_t id) {
 }
 
 /* Returns a time at which a replica that begins iterations will have received another request; HR_NEVER_US: no such
-   time is known. This is certain if only one replica is ready; otherwise it is very likely. */
+   time is known. The result is certain if only one replica is ready. With several ready replicas, it is very likely. */
 static int64_t horizon_ticks(const struct hr__service_run *service) {
   const uint64_t ahead = service->n_ready > 1 ? (uint64_t)4 * service->n_ready : 0, id = service->next + ahead;
   const struct hr_service_requests *requests = service->requests;
@@ -452,7 +452,7 @@ static void advance_to(struct hr__service_run *service, int64_t until_ticks) {
   }
 }
 
-/* Does the same as advance_to() for replicas with phases, whose times are floating-point numbers. */
+/* Does the same as advance_to() for replicas with phases. Their times are floating-point numbers. */
 static void advance_phases(struct hr__service_run *service, double until_us) {
   for (;;) {
     const int64_t arrival_us = next_arrival_us(service), timeout_us = hr__service_timeout_us(service);

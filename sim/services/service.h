@@ -217,9 +217,9 @@ bool hr__replica_open(struct hr__replica *replica, const struct hr_service *serv
                       const struct hr__sequences *sequences, uint16_t *restarts, bool steps);
 void hr__replica_close(struct hr__replica *replica);
 
-/* Forms the next batch and sets `end_ticks`. Unless `steps` is set, this is the end of all iterations for which the
-   same batch would be formed. The iterations end earlier if one of them ends at `horizon_ticks` or later, because at
-   this time a request is expected that would change the batch. Returns false if no sequence can run; the replica is
+/* Forms the next batch and sets `end_ticks`. Unless `steps` is set, `end_ticks` is the end of all iterations for which
+   the same batch would be formed. The iterations end earlier if one of them ends at `horizon_ticks` or later, because
+   at this time a request is expected that would change the batch. Returns false if no sequence can run; the replica is
    then idle. */
 bool hr__replica_begin(struct hr__replica *replica, int64_t now_ticks, int64_t horizon_ticks);
 /* Ends the present series of iterations earlier: with the first iteration that ends at `at_ticks` or later. If `after`
@@ -246,7 +246,8 @@ bool hr__queue_push_front(struct hr__sequence_queue *queue, uint32_t id);
    last entry. Both return false if memory is exhausted. */
 bool hr__queue_insert(struct hr__sequence_queue *queue, uint32_t id);
 bool hr__queue_insert_back(struct hr__sequence_queue *queue, uint32_t id);
-/* Removes an id from any place; the search begins at the first entry. Returns its position; HR_NONE: not found. */
+/* Removes an id from any place; the search begins at the first entry. Returns the former position of the id; HR_NONE:
+   not found. */
 uint32_t hr__queue_remove(struct hr__sequence_queue *queue, uint32_t id);
 static inline uint32_t hr__queue_pop(struct hr__sequence_queue *queue) {
   uint32_t id = hr__queue_at(queue, 0);
@@ -275,8 +276,8 @@ static inline uint32_t hr__cached(const struct hr__replica *replica, uint32_t id
 static inline uint32_t hr__new_tokens(const struct hr__replica *replica, uint32_t id) {
   return hr__sequence_of(replica, id)->prompt - hr__cached(replica, id);
 }
-/* Adds the tokens that a sequence must compute again after a loss of memory to `recomputed_tokens`. Tokens that need no
-   computation are not counted. */
+/* Adds to `recomputed_tokens` the number of tokens that a sequence must compute again after a loss of memory. Tokens
+   that need no computation are not counted. */
 static inline void hr__note_lost_tokens(struct hr__replica *replica, uint32_t id) {
   const uint32_t processed = hr__sequence_of(replica, id)->processed, cached = hr__cached(replica, id);
   if (processed > cached) replica->recomputed_tokens += processed - cached;
@@ -290,7 +291,7 @@ void hr__steady_release(struct hr__replica *replica);
 static inline uint64_t hr__steady_need(const struct hr__replica *replica) {
   return replica->steady.phases ? replica->steady.phases[replica->steady.growing] : 0;
 }
-/* Forms the batch of the engine of the service. */
+/* Forms the next batch by the rules of the service's engine. */
 void hr__engine_form(struct hr__replica *replica);
 /* Engines that do not add requests to a running batch. hr__end_static, hr__end_dynamic and hr__end_single end the
    present iterations. hr__stop_single returns the requests in service to the queue. hr__static_rest returns the number
@@ -313,8 +314,8 @@ uint64_t hr__replica_capacity(const struct hr_service *service);
 
 struct hr__phase_replicas;
 
-/* The functions that the replicas call, with `self` as their first argument, and `outstanding`. By replica,
-   `outstanding` is the number of requests at the replica; the replicas update it. */
+/* The owner of the replicas. The replicas call its functions with `self` as the first argument. `outstanding`:
+   [n_replicas], the number of requests at each replica. The replicas update this array. */
 struct hr__phase_owner {
   void *self;
   uint32_t *outstanding;
@@ -373,8 +374,8 @@ static inline bool hr__has_phases(const struct hr_service *service) {
 
 /*
  * A running inference service: requests, a router and replicas. The owner opens it, advances it from instant to
- * instant, and changes its replicas in between. Changes take effect at the time to which the service was advanced,
- * before the arrivals and the ends of iterations of that instant.
+ * instant, and changes its replicas at these instants. Changes take effect at the time to which the service was
+ * advanced, before the arrivals and the ends of iterations of that instant.
  *
  * Times are microseconds in the clock of the requests.
  */
@@ -427,7 +428,8 @@ struct hr__service_run {
   const struct hr_service_requests *requests; /* with feeds: `received` */
   struct hr_service_result *result;
   uint32_t next; /* the next request that arrives */
-  /* With feeds: the requests of the scenario, the next of them, and all requests in the order in which they arrived */
+  /* own: the requests that arrive at this service first. With feeds, own_next is the index of the next of them, and
+     `received` has all requests in the order in which they arrived */
   const struct hr_service_requests *own;
   uint32_t own_next;
   struct hr_service_requests *received;
