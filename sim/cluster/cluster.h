@@ -80,8 +80,9 @@ static inline bool hr__speeds_vary(const struct hr__speed_table *speeds) {
   return speeds->table || speeds->limited;
 }
 
-/* Stores the row of a job in `row_of`. Has no effect if `table` is NULL. In a streamed run, this must be called before
-   the speed or the accept class of the job is used. In other runs, hr__speeds_init does this for all jobs. */
+/* Stores the row of a job in `row_of`. Has no effect if `table` is NULL. In a streamed run, and for replicas of
+   services, this must be called before the speed or the accept class of the job is used. For other jobs,
+   hr__speeds_init calls it. */
 void hr__speeds_find_row(const struct hr__speed_table *speeds, const struct hr_trace *trace, hr_job job);
 
 static inline uint32_t hr__speed_of_row(const struct hr_speeds *table, uint32_t row, uint32_t pool) {
@@ -227,9 +228,9 @@ struct hr__node {
   int64_t queued_us; /* queued provisioning: time from the request to the delivery; otherwise 0 */
   int64_t down_us;   /* when the node goes down; HR_NEVER_US: unknown */
   int64_t dies_us;   /* when the provider reclaims the node because of its age; HR_NEVER_US: never */
-  uint32_t launches;
-  uint8_t state;  /* enum hr_node_state */
-  bool is_queued; /* the cluster counts the node as booting, but the provider has not delivered it yet */
+  uint32_t launches; /* number of requests for the node so far; each launch has separate random numbers */
+  uint8_t state;     /* enum hr_node_state */
+  bool is_queued;    /* the cluster counts the node as booting, but the provider has not delivered it yet */
 };
 
 struct hr__pool {
@@ -259,9 +260,9 @@ struct hr_cluster {
   uint32_t n_pools, n_nodes;
   /* the first pool that has nodes, or pool 0 if no pool has nodes; jobs that need no node are recorded in this pool */
   hr_pool first_pool;
-  uint64_t total_milli, free_milli;
-  uint32_t *node_free_milli; /* [n_nodes]; 0 for nodes that are not present */
-  struct hr__node *nodes;    /* [n_nodes]; NULL if no node comes and goes */
+  uint64_t total_milli, free_milli; /* sums over the pools */
+  uint32_t *node_free_milli;        /* [n_nodes]; 0 for nodes that are not present */
+  struct hr__node *nodes;           /* [n_nodes]; NULL if no node comes and goes */
   const struct hr_trace *trace;
   const struct hr_class_spec *classes; /* may be NULL */
   struct hr__accepts accepts;
@@ -329,7 +330,8 @@ hr_pool hr__cluster_pool_of(const struct hr_cluster *cluster, hr_node node);
    request; hr__requests_submit later records the request of each job. Returns NULL if memory is exhausted. */
 struct hr_requests *hr__requests_create(struct hr_arena *arena, const struct hr__accepts *accepts,
                                         const uint32_t *max_gpus, const struct hr_cluster_spec *cluster);
-/* Records the request of a job. This function is called when the job is submitted, and only in streamed runs. */
+/* Records the request of a job. This function is called when a job is submitted in a streamed run, and when a replica
+   of a service is submitted. */
 void hr__requests_submit(const struct hr_requests *requests, hr_job job);
 
 /* ---- MIG instances (gpu_inventory.c) ---- */

@@ -722,7 +722,8 @@ static bool count_jobs(struct hr_requests *requests) {
   return true;
 }
 
-/* The look-up always succeeds, because in a streamed run all requests are added to the table before the run begins. */
+/* The look-up always succeeds, because hr__requests_create has added the requests of all rows of the trace to the
+   table. */
 void hr__requests_submit(const struct hr_requests *requests, hr_job job) {
   requests->of_job[job.id] = find(requests->reader, job);
 }

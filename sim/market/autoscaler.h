@@ -21,10 +21,10 @@ struct hr__pod_kind {
   /* the following members, except `cpu_m` and `memory`, are those of the present scan */
   /* n_jobs: waiting jobs that are not held by a rule (is_held). n_left: number of these jobs that fit on no node */
   uint32_t n_jobs, n_left;
-  uint32_t n_seen; /* scratch */
-  uint32_t next;   /* the next kind; HR_NONE: the last one */
-  bool is_blocked; /* a job of the kind waits although nodes seem to have room for it */
-  bool is_linked;
+  uint32_t n_seen;       /* scratch */
+  uint32_t next;         /* the next kind; HR_NONE: the last one */
+  bool is_blocked;       /* a job of the kind waits although nodes seem to have room for it */
+  bool is_linked;        /* the kind is in the list of kinds */
   int32_t priority;      /* the highest priority of its waiting jobs */
   int64_t cpu_m, memory; /* the largest request of a pod over all suitable pools, in milli-CPUs and bytes */
   /* part_pool: a pool in which the oldest of the n_left jobs has reserved room for some of its pods; HR_NONE: none.
@@ -44,7 +44,7 @@ struct hr__pod_rows {
 
 /* A waiting job: an element of the list of all waiting jobs, in the order in which they began to wait. */
 struct hr__waiting_job {
-  int64_t since_us;
+  int64_t since_us; /* when the job began to wait */
   uint32_t kind;
   uint32_t before, after; /* job id + 1; 0: none */
   bool is_held;           /* in the present scan: a rule such as a quota holds the job, so more nodes would not help */
@@ -121,6 +121,8 @@ struct hr__autoscaler {
   /* by node: the time at which it last became empty; valid only while the node is up without a job. -1: the node has
      not been up since it was requested */
   int64_t *empty_since_us;
+  /* has_acted: the rules have changed nodes at the end of this instant. lacks_memory: memory is exhausted, and the run
+     ends with an error */
   bool has_acted, lacks_memory;
 
   struct hr__karpenter_loop *karpenter; /* the state of Karpenter; NULL for the cluster autoscaler */
@@ -145,7 +147,7 @@ struct hr__autoscaler {
   int64_t next_us, last_us; /* next_us: the next scan, HR_NEVER_US: none; last_us: the last scan, -1: none */
   int64_t due_us; /* the earliest time at which a scan may decide differently although no job or node has changed */
   int64_t added_us, deleted_us, failed_us; /* times of the last scale-up, removal and failure; INT64_MIN / 4: none */
-  uint32_t n_draws;
+  uint32_t n_draws;                        /* number of random choices among options so far */
 };
 
 /* Returns the target size of a pool: the number of its nodes that are not off. */

@@ -38,9 +38,9 @@ struct hr__engine_market {
   uint32_t floor;             /* no step has a lower level */
   bool is_looking;            /* the look-ahead for `ahead` is pending */
   struct hr__interruption_source interruptions;
-  int64_t interruption_us;
+  int64_t interruption_us; /* time of the next group interruption; HR_NEVER_US: none */
   uint32_t *hit, n_hit; /* [n_hit]: the nodes that the next group interruption reclaims, as indices within the pool */
-  int64_t touched_us;
+  int64_t touched_us;   /* time of the last call of settle_accounts */
   /* queued provisioning: the time of the last request for nodes, and the number of requests so far */
   int64_t request_us;
   uint32_t n_requests;

@@ -55,7 +55,7 @@ struct hr__price_walk {
   double volatility;              /* standard deviation of the deviation in the stationary state */
   double reversion_h;             /* hours after which the expected deviation is 1/e of the present deviation */
   int64_t interval_us;            /* time between two changes of the price */
-  uint32_t n_steps;
+  uint32_t n_steps;               /* number of prices to draw */
 };
 /* Draws `n_steps` prices, beginning at time 0, and stores their steps in `*steps`. Consecutive equal prices are
    combined into one step. The same `seed` and `zone` result in the same prices. The caller frees `*steps`. Returns
@@ -82,9 +82,9 @@ double hr__duration_mean_s(const struct hr_duration *duration);
 /* A sequence of steps of a pool's level. The level is the number of nodes that the provider offers. */
 struct hr__level_source {
   const struct hr_spot_spec *spec;
-  uint32_t n_nodes, next;
-  int64_t at_us;
-  bool is_up;
+  uint32_t n_nodes, next; /* next: index of the next step */
+  int64_t at_us;          /* HR_SPOT_ON_OFF: time of the last step */
+  bool is_up;             /* HR_SPOT_ON_OFF: the zone has capacity after the last step */
   struct hr__stream stream;
 };
 /* Initializes the source of steps. With HR_SPOT_ON_OFF, the zone begins in its stationary state: it is up with
@@ -105,8 +105,8 @@ struct hr_level_step hr__level_source_next(struct hr__level_source *source);
 struct hr__interruption_source {
   const struct hr_spot_spec *spec;
   uint32_t n_nodes;
-  double per_h; /* interruptions per hour */
-  int64_t at_us;
+  double per_h;  /* interruptions per hour */
+  int64_t at_us; /* time of the last interruption */
   struct hr__stream stream;
 };
 /* Returns the quotient of two rates. The first is the rate of interruptions that reclaim at least one of `held` nodes.

@@ -157,8 +157,8 @@ struct hr__replica {
   /* [n_running]: sequences that have memory and are neither steady nor in the batch; room for max_sequences */
   uint32_t *running;
   uint32_t n_running;
-  uint32_t n_first; /* number of running sequences that precede the steady sequences if these become running */
-  uint32_t n_orders;
+  uint32_t n_first;  /* number of running sequences that precede the steady sequences if these become running */
+  uint32_t n_orders; /* the last `order` that was given to a sequence */
   struct hr__batch_item *batch; /* [n_batch]: the batch without the steady sequences; room for max_sequences */
   uint32_t n_batch;
   bool with_steady;    /* the steady sequences are in the batch, too */
@@ -183,8 +183,8 @@ struct hr__replica {
   bool steps;          /* each iteration is simulated separately, and no sequence is steady */
   bool is_open;        /* a request that arrives may join the batch after the present iteration */
   bool has_restarted;  /* a sequence lost its memory when the batch was formed */
-  int64_t busy_ticks;
-  uint16_t *restarts; /* by request: how often the request lost its memory */
+  int64_t busy_ticks;  /* time in iterations, including the present iterations up to end_ticks */
+  uint16_t *restarts;  /* by request: how often the request lost its memory */
   /* by request: sum of the times from each loss of memory to the next token, as in the result. Between a loss and this
      token, the time of the loss is already subtracted, so the value is negative */
   int64_t *preempted_us;
