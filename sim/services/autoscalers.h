@@ -138,7 +138,8 @@ struct hr__hpa_recommendation {
   int64_t at_us, replicas;
 };
 
-/* The state of one autoscaler: lists that the caller owns. At each call, they must have room for one more entry. */
+/* The state of one autoscaler: lists that the caller owns. At each call, they must have room for one more entry.
+   `recommendations` may be NULL; recommendations are then not recorded. */
 struct hr__hpa_history {
   struct hr__hpa_event *up, *down;
   uint32_t n_up, n_down;
@@ -242,8 +243,8 @@ struct hr__keda_spec {
 };
 
 /* Returns the number of replicas. `inactive_us`: time since the last activity; negative: never active. `is_failing`: a
-   trigger reported an error. For an active service with replicas, returns `current`, because the horizontal pod
-   autoscaler determines the number between the minimum and the maximum. */
+   trigger reported an error. For an active service with at least `min` replicas, returns `current`, because the
+   horizontal pod autoscaler determines the number between the minimum and the maximum. */
 int64_t hr__keda_decide(const struct hr__keda_spec *spec, int64_t current, bool is_active, bool is_failing,
                         int64_t inactive_us);
 

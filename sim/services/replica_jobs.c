@@ -296,8 +296,8 @@ static bool wants_most(const struct hr__fleet_service *service) {
 /* Returns whether further decisions have no effect. No requests are served or expected, and no replica starts or
    drains. In addition, one of these conditions is met:
    - The numbers of replicas have not changed for hr__scaler_patience_us().
-   - The autoscaler is a schedule, which may change its number forever, no request was served for this time, and the
-     schedule now wants its largest number.
+   - The autoscaler is a schedule, no request was served for this time, and the schedule now wants its largest number.
+     Without this condition, a periodic schedule would be evaluated forever.
 
    If a replica gets GPUs, the decisions resume (resume_decisions). */
 static bool is_stuck(struct hr__fleet_service *service, int64_t now_us) {

@@ -526,7 +526,7 @@ static inline bool hr__service_is_idle(const struct hr__service_run *service, ui
   return service->phases ? hr__phases_is_idle(service->phases, number) : service->outstanding[number] == 0;
 }
 /* Returns when the iterations that a replica runs end, rounded up. An arrival can end them earlier. HR_NEVER_US: the
-   replica is idle. */
+   replica is idle. For replicas with phases that are not idle, returns the time of the next event of any replica. */
 int64_t hr__service_wake_us(const struct hr__service_run *service, uint32_t number);
 /* While requests can still arrive, returns the last instant at which a request can arrive. After this instant, returns
    the time of the next end of iterations (rounded up) or of the next timeout; HR_NEVER_US: no further events. */
