@@ -71,7 +71,7 @@ struct hr__speed_table {
 enum hr_status hr__speeds_init(struct hr__speed_table *speeds, struct hr_arena *arena, const struct hr_speeds *table,
                                const struct hr_cluster_spec *cluster, const struct hr_trace *trace);
 /* Adds the power limits of the pools, with memory from the arena. `classes` may be NULL. `trace` and `classes`
-   determine the power of a job. Call it after hr__speeds_init. Returns HR_OK or HR_NO_MEMORY. */
+   determine the power of a job. Must be called after hr__speeds_init. Returns HR_OK or HR_NO_MEMORY. */
 enum hr_status hr__speeds_limit(struct hr__speed_table *speeds, struct hr_arena *arena,
                                 const struct hr_cluster_spec *cluster, const struct hr_trace *trace,
                                 const struct hr_class_spec *classes);

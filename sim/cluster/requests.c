@@ -29,10 +29,10 @@
  * unknown name.
  *
  * Names are compared by their keys. A key consists of the letters and digits of the name in lower case, without words
- * that do not distinguish types. At the beginning, these are the vendor, the product line and Slurm's resource name. At
- * the end, these are "-SHARED", which the GPU operator adds to the label nvidia.com/gpu.product of shared GPUs, and a
- * count (":2"). If the type of some pool equals the requested name, ignoring case, keys are not compared: the name
- * selects only pools of this type.
+ * that do not distinguish types. At the begin of a name, the vendor, the product line and Slurm's resource name are
+ * omitted. At the end of a name, a count (":2") and "-SHARED" are omitted. The GPU operator adds "-SHARED" to the label
+ * nvidia.com/gpu.product of shared GPUs. If the type of some pool equals the requested name, ignoring case, keys are
+ * not compared: the name selects only pools of this type.
  */
 
 /* ---- Names of GPU types: names of pools ------------------------------------------------------------- */

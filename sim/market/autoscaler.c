@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * An autoscaler that requests and removes the nodes of elastic pools, as a component of the engine: its state, the
- * demand of waiting jobs, requests for nodes, quotas. Each kind of autoscaler has rules (struct hr__scaling_rules) that
- * decide when the cluster is examined, and which nodes are requested and removed. These rules are in node_scans.c and
- * karpenter_loop.c.
+ * An autoscaler that requests and removes the nodes of elastic pools, as a component of the engine. This file has its
+ * state, the demand of waiting jobs, requests for nodes, and quotas. Each kind of autoscaler has rules (struct
+ * hr__scaling_rules) that decide when the cluster is examined, and which nodes are requested and removed. These rules
+ * are in node_scans.c and karpenter_loop.c.
  *
  * Invariant: a pool never has more nodes than its maximum and the quotas allow.
  */
@@ -17,10 +17,10 @@
 /*
  * Waiting jobs form a list in the order in which they began to wait. Jobs with equal requests belong to one kind. A job
  * is a group of pods, one for each task or, in counted allocation, one for each node. All pods of a job must be in one
- * pool. A scan computes which jobs would fit on the nodes that are up or booting. It places a job with all its pods or
- * not at all, and it places one kind after the other. The rules of the autoscaler determine the order of kinds
- * (`precedes`); among equal kinds, the kind with the oldest job is first. If the nodes of a pool have room for only
- * some pods of the oldest job that does not fit, the job can reserve this room (reserve_part).
+ * pool. A scan computes which jobs would fit on the nodes that are up or booting. A scan places all pods of a job or
+ * none, and it places one kind after the other. The rules of the autoscaler determine the order of kinds (`precedes`);
+ * among equal kinds, the kind with the oldest job is first. If the nodes of a pool have room for only some pods of the
+ * oldest job that does not fit, the job can reserve this room (reserve_part).
  *
  * In counted allocation a pod takes the CPUs and the memory of its node in proportion to its GPUs. If CPUs or memory of
  * nodes are unknown, each GPU counts as one core and one GiB.

@@ -61,15 +61,16 @@ static inline void karpenter_batch_add(struct hr__karpenter_batch *batch, int64_
  * - It removes one node that has drifted.
  * - It removes nodes with jobs that fit on other nodes, or that one cheaper node can replace.
  *
- * A node is empty if it has had no job for some time, and no waiting job would use it. It has drifted if the template
- * of its node pool has changed since it was requested. A command for drift removes one node. Empty nodes precede
- * others, and nodes that drifted earlier precede nodes that drifted later. The jobs of the node must fit on other nodes
- * and on at most one new node, at any price. The command is executed immediately, and the pass then searches for the
- * next command.
+ * A node is empty if it has had no job for some time, and no waiting job would use it. A node has drifted if the
+ * template of its node pool has changed since the node was requested. A command for drift removes one node. Empty nodes
+ * precede others, and nodes that drifted earlier precede nodes that drifted later. The jobs of the node must fit on
+ * other nodes and on at most one new node, at any price. The command is executed immediately, and the pass then
+ * searches for the next command.
  *
- * hr__karpenter_try decides which nodes with jobs are removed. This file gives it a description of all nodes, in which
- * nodes of one node pool are candidates, and executes the command that it returns. If the command has a replacement,
- * this node is requested first. The nodes that it replaces are closed, and are removed when the replacement has booted.
+ * hr__karpenter_try decides which nodes with jobs are removed. This file passes a description of all nodes to this
+ * function, and executes the returned command. In the description, nodes of one node pool are candidates for removal.
+ * If the command has a replacement, this node is requested first. The nodes that it replaces are closed, and are
+ * removed when the replacement has booted.
  *
  * Layout: each elastic pool is an instance type with one offering, and each job of a node is one pod. Nodes of a job
  * that has several nodes are not removed. Invariants: a node that waits for its replacement is closed. The nodes that a
@@ -511,9 +512,9 @@ static bool karpenter_find_command(struct hr__engine *engine) {
   return loop->n_command > 0 || find_drifted(engine) || find_underutilized(engine);
 }
 
-/* Executes the stored command if it is still valid, and sets `*any` if it was executed. A command for drift is executed
-   without validation. A command for underutilized nodes is executed for all its nodes or not at all. A command for
-   empty nodes is executed for the nodes that are still empty and within the budget. */
+/* Executes the stored command if it is still valid, and sets `*any` if a node was removed or is being replaced. A
+   command for drift is executed without validation. A command for underutilized nodes is executed for all its nodes or
+   not at all. A command for empty nodes is executed for the nodes that are still empty and within the budget. */
 static enum hr_status karpenter_carry_out(struct hr__engine *engine, bool *any) {
   struct hr__autoscaler *self = engine->autoscaler;
   struct hr__karpenter_loop *loop = self->karpenter;

@@ -38,8 +38,8 @@
 /*
  * A request waits until its first iteration begins. The predicted wait of a new request follows from Little's law,
  * because requests begin at the same rate at which others end: (number of waiting requests) * (mean time from first
- * iteration to end) / (number of requests in service). It is at least the time for which the oldest request has waited.
- * If no replica is ready, the cold start is added.
+ * iteration to end) / (number of requests in service). The predicted wait is at least the time for which the oldest
+ * request has waited. If no replica is ready, the cold start is added.
  *
  * Layout: a service has a list of the requests that it has sent to another service. The service that gets these
  * requests reads this list (struct hr__feed). Before the reading service is advanced to an instant, its feeds are

@@ -83,10 +83,10 @@ double hr__phases_ms(const struct hr_service_phases *phases, const struct hr__ba
  * iteration. The engine of the service forms the batches (engines.c).
  *
  * A sequence is a request on its replica. When a sequence loses its memory, the tokens that it has produced become part
- * of its prompt. Most sequences decode one token in every iteration. They are called steady, and an iteration does not
- * change their data: a heap stores the iteration in which each of them ends, and counters store how many of them need
- * another block of memory in which iteration (struct hr__steady). Other sequences with memory are in the list `running`
- * or in the batch.
+ * of its prompt. Most sequences decode one token in every iteration. These sequences are called steady. An iteration
+ * does not change their data (struct hr__steady). A heap stores the iteration in which each steady sequence ends.
+ * Steady sequences that take their next block of memory in the same iteration are counted together. Other sequences
+ * with memory are in the list `running` or in the batch.
  *
  * Invariant: `used` is the sum of the memory of all sequences of the replica, in blocks (`orca-splitwise`: in tokens).
  *
@@ -179,7 +179,7 @@ struct hr__replica {
   int64_t begin_ticks; /* begin of the present iterations */
   int64_t end_ticks;   /* end of the last of them; HR_NEVER_US: the replica is idle */
   int64_t last_ticks;  /* the time that the last of them takes */
-  uint32_t n_repeats;  /* number of iterations with this batch before it changes */
+  uint32_t n_repeats;  /* number of successive iterations with this batch */
   bool steps;          /* each iteration is simulated separately, and no sequence is steady */
   bool is_open;        /* a request that arrives may join the batch after the present iteration */
   bool has_restarted;  /* a sequence lost its memory when the batch was formed */
@@ -647,7 +647,7 @@ uint32_t hr__scaler_initial(const struct hr__scaler *scaler);
 bool hr__scaler_tick(struct hr__scaler *scaler, const struct hr__service_run *run, int64_t now_us,
                      struct hr__scale_state state, struct hr__scale_choice *choice);
 /* hr__scaler_activates_at_once returns whether the service is activated as soon as a request arrives while no replica
-   is wanted. hr__scaler_activate activates the service: it returns the number of replicas that are then wanted. */
+   is wanted. hr__scaler_activate records the activation, and returns the number of replicas that are then wanted. */
 bool hr__scaler_activates_at_once(const struct hr__scaler *scaler);
 struct hr__scale_choice hr__scaler_activate(struct hr__scaler *scaler, int64_t now_us);
 
