@@ -98,7 +98,7 @@ uint32_t hr_free_index_count(const struct hr_free_index *index, uint32_t gpus) {
  * An index of groups of consecutive nodes. The size of a group is the number of GPUs of the largest gang that fits into
  * the group. A gang takes whole empty nodes and, for its remaining GPUs, one more node. Let w be the number of empty
  * nodes of a group, and p the maximum number of free GPUs on any node that is not empty. The size of the group is then
- * w x (GPUs of a node) + p, and every smaller gang fits, too. A free index of the groups by size therefore finds the
+ * w * gpus_per_node + p, and every smaller gang fits, too. A free index of the groups by size therefore finds the
  * smallest group into which a gang fits.
  */
 
@@ -182,12 +182,12 @@ enum { MILLI = 1000 };
 
 /* ---- Initialization --------------------------------------------------------------------------------- */
 
-/* Returns whether the nodes of the pool are off at first: it is elastic, or reserved for a limited time. */
+/* Returns whether the nodes of the pool are off at first: the pool is elastic, or exists for a limited time. */
 static bool begins_off(const struct hr_pool_spec *spec) {
   return spec->nodes > 0 && (hr_market_is_elastic(spec->market.market) || hr_market_is_bounded(&spec->market));
 }
 
-/* Returns whether nodes of the pool come and go: they begin off, may fail, or have maintenance. */
+/* Returns whether nodes of the pool come and go (see struct hr__pool). */
 static bool pool_comes_and_goes(const struct hr_pool_spec *spec) {
   if (spec->nodes == 0) return false;
   return begins_off(spec) || (spec->faults && (spec->faults->n_processes > 0 || spec->faults->spares > 0)) ||
@@ -326,7 +326,8 @@ uint64_t hr_cluster_asked_milli(const struct hr_cluster *cluster, hr_job job) {
   return (uint64_t)cluster->trace->gpus[job.id] * MILLI;
 }
 
-/* Rounds a bound of a job to whole tasks of `step` GPUs: a minimum up, a maximum down. HR_NONE: `gpus`. */
+/* Rounds a minimum (`up`) or a maximum number of GPUs to whole tasks of `step` GPUs, at least one task. Minima are
+   rounded up, maxima down. If the bound is HR_NONE (none), returns `gpus`. */
 static uint32_t whole_tasks(uint32_t bound, uint32_t gpus, uint32_t step, bool up) {
   if (bound == HR_NONE) return gpus;
   uint64_t tasks = ((uint64_t)bound + (up ? step - 1 : 0)) / step;
@@ -527,7 +528,7 @@ static const char *allocate_slices(struct hr_cluster *cluster, struct hr__pool *
   return NULL;
 }
 
-/* Returns the request of each task of the job, or NULL in counted allocation. */
+/* Returns the job's entry in the table of requests, or NULL in counted allocation. */
 static const struct hr_request *request_of(const struct hr_cluster *cluster, hr_job job) {
   return cluster->inventory ? &cluster->requests->request[cluster->requests->of_job[job.id]] : NULL;
 }
@@ -540,8 +541,8 @@ static bool needs_node(const struct hr_cluster *cluster, hr_job job, const struc
   return request ? hr_request_needs_node(request) : cluster->trace->gpus[job.id] > 0;
 }
 
-/* Returns whether a job may have this number of milli-GPUs: the number that it requests or, if it is elastic, a number
-   within its bounds. */
+/* Returns whether a job may have this number of milli-GPUs. A job may have the number that it requests. An elastic job
+   may also have every number of whole GPUs that hr_cluster_sizes permits. */
 static bool may_have(const struct hr_cluster *cluster, hr_job job, uint64_t gpu_milli) {
   if (gpu_milli == requested_milli(cluster, job)) return true;
   if (!cluster->resizes || gpu_milli % MILLI) return false;
@@ -550,7 +551,7 @@ static bool may_have(const struct hr_cluster *cluster, hr_job job, uint64_t gpu_
   return gpus >= sizes.min && gpus <= sizes.max && gpus % sizes.step == 0;
 }
 
-/* Returns whether a job may have this number of tasks, in per-GPU allocation. */
+/* Returns whether a job may run with this number of tasks. Per-GPU allocation only. */
 static bool may_have_tasks(const struct hr_cluster *cluster, hr_job job, const struct hr_request *request,
                            uint32_t tasks) {
   if (tasks == request->tasks) return true;
@@ -658,8 +659,8 @@ void hr__cluster_follow(struct hr_cluster *cluster, const struct hr_placement *p
 
 /* ---- Jobs that never fit ---------------------------------------------------------------------------- */
 
-/* Ranks the reasons for which pools do not fit a job. The reason with the highest rank is reported, because it is the
-   one that is closest to a fit. */
+/* Returns the rank of a reason for which a pool does not fit a job. Of the reasons of all pools, the one with the
+   highest rank is reported, because the pool with this reason is the closest to a fit. */
 static int nearness(enum hr_reason reason) {
   switch (reason) {
   case HR_REASON_NO_GPU_TYPE:
@@ -691,13 +692,14 @@ static bool lacks_instances(const struct hr_cluster *cluster, hr_pool pool, cons
   return cluster->pools[pool.id].spec->mig && hr_pool_max_tasks(cluster->spec, pool, &gpus_alone) == 0;
 }
 
-/* Returns the number of nodes of a pool that run jobs at the same time: all but its spares. */
+/* Returns the maximum number of nodes of a pool that run jobs at the same time: all nodes but the spares. */
 static uint32_t working_nodes(const struct hr_pool_spec *spec) {
   uint32_t spares = spec->faults && spec->faults->spares < spec->nodes ? spec->faults->spares : 0;
   return spec->nodes - spares;
 }
 
-/* Returns the reason why `nodes` nodes of the pool have no room for the job, or HR_REASON_NONE. */
+/* Returns the reason why `nodes` empty nodes of the pool have no room for the job, or HR_REASON_NONE if they have
+   room. */
 static enum hr_reason refuse_room(const struct hr_cluster *cluster, hr_pool number, hr_job job,
                                   const struct hr_request *request, uint32_t nodes) {
   const struct hr__pool *pool = &cluster->pools[number.id];
@@ -716,8 +718,8 @@ static enum hr_reason refuse_room(const struct hr_cluster *cluster, hr_pool numb
   return on_each * nodes >= least ? HR_REASON_NONE : HR_REASON_TOO_LARGE;
 }
 
-/* Returns the reason why the job would not fit into the pool if all nodes but its spares were present and empty, or
-   HR_REASON_NONE. */
+/* Returns the reason why the job would not fit into the pool even if all nodes but the spares were present and empty.
+   Returns HR_REASON_NONE if it would fit. */
 static enum hr_reason refuse_empty(const struct hr_cluster *cluster, hr_pool number, hr_job job,
                                    const struct hr_request *request) {
   enum hr_reason reason = refuse_room(cluster, number, job, request, working_nodes(cluster->pools[number.id].spec));
@@ -725,7 +727,8 @@ static enum hr_reason refuse_empty(const struct hr_cluster *cluster, hr_pool num
   return never ? HR_REASON_NO_GROUP : reason;
 }
 
-/* Returns the reason why a job that fits into the empty pool cannot use it under the policy, or HR_REASON_NONE. */
+/* For a job that fits into the empty pool: returns the reason why the nodes that the policy lets jobs use
+   (`usable_nodes`) have no room for the job. Returns HR_REASON_NONE if they have room. */
 static enum hr_reason refuse_use(const struct hr_cluster *cluster, hr_pool number, hr_job job,
                                  const struct hr_request *request) {
   const struct hr__pool *pool = &cluster->pools[number.id];

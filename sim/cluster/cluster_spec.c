@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The description of a cluster (struct hr_cluster_spec), and what follows from it for placements and jobs.
+ * The description of a cluster (struct hr_cluster_spec), and properties of placements and jobs that depend only on it.
  *
- * The description consists of pools and the objects that belong to them, tiers and networks, speeds by network, MIG
- * settings and quotas. From it follow the tier and the network links of a placement, and the speeds of jobs by GPU
- * type, power limit, number of GPUs and network.
+ * The file has three parts. The first part creates and frees descriptions: pools and the objects that belong to them,
+ * speeds by network, MIG settings and quotas. The second part computes the tier and the network links of a placement,
+ * and the tier that a job requires. The third part computes the speeds of jobs by GPU type, power limit, number of GPUs
+ * and network.
  */
 
 #include "base/containers.h"
@@ -129,8 +130,8 @@ static bool is_of_family(const char *model, const char *family) {
   return model && strncasecmp(model, family, strlen(family)) == 0;
 }
 
-/* Returns the rank of a model family that matches a model. If several families match, the one with the highest rank is
-   used. A longer family has a higher rank, and "*" has the lowest. */
+/* Returns the rank of a model family. If several families match a model, the family with the highest rank is used.
+   Longer names have higher ranks, and "*" has the lowest. */
 static size_t length_of(const char *family) {
   return strcmp(family, "*") == 0 ? 0 : strlen(family);
 }
@@ -209,8 +210,8 @@ void hr_quota_spec_destroy(struct hr_quota_spec *spec) {
 /* ---- Locality --------------------------------------------------------------------------------------- */
 
 /*
- * The tier and the network links of a placement; the tier that a job requires; whether a placement satisfies
- * this requirement; and whether any placement on the empty cluster could satisfy it.
+ * The tier and the network links of a placement, the tier that a job requires, and whether any placement in an empty
+ * pool could satisfy this requirement.
  */
 
 /* ---- Locality: placements --------------------------------------------------------------------------- */
@@ -246,8 +247,8 @@ static enum hr_tier tier_on_node(const struct hr_pool_spec *spec, const struct h
 }
 
 /* Returns the narrowest tier that has a group which contains the whole placement. Groups consist of consecutive nodes,
-   so it suffices to compare the groups of the lowest and the highest node. In counted allocation, tiers within a node
-   are not distinguished. */
+   so it suffices to compare the groups of the lowest and the highest node. In counted allocation, a placement on one
+   node has HR_TIER_ISLAND, because the GPUs of its slices are unknown. */
 enum hr_tier hr_cluster_span(const struct hr_cluster *cluster, const struct hr_placement *placement) {
   const struct hr_pool_spec *spec = cluster->pools[placement->pool.id].spec;
   if (placement->n_slices == 0) return HR_TIER_POOL;
@@ -260,8 +261,8 @@ enum hr_tier hr_cluster_span(const struct hr_cluster *cluster, const struct hr_p
   return HR_TIER_POOL;
 }
 
-/* Returns the network links of a placement. These are the links of the tier of the placement. If they are not
-   specified, the links of the next wider tier are returned. */
+/* Returns the class of the network links of the tier of a placement. If the topology does not specify the size of this
+   tier, the tier equals the next wider tier, and the links of the wider tier are returned. */
 enum hr_network hr_cluster_links(const struct hr_cluster *cluster, const struct hr_placement *placement) {
   const struct hr_pool_spec *spec = cluster->pools[placement->pool.id].spec;
   enum hr_tier tier = hr_cluster_span(cluster, placement);
@@ -279,7 +280,7 @@ static bool may_spread(const struct hr_cluster *cluster, hr_job job) {
   return trace->gpus[job.id] > 1 || (cluster->inventory && trace->tasks && trace->tasks[job.id] > 1);
 }
 
-/* Returns the tier that a job requires. The job's own columns take precedence over the settings of its class. */
+/* Returns the tier that a job requires. A tier in the job's own columns takes precedence over the tier of its class. */
 struct hr_locality hr_cluster_locality(const struct hr_cluster *cluster, hr_job job) {
   const struct hr_trace *trace = cluster->trace;
   enum hr_tier tier = trace->within ? (enum hr_tier)trace->within[job.id] : HR_TIER_ANY;
@@ -309,8 +310,8 @@ static void find_tiers(struct hr_cluster *cluster, struct hr_arena *arena) {
   cluster->tiers_within &= ~(1u << HR_TIER_ANY);
 }
 
-/* Makes the group indices of all tiers that jobs require. They are used in counted allocation only. In per-GPU
-   allocation, policies examine the groups one after the other. */
+/* In counted allocation, makes the group indices of the required tiers from rack to zone. Tiers with only one group in
+   the pool need no index. In per-GPU allocation, policies examine the groups one after the other. */
 static enum hr_status make_groups(struct hr_cluster *cluster, struct hr_arena *arena) {
   for (uint32_t i = 0; i < cluster->n_pools && !cluster->inventory; i++) {
     const struct hr_pool_spec *spec = cluster->pools[i].spec;
@@ -330,8 +331,8 @@ enum hr_status hr__locality_init(struct hr_cluster *cluster, struct hr_arena *ar
 
 /* ---- Locality: the empty cluster -------------------------------------------------------------------- */
 
-/* Returns for how many tasks the MIG GPUs that one group has on a node have instances. GPUs of a node may have
-   different layouts, so the best group is counted. */
+/* Returns the number of tasks for which the GPUs of one group on one empty node have MIG instances. The groups of a
+   node may have GPUs with different layouts. The result is that of the group with the most instances. */
 static uint64_t mig_room_on_node(const struct hr_cluster *cluster, hr_pool pool, const struct hr_request *request,
                                  uint32_t gpus_per_group) {
   uint64_t most = 0;
@@ -346,14 +347,15 @@ static uint64_t mig_room_on_node(const struct hr_cluster *cluster, hr_pool pool,
 static uint64_t room_of_group(const struct hr_cluster *cluster, hr_pool pool, const struct hr_request *request,
                               enum hr_tier tier) {
   const struct hr_pool_spec *spec = cluster->pools[pool.id].spec;
-  struct hr_pool_spec part = *spec; /* a node then has only the GPUs that one group has on a node */
+  /* a copy of the pool in which nodes have only the GPUs that one group has on a node */
+  struct hr_pool_spec part = *spec;
   struct hr_cluster_spec alone = {.pools = &part, .n_pools = 1};
   struct hr_request asked = *request;
   part.gpus_per_node = hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node);
   uint64_t on_node = UINT64_MAX;
   if (spec->mig && request->gpus > 0) {
     on_node = mig_room_on_node(cluster, pool, request, part.gpus_per_node);
-    asked.gpus = 0; /* the rest of the check concerns CPU and memory */
+    asked.gpus = 0; /* hr_pool_max_tasks then checks only CPU and memory */
     asked.cpu_milli = hr_pool_cpu_milli(spec, request);
   }
   uint64_t room = hr_pool_max_tasks(&alone, (hr_pool){0}, &asked);
@@ -393,8 +395,8 @@ static struct hr__row_span rows_of(const struct hr_speeds *table, const char *mo
   return span;
 }
 
-/* Among those rows of a model that have at most `gpus` GPUs, returns the one with the most GPUs. If no such row exists,
-   returns the first row of the model. */
+/* Among the rows of a model with at most `gpus` GPUs, returns the row with the most GPUs. If no such row exists,
+   returns the first row of the model. If the model has no rows, returns the extra row at the end of the table. */
 static uint32_t row_for(const struct hr_speeds *table, struct hr__row_span span, uint32_t gpus) {
   if (span.count == 0) return table->n_rows;
   uint32_t row = span.first;
@@ -487,7 +489,7 @@ void hr_scaling_destroy(struct hr_scaling_table *table) {
   free(table);
 }
 
-/* Returns the rows of a model; without any, those for all models. */
+/* Returns the rows of a model. If the model has no rows, returns the rows that apply to all models. */
 static struct hr__row_span scaling_rows(const struct hr_scaling_table *table, const char *model) {
   struct hr__row_span common = {0, 0}, own = {0, 0};
   for (uint32_t i = 0; i < table->n_rows; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The fragmentation F of a node measures how much of its free GPU capacity cannot be used by typical pods. A pod is one
+/* The fragmentation F of a node measures how much of the node's free GPU capacity typical pods cannot use. A pod is one
    task of a job. The typical pods of a trace are the most frequent distinct requests that together cover 95 % of all
    tasks. */
 
@@ -18,7 +18,7 @@ struct mig_fragments;
 static struct mig_fragments *mig_fragments_create(struct hr_arena *arena, const struct hr_typical_pods *typical,
                                                   const struct hr_acceptance *acceptance,
                                                   const struct hr_gpu_inventory *inventory);
-/* Returns F(node) x typical->total for a node with partitioned GPUs. If `slice` is not NULL, the result is for the
+/* Returns F(node) * typical->total for a node with partitioned GPUs. If `slice` is not NULL, the result is for the
    state of the node after `slice` is allocated to a task that uses `cpu_milli` of CPU. */
 static uint64_t mig_fragment(struct mig_fragments *fragments, hr_node node, const struct hr_slice *slice,
                              uint32_t cpu_milli);
@@ -27,20 +27,21 @@ static uint64_t mig_fragment(struct mig_fragments *fragments, hr_node node, cons
  * Fragmentation F of nodes, after Weng et al. ("Beware of Fragmentation", ATC'23). The free milli-GPUs of a GPU are its
  * remainder. F is a sum over the GPUs of a node: the remainder of each GPU times the number of typical pods that cannot
  * use it. A pod cannot use a remainder in two cases:
- *  1. The pod requests more milli-GPUs of each GPU than the remainder, or it does not fit on the node for reasons other
- *     than GPUs. This depends only on the remainder and on the free CPU of the node.
- *  2. The remainder suffices for the pod, but the pod requests several GPUs, and too few GPUs of the node have a
- *     sufficient remainder. This depends on the number of GPUs of the node with a sufficient remainder.
+ * 1. The pod requests more milli-GPUs of each GPU than the remainder, or it does not fit on the node for reasons other
+ * than GPUs. This depends only on the remainder and on the free CPU of the node.
+ * 2. The remainder suffices for the pod, but the pod requests several GPUs, and too few GPUs of the node have a
+ * sufficient remainder. This depends on the number of GPUs of the node with a sufficient remainder.
  *
- * Of the free CPU of a node, only its level matters: how many of the distinct CPU requests of typical pods do not
- * exceed it. For each level a table states how many pods are in case 1 and in case 2. The table is computed when it is
- * first needed. F is in pods x milli-GPUs. These are integers, so the order of summation does not affect comparisons.
+ * Of the free CPU of a node, only its level matters. The level is the number of distinct CPU requests of typical pods
+ * that are at most the free CPU. For each level, a table row has the numbers of pods in case 1 and in case 2. A row is
+ * computed when it is first needed. F is in pods x milli-GPUs. These are integers, so the order of summation does not
+ * affect comparisons.
  */
 
 /* The typical pods that request `gpus` GPUs with `milli` milli-GPUs each, and `cpu_milli` of CPU. */
 struct need {
   uint32_t milli, gpus, cpu_milli;
-  uint64_t pods; /* of this need; after group_needs: cumulative within the group */
+  uint64_t pods; /* number of pods with this need; after group_needs: cumulative within the group */
 };
 
 /* A group of needs: needs first .. end - 1. They request the same number of GPUs, and the same milli-GPUs of each
@@ -50,7 +51,8 @@ struct same_gpus {
 };
 
 /*
- * The needs of typical pods in a set of pools. The pools of the set are acceptable to the same pods.
+ * The needs of typical pods in a set of pools. All pools of the set accept the same pods. A pod takes the same CPU and
+ * the same share of a GPU in each of these pools.
  *
  * A step is a number of milli-GPUs that some pod requests of each of its GPUs. A step is wide if some pod with several
  * GPUs requests it. A remainder reaches a step if it is at least as large as the step. A row belongs to one CPU level
@@ -86,8 +88,8 @@ struct hr_fragmentation {
   uint32_t *cpu_milli; /* [n_levels]: the distinct CPU requests of typical pods, ascending */
   uint32_t n_levels;
   struct needs *needs;       /* [n_pools]; only the elements of pools in `first_pool` are used */
-  uint16_t *slot_milli;      /* [n_pools]: as in struct hr_gpu_inventory */
-  uint32_t *first_pool;      /* [n_pools]: the first pool that is acceptable to the same pods */
+  uint16_t *slot_milli;      /* [n_pools]: `slot_milli` of the pool's nodes, as in struct hr_gpu_inventory */
+  uint32_t *first_pool;      /* [n_pools]: the first pool of the set (struct needs) to which the pool belongs */
   struct mig_fragments *mig; /* NULL if no GPU is partitioned */
 };
 
@@ -419,8 +421,8 @@ static uint64_t mig_fragment(struct mig_fragments *fragments, hr_node node, cons
 
 /* ---- Typical pods of a trace ---- */
 
-/* Returns a copy of the request in which the properties that do not affect F are cleared: memory and the number of
-   tasks. */
+/* Returns a copy of the request in which properties that do not affect F are reset: memory, the number of tasks, and
+   whether the job needs nodes exclusively. */
 static struct hr_request pod_of(const struct hr_request *request) {
   struct hr_request pod = *request;
   pod.tasks = 1;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The GPU inventory (see headroom/gpu_inventory.h), and the state of a node during a time window (struct hr_node_use).
+ * The GPU inventory (see headroom/gpu_inventory.h): the state of each GPU and its MIG instances, the capacity of empty
+ * nodes, and the state of a node during a time window (struct hr_node_use).
  *
- * The data of the inventory are arrays that are indexed by node or by GPU. For each node it maintains the sum and the
- * maximum of the free milli-GPUs of the node's GPUs. If a task does not fit on a node, these two values usually show
- * this without an examination of the GPUs.
+ * The data of the inventory are arrays that are indexed by node or by GPU. For each node, two arrays have the sum and
+ * the maximum of the free milli-GPUs of the node's GPUs. If a task does not fit on a node, these two values usually
+ * suffice to detect it, and the GPUs are not examined.
  */
 
 #include "sim/cluster/cluster.h"
@@ -36,7 +37,8 @@ static enum hr_status mig_make_columns(struct hr_gpu_inventory *inventory, struc
   return made && inventory->mig_profiles ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Allocates the arrays for MIG instances if some pool has partitioned GPUs. `requests` may be NULL. */
+/* If some pool has partitioned GPUs, allocates the arrays for MIG instances and sets all GPUs to their initial states.
+   `requests`: the expected requests; NULL: unknown. */
 static enum hr_status mig_init(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
                                const struct hr_cluster_spec *spec, const struct hr_requests *requests) {
   uint32_t n_split = 0;
@@ -96,7 +98,8 @@ static struct state layout_state(const struct hr_mig_spec *mig, uint32_t layout)
   return (struct state){mig->layouts[layout].gpu, layout, 0};
 }
 
-/* Resets the GPUs of a node to their initial layouts, without tasks. */
+/* Resets the GPUs of a node to their initial states: the initial layout, or no instances with HR_MIG_ON_DEMAND, and no
+   tasks. */
 static void mig_renew(struct hr_gpu_inventory *inventory, hr_node node) {
   const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, node);
   size_t first = (size_t)node.id * inventory->max_gpus;
@@ -131,7 +134,8 @@ static struct hr_instance instance_of(const struct hr_mig_spec *mig, uint32_t la
 }
 
 /* For a GPU that has no tasks, finds the layout that has the smallest suitable instance, and stores this instance in
-   `*found`. Returns false if no layout has a suitable instance. */
+   `*found`. Returns false if no layout has a suitable instance. `present`: index of the present layout of the GPU.
+   `wanted`: the suitable profiles. */
 static bool find_other_layout(const struct hr_mig_spec *mig, uint32_t present, uint32_t wanted,
                               struct hr_instance *found) {
   uint32_t best = HR_NONE, best_profile = 0;
@@ -180,7 +184,8 @@ static bool find_room(const struct hr_mig_spec *mig, const struct hr_mig_gpu *gp
   return false;
 }
 
-/* Finds the instance that a task would get on a GPU of the pool in the given state. Returns false if it gets none. */
+/* Finds the instance that a task would get on a GPU of the pool in the given state. Returns false if the task would not
+   get an instance. */
 static bool find_in_state(const struct hr_gpu_inventory *inventory, const struct hr_request *request, uint32_t pool,
                           const struct state *state, struct hr_instance *found) {
   const struct hr_mig_spec *mig = inventory->mig[pool];
@@ -201,7 +206,7 @@ static bool find_on(const struct hr_gpu_inventory *inventory, const struct hr_re
   return find_in_state(inventory, request, inventory->pool[node.id], &state, found);
 }
 
-/* Returns a set of GPUs of the node: those that have, or can create, a suitable instance. */
+/* Returns the set of GPUs of the node that have, or can create, a suitable instance. */
 static uint64_t mig_fitting(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
   const uint16_t *profiles = inventory->mig_profiles + (size_t)node.id * inventory->max_gpus;
   uint32_t wanted = wanted_in(inventory, request, node);
@@ -306,8 +311,8 @@ uint32_t hr__gpu_inventory_mig_profiles_after(const struct hr_gpu_inventory *inv
   return profiles_of(mig, &state);
 }
 
-/* Sets the instances of a GPU in a planned inventory. `instances`: HR_MIG_ON_DEMAND only; `layout` and `taken` (a set
-   of starts): all other modes. */
+/* Sets the instances of a GPU in an inventory that a policy uses for planning. With HR_MIG_ON_DEMAND, `instances` is
+   used; in other modes, `layout` and `taken`. `taken`: the set of occupied starts. */
 static void gpu_inventory_set_instances(struct hr_gpu_inventory *inventory, hr_node node, uint32_t gpu,
                                         const struct hr_mig_gpu *instances, uint32_t layout, uint32_t taken) {
   const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, node);
@@ -330,7 +335,8 @@ static void mig_undo(struct hr_gpu_inventory *inventory, const struct hr_slice *
 
 /* ---- Several tasks on one GPU ---- */
 
-/* Returns how many tasks can be placed one after the other on a GPU of the pool in the given state. */
+/* Returns how many tasks of the request can be placed one after the other on a GPU of the pool, beginning in the given
+   state. */
 static uint32_t room_in_state(const struct hr_gpu_inventory *inventory, const struct hr_request *request, uint32_t pool,
                               struct state state) {
   struct hr_instance instance;
@@ -363,7 +369,8 @@ uint64_t hr__gpu_inventory_mig_empty_room(const struct hr_gpu_inventory *invento
 
 /* ---- An empty GPU ---- */
 
-/* Returns how many tasks fit on one empty GPU. */
+/* Returns the maximum number of tasks for which one empty GPU can have suitable instances. `wanted`: the suitable
+   profiles. `gpu`: index of the GPU in its node. */
 static uint32_t mig_max_tasks(const struct hr_mig_spec *mig, uint32_t wanted, uint32_t gpu) {
   uint32_t most = 0, count = 0;
   if (mig->mode == HR_MIG_ON_DEMAND) {
@@ -433,8 +440,8 @@ static void fill_node(struct hr_gpu_inventory *inventory, uint32_t node, uint32_
   }
 }
 
-/* Stores, for each pool, how much CPU a task gets by default for each of its GPUs. Stores nothing if no pool has this
-   setting. */
+/* Stores, for each pool, the milli-CPUs per GPU of a task that does not state its CPU. Stores nothing if no pool has
+   this setting. */
 static enum hr_status init_gpu_cpus(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
                                     const struct hr_cluster_spec *spec) {
   bool any = false;
@@ -548,7 +555,8 @@ static uint64_t pick_one(const uint16_t *milli, uint32_t n_gpus, uint32_t reques
   return best == UINT32_MAX ? 0 : UINT64_C(1) << (best & ((1u << GPU_BITS) - 1));
 }
 
-/* Selects GPUs in ascending order of free milli-GPUs; GPUs with equal free milli-GPUs in ascending order of index. */
+/* Without MIG, selects GPUs in ascending order of free milli-GPUs. GPUs with equal free milli-GPUs are in ascending
+   order of index. */
 uint64_t hr_gpu_inventory_pick_of(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                   hr_node node, uint64_t gpus) {
   if (request->gpus > 0 && hr_gpu_inventory_mig(inventory, node)) return mig_pick(inventory, request, node, gpus);
@@ -686,7 +694,7 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
   return a < b ? a : b;
 }
 
-/* Returns for how many tasks an empty node has suitable MIG instances. */
+/* Returns the maximum number of tasks for which an empty node can have suitable MIG instances. */
 static uint64_t max_on_instances(const struct hr_pool_spec *spec, const struct hr_request *request, uint32_t wanted) {
   uint64_t most = 0;
   for (uint32_t gpu = 0; request->gpus == 1 && gpu < spec->gpus_per_node; gpu++)
@@ -694,7 +702,7 @@ static uint64_t max_on_instances(const struct hr_pool_spec *spec, const struct h
   return most;
 }
 
-/* Returns for how many tasks an empty node has enough GPUs. */
+/* Returns the number of tasks for which an empty node without MIG has enough GPUs and GPU memory. */
 static uint64_t max_on_gpus(const struct hr_pool_spec *spec, const struct hr_request *request) {
   uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : request->gpu_milli;
   uint64_t on_each = smaller(HR_WHOLE_GPU_MILLI / milli, max_tasks(spec));
@@ -720,7 +728,7 @@ uint32_t hr_pool_max_tasks(const struct hr_cluster_spec *cluster, hr_pool pool, 
 
 /* ---- Use of a node: MIG ----------------------------------------------------------------------------- */
 
-/* The union of the instances of one GPU. */
+/* The union of the instances that tasks use on one GPU during a time window. */
 struct instance_union {
   struct hr_mig_gpu gpu; /* HR_MIG_ON_DEMAND: the instances */
   uint32_t layout, taken, n_tasks;
@@ -731,7 +739,8 @@ static bool is_on(const struct hr_slice *slice, uint32_t gpu) {
   return slice->gpus == UINT64_C(1) << gpu;
 }
 
-/* Adds an instance to the union. An instance that the union already has is counted once. */
+/* Adds an instance to the union. An instance that the union already has is counted once. If the union becomes
+   impossible (see struct hr_node_use), sets `is_full`. */
 static void add_instance(const struct hr_mig_spec *mig, struct instance_union *all, struct hr_instance instance) {
   if (mig->mode == HR_MIG_ON_DEMAND) {
     bool is_known = hr_mig_profile_at(&all->gpu, instance.start) == instance.profile;
@@ -754,7 +763,7 @@ static struct instance_union union_of(const struct hr_mig_spec *mig, uint32_t la
   return all;
 }
 
-/* Changes the union so that no instance can be added to it. */
+/* Changes the union such that no instance can be added to it. */
 static void fill(const struct hr_mig_spec *mig, struct instance_union *all) {
   all->taken = UINT8_MAX;
   all->gpu.occupied = UINT8_MAX;
@@ -802,7 +811,7 @@ void hr_gpu_inventory_set_use(struct hr_gpu_inventory *inventory, const struct h
   find_widest(inventory, node);
 }
 
-/* Returns whether a slice is on the GPU of a slice before it. */
+/* Returns whether slice `i` is on the same GPUs as a slice with a lower index. */
 static bool is_repeated(const struct hr_slice *slices, uint32_t i) {
   for (uint32_t k = 0; k < i; k++)
     if (slices[k].node.id == slices[i].node.id && slices[k].gpus == slices[i].gpus) return true;

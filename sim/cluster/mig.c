@@ -6,10 +6,9 @@
  * sequences of free slices and the possible starts of a profile.
  *
  * The room for a profile is the number of further instances of this profile that fit on the GPU. The best start for an
- * instance is the one after which most room remains. To compare starts, the rooms for all profiles are combined into
- * one integer with four bits for each profile; the largest profile is in the highest bits. The best start leaves the
- * greatest integer. Large profiles have priority because they have few starts: a start that is lost for a large profile
- * is also lost for all smaller profiles, but the converse is not true.
+ * instance is the one that leaves the most room for the profiles that jobs use. To compare starts, the rooms for these
+ * profiles are combined into one integer with four bits for each profile. The largest profile has the highest bits. The
+ * best start is the one that leaves the greatest integer. Large profiles have priority because they have few starts.
  */
 
 #include "headroom/mig.h"
@@ -28,8 +27,8 @@ _Static_assert(sizeof(struct hr_mig_gpu) <= 16, "a state is copied to try someth
 
 /* ---- Types ---- */
 
-/* Compares profiles for sorting, the largest first. Names break ties, so the order of profiles does not depend on the
-   order of the rows in the table. */
+/* Compares profiles for sorting, the largest first. Ties are resolved by name, so the result does not depend on the
+   order of the input. */
 static int compare_profiles(const void *left, const void *right) {
   const struct hr_mig_profile *a = left, *b = right;
   if (a->memory_slices != b->memory_slices) return b->memory_slices - a->memory_slices;
@@ -77,8 +76,8 @@ uint32_t hr_mig_starts(const struct hr_mig_type *type, const struct hr_mig_gpu *
   return wanted->starts & runs;
 }
 
-/* Counts how many instances fit if each takes the lowest possible start. No other selection of starts has room for more
-   instances, because all instances of a profile have the same length. */
+/* Counts how many instances fit if each instance begins at the lowest possible start. No other selection of starts has
+   room for more instances, because all instances of a profile have the same length. */
 uint32_t hr_mig_room(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile) {
   const struct hr_mig_profile *wanted = &type->profiles[profile];
   uint32_t starts = hr_mig_starts(type, gpu, profile);
@@ -155,15 +154,16 @@ const char *hr_mig_text(const struct hr_mig_type *type, const struct hr_mig_gpu 
 
 /* ---- Profile names: as in nvidia-smi and Kubernetes ---- */
 
-/* Returns the profile that has `compute_slices` compute slices and, of these profiles, the least memory. `media` states
-   whether the profile must or must not have media engines. Returns HR_NONE if no such profile exists. */
+/* Returns the profile that has `compute_slices` compute slices and, of these profiles, the least memory. If `media` is
+   true, the profile must have media engines; if it is false, it must have none. Returns HR_NONE if no such profile
+   exists. */
 static uint32_t profile_with(const struct hr_mig_type *type, uint32_t compute_slices, bool media) {
   for (uint32_t i = type->n_profiles; i-- > 0;)
     if (type->profiles[i].compute_slices == compute_slices && type->profiles[i].media == media) return i;
   return HR_NONE;
 }
 
-/* Reduces a resource name such as "nvidia.com/mig-1g.10gb.me" to a profile name such as "1g.10gb+me". Returns false if
+/* Converts a resource name such as "nvidia.com/mig-1g.10gb.me" to a profile name such as "1g.10gb+me". Returns false if
    the text is longer than any name. */
 static bool unwrap(const char *text, char name[HR_MIG_NAME_BYTES]) {
   static const char *const wraps[] = {"nvidia.com/", "mig-"};
@@ -212,8 +212,8 @@ static enum hr_status fail_unknown(const struct hr_mig_type *type, const char *w
 }
 
 /* Returns a suggestion for an unknown profile name. Only profiles with names that begin with the same number of compute
-   slices, such as "3g.", are considered. The suggestion is the one with the most similar name or, if no name is
-   similar, the smallest of them. Returns NULL if no name begins with this number. */
+   slices, such as "3g.", are considered. The suggestion is the profile with the most similar name. If no name is
+   similar, it is the smallest of the considered profiles. Returns NULL if no name begins with this number. */
 static const char *nearest_of_its_size(const struct hr_mig_type *type, const char *text) {
   const char *names[HR_MIG_PROFILES + 1] = {NULL};
   size_t count = 0;

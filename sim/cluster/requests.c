@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What jobs require of a cluster: the GPU types that they name, the pools that they accept, and their requests.
+ * The requirements of jobs: the GPU types that they name, the pools that they accept, and what their tasks request.
  *
- * Two numbers represent the requirements of a job. The accept class is the number of the set of pools that the job
- * accepts. The request is the number of what each of its tasks needs. Jobs with equal requirements have equal numbers,
- * so policies handle each distinct request once instead of each job.
+ * Two numbers represent the requirements of a job. The accept class is the index of the set of pools that the job
+ * accepts. The other number is the index of its request (struct hr_request): accept class, number of tasks, and the
+ * resources of each task. Jobs with equal requirements have equal numbers, so policies can handle each distinct request
+ * once instead of each job.
  *
  * Requests are numbered in the order of first appearance and found through a hash table. In clusters with MIG, a
  * request also has an array with one set of profiles for each pool. Any profile of the set suffices for the request.
@@ -24,13 +25,14 @@
 /* ---- Names of GPU types ----------------------------------------------------------------------------- */
 
 /*
- * Matches the names of GPU types that jobs request with the types of pools, and finds names that were misspelt.
+ * Matches the GPU types that jobs request with the GPU types of pools, and suggests the most similar known name for an
+ * unknown name.
  *
  * Names are compared by their keys. A key consists of the letters and digits of the name in lower case, without words
- * that do not distinguish types. At the beginning, these are the vendor, the product line and Slurm's resource name. At
- * the end, these are "-SHARED", which the GPU operator adds to the label nvidia.com/gpu.product of shared GPUs, and a
- * count (":2"). If some pool has exactly the requested type, only pools of this type are selected. So names that need
- * no translation are not translated.
+ * that do not distinguish types. At the begin of a name, the vendor, the product line and Slurm's resource name are
+ * omitted. At the end of a name, a count (":2") and "-SHARED" are omitted. The GPU operator adds "-SHARED" to the label
+ * nvidia.com/gpu.product of shared GPUs. If the type of some pool equals the requested name, ignoring case, keys are
+ * not compared: the name selects only pools of this type.
  */
 
 /* ---- Names of GPU types: names of pools ------------------------------------------------------------- */
@@ -44,7 +46,8 @@ static bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-/* Removes `word` and the separators after it from the beginning of a name. The rest must not be empty. */
+/* Removes `word` and the separators after it from the beginning of a name. Returns false and changes nothing if the
+   name does not begin with this word or the rest would be empty. */
 static bool cut_front(struct name *name, const char *word) {
   size_t length = strlen(word);
   if (name->length <= length || strncasecmp(name->at, word, length) != 0 || is_word(name->at[length])) return false;
@@ -94,7 +97,7 @@ static bool same_key(const char *name, size_t length, const char *key) {
   return hr__gpu_name_key(name, length, other) && strcmp(other, key) == 0;
 }
 
-/* Returns whether a type or a name of the pool has the key. */
+/* Returns whether the type or another name of the pool has the key. */
 static bool has_key(const struct hr_pool_spec *pool, const char *key) {
   const char *names = pool->gpu_names;
   if (!pool->gpu) return false;
@@ -136,8 +139,9 @@ void hr__gpu_names_select(const struct hr_cluster_spec *cluster, const char *lis
 
 /* ---- Names of GPU types: misspelt names ------------------------------------------------------------- */
 
-/* A misspelt name is assumed to have the right letters of the model, because "A100" and "H100" differ by one letter but
-   are different products. Digits and the letters that resemble them are equal in comparisons ("A10O"). */
+/* Two names are similar only if their keys begin with the same letters, because "A100" and "H100" differ by one letter
+   but are different products. In comparisons, the letter O equals the digit 0, and the letters I and L equal 1, so
+   "A10O" equals "A100". */
 
 static void fold_digits(char *key) {
   for (; *key; key++)
@@ -147,13 +151,16 @@ static void fold_digits(char *key) {
       *key = '1';
 }
 
-/* A name to compare: its key, and the length of its model in the key, such as 4 of "a10080" for "A100-80". */
+/* A name to compare. key: the key of the name. bytes: the length of the key. letters: the number of letters at the
+   begin of the key. model: the number of characters of the model at the begin of the key. For "A100-80", the key is
+   "a10080", `letters` is 1 and `model` is 4. */
 struct spelling {
   char key[HR__GPU_KEY_BYTES];
   size_t bytes, letters, model;
 };
 
-/* The model is the first letters, a separator, and the digits up to the next separator or letter. */
+/* The model consists of the letters at the beginning of the key and the digits after them, up to the next separator in
+   the name or the next letter in the key. */
 static struct spelling spell(const char *name, size_t length) {
   struct spelling spelt = {.bytes = hr__gpu_name_key(name, length, spelt.key)};
   struct name rest = {name, length};
@@ -173,8 +180,8 @@ static bool is_same_model(const struct spelling *a, const struct spelling *b) {
   return a->model == b->model && strncmp(a->key, b->key, a->model) == 0;
 }
 
-/* How much two names differ: the edit distance of their keys, and more if the models differ. SIZE_MAX: they are not
-   similar. */
+/* Returns how much two names differ: the edit distance of their keys, plus SHORT_KEY if the models differ. Returns
+   SIZE_MAX if the names are not similar. */
 static size_t difference(const struct spelling *name, const struct spelling *known) {
   enum { TINY_KEY = 2, SHORT_KEY = 6 };
   size_t edits = hr__edit_distance(name->key, known->key);
@@ -183,7 +190,8 @@ static size_t difference(const struct spelling *name, const struct spelling *kno
   return is_same_model(name, known) ? edits : edits + SHORT_KEY;
 }
 
-/* Returns whether a name is a known one with more characters at its end, such as "H100-SXM9". */
+/* Returns whether the key of `name` begins with the key of `known` and both have the same model, such as "H100-SXM9"
+   and "H100". */
 static bool extends(const struct spelling *name, const struct spelling *known) {
   return known->bytes >= 2 && strncmp(name->key, known->key, known->bytes) == 0 && is_same_model(name, known);
 }
@@ -211,7 +219,8 @@ static const char *nearest_of(const char *name, size_t length, const char *const
   return longest;
 }
 
-/* Returns whether a key is that of a Grace superchip, such as GB200: the name of its GPU follows the G. */
+/* Returns whether a key is that of a Grace superchip, such as GB200. The rest of the key, after the G, is the key of
+   its GPU type. */
 static bool is_superchip(const char *key) {
   return key[0] == 'g' && (key[1] == 'b' || key[1] == 'h') && key[2] >= '0' && key[2] <= '9';
 }
@@ -283,7 +292,7 @@ static bool sets_have(const struct hr__pool_sets *sets, uint32_t set, uint32_t p
   return sets->row[(size_t)set * sets->n_pools + pool];
 }
 
-/* Writes the set of pools that a list selects to `set`. */
+/* Writes the set of pools that a list selects to `set` ([n_pools], 1 or 0). */
 typedef void select_pools(const struct hr_cluster_spec *cluster, const char *list, uint8_t *set);
 
 static void select_regions(const struct hr_cluster_spec *cluster, const char *list, uint8_t *set) {
@@ -305,14 +314,15 @@ static enum hr_status sets_of_lists(struct hr__pool_sets *sets, uint32_t **set_o
   return HR_OK;
 }
 
-/* Returns whether GPUs of the pool are, or would be, partitioned into instances of the profile. */
+/* Returns whether the pool uses MIG and its GPU type has the profile. */
 static bool has_profile(const struct hr_pool_spec *pool, const char *profile) {
   uint32_t number;
   return pool->mig && hr_mig_profile_parse(&pool->mig->type, profile, &number, NULL) == HR_OK;
 }
 
-/* Makes the sets of pools for jobs that request no MIG profile, and for jobs that request a certain one. Without
-   mig_fallback, the former accept only pools without MIG, and the latter only pools that have the profile. */
+/* Makes the set of pools for jobs that name no MIG profile, and one set for each profile that jobs name. Without
+   mig_fallback, jobs that name no profile accept only pools without MIG, and jobs that name a profile accept only pools
+   that have this profile. With mig_fallback, all pools are in all sets. */
 static enum hr_status sets_of_parts(struct hr__accepts *accepts, struct hr_arena *arena,
                                     const struct hr_cluster_spec *cluster, const struct hr_names *profiles) {
   struct hr__pool_sets *sets = &accepts->by_part;
@@ -381,8 +391,7 @@ static enum hr_status sets_of_memories(struct hr__accepts *accepts, struct hr_ar
   return HR_OK;
 }
 
-/* Makes, for each row of the table of speeds, the set of pools in which the model of the row runs. A model does not run
-   in a pool if its speed there is 0. */
+/* Makes, for each row of the table of speeds, the set of pools in which the speed of the row is above 0. */
 static enum hr_status sets_of_speeds(struct hr__accepts *accepts, struct hr_arena *arena, uint32_t n_pools) {
   const struct hr_speeds *table = accepts->speeds->table;
   uint32_t n_rows = table ? table->n_rows + 1 : 0;
@@ -400,7 +409,7 @@ static enum hr_status sets_of_speeds(struct hr__accepts *accepts, struct hr_aren
 
 /* ---- Accept classes: classes by set ----------------------------------------------------------------- */
 
-/* One set of pools of each kind, by index. `barred`: spot pools are removed. */
+/* One set of pools of each kind, by its index. `barred`: spot pools are removed from the intersection. */
 struct accepts_choice {
   uint32_t gpus, regions, class_, speeds, memory, part;
   bool barred;
@@ -476,7 +485,7 @@ static bool must_not_use_spot(const struct hr__accepts *accepts, hr_job job) {
   return classes && classes[trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN].no_spot;
 }
 
-/* Whether jobs differ only in whether they have GPUs. */
+/* Returns whether the accept class of a job can depend only on whether the job requests GPUs. */
 static bool is_plain(const struct hr__accepts *accepts) {
   const struct hr_trace *trace = accepts->trace;
   return !trace->gpu_types && !trace->regions && !trace->class_ && !trace->gpu_mem_mib && !trace->mig_profile &&
@@ -554,7 +563,7 @@ enum hr_reason hr__accepts_refusal(const struct hr__accepts *accepts, hr_job job
 struct mig_needs {
   struct hr_arena *arena;
   const struct hr_cluster_spec *cluster; /* NULL if no GPU is partitioned */
-  const uint16_t **need;                 /* [count]: the distinct arrays; each has n_pools sets */
+  const uint16_t **need; /* [count]: the distinct arrays of suitable profiles. Each array has one set for each pool */
   uint32_t count, capacity;
   uint16_t *scratch;     /* [n_pools]: the array for the present request, before it is stored */
   struct mig_name *name; /* indexed by the number of the profile name in the trace */
@@ -563,12 +572,16 @@ struct mig_needs {
 /* Initializes `needs`. `cluster` may be NULL. Returns HR_OK or HR_NO_MEMORY. */
 static enum hr_status mig_needs_init(struct mig_needs *needs, struct hr_arena *arena,
                                      const struct hr_cluster_spec *cluster, const struct hr_trace *trace);
-/* Sets the profiles that suffice for a job's request. If the job names a profile, only this profile suffices, and only
-   if it has the memory that the job requests. If the job names no profile, all profiles suffice that have no media
-   engines and have at least the requested memory and compute slices. A job that names a profile need not state its
-   share of a GPU or its GPU memory. A missing share is set to the share of the profile, and a missing memory size to
-   the memory of the profile, both in the first pool that has the profile. No profile suffices for a task with several
-   GPUs, because instances cannot communicate with each other. Returns false if memory is exhausted. */
+/* Sets `mig_profiles`, `mig_need` and `prefers_mig` of a job's request. Has no effect in clusters without MIG. Returns
+   false if memory is exhausted. These profiles suffice for a request:
+   - If the job names a profile, only this profile, and only if it has the memory that the job requests.
+   - If the job names no profile, with mig_fallback: all profiles without media engines that have at least the requested
+     memory and the requested share of compute slices. Without mig_fallback: none.
+   - For a task with several GPUs: none, because instances cannot communicate with each other.
+
+   If the job names a profile and requests no share of a GPU, the request gets the share of this profile. If such a job
+   requests no GPU memory, the request gets the memory of the profile. Both values are those of the first pool that has
+   the profile. */
 static bool mig_needs_add(struct mig_needs *needs, const struct hr_trace *trace, hr_job job,
                           struct hr_request *request);
 
@@ -587,8 +600,10 @@ static uint32_t gcd(uint32_t a, uint32_t b) {
   return a;
 }
 
-/* If a task requests more GPUs than the largest node has, splits it into equal tasks. Each of these gets as many GPUs
-   as possible, but a divisor both of the requested number and of `max_gpus`, so that the tasks fill nodes evenly. */
+/* If a task requests more GPUs than the largest node has (`max_gpus`), splits the task into equal tasks. The number of
+   GPUs of each new task is the greatest common divisor of the requested number and `max_gpus`, so that the new tasks
+   fill nodes evenly. CPU and memory are divided equally and rounded up. If `max_gpus` is 0, no
+   acceptable node has GPUs, and the task is not split. */
 static void split(struct hr_request *request, uint32_t max_gpus) {
   if (max_gpus == 0 || request->gpus <= max_gpus) return;
   uint32_t gpus = gcd(request->gpus, max_gpus), parts = request->gpus / gpus;
@@ -601,7 +616,7 @@ static void split(struct hr_request *request, uint32_t max_gpus) {
 /* The data from which the request of a job is derived. */
 struct requests_reader {
   const struct hr_trace *trace;
-  const struct hr__accepts *accepts; /* if NULL, the accept classes are in `accept_class` */
+  const struct hr__accepts *accepts; /* NULL: use `accept_class` instead; if both are NULL, all classes are 0 */
   const uint32_t *accept_class, *max_gpus;
   struct mig_needs mig;
 };
@@ -707,7 +722,8 @@ static bool count_jobs(struct hr_requests *requests) {
   return true;
 }
 
-/* The look-up always succeeds, because in a streamed run all requests are added to the table before the run begins. */
+/* The look-up always succeeds, because hr__requests_create has added the requests of all rows of the trace to the
+   table. */
 void hr__requests_submit(const struct hr_requests *requests, hr_job job) {
   requests->of_job[job.id] = find(requests->reader, job);
 }
@@ -798,8 +814,8 @@ static uint16_t enough(const struct hr_mig_spec *mig, const struct hr_request *r
   return (uint16_t)profiles;
 }
 
-/* Returns the stored array that equals the scratch array. If none exists, the function stores a copy of the scratch
-   array. Returns NULL if memory is exhausted. */
+/* Returns the stored array that equals the scratch array, and sets `*number` to its index. If no stored array equals
+   it, the function first stores a copy of the scratch array. Returns NULL if memory is exhausted. */
 static const uint16_t *intern_needs(struct mig_needs *needs, uint32_t *number) {
   size_t bytes = needs->cluster->n_pools * sizeof *needs->scratch;
   for (*number = 0; *number < needs->count; ++*number)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * An autoscaler that requests and removes the nodes of elastic pools, as a component of the engine: its state, the
- * demand of waiting jobs, requests for nodes, quotas. Each kind of autoscaler has rules (struct hr__scaling_rules),
- * which decide when it examines the cluster and what it does then: node_scans.c, karpenter_loop.c.
+ * An autoscaler that requests and removes the nodes of elastic pools, as a component of the engine. This file has its
+ * state, the demand of waiting jobs, requests for nodes, and quotas. Each kind of autoscaler has rules (struct
+ * hr__scaling_rules) that decide when the cluster is examined, and which nodes are requested and removed. These rules
+ * are in node_scans.c and karpenter_loop.c.
  *
  * Invariant: a pool never has more nodes than its maximum and the quotas allow.
  */
@@ -14,11 +15,12 @@
 /* ---- Demand of waiting jobs ------------------------------------------------------------------------- */
 
 /*
- * Waiting jobs are a list in the order in which they began to wait. Jobs with equal requests have one kind. A job is a
- * group of pods, one for each task or, in counted allocation, one for each node; all its pods are in one pool. In a
- * scan, the jobs of each kind are placed on the nodes that are up or booting, each with all its pods or none. Kinds are
- * ordered by the highest priority of their jobs, then by their oldest job. The first job of a kind that finds room for
- * only some of its pods reserves this room, if the pool can grow by the nodes for the others.
+ * Waiting jobs form a list in the order in which they began to wait. Jobs with equal requests belong to one kind. A job
+ * is a group of pods, one for each task or, in counted allocation, one for each node. All pods of a job must be in one
+ * pool. A scan computes which jobs would fit on the nodes that are up or booting. A scan places all pods of a job or
+ * none, and it places one kind after the other. The rules of the autoscaler determine the order of kinds (`precedes`);
+ * among equal kinds, the kind with the oldest job is first. If the nodes of a pool have room for only some pods of the
+ * oldest job that does not fit, the job can reserve this room (reserve_part).
  *
  * In counted allocation a pod takes the CPUs and the memory of its node in proportion to its GPUs. If CPUs or memory of
  * nodes are unknown, each GPU counts as one core and one GiB.
@@ -33,7 +35,7 @@
 
 /* ---- Demand of waiting jobs: kinds ------------------------------------------------------------------ */
 
-/* Makes room for one more kind in all arrays. */
+/* Makes room for one more kind in all arrays. Returns false if memory is exhausted. */
 static bool grow(struct hr__engine *engine) {
   struct hr__autoscaler *self = engine->autoscaler;
   if (self->n_kinds < self->capacity) return true;
@@ -54,7 +56,7 @@ static bool has_large_nodes(const struct hr_cluster *cluster, uint32_t accept_cl
   return false;
 }
 
-/* Sets the largest request of a pod of the kind. */
+/* Sets `cpu_m` and `memory` of the kind. */
 static void set_size(struct hr__engine *engine, struct hr__pod_kind *kind) {
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
     if (!hr__pod_kind_suits(engine, kind, i)) continue;
@@ -95,8 +97,7 @@ const struct hr__pod_kind *hr__node_demand_kind(const struct hr__engine *engine,
 
 /* ---- Demand of waiting jobs: the list of waiting jobs ----------------------------------------------- */
 
-/* node_demand_add adds a job that begins to wait, node_demand_remove removes a job that does not wait any
-   more. */
+/* node_demand_add adds a job that begins to wait. node_demand_remove removes a job that no longer waits. */
 static void node_demand_add(struct hr__engine *engine, hr_job job) {
   struct hr__autoscaler *self = engine->autoscaler;
   const uint32_t kind = find_kind(engine, job);
@@ -148,7 +149,8 @@ bool hr__pod_kind_suits(const struct hr__engine *engine, const struct hr__pod_ki
   return kind->gpus > 0 && gpus > 0 && (gpus >= kind->gpus || !kind->fits_node);
 }
 
-/* Returns the request of a pod with this number of milli-GPUs: a part of the node in proportion. */
+/* Returns the amounts of `node` that belong to `milli` milli-GPUs, in proportion to the GPUs of the node. If the node
+   has no GPUs, the result is 0. */
 static struct hr__node_amounts proportional(const struct hr__node_amounts *node, int64_t milli) {
   struct hr__node_amounts pod;
   for (int i = 0; i < HR__N_AMOUNTS; i++) {
@@ -217,13 +219,14 @@ static bool fits(const struct hr__node_room *room, const struct hr__node_amounts
   return room->is_usable && (room->boots || !only_booting) && hr__amounts_fit(request, &room->free);
 }
 
-/* Pods of one job on nodes of a pool: those of row i are the entries from `from[i]` of the log. */
+/* The pods of one job that were placed on nodes of a pool. The entries of the log from `from[i]` on are the nodes of
+   the pods of row i. */
 struct placed_pods {
   struct hr__pod_rows rows;
   uint32_t from[2], left[2]; /* left: number of pods of the row that did not fit */
 };
 
-/* Places pods of one job in a pool by first fit, as many as fit. `start`: for jobs with one row of pods, the node at
+/* Places as many pods of one job in a pool as fit, by first fit. `start`: for jobs with one row of pods, the node at
    which the search begins. Returns the number of placed pods. */
 static uint32_t place_pods(struct hr__engine *engine, const struct hr__pod_kind *kind, uint32_t pool, uint32_t except,
                            uint32_t start, struct placed_pods *placed) {
@@ -264,8 +267,8 @@ static void keep(struct hr__autoscaler *self) {
   for (uint32_t i = 0; i < self->n_log; i++) self->room[self->log[i]].is_needed = true;
 }
 
-/* Places all pods of one job in a pool, or none. `*start`: the node at which the search begins if the job has one row
-   of pods; earlier nodes have no room for an equal pod. */
+/* Places all pods of one job in a pool and returns true, or places none and returns false. `*start`: the node at which
+   the search begins if the job has one row of pods. Nodes before it have no room for such a pod. */
 static bool place(struct hr__engine *engine, const struct hr__pod_kind *kind, uint32_t pool, uint32_t except,
                   uint32_t *start) {
   struct hr__autoscaler *self = engine->autoscaler;
@@ -287,7 +290,8 @@ bool hr__node_demand_place(struct hr__engine *engine, const struct hr__pod_kind 
 
 /* ---- Demand of waiting jobs: jobs that have some nodes and lack others ------------------------------ */
 
-/* Returns the maximum number of new nodes that the remaining pods need. */
+/* Returns an upper bound of the number of new nodes that the remaining pods need. A row with pods that fit on no node
+   counts as INT32_MAX nodes. */
 static int64_t new_nodes_for(const struct hr__engine *engine, const struct placed_pods *placed, uint32_t pool) {
   const struct hr__node_amounts *node = &engine->autoscaler->pools[pool].node;
   int64_t nodes = 0;
@@ -302,14 +306,16 @@ static int64_t new_nodes_for(const struct hr__engine *engine, const struct place
   return nodes;
 }
 
-/* Returns how many nodes a pool may get now. */
+/* Returns the number of nodes by which a pool may grow now; 0 if the pool is not managed or is backed off. */
 static int64_t room_to_grow(struct hr__engine *engine, uint32_t pool) {
   if (!engine->autoscaler->pools[pool].is_scaled || engine->autoscaler->rules->backs_off(engine, pool)) return 0;
   return hr__nodes_allowed(engine, pool);
 }
 
-/* For a job with several pods: reserves the room for some of them in the pool with the most room, if this pool can grow
-   by the nodes for the other pods. The other pods must then be placed on new nodes of this pool. */
+/* Considers the oldest job of the kind that fits on no node, and reserves room for some of its pods in one pool. The
+   pool must be able to grow by the nodes that the other pods of the job need. Of all such pools, the pool with room for
+   the most pods is selected. The other pods must then be placed on new nodes of this pool. If no such pool exists, the
+   function reserves nothing. */
 static void reserve_part(struct hr__engine *engine, struct hr__pod_kind *kind) {
   struct hr__autoscaler *self = engine->autoscaler;
   struct placed_pods placed;
@@ -333,8 +339,9 @@ static void reserve_part(struct hr__engine *engine, struct hr__pod_kind *kind) {
 
 /* ---- Demand of waiting jobs: the jobs that no node can take ----------------------------------------- */
 
-/* Returns whether a rule such as a quota holds the job, so that more nodes would not help. If the job waits although
-   nodes seem to have room, sets kind->is_blocked: pods of the kind are then placed on booting nodes only. */
+/* Returns whether the job waits because of a quota or because of carbon, so that more nodes would not help. If the job
+   waits although nodes seem to have room, sets kind->is_blocked: pods of the kind are then placed on booting nodes
+   only. */
 static bool is_held(struct hr__engine *engine, hr_job job, struct hr__pod_kind *kind) {
   struct hr_wait_reason wait = {.behind = {HR_NONE}, .quota = HR_NONE, .until_us = HR_NEVER_US};
   if (engine->cluster.inventory)
@@ -351,7 +358,7 @@ static bool is_held(struct hr__engine *engine, hr_job job, struct hr__pod_kind *
   return wait.reason == HR_WAIT_REASON_QUOTA || wait.reason == HR_WAIT_REASON_CARBON;
 }
 
-/* Links a kind behind those that it does not precede. */
+/* Inserts a kind into the list of kinds, before the first kind that it precedes. */
 static void link_kind(struct hr__autoscaler *self, uint32_t number) {
   uint32_t *link = &self->first_kind;
   while (*link != HR_NONE && !self->rules->precedes(&self->kinds[number], &self->kinds[*link]))
@@ -360,7 +367,8 @@ static void link_kind(struct hr__autoscaler *self, uint32_t number) {
   *link = number;
 }
 
-/* Counts the waiting jobs of each kind, and links the kinds: by the highest priority of a job, then by the oldest. */
+/* Counts the waiting jobs of each kind that no rule holds, and makes the list of the kinds that have such jobs. Kinds
+   are inserted in the order of their oldest jobs. */
 static void count_jobs(struct hr__engine *engine) {
   struct hr__autoscaler *self = engine->autoscaler;
   const int32_t *priority = engine->trace->priority;
@@ -402,7 +410,7 @@ bool hr__node_demand_find(struct hr__engine *engine) {
       uint32_t start = engine->cluster.pools[pool].first_node.id;
       while (kind->n_left && place(engine, kind, pool, HR_NONE, &start)) kind->n_left--;
     }
-    if (!may_run) kind->n_left = 0; /* jobs without GPUs need no node */
+    if (!may_run) kind->n_left = 0; /* no pool suits the kind, so no node can help */
     if (kind->n_left) reserve_part(engine, kind);
     any = any || kind->n_left;
   }
@@ -498,7 +506,7 @@ static enum hr_status node_up(struct hr__engine *engine, hr_pool pool, hr_node n
   return HR_OK;
 }
 
-/* Handles a node that has gone down. If it was never up, no empty time is counted. */
+/* Handles a node that has gone down. If the node was never up since it was requested, no empty time is counted. */
 static void node_down(struct hr__engine *engine, hr_pool pool, hr_node node) {
   struct hr__autoscaler *self = engine->autoscaler;
   if (!self->pools[pool.id].is_scaled) return;
@@ -528,7 +536,7 @@ int64_t hr__nodes_allowed(const struct hr__engine *engine, uint32_t pool) {
   return allowed;
 }
 
-/* Draws at random whether the provider has no capacity for the next node of a pool. */
+/* Draws at random whether the next request for a node of a pool fails. Returns true if the provider has no capacity. */
 static bool draw_failure(struct hr__engine *engine, uint32_t pool) {
   struct hr__autoscaler *self = engine->autoscaler;
   const uint32_t number = self->pools[pool].n_requests++;
@@ -553,7 +561,7 @@ enum hr_status hr__autoscaler_after_pass(struct hr__engine *engine) {
   self->has_acted = false;
   const enum hr_status status = self->lacks_memory ? HR_OK : self->rules->after_pass(engine);
   if (status != HR_OK || self->lacks_memory) return status != HR_OK ? status : hr__out_of_memory(engine);
-  /* a pass follows, by which observers and the policy learn of the changes */
+  /* another pass follows, so that observers and the policy are notified of the changes */
   return self->has_acted ? hr__schedule(engine, engine->view.now_us, HR__PENDING_TIMER, 0) : HR_OK;
 }
 

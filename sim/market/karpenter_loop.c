@@ -2,19 +2,24 @@
 /*
  * Karpenter in a run: when it examines the cluster, the nodes that it requests, and the nodes that it removes.
  *
- * A job that begins to wait opens a batch, which ends after a time without new jobs. Then nodes are requested. Jobs
- * that still wait are examined again every 10 s. A second loop removes nodes. It makes a pass every 10 s. A command of
- * a pass is validated 15 s later and then executed. The next pass follows immediately, or after 10 s if nothing was
- * done. Both loops run after the policy's pass of the same instant.
+ * The first loop requests nodes. A job that begins to wait opens a batch, which ends after a time without new jobs, or
+ * at the latest after a maximum time. At the end of the batch, the loop examines the waiting jobs (a look) and requests
+ * nodes. Jobs that still wait are examined again at intervals of 10 s (a retry).
  *
- * Without changes, a loop decides the same as the last time, unless some time has passed: a pool is tried again, a node
- * may be removed, a price changes. So the loops run only after changes and at these times. A request for nodes is a
- * change, too: a pool without capacity is excluded, and a node counts with its own size. A node that has not booted in
- * time is released, and so is a node that is too old.
+ * The second loop removes nodes. It makes a pass every 10 s. If a pass finds a command, the command is validated 15 s
+ * later and then executed. The next pass follows immediately, or after 10 s if the command removed nothing. Both loops
+ * run after the policy's pass of the same instant.
+ *
+ * If no job or node has changed, a loop decides the same as the last time, with three exceptions: a pool without
+ * capacity may be tried again, a node may now be removed, or a price has changed. So the loops run only after changes
+ * and at the times of these exceptions. A request for nodes is a change, too: a pool without capacity is excluded, and
+ * a requested node counts with its own size. Nodes that have not booted in time and nodes that are too old are
+ * released.
  *
  * New nodes: the jobs that fit on no node are placed on planned nodes, in the order of their kinds (autoscaler.c). Each
- * planned node is requested from the cheapest suitable pool. If that pool has no capacity, the next one is tried, and
- * the pool is not tried again for some time. Invariant: a node pool stays within its limits.
+ * planned node is requested from the cheapest suitable pool. If that pool has no capacity, the next cheapest pool is
+ * tried, and the pool without capacity is not tried again for some time. Invariant: a node pool stays within its
+ * limits.
  *
  * Source: kubernetes-sigs/karpenter, pkg/controllers/provisioning (batcher.go, controller.go), disruption
  * (controller.go, validation.go) and nodeclaim (lifecycle, expiration), at 22664681.
@@ -27,10 +32,10 @@
 /* Entities of HR__PENDING_SCAN. */
 enum {
   HR__KARPENTER_BATCH,    /* a batch of new jobs ends */
-  HR__KARPENTER_RETRY,    /* jobs that still wait are looked at again */
-  HR__KARPENTER_PASS,     /* of the loop that removes nodes */
-  HR__KARPENTER_VALIDATE, /* a command is checked again, and carried out */
-  HR__KARPENTER_SETTLE,   /* a node that replaces others has booted, or does not exist any more */
+  HR__KARPENTER_RETRY,    /* jobs that still wait are examined again */
+  HR__KARPENTER_PASS,     /* a pass of the loop that removes nodes is due */
+  HR__KARPENTER_VALIDATE, /* the stored command is validated and executed */
+  HR__KARPENTER_SETTLE,   /* a node has booted or gone down that may be the replacement of others */
   HR__KARPENTER_NODE      /* this + node: the node expires, or has not booted in time */
 };
 
@@ -51,22 +56,27 @@ static inline void karpenter_batch_add(struct hr__karpenter_batch *batch, int64_
 /* ---- Removal of nodes ------------------------------------------------------------------------------- */
 
 /*
- * Karpenter removes empty nodes, as many as the budgets allow, the most expensive first. If there is no empty node, it
- * removes one that has drifted. Otherwise it removes nodes with jobs that fit on other nodes, or that one cheaper node
- * can replace.
+ * Karpenter removes nodes by the first of these rules that finds a node:
+ * - It removes empty nodes, as many as the budgets allow, the most expensive first.
+ * - It removes one node that has drifted.
+ * - It removes nodes with jobs that fit on other nodes, or that one cheaper node can replace.
  *
- * A node is empty if it has had no job for some time, and no waiting job would use it. It has drifted if the template
- * of its node pool has changed since it was requested. A pass removes one drifted node: empty nodes precede others, and
- * nodes that drifted earlier precede later ones. The jobs of the node must fit on other nodes and on at most one new
- * node, at any price. The command is executed immediately, and so is the next pass. hr__karpenter_try decides about
- * nodes with jobs; this file describes to it the nodes of one node pool and the room of all others, and executes its
- * command. A replacement is requested first. The nodes that it replaces are closed, and are removed when it has booted.
+ * A node is empty if it has had no job for some time, and no waiting job would use it. A node has drifted if the
+ * template of its node pool has changed since the node was requested. A command for drift removes one node. Empty nodes
+ * precede others, and nodes that drifted earlier precede nodes that drifted later. The jobs of the node must fit on
+ * other nodes and on at most one new node, at any price. The command is executed immediately, and the pass then
+ * searches for the next command.
  *
- * Layout: each elastic pool is an instance type with one offering, and each job of a node one pod. A job on several
- * nodes prevents their removal. Invariants: a node that waits for its replacement is closed; what a command removes is
- * within the budgets, both when it is found and when it is executed. Source: kubernetes-sigs/karpenter,
- * pkg/controllers/disruption (multinodeconsolidation.go, singlenodeconsolidation.go, drift.go, controller.go,
- * queue.go), at 22664681.
+ * hr__karpenter_try decides which nodes with jobs are removed. This file passes a description of all nodes to this
+ * function, and executes the returned command. In the description, nodes of one node pool are candidates for removal.
+ * If the command has a replacement, this node is requested first. The nodes that it replaces are closed, and are
+ * removed when the replacement has booted.
+ *
+ * Layout: each elastic pool is an instance type with one offering, and each job of a node is one pod. Nodes of a job
+ * that has several nodes are not removed. Invariants: a node that waits for its replacement is closed. The nodes that a
+ * command removes are within the budgets when the command is found and when it is executed. Source:
+ * kubernetes-sigs/karpenter, pkg/controllers/disruption (multinodeconsolidation.go, singlenodeconsolidation.go,
+ * drift.go, controller.go, queue.go), at 22664681.
  */
 
 static uint32_t pool_of(const struct hr__engine *engine, uint32_t node) {
@@ -77,7 +87,8 @@ static uint32_t node_pool_of(const struct hr__engine *engine, uint32_t node) {
   return engine->autoscaler->karpenter->node_pool[pool_of(engine, node)];
 }
 
-/* Returns when the template of a node has first changed since it was requested; HR_NEVER_US: not yet. */
+/* Returns the first time at which the template of the node's node pool changed after the node was requested;
+   HR_NEVER_US: the template has not changed. */
 static int64_t drifted_us(const struct hr__engine *engine, uint32_t node) {
   const uint32_t number = node_pool_of(engine, node);
   if (number == HR_NONE) return HR_NEVER_US;
@@ -93,18 +104,18 @@ static int64_t drifted_us(const struct hr__engine *engine, uint32_t node) {
 
 /* ---- Removal of nodes: budgets and times ------------------------------------------------------------ */
 
-/* Returns the present time in seconds since 1970 UTC; without dates, the clock of the trace begins there. */
+/* Returns the present time in seconds since 1970 UTC. If the trace has no dates, the run begins in 1970. */
 static int64_t utc_s(const struct hr__engine *engine) {
   const int64_t us = engine->trace->origin_us + engine->view.now_us;
   return us / HR_SECOND_US - (us % HR_SECOND_US < 0);
 }
 
-/* The pass may decide otherwise at this time. */
+/* Records that a pass at this time may find another command, although no job or node has changed. */
 static void pass_is_due(struct hr__karpenter_loop *loop, int64_t at_us) {
   if (at_us < loop->due_us) loop->due_us = at_us;
 }
 
-/* Notes when a budget begins or ceases to apply: then a command may be found without a change. */
+/* Records the times at which budgets next begin or cease to apply, because a pass may then find another command. */
 static void note_times(struct hr__engine *engine) {
   struct hr__autoscaler *self = engine->autoscaler;
   struct hr__karpenter_loop *loop = self->karpenter;
@@ -115,7 +126,7 @@ static void note_times(struct hr__engine *engine) {
   }
 }
 
-/* Sets how many nodes of each node pool may be removed for a reason. */
+/* Sets `budget_left`: the number of nodes of each node pool that may now be removed for a reason. */
 static void set_budgets_left(struct hr__engine *engine, enum hr__karpenter_reason reason) {
   struct hr__autoscaler *self = engine->autoscaler;
   struct hr__karpenter_loop *loop = self->karpenter;
@@ -133,7 +144,8 @@ static void set_budgets_left(struct hr__engine *engine, enum hr__karpenter_reaso
   }
 }
 
-/* Whether a node may be removed now according to the policy of its node pool. Notes when it may be. */
+/* Returns whether a node may be removed now according to the consolidation settings of its node pool. If it may be
+   removed only later because jobs have changed recently, records this time. */
 static bool may_remove(struct hr__engine *engine, uint32_t node) {
   struct hr__autoscaler *self = engine->autoscaler;
   struct hr__karpenter_loop *loop = self->karpenter;
@@ -148,7 +160,7 @@ static bool may_remove(struct hr__engine *engine, uint32_t node) {
   return false;
 }
 
-/* Takes a node from the budget of its node pool; false: the budget is used up. */
+/* Deducts a node from the budget of its node pool. Returns false if the budget is used up. */
 static bool take_budget(struct hr__engine *engine, uint32_t node) {
   struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
   int64_t *left = &loop->budget_left[loop->node_pool[pool_of(engine, node)]];
@@ -159,7 +171,7 @@ static bool take_budget(struct hr__engine *engine, uint32_t node) {
 
 /* ---- Removal of nodes: the world of a node pool ----------------------------------------------------- */
 
-/* Whether all jobs of a node are on this node only. */
+/* Returns whether all jobs of a node are on this node only. */
 static bool has_whole_jobs(struct hr__engine *engine, uint32_t node) {
   const struct hr__residents *residents = &engine->residents;
   for (uint32_t link = residents->first[node]; link; link = residents->links[link - 1].next) {
@@ -171,7 +183,8 @@ static bool has_whole_jobs(struct hr__engine *engine, uint32_t node) {
   return true;
 }
 
-/* Sets what a job requests on a node of each pool. */
+/* Sets row `number` of `by_type`: for each pool, the amounts that the job would request on one node. For a pool that
+   does not suit the job, the request fits on no node. Returns false if memory is exhausted. */
 static bool add_pod(struct hr__engine *engine, hr_job job, uint32_t number) {
   struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
   const struct hr__pod_kind *kind = hr__node_demand_kind(engine, job);
@@ -215,7 +228,9 @@ static void add_offerings(struct hr__engine *engine, uint32_t number) {
   }
 }
 
-/* Describes the nodes: those of a node pool that may go for a reason are candidates. */
+/* Returns a description of all usable nodes for hr__karpenter_try. Candidates are the nodes of the node pool `number`
+   that may be removed for the reason. Must follow hr__node_demand_find. If memory is exhausted, sets `lacks_memory`,
+   and the description is incomplete. */
 static struct hr__karpenter_world describe(struct hr__engine *engine, uint32_t number,
                                            enum hr__karpenter_reason reason) {
   struct hr__autoscaler *self = engine->autoscaler;
@@ -263,7 +278,7 @@ static struct hr__karpenter_world describe(struct hr__engine *engine, uint32_t n
 
 /* ---- Removal of nodes: consolidation ---------------------------------------------------------------- */
 
-/* Stores a command about this world. */
+/* Stores a command that hr__karpenter_try has returned for this description. */
 static void store_command(struct hr__engine *engine, const struct hr__karpenter_world *world,
                           const struct hr__karpenter_command *command, enum hr__karpenter_reason reason) {
   struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
@@ -276,7 +291,8 @@ static void store_command(struct hr__engine *engine, const struct hr__karpenter_
   for (uint32_t i = 0; i < command->n_sent; i++) loop->sent[world->sent[i]] = true;
 }
 
-/* Notes when a price changes, or a pool is tried again: then a command may be found without a change. */
+/* Records the times at which prices next change or pools are tried again, because a pass may then find another
+   command. */
 static void note_offerings(struct hr__engine *engine) {
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
     const int64_t again_us = engine->autoscaler->karpenter->unavailable_until_us[i];
@@ -314,7 +330,8 @@ static bool find_underutilized(struct hr__engine *engine) {
   return false;
 }
 
-/* Whether the stored command would be found again. */
+/* Returns whether the stored command is still valid. All nodes of the command must still be candidates within the
+   budget. hr__karpenter_try must again return the same action and all pools of the stored replacement. */
 static bool is_valid(struct hr__engine *engine) {
   struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
   const uint32_t number = loop->node_pool[pool_of(engine, loop->command[0])];
@@ -350,7 +367,8 @@ static enum hr_status set_closed(struct hr__engine *engine, uint32_t node, bool 
   return hr__emit(engine, &event);
 }
 
-/* Executes the stored command. Sets `any`, unless there is no replacement. */
+/* Executes the stored command and sets `*any`. If the command needs a replacement and no pool has capacity for it, the
+   function removes no node and does not set `*any`. */
 static enum hr_status execute(struct hr__engine *engine, bool *any) {
   struct hr__autoscaler *self = engine->autoscaler;
   struct hr__karpenter_loop *loop = self->karpenter;
@@ -375,7 +393,7 @@ static enum hr_status execute(struct hr__engine *engine, bool *any) {
   return status;
 }
 
-/* Removes each node whose replacement has booted. Reopens each node whose replacement no longer exists. */
+/* Removes nodes if their replacement has booted. Reopens nodes if their replacement does not exist any more. */
 static enum hr_status karpenter_settle(struct hr__engine *engine) {
   struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
   enum hr_status status = HR_OK;
@@ -386,7 +404,7 @@ static enum hr_status karpenter_settle(struct hr__engine *engine) {
     if (node->state == HR_NODE_CLOSING && state == HR_NODE_BOOTING) continue;
     loop->awaits[i] = 0;
     loop->n_awaiting--;
-    if (node->state != HR_NODE_CLOSING) continue; /* it is gone */
+    if (node->state != HR_NODE_CLOSING) continue; /* the node has gone down or is available again */
     if (state != HR_NODE_OFF)
       status = remove_node(engine, i);
     else if (node->down_us == HR_NEVER_US)
@@ -397,7 +415,7 @@ static enum hr_status karpenter_settle(struct hr__engine *engine) {
 
 /* ---- Removal of nodes: drift ------------------------------------------------------------------------ */
 
-/* Notes when the template of a node pool changes next. */
+/* Records the times at which templates of node pools change. Returns whether any node pool has such times. */
 static bool note_drifts(struct hr__engine *engine) {
   const struct hr_autoscaler_spec *spec = engine->autoscaler->spec;
   bool any = false;
@@ -410,7 +428,7 @@ static bool note_drifts(struct hr__engine *engine) {
   return any;
 }
 
-/* Lists the nodes that have drifted, in the order in which they are tried. Returns their number. */
+/* Writes the ids of the drifted nodes to `command`, in the order in which they are tried. Returns their number. */
 static uint32_t list_drifted(struct hr__engine *engine) {
   const struct hr__autoscaler *self = engine->autoscaler;
   uint32_t n = 0, *list = self->karpenter->command;
@@ -429,7 +447,7 @@ static uint32_t list_drifted(struct hr__engine *engine) {
   return n;
 }
 
-/* Returns the number of a node in the world if it may go; HR_NONE: it must not. */
+/* Returns the index of a node in the description if the node is a candidate; otherwise HR_NONE. */
 static uint32_t candidate_at(const struct hr__karpenter_loop *loop, const struct hr__karpenter_world *world,
                              uint32_t node) {
   for (uint32_t i = 0; i < world->n_nodes; i++)
@@ -470,7 +488,7 @@ static bool is_empty(struct hr__engine *engine, uint32_t node) {
   return self->n_tasks[node] == 0 && !self->room[node].is_needed && may_remove(engine, node);
 }
 
-/* Finds nodes to remove. Returns whether there is a command, which is then stored. */
+/* Searches for nodes to remove. If it finds any, stores a command and returns true. */
 static bool karpenter_find_command(struct hr__engine *engine) {
   struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
   struct hr__karpenter_world world = {.nodes = loop->nodes, .order = loop->order};
@@ -494,7 +512,9 @@ static bool karpenter_find_command(struct hr__engine *engine) {
   return loop->n_command > 0 || find_drifted(engine) || find_underutilized(engine);
 }
 
-/* Executes the stored command for the nodes for which it is still valid. Sets `any` if there was such a node. */
+/* Executes the stored command if it is still valid, and sets `*any` if a node was removed or is being replaced. A
+   command for drift is executed without validation. A command for underutilized nodes is executed for all its nodes or
+   not at all. A command for empty nodes is executed for the nodes that are still empty and within the budget. */
 static enum hr_status karpenter_carry_out(struct hr__engine *engine, bool *any) {
   struct hr__autoscaler *self = engine->autoscaler;
   struct hr__karpenter_loop *loop = self->karpenter;
@@ -516,10 +536,10 @@ static enum hr_status karpenter_carry_out(struct hr__engine *engine, bool *any) 
 
 /* ---- Loop ------------------------------------------------------------------------------------------- */
 
-#define PERIOD_US (10 * HR_SECOND_US) /* of retries, and of the loop that removes nodes */
+#define PERIOD_US (10 * HR_SECOND_US) /* the interval of retries, and of passes of the loop that removes nodes */
 #define VALIDATION_US (15 * HR_SECOND_US)
 
-/* Returns the first time from `from_us` on that is `base_us` plus a positive multiple of the period. */
+/* Returns the earliest time that is not before `from_us` and is `base_us` plus a positive multiple of the period. */
 static int64_t next_multiple(int64_t base_us, int64_t from_us) {
   if (from_us <= base_us) return base_us + PERIOD_US;
   return base_us + (from_us - base_us + PERIOD_US - 1) / PERIOD_US * PERIOD_US;
@@ -527,13 +547,14 @@ static int64_t next_multiple(int64_t base_us, int64_t from_us) {
 
 /* ---- Times ------------------------------------------------------------------------------------------ */
 
-/* Whether a job waits since the last look. */
+/* Returns whether a waiting job was already waiting at the last look. */
 static bool has_seen_jobs(const struct hr__engine *engine) {
   const struct hr__autoscaler *self = engine->autoscaler;
   return self->first && self->waiting[self->first - 1].since_us <= self->karpenter->looked_us;
 }
 
-/* Schedules the next look without a new job, if a job waits since the last look. */
+/* Schedules a retry for the first possible time that is not before `from_us`. Has no effect if an earlier retry is
+   scheduled, or if no job waits since the last look. */
 static enum hr_status retry_from(struct hr__engine *engine, int64_t from_us) {
   struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
   if (!has_seen_jobs(engine)) return HR_OK;
@@ -545,7 +566,8 @@ static enum hr_status retry_from(struct hr__engine *engine, int64_t from_us) {
   return hr__schedule(engine, at_us, HR__PENDING_SCAN, HR__KARPENTER_RETRY);
 }
 
-/* Schedules the next pass of the loop that removes nodes. */
+/* Schedules a pass for the first possible time that is not before `from_us`. Has no effect if an earlier pass is
+   scheduled, or if a command waits for its validation. */
 static enum hr_status pass_from(struct hr__engine *engine, int64_t from_us) {
   struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
   if (loop->validate_us != HR_NEVER_US || from_us > HR_NEVER_US - 2 * PERIOD_US) return HR_OK;
@@ -614,7 +636,7 @@ static enum hr_status advance(struct hr__engine *engine, uint32_t entity) {
 
 /* ---- Prices ----------------------------------------------------------------------------------------- */
 
-/* Returns the price of a node of a pool, $ an hour. */
+/* Returns the present price of a node of a pool, in dollars per hour. */
 static double karpenter_price(const struct hr__engine *engine, uint32_t pool) {
   const int64_t uusd_h = hr_cluster_price_uusd_h(&engine->cluster, (hr_pool){pool}, engine->view.now_us);
   return (double)uusd_h * (double)engine->cluster.pools[pool].spec->gpus_per_node * 1e-6;
@@ -669,7 +691,9 @@ static void karpenter_set_options(struct hr__engine *engine) {
 
 /* ---- Requests --------------------------------------------------------------------------------------- */
 
-/* Requests a node that may be any of some options (by pool). Sets `node`, to HR_NONE if no pool has capacity. */
+/* Requests one node from the cheapest available pool of the set `may` ([n_pools]). If this pool has no capacity, it
+   becomes unavailable for some time, and the next cheapest pool is tried. Sets `*node` to the node, or to HR_NONE if no
+   pool has capacity. */
 static enum hr_status karpenter_launch(struct hr__engine *engine, const bool *may, hr_node *node) {
   struct hr__autoscaler *self = engine->autoscaler;
   struct hr__karpenter_loop *loop = self->karpenter;
@@ -688,7 +712,7 @@ static enum hr_status karpenter_launch(struct hr__engine *engine, const bool *ma
       continue;
     }
     self->has_acted = true;
-    /* the quotas may concern several pools */
+    /* a quota can apply to several pools */
     for (uint32_t i = 0; i < n_pools; i++)
       if (loop->node_pool[i] != HR_NONE) loop->options[i].room = hr__nodes_allowed(engine, i);
     const int64_t expire_us = self->spec->node_pools[loop->node_pool[pool]].expire_us;
@@ -703,7 +727,8 @@ static enum hr_status karpenter_launch(struct hr__engine *engine, const bool *ma
 
 /* ---- Plans ------------------------------------------------------------------------------------------ */
 
-/* Sets the pods of a job by pool; `part`: those that a job lacks which has some of its nodes. */
+/* Sets `pods`: for each pool, the pods of a job of the kind. `part`: only the pods that still need nodes, for the job
+   that has reserved room for its other pods (part_pool, part_left). */
 static void set_pods(struct hr__engine *engine, const struct hr__pod_kind *kind, bool part) {
   struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
@@ -742,7 +767,7 @@ static void plan_kind(struct hr__engine *engine, struct hr__karpenter_plan *plan
   while (left > 0 && (is_single ? hr__karpenter_place_pod(plan, pods) : hr__karpenter_place_job(plan, pods))) left--;
 }
 
-/* Requests nodes for the jobs that no node can take. */
+/* Requests nodes for the jobs that fit on no node. */
 static enum hr_status grow(struct hr__engine *engine) {
   struct hr__autoscaler *self = engine->autoscaler;
   struct hr__karpenter_loop *loop = self->karpenter;
@@ -766,7 +791,7 @@ static enum hr_status grow(struct hr__engine *engine) {
 
 /* ---- Looks and passes ------------------------------------------------------------------------------- */
 
-/* Returns the number of requests for nodes, with those that failed. */
+/* Returns the number of requests for nodes so far, including failed requests. */
 static uint64_t count_requests(const struct hr__engine *engine) {
   uint64_t n = 0;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
@@ -783,10 +808,11 @@ static enum hr_status look(struct hr__engine *engine) {
   if (!self->first) return HR_OK;
   const uint64_t n_requests = count_requests(engine);
   enum hr_status status = grow(engine);
-  /* a pool that has no capacity, and a node that is smaller than the limit allowed for, change the next plan */
+  /* the next plan may differ: a pool without capacity is excluded, and a requested node may be smaller than the planned
+     node for which the limits were reduced */
   if (count_requests(engine) != n_requests) {
     if (status == HR_OK) status = retry_from(engine, now_us);
-    if (status == HR_OK) status = pass_from(engine, now_us); /* jobs that wait may need other nodes */
+    if (status == HR_OK) status = pass_from(engine, now_us); /* waiting jobs may now use other nodes */
   }
   for (uint32_t i = 0; i < engine->cluster.n_pools && status == HR_OK; i++)
     if (loop->unavailable_until_us[i] > now_us) status = retry_from(engine, loop->unavailable_until_us[i]);
@@ -807,7 +833,7 @@ static enum hr_status pass(struct hr__engine *engine) {
     has_command = karpenter_find_command(engine);
   }
   if (!has_command) return loop->due_us == HR_NEVER_US ? HR_OK : pass_from(engine, loop->due_us);
-  loop->pass_us = HR_NEVER_US; /* that of the changes which the loop has made */
+  loop->pass_us = HR_NEVER_US; /* cancels the pass that the loop's own changes have scheduled */
   loop->validate_us = engine->view.now_us + VALIDATION_US;
   return hr__schedule(engine, loop->validate_us, HR__PENDING_SCAN, HR__KARPENTER_VALIDATE);
 }
@@ -824,7 +850,7 @@ static enum hr_status validate(struct hr__engine *engine) {
 
 static enum hr_status after_pass(struct hr__engine *engine) {
   struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
-  /* the jobs that were seen may have started at this instant */
+  /* the jobs that waited at the last look may have started at this instant */
   const bool looks = loop->is_look_due || (loop->is_retry_due && has_seen_jobs(engine));
   const bool passes = loop->is_pass_due, validates = loop->is_validation_due;
   enum hr_status status = HR_OK;
@@ -913,14 +939,14 @@ static bool create(struct hr__engine *engine) {
 
 static enum hr_status begin(struct hr__engine *engine) {
   (void)engine;
-  return HR_OK; /* it begins with the first job */
+  return HR_OK; /* the loops begin with the first job */
 }
 
 static bool backs_off(struct hr__engine *engine, uint32_t pool) {
   return engine->view.now_us < engine->autoscaler->karpenter->unavailable_until_us[pool];
 }
 
-/* Large pods come first: by CPU, then by memory. */
+/* Kinds with larger pods are first: by CPU, then by memory. */
 static bool precedes(const struct hr__pod_kind *kind, const struct hr__pod_kind *other) {
   return kind->cpu_m != other->cpu_m ? kind->cpu_m > other->cpu_m : kind->memory > other->memory;
 }

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Nodes that come and go. The level of a pool is the number of its nodes that the provider offers: with level L these
- * are nodes 0 .. L - 1. The supply is a function of time (see market.h), so the time when a node is reclaimed is known
- * in advance. A node is reclaimed for one of three causes: the level drops so far that the node is not offered any
- * more, a group interruption includes the node, or the node reaches the end of its lifetime. The node gets notice a
- * specified time before it goes down (the notice period). Changes of the level are known one notice period ahead. If a
- * drop of the level will take a node within this period, the node cannot be requested any more. A change of the level
- * therefore never gives notice to a node at its launch.
+ * Nodes that come and go: spot supply, requests and boots of nodes, queued provisioning, and pools that exist for a
+ * limited time.
  *
- * A notice period can contain any number of changes of the level. Therefore, only those changes are computed in advance
- * that can affect the number of available nodes; they are in the window. The number of available nodes is the minimum
+ * The level of a spot pool is the number of its nodes that the provider offers: with level L these are nodes 0 .. L -
+ * 1. The supply is a function of time (see market.h), so the time when a node is reclaimed is known in advance. A node
+ * is reclaimed for one of three causes: the level drops so far that the node is not offered any more, a group
+ * interruption includes the node, or the node reaches the end of its lifetime. The node gets notice a specified time
+ * before it goes down (the notice period). Changes of the level are known one notice period ahead. If a drop of the
+ * level will take a node within this period, the node cannot be requested any more. A change of the level therefore
+ * never gives notice to a node at its launch.
+ *
+ * A notice period can contain any number of changes of the level. Therefore, only changes that can affect the number of
+ * available nodes are computed in advance. These changes form the window. The number of available nodes is the minimum
  * of the present level and of the levels in the window. If the window contains the lowest level that the market can
  * have, later steps cannot change the minimum until this step becomes present.
  */
@@ -22,21 +25,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The second number of the stream for the waits of requests; 0 and 1 are those of boots and of failed requests. */
+/* The last argument of hr__stream_init for the waits of requests. For boot times it is 0, and for failed requests it is
+   1 (autoscaler.c). */
 enum { STREAM_QUEUE = 2 };
 
 struct hr__engine_market {
   struct hr__level_source levels;
   struct hr_level_step ahead; /* the first step of the level after those in `window` */
-  struct hr__fifo window;     /* struct hr_level_step: the known steps of the level within the next notice period */
-  struct hr__fifo minima;     /* struct hr_level_step: the steps of `window` that are lower than all later ones */
+  struct hr__fifo window;     /* struct hr_level_step: the computed steps of the level within the next notice period */
+  struct hr__fifo minima;     /* struct hr_level_step: the steps of `window` that are lower than all later steps */
   uint32_t level;             /* the present level */
   uint32_t floor;             /* no step has a lower level */
   bool is_looking;            /* the look-ahead for `ahead` is pending */
   struct hr__interruption_source interruptions;
-  int64_t interruption_us;
+  int64_t interruption_us; /* time of the next group interruption; HR_NEVER_US: none */
   uint32_t *hit, n_hit; /* [n_hit]: the nodes that the next group interruption reclaims, as indices within the pool */
-  int64_t touched_us;
+  int64_t touched_us;   /* time of the last call of settle_accounts */
   /* queued provisioning: the time of the last request for nodes, and the number of requests so far */
   int64_t request_us;
   uint32_t n_requests;
@@ -176,7 +180,7 @@ enum hr_status hr__market_warn_residents(struct hr__engine *engine, hr_node node
 }
 
 /* Gives notice to a node and its jobs: the node will go down at `down_us`. A node that is still booting goes down at
-   once. */
+   once. Every node goes down at once if `down_us` is the present time. */
 static enum hr_status give_notice(struct hr__engine *engine, hr_pool pool, hr_node node, int64_t down_us) {
   struct hr__node *self = &engine->cluster.nodes[node.id];
   if (self->state == HR_NODE_OFF) return HR_OK;
@@ -195,7 +199,7 @@ static enum hr_status give_notice(struct hr__engine *engine, hr_pool pool, hr_no
 
 /* ---- Levels ---- */
 
-/* Returns the minimum of the levels in the window; UINT32_MAX if it is empty. */
+/* Returns the minimum of the levels in the window; UINT32_MAX if the window is empty. */
 static uint32_t window_min(const struct hr__engine_market *market) {
   if (hr__fifo_count(&market->minima) == 0) return UINT32_MAX;
   return ((const struct hr_level_step *)hr__fifo_front(&market->minima, sizeof(struct hr_level_step)))->level;
@@ -218,7 +222,8 @@ static void pop_step(struct hr__engine_market *market) {
   hr__fifo_pop(&market->window);
 }
 
-/* Updates how many nodes of a pool are available: the minimum of the level until the end of the next notice period. */
+/* Updates the number of available nodes of a pool: the minimum of the level from now to the end of the next notice
+   period. */
 static enum hr_status update_offer(struct hr__engine *engine, hr_pool pool) {
   const struct hr__engine_market *market = &engine->markets[pool.id];
   struct hr__pool *self = &engine->cluster.pools[pool.id];
@@ -231,7 +236,8 @@ static enum hr_status update_offer(struct hr__engine *engine, hr_pool pool) {
   return emit_node_event(engine, HR_EVENT_OFFER, HR_REASON_NONE, pool, (hr_node){HR_NONE});
 }
 
-/* Schedules the look-ahead for the next step, unless it is pending or the window already has the lowest level. */
+/* Schedules the look-ahead for the next step. Has no effect if the look-ahead is pending, if the window already has the
+   lowest level, or if no next step exists. */
 static enum hr_status schedule_lookahead(struct hr__engine *engine, hr_pool pool) {
   struct hr__engine_market *market = &engine->markets[pool.id];
   if (market->is_looking || market->ahead.at_us == HR_NEVER_US || window_min(market) <= market->floor) return HR_OK;
@@ -342,7 +348,8 @@ void hr__market_cancel(struct hr__engine *engine, hr_node node) {
   hr__market_set_state(engine, node, HR_NODE_OFF);
 }
 
-/* Draws the maximum time for which the node can be up, from now on; HR_NEVER_US: no limit. */
+/* Draws the time from the delivery of the node, which is now, until the provider stops or reclaims it because of its
+   age; HR_NEVER_US: never. */
 static int64_t draw_life_us(const struct hr__engine *engine, hr_pool pool, hr_node node) {
   const int64_t max_run_us = engine->cluster.pools[pool.id].spec->market.max_run_us;
   int64_t life_us =
@@ -364,8 +371,8 @@ static enum hr_status give_node(struct hr__engine *engine, hr_pool pool, hr_node
   return hr__schedule(engine, notice_at_us, HR__PENDING_NODE_NOTICE, node.id);
 }
 
-/* Draws how long a request waits for the provider. The nodes that are requested at the same time are one request, and
-   are delivered together. */
+/* Draws how long a request waits for the provider. Nodes of a pool that are requested at the same time form one
+   request, and the provider delivers them together. */
 static int64_t draw_queue_us(struct hr__engine *engine, hr_pool pool) {
   struct hr__engine_market *market = &engine->markets[pool.id];
   struct hr__stream stream;
@@ -387,7 +394,7 @@ enum hr_status hr__market_launch(struct hr__engine *engine, hr_node node) {
   return hr__schedule(engine, self->since_us, HR__PENDING_NODE_UP, node.id);
 }
 
-/* Requests all available nodes, unless an autoscaler does so. */
+/* Requests all available nodes, unless an autoscaler manages them. Sets `*any` if it requests a node. */
 static enum hr_status acquire_all(struct hr__engine *engine, bool *any) {
   if (engine->autoscaler) return HR_OK;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
@@ -401,9 +408,9 @@ static enum hr_status acquire_all(struct hr__engine *engine, bool *any) {
   return HR_OK;
 }
 
-/* Delivers a node for which the provider let the request wait, or sets a node up at the end of its boot. The event is
-   ignored if the node was released meanwhile. If the node was then requested again, only the event that belongs to the
-   new request counts. */
+/* Handles HR__PENDING_NODE_UP: delivers a node if its request has waited for the provider, or makes a node available at
+   the end of its boot. The event is ignored if the node was released meanwhile. If the node was then requested again,
+   only the event that belongs to the new request counts. */
 static enum hr_status boot_node(struct hr__engine *engine, hr_node node) {
   hr_pool pool = hr__cluster_pool_of(&engine->cluster, node);
   const struct hr__node *self = &engine->cluster.nodes[node.id];
@@ -428,12 +435,13 @@ static enum hr_status open_window(struct hr__engine *engine, hr_pool pool) {
   return status;
 }
 
-/* Returns the time at which the nodes of a reservation with an end are stopped. */
+/* Returns the time at which the nodes of a reservation are stopped. The reservation must have an end. */
 static int64_t stop_us(const struct hr_market_spec *market) {
   return market->to_us - market->stop_before_us;
 }
 
-/* Closes a node until it is stopped. A node in maintenance may already be closed; its jobs then get notice, too. */
+/* Closes a node that will be stopped at `down_us`, and gives notice to its jobs. If the node is already closed for
+   maintenance, its jobs get this notice, too. Has no effect if the node goes down earlier. */
 static enum hr_status close_node(struct hr__engine *engine, hr_pool pool, hr_node node, int64_t down_us) {
   struct hr__node *self = &engine->cluster.nodes[node.id];
   if (self->state == HR_NODE_OFF || (self->state == HR_NODE_CLOSING && self->down_us <= down_us)) return HR_OK;
@@ -445,7 +453,8 @@ static enum hr_status close_node(struct hr__engine *engine, hr_pool pool, hr_nod
   return status == HR_OK ? hr__market_warn_residents(engine, node, down_us) : status;
 }
 
-/* Closes the nodes of a reservation, and stops them when the notice has passed. */
+/* Ends a reservation. The first call, at the time of the notice, closes the nodes and schedules a second call for the
+   time of the stop. The second call stops the nodes. Without a notice period, the first call stops them. */
 static enum hr_status close_window(struct hr__engine *engine, hr_pool pool) {
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
   int64_t down_us = stop_us(&self->spec->market);
@@ -506,7 +515,7 @@ static enum hr_status init(struct hr__engine *engine) {
     if (!pool->comes_and_goes) continue;
     const struct hr_market_spec *market = &pool->spec->market;
     bool elastic = hr_market_is_elastic(market->market), bounded = hr_market_is_bounded(market);
-    if (!elastic && !bounded) continue; /* only failures and maintenance change its nodes */
+    if (!elastic && !bounded) continue; /* only failures, maintenance and power management change its nodes */
     enum hr_status status = elastic ? begin_elastic(engine, (hr_pool){i}) : begin_window(engine, (hr_pool){i});
     if (status != HR_OK) return status;
   }

@@ -2,7 +2,7 @@
 #ifndef HR_SIM_MARKET_MARKET_H
 #define HR_SIM_MARKET_MARKET_H
 
-/* Prices and the supply of spot capacity, as functions of time. */
+/* Prices, random durations, and the supply of spot capacity as a function of time. */
 
 #include "base/random.h"
 #include "headroom/base.h"
@@ -55,9 +55,10 @@ struct hr__price_walk {
   double volatility;              /* standard deviation of the deviation in the stationary state */
   double reversion_h;             /* hours after which the expected deviation is 1/e of the present deviation */
   int64_t interval_us;            /* time between two changes of the price */
-  uint32_t n_steps;
+  uint32_t n_steps;               /* number of prices to draw */
 };
-/* Draws the steps of a price. Consecutive equal prices are combined into one step. The caller frees `*steps`. Returns
+/* Draws `n_steps` prices, beginning at time 0, and stores their steps in `*steps`. Consecutive equal prices are
+   combined into one step. The same `seed` and `zone` result in the same prices. The caller frees `*steps`. Returns
    HR_OK or HR_NO_MEMORY. */
 enum hr_status hr__price_walk_draw(const struct hr__price_walk *walk, uint64_t seed, uint32_t zone,
                                    struct hr_price_step **steps, uint32_t *n_steps, struct hr_error *error);
@@ -65,11 +66,13 @@ enum hr_status hr__price_walk_draw(const struct hr__price_walk *walk, uint64_t s
 /* ---- supply.c ---- */
 
 /* The supply of spot capacity as a function of time. No draw depends on the decisions of a policy, so the supply is the
-   same for all policies. The nodes of each pool are numbered from 0. */
+   same for all policies. The nodes of each pool are numbered from 0. `seed` and `replication` select the random
+   numbers. */
 
 /* Draws a duration, rounded to microseconds: at least 1 us and at most about 100 years. */
 int64_t hr__duration_draw(const struct hr_duration *duration, struct hr__stream *stream);
-/* Draws the rest of the period that contains a random time, in an endless sequence of such periods. */
+/* In an endless sequence of periods with this random length, selects the period that contains a random time. Returns
+   the time from this random time to the end of the period. */
 int64_t hr__duration_draw_rest(const struct hr_duration *duration, struct hr__stream *stream);
 /* Returns the mean of a duration in seconds. */
 double hr__duration_mean_s(const struct hr_duration *duration);
@@ -79,9 +82,9 @@ double hr__duration_mean_s(const struct hr_duration *duration);
 /* A sequence of steps of a pool's level. The level is the number of nodes that the provider offers. */
 struct hr__level_source {
   const struct hr_spot_spec *spec;
-  uint32_t n_nodes, next;
-  int64_t at_us;
-  bool is_up;
+  uint32_t n_nodes, next; /* next: index of the next step */
+  int64_t at_us;          /* HR_SPOT_ON_OFF: time of the last step */
+  bool is_up;             /* HR_SPOT_ON_OFF: the zone has capacity after the last step */
   struct hr__stream stream;
 };
 /* Initializes the source of steps. With HR_SPOT_ON_OFF, the zone begins in its stationary state: it is up with
@@ -97,24 +100,23 @@ struct hr_level_step hr__level_source_next(struct hr__level_source *source);
 /* ---- Group interruptions: spot models HR_SPOT_EXPONENTIAL and HR_SPOT_ADVISOR ---- */
 
 /* A sequence of interruptions, each of which reclaims one or several nodes of a pool. Each node is reclaimed at the
-   rate of the specification. An interruption reclaims spec->batch_mean nodes on average, or fewer if the pool has few
+   rate spec->rate_per_h. An interruption reclaims spec->batch_mean nodes on average, or fewer if the pool has few
    nodes. */
 struct hr__interruption_source {
   const struct hr_spot_spec *spec;
   uint32_t n_nodes;
-  double per_h; /* interruptions per hour */
-  int64_t at_us;
+  double per_h;  /* interruptions per hour */
+  int64_t at_us; /* time of the last interruption */
   struct hr__stream stream;
 };
-/* Returns the quotient of two rates: that of interruptions which reclaim at least one of `held` nodes, and that of
-   interruptions which reclaim one particular node. The function assumes that each interruption reclaims the mean number
-   of nodes, which need not be an integer. */
+/* Returns the quotient of two rates. The first is the rate of interruptions that reclaim at least one of `held` nodes.
+   The second is the rate of interruptions that reclaim one particular node. The function assumes that each interruption
+   reclaims the mean number of nodes, which need not be an integer. */
 double hr__interruption_share(const struct hr_spot_spec *spec, uint32_t n_nodes, uint32_t held);
 void hr__interruption_source_init(struct hr__interruption_source *source, const struct hr_spot_spec *spec,
                                   uint32_t n_nodes, uint64_t seed, uint32_t replication);
 /* Returns the time of the next interruption, or HR_NEVER_US if none exists. Stores the indices of the reclaimed nodes
-   in `nodes`, in ascending order, and stores in `*count` how many there are. `nodes` must have room for n_nodes
-   elements. */
+   in `nodes`, in ascending order, and stores their number in `*count`. `nodes` must have room for n_nodes elements. */
 int64_t hr__interruption_source_next(struct hr__interruption_source *source, uint32_t *nodes, uint32_t *count);
 
 /* ---- Lifetimes: spot model HR_SPOT_BATHTUB ---- */

@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Kubernetes' cluster autoscaler in a run: when it scans the cluster, and what it does then. It uses the decisions of
- * sim/clusters/node_autoscalers.h.
+ * Kubernetes' cluster autoscaler in a run: when it scans the cluster, and what a scan does. This file uses the decision
+ * functions of sim/clusters/node_autoscalers.h.
  *
- * It scans the cluster at multiples of its scan interval, after the pass of that instant. If nothing has changed since
- * the last scan, a scan decides the same, unless an age, a delay or a back-off has ended. So scans are made only after
- * changes and at these times. A scan has four steps. It gives up nodes that did not boot in time. It requests nodes for
- * pools below their minimum. It grows one pool, and similar pools, for jobs that fit on no node. If it grows no pool,
- * it removes nodes.
+ * Scans are at multiples of the scan interval, after the pass of that instant. If no job or node has changed since the
+ * last scan, a scan decides the same, unless an age, a delay or a back-off has ended. So scans are made only after
+ * changes and at these times. A scan has four steps:
+ * - Nodes that did not boot in time are given up.
+ * - Nodes are requested for pools below their minimum.
+ * - One pool, and pools similar to it, grow for jobs that fit on no node.
+ * - If no pool has grown, unneeded nodes are removed.
  *
  * Growth: for each pool, the jobs that fit on no node are packed on new nodes (hr__ca_find_options). If a job would get
- * only some of its pods, this job is left out, and the other jobs are packed again. The expanders choose one of the
- * pools, which grows together with similar ones (hr__ca_grow). There are one or two rows of pods for each kind of jobs;
- * the groups are the pools.
+ * room for only some of its pods, some jobs are left out (drop_parts), and the others are packed again. The expanders
+ * choose one of the pools. This pool grows together with similar pools (hr__ca_grow). Each kind of jobs has up to
+ * HR__KIND_ROWS rows of pods. The node groups are the pools.
  *
- * Removal: in each scan, a node is unneeded if it has no job and no waiting job would use it, or if its utilization is
- * low and all its jobs fit on other nodes. A node that was unneeded in all scans for long enough is removed, with three
- * exceptions: a delay after another change has not ended; the pool is at its minimum; enough other nodes are removed in
- * this scan.
+ * Removal: a scan finds that a node is unneeded in two cases. Either the node has no job, and no waiting job would use
+ * it; or its utilization is low, and all its jobs fit on other nodes. A node that was unneeded in all scans for long
+ * enough is removed, with three exceptions:
+ * - The delay after an earlier scale-up, removal or failure has not ended.
+ * - The pool is at its minimum.
+ * - The scan already removes the maximum number of nodes.
  *
- * Invariants: after a scan, a pool is not below its minimum unless the provider lacks nodes; no pool grows beyond its
- * maximum. Source: kubernetes/autoscaler, cluster-autoscaler/core (static_autoscaler.go, scaleup, scaledown) and
- * clusterstate at f7bb0c36.
+ * Invariants: after a scan, a pool is below its minimum only if the provider lacks nodes, or if a limit or a back-off
+ * prevents growth. No pool grows beyond its maximum. Source: kubernetes/autoscaler, cluster-autoscaler/core
+ * (static_autoscaler.go, scaleup, scaledown) and clusterstate at f7bb0c36.
  */
 
 #include "base/random.h"
@@ -33,7 +37,7 @@
 
 /* ---- Scans ------------------------------------------------------------------------------------------------ */
 
-/* Schedules the first scan from a time on, unless an earlier one is pending. */
+/* Schedules the first possible scan that is not before `from_us`, unless an earlier scan is pending. */
 static enum hr_status scan_from(struct hr__engine *engine, int64_t from_us) {
   struct hr__autoscaler *self = engine->autoscaler;
   const int64_t step_us = self->spec->scan_us;
@@ -65,7 +69,7 @@ static struct hr__ca_backoff_spec backoff_spec(const struct hr__autoscaler *self
   return (struct hr__ca_backoff_spec){spec->backoff_us, spec->max_backoff_us, spec->backoff_reset_us};
 }
 
-/* Records that a scan at this time or later may decide differently. */
+/* Records that a scan at this time or later may decide differently, although no job or node has changed. */
 static void scan_is_due(struct hr__autoscaler *self, int64_t at_us) {
   if (at_us < self->due_us) self->due_us = at_us;
 }
@@ -99,7 +103,7 @@ static enum hr_status request_nodes(struct hr__engine *engine, uint32_t pool, in
   return status;
 }
 
-/* Gives up nodes that did not boot in time. */
+/* Gives up nodes of a pool that did not boot in time. If there are any, the pool backs off. */
 static enum hr_status give_up_late(struct hr__engine *engine, uint32_t number) {
   struct hr__autoscaler *self = engine->autoscaler;
   const struct hr__pool *pool = &engine->cluster.pools[number];
@@ -139,7 +143,8 @@ static enum hr_status keep_minimum(struct hr__engine *engine, uint32_t number) {
   return request_nodes(engine, number, lacks, &n_requested);
 }
 
-/* Returns whether waiting jobs can affect a scan: a pool may grow, or a node without a job may be removed. */
+/* Returns whether the scan must compute where waiting jobs fit. This is necessary if nodes with jobs can be removed
+   (`drains`). If jobs wait, it is also necessary if a pool may grow or a node without jobs can be removed. */
 static bool must_place_jobs(struct hr__engine *engine) {
   struct hr__autoscaler *self = engine->autoscaler;
   if (!self->first) return self->spec->drains;
@@ -152,10 +157,12 @@ static bool must_place_jobs(struct hr__engine *engine) {
 
 /* ---- Growth ---------------------------------------------------------------------------------------------------- */
 
-/* The price of half a core and 500 MiB in the price model for GCE, by which the expander `price` compares. */
+/* The price of half a core and 500 MiB in the price model for GCE, in dollars per hour. The expander `price` uses
+   it. */
 #define STABILIZATION_USD_H (0.5 * 0.033174 + 500.0 / 1024 * 0.004446)
 
-/* Adds the rows of pods of `jobs` equal jobs. `per_job`: the pods of one job, by row. Returns the number of rows. */
+/* Adds the rows of pods of `jobs` equal jobs after the first `n` rows. `per_job`: the number of pods of one job in each
+   row. Returns the new number of rows. */
 static uint32_t add_pods(struct hr__autoscaler *self, uint32_t n, uint32_t kind, const struct hr__pod_rows *rows,
                          const uint32_t per_job[2], uint32_t jobs) {
   const uint32_t first = n;
@@ -170,8 +177,8 @@ static uint32_t add_pods(struct hr__autoscaler *self, uint32_t n, uint32_t kind,
   return n;
 }
 
-/* Fills the rows of pods that the jobs that fit on no node would have on new nodes of a pool. Returns the number of
-   rows. */
+/* Fills the rows of pods for new nodes of a pool: the pods of all jobs that fit on no node and that the pool suits.
+   Returns the number of rows. */
 static uint32_t fill_pods(struct hr__engine *engine, uint32_t pool) {
   struct hr__autoscaler *self = engine->autoscaler;
   uint32_t n = 0;
@@ -207,9 +214,9 @@ static struct packed_jobs jobs_at(const struct hr__autoscaler *self, uint32_t ro
   return jobs;
 }
 
-/* If a job would get only some of its pods, drops pods of other jobs: those of the last kind that got any pods, if this
-   kind follows the kind of the job; otherwise those of one job of its own kind. Returns false if each job gets all of
-   its pods or none. */
+/* Returns false if each job gets room for all of its pods or for none. Otherwise, let J be the first kind with a job
+   that gets room for only some of its pods, and L the last kind that gets room for any pods. If L follows J, drops all
+   pods of L, so that J may get their room. If L is J, drops the pods of at least one job of J. Then returns true. */
 static bool drop_parts(struct hr__autoscaler *self, uint32_t n_pods) {
   struct packed_jobs part = {0}, last = {0};
   for (uint32_t i = 0; i < n_pods; i += self->pods_of[i].n_rows) {
@@ -228,8 +235,9 @@ static bool drop_parts(struct hr__autoscaler *self, uint32_t n_pods) {
   return true;
 }
 
-/* Considers the jobs that fit on no node. Returns whether the two pools suit the same of these jobs, and each of them
-   has one pod. Jobs with several pods cannot be divided among pools, because all pods of a job are in one pool. */
+/* Returns whether new nodes may be balanced between two pools: of the jobs that fit on no node, both pools suit the
+   same jobs, and each of these jobs has one pod. Jobs with several pods cannot be divided among pools, because all pods
+   of a job are in one pool. */
 static bool suits_as(struct hr__engine *engine, uint32_t pool, uint32_t other) {
   const struct hr__autoscaler *self = engine->autoscaler;
   for (uint32_t i = self->first_kind; i != HR_NONE; i = self->kinds[i].next) {
@@ -244,7 +252,8 @@ static bool suits_as(struct hr__engine *engine, uint32_t pool, uint32_t other) {
   return true;
 }
 
-/* Sets the node groups for a scale-up of one pool, and of those that it may be balanced with. */
+/* Sets the node groups for a scale-up in which only this pool, and the pools with which it may be balanced, can
+   grow. */
 static void set_groups(struct hr__engine *engine, uint32_t pool) {
   struct hr__autoscaler *self = engine->autoscaler;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
@@ -259,7 +268,7 @@ static void set_groups(struct hr__engine *engine, uint32_t pool) {
   }
 }
 
-/* Packs the jobs that fit on no node on new nodes of a pool. */
+/* Packs the jobs that fit on no node on new nodes of a pool. The result is in `groups` and in `pods`. */
 static void estimate(struct hr__engine *engine, uint32_t pool, struct hr__ca_scale_up *scale_up) {
   struct hr__autoscaler *self = engine->autoscaler;
   set_groups(engine, pool);
@@ -284,7 +293,7 @@ static double usd_h(const struct hr__engine *engine, uint32_t pool, int64_t mill
   return (double)uusd_h * 1e-6 * (double)milli * 1e-3;
 }
 
-/* Returns the lowest price of the GPUs of a kind of jobs. */
+/* Returns the lowest price of `milli` milli-GPUs in the pools that suit a kind of jobs, in dollars per hour. */
 static double lowest_usd_h(const struct hr__engine *engine, const struct hr__pod_kind *kind, int64_t milli) {
   double lowest = (double)INFINITY;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
@@ -314,7 +323,7 @@ static struct hr__ca_option option_of(const struct hr__engine *engine, uint32_t 
   return option;
 }
 
-/* Finds the pools that could grow. Returns their number. */
+/* Finds the pools that could grow. Stores them in `options` and `option_pool`, and returns their number. */
 static uint32_t find_options(struct hr__engine *engine) {
   struct hr__autoscaler *self = engine->autoscaler;
   uint32_t n = 0;
@@ -346,7 +355,8 @@ static uint32_t keep_best(const void *state, uint32_t *kept, uint32_t n_kept) {
   return hr__ca_expand(expander->kind, self->options, &price, self->scores, kept, n_kept);
 }
 
-/* Chooses one of the best options at random. */
+/* Returns the pool of the option that the expanders choose; HR_NONE: no option exists. If several options remain, one
+   of them is chosen at random. */
 static uint32_t choose(struct hr__engine *engine, uint32_t n_options) {
   static const enum hr__ca_expander kinds[HR_N_EXPANDERS] = {[HR_EXPANDER_RANDOM] = HR__CA_RANDOM,
                                                              [HR_EXPANDER_MOST_PODS] = HR__CA_MOST_PODS,
@@ -371,8 +381,7 @@ static uint32_t choose(struct hr__engine *engine, uint32_t n_options) {
   return self->option_pool[self->kept[(uint32_t)(draw * n_kept)]];
 }
 
-/* Grows one pool, and pools similar to it, for the jobs that fit on no node. */
-/* Grows one pool, and pools similar to it, for the jobs that fit on no node. */
+/* Grows one pool, and pools similar to it, for the jobs that fit on no node. Sets `*grew` if nodes were requested. */
 static enum hr_status grow(struct hr__engine *engine, bool *grew) {
   struct hr__autoscaler *self = engine->autoscaler;
   const uint32_t pool = choose(engine, find_options(engine));
@@ -394,7 +403,8 @@ static enum hr_status grow(struct hr__engine *engine, bool *grew) {
 
 /* ---- Removal --------------------------------------------------------------------------------------------------- */
 
-/* Returns whether all jobs of a node fit on other nodes that are up. If they do, the room for them is reserved. */
+/* Returns whether all jobs of a node fit on other nodes that are up or booting. Reserves the room for each job that
+   fits, even if the result is false because a later job of the node does not fit. */
 static bool may_drain(struct hr__engine *engine, uint32_t node) {
   const struct hr__residents *residents = &engine->residents;
   for (uint32_t link = residents->first[node]; link; link = residents->links[link - 1].next) {
@@ -428,11 +438,11 @@ static bool is_unneeded(struct hr__engine *engine, uint32_t pool, uint32_t node)
   if (hr__ca_eligible(&candidate, &used) != HR__CA_NO_REASON) return false;
   self->room[node].is_usable = false;
   const bool may = may_drain(engine, node);
-  self->room[node].is_usable = !may; /* jobs of other nodes do not move to this node */
+  self->room[node].is_usable = !may; /* jobs of other nodes must not move to a node that may be removed */
   return may;
 }
 
-/* Records which nodes are unneeded: first nodes without jobs, then nodes with jobs that could move. */
+/* Records which nodes are unneeded. Nodes without jobs are examined first, then nodes with jobs that could move. */
 static void note_unneeded(struct hr__engine *engine) {
   struct hr__autoscaler *self = engine->autoscaler;
   memset(self->is_unneeded, 0, engine->cluster.n_nodes * sizeof *self->is_unneeded);
@@ -481,7 +491,8 @@ static bool may_go(const struct hr__engine *engine, uint32_t pool, uint32_t node
          hr__ca_removable(&candidate, &self->pools[pool].node, engine->view.now_us) == HR__CA_NO_REASON;
 }
 
-/* Counts the nodes of a pool that may be removed, empty nodes first. Records when other nodes may be removed. */
+/* Counts the nodes of a pool that may be removed now, empty nodes first. No node may be removed before `delayed_us`.
+   Records the times at which other unneeded nodes may be removed. */
 static struct hr__ca_deletion count_candidates(struct hr__engine *engine, uint32_t number, int64_t delayed_us) {
   struct hr__autoscaler *self = engine->autoscaler;
   const struct hr__pool *pool = &engine->cluster.pools[number];
@@ -521,7 +532,8 @@ static enum hr_status remove_nodes(struct hr__engine *engine, uint32_t number, i
   return status;
 }
 
-/* Removes nodes that were unneeded for long enough. With `is_off`, only records which nodes are unneeded. */
+/* Removes nodes that were unneeded for long enough. If `is_off` is set, removes no node and only records which nodes
+   are unneeded. */
 static enum hr_status remove_unneeded(struct hr__engine *engine, bool is_off) {
   struct hr__autoscaler *self = engine->autoscaler;
   const uint32_t n_pools = engine->cluster.n_pools;
@@ -548,7 +560,8 @@ static enum hr_status remove_unneeded(struct hr__engine *engine, bool is_off) {
 
 /* ---- A scan ----------------------------------------------------------------------------------------------- */
 
-/* Returns whether all jobs that need nodes have waited for too short a time. */
+/* Returns whether no nodes may be requested yet because the jobs that need nodes are too young. The oldest job must
+   have waited for new_job_us, and the oldest job with GPUs for new_gpu_job_us. Records the end of this delay. */
 static bool are_young(struct hr__engine *engine) {
   struct hr__autoscaler *self = engine->autoscaler;
   const int64_t oldest_us = hr__node_demand_oldest_us(engine, false);
@@ -628,7 +641,7 @@ static enum hr_status begin(struct hr__engine *engine) {
   return scan_from(engine, 0);
 }
 
-/* Kinds with a higher priority come first; among equal priorities, the kind with the oldest job. */
+/* Kinds with a higher priority are first. Among kinds with equal priorities, the kind with the oldest job is first. */
 static bool precedes(const struct hr__pod_kind *kind, const struct hr__pod_kind *other) {
   return kind->priority > other->priority;
 }

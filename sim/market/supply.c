@@ -11,9 +11,9 @@
  * reduces the sizes.
  *
  * Levels come from a record or from the model on-off. A record is repeated cyclically. In the model on-off, a zone
- * draws the lengths of its up and down periods from a separate random stream. The run begins in the stationary state,
- * at a random time within a period. A period that contains a given time is longer on average than other periods. If f
- * is the density of the lengths of all periods, the length x of this period has the density x f(x) / mean. Lengths with
+ * draws the lengths of its up and down periods from a separate random stream. The run begins at a random time within a
+ * period (the stationary state). A period that contains a given time is longer on average than other periods. If f is
+ * the density of the lengths of all periods, the length x of this period has the density x f(x) / mean. Lengths with
  * this density can be drawn in closed form for each kind of duration. The start of the run is at a uniformly
  * distributed point of the period.
  *
@@ -146,7 +146,7 @@ static struct hr_level_step next_recorded(struct hr__level_source *source) {
 
 /* ---- On and off ---- */
 
-/* Draws the length of the period that contains a given random time. */
+/* Draws the length of the period that contains a random time. */
 static double draw_observed_s(const struct hr_duration *duration, struct hr__stream *stream) {
   gsl_rng rng = hr__stream_rng(stream);
   switch (duration->kind) {
@@ -191,8 +191,8 @@ struct hr_level_step hr__level_source_next(struct hr__level_source *source) {
 /* ---- Lifetimes, and the mean lifetime in any model ---- */
 
 /* Returns the share of nodes with a lifetime of at most `age_h`, by the formula of Kadupitige, Jadhao and Sharma
-   (HPDC'20). At age 0 the formula is slightly greater than 0; this share of nodes is reclaimed at once. Before the last
-   hour the formula may exceed 1; it is then limited to 1. */
+   (HPDC'20). At age 0 the formula is slightly greater than 0; this share of nodes is reclaimed at once. Shortly before
+   `last_h` the formula may exceed 1; the result is limited to 1. */
 static double gone_share(const struct hr_bathtub *bathtub, double age_h) {
   if (age_h >= bathtub->last_h) return 1;
   double raw = bathtub->a * (1 - exp(-age_h / bathtub->tau1_h) + exp((age_h - bathtub->b_h) / bathtub->tau2_h));
@@ -350,8 +350,8 @@ hr_amount hr__price_sum_stepped(const struct hr__price_sums *sums, int64_t to_us
   return sums->before[step] + step_sum(&sums->market->prices[step], to_us);
 }
 
-/* Given an earlier value, a later value of an Ornstein-Uhlenbeck process has a known normal distribution. The values at
-   the interval ends are therefore drawn from the exact distribution, without numerical integration. */
+/* If an earlier value of an Ornstein-Uhlenbeck process is known, each later value has a known normal distribution. The
+   values at the interval ends are therefore drawn from the exact distribution, without numerical integration. */
 
 static int64_t bounded(const struct hr__price_walk *walk, double deviation) {
   double uusd_h = (double)walk->mean_uusd_h * exp(deviation);

@@ -7,13 +7,13 @@
  * thousandths. Source: kubernetes/kubernetes, pkg/controller/podautoscaler/{replica_calculator,horizontal}.go.
  *
  * Knative: averages over a stable and a panic window, a panic mode in which the number never decreases, limits of each
- * decision, and an optional delay before the number decreases. For the delay, a ring has the wanted numbers of its
- * ticks, in decreasing order, so the first one is the largest. Invariant: the ring has at most one entry per tick of
- * the delay. Source: knative/serving, pkg/autoscaler/scaling/autoscaler.go, aggregation/bucketing.go and
- * aggregation/max.
+ * decision, and an optional delay before the number decreases. For the delay, a ring stores wanted numbers of the last
+ * ticks in decreasing order, so the first one is the largest. Invariant: the ring has at most one entry per tick of the
+ * delay. Source: knative/serving, pkg/autoscaler/scaling/autoscaler.go, aggregation/bucketing.go and aggregation/max.
  *
- * Ray Serve, NVIDIA Cloud Functions and KEDA. Sources: ray-project/ray, python/ray/serve/autoscaling_policy.py;
- * NVIDIA/nvcf, function-autoscaler, scaling/mod.rs; kedacore/keda, pkg/scaling/executor/scale_scaledobjects.go.
+ * The other rules are those of Ray Serve, NVIDIA Cloud Functions and KEDA. Sources: ray-project/ray,
+ * python/ray/serve/autoscaling_policy.py; NVIDIA/nvcf, function-autoscaler, scaling/mod.rs; kedacore/keda,
+ * pkg/scaling/executor/scale_scaledobjects.go.
  */
 
 #include "sim/services/autoscalers.h"
@@ -22,21 +22,22 @@
 
 /* ---- Kubernetes: proposals -------------------------------------------------------------------------- */
 
-/* The pods that count, and their levels. */
+/* How pods without a usable level are counted. */
 struct counted {
   bool ignored_as_zero; /* ignored pods count with the level 0; otherwise they do not count */
-  bool missing;         /* pods without a level count as `share` x the request or target */
+  bool missing;         /* pods without a level count; otherwise they do not count */
   bool missing_as_zero;
 };
 
-/* The ratio of the metric to the target. `n` is the number of pods that count. */
+/* The ratio of the metric to the target. `measured`: the metric in percent (utilization) or in thousandths. `n`: the
+   number of pods that count. */
 struct ratio {
   double value;
   int64_t measured;
   uint32_t n;
 };
 
-/* Whether the CPU usage of a pod must be ignored. */
+/* Returns whether the CPU usage of a pod must be ignored. */
 static bool is_ignored(const struct hr__hpa_pod *pod) {
   return pod->unready || pod->initializing;
 }
@@ -69,8 +70,8 @@ static bool is_tolerated(const struct hr__hpa_measured *measured, double ratio) 
   return fabs(1 - ratio) <= measured->tolerance;
 }
 
-/* Pods without a known metric are counted such that the change becomes smaller. If this reverses the direction of the
-   change, the number does not change. */
+/* Returns the number if pods without a known metric are counted such that the change becomes smaller. If this reverses
+   the direction of the change, returns `current`. */
 static int64_t rebalanced(const struct hr__hpa_measured *measured, const struct ratio *first, int64_t current,
                           struct counted how) {
   struct ratio second;
@@ -104,7 +105,7 @@ static bool propose_by_pods(const struct hr__hpa_measured *measured, int64_t cur
   return true;
 }
 
-/* One value for all pods together, compared with one target. */
+/* Returns the number for HR__HPA_VALUE: one value for all pods together is compared with one target. */
 static int64_t by_value(const struct hr__hpa_measured *measured, int64_t current) {
   const double ratio = (double)measured->value / (double)measured->target;
   if (current == 0) return (int64_t)ceil(ratio);
@@ -160,7 +161,7 @@ static int64_t changed_since(const struct hr__hpa_event *events, uint32_t n_even
   return sum;
 }
 
-/* The number at the beginning of the period of a policy. */
+/* Returns the number at the begin of a policy's period. The period ends now. */
 static int64_t at_start(const struct hr__hpa_policy *policy, const struct hr__hpa_history *history, int64_t now_us,
                         int64_t current) {
   const int64_t since_us = now_us - policy->period_us;
@@ -226,7 +227,8 @@ struct hr__hpa_limited hr__hpa_limit_default(int64_t current, int64_t desired, s
   return (struct hr__hpa_limited){desired, "DesiredWithinRange"};
 }
 
-/* Marks events that are older than the longest period of their direction. The new event replaces the last of them. */
+/* Adds an event. Events that are older than the longest period of their direction are marked as old, and the new event
+   replaces the last of them. */
 static void store_event(const struct hr__hpa_rules *rules, struct hr__hpa_event *events, uint32_t *n_events,
                         int64_t now_us, int64_t change) {
   int64_t longest_us = 0;
@@ -255,7 +257,7 @@ static double clamp(double value, double low, double high) {
   return fmin(fmax(value, low), high);
 }
 
-/* Begins, extends or ends the panic. */
+/* Begins, extends or ends the panic. `is_over`: the load reaches the threshold. */
 static void change_mode(const struct hr__knative_spec *spec, struct hr__knative *self, int64_t now_us, bool is_over) {
   if (is_over) {
     self->panics = true;
@@ -270,7 +272,7 @@ static struct hr__knative_maximum *delayed_at(const struct hr__knative *self, ui
   return &self->delayed[(self->first_delayed + position) % HR__KNATIVE_MAX_DELAY_TICKS];
 }
 
-/* Records a wanted number, and returns the largest of the ticks within the delay. */
+/* Records a wanted number, and returns the largest number that was recorded within the delay. */
 static int64_t delay(const struct hr__knative_spec *spec, struct hr__knative *self, int64_t now_us, int64_t desired) {
   int64_t n_ticks = (spec->down_delay_us + HR__KNATIVE_TICK_US - 1) / HR__KNATIVE_TICK_US;
   if (n_ticks > HR__KNATIVE_MAX_DELAY_TICKS) n_ticks = HR__KNATIVE_MAX_DELAY_TICKS;
@@ -280,7 +282,7 @@ static int64_t delay(const struct hr__knative_spec *spec, struct hr__knative *se
     self->first_delayed = (self->first_delayed + 1) % HR__KNATIVE_MAX_DELAY_TICKS;
     self->n_delayed--;
   }
-  /* if a tick has two numbers, only the larger one is kept */
+  /* if two numbers are recorded in a tick, only the larger number is stored */
   if (!self->n_delayed || delayed_at(self, self->n_delayed - 1)->tick != tick)
     *delayed_at(self, self->n_delayed++) = (struct hr__knative_maximum){tick, desired};
   return delayed_at(self, 0)->replicas;
@@ -350,8 +352,8 @@ int64_t hr__ray_scaled(double wanted, int64_t current, double up_factor, double 
   return scaled == current && wanted < (double)current ? scaled - 1 : scaled;
 }
 
-/* Returns the number without delays, at least 0. As in the original, ratios have rounding errors, and the number is
-   rounded up: 250.00000000000003 becomes 251. */
+/* Returns the number without delays, at least 0. As in the original, the ratio has rounding errors, and the number is
+   rounded up: 250.00000000000003 results in 251. */
 static int64_t wanted_replicas(const struct hr__ray_spec *spec, int64_t current, double requests) {
   const double replicas = (double)current, ratio = requests / (spec->target * replicas);
   const double factor = ratio >= 1 ? spec->up_factor : spec->down_factor;
@@ -390,7 +392,8 @@ int64_t hr__ray_decide(const struct hr__ray_spec *spec, struct hr__ray *self, in
 
 /* ---- NVIDIA Cloud Functions ------------------------------------------------------------------------- */
 
-/* In single precision, as in the original: 10 replicas times 1.2 are 12. */
+/* Returns the weighted average of the samples. All computations for NVIDIA Cloud Functions are in single precision, as
+   in the original, so that 10 replicas times 1.2 are 12. */
 static float average(const struct hr__nvcf_spec *spec, const double *samples, uint32_t n_samples) {
   float sum = 0, weights = 0;
   for (uint32_t i = 0; i < n_samples; i++) {
@@ -444,7 +447,8 @@ static int64_t activated(const struct hr__keda_spec *spec, int64_t current) {
   return spec->min > 0 ? spec->min : 1;
 }
 
-/* The number after the cooldown: the number of idle services if it is set, otherwise the minimum. */
+/* Returns the number for an inactive service. After the cooldown, this is `idle` if it is set, otherwise the
+   minimum. */
 static int64_t deactivated(const struct hr__keda_spec *spec, int64_t current, int64_t inactive_us) {
   const bool cools = inactive_us >= 0 && inactive_us <= spec->cooldown_us;
   if (cools || spec->pauses_in) return current;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The engines `disaggregated` and `colocated`: prompts and decodes on separate replicas, or on the same ones, as in
- * LLMServe/DistServe, simdistserve (base/worker.py, base/scheduler.py).
+ * The engines `disaggregated` (prompts and decodes on separate replicas) and `colocated` (both on the same replicas),
+ * as in LLMServe/DistServe, simdistserve (base/worker.py, base/scheduler.py).
  *
- * A replica is a chain of workers, one for each pipeline stage; most have one. A worker has a queue of prompts and a
- * queue of decodes, and runs one iteration after another: of prompts, while any prompt waits and the decodes do not
- * hold too much context; otherwise of decodes. Decodes take turns: after an iteration they go to the end of the queue.
- * As in that simulator, a request of n output tokens decodes n times after its prompt.
+ * A replica is a chain of workers, one for each pipeline stage. Most replicas have one worker. A worker has a queue of
+ * prompts and a queue of decodes, and runs one iteration after another. If a prompt waits and the queued decodes do not
+ * have too much context, the iteration processes prompts. Otherwise it processes decodes. After an iteration, decodes
+ * return to the end of the queue. As in simdistserve, a request of n output tokens decodes n times after its prompt.
  *
- * Replicas may be added or removed. A prompt goes only to a ready replica; after its prompt, a request waits at its
- * replica until a ready decode replica exists. A replica that is killed loses the memory of its requests. These
- * requests start again as prompts that include the tokens produced so far. Events of workers or transfers that do not
- * exist any more are ignored.
+ * Replicas may be added or removed. A prompt is assigned only to a ready replica. If no decode replica is ready at the
+ * end of a prompt, the request waits at the replica of its prompt until a decode replica is ready. The requests of a
+ * killed replica lose their memory and start again as prompts, which include the tokens produced so far. Events of
+ * workers or transfers that do not exist any more are ignored.
  *
- * Order at one instant: arrivals, then events in the order in which they were scheduled. A worker that waits starts by
- * a separate event, after all events that are already scheduled for this instant.
+ * Order at one instant: arrivals, then events in the order in which they were scheduled. If an idle worker gets work, a
+ * separate event starts its iteration, after all events that are already scheduled for this instant.
  *
  * Invariant: a request is in one queue or batch of a worker, in `held`, or in transfer. It is counted once in
  * `outstanding`; during a transfer, it counts at the replica that it leaves.
@@ -27,13 +27,14 @@
 #include <math.h>
 
 struct phase_request {
-  uint32_t rest;     /* tokens of the prompt that are not in an iteration yet */
-  uint32_t chunk;    /* tokens of the present iteration */
-  uint32_t number;   /* index of this iteration among all with prompts; 0: none yet on this replica */
-  uint32_t decoded;  /* iterations of decode */
-  uint32_t at;       /* its replica */
-  uint64_t transfer; /* the event of its transfer; 0: none */
-  double done_ms;    /* is_moving: the end of its prompt */
+  uint32_t rest;  /* tokens of the prompt that are not in an iteration yet */
+  uint32_t chunk; /* tokens of the present iteration */
+  /* index of this iteration among all iterations with prompts; 0: the request has not begun on this replica */
+  uint32_t number;
+  uint32_t decoded;  /* number of decode iterations so far */
+  uint32_t at;       /* its replica; HR_NONE: none */
+  uint64_t transfer; /* number of the event that ends its transfer; 0: none */
+  double done_ms;    /* the end of its prompt; valid if is_moving */
   bool is_moving;    /* its prompt is complete, and its memory is not yet at the replica that decodes */
   bool has_first;    /* it has its first token */
 };
@@ -45,15 +46,17 @@ struct ids {
 
 struct worker {
   struct hr__sequence_queue prompts, decodes;
-  uint64_t context;           /* of the queue of decodes */
-  struct ids prefill, decode; /* in the present iteration */
-  uint32_t coming;            /* requests with memory in transfer to it */
-  uint32_t next, replica;     /* next: worker of the next stage; after the last one, the first */
-  uint64_t event;             /* its event; 0: none */
+  uint64_t context;           /* number of tokens that the requests in `decodes` have processed */
+  struct ids prefill, decode; /* the requests in the present iteration */
+  uint32_t coming;            /* number of requests with memory in transfer to the worker */
+  /* next: the worker of the next stage; for the last stage, the worker of the first stage */
+  uint32_t next, replica;
+  uint64_t event; /* number of its scheduled event; 0: none */
   bool is_first, is_last, is_waiting;
 };
 
-/* An event: a worker continues, or, if `id` is a request, the memory of this request has arrived at the worker. */
+/* An event. If `id` is HR_NONE, the worker ends its iteration and begins the next one. Otherwise, the memory of the
+   request `id` has arrived at the worker. */
 struct event {
   double at_ms;
   uint64_t number;
@@ -67,11 +70,11 @@ struct hr__phase_replicas {
   struct hr_service_result *result;
   struct phase_request *states; /* by request */
   struct worker *workers;
-  uint32_t n_workers, n_heads; /* heads: first workers of replicas that take prompts */
+  uint32_t n_workers, n_heads; /* n_heads: number of replicas that take prompts */
   uint32_t stages;
   bool *is_ready; /* by replica */
   uint32_t n_ready_heads, n_ready_decoders;
-  struct hr__sequence_queue held; /* requests with a complete prompt, without a replica that decodes */
+  struct hr__sequence_queue held; /* requests with a complete prompt that wait for a ready decode replica */
   struct ids lost;                /* scratch */
   struct event *heap;
   uint32_t n_heap, heap_capacity;
@@ -87,7 +90,7 @@ static bool is_before(const struct event *a, const struct event *b) {
   return a->at_ms < b->at_ms || (a->at_ms <= b->at_ms && a->number < b->number);
 }
 
-/* Returns the number of the event. */
+/* Schedules an event, and returns its number; 0: memory is exhausted. */
 static uint64_t schedule(struct hr__phase_replicas *all, double at_ms, uint32_t worker, uint32_t id) {
   if (!HR__ARRAY_HAS_ROOM(all->heap, all->n_heap, all->heap_capacity)) {
     all->no_memory = true;
@@ -114,13 +117,13 @@ static struct event next_event(struct hr__phase_replicas *all) {
   return top;
 }
 
-/* Whether the worker or the transfer of an event does not exist any more. */
+/* Returns whether the worker or the transfer of an event does not exist any more. */
 static bool is_outdated(const struct hr__phase_replicas *all, const struct event *event) {
   const uint64_t number = event->id == HR_NONE ? all->workers[event->worker].event : all->states[event->id].transfer;
   return number != event->number;
 }
 
-/* Removes outdated events before the next one. */
+/* Removes outdated events from the top of the heap. */
 static void drop_outdated(struct hr__phase_replicas *all) {
   while (all->n_heap && is_outdated(all, &all->heap[0])) next_event(all);
 }
@@ -139,7 +142,7 @@ static uint64_t context_of(const struct hr__phase_replicas *all, uint32_t id) {
   return (uint64_t)all->requests->prompt_tokens[id] + all->states[id].decoded;
 }
 
-/* Moves a request to a replica. */
+/* Counts a request at another replica; HR_NONE: at no replica. */
 static void count_at(struct hr__phase_replicas *all, uint32_t id, uint32_t replica) {
   uint32_t *at = &all->states[id].at;
   if (*at != HR_NONE) all->owner.outstanding[*at]--;
@@ -209,7 +212,7 @@ static int64_t us_between(double from_ms, double to_ms) {
   return (int64_t)(floor(to_ms * 1000 + 0.5) - floor(from_ms * 1000 + 0.5));
 }
 
-/* The memory of a request has arrived at the replica that decodes. */
+/* Ends the transfer of a request's memory to the replica that decodes. */
 static void end_transfer(struct hr__phase_replicas *all, uint32_t number, uint32_t id) {
   struct phase_request *state = &all->states[id];
   all->result->transfer_us[id] += us_between(state->done_ms, all->now_ms);
@@ -219,7 +222,8 @@ static void end_transfer(struct hr__phase_replicas *all, uint32_t number, uint32
   push_decode(all, number, id);
 }
 
-/* The memory of a request moves to the decoding replica with the shortest queue. */
+/* Begins the transfer of a request's memory to the ready decode replica with the shortest queue, including requests in
+   transfer to it. If no decode replica is ready, the request waits in `held`. */
 static void hand_over(struct hr__phase_replicas *all, uint32_t id) {
   uint32_t best = HR_NONE, fewest = UINT32_MAX;
   for (uint32_t i = all->n_heads * all->stages; i < all->n_workers; i += all->stages) {
@@ -242,8 +246,8 @@ static void hand_over(struct hr__phase_replicas *all, uint32_t id) {
 
 /* ---- Iterations ------------------------------------------------------------------------------------- */
 
-/* Adds whole prompts to an iteration or, with `chunked`, parts of prompts. As in the original, the room for parts is
-   reduced twice. */
+/* Adds whole prompts to an iteration or, with `chunked`, parts of prompts. With `chunked`, the room is reduced twice by
+   each part, as in the original. */
 static void take_prompts(struct hr__phase_replicas *all, struct worker *worker) {
   const struct hr_service *service = all->service;
   uint32_t room = service->limits.max_batch_tokens, sum = 0, most = service->limits.max_sequences;
@@ -271,7 +275,7 @@ static void take_prompts(struct hr__phase_replicas *all, struct worker *worker) 
   }
 }
 
-/* A later stage takes one iteration of the first stage as a whole. */
+/* Adds the prompts that were in one iteration of the first stage to an iteration of a later stage. */
 static void take_stage(struct hr__phase_replicas *all, struct worker *worker) {
   const uint32_t number = all->states[hr__queue_at(&worker->prompts, 0)].number;
   for (uint32_t most = all->service->limits.max_sequences; worker->prompts.count && most > 0; most--) {
@@ -314,7 +318,7 @@ static bool has_events(const struct hr__phase_replicas *all, uint32_t replica) {
   return at < all->stages;
 }
 
-/* Starts an iteration, or waits if there is nothing to do. */
+/* Starts the next iteration of a worker. If the worker has nothing to do, it waits. */
 static void go_on(struct hr__phase_replicas *all, uint32_t number) {
   struct worker *worker = &all->workers[number];
   const struct hr_service_phase_rules *rules = &all->service->phases;
@@ -348,7 +352,7 @@ static void go_on(struct hr__phase_replicas *all, uint32_t number) {
   worker->event = schedule(all, end_ms, number, HR_NONE);
 }
 
-/* A request has produced a token after the first one. Returns whether it is complete. */
+/* Counts a token of a request after the first one. Returns whether the request is complete. */
 static bool produce(struct hr__phase_replicas *all, uint32_t id) {
   const bool is_last = ++all->states[id].decoded >= all->requests->output_tokens[id];
   if (is_last) {
@@ -359,7 +363,7 @@ static bool produce(struct hr__phase_replicas *all, uint32_t id) {
   return is_last;
 }
 
-/* A stage has processed a prompt, or a part of it. */
+/* Called when a stage has processed a prompt or a part of a prompt. */
 static void end_prompt(struct hr__phase_replicas *all, const struct worker *worker, uint32_t id) {
   struct phase_request *state = &all->states[id];
   if (worker->is_last && state->rest > 0) state->chunk = 0;
@@ -389,7 +393,7 @@ static void end_prompt(struct hr__phase_replicas *all, const struct worker *work
 static void end_iteration(struct hr__phase_replicas *all, uint32_t number) {
   struct worker *worker = &all->workers[number];
   const uint32_t n_prompts = worker->prefill.count;
-  worker->prefill.count = 0; /* for the router, the prompts are not in progress any more */
+  worker->prefill.count = 0; /* hr__phases_arrive must not count these prompts any more */
   for (uint32_t i = 0; i < n_prompts; i++) end_prompt(all, worker, worker->prefill.at[i]);
   const uint32_t n_decodes = worker->decode.count;
   for (uint32_t i = 0; i < n_decodes; i++)
@@ -417,12 +421,12 @@ bool hr__phases_step(struct hr__phase_replicas *all) {
 
 /* ---- Losses ----------------------------------------------------------------------------------------- */
 
-/* A request loses its memory and returns to the owner. */
+/* Takes the memory of a request and returns the request to the owner. */
 static void lose(struct hr__phase_replicas *all, uint32_t id) {
   struct phase_request *state = &all->states[id];
   const uint32_t all_tokens = hr_request_new_tokens(all->requests, id) + state->decoded;
   const bool has_prompt = state->has_first && state->rest == 0 && state->chunk == 0;
-  /* the tokens of complete iterations: a part of the prompt, or the prompt and the decoded tokens */
+  /* the tokens of complete iterations: a part of the prompt, or the whole prompt and the decoded tokens */
   const uint32_t lost = has_prompt ? all_tokens : all_tokens - state->rest - state->chunk;
   if (state->is_moving) all->result->transfer_us[id] += us_between(state->done_ms, all->now_ms);
   const bool has_begun = state->number > 0 || has_prompt || lost > 0;
@@ -452,7 +456,7 @@ static void stop_worker(struct hr__phase_replicas *all, struct worker *worker) {
   worker->is_waiting = true;
 }
 
-/* Requests at the replica with a complete prompt, which wait for a decode replica or are in transfer. */
+/* Adds to `lost` the requests of a replica that wait in `held` or are in transfer to another replica. */
 static void take_moving(struct hr__phase_replicas *all, uint32_t number) {
   for (uint32_t n = all->held.count; n > 0; n--) {
     const uint32_t id = hr__queue_pop(&all->held);
@@ -469,7 +473,7 @@ static void take_moving(struct hr__phase_replicas *all, uint32_t number) {
   }
 }
 
-/* Sends requests in transfer to a lost replica to another one, in the order of their events. */
+/* Sends requests that are in transfer to a lost replica to other replicas, in the order of their events. */
 static void turn_round(struct hr__phase_replicas *all, uint32_t number) {
   for (;;) {
     const struct event *first = NULL;

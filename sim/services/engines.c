@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The time of iterations, and how each engine forms batches. Steady sequences are defined in service.h. If memory
- * suffices for one more token of each of them, only the other sequences are handled one by one. Otherwise, and with
- * `steps`, all sequences are handled one by one, with the same result.
+ * suffices for one more token of each steady sequence, only the other sequences are handled one by one. Otherwise, and
+ * with `steps`, all sequences are handled one by one, with the same result.
  *
  * Sources: `vllm-v0`, `sarathi` and `orca` are the schedulers of microsoft/vidur; `orca-splitwise` is the instance of
  * Mutinifni/splitwise-sim; `vllm-v1` is vllm-project/vllm, v1/core/sched/scheduler.py.
  *
- * Three engines do not add requests to a running batch. `static`: a batch of prompts, then iterations until the
- * longest sequence ends. The other sequences keep their places, and all results are returned at the end.
- * `dynamic-batch`: one pass for a batch, as in NVIDIA Triton (core/src/dynamic_batch_scheduler.cc). `single`: requests
- * are served on their own by c servers, first come, first served; or all at once, each at the rate min(1, c / n) of a
- * server (processor sharing).
+ * Three engines do not add requests to a running batch:
+ * - `static`: one iteration processes a batch of prompts, and further iterations decode until the longest sequence
+ *   ends. The other sequences remain in the batch, and all results are returned at its end.
+ * - `dynamic-batch`: one pass processes a batch, as in NVIDIA Triton (core/src/dynamic_batch_scheduler.cc).
+ * - `single`: c servers serve requests without batches. Requests are served first come, first served, each by one
+ *   server; or all n requests are served at once, each at the rate min(1, c / n) of a server (processor sharing).
  *
- * Layout of `single`: a heap has, for each request in service, the time of its first or, after that, its last token.
- * With processor sharing, this "time" is an amount of service: the amount that a request would have received if it had
- * been in service since the replica was last empty. Invariant: the heap has one entry for each request in service.
+ * Layout of `single`: a heap has one entry for each request in service: the time of its first token or, after the first
+ * token, the time of its last token. With processor sharing, an entry is not a time but an amount of service. It is the
+ * amount that a request would have received by this event if it had been in service since the replica was last empty.
  */
 
 #include "sim/services/service.h"
@@ -37,7 +38,8 @@
 
 /* ---- Time of iterations: forms ---------------------------------------------------------------------- */
 
-/* The value of a table: linear between knots; the first and the last piece are extended beyond the knots. */
+/* Returns the value of a table for a number of tokens: linear between knots. The first and the last piece are extended
+   beyond the knots. */
 static double interpolated(const struct hr_service_cost *cost, double tokens, bool is_prompt) {
   const struct hr_service_knot *knots = cost->knots;
   uint32_t right = 1;
@@ -54,7 +56,7 @@ static double table_us(const struct hr_service_cost *cost, const struct hr__batc
   return cost->mixed_factor * interpolated(cost, prompts + decodes, true);
 }
 
-/* The terms of a decode iteration. */
+/* Returns the terms of a decode iteration with this number of sequences. */
 static const double *decode_terms(const struct hr_service_phases *phases, uint64_t decodes) {
   return phases->large_ms && decodes >= phases->large_batch ? phases->large_ms : phases->decode_ms;
 }
@@ -76,7 +78,7 @@ double hr__cost_us(const struct hr_service_cost *cost, const struct hr__batch_lo
          cost->per_sequence_us * (double)load->decodes + cost->per_context_ktoken_us * (double)load->context / 1000;
 }
 
-/* Microseconds for 1000 tokens of context. */
+/* Returns the time that 1000 tokens of context add to an iteration, in microseconds. */
 static double slope_us(const struct hr_service_cost *cost, const struct hr__batch_load *load) {
   if (cost->n_knots) return 0;
   if (!cost->phases.prefill_ms) return cost->per_context_ktoken_us;
@@ -86,15 +88,17 @@ static double slope_us(const struct hr_service_cost *cost, const struct hr__batc
 
 /* ---- Time of iterations: prices --------------------------------------------------------------------- */
 
-/* The sum of three products is exact in floating point if each is of a whole number up to this maximum and a 32-bit
-   number. */
+/* A sum of three products is exact in floating point if each product is that of a 32-bit number and a whole number up
+   to this maximum. */
 #define MAX_WHOLE_US 0x1p19
 
 static bool is_whole(double us) {
   return us >= 0 && us <= MAX_WHOLE_US && us <= floor(us);
 }
 
-/* Whole microseconds: parts of 10^-6; otherwise parts of 2^-16 x 10^-6. */
+/* Sets `factor` and `divisor` such that a token of context takes factor / divisor units. `slope`: microseconds per 1000
+   tokens. The unit is a microsecond for costs with `integer`, otherwise a tick. A slope that is not a whole number of
+   units is rounded to 10^-6 units; slopes from 10^6 units on are rounded to whole units. */
 static void set_slope(struct hr__pricing *pricing, double slope) {
   const double parts = slope * (pricing->cost->integer ? 1 : 65536);
   pricing->factor = slope > 0 ? (uint64_t)llround(parts) : 0;
@@ -120,7 +124,7 @@ struct hr__pricing hr__pricing_of(const struct hr_service_cost *cost) {
   return pricing;
 }
 
-/* The part of the time that does not depend on the context, for costs that are not whole numbers. */
+/* Returns the part of the time that does not depend on the context. Used if the terms are not whole numbers. */
 static int64_t rounded_ticks(const struct hr_service_cost *cost, const struct hr__batch_load *load) {
   struct hr__batch_load without = *load;
   without.context = 0;
@@ -128,8 +132,8 @@ static int64_t rounded_ticks(const struct hr_service_cost *cost, const struct hr
   return cost->integer ? HR__TICKS(llround(base_us)) : llround(base_us * 65536);
 }
 
-/* Splits factor x count into a quotient and a remainder. Most divisors are 1000; for them, the compiler can use a
-   constant. */
+/* Divides factor * count into a quotient and a remainder. Most divisors are 1000; for this divisor, the compiler can
+   use a constant. */
 static inline void split(uint64_t factor, uint64_t count, uint64_t divisor, uint64_t *quotient, uint64_t *rest) {
   const hr__wide product = (hr__wide)factor * count;
   const uint64_t low = (uint64_t)product;
@@ -164,8 +168,9 @@ void hr__price_set(struct hr__price *price, const struct hr__pricing *pricing, c
 
 /* ---- Time of iterations: series --------------------------------------------------------------------- */
 
-/* The sum of floor((first + i x step) / divisor) for i < count, by the Euclidean algorithm: the lattice points above
-   the line are the same kind of sum, with step and divisor exchanged. All arguments are below 2^32. */
+/* Returns the sum of floor((first + i * step) / divisor) for i < count, by the Euclidean algorithm: the number of
+   lattice points above the line is a sum of the same form, with `step` and `divisor` exchanged. All arguments are below
+   2^32. */
 static uint64_t floor_sum(uint64_t count, uint64_t divisor, uint64_t step, uint64_t first) {
   uint64_t sum = 0;
   while (count > 0) {
@@ -179,21 +184,21 @@ static uint64_t floor_sum(uint64_t count, uint64_t divisor, uint64_t step, uint6
   return sum;
 }
 
-/* The time of the first `count` iterations. */
+/* Returns the time of the first `count` iterations. */
 static int64_t time_of_first(const struct hr__price *price, uint64_t count) {
   const uint64_t units = count * price->first_quotient + count * (count - 1) / 2 * price->step_quotient +
                          floor_sum(count, price->divisor, price->step_rest, price->first_rest);
   return (int64_t)count * price->base_ticks + price->unit_ticks * (int64_t)units;
 }
 
-/* A lower bound, close to the exact value, for the number of iterations that end before `until_ticks`. */
+/* Returns a lower bound of the number of iterations that end before `until_ticks`. It is close to the exact number. */
 static uint32_t surely_before(const struct hr__price *price, uint32_t most, int64_t until_ticks) {
   if (until_ticks == INT64_MAX) return most;
   const double unit = (double)price->unit_ticks, divisor = (double)price->divisor, until = (double)until_ticks;
   const double first =
       (double)price->base_ticks + unit * ((double)price->first_quotient + (double)price->first_rest / divisor);
   const double step = unit * ((double)price->step_quotient + (double)price->step_rest / divisor);
-  /* first x n + step x n^2 / 2 is at least the time of n iterations */
+  /* first * n + step * n^2 / 2 is at least the time of n iterations */
   const double n = 2 * until / (first + sqrt(first * first + 2 * step * until)) * (1 - 1e-12) - 1;
   return n < 0 ? 0 : n < most ? (uint32_t)n : most;
 }
@@ -249,8 +254,8 @@ static void add_to_batch(struct hr__replica *replica, uint32_t id, uint32_t toke
   replica->batch[replica->n_batch++] = (struct hr__batch_item){id, tokens};
 }
 
-/* Takes the first sequence out of the queue. If it gets memory, it has processed the tokens that need no computation.
- */
+/* Removes the first sequence from the queue, adds it to `admitted`, and returns its id. For engines with memory for
+   sequences, tokens of its prompt that need no computation count as processed. */
 static uint32_t admit(struct hr__replica *replica) {
   const uint32_t id = hr__queue_pop(&replica->waiting);
   if (replica->cached && replica->service->engine <= HR_SERVICE_STATIC) {
@@ -279,7 +284,6 @@ static void form_static(struct hr__replica *replica) {
   }
 }
 
-/* Returns the number of tokens until the longest sequence of the batch ends. */
 uint32_t hr__static_rest(const struct hr__replica *replica) {
   uint32_t most = 0;
   for (uint32_t i = 0; i < replica->n_batch; i++) {
@@ -312,7 +316,7 @@ void hr__end_static(struct hr__replica *replica, hr__sequence_event *event, void
 
 /* ---- Engines: dynamic-batch ------------------------------------------------------------------------- */
 
-/* The size of the next batch; 0: the replica waits for more requests, at most until `until_ticks`. */
+/* Returns the size of the next batch; 0: the replica waits for more requests, at most until `*until_ticks`. */
 static uint32_t dynamic_size(const struct hr__replica *replica, int64_t *until_ticks) {
   const struct hr_service_dynamic_rules *rules = &replica->service->dynamic;
   const uint32_t waiting = replica->waiting.count, most = replica->service->limits.max_sequences;
@@ -373,7 +377,8 @@ static struct hr__due pop_due(struct hr__replica *replica) {
   return top;
 }
 
-/* The work of a request up to its first token, and from there to the last one. */
+/* first_work returns the work of a request up to its first token, and later_work the work from there to its last token.
+   Both are in ticks of one server. */
 static int64_t first_work(const struct hr__replica *replica, uint32_t id) {
   const uint64_t tokens = hr__new_tokens(replica, id);
   const struct hr__batch_load load = {
@@ -391,7 +396,7 @@ static int64_t later_work(const struct hr__replica *replica, const struct hr__se
   return count ? hr__price_sum(&price, count, INT64_MAX).sum_ticks : 0;
 }
 
-/* The rate at which a request in service advances. */
+/* Returns the rate at which each request in service is served, relative to one server. */
 static double rate(const struct hr__replica *replica) {
   const double servers = replica->service->single.servers, n = replica->n_due;
   return n <= servers ? 1 : servers / n;
@@ -442,8 +447,8 @@ static uint32_t lesser(uint32_t a, uint32_t b) {
   return a < b ? a : b;
 }
 
-/* Takes the memory of a sequence, which then waits before all others. The tokens that it has produced are computed
-   again. */
+/* Takes the memory of a sequence and inserts the sequence at the begin of the queue. The tokens that it has produced
+   are computed again. */
 static void restart(struct hr__replica *replica, uint32_t id) {
   struct hr__sequence *sequence = hr__sequence_of(replica, id);
   hr__give_back_memory(replica, id);
@@ -483,14 +488,16 @@ static void decode_steady(struct hr__replica *replica) {
   replica->used += hr__steady_need(replica);
 }
 
-/* Whether memory for the whole prompt of a sequence may be allocated. */
+/* Returns whether memory for the whole prompt of a sequence may be allocated. */
 static bool prompt_fits(const struct hr__replica *replica, uint32_t id) {
   const uint64_t blocks = hr__blocks_for(&replica->service->limits, hr__sequence_of(replica, id)->prompt);
   return hr__free_memory(replica) >= blocks + replica->watermark;
 }
 
-/* Decodes one token: the sequence needs a free block, which it takes only if its last block is full. If no block is
-   free, the last of the sequences from `next` on loses its memory. Returns false if this is the sequence itself. */
+/* Adds a running sequence to the batch, to decode one token. At least one block must be free, although the sequence
+   takes a block only if its last block is full. While no block is free, the last running sequence loses its memory.
+   Only sequences with index `next` or higher can lose their memory. If none of them is left, the sequence itself loses
+   its memory, and the function returns false. */
 static bool decode(struct hr__replica *replica, uint32_t id, uint32_t next) {
   while (hr__free_memory(replica) < 1) {
     if (next == replica->n_running) {
@@ -506,7 +513,8 @@ static bool decode(struct hr__replica *replica, uint32_t id, uint32_t next) {
   return true;
 }
 
-/* Whether a free block exists for each steady sequence, so that all can decode. */
+/* Returns whether memory suffices for the next token of all steady sequences, and at least one block then remains free.
+   With `steps`, returns false. */
 static bool decodes_fit(const struct hr__replica *replica) {
   return !replica->steps && hr__free_memory(replica) > hr__steady_need(replica);
 }
@@ -548,7 +556,7 @@ static void form_vllm_v0(struct hr__replica *replica) {
 
 /* ---- Engines: sarathi ------------------------------------------------------------------------------- */
 
-/* Decodes the running sequences one by one; sequences with an incomplete prompt are skipped. */
+/* Adds the running sequences to the batch one by one, to decode. Sequences with an incomplete prompt are skipped. */
 static void decode_running(struct hr__replica *replica) {
   uint32_t n_left = 0, next = 0;
   while (next < replica->n_running && replica->n_batch < replica->service->limits.max_sequences) {
@@ -596,7 +604,7 @@ static void form_sarathi(struct hr__replica *replica) {
 
 /* ---- Engines: orca ---------------------------------------------------------------------------------- */
 
-/* All running sequences decode. Returns their number. */
+/* Adds all running and steady sequences to the batch, to decode. Returns their number. */
 static uint32_t decode_all(struct hr__replica *replica) {
   for (uint32_t i = 0; i < replica->n_running; i++) add_to_batch(replica, replica->running[i], 1);
   replica->n_running = 0;
@@ -617,7 +625,8 @@ static void form_orca(struct hr__replica *replica) {
 
 /* ---- Engines: orca-splitwise ------------------------------------------------------------------------ */
 
-/* A request is a prompt and then a token task; both are admitted in order of arrival. */
+/* A request consists of two tasks, its prompt and then its output. Each task is admitted separately, in the order of
+   arrival of the requests. */
 static void form_splitwise(struct hr__replica *replica) {
   uint32_t count = decode_all(replica);
   for (; replica->waiting.count && count < replica->service->limits.max_sequences; count++) {
@@ -639,15 +648,17 @@ static void form_splitwise(struct hr__replica *replica) {
 
 /* ---- Engines: vllm-v1 ------------------------------------------------------------------------------- */
 
-/* The blocks that a sequence needs for `tokens` more tokens. The newest token is not in memory yet. */
+/* Returns the number of further blocks that a sequence needs for `tokens` more tokens. The newest token of a decoding
+   sequence is not in memory yet. */
 static uint64_t more_blocks(const struct hr__replica *replica, const struct hr__sequence *sequence, uint32_t tokens) {
   const uint64_t in_memory = sequence->processed - sequence->is_decoding;
   const uint64_t wanted = hr__blocks_for(&replica->service->limits, in_memory + tokens);
   return wanted > sequence->memory ? wanted - sequence->memory : 0;
 }
 
-/* Allocates memory for `tokens` more tokens of a sequence. If memory is short, sequences that were admitted later lose
-   theirs, the last one first. Returns false if the sequence itself loses its memory. */
+/* Allocates memory for `tokens` more tokens of a sequence. If memory does not suffice, running sequences with index
+   `next` or higher lose their memory, the last one first. If none of them is left, the sequence itself loses its
+   memory, and the function returns false. */
 static bool extend(struct hr__replica *replica, uint32_t id, uint32_t next, uint32_t tokens) {
   const uint64_t more = more_blocks(replica, hr__sequence_of(replica, id), tokens);
   while (hr__free_memory(replica) < more) {
@@ -661,8 +672,9 @@ static bool extend(struct hr__replica *replica, uint32_t id, uint32_t next, uint
   return true;
 }
 
-/* Adds the steady sequences, and the sequence with a partial prompt that was admitted after them. Returns false if the
-   token budget or the memory does not suffice; then each sequence must be handled separately. */
+/* Adds the steady sequences to the batch. If one sequence with an incomplete prompt was admitted after them, adds a
+   part of this prompt, too. If the token budget or the memory does not suffice, or if other sequences are running, adds
+   nothing and returns false. Then each sequence must be handled separately. */
 static bool run_steady(struct hr__replica *replica, uint32_t *budget) {
   const struct hr__steady *steady = &replica->steady;
   const uint64_t free = hr__free_memory(replica), growth = hr__steady_need(replica);
@@ -683,7 +695,8 @@ static bool run_steady(struct hr__replica *replica, uint32_t *budget) {
   return true;
 }
 
-/* The running sequences in order of admission. */
+/* Adds all sequences with memory to the batch, in the order of their admission, until the token budget is used up or a
+   sequence loses its own memory. */
 static void run_each(struct hr__replica *replica, uint32_t *budget) {
   uint32_t next = 0;
   hr__steady_release(replica);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The services of a run, the changes of the number of their replicas, and the trace of the run: the jobs of the input,
+ * The services of a run, the changes of their replicas, and the trace of the run. The trace has the jobs of the input,
  * followed by rows that are reserved for replicas.
  *
  * Layout: the trace of the run has its own columns, in which the jobs of the input come first. A reserved row gets the
- * values of a service when it is used. Before that, reserved rows have the values of the services in turn, so that
- * code which examines all rows before the run finds the requests of all services. After the run the number of jobs is
- * reduced to the rows that were used.
+ * values of a service when it is used. Before that, reserved row i has the values of service i modulo the number of
+ * services. So code that examines all rows before the run finds the requirements of all services. After the run, the
+ * number of jobs is reduced to the rows that were used.
  *
- * Time: the run begins with the earliest of the first submit and the first requests.
+ * Time: the run begins at the first submit of a job or at the first request of a service, whichever is earlier.
  *
- * Invariant: GPU time that the replicas held = starting + busy + idle = GPU time of their jobs; no part is negative.
+ * Invariant: held GPU time of the replicas = starting + busy + idle = GPU time of their jobs. No part is negative.
  */
 
 #include "sim/services/fleet.h"
@@ -24,13 +24,14 @@
 
 /* ---- Fleet ------------------------------------------------------------------------------------------ */
 
-/* If replicas live for less than this time on average, the reserved rows do not suffice. */
+/* If replicas live for less than this time on average, the reserved rows may not suffice. */
 #define SHORT_LIFE_US (30 * HR_SECOND_US)
 enum { MAX_ROWS = 1 << 18, MAX_OWNED = 64, SPARE_LIVES = 100 };
-/* The work of the jobs of replicas. Replicas do not end by themselves; when one ends, its work is replaced by the work
-   done. */
+/* The work of the jobs of replicas. These jobs do not end by themselves. When a job is ended, its work is set to the
+   work that it has done. */
 #define ENDLESS_US (INT64_C(1000000000) * HR_SECOND_US)
-/* Requests must span less than this, because the time of a service has 16 bits for fractions of microseconds. */
+/* The requests must span less than this time, because times in services use 16 of 64 bits for fractions of
+   microseconds. */
 #define MAX_SPAN_US (INT64_C(1) << 46)
 
 HR__NAME_FUNCTION(hr_autoscaler_name, enum hr_autoscaler, HR_AUTOSCALER_TABLE)
@@ -38,14 +39,14 @@ HR__NAME_FUNCTION(hr_scale_reason_words, enum hr_scale_reason, HR_SCALE_REASON_T
 
 /* ---- Fleet: columns --------------------------------------------------------------------------------- */
 
-/* Allocates zeroed memory that belongs to the fleet. */
+/* Allocates zeroed memory that belongs to the fleet. Returns NULL if memory is exhausted. */
 static void *own(struct hr_fleet *fleet, size_t count, size_t width) {
   void *memory = fleet->n_owned < MAX_OWNED ? calloc(count + 1, width) : NULL;
   if (memory) fleet->owned[fleet->n_owned++] = memory;
   return memory;
 }
 
-/* Returns a column with the values of the input and room for the reserved rows. */
+/* Returns a column with the values of the input and room for the reserved rows; NULL if memory is exhausted. */
 static void *copy_column(struct hr_fleet *fleet, const void *from, size_t width) {
   char *to = own(fleet, fleet->n_rows, width);
   if (to && from && fleet->n_input) memcpy(to, from, fleet->n_input * width);
@@ -79,7 +80,8 @@ static const char *text_of_mig(const struct hr_service *service) {
   return service->mig_profile;
 }
 
-/* Adds the names of the services to a set, and creates the column if the input does not have it. */
+/* Adds the texts of the services to a set of names. If some service has a text and the input has no such column,
+   creates the column. */
 static bool add_names(struct hr_fleet *fleet, struct hr_names *names, const uint32_t **column, service_text *text_of) {
   const struct hr_services *services = fleet->config.services;
   const char **text = own(fleet, (size_t)names->count + services->count, sizeof *text);
@@ -118,7 +120,7 @@ static bool copy_columns(struct hr_fleet *fleet, const struct hr_trace *input) {
   return true;
 }
 
-/* Sets unknown values that are not zero. */
+/* In the reserved rows, sets all columns of the input to their values for "unknown". */
 static void fill_unknown(struct hr_fleet *fleet) {
   struct hr_trace *trace = &fleet->trace;
 #define FILL_COLUMN(id, member, type, record_type, kind, key, column, required, unknown, ...)                          \
@@ -135,7 +137,7 @@ static void fill_unknown(struct hr_fleet *fleet) {
       ((int64_t *)(uintptr_t)instants[k])[i] = HR_UNKNOWN_US;
 }
 
-/* Creates a column that some service needs. */
+/* Creates a column if some service needs it and the input does not have it. */
 #define NEED(member, needed)                                                                                           \
   if (!trace->member && (needed)) trace->member = own(fleet, fleet->n_rows, sizeof *trace->member)
 
@@ -180,7 +182,7 @@ static bool create_names(struct hr_fleet *fleet) {
          add_names(fleet, &trace->mig_profiles, &trace->mig_profile, text_of_mig);
 }
 
-/* Continues the ids of the input. */
+/* Creates ids for the reserved rows, if the input has ids. They continue the ids of the input. */
 static bool create_ids(struct hr_fleet *fleet, const struct hr_trace *input) {
   struct hr_trace *trace = &fleet->trace;
   const uint32_t n_added = fleet->n_rows - fleet->n_input;
@@ -242,13 +244,15 @@ static void fleet_set_row(struct hr_fleet *fleet, uint32_t row, uint32_t service
 /* ---- Changes of replicas ---------------------------------------------------------------------------- */
 
 /*
- * replica_jobs.c decides how many are wanted; here jobs are submitted for the missing ones, and surplus ones are
- * withdrawn or drain.
+ * replica_jobs.c sets the number of wanted replicas of a service. The functions below submit jobs for missing replicas,
+ * and withdraw or drain surplus replicas.
  *
- * Layout: each service has a fixed number of places, each for one replica and its job (struct hr__replica_place). The
- * places of an engine `disaggregated` are those of replicas that get requests from the router, then those that decode.
+ * Layout: each service has a fixed number of places, each for one replica and its job (struct hr__replica_place). With
+ * the engine `disaggregated`, the first places are for replicas that get requests from the router, the others for
+ * replicas that only decode.
  *
- * Invariant: at most as many replicas are present as are wanted; those that drain are not counted.
+ * Invariant: the number of present replicas is at most the number of wanted replicas. Replicas that drain are not
+ * counted.
  */
 
 /* ---- Changes of replicas: GPU times ----------------------------------------------------------------- */
@@ -259,7 +263,8 @@ int64_t hr__replica_busy_ticks(const struct hr__fleet_service *service, uint32_t
   return replica->busy_ticks - (runs ? replica->end_ticks - service->run.now_ticks : 0);
 }
 
-/* GPU times of a replica since its job got its GPUs. The service must be up to date. */
+/* Returns the GPU times of a replica since its job got its GPUs. The service must have been advanced to the present
+   time. */
 static struct hr_replica_times times_of(const struct hr__fleet_service *service, uint32_t number, int64_t now_us) {
   const struct hr__replica_place *place = &service->places[number];
   const int64_t ready_us = place->ready_us < now_us ? place->ready_us : now_us;
@@ -276,7 +281,6 @@ static struct hr_replica_times times_of(const struct hr__fleet_service *service,
   return times;
 }
 
-/* Adds the GPU times of a replica that loses its GPUs now. */
 void hr__replica_close_times(struct hr__fleet_service *service, uint32_t number, int64_t now_us) {
   const struct hr_replica_times times = times_of(service, number, now_us);
   struct hr_replica_times *all = &service->result.gpu_time;
@@ -288,7 +292,8 @@ void hr__replica_close_times(struct hr__fleet_service *service, uint32_t number,
 
 /* ---- Changes of replicas: changes ------------------------------------------------------------------- */
 
-/* The places of replicas that get requests from the router, or of those that only decode (engine `disaggregated`). */
+/* A range of places, `from` to `to` - 1: those of the replicas that get requests from the router, or those of the
+   replicas that only decode (engine `disaggregated`). */
 struct place_range {
   uint32_t from, to;
 };
@@ -297,7 +302,7 @@ static struct place_range places_of(const struct hr__fleet_service *service, boo
   return decode ? (struct place_range){service->n_heads, service->n_places} : (struct place_range){0, service->n_heads};
 }
 
-/* Returns the number of replicas that are not ending. */
+/* Returns the number of replicas in a range of places that wait for GPUs, start, are ready, or have notice. */
 static uint32_t count_present(const struct hr__fleet_service *service, struct place_range places) {
   uint32_t count = 0;
   for (uint32_t i = places.from; i < places.to; i++) {
@@ -315,8 +320,8 @@ static uint32_t find_place(const struct hr__fleet_service *service, struct place
   return at < places.to ? at : HR_NONE;
 }
 
-/* Whether a replica is not needed any more, but the policy still has its job. The policy may reject the job at the end
-   of the instant at which it was withdrawn. */
+/* Returns the first withdrawn replica with a job that still waits; HR_NONE: none. Replicas that were withdrawn at this
+   instant are skipped, because the policy may reject their jobs until the end of the instant. */
 static uint32_t find_withdrawn(const struct hr__fleet_service *service, struct place_range places, int64_t now_us) {
   uint32_t at = places.from;
   while (at < places.to && (service->places[at].state != HR__PLACE_WITHDRAWN || service->places[at].until_us == now_us))
@@ -324,8 +329,8 @@ static uint32_t find_withdrawn(const struct hr__fleet_service *service, struct p
   return at < places.to ? at : HR_NONE;
 }
 
-/* Withdraws a waiting job that is not needed any more. A policy that cannot reject it keeps it; the job then ends when
-   it starts. */
+/* Withdraws a waiting job that is not needed any more. If the policy does not reject the job, the job ends when it
+   starts. */
 enum hr_status hr__replica_withdraw(struct hr__engine *engine, struct hr__replica_place *place) {
   const struct hr_event event = {engine->view.now_us, HR_EVENT_WITHDRAW, HR_REASON_NONE, (hr_job){place->job}, NULL,
                                  {HR_NONE},           {HR_NONE}};
@@ -336,7 +341,7 @@ enum hr_status hr__replica_withdraw(struct hr__engine *engine, struct hr__replic
   return hr__notify_policy(engine, &event);
 }
 
-/* The keys that make the number of replicas change less often. */
+/* Returns the keys of the autoscaler that make the number of replicas change less often, for a message. */
 static const char *delays_of(enum hr_autoscaler policy) {
   switch (policy) {
   case HR_AUTOSCALE_SCHEDULE:
@@ -360,7 +365,7 @@ static const char *delays_of(enum hr_autoscaler policy) {
   return "fewer replicas";
 }
 
-/* Reports that all rows are used, at the service that used most of them. */
+/* Fails because all rows are used. The error names the service that used the most rows. */
 static enum hr_status fail_too_many(const struct hr__engine *engine, const struct hr_fleet *fleet) {
   const struct hr_services *services = fleet->config.services;
   uint32_t worst = 0, most = 0;
@@ -401,13 +406,13 @@ static enum hr_status add_replicas(struct hr__engine *engine, struct hr__fleet_s
       continue;
     }
     number = find_place(service, places, HR__PLACE_FREE);
-    if (number == HR_NONE) break; /* others still drain */
+    if (number == HR_NONE) break; /* all other places have replicas that drain */
     status = submit_replica(engine, service, number);
   }
   return status;
 }
 
-/* Ends the job of a replica that has no requests any more. The work of the job is set to the work done. */
+/* Ends the job of a replica that has no requests. The work of the job is set to the work that it has done. */
 enum hr_status hr__replica_job_end(struct hr__engine *engine, struct hr__fleet_service *service, uint32_t number) {
   struct hr__replica_place *place = &service->places[number];
   const hr_job job = {place->job};
@@ -429,8 +434,9 @@ static enum hr_status drain_replica(struct hr__engine *engine, struct hr__fleet_
   return HR_OK;
 }
 
-/* Returns the replica to remove first: one that waits, then one that starts, then the ready one with the fewest
-   requests; among equal ones, that with the highest number. HR_NONE: not found. */
+/* Returns the replica to remove first; HR_NONE: none. Replicas that wait for GPUs are first, then replicas with notice,
+   then starting replicas, then ready replicas. Among replicas in the same state, the one with the fewest requests is
+   first; among those with equal numbers of requests, the one with the highest number. */
 static uint32_t first_to_go(const struct hr__fleet_service *service, struct place_range places) {
   static const uint8_t order[] = {HR__PLACE_WAITING, HR__PLACE_LEAVING, HR__PLACE_STARTING, HR__PLACE_READY};
   uint32_t best = HR_NONE;
@@ -442,7 +448,7 @@ static uint32_t first_to_go(const struct hr__fleet_service *service, struct plac
   return best;
 }
 
-/* Drains the surplus replicas of a range of places. */
+/* Drains or withdraws the surplus replicas of a range of places. */
 static enum hr_status shrink(struct hr__engine *engine, struct hr__fleet_service *service, struct place_range places,
                              uint32_t wanted) {
   enum hr_status status = HR_OK;
@@ -481,7 +487,7 @@ bool hr__replicas_are_missing(const struct hr__fleet_service *service) {
 
 /* ---- Fleet: time ------------------------------------------------------------------------------------ */
 
-/* Shifts the instants of the input, so that the run can begin earlier than its first submit. */
+/* Shifts the times of the input, so that the run can begin before the first submit. */
 static void shift(struct hr_fleet *fleet, int64_t by_us) {
   struct hr_trace *trace = &fleet->trace;
   const int64_t *const columns[] = {trace->submit_us, trace->deadline_us, trace->recorded_start_us};
@@ -491,7 +497,7 @@ static void shift(struct hr_fleet *fleet, int64_t by_us) {
   trace->origin_us -= by_us;
 }
 
-/* Finds the begin of the run. */
+/* Sets `origin_us`, the begin of the run in the clock of the requests. */
 static enum hr_status find_origin(struct hr_fleet *fleet, const struct hr_trace *input, struct hr_error *error) {
   const struct hr_fleet_config *config = &fleet->config;
   const bool has_jobs = input && fleet->n_input > 0;
@@ -521,7 +527,7 @@ static int64_t span_us(const struct hr_fleet *fleet) {
   return last_us - fleet->origin_us;
 }
 
-/* The number of rows to reserve. */
+/* Returns the number of rows to reserve. */
 static uint32_t rows_needed(const struct hr_fleet *fleet) {
   double rows = 0;
   const double lives = (double)span_us(fleet) / (double)SHORT_LIFE_US + SPARE_LIVES;
@@ -573,7 +579,7 @@ enum hr_status hr_fleet_create(const struct hr_fleet_config *config, struct hr_f
   return is_complete ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory for the replicas of the services");
 }
 
-/* The service to which requests of a service can go; HR_NONE: none. */
+/* Returns the service to which requests of a service can spill over directly; HR_NONE: none. */
 static uint32_t target_of(const struct hr_services *services, uint32_t service) {
   const struct hr_service_spill *spill = &services->at[service].routing.spill;
   return spill->to ? spill->service : HR_NONE;
@@ -631,7 +637,7 @@ int64_t hr_fleet_origin_us(const struct hr_fleet *fleet) {
   return fleet->origin_us;
 }
 
-/* Whether requests of a service can go to another one. */
+/* Returns whether requests of a service can spill over directly to the service `to`. */
 static bool spills_to(const struct hr_service *from, uint32_t to) {
   return from->routing.spill.to && from->routing.spill.service == to;
 }
@@ -653,7 +659,7 @@ const struct hr_service_result *hr_fleet_result(const struct hr_fleet *fleet, ui
 
 /* ---- Fleet: begin ----------------------------------------------------------------------------------- */
 
-/* The services with requests that can go to this one. */
+/* Sets the feeds of a service: the services with requests that can spill over directly to this one. */
 static bool find_feeds(struct hr_fleet *fleet, uint32_t index) {
   struct hr__fleet_service *service = &fleet->of[index];
   for (uint32_t i = 0; i < hr__fleet_count(fleet); i++) {
@@ -670,7 +676,7 @@ static bool push_link(struct hr__service_run ***list, uint32_t *n, uint32_t most
   return true;
 }
 
-/* The place of a service in the graph of spill-over. */
+/* Sets the place of a service in the graph of spill-over. */
 static bool find_links(struct hr_fleet *fleet, uint32_t index) {
   const struct hr_services *services = fleet->config.services;
   struct hr__spill_links *links = &fleet->of[index].links;
@@ -761,8 +767,9 @@ void hr__fleet_close(struct hr__engine *engine) {
 
 /* ---- Fleet: checked mode ---------------------------------------------------------------------------- */
 
-/* Whether requests stay at a replica that has ended: with `orca-splitwise`, a service also ends if its last requests
-   wait for each other's memory forever, so that no replica runs iterations. */
+/* Returns whether a replica that has ended may still have requests. This is the case with `orca-splitwise`: the last
+   requests of a service can wait for each other's memory forever. Then no replica runs iterations, and the service
+   ends. */
 static bool is_deadlocked(const struct hr__fleet_service *service, uint32_t number) {
   return service->spec->engine == HR_SERVICE_ORCA_SPLITWISE && !service->is_open &&
          hr__service_wake_us(&service->run, number) == HR_NEVER_US;
@@ -786,7 +793,7 @@ static enum hr_status check_place(const struct hr__engine *engine, const struct 
   return HR_OK;
 }
 
-/* The parts of a service's GPU time. */
+/* Checks that the parts of a service's GPU time add up. */
 static enum hr_status check_parts(const struct hr__engine *engine, const struct hr__fleet_service *service) {
   const struct hr_replica_times *times = &service->result.gpu_time;
   const bool add_up = times->held == times->starting + times->busy + times->idle;
@@ -794,7 +801,7 @@ static enum hr_status check_parts(const struct hr__engine *engine, const struct 
   return hr__broken(engine, "service '%.60s': the GPU times of its replicas do not add up", service->spec->name);
 }
 
-/* The GPU time of all replicas, and of their jobs. */
+/* Checks that the GPU time of all replicas equals the GPU time of their jobs. */
 static enum hr_status check_times(const struct hr__engine *engine) {
   const struct hr_fleet *fleet = hr__fleet_of(engine);
   hr_amount held = 0, of_jobs = 0;

@@ -2,10 +2,10 @@
 /*
  * Replicas: queues, steady sequences, and the effects of iterations. Batches are formed in engines.c.
  *
- * A sequence that decodes is steady, except in the first iteration after its prompt. As long as only steady sequences
- * are in the batch, none of them ends and memory suffices, all iterations have the same batch, and they are simulated
- * as one step. If memory does not suffice for a batch, the steady sequences become running ones, and the engine handles
- * each of them. With `steps`, no sequence is steady.
+ * A sequence becomes steady when its prompt is complete (`orca-splitwise`: when it then gets memory for its output). As
+ * long as only steady sequences are in the batch, none of them ends, and memory suffices, all iterations have the same
+ * batch. They are simulated as one step. If memory does not suffice for a batch, the steady sequences become running
+ * sequences, and the engine handles each of them separately. With `steps`, no sequence is steady.
  */
 
 #include "sim/services/service.h"
@@ -14,7 +14,7 @@
 
 /* ---- Queues ----------------------------------------------------------------------------------------- */
 
-/* Doubles the capacity of a full ring. */
+/* Doubles the capacity of a ring if the ring is full. Returns false if memory is exhausted. */
 static bool make_room(struct hr__sequence_queue *queue) {
   if (queue->count < queue->capacity) return true;
   const uint32_t before = queue->capacity, after = before ? 2 * before : 64;
@@ -64,7 +64,7 @@ uint32_t hr__queue_remove(struct hr__sequence_queue *queue, uint32_t id) {
   uint32_t at = 0;
   while (at < queue->count && hr__queue_at(queue, at) != id) at++;
   if (at == queue->count) return HR_NONE;
-  /* the entries before the removed one move by one place, because it is usually near the front */
+  /* the entries before the removed entry move by one place, because the removed entry is usually near the front */
   for (uint32_t i = at; i > 0; i--) queue->ids[(queue->first + i) & mask] = hr__queue_at(queue, i - 1);
   hr__queue_pop(queue);
   return at;
@@ -72,7 +72,7 @@ uint32_t hr__queue_remove(struct hr__sequence_queue *queue, uint32_t id) {
 
 /* ---- Memory ----------------------------------------------------------------------------------------- */
 
-/* Whether the memory of a sequence grows with its tokens, in blocks. */
+/* Returns whether the memory of a sequence grows with its tokens, in blocks. */
 static bool grows(const struct hr_service *service) {
   return service->engine <= HR_SERVICE_SARATHI;
 }
@@ -153,7 +153,8 @@ static uint32_t block_rest(const struct hr_service_limits *limits, uint32_t toke
   return n & (n - 1) ? tokens % n : tokens & (n - 1);
 }
 
-/* A sequence needs a new block when its blocks are full: then its tokens, including the newest one, are 1 modulo
+/* Sets the phase of the clock, and the phase of the sequences that need a new block in the next iteration. A sequence
+   needs a new block if its blocks are full. Then the number of its tokens, including the newest token, is 1 modulo
    block_tokens. */
 static void set_phase(struct hr__replica *replica, uint32_t phase) {
   const struct hr_service_limits *limits = &replica->service->limits;
@@ -162,7 +163,7 @@ static void set_phase(struct hr__replica *replica, uint32_t phase) {
   replica->steady.growing = phase <= full ? full - phase : full + n - phase;
 }
 
-/* The phase of a sequence with its true number of processed tokens. */
+/* Returns the phase of a sequence that has processed `processed` tokens. */
 static uint32_t phase_of(const struct hr__replica *replica, uint32_t processed) {
   const struct hr_service_limits *limits = &replica->service->limits;
   const uint32_t rest = block_rest(limits, processed), phase = replica->steady.phase;
@@ -183,7 +184,7 @@ void hr__steady_add(struct hr__replica *replica, uint32_t id) {
   sequence->processed -= steady->clock;
 }
 
-/* A sequence that has left the heap gets its true values. */
+/* Gives a sequence that has left the heap the true values of `processed` and `memory`. */
 static void leave(struct hr__replica *replica, uint32_t id) {
   struct hr__steady *steady = &replica->steady;
   struct hr__sequence *sequence = hr__sequence_of(replica, id);
@@ -199,7 +200,7 @@ static void leave(struct hr__replica *replica, uint32_t id) {
 void hr__steady_release(struct hr__replica *replica) {
   struct hr__steady *steady = &replica->steady;
   const uint32_t n_first = replica->n_first, n_last = replica->n_running - n_first, count = steady->count;
-  /* the order of the others does not change */
+  /* the order of the other sequences does not change */
   for (uint32_t i = n_last; i > 0; i--) replica->running[n_first + count + i - 1] = replica->running[n_first + i - 1];
   steady->count = 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -214,7 +215,8 @@ void hr__steady_release(struct hr__replica *replica) {
   steady->last_order = 0;
 }
 
-/* The blocks that the steady sequences need for `count` iterations from now on, and the sum of those for 1 .. count. */
+/* Let g(i) be the number of blocks that the steady sequences take in the next i iterations. Returns g(count), and sets
+   `*all` to g(1) + ... + g(count). */
 static uint64_t growth_and_sum(const struct hr__replica *replica, uint32_t count, uint64_t *all) {
   const struct hr__steady *steady = &replica->steady;
   const uint32_t n = replica->service->limits.block_tokens, rounds = count >= n ? count / n : 0;
@@ -229,14 +231,14 @@ static uint64_t growth_and_sum(const struct hr__replica *replica, uint32_t count
   }
   *all = rest_sum;
   if (!rounds) return rest_growth;
-  /* each round of n iterations takes one more block for each sequence */
+  /* in each round of n iterations, each sequence takes one more block */
   const uint64_t many = rounds;
   *all += many * sum + (many * (many - 1) / 2 * n + many * rest) * steady->count;
   return many * steady->count + rest_growth;
 }
 
-/* Allocates and counts the memory of the iterations that have ended. The memory of the first one was allocated before.
- */
+/* Allocates the memory that the steady sequences took in the iterations that have ended, and updates the sum and the
+   peak of used memory. The memory of the first iteration was allocated before. */
 static void take_growth(struct hr__replica *replica) {
   const uint32_t n = replica->n_repeats;
   replica->used_sum += n * replica->used;
@@ -249,8 +251,8 @@ static void take_growth(struct hr__replica *replica) {
   if (replica->used > replica->used_peak) replica->used_peak = replica->used;
 }
 
-/* Returns for how many iterations the memory suffices, at most `most`. The memory for the first one is already
-   allocated. */
+/* Returns the number of iterations for which the memory suffices, at most `most`. The memory for the first iteration is
+   already allocated. */
 static uint32_t lasting(const struct hr__replica *replica, uint32_t most) {
   const struct hr__steady *steady = &replica->steady;
   if (!steady->phases) return most;
@@ -273,7 +275,7 @@ static uint32_t lasting(const struct hr__replica *replica, uint32_t most) {
 
 /* ---- Batches ---------------------------------------------------------------------------------------- */
 
-/* Sums the load of the batch. */
+/* Sets `load` to the load of the first iteration of the batch. */
 static void weigh(struct hr__replica *replica) {
   struct hr__batch_load load = {0};
   for (uint32_t i = 0; i < replica->n_batch; i++) {
@@ -289,7 +291,8 @@ static void weigh(struct hr__replica *replica) {
     load.decodes += replica->steady.count;
     load.context += replica->steady.context;
   }
-  /* with one pass, each request also counts as a sequence (in a table, only as a sequence) */
+  /* in the one pass of `dynamic-batch`, each request also counts as a sequence; with a table of knots, only as a
+     sequence */
   if (replica->service->engine == HR_SERVICE_DYNAMIC_BATCH) {
     load.decodes = replica->n_batch;
     if (replica->service->cost.n_knots) load.prompts = 0;
@@ -297,9 +300,9 @@ static void weigh(struct hr__replica *replica) {
   replica->load = load;
 }
 
-/* Returns how often the same batch would be formed again: as long as only steady sequences are in it, none of them
-   ends, and memory certainly suffices. Waiting requests are still not admitted, because the free memory only decreases.
-   */
+/* Returns for how many successive iterations the same batch would be formed. The batch changes if it has sequences that
+   are not steady, if a steady sequence ends, or if memory may not suffice. In these iterations, waiting requests are
+   not admitted, because the free memory only decreases. `static`: the batch changes when its longest sequence ends. */
 static uint32_t repeats(const struct hr__replica *replica) {
   const struct hr__steady *steady = &replica->steady;
   if (replica->service->engine == HR_SERVICE_STATIC && !replica->steps && !replica->load.prompts)
@@ -309,13 +312,14 @@ static uint32_t repeats(const struct hr__replica *replica) {
   return lasting(replica, most);
 }
 
-/* Forms a batch and sets how often it runs. Returns false if no sequence can run. */
+/* Forms a batch, and sets the number of iterations with this batch and their times. Returns false if no sequence can
+   run. */
 static bool form(struct hr__replica *replica) {
   replica->n_batch = replica->n_admitted = 0;
   replica->with_steady = replica->has_restarted = false;
   replica->wait_ticks = 0;
   hr__engine_form(replica);
-  /* the only sequence has lost its memory, and can be admitted again at once */
+  /* the only sequence has lost its memory, and can be admitted again immediately */
   if (!replica->n_batch && replica->has_restarted) hr__engine_form(replica);
   replica->is_open = replica->waiting.count == 0 && replica->service->engine != HR_SERVICE_STATIC;
   if (!replica->n_batch && !replica->with_steady) return false;
@@ -325,16 +329,17 @@ static bool form(struct hr__replica *replica) {
   return true;
 }
 
-/* The busy time of a replica that waits for an event: with `single`, it serves requests; with `dynamic-batch`, it is
-   idle. */
+/* Returns the part of a time that counts as busy time. While a replica waits for an event instead of running
+   iterations, it serves requests with `single`, but is idle with `dynamic-batch`. */
 static int64_t busy_part(const struct hr__replica *replica, int64_t ticks) {
   return replica->wait_ticks && replica->service->engine != HR_SERVICE_SINGLE ? 0 : ticks;
 }
 
-/* Computes the time of the iterations of a batch. They end early if a request is expected that changes the batch. */
+/* Returns the time of all iterations with the batch, and sets `n_repeats` and `last_ticks`. The iterations end earlier
+   if a request is expected that would change the batch. */
 static int64_t run_ticks(struct hr__replica *replica, int64_t now_ticks, int64_t horizon_ticks) {
   if (replica->n_repeats == 1) return replica->last_ticks = hr__price_first_ticks(&replica->price);
-  /* a request that arrives behind a waiting one does not end the iterations */
+  /* if another request waits, a request that arrives does not end the iterations */
   const bool is_expected = replica->is_open && horizon_ticks != HR_NEVER_US;
   const struct hr__price_run run =
       hr__price_sum(&replica->price, replica->n_repeats, is_expected ? horizon_ticks - now_ticks : INT64_MAX);
@@ -343,9 +348,9 @@ static int64_t run_ticks(struct hr__replica *replica, int64_t now_ticks, int64_t
   return run.sum_ticks;
 }
 
-/* Waits for the next event of an engine without a batch. */
+/* Begins the wait for the next event of an engine without a batch. Returns the time until this event. */
 static int64_t begin_to_wait(struct hr__replica *replica) {
-  /* an arrival ends it, unless all servers are busy */
+  /* an arrival ends the wait, unless all servers are busy */
   const struct hr_service *service = replica->service;
   const bool is_full =
       service->engine == HR_SERVICE_SINGLE && !service->single.shares && replica->n_due == service->single.servers;
@@ -372,7 +377,8 @@ void hr__replica_cut(struct hr__replica *replica, int64_t at_ticks, bool after) 
   struct hr__price_run run = {replica->n_repeats, passed_ticks, 0};
   if (!replica->wait_ticks) {
     const int64_t until_ticks = passed_ticks + after;
-    if (replica->end_ticks - replica->last_ticks < replica->begin_ticks + until_ticks) return; /* the last one runs */
+    /* the last iteration already runs */
+    if (replica->end_ticks - replica->last_ticks < replica->begin_ticks + until_ticks) return;
     run = hr__price_sum(&replica->price, replica->n_repeats, until_ticks);
   }
   replica->n_repeats = run.count;
@@ -381,7 +387,8 @@ void hr__replica_cut(struct hr__replica *replica, int64_t at_ticks, bool after) 
   replica->last_ticks = run.last_ticks;
 }
 
-/* When its prompt is complete, a sequence has its first token. Returns whether it has all its tokens. */
+/* Processes `tokens` tokens of a sequence. If this completes its prompt, sets `*is_first`, and the sequence has its
+   next token. Returns whether the sequence then has all its tokens. */
 static bool advance(struct hr__sequence *sequence, uint32_t tokens, bool *is_first) {
   sequence->processed += tokens;
   *is_first = !sequence->is_decoding && sequence->processed == sequence->prompt;
@@ -392,7 +399,7 @@ static bool advance(struct hr__sequence *sequence, uint32_t tokens, bool *is_fir
   return sequence->processed == sequence->total;
 }
 
-/* Decodes the steady sequences; those that have all their tokens leave. */
+/* Ends iterations that decoded the steady sequences. Sequences that have all their tokens leave. */
 static void end_steady(struct hr__replica *replica, hr__sequence_event *event, void *context) {
   struct hr__steady *steady = &replica->steady;
   const uint32_t n = replica->n_repeats;
@@ -423,7 +430,7 @@ static void end_item(struct hr__replica *replica, const struct hr__batch_item *i
     replica->no_memory |= !hr__queue_insert(&replica->waiting, item->id);
     return;
   }
-  /* `vllm-v1` keeps the order of admission */
+  /* with `vllm-v1`, the order of a sequence remains that of its admission */
   if (engine != HR_SERVICE_VLLM_V1) sequence->order = engine == HR_SERVICE_VLLM_V0 ? item->id : ++replica->n_orders;
   if (sequence->is_decoding)
     hr__steady_add(replica, item->id);
@@ -471,7 +478,7 @@ void hr__replica_end(struct hr__replica *replica, hr__sequence_event *event, voi
 
 /* ---- Loss of a replica ------------------------------------------------------------------------------ */
 
-/* Ends the complete iterations, and abandons the present one. */
+/* Ends the iterations that are complete at `now_ticks`, and abandons the iteration that runs. */
 static void abandon(struct hr__replica *replica, int64_t now_ticks, hr__sequence_event *event, void *context) {
   const int64_t passed_ticks = now_ticks - replica->begin_ticks,
                 length_ticks = replica->end_ticks - replica->begin_ticks;
@@ -481,7 +488,7 @@ static void abandon(struct hr__replica *replica, int64_t now_ticks, hr__sequence
     return;
   }
   struct hr__price_run run = hr__price_sum(&replica->price, replica->n_repeats, passed_ticks);
-  if (run.sum_ticks > passed_ticks) run.count--; /* the present iteration */
+  if (run.sum_ticks > passed_ticks) run.count--; /* the iteration that runs is not complete */
   replica->busy_ticks -= length_ticks - passed_ticks;
   replica->end_ticks = HR_NEVER_US;
   replica->n_repeats = run.count;
@@ -509,7 +516,7 @@ void hr__replica_kill(struct hr__replica *replica, int64_t now_ticks, hr__sequen
     if (has_begun) hr__replica_note_loss(replica, id, now_ticks);
     hr__give_back_memory(replica, id);
     hr__note_lost_tokens(replica, id);
-    /* `static` continues with sequences that have all their tokens */
+    /* in a batch of `static`, sequences can already have all their tokens */
     if (sequence->processed >= sequence->total) sequence->processed = sequence->total - 1;
     if (sequence->is_decoding) sequence->prompt = sequence->processed;
     sequence->processed = 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The component of the engine for inference services: replicas as jobs. A service submits a job for each additional
- * replica. When the job has its GPUs, the replica begins its cold start, and is then ready. A replica that is not
- * needed any more drains, and its job ends. If the job is interrupted or preempted, its requests return to the router,
- * and the job waits again.
+ * replica. When the job gets its GPUs, the replica begins its cold start. After the cold start, the replica is ready. A
+ * replica that is not needed any more drains, and then its job ends. If the job is interrupted or preempted, its
+ * requests return to the router, and the job waits again.
  *
  * Layout: each service has at most one valid entry in the heap of the engine: its next decision, the next change of a
- * replica, or the end of its requests. Between these instants and the events of its jobs, requests are not simulated;
- * at such an instant, the service is advanced to it.
+ * replica, or the end of its requests. The requests of a service are advanced to the present time only at its entry in
+ * the heap and at the events of its jobs.
  *
  * fleet.c opens and closes the services of a run, and checks their invariants.
  */
@@ -30,7 +30,7 @@ static int64_t min64(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-/* The time of the run for a time of the requests; HR_NEVER_US stays. */
+/* Converts a time of the requests to a time of the run. HR_NEVER_US is returned unchanged. */
 static int64_t run_us(const struct hr_fleet *fleet, int64_t us) {
   return us == HR_NEVER_US ? HR_NEVER_US : us - fleet->origin_us;
 }
@@ -40,14 +40,16 @@ static bool scales_to_zero_when_idle(const struct hr_service *spec) {
          spec->autoscale.min == 0;
 }
 
-/* Returns the time at which the service will have been idle for long enough, as far as is known now. */
+/* Returns the time at which a service with idle_to_zero_us will have been idle for this time. If requests are
+   outstanding, the time is not known; then returns the time at which this function must be called again. HR_NEVER_US:
+   never, as far as is known now. */
 static int64_t idle_end_us(const struct hr__engine *engine, struct hr__fleet_service *service) {
   if (!scales_to_zero_when_idle(service->spec) || service->wanted == 0) return HR_NEVER_US;
   const struct hr__service_run *run = &service->run;
   const int64_t tick = INT64_C(1) << HR__TICK_BITS;
   const int64_t time_us = service->spec->autoscale.idle_to_zero_us;
   if (!run->n_outstanding) return ((run->idle_ticks + tick - 1) >> HR__TICK_BITS) + time_us;
-  /* it waits for a replica, or until it is not needed any more */
+  /* the outstanding requests wait for a replica; the next of them may time out */
   if (!hr__service_runs(run)) return run_us(hr__fleet_of(engine), hr__service_timeout_us(&service->run));
   const int64_t next_us = run_us(hr__fleet_of(engine), hr__service_first_us(run));
   return next_us > engine->view.now_us + time_us ? next_us : engine->view.now_us + time_us;
@@ -71,7 +73,7 @@ static int64_t next_event_us(const struct hr__engine *engine, struct hr__fleet_s
   return at_us;
 }
 
-/* Schedules the next event of a service, unless it is already scheduled. */
+/* Schedules the next event of a service at `at_us`, unless it is already scheduled for this time. */
 static enum hr_status reschedule(struct hr__engine *engine, struct hr__fleet_service *service, int64_t at_us) {
   if (at_us < engine->view.now_us) at_us = engine->view.now_us;
   if (at_us == service->event_us) return HR_OK;
@@ -96,7 +98,7 @@ static enum hr_status note_decision(const struct hr__engine *engine, struct hr__
   return HR_OK;
 }
 
-/* Records the numbers of replicas, if they have changed. */
+/* Adds the numbers of wanted, ready and starting replicas to the result, if they have changed. */
 static enum hr_status note_replicas(const struct hr__engine *engine, struct hr__fleet_service *service) {
   struct hr_service_result *result = &service->result;
   struct hr_replica_level level = {.at_us = engine->view.now_us + hr__fleet_of(engine)->origin_us,
@@ -123,8 +125,9 @@ static enum hr_status note_replicas(const struct hr__engine *engine, struct hr__
 
 /* ---- The event of a service ------------------------------------------------------------------------- */
 
-/* Whether a replica could begin its cold start when it got its GPUs. Otherwise the cold start was delayed: MIG
-   instances had to be created first, or the GPUs had too little free memory. */
+/* Called when a starting replica has reached `until_us`. Returns whether its cold start has ended. The begin of a cold
+   start can be delayed: MIG instances had to be created first, or the GPUs had too little free memory. Then the
+   function moves the end of the cold start by this delay and returns false. */
 static bool has_gpus(const struct hr__engine *engine, struct hr__replica_place *place) {
   const struct hr__engine_attempt *attempt = hr__attempt(engine, (hr_job){place->job});
   if (attempt->phase != HR__PHASE_BACKING_OFF && place->is_delayed) return true;
@@ -137,7 +140,7 @@ static bool has_gpus(const struct hr__engine *engine, struct hr__replica_place *
   return false;
 }
 
-/* The stages after the weights are on the nodes. */
+/* Returns the time of the stages of a cold start after the weights are loaded. */
 static int64_t last_stages_us(const struct hr__fleet_service *service) {
   return service->spec->cold_start.container_us + service->spec->cold_start.engine_us;
 }
@@ -147,7 +150,9 @@ static void count_cold_start(struct hr__fleet_service *service, struct hr__repli
   place->is_counted = true;
 }
 
-/* Whether a starting replica has its weights. If they are a data set, begins to load it after the stages before. */
+/* Returns whether a starting replica is ready. If its weights are a data set that is not loaded yet, begins to load
+   them and sets the times of the replica. Then the replica is ready at once only if nothing must be loaded and no
+   stages follow. */
 static bool are_weights_there(struct hr__engine *engine, struct hr__fleet_service *service,
                               struct hr__replica_place *place, enum hr_status *status) {
   const struct hr_cold_start *cold = &service->spec->cold_start;
@@ -161,7 +166,8 @@ static bool are_weights_there(struct hr__engine *engine, struct hr__fleet_servic
   return *status == HR_OK && place->until_us == engine->view.now_us;
 }
 
-/* Makes replicas ready after their cold start, and ends those that have drained for long enough. */
+/* Makes replicas ready after their cold start, ends replicas that have drained, and ends or withdraws the jobs of
+   withdrawn replicas. */
 static enum hr_status change_replicas(struct hr__engine *engine, struct hr__fleet_service *service) {
   const int64_t now_us = engine->view.now_us;
   enum hr_status status = HR_OK;
@@ -183,13 +189,14 @@ static enum hr_status change_replicas(struct hr__engine *engine, struct hr__flee
   return status;
 }
 
-/* The index of a service, by its requests. */
+/* Returns the index of the service with this run. */
 static uint32_t index_of(const struct hr_fleet *fleet, const struct hr__service_run *run) {
   const char *service = (const char *)run - offsetof(struct hr__fleet_service, run);
   return (uint32_t)((size_t)(service - (const char *)fleet->of) / sizeof *fleet->of);
 }
 
-/* Sets `*its` to the engine of the cluster of a service; NULL: nothing happens there at this instant. */
+/* Sets `*its` to the engine of the cluster of a service; NULL: the service has no event at this instant, and its
+   cluster is not being processed. */
 static enum hr_status enter_cluster(struct hr__engine *engine, uint32_t service, struct hr__engine **its) {
   const struct hr_fleet *fleet = hr__fleet_of(engine);
   *its = engine;
@@ -200,7 +207,8 @@ static enum hr_status enter_cluster(struct hr__engine *engine, uint32_t service,
   return hr__clusters_enter(engine->whole, cluster, engine->view.now_us, its);
 }
 
-/* Changes the replicas of all services that are advanced together with this one, before the requests of the instant. */
+/* Changes the replicas of the other services of a circle (struct hr__spill_links), because they are advanced together
+   with this service. Must precede the requests of this instant. */
 static enum hr_status change_circle(struct hr__engine *engine, const struct hr__fleet_service *service) {
   struct hr_fleet *fleet = hr__fleet_of(engine);
   enum hr_status status = HR_OK;
@@ -215,7 +223,7 @@ static enum hr_status change_circle(struct hr__engine *engine, const struct hr__
   return status;
 }
 
-/* Ends replicas that drained, if their last request ended at this instant. */
+/* Ends draining replicas that have no requests any more. */
 static enum hr_status end_drained(struct hr__engine *engine, struct hr__fleet_service *service) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < service->n_places && status == HR_OK; i++)
@@ -240,15 +248,18 @@ static enum hr_status set_wanted(struct hr__engine *engine, struct hr__fleet_ser
   return status == HR_OK ? hr__replicas_adjust(engine, service) : status;
 }
 
-/* Whether the service has ended: all requests have arrived, and either all are complete or none can be served any more.
- */
+/* Returns whether the service has ended: no request can arrive, no replica runs iterations, and one of these conditions
+   is met:
+   - No request is outstanding.
+   - Requests are at replicas but can never continue (see is_deadlocked() in fleet.c).
+   - The jobs of the service can never run. */
 static bool is_done(const struct hr__fleet_service *service) {
   const struct hr__service_run *run = &service->run;
   if (hr__service_expects(run) || hr__service_runs(run)) return false;
   return run->n_outstanding == 0 || run->n_outstanding != hr__service_unplaced(run) || service->is_rejected;
 }
 
-/* Ends all replicas, because all requests are complete. */
+/* Ends a service and all its replicas. Waiting jobs are withdrawn. */
 static enum hr_status finish_service(struct hr__engine *engine, struct hr__fleet_service *service) {
   enum hr_status status = HR_OK;
   service->is_open = false;
@@ -262,7 +273,8 @@ static enum hr_status finish_service(struct hr__engine *engine, struct hr__fleet
   return status;
 }
 
-/* Whether decisions have no effect: all requests have arrived, no replica runs, and some wait for GPUs. */
+/* Returns whether decisions have no effect because no request can arrive, no replica has GPUs, and some replicas wait
+   for GPUs. */
 static bool only_waits(const struct hr__fleet_service *service) {
   bool any_waits = false;
   for (uint32_t i = 0; i < service->n_places; i++) {
@@ -272,7 +284,7 @@ static bool only_waits(const struct hr__fleet_service *service) {
   return any_waits && !hr__service_expects(&service->run);
 }
 
-/* Whether a schedule wants the largest number of its period. */
+/* Returns whether a schedule now wants the largest number of its period. */
 static bool wants_most(const struct hr__fleet_service *service) {
   const struct hr_autoscale *scale = &service->spec->autoscale;
   uint32_t most = 0;
@@ -281,10 +293,13 @@ static bool wants_most(const struct hr__fleet_service *service) {
   return service->wanted >= (most < scale->max ? most : scale->max);
 }
 
-/* Whether further decisions have no effect: all requests have arrived, the replicas serve none and do not change, and
-   the number wanted has not changed for longer than the autoscaler can take to change its mind. A schedule changes it
-   for ever: there, no request was served for longer than a period, and as many replicas as possible wait for GPUs. If
-   one of them starts, the decisions resume. */
+/* Returns whether further decisions have no effect. No requests are served or expected, and no replica starts or
+   drains. In addition, one of these conditions is met:
+   - The numbers of replicas have not changed for hr__scaler_patience_us().
+   - The autoscaler is a schedule, no request was served for this time, and the schedule now wants its largest number.
+     Without this condition, a periodic schedule would be evaluated forever.
+
+   If a replica gets GPUs, the decisions resume (resume_decisions). */
 static bool is_stuck(struct hr__fleet_service *service, int64_t now_us) {
   const struct hr_service_result *result = &service->result;
   const int64_t patience_us = hr__scaler_patience_us(&service->scaler);
@@ -298,8 +313,8 @@ static bool is_stuck(struct hr__fleet_service *service, int64_t now_us) {
   return has_period && wants_most(service) && now_us - service->served_us > patience_us;
 }
 
-/* Whether the requests that wait are never served: no further ones arrive, and no replica was wanted for longer than
-   the autoscaler can take to change its mind. */
+/* Returns whether the waiting requests are never served: no further requests can arrive, and no replica was wanted or
+   existed for more than hr__scaler_patience_us(). */
 static bool is_given_up(struct hr__fleet_service *service, int64_t now_us) {
   bool any = service->wanted > 0 || hr__service_expects(&service->run);
   for (uint32_t i = 0; i < service->n_places && !any; i++) any = service->places[i].state != HR__PLACE_FREE;
@@ -316,25 +331,25 @@ static enum hr_status advance_service(struct hr__engine *engine, struct hr__flee
   enum hr_status status = change_replicas(engine, service);
   if (status == HR_OK) status = change_circle(engine, service);
   if (status != HR_OK || !service->is_open) return status;
-  /* the requests of this instant */
+  /* handles the requests of this instant */
   hr__service_advance(&service->run, now_us + hr__fleet_of(engine)->origin_us + 1);
   status = end_drained(engine, service);
   if (status == HR_OK && is_done(service)) return finish_service(engine, service);
   if (status == HR_OK && service->run.n_outstanding == 0 && idle_end_us(engine, service) <= now_us)
     status = set_wanted(engine, service, (struct hr__scale_choice){0, HR_SCALE_IDLE});
-  /* a request that went to another service also requests a replica here */
+  /* a request that was sent to another service also activates this service */
   const bool is_asked = service->run.n_outstanding || (was_off && service->run.wants_replica);
   if (status == HR_OK && service->wanted == 0 && is_asked && hr__scaler_activates_at_once(&service->scaler))
     status = set_wanted(engine, service, hr__scaler_activate(&service->scaler, now_us));
   service->run.wants_replica = false;
   if (status == HR_OK && service->tick_us <= now_us) status = tick(engine, service);
-  /* places of replicas that drained may be free now */
+  /* places of drained replicas may be free now */
   if (status == HR_OK && hr__replicas_are_missing(service)) status = hr__replicas_adjust(engine, service);
   if (only_waits(service) || is_given_up(service, now_us) || is_stuck(service, now_us)) service->tick_us = HR_NEVER_US;
   return status;
 }
 
-/* The event at time 0: the initial replicas. */
+/* Handles the event at time 0: submits the initial replicas. */
 static enum hr_status begin_service(struct hr__engine *engine, struct hr__fleet_service *service) {
   const uint32_t initial = hr__scaler_initial(&service->scaler);
   if (hr__scaler_is_active(&service->scaler)) service->tick_us = service->scaler.sample_us;
@@ -343,13 +358,14 @@ static enum hr_status begin_service(struct hr__engine *engine, struct hr__fleet_
   return status;
 }
 
-/* Handles the event of a service, after the events of services with requests that can go to it. */
+/* Handles the event of a service. The events of its feeds are handled first. */
 static enum hr_status handle(struct hr__engine *engine, uint32_t index) {
   struct hr_fleet *fleet = hr__fleet_of(engine);
   struct hr__fleet_service *service = &fleet->of[index];
   enum hr_status status = HR_OK;
   if (service->event_us != engine->view.now_us) return HR_OK; /* outdated */
-  service->event_us = HR_NEVER_US;                            /* also if its requests can come back */
+  /* before the feeds, because they can include this service itself */
+  service->event_us = HR_NEVER_US;
   for (uint32_t i = 0; i < service->n_feeds && status == HR_OK; i++) {
     const uint32_t giver = index_of(fleet, service->feeds[i].from);
     struct hr__engine *its;
@@ -376,7 +392,8 @@ static struct hr__fleet_service *service_of(const struct hr__engine *engine, hr_
   return &fleet->of[row.service];
 }
 
-/* The time until node, image and weights are on all nodes of a placement. */
+/* Returns the time until node setup, image and weights are complete on all nodes of a placement. Nodes on which the
+   service is already cached take less time. */
 static int64_t fetch_us(const struct hr__engine *engine, struct hr__fleet_service *service,
                         const struct hr_placement *placement) {
   const struct hr_cold_start *cold = &service->spec->cold_start;
@@ -393,21 +410,22 @@ static int64_t fetch_us(const struct hr__engine *engine, struct hr__fleet_servic
   return longest_us;
 }
 
-/* The time until a replica is ready; with a data set, until it begins to load its weights. */
+/* Returns the time until a replica is ready. If its weights are a data set, returns the time until it begins to load
+   them. */
 static int64_t first_stages_us(const struct hr__engine *engine, struct hr__fleet_service *service,
                                const struct hr_placement *placement) {
   const int64_t before_us = fetch_us(engine, service, placement);
   return service->spec->cold_start.weights ? before_us : before_us + last_stages_us(service);
 }
 
-/* Decisions may have an effect again. */
+/* Schedules decisions again, because they may have an effect again. */
 static void resume_decisions(const struct hr__engine *engine, struct hr__fleet_service *service) {
   if (service->tick_us != HR_NEVER_US || !service->is_open || !hr__scaler_is_active(&service->scaler)) return;
   service->tick_us = (engine->view.now_us / service->scaler.sample_us + 1) * service->scaler.sample_us;
 }
 
-/* The job of a replica has its GPUs. The initial replicas of a run are ready at once, because the service is assumed to
-   exist before. */
+/* Called when the job of a replica gets its GPUs. Initial replicas that get GPUs at time 0 are ready at once, because
+   the service is assumed to exist before the run. */
 static enum hr_status start(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                             int64_t run_time_us) {
   uint32_t number;
@@ -444,7 +462,7 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
   return reschedule(engine, service, min64(place->until_us, next_event_us(engine, service)));
 }
 
-/* The weights of a replica have arrived. */
+/* Called when the weights of a replica, a data set, are loaded. */
 static enum hr_status loaded(struct hr__engine *engine, hr_job job) {
   uint32_t number;
   struct hr__fleet_service *service = service_of(engine, job, &number);
@@ -474,7 +492,7 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
   return reschedule(engine, service, goes ? engine->view.now_us : next_event_us(engine, service));
 }
 
-/* A replica with notice gets no more requests, if another one is ready. */
+/* Called when the job of a replica gets notice. If another replica is ready, this replica gets no more requests. */
 static enum hr_status notice(struct hr__engine *engine, hr_job job, struct hr__job_notice job_notice) {
   uint32_t number;
   struct hr__fleet_service *service = service_of(engine, job, &number);
@@ -487,7 +505,8 @@ static enum hr_status notice(struct hr__engine *engine, hr_job job, struct hr__j
   return HR_OK;
 }
 
-/* A job was rejected by the policy or the cluster. Unless the job was withdrawn, the service can have no replicas. */
+/* Called when a job has ended or was rejected. If a job was rejected without having been withdrawn, the service can
+   have no replicas. */
 static void forget(struct hr__engine *engine, hr_job job) {
   uint32_t number;
   struct hr__fleet_service *service = service_of(engine, job, &number);

@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Admission to the queue of a service, requests that spill over to another service, and routers: which ready replica
- * gets a request.
+ * Admission to the queue of a service, requests that spill over to another service, and routers, which choose the ready
+ * replica for a request.
  *
  * `round-robin` and `random` need no loads; `power-of-two` needs the loads of two replicas. `first-available` and
  * `weighted` distinguish replicas by their pools, and so does any router of a service with spill-over to a pool or
  * market. The other routers choose the replica with the least load; of equal loads, the replica with the lowest
  * number.
  *
- * `first-available`: replicas are ordered by their pool, then by number. The first one with fewer incomplete requests
- * than `room` is chosen; if no replica has room, the one with the fewest incomplete requests is chosen. `weighted`:
- * stride scheduling. Each request advances the pass of its replica by 1 / weight, and the replica with the least pass
- * is next. A new replica starts with the pass of the last chosen replica. Spill-over: replicas in the pools of
- * `spill.to` get requests only while the predicted wait is above the bound, or if no other replica is ready.
+ * `first-available`: replicas are ordered by their pool, then by number. The first replica with fewer incomplete
+ * requests than `room` is chosen. If no replica has room, the replica with the fewest incomplete requests is chosen.
  *
- * Layout: the loads of ready replicas are a tournament (base/tournament.h). With `steps` or roles there is none; the
- * replicas are searched.
+ * `weighted`: stride scheduling. Each request of a replica increases a number, the pass of the replica, by 1 / weight.
+ * A request goes to the replica that has the lowest pass after this increase. A new replica starts with the pass of the
+ * last chosen replica.
  *
- * Invariant: between two events, the load of each ready replica in the tournament is that of load_of().
+ * Spill-over to a pool or market: while the predicted wait is above the bound, only replicas in the pools of `spill.to`
+ * get requests; otherwise only the other replicas. If no such replica is ready, all ready replicas can get requests.
+ *
+ * Layout: the loads of ready replicas are a tournament (base/tournament.h). With `steps` or roles (struct
+ * hr__replica_role), no tournament exists, and the ready replicas are searched.
+ *
+ * Invariant: between two events, the key of each ready replica in the tournament is the result of load_of().
  *
  * Source of stride scheduling: Waldspurger and Weihl, MIT/LCS/TM-528, 1995. `first-available` is the policy of the
  * same name of Knative's activator.
@@ -32,18 +36,18 @@
 /* ---- Admission -------------------------------------------------------------------------------------- */
 
 /*
- * A request waits until its first iteration begins. The predicted wait of a new request is, by Little's law, (number of
- * requests that wait) x (mean time from first iteration to end) / (number of requests in service), because requests
- * begin at the same rate at which others end. It is at least the time for which the oldest request has waited. If no
- * replica is ready, the cold start is added.
+ * A request waits until its first iteration begins. The predicted wait of a new request follows from Little's law,
+ * because requests begin at the same rate at which others end: (number of waiting requests) * (mean time from first
+ * iteration to end) / (number of requests in service). The predicted wait is at least the time for which the oldest
+ * request has waited. If no replica is ready, the cold start is added.
  *
- * Layout: a service has a list of the requests that it has sent to another service. The service that gets them reads
- * this list (struct hr__feed). A reader advances its feeds to an instant before it advances itself. Services that can
- * spill over in a circle are advanced together, event by event; if times are equal, the service with the lowest index
- * is first. A service copies its own requests and those of its feeds to one list in the order of arrival: at one
- * instant, its own requests first, then those of feeds by the index of the service. So the ids of its requests increase
- * with time, as in a service without feeds. A request never returns to a service that it has left: it stays at the last
- * service that it can reach.
+ * Layout: a service has a list of the requests that it has sent to another service. The service that gets these
+ * requests reads this list (struct hr__feed). Before the reading service is advanced to an instant, its feeds are
+ * advanced to this instant. Services that can spill over in a circle are advanced together, event by event; if times
+ * are equal, the service with the lowest index is first. A service copies its own requests and those of its feeds to
+ * one list in the order of arrival: at one instant, its own requests first, then those of feeds by the index of the
+ * service. So the ids of its requests increase with time, as in a service without feeds. A request never returns to a
+ * service that it has left. It stays at the last service of the chain.
  *
  * Invariant: requests that arrived = completed + refused + timed out + spilled + outstanding.
  */
@@ -54,7 +58,7 @@ static int64_t now_us(const struct hr__service_run *service) {
   return service->origin_us + (service->now_ticks >> HR__TICK_BITS);
 }
 
-/* The first request that waits for its first iteration; HR_NONE: none. */
+/* Returns the oldest request that waits for its first iteration; HR_NONE: none. */
 static uint32_t oldest(struct hr__service_run *service) {
   const struct hr_service_result *result = service->result;
   if (!service->n_waiting) return HR_NONE;
@@ -121,7 +125,7 @@ int64_t hr__feeds_next_us(const struct hr__service_run *service) {
   return next_us;
 }
 
-/* Copies a request to the end of the list. */
+/* Copies a request to the end of the list of received requests. Returns its id in this list. */
 static uint32_t receive(struct hr__service_run *service, const struct hr_service_requests *from, uint32_t id,
                         uint32_t n_hops) {
   struct hr_service_requests *to = service->received;
@@ -146,7 +150,8 @@ uint32_t hr__feeds_take(struct hr__service_run *service) {
   return receive(service, giver->requests, id, (giver->hops ? giver->hops[id] : giver->links.n_hops) - 1);
 }
 
-/* The next request that is known to arrive, except those that other services may still send. */
+/* Returns the time of the next arrival that is already known. Requests that other services may still send are not
+   included. */
 static int64_t pending_us(const struct hr__service_run *service) {
   if (service->n_feeds) return hr__feeds_next_us(service);
   return service->next < service->requests->count ? service->requests->arrival_us[service->next] : HR_NEVER_US;
@@ -322,15 +327,16 @@ void hr__router_note(struct hr__service_run *service, uint32_t number) {
 
 /* ---- Routers: choice -------------------------------------------------------------------------------- */
 
-/* The requests that a replica of the engine can serve at once. */
+/* Returns the limit for `first-available`: a replica has room if its number of incomplete requests is below this
+   limit. */
 static uint32_t room_of(const struct hr_service *spec) {
   const bool is_single = spec->engine == HR_SERVICE_SINGLE && !spec->single.shares;
   if (spec->routing.room) return spec->routing.room;
   return is_single ? spec->single.servers : spec->limits.max_sequences;
 }
 
-/* Lists the ready replicas inside or outside of the pools of spill-over; if this list is empty, all ready replicas.
-   Returns their number. */
+/* Lists the ready replicas in the pools of spill-over if the predicted wait is above the bound, otherwise the other
+   ready replicas. If this list is empty, lists all ready replicas. Returns the length of the list. */
 static uint32_t list_candidates(struct hr__service_run *service) {
   const struct hr_service_spill *spill = &service->spec->routing.spill;
   const bool has_sides = spill->to && spill->service == HR_NONE;
@@ -343,7 +349,7 @@ static uint32_t list_candidates(struct hr__service_run *service) {
   return service->n_ready;
 }
 
-/* Whether `first-available` prefers replica a, which has the higher number. */
+/* Returns whether `first-available` prefers replica `a` to replica `b`, which has a lower number. */
 static bool is_more_available(const struct hr__service_run *service, uint32_t a, uint32_t b, uint32_t room) {
   const uint32_t load_a = service->outstanding[a], load_b = service->outstanding[b];
   const bool a_has = load_a < room, b_has = load_b < room;
@@ -389,7 +395,7 @@ static uint32_t power_of_two(struct hr__service_run *service, const uint32_t *ca
   return hr__stream_uniform(&service->stream) < 0.5 ? first : second;
 }
 
-/* The first candidate with the least load. */
+/* Returns the first candidate with the least load. */
 static uint32_t least_loaded(const struct hr__service_run *service, const uint32_t *candidates, uint32_t count) {
   if (service->loads.n_leaves) return hr__tournament_first(&service->loads);
   uint32_t best = candidates[0];

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Autoscaling of services: measures the load of a service at fixed instants, and applies the rules of its policy. Also
- * predicts the latency of a service, for the autoscaler `slo`.
+ * Autoscaling of services: measures the load of a service at fixed instants, and applies the rules of its autoscaler.
+ * For the autoscaler `slo`, the file also predicts the latency of a service.
  *
  * Layout: a ring of samples with sums since the begin of the run, so that the mean over any window is a difference of
- * two samples. The delay of metrics selects an older sample. Decisions are made at multiples of the interval.
+ * two samples. If metrics have a delay, a sample that is older by this delay is used as the newest one. Decisions are
+ * made at multiples of the interval.
  */
 
 #include "sim/services/service.h"
@@ -12,31 +13,32 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The load of a service. */
+/* The load of a service, for predictions. */
 struct hr__slo_demand {
   double rate;       /* requests per second */
   double prompt;     /* mean tokens of a prompt, without those in the prefix cache */
   double output;     /* mean tokens of an output */
-  double output_cv;  /* their coefficient of variation */
+  double output_cv;  /* coefficient of variation of the number of output tokens */
   double memory;     /* mean tokens of prompt and output that take memory */
-  double dispersion; /* variance of the number of arrivals in a time, as a multiple of their mean */
+  double dispersion; /* variance / mean of the number of arrivals in an interval; 1 for a Poisson process */
 };
 
 /* ---- Prediction of the latency ---------------------------------------------------------------------- */
 
 /*
- * Predicts the latency of a service with c replicas, each of which gets 1/c of the requests. They share a queue, or
- * each has its own, depending on the router.
+ * Predicts the latency of a service with c replicas, each of which gets 1/c of the requests. Depending on the router,
+ * all replicas share a queue, or each replica has its own queue.
  *
  * Continuous batching: with n sequences that decode, an iteration takes t = cost(prompt tokens that arrive during t, n
- * decodes, their context), and Little's law gives the mean n = rate x outputs x t. The goals are for a share of the
- * requests, so t is computed for a quantile of n; the variance of n follows from the load and from the dispersion of
- * arrivals. The time to the first token is the sum of the rest of an iteration, the time of the prompt, the wait in an
- * M/M/c queue with the service time of a prompt, which has exponential quantiles, and the wait for a slot.
+ * decodes, their context). By Little's law, the mean of n is rate * outputs * t. The goals are for a share of the
+ * requests, so t is computed for a quantile of n. The variance of n follows from the load and from the dispersion of
+ * arrivals. The time to the first token is the sum of four times: an iteration, the time of the prompt, the wait in an
+ * M/M/c queue with the service time of a prompt, and the wait for a slot.
  *
- * A replica has slots: the number of sequences that `max_sequences` and its memory allow. Its capacity is slots / time
- * of a request if all slots are taken. The wait for a slot is that of a queue with the slots of its replicas as
- * servers. It is nearly zero if slots are many, and infinite if the capacity is below the rate.
+ * The slots of a replica are the sequences that it can run at once; `max_sequences` and its memory limit their number.
+ * The capacity of a replica is its number of slots divided by the time of a request if all slots are in use. The wait
+ * for a slot is the wait in a queue with one server for each slot of its replicas. It is nearly zero if the number of
+ * slots is large, and infinite if the capacity is below the rate.
  */
 
 static double iteration_s(const struct hr_service_cost *cost, double prompts, double decodes, double context) {
@@ -46,8 +48,8 @@ static double iteration_s(const struct hr_service_cost *cost, double prompts, do
   return hr__cost_us(cost, &load) / (double)HR_SECOND_US;
 }
 
-/* The time of an iteration with a number of decodes, and with the prompts that arrive meanwhile; 0: they arrive faster
-   than they are processed. */
+/* Returns the time of an iteration with `decodes` decodes and with the prompts that arrive during this time; 0: prompts
+   arrive faster than they are processed. */
 static double time_with_s(const struct hr_service *spec, struct hr__slo_demand demand, double decodes) {
   const double context = demand.prompt + demand.output / 2;
   double t = iteration_s(&spec->cost, 0, decodes, decodes * context);
@@ -59,8 +61,8 @@ static double time_with_s(const struct hr_service *spec, struct hr__slo_demand d
   return 0;
 }
 
-/* The time of an iteration under a steady load: the mean; 0: no steady state with at most `slots` sequences.
-   `*decodes`: the mean number of them. */
+/* Returns the mean time of an iteration in the steady state; 0: no steady state with at most `slots` sequences exists.
+   Sets `*decodes` to the mean number of sequences that decode. */
 static double steady_iteration_s(const struct hr_service *spec, struct hr__slo_demand demand, double slots,
                                  double *decodes) {
   const double context = demand.prompt + demand.output / 2;
@@ -75,16 +77,16 @@ static double steady_iteration_s(const struct hr_service *spec, struct hr__slo_d
   return 0;
 }
 
-/* The value that a standard normal variable exceeds with the given probability, at most one half (Abramowitz and
-   Stegun, 26.2.23: the error is below 0.00045). */
+/* Returns the value that a standard normal variable exceeds with the given probability, which is limited to 1e-9 .. 0.5
+   (Abramowitz and Stegun, 26.2.23: the error is below 0.00045). */
 static double normal_above(double probability) {
   const double p = fmin(fmax(probability, 1e-9), 0.5), t = sqrt(-2 * log(p));
   return t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
 }
 
-/* The time of an iteration that only the share `missed` of iterations exceeds. With iterations of a + c n, the number n
-   of decodes has a negative binomial distribution: its variance is mean / (1 - z), where z is the load, rate x outputs
-   x c. Arrivals that are more or less bursty than those of a Poisson process scale the variance. */
+/* Returns the time that only the share `missed` of iterations exceeds. If an iteration with n decodes takes a + c * n,
+   then n has a negative binomial distribution with the variance mean / (1 - z), where z = rate * outputs * c is the
+   load. The variance is multiplied by the dispersion of arrivals. */
 static double slow_iteration_s(const struct hr_service *spec, struct hr__slo_demand demand, double mean_s,
                                double decodes, double slots, double missed) {
   enum { MOST = 1 << 24 };
@@ -95,7 +97,7 @@ static double slow_iteration_s(const struct hr_service *spec, struct hr__slo_dem
   return fmax(time_with_s(spec, demand, most), mean_s);
 }
 
-/* Erlang's probability that all of `c` servers are busy, at a utilization below 1. */
+/* Returns Erlang's probability that all of `c` servers are busy. `load`: mean number of busy servers, less than `c`. */
 static double erlang_c(uint32_t c, double load) {
   double b = 1;
   for (uint32_t k = 1; k <= c; k++) b = load * b / (k + load * b);
@@ -115,20 +117,20 @@ static bool is_within(const struct hr_service_slo *slo, struct latency latency, 
          (slo->e2e_ms <= 0 || 1000 * e2e_s <= slo->e2e_ms);
 }
 
-/* The wait for one of `c` servers that only the share `missed` of all requests exceeds: P(wait > x) = p e^{-(c - load)
-   x / service time}. */
+/* Returns the wait for one of `c` servers that only the share `missed` of all requests exceeds. The distribution is
+   P(wait > x) = p * exp(-(c - load) * x / service_s), where p is the result of erlang_c(). */
 static double wait_s(uint32_t c, double load, double service_s, double missed) {
   const double p = erlang_c(c, load);
   return p > missed && missed > 0 ? log(p / missed) * service_s / (c - load) : 0;
 }
 
-/* The share of all requests that may miss the goals. */
+/* Returns the share of all requests that may miss the goals. */
 static double missed_of(const struct hr_service *spec) {
   return 1 - (spec->slo.attainment > 0 ? spec->slo.attainment : 0.95);
 }
 
-/* The time of an iteration of decodes, on each of `c` replicas that use the share `share` of their time for decodes; 0:
-   they cannot serve the load. */
+/* Returns the time of an iteration of decodes on each of `c` replicas that use the share `share` of their time for
+   decodes; 0: these replicas cannot serve the load. */
 static double decode_iteration_s(const struct hr_service *spec, struct hr__slo_demand all, uint32_t c, double share) {
   const struct hr_service_phase_rules *rules = &spec->phases;
   const double context = all.prompt + all.output / 2, rate = all.rate * all.output / c / share;
@@ -144,8 +146,8 @@ static double decode_iteration_s(const struct hr_service *spec, struct hr__slo_d
   return 0;
 }
 
-/* For engines with phases: prompts are served one by one, and decodes have separate replicas or
-   (`colocated`) the rest of the time. */
+/* Returns whether `c` replicas of an engine with phases are predicted to meet the goals. Prompts are served one by one.
+   Decodes have separate replicas or, with `colocated`, the remaining time of all replicas. */
 static bool phases_meet(const struct hr_service *spec, struct hr__slo_demand all, uint32_t c) {
   const uint32_t n_decode = hr__service_decoders(spec, c), heads = c - n_decode;
   const struct hr__batch_load prompt = {.prompts = (uint64_t)llround(all.prompt),
@@ -161,8 +163,8 @@ static bool phases_meet(const struct hr_service *spec, struct hr__slo_demand all
 
 /* ---- Prediction of the latency: limited concurrency ------------------------------------------------- */
 
-/* The maximum number of sequences that a replica runs at once: `max_sequences`, or the memory divided by the memory of
-   a mean request. At least 1, as larger requests are refused. */
+/* Returns the number of slots of a replica: the minimum of `max_sequences` and of the memory divided by the memory of a
+   mean request. The result is at least 1, because larger requests are refused. */
 static double slots_of(const struct hr_service *spec, struct hr__slo_demand demand) {
   const struct hr_service_limits *limits = &spec->limits;
   const double capacity = (double)hr__replica_capacity(spec), tokens = ceil(demand.memory);
@@ -178,8 +180,9 @@ static double slots_of(const struct hr_service *spec, struct hr__slo_demand dema
   return fmax(floor(slots), 1);
 }
 
-/* Arrivals that are more regular than those of a Poisson process find all places taken less often: Kraemer and
-   Langenbach-Belz's approximation (1976) for one server, as a multiple of the probability with Poisson arrivals. */
+/* Returns the probability that an arriving request finds all servers busy, divided by this probability for Poisson
+   arrivals. It is below 1 if arrivals are more regular than those of a Poisson process. Source: Kraemer and
+   Langenbach-Belz's approximation (1976) for one server. */
 static double regular_share(struct hr__slo_demand demand, double utilization) {
   const double arrivals = demand.dispersion, services = demand.output_cv * demand.output_cv;
   if (arrivals >= 1) return 1;
@@ -188,9 +191,10 @@ static double regular_share(struct hr__slo_demand demand, double utilization) {
   return fmax(1 - less, 0.01);
 }
 
-/* The wait for one of many places that only the share `missed` of all requests exceeds, as wait_s(), with Sakasegawa's
-   approximation of Erlang's probability (1977), which needs no loop, and Allen and Cunneen's factor for the variance of
-   arrivals and of service times, which is that of the outputs. HUGE_VAL: the places do not suffice. */
+/* Returns the wait for one of many places that only the share `missed` of all requests exceeds; HUGE_VAL: the places do
+   not suffice. It differs from wait_s() in two points. Erlang's probability is Sakasegawa's approximation (1977), which
+   needs no loop. The result is multiplied by Allen and Cunneen's factor for the variance of arrivals and of service
+   times. The variance of service times is assumed to be that of the outputs. */
 static double place_wait_s(double places, struct hr__slo_demand demand, double service_s, double missed) {
   const double load = demand.rate * service_s;
   if (load >= places) return HUGE_VAL;
@@ -200,10 +204,13 @@ static double place_wait_s(double places, struct hr__slo_demand demand, double s
   return p > missed ? log(p / fmax(missed, 1e-9)) * service_s / (places - load) * factor : 0;
 }
 
-/* The replicas behind one queue, and its part of the requests. A router that does not regard the load of replicas gives
-   each its own queue: in turn, whose arrivals are more regular, or at random, whose arrivals are thinned out. But if
-   all requests take the same time, replicas become free in turn, so queues that are filled in turn are one queue. Power
-   of two is between these and a shared queue: it is at least as good as a queue for each pair. */
+/* A queue: the number of replicas that it serves, and the load of these replicas. The number depends on the router:
+   - Routers that ignore the load of replicas result in one queue for each replica. If requests are assigned in turn,
+     the arrivals at a queue are more regular; if they are assigned at random, the dispersion of arrivals approaches 1.
+   - If requests are assigned in turn and all requests take the same time, replicas also become free in turn. Their
+     queues are then equivalent to one shared queue.
+   - `power-of-two` is at least as good as one queue for each pair of replicas.
+   - With the other routers, all replicas share one queue. */
 struct queue {
   uint32_t replicas;
   struct hr__slo_demand demand;
@@ -224,8 +231,9 @@ static struct queue queue_of(const struct hr_service *spec, struct hr__slo_deman
   return (struct queue){replicas, all};
 }
 
-/* Engines that add requests to a running batch. A request stays for one iteration for each output token. If all slots
-   are taken, each iteration also has the prompts of the requests that begin, slots / outputs of them. */
+/* Returns whether `c` replicas of an engine that adds requests to a running batch are predicted to meet the goals. A
+   request stays in the batch for one iteration per output token. If all slots are in use, slots / outputs requests
+   begin in each iteration, so the iteration also processes their prompts. */
 static bool batches_meet(const struct hr_service *spec, struct hr__slo_demand all, uint32_t c) {
   struct hr__slo_demand each = all;
   each.rate /= c;
@@ -245,7 +253,8 @@ static bool batches_meet(const struct hr_service *spec, struct hr__slo_demand al
   return is_within(&spec->slo, (struct latency){ttft_s, t}, all.output);
 }
 
-/* A batch of `static` or `dynamic-batch`: the time until the first token, and the time of each token after it. */
+/* Returns the latency of a batch of `static` or `dynamic-batch`: the time until the first token, and the time of each
+   token after the first one. */
 static struct latency batch_of(const struct hr_service *spec, struct hr__slo_demand demand, double size) {
   if (spec->engine == HR_SERVICE_DYNAMIC_BATCH) {
     const double prompts = spec->cost.n_knots ? 0 : size * demand.prompt;
@@ -256,22 +265,25 @@ static struct latency batch_of(const struct hr_service *spec, struct hr__slo_dem
                           iteration_s(&spec->cost, 0, size, size * context)};
 }
 
-/* The mean of the largest number of output tokens in a batch: exact for equal and for exponential numbers. */
+/* Returns the mean of the largest number of output tokens in a batch of `size` requests. It is exact if all numbers are
+   equal, and close to exact for exponential numbers. */
 static double longest_of(struct hr__slo_demand demand, double size) {
   const double harmonic = log(size) + 0.5772 + 0.4228 / size;
   return demand.output * (1 + demand.output_cv * (harmonic - 1));
 }
 
-/* How long a request waits for the end of a batch; only the share `missed` of them waits longer. The wait is uniform if
-   all batches take the same time, and exponential if their times vary as much as exponential outputs. */
+/* Returns the wait for the end of a running batch that only the share `missed` of requests exceeds. The wait is
+   uniformly distributed if all batches take the same time. It is exponentially distributed if the times of batches vary
+   as much as exponential outputs. */
 static double rest_of_batch_s(struct hr__slo_demand demand, double size, double batch_s, double missed) {
   if (missed >= 1) return 0;
   const double variance = fmin(demand.output_cv * demand.output_cv, 1) / size;
   return batch_s * ((1 - variance) * (1 - missed) - variance * log(fmax(missed, 1e-9)));
 }
 
-/* Engines with replicas that run one batch after another. A batch has the requests that arrived during the previous
-   one; a request that finds all replicas busy waits for the end of a batch, at most its whole time. */
+/* Returns whether `c` replicas that run one batch after another are predicted to meet the goals. A batch has the
+   requests that arrived during the previous batch. A request that finds all replicas busy waits for the end of a
+   batch. */
 static bool whole_batches_meet(const struct hr_service *spec, struct hr__slo_demand all, uint32_t c) {
   const double slots = slots_of(spec, all), missed = missed_of(spec), rate = all.rate / c;
   double size = 1, batch_s = 0, alone_s = 0;
@@ -298,8 +310,9 @@ static bool whole_batches_meet(const struct hr_service *spec, struct hr__slo_dem
   return is_within(&spec->slo, latency, all.output);
 }
 
-/* `single`: requests wait for one of all servers, or share those of their replica. With processor sharing, the time of
-   a request grows as much as its wait would be in service times. */
+/* Returns whether `c` replicas of the engine `single` are predicted to meet the goals. Without processor sharing,
+   requests wait for a server. With processor sharing, the time of a request is multiplied by 1 + wait / service time,
+   with the same wait. */
 static bool servers_meet(const struct hr_service *spec, struct hr__slo_demand all, uint32_t c) {
   const double missed = missed_of(spec), servers = spec->single.servers;
   struct latency latency = {iteration_s(&spec->cost, all.prompt, 0, 0),
@@ -317,7 +330,7 @@ static bool servers_meet(const struct hr_service *spec, struct hr__slo_demand al
   return is_within(&spec->slo, latency, all.output);
 }
 
-/* Whether a number of replicas, at least 1, is predicted to meet the goals. */
+/* Returns whether `replicas` replicas are predicted to meet the goals. `replicas` must be at least 1. */
 static bool slo_is_met(const struct hr_service *spec, struct hr__slo_demand demand, uint32_t replicas) {
   if (hr__has_phases(spec)) return phases_meet(spec, demand, replicas);
   switch (spec->engine) {
@@ -346,7 +359,7 @@ static uint32_t clamp(int64_t wanted, const struct hr_autoscale *scale) {
 
 /* ---- Scaling: samples ------------------------------------------------------------------------------- */
 
-/* The time that replicas have spent in iterations; running iterations count up to now. */
+/* Returns the time that replicas have spent in iterations so far. Iterations that run count up to now. */
 static double busy_s(const struct hr__service_run *run) {
   int64_t ticks = 0;
   for (uint32_t i = 0; i < run->n_replicas; i++) {
@@ -383,8 +396,8 @@ static void take_sample(struct hr__scaler *scaler, const struct hr__service_run 
   scaler->n_seen = run->next;
 }
 
-/* Returns the sample that is `back_us` older than the newest known sample. Before the begin of the run, all values are
-   zero. */
+/* Returns the sample that is `back_us` older than the newest known sample. If the run had not begun at this time, all
+   values are zero. */
 static struct hr__load_sample sample_at(const struct hr__scaler *scaler, int64_t back_us) {
   const int64_t step_us = scaler->sample_us;
   const uint64_t back =
@@ -393,7 +406,7 @@ static struct hr__load_sample sample_at(const struct hr__scaler *scaler, int64_t
   return scaler->samples[(scaler->count - 1 - back) % scaler->n_samples];
 }
 
-/* The part of a window that has been observed, in seconds. */
+/* Returns the observed part of a window, in seconds. */
 static double observed_s(const struct hr__scaler *scaler, int64_t now_us, int64_t window_us) {
   const int64_t known_us = now_us - scaler->spec->autoscale.metric_delay_us;
   return (double)max64(known_us < window_us ? known_us : window_us, 1) / (double)HR_SECOND_US;
@@ -409,9 +422,9 @@ static double mean_rate(const struct hr__scaler *scaler, int64_t now_us, int64_t
   return (double)sum / observed_s(scaler, now_us, window_us);
 }
 
-/* Percent of the time in which replicas were ready that they were busy, over the step between samples that ended
-   `back_us` before the newest one; negative: no replica was ready. A replica counts from the time at which it became
-   ready. Replicas that drain are busy without being ready, so the value is limited. */
+/* Returns the busy time of replicas in percent of their ready time; negative: no replica was ready. The times are those
+   between two successive samples, of which the later one is `back_us` older than the newest sample. Replicas that drain
+   are busy without being ready, so the result is limited to 100. */
 static double utilization(const struct hr__scaler *scaler, int64_t back_us) {
   const struct hr__load_sample last = sample_at(scaler, back_us),
                                before = sample_at(scaler, back_us + scaler->sample_us);
@@ -439,7 +452,9 @@ static void record_second(struct hr__scaler *scaler, int64_t now_us) {
   hr__knative_window_add(&scaler->panic, now_us, value);
 }
 
-/* The last replica stays during the first stable window after the activation, and then for the grace period. */
+/* Makes the decision of Knative if its rules want no replica. The last replica remains during the first stable window
+   after the activation. After this window, it remains until no replica has been wanted for the grace period and the
+   retention period. */
 static struct hr__scale_choice to_zero(struct hr__scaler *scaler, int64_t now_us, uint32_t wanted) {
   const struct hr_autoscale *scale = &scaler->spec->autoscale;
   const struct hr__scale_choice stays = {wanted > 1 ? 1 : wanted, HR_SCALE_LOAD};
@@ -476,7 +491,8 @@ static int64_t to_milli(double value) {
   return llround(value * 1000);
 }
 
-/* The horizontal pod autoscaler: replicas that are ready have the mean value, others have none. */
+/* Makes the decision of the horizontal pod autoscaler. Each ready replica is a pod with the mean value of the metric.
+   The other replicas are unready pods without a value. */
 static struct hr__scale_choice by_hpa(struct hr__scaler *scaler, int64_t now_us, struct hr__scale_state state) {
   const struct hr_autoscale *scale = &scaler->spec->autoscale;
   const struct hr__load_sample sample = sample_at(scaler, 0);
@@ -548,7 +564,7 @@ static struct hr__scale_choice by_nvcf(struct hr__scaler *scaler, int64_t now_us
                                      .down = {scale->down_window, scale->down_required},
                                      .decay = (float)scale->decay};
   uint32_t n = 0;
-  /* samples of the last ten minutes, the oldest first; those without a ready replica are missing */
+  /* samples of the last ten minutes, the oldest first; samples without a ready replica are omitted */
   const uint32_t most = (uint32_t)(600 * HR_SECOND_US / scaler->sample_us);
   for (uint32_t back = most; back-- > 0;) {
     const double percent = utilization(scaler, back * scaler->sample_us);
@@ -566,8 +582,8 @@ static struct hr__scale_choice by_nvcf(struct hr__scaler *scaler, int64_t now_us
 
 /* ---- Scaling: the autoscaler `slo` ------------------------------------------------------------------ */
 
-/* The dispersion of arrivals, from the differences between successive samples, so that a slow change of the rate does
-   not count; at least that of a Poisson process. */
+/* Returns the dispersion of arrivals, at least that of a Poisson process (1). It is computed from the differences
+   between successive numbers of arrivals, so that slow changes of the rate do not count. */
 static double dispersion(const struct hr__scaler *scaler) {
   const int64_t step_us = scaler->sample_us;
   const uint64_t delay = (uint64_t)((scaler->spec->autoscale.metric_delay_us + step_us - 1) / step_us) + 1;
@@ -584,9 +600,9 @@ static double dispersion(const struct hr__scaler *scaler) {
   return n > 2 && sum > 0 ? fmax(squares / (n - 1) / (sum / n), 1) : 1;
 }
 
-/* The rate at which requests must be served in addition to those that arrive. If more requests wait than arrive within
-   the goal for the first token (or the last one), the last of them misses it. The excess should be served within an
-   interval or the goal, whichever is longer. */
+/* Returns the rate at which waiting requests must be served in addition to arriving requests. If more requests wait
+   than arrive within the goal for the first token (or the end-to-end goal), the last of them misses this goal. The
+   excess should be served within the interval between decisions or within the goal, whichever is longer. */
 static double backlog_rate(const struct hr__scaler *scaler, double rate, uint32_t waiting) {
   const struct hr_service_slo *slo = &scaler->spec->slo;
   const double goal_s = (slo->ttft_ms > 0 ? slo->ttft_ms : slo->e2e_ms) / 1000;
@@ -595,7 +611,7 @@ static double backlog_rate(const struct hr__scaler *scaler, double rate, uint32_
   return fmax(waiting - rate * allowed_s, 0) / fmax(allowed_s, interval_s);
 }
 
-/* The fewest replicas that are predicted to meet the goals. */
+/* Returns the smallest number of replicas that is predicted to meet the goals. */
 static struct hr__scale_choice predicted(const struct hr__scaler *scaler, int64_t now_us,
                                          struct hr__scale_state state) {
   const struct hr_autoscale *scale = &scaler->spec->autoscale;
@@ -603,10 +619,10 @@ static struct hr__scale_choice predicted(const struct hr__scaler *scaler, int64_
   const uint64_t arrived = last.arrived - before.arrived;
   if (!arrived) {
     const uint32_t least = clamp(last.outstanding ? 1 : 0, scale);
-    /* the number becomes zero only after the idle time, which is checked elsewhere */
+    /* the number becomes zero only after the idle time, which replica_jobs.c checks */
     return (struct hr__scale_choice){least ? least : state.wanted ? 1 : 0, HR_SCALE_LOAD};
   }
-  /* the newest interval counts if its load was higher */
+  /* if the rate of the newest interval is higher, this rate is used */
   const double rate = fmax(mean_rate(scaler, now_us, scale->window_us), mean_rate(scaler, now_us, scaler->interval_us));
   const double n = (double)arrived, output = (last.outputs - before.outputs) / n;
   const double variance = (last.output_squares - before.output_squares) / n - output * output;
@@ -622,8 +638,9 @@ static struct hr__scale_choice predicted(const struct hr__scaler *scaler, int64_
   return (struct hr__scale_choice){scale->max, HR_SCALE_UNREACHABLE};
 }
 
-/* The replacement of a removed replica takes a cold start. So the number decreases only after fewer replicas have
-   sufficed for this time, and only to the maximum that was needed in this time. */
+/* Makes the decision of the autoscaler `slo`. A replica that is removed too early can be replaced only after a cold
+   start. So the number decreases only if fewer replicas have sufficed for the time of a cold start, and only to the
+   maximum number that was needed in this time. */
 static struct hr__scale_choice by_slo(struct hr__scaler *scaler, int64_t now_us, struct hr__scale_state state) {
   const struct hr_cold_start *cold = &scaler->spec->cold_start;
   const int64_t cold_us = cold->node_us + cold->image_us + cold->container_us + cold->weights_us + cold->engine_us;
@@ -765,7 +782,7 @@ static bool open_window(struct hr__knative_window *window, int64_t window_us) {
 static bool open_knative(struct hr__scaler *scaler) {
   const struct hr_autoscale *scale = &scaler->spec->autoscale;
   const uint32_t initial = hr__scaler_initial(scaler);
-  /* with replicas at the begin, it starts in a panic */
+  /* with more than one replica at the begin, Knative starts in panic mode */
   if (initial > 1) scaler->knative = (struct hr__knative){.panics = true, .max_panic = initial};
   if (scale->scale_down_delay_us > 0)
     scaler->knative.delayed = calloc(HR__KNATIVE_MAX_DELAY_TICKS, sizeof *scaler->knative.delayed);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Simulates an inference service: requests arrive, the router assigns each to a ready replica, and replicas run
+ * Simulates an inference service: requests arrive, the router assigns each request to a ready replica, and replicas run
  * iterations. The owner of the service advances it to an instant, and then adds, drains or kills replicas.
  *
  * Layout: a tournament tree has the ends of the iterations of all replicas; if ends are equal, the replica with the
@@ -12,7 +12,7 @@
  * Invariant: `n_outstanding` is the sum of `outstanding` of all replicas and of the requests at the router.
  *
  * Layout of results: a column has one entry for each request, in order of arrival. Columns that only some inference
- * engines need are NULL with the others. hr_service_run simulates a service alone, without the job engine.
+ * engines need are NULL with the other engines. hr_service_run simulates a service alone, without the job engine.
  */
 
 #include "sim/services/service.h"
@@ -36,12 +36,13 @@ static inline int64_t service_now_us(const struct hr__service_run *service) {
   return service->origin_us + rounded_us(service->now_ticks);
 }
 
-/* Whether the router may assign requests to a replica; a replica that only decodes gets none. */
+/* Returns whether the router may assign requests to a replica. Replicas that only decode get no requests from the
+   router. */
 static inline bool service_is_head(const struct hr__service_run *service, uint32_t number) {
   return number < service->n_heads;
 }
 
-/* Whether the requests of a service are limited, or can go to another service. */
+/* Returns whether the queue of a service is limited, or its requests can go to another service. */
 static inline bool is_limited(const struct hr_service *spec) {
   return spec->queue.limit || (spec->routing.spill.to && spec->routing.spill.service != HR_NONE);
 }
@@ -50,19 +51,20 @@ static inline bool is_limited(const struct hr_service *spec) {
 
 /*
  * The state of a service, for its owner and for its accounts: how long requests waited for cold starts, when replicas
- * were idle, which replicas are ready, and when the next event is. Invariant: a replica that is ready and has no
- * iteration has the begin of its idle time.
+ * were idle, which replicas are ready, and when the next event is. Invariant: `idle_from_ticks` is set for each ready
+ * replica that runs no iteration.
  */
 
 /* ---- State: cold starts ----------------------------------------------------------------------------- */
 
-/* The time so far in which no replica was ready and one was starting. Replicas change at whole microseconds. */
+/* Returns the time so far in which no replica was ready and at least one was starting. Replicas change at whole
+   microseconds. */
 static int64_t cold_clock_us(const struct hr__service_run *service) {
   const int64_t open_ticks = service->is_cold ? service->now_ticks - service->cold_from_ticks : 0;
   return (service->cold_ticks + open_ticks) >> HR__TICK_BITS;
 }
 
-/* The number of ready or starting replicas has changed at an instant. */
+/* Must be called when the number of ready or starting replicas has changed at an instant. */
 static void service_note_cold(struct hr__service_run *service, int64_t at_ticks) {
   if (at_ticks < service->cold_from_ticks) at_ticks = service->cold_from_ticks;
   if (service->is_cold) service->cold_ticks += at_ticks - service->cold_from_ticks;
@@ -75,7 +77,8 @@ void hr__service_set_starting(struct hr__service_run *service, uint32_t count, i
   service_note_cold(service, HR__TICKS(at_us - service->origin_us));
 }
 
-/* A request begins (sign -1) or ends (1) to wait at the router. Time after its first iteration does not count. */
+/* Must be called when a request begins (`sign` is -1) or ends (`sign` is 1) to wait at the router. Waits after its
+   first iteration do not count. */
 static void service_count_cold(struct hr__service_run *service, uint32_t id, int sign) {
   if (service->result->scheduled_us[id] == HR_NEVER_US) service->result->cold_us[id] += sign * cold_clock_us(service);
 }
@@ -124,7 +127,7 @@ bool hr__service_runs(const struct hr__service_run *service) {
   return hr__tournament_least(&service->ends) != HR_NEVER_US;
 }
 
-/* The next event of replicas with phases, rounded up. */
+/* Returns the time of the next event of replicas with phases, rounded up; HR_NEVER_US: none. */
 static int64_t phase_us(const struct hr__service_run *service) {
   const double us = ceil(hr__phases_next_ms(service->phases) * 1000);
   return us < (double)INFINITY ? (int64_t)us : HR_NEVER_US;
@@ -171,8 +174,8 @@ static bool ends_first(const struct hr__service_run *service) {
   return service->spec->engine == HR_SERVICE_ORCA_SPLITWISE;
 }
 
-/* The arrays for sequences and queues grow by a factor of 2. So they may have room for twice as many requests as they
-   contain. */
+/* The arrays for sequences and queues grow by a factor of 2, so they can have room for twice the number of requests in
+   them. */
 _Static_assert(2 * (sizeof(struct hr__sequence) + sizeof(uint32_t)) <= 64, "a live request takes too much memory");
 
 /* ---- Sequences -------------------------------------------------------------------------------------- */
@@ -181,8 +184,8 @@ static struct hr__sequence *sequence_of(const struct hr__service_run *service, u
   return &service->sequences->at[id & service->sequences->mask];
 }
 
-/* Room for `capacity` sequences, a power of two; replicas with phases; and the end of the time
-   without iterations of a replica, because it runs one, gets no more requests, or the run ends. */
+/* Changes the capacity of the ring of sequences to `capacity`, which must be a power of two. The sequences from the
+   oldest one to `id` - 1 are copied. Returns false if memory is exhausted. */
 static bool sequences_resize(struct hr__sequences *ring, uint32_t capacity, uint32_t id) {
   const uint32_t mask = capacity - 1;
   struct hr__sequence *at = calloc(capacity, sizeof *at);
@@ -194,7 +197,7 @@ static bool sequences_resize(struct hr__sequences *ring, uint32_t capacity, uint
   return true;
 }
 
-/* Creates the sequence of a request that arrives. */
+/* Creates the sequence of a request that arrives. Returns false if memory is exhausted. */
 static bool make_sequence(struct hr__service_run *service, uint32_t id, uint32_t prompt, uint32_t output) {
   struct hr__sequences *ring = service->sequences;
   if (id - ring->oldest > ring->mask)
@@ -208,8 +211,8 @@ static bool make_sequence(struct hr__service_run *service, uint32_t id, uint32_t
   return true;
 }
 
-/* Ends the iterations of an unchanged batch after the present one, because the batch may change: a request has arrived
-   at the replica or has left its queue. `after`: see hr__replica_cut(). */
+/* Ends a series of iterations of an unchanged batch after the present iteration, because the batch may change: a
+   request has arrived at the replica or has left its queue. `after`: see hr__replica_cut(). */
 static void cut(struct hr__service_run *service, uint32_t number, bool after) {
   struct hr__replica *replica = &service->replicas[number];
   hr__replica_cut(replica, service->now_ticks, after);
@@ -224,12 +227,13 @@ static void touch(struct hr__service_run *service, uint32_t number) {
   service->touched[service->n_touched++] = number;
 }
 
-/* The present time for replicas with phases. */
+/* Returns the present time for replicas with phases, in milliseconds. */
 static double now_ms(const struct hr__service_run *service) {
   return (double)(service->origin_us + (service->now_ticks >> HR__TICK_BITS)) / 1000;
 }
 
-/* Gives a request to a replica. */
+/* Assigns a request to a ready replica. At least one replica must be ready. `is_new`: the request arrives after all
+   requests in the queues, so it is appended to the queue of the replica. */
 static void assign(struct hr__service_run *service, uint32_t id, bool is_new) {
   if (service->phases) {
     service->result->replica[id] =
@@ -245,7 +249,7 @@ static void assign(struct hr__service_run *service, uint32_t id, bool is_new) {
   service->outstanding[number]++;
   service->tokens[number] += sequence->unstarted;
   if (replica->end_ticks != HR_NEVER_US) {
-    /* the waiting requests still do not fit into the batch, but the new request may fit if it is before them */
+    /* the waiting requests still do not fit into the batch, but the new request may fit if it precedes them */
     const bool may_join = replica->is_open || hr__queue_at(&replica->waiting, 0) == id;
     if (replica->n_repeats > 1 && may_join) cut(service, number, ends_first(service));
   } else {
@@ -281,8 +285,8 @@ static void arrive(struct hr__service_run *service, uint32_t id) {
   service->n_held += service->n_ready == 0;
 }
 
-/* Returns a time by which a replica that begins iterations will have received another request. This is certain if only
-   one replica is ready; otherwise it is very likely. */
+/* Returns a time at which a replica that begins iterations will have received another request; HR_NEVER_US: no such
+   time is known. The result is certain if only one replica is ready. With several ready replicas, it is very likely. */
 static int64_t horizon_ticks(const struct hr__service_run *service) {
   const uint64_t ahead = service->n_ready > 1 ? (uint64_t)4 * service->n_ready : 0, id = service->next + ahead;
   const struct hr_service_requests *requests = service->requests;
@@ -362,7 +366,7 @@ static void end(struct hr__service_run *service) {
   begin(service, number);
 }
 
-/* The time at which the next request arrives. */
+/* Returns the time at which the next request arrives; HR_NEVER_US: none. */
 static inline int64_t next_arrival_us(const struct hr__service_run *service) {
   if (service->n_feeds) return hr__feeds_next_us(service);
   return service->next < service->requests->count ? service->requests->arrival_us[service->next] : HR_NEVER_US;
@@ -415,7 +419,7 @@ static void time_out(struct hr__service_run *service, int64_t at_us) {
   begin_touched(service);
 }
 
-/* The time of the next event of a service without phases, in ticks. */
+/* Returns the time of the next event of a service, in ticks, without events of replicas with phases. */
 static int64_t next_ticks(struct hr__service_run *service) {
   const int64_t arrival_us = next_arrival_us(service), timeout_us = hr__service_timeout_us(service);
   const int64_t fixed_us = arrival_us < timeout_us ? arrival_us : timeout_us;
@@ -424,7 +428,7 @@ static int64_t next_ticks(struct hr__service_run *service) {
   return fixed_ticks < end_ticks ? fixed_ticks : end_ticks;
 }
 
-/* Handles the arrivals and ends of iterations before an instant. */
+/* Handles the arrivals, timeouts and ends of iterations before an instant. */
 static void advance_to(struct hr__service_run *service, int64_t until_ticks) {
   const bool is_end_first = ends_first(service);
   for (;;) {
@@ -448,7 +452,7 @@ static void advance_to(struct hr__service_run *service, int64_t until_ticks) {
   }
 }
 
-/* Does the same as advance_to() for replicas with phases, whose times are floating-point numbers. */
+/* Does the same as advance_to() for replicas with phases. Their times are floating-point numbers. */
 static void advance_phases(struct hr__service_run *service, double until_us) {
   for (;;) {
     const int64_t arrival_us = next_arrival_us(service), timeout_us = hr__service_timeout_us(service);
@@ -471,7 +475,7 @@ static void advance_phases(struct hr__service_run *service, double until_us) {
   }
 }
 
-/* The time of the next event of a service, in microseconds. */
+/* Returns the time of the next event of a service, in microseconds; INFINITY: none. */
 static double next_event_us(struct hr__service_run *service) {
   const int64_t ticks = next_ticks(service);
   double event_us = (double)INFINITY;
@@ -592,7 +596,7 @@ static bool service_open_phases(struct hr__service_run *service, uint32_t n_head
 
 /* ---- Replicas --------------------------------------------------------------------------------------- */
 
-/* Gives the requests at the router to ready replicas. */
+/* Assigns the requests at the router to ready replicas. */
 static void assign_waiting(struct hr__service_run *service, bool is_new) {
   while (service->n_ready && service->waiting.count) {
     const uint32_t id = hr__queue_pop(&service->waiting);
@@ -722,7 +726,7 @@ static bool create_result(struct hr_service_result *result, uint32_t count, uint
 }
 
 /* Creates the replicas of engines that treat prompts and decodes as separate phases (`disaggregated`, `colocated`), and
-   the columns that only these engines need. Does nothing for other engines. */
+   the columns that only these engines need. Does nothing for other engines. Returns false if memory is exhausted. */
 static bool create_phases(struct hr__service_run *service, uint32_t count) {
   struct hr_service_result *result = service->result;
   const size_t room = (size_t)count + 1;
@@ -757,7 +761,7 @@ enum hr_status hr__service_open(struct hr__service_run *service, const struct hr
   return is_complete ? HR_OK : out_of_memory(service, error);
 }
 
-/* Whether the replicas of an engine have a memory for sequences with a fixed capacity. */
+/* Returns whether the replicas of a service have a memory for sequences with a fixed capacity. */
 static bool has_memory(const struct hr_service *spec) {
   return spec->engine <= HR_SERVICE_ORCA_SPLITWISE || spec->engine == HR_SERVICE_STATIC;
 }
