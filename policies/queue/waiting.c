@@ -374,7 +374,7 @@ enum hr_status hr__waiting_select_preferred(struct hr__waiting *waiting, bool pr
 /* ---- Searches ------------------------------------------------------------------------------------- */
 
 /* Lists a subqueue again if its key has grown. Returns true if it did so; `*from` is then reset, so that the search is
-   repeated from the beginning of the list. */
+   repeated from the beginning of the list. If memory is exhausted, sets waiting->failed and returns false. */
 static bool relist_grown(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry *from) {
   if (!has_grown(waiting, subqueue)) return false;
   waiting->failed = waiting->failed || relist(waiting, subqueue, true) != HR_OK;
@@ -400,9 +400,9 @@ struct tournament_search {
   struct hr__contestant found;   /* the job as a contestant: comparisons of lines are faster than those of full keys */
 };
 
-/* Visits a node of a tournament (hr__kinetic_visit). Returns whether the first job of its first subqueue precedes the
-   job found so far. If it does, and no other subqueue below the node is needed (`alone`), searches the subqueue for its
-   first job with a value within the bound. */
+/* Called by hr__kinetic_search (see hr__kinetic_visit). Returns whether the first job of the subqueue `first` precedes
+   the job found so far. If it does, and if `alone` (only this subqueue is to be searched), finds the first job of the
+   subqueue with a value within the bound. */
 static bool find_in_subqueue(void *self, const struct hr__contestant *first, bool alone) {
   struct tournament_search *search = self;
   const struct hr__waiting *waiting = search->waiting;
