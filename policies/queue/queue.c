@@ -393,12 +393,12 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
      (HR_QUOTA_ROOT): it also blocks jobs if simply all GPUs are in use.
    - The job has no placement.
    - The job has a placement, but the limit of the whole cluster blocks it.
-   - The job has a placement, but it may not start before another job, or it would delay the reservation of another job.
- */
+   - The job has a placement, but it may not start before another job, or it would delay the reservation of another
+     job. */
 
 /* Returns the job at which the last pass stopped; if it is not known, the first job in order; HR_NONE: there is none.
-   With some orders each start changes keys, so the job at which the pass stopped may no longer be the first in order.
- */
+   With some orders each start changes keys, so the job at which the pass stopped may no longer be the first in
+   order. */
 static hr_job find_head(struct hr__queue *queue, const struct hr_view *view) {
   hr_job blocked = queue->blocked;
   bool stopped_pass = blocked.id != HR_NONE && view->state[blocked.id] == HR_JOB_WAITING;
@@ -510,8 +510,8 @@ static enum hr_status withdraw(struct hr__queue *queue, hr_job job, enum hr_reas
   return hr__queue_reject_later(queue, job, HR_REASON_WITHDRAWN) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* A job is submitted. If it does not fit, the last pass of the backfill `easy` remains valid (struct hr__settled_pass).
- */
+/* A job is submitted. If it does not fit, the last pass of the backfill `easy` remains valid (struct
+   hr__settled_pass). */
 static enum hr_status submit(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   hr_job settled = queue->settled.head;
   struct hr_placement unused;

@@ -137,27 +137,29 @@ struct hr__subqueue {
   struct hr__subqueue_group *represents; /* first of the groups that the subqueue represents */
 };
 
-/* Bounds in [from, to) for which a set of nodes may have more room than before (policies/queue/preemption/ranked.c). */
+/* A range of bounds of preemption, [from, to), for which a set of nodes may have more room than before. See
+   policies/queue/preemption/ranked.c; `nodes` is a set as returned by hr__node_set_of. */
 struct hr__eased {
   int64_t from, to;
   uint64_t nodes;
 };
 
-/* What preemption by rank knows about the jobs of a shape (policies/queue/preemption/ranked.c). Jobs with a bound of
-   `bound` or more were refused, and would be refused again, except those with a bound in `last` or `earlier`. */
+/* The refusals of jobs of a shape, in preemption by an order that ranks running jobs
+   (policies/queue/preemption/ranked.c). Jobs with a bound of `bound` or more were refused, and would be refused again,
+   except those with a bound in `last` or `earlier`. */
 struct hr__refusals {
   int64_t bound;
-  struct hr__eased last, earlier; /* nodes with easier victims since the last pass, and since the refusals before */
+  struct hr__eased last, earlier; /* what became easier at the last update, and before that since the refusals */
   uint32_t needed;                /* GPUs that a node must have so that the jobs may use it; 0: not determined */
   uint32_t pass;                  /* number of the last pass in which the other members were updated */
 };
 
-/* The place of a shape in the walk of a pass by rank: jobs of the shape that precede this place need not be tried. */
+/* The position of a shape in the walk of ranked.c: jobs of the shape before this position need not be tried. */
 struct hr__ranked_place {
   struct hr_job_entry entry;
-  int64_t bound; /* of the job, if has_bound */
+  int64_t bound; /* bound of the job, if has_bound */
   bool has_bound, ended;
-  uint64_t n_eased; /* the place is valid while preemptor->n_eased has this value */
+  uint64_t n_eased; /* the position is valid while preemptor->n_eased has this value */
 };
 
 /* The waiting jobs with the same request. */
@@ -286,8 +288,8 @@ enum hr_status hr__waiting_remove(struct hr__waiting *waiting, struct hr__shape 
 enum hr_status hr__waiting_rerank(struct hr__waiting *waiting, uint64_t name);
 enum hr_status hr__waiting_rerank_all(struct hr__waiting *waiting);
 
-/* Sets waiting->now_us. With tournaments, also advances their time, and determines the first job of each shape again.
- */
+/* Sets waiting->now_us. With tournaments, also advances their time, and determines the first job of each shape
+   again. */
 void hr__waiting_advance(struct hr__waiting *waiting, int64_t now_us);
 
 /* Determines, for each shape, the first job that is not held back. If the first subqueue of a shape is held back, it is

@@ -432,8 +432,8 @@ static uint64_t kind_subqueue(const struct hr__queue *queue, hr_job job) {
   return fairness->kind_of[job.id];
 }
 
-/* Returns the key of a job: the negated weighted sum of its factors, in millionths, because the smallest key is first.
- */
+/* Returns the key of a job: the negated weighted sum of its factors, in millionths, because the smallest key is
+   first. */
 static int64_t sum_of_factors(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   const struct hr__queue *queue = self;
   const struct fairness *fairness = queue->order_state;
