@@ -101,8 +101,8 @@ int64_t hr__carbon_best_rate(const struct hr__carbon_job *given) {
   return best_us;
 }
 
-/* ---- Parts of a series --------------------------------------------------------------------------------------------
- */
+/* ---- Parts of a series
+   -------------------------------------------------------------------------------------------- */
 
 static bool add_part(struct hr__carbon_parts *parts, struct hr__carbon_part part) {
   if (parts->count == parts->capacity) {
@@ -236,7 +236,7 @@ bool hr__carbon_pause_saves(const struct hr_series *series, const struct hr__car
   return hr_series_between(series, from_us, to_us) > of_restart + (hr_amount)slots->below * (to_us - from_us);
 }
 
-/* Simulates a run. Returns whether the job completes by `to_us`, and sets its carbon. */
+/* Simulates a run. Returns whether the job completes by `to_us`, and writes the carbon of the run to `*carbon`. */
 static bool try_slots(const struct hr__carbon_job *job, const struct hr__carbon_slots *slots, int64_t to_us,
                       hr_amount *carbon) {
   int64_t left_us = job->length_us, at_us = hr__carbon_next(job->series, slots, true, job->from_us, to_us);
@@ -255,7 +255,7 @@ static bool try_slots(const struct hr__carbon_job *job, const struct hr__carbon_
   return false;
 }
 
-/* Selects the lowest of the parts, of `length_us` together. */
+/* Selects the parts with the lowest intensity, with a total length of `length_us`. `parts` is sorted by intensity. */
 static struct hr__carbon_slots select_slots(const struct hr__carbon_parts *parts, int64_t length_us) {
   struct hr__carbon_slots slots = {INT64_MIN, 0, INT64_MIN};
   for (uint32_t i = 0; i < parts->count && length_us > 0; i++) {

@@ -146,7 +146,8 @@ static void end_patience(struct hr__market *market, int64_t now_us) {
 }
 
 /* If the tenant's quota admits the job in addition to the jobs that this function has accepted before, subtracts the
-   job from the `held` jobs of its demand, and adds it to the usage of its tenant for the rest of the count. */
+   job from the `held` jobs of its demand, and adds it to the usage of its tenant for the rest of the count. Otherwise
+   returns false, so that the later jobs of the subqueue are not visited. */
 static bool count_in(void *self, struct hr_job_entry entry) {
   struct hr__queue *queue = self;
   struct hr__market *market = queue->market;
@@ -208,7 +209,7 @@ static void returning_drop(struct hr__queue *queue, hr_job job) {
   market->returning_at[last.job.id] = at;
 }
 
-/* Returns what a returning job needs now. Its constraint may have expired since it started. */
+/* Returns what a returning job needs now. Its topology constraint may have expired since it started. */
 static struct hr_need returning_need(const struct hr__queue *queue, hr_job job, int64_t now_us) {
   struct hr_need need = hr__need_of(queue, job);
   need.accept_class = hr_cluster_accept_class(queue->cluster, job);
@@ -509,8 +510,8 @@ static enum hr_status request_wake(struct hr__market *market, const struct hr_vi
   return hr_moves_wake_at(moves, next_us);
 }
 
-/* Drops due entries for jobs that have started and for nodes that have been used. Returns whether another one is due.
- */
+/* Drops due entries of jobs that have started and of nodes that have been used. Returns whether any other entry is
+   due. */
 static bool is_entry_due(struct hr__queue *queue, int64_t now_us) {
   struct hr__market *market = queue->market;
   struct hr__deadline_entry entry;

@@ -31,8 +31,8 @@ struct hr__market_limits {
   bool returns;            /* for spot-first: running jobs are moved from on-demand to spot capacity */
 };
 
-/* Creates queue->market for the rules except HR__MARKET_STATIC, and adds it to the listeners of the queue.
-   False: out of memory. */
+/* Creates queue->market, and adds its listener to the queue. Not for the rule HR__MARKET_STATIC. False: out of
+   memory. */
 bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *limits);
 /* For a waiting job that does not fit: returns whether enough nodes for it are available for acquisition. If so, the
    job waits only because the rule has not acquired them. */
@@ -139,7 +139,7 @@ static inline uint32_t hr__market_n_active_in(const struct hr__queue *queue, boo
   return sum;
 }
 
-/* Returns the maximum number of spot nodes with a number of on-demand nodes. */
+/* Returns the maximum number of spot nodes if there are `others` on-demand nodes; INFINITY: there is no maximum. */
 static inline double hr__market_max_spot(double max_share, double others) {
   return max_share >= 1 ? (double)INFINITY : floor(max_share * others / (1 - max_share) + 1e-9);
 }
@@ -158,8 +158,8 @@ static inline int64_t hr__market_patience_us(const struct hr__queue *queue, hr_j
  * The supply state: the capacity that is free or booting. During a pass, waiting jobs are packed on it, and nodes are
  * acquired for those that cannot be packed. Packing starts no jobs.
  *
- * There are two implementations. The counted one counts nodes by number of free GPUs, and its cost does not depend on
- * the number of jobs. The placed one places job by job by the placement rule. It is used with per-GPU
+ * There are two implementations. The counted supply counts nodes by number of free GPUs, and its cost does not depend
+ * on the number of jobs. The placed supply places the jobs one by one with the placement rule. It is used with per-GPU
  * allocation and with topology constraints.
  */
 

@@ -622,7 +622,7 @@ static enum hr_status search_pool(struct pool_search *search, struct hr_moves *m
   return HR_OK;
 }
 
-/* Searches for victims in one pool. */
+/* Searches for victims in one pool, with the fastest method that is possible. `*found`: the job would fit. */
 static enum hr_status search_in(struct pool_search *search, struct hr_moves *moves, uint32_t pool, bool *found) {
   const struct hr__queue *queue = search->queue;
   bool last_first = hr__ranked_applies(queue) && queue->preemptor->terms.victims == HR__VICTIMS_LAST;
