@@ -36,8 +36,9 @@ struct freed {
 struct hr__carbon {
   enum hr__carbon_rule rule;
   enum hr__carbon_deadline deadline;
-  bool by_average; /* the expected run time of a job is average_us, else its estimate */
-  bool early;      /* held jobs start when they fit on free capacity that is paid for anyway */
+  /* by_average: the expected run time of a job is average_us, not its estimate. early: held jobs start when they fit on
+     free capacity that is paid for anyway */
+  bool by_average, early;
   int64_t wait_us, short_wait_us, short_us, step_us, lookahead_us;
   double quantile;
   const struct hr_series **series; /* by pool: the carbon intensity with which plans are made; NULL: unknown */
