@@ -237,8 +237,8 @@ struct hr__queue_rejection {
 /*
  * Records of when free capacity has grown. A gain is an event that may increase the free capacity of a node: a job
  * leaves the node, or the node comes up. A shape that was found not to fit need not be tried again until a gain leaves
- * a node with enough free GPUs. If the jobs of the shape fit on one node, enough are all their GPUs. Otherwise enough
- * are the GPUs that a job needs on the node on which it needs the fewest.
+ * a node with enough free GPUs. If a job of the shape fits on one node, enough means all GPUs of the job. Otherwise it
+ * means the GPUs that the job needs on the node on which it needs the fewest.
  */
 struct hr__gains {
   uint64_t count;  /* number of gains, plus 1 */
@@ -248,8 +248,12 @@ struct hr__gains {
 
 /*
  * The last pass of the backfill `easy`, if it started no job. Let T be the start of the reservation of that pass. A
- * later pass with the same head cannot start a job either if T is in the future and nothing has changed: no job has
- * started, stopped or been rejected, and no event has occurred except timers and submissions of jobs that do not fit.
+ * later pass also starts no job under these conditions:
+ *
+ * - the head is the same, and T is in the future;
+ * - no job has started, stopped or been rejected since;
+ * - no event has occurred since, except timers and submissions of jobs that do not fit.
+ *
  * Reason: T and the shapes that fit are the same, the same shapes would delay the head, and less time is left in which
  * another job could end by T.
  */
@@ -465,7 +469,8 @@ static inline enum hr_status hr__queue_wake(struct hr__queue *queue, const struc
 
 /* The rules by which jobs are held, in addition to planned maintenance. */
 struct hr__hold_terms {
-  /* A job does not start on the last `exclude_nodes` nodes that failed while it ran on them, for `exclude_us` each. */
+  /* A job does not start on the last `exclude_nodes` nodes that failed while it ran on them, for `exclude_us` after
+     each failure. */
   uint32_t exclude_nodes;
   int64_t exclude_us;
   /* A job starts on nodes near its data. It may start on other nodes if no node near its data is up, or when

@@ -171,8 +171,8 @@ static uint32_t add_on_own(const struct hr__queue *queue, const struct hr_placem
   return more;
 }
 
-/* Returns a slice of `gpus` GPUs. Its node is, among the nodes with at least `gpus` free GPUs, one with the fewest free
-   GPUs, and the first such node of the pool from node `from` on. Such a node must exist. */
+/* Returns a slice of `gpus` GPUs on a node of the pool with at least `gpus` free GPUs. Of these nodes, those with the
+   fewest free GPUs are considered; the first of them from index `from` on is selected. Such a node must exist. */
 static struct hr_slice slice_on(const struct hr__queue *queue, hr_pool pool, uint32_t gpus, uint32_t from) {
   const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, pool);
   uint32_t number = hr_free_index_node(index, hr_free_index_lowest(index, gpus), from);
@@ -297,7 +297,7 @@ static enum hr_status take_from(struct hr__queue *queue, const struct hr_view *v
 }
 
 /* Returns how many GPUs a running job may return: if `to_min`, those above `min_gpus`, else those above its request. 0
-   if it started in this pass, or if one of its nodes is not up. */
+   if the job has started at this instant, or if one of its nodes is not up. */
 static uint32_t excess(const struct hr__queue *queue, const struct hr_view *view, hr_job job, bool to_min) {
   struct hr_slice one;
   struct hr_placement placement = hr_view_placement(view, job, &one);

@@ -389,8 +389,8 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
    - The job waits for electricity with less carbon.
    - Maintenance, excluded nodes or data hold the job.
    - Running jobs are being preempted for the job.
-   - A quota blocks the job, whatever capacity is free. This does not include the limit of the whole cluster
-     (HR_QUOTA_ROOT): it also blocks jobs if simply all GPUs are in use.
+   - A quota blocks the job, whatever capacity is free. The limit of the whole cluster (HR_QUOTA_ROOT) is not checked
+     here, because it also blocks jobs when all GPUs are in use.
    - The job has no placement.
    - The job has a placement, but the limit of the whole cluster blocks it.
    - The job has a placement, but it may not start before another job, or it would delay the reservation of another

@@ -6,8 +6,9 @@
  * subqueue. A bounded search descends in this tree to a subqueue, and then in the tree of that subqueue to a job.
  *
  * Under some orders the keys of all jobs change, continuously or all at the same time, so a sorted list of subqueues
- * would have to be sorted again in each pass. Under these orders the subqueues are in a kinetic tournament instead. It
- * provides the first job, and the first job with a value within a bound, but not the order of the other jobs.
+ * would have to be sorted again in each pass. Under these orders the subqueues are in a kinetic tournament instead. A
+ * tournament provides the first job, and the first job with a value within a bound, but not the order of the other
+ * jobs.
  */
 
 #include "policies/queue/waiting.h"

@@ -122,7 +122,7 @@ struct hr__subqueue {
       /* entry of the subqueue in the list of the shape, valid if the subqueue is not empty: the first job, its full
          key, and the minimum of the values of all its jobs */
       listed;
-  struct hr__subqueue *next_same_key; /* next subqueue with this name, in another shape */
+  struct hr__subqueue *next_same_key; /* next subqueue with this name; NULL: none */
   uint32_t walk;                      /* number of the last walk that entered the subqueue (walks are counted) */
   uint32_t active_at;                 /* index in waiting->active_subqueues, if not empty */
   /* number of the last pass in which preemption tried the first job of the subqueue without success */
@@ -149,9 +149,11 @@ struct hr__eased {
    except those with a bound in `last` or `earlier`. */
 struct hr__refusals {
   int64_t bound;
-  struct hr__eased last, earlier; /* what became easier at the last update, and before that since the refusals */
-  uint32_t needed;                /* GPUs that a node must have so that the jobs may use it; 0: not determined */
-  uint32_t pass;                  /* number of the last pass in which the other members were updated */
+  /* last: the bounds and nodes that became easier at the last update. earlier: those that became easier between the
+     refusals and the last update */
+  struct hr__eased last, earlier;
+  uint32_t needed; /* GPUs that a node must have so that the jobs may use it; 0: not determined */
+  uint32_t pass;   /* number of the last pass in which the other members were updated */
 };
 
 /* The position of a shape in the walk of ranked.c: jobs of the shape before this position need not be tried. */

@@ -76,12 +76,13 @@ static inline enum hr_status start_planned(struct hr__queue *queue, const struct
  * the job start at e or later. These open jobs then do not affect the reservation. Conversely, the reservation does not
  * affect them, because it ends before they start. So each open job finally gets the same reservation as in a full plan.
  *
- * Search: the candidate is the first job in order that fits from now until its limit. The goal is that no open
- * predecessor of the candidate starts before the candidate would end. To achieve it, the open predecessors are examined
- * in order, and those that would start earlier get reservations. If the reservation of such a job would end after the
- * goal, it may not be final. Then a new goal, that no open predecessor of this job starts before its end, is pushed on
- * a stack and achieved first. When the goal of the candidate is achieved, the candidate starts if it still fits now,
- * and the next candidate is searched.
+ * Search: the candidate is the first job in order that fits from now until its limit. A goal is a level that is not
+ * known yet, but must be achieved. The goal for the candidate is that no open job that precedes it starts before the
+ * candidate would end. To achieve this goal, the open jobs that precede the candidate are examined in order, and those
+ * that would start earlier get reservations. If the reservation of such a job would end after the time of the goal, it
+ * is not known whether it is final. In this case a new goal is pushed on a stack and achieved first: no open job that
+ * precedes the job of this reservation starts before the end of the reservation. When the goal for the candidate is
+ * achieved, the candidate starts if it still fits now. Then the next candidate is searched.
  *
  * Jobs that are too long to start before a goal are not visited. Searches for other jobs of their shape have found
  * lower bounds for their starts (hr__future_too_long), so the queue is searched only for jobs with shorter limits.
@@ -537,8 +538,8 @@ static enum hr_status walk_batch(struct hr__batches *batches) {
   return status;
 }
 
-/* Writes the next batch, which is valid until the next call; an empty batch represents a job that is held back; NULL at
-   the end. */
+/* Writes the next batch to `*batch`; NULL: there is none. The batch is valid until the next call. An empty batch
+   represents a job that is held back. */
 static enum hr_status batches_next(struct hr__batches *batches, const struct hr__batch **batch) {
   *batch = NULL;
   if (batches->n_walks == 0) return HR_OK;
@@ -659,8 +660,8 @@ static enum hr_status make_full_plan(struct hr__queue *queue, const struct hr_vi
 
 /* ---- Pass ------------------------------------------------------------------------------------------- */
 
-/* Makes a new plan. First starts, without reservations, the jobs before the first job that does not fit. Keys are
-   frozen while the plan is made, so starts do not change the order before it is complete. */
+/* Makes a new plan. First starts, without reservations, the jobs before the first job that does not fit. Keys are not
+   updated while the plan is made, so starts do not change the order before the plan is complete. */
 static enum hr_status make_plan(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct planner *planner = queue->backfill_state;
   struct hr__shape *blocked;

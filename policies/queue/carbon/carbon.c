@@ -9,8 +9,8 @@
  * Layout: columns by job; a heap of (time, job) for the next change of each held or running job; a list of held jobs in
  * the order in which they were held. An entry of the heap is valid if its time is that of the column `due_us`.
  *
- * Invariant: a job that was submitted and has not ended is in exactly one of three states: it is in the list of held
- * jobs, it is in the queue, or it runs.
+ * Invariant: a job is at most at one of these places: in the list of held jobs, in the queue, or among the running
+ * jobs.
  *
  * Times of runs count from the first submit; plans are made in UTC (`begin_us`). If the forecast has errors, plans use
  * a copy of the series with noise, as in Let's Wait Awhile. The emissions are always computed from the series itself.

@@ -40,8 +40,8 @@ struct hr__carbon_job {
   int64_t restart_us; /* time that each interruption adds to the run time */
 };
 
-/* When a job that can be interrupted runs: from `from_us` on, while the intensity is below `below`. Before
-   `tie_until_us`, it also runs while the intensity is equal to `below`. Times are in UTC. */
+/* The times in which a job that can be interrupted runs: from `from_us` on, while the intensity is less than `below`.
+   Before `tie_until_us`, it also runs while the intensity is equal to `below`. Times are in UTC. */
 struct hr__carbon_slots {
   int64_t below, tie_until_us, from_us;
 };
@@ -80,13 +80,13 @@ int64_t hr__carbon_best_rate(const struct hr__carbon_job *given);
    run without interruptions causes the same or less carbon, the job is not interrupted. False: out of memory. */
 bool hr__carbon_best_slots(const struct hr__carbon_job *job, struct hr__carbon_parts *parts,
                            struct hr__carbon_slots *slots);
-/* Sets `*value` to the smallest intensity such that the given share of the time between now and `to_us` has at most
-   this intensity. False: out of memory. */
+/* Writes to `*value` the smallest intensity such that, in at least the given share of the time from `from_us` to
+   `to_us`, the intensity is at most this value. False: out of memory. */
 bool hr__carbon_quantile(const struct hr_series *series, int64_t from_us, int64_t to_us, double share,
                          struct hr__carbon_parts *parts, int64_t *value);
 /* Returns whether a job should pause from `from_us` until `to_us`, although it then needs `restart_us` to restart. It
-   should pause if the carbon of this time exceeds the carbon of the restart, and also the carbon of an equally long
-   time at the intensity up to which the job runs. */
+   should pause if the carbon of running in this time exceeds the sum of two amounts: the carbon of the restart, and the
+   carbon of an equally long time at the intensity slots->below. If `restart_us` is 0, it should always pause. */
 bool hr__carbon_pause_saves(const struct hr_series *series, const struct hr__carbon_slots *slots, int64_t restart_us,
                             int64_t from_us, int64_t to_us);
 /* Returns an upper bound of the time that a job needs for the rest of its work (`work_us`) if it is not interrupted any

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * When a job should run, as a function of a series: the rules of GAIA (Hanafy et al., "Going Green for Less Green:
- * Optimizing the Cost of Reducing Cloud Carbon Emissions", ASPLOS 2024), of Let's Wait Awhile (Wiesner et al.,
- * Middleware 2021), and the threshold of Ecovisor (Souza et al., ASPLOS 2023).
+ * Functions that determine when a job should run, given a series of intensities: the rules of GAIA (Hanafy et al.,
+ * "Going Green for Less Green: Optimizing the Cost of Reducing Cloud Carbon Emissions", ASPLOS 2024), of Let's Wait
+ * Awhile (Wiesner et al., Middleware 2021), and the threshold of Ecovisor (Souza et al., ASPLOS 2023).
  *
  * The carbon of a window is a piecewise linear function of its start. Its slope changes only at starts for which the
  * begin or the end of the window is at a time stamp of the series. So if any start is allowed, the best start is now,
- * the latest start, or one of these. With GAIA's step, starts are multiples of it.
+ * the latest start, or one of the starts at which the slope changes. With GAIA's step, starts are multiples of it.
  *
  * A window must end before the end of a series that is not repeated; starting now is always possible.
  *
  * A job with interruptions runs in the steps with the lowest intensity (Let's Wait Awhile). In the paper, interruptions
  * take no time. Here, each interruption may add the time of a restart. Then steps are chosen for longer and longer
  * runs, until a simulation of the run, with its restarts, completes in time. In the simulation, and in the run itself,
- * a job pauses only if this saves carbon. If a run without interruptions has at most as much carbon, it is preferred.
+ * a job pauses only if this saves carbon. A run without interruptions is preferred if it causes the same or less
+ * carbon.
  */
 
 #include "base/random.h"
@@ -26,7 +27,8 @@
 
 /* ---- Starts ------------------------------------------------------------------------------------------- */
 
-/* Returns the next candidate after a delay; HR_NEVER_US: none. `length_us`: the length of the window; 0: a slot. */
+/* Returns the next delay after `delay_us` that may be the best one; HR_NEVER_US: none. `length_us`: the length of the
+   window; 0: only the intensity at the start matters. */
 static int64_t next_delay(const struct hr__carbon_job *job, int64_t length_us, int64_t delay_us) {
   int64_t next_us = HR_NEVER_US;
   if (job->step_us && length_us)

@@ -104,7 +104,7 @@ static bool add_to_demand(struct hr__queue *queue, hr_job job, int64_t now_us) {
   return hr__deadline_fifo_add(&market->patience, queue->arena, entry);
 }
 
-/* Removes a job that waits no more. */
+/* Removes a job that no longer waits. */
 static void remove_from_demand(struct hr__queue *queue, hr_job job) {
   struct hr__market *market = queue->market;
   struct hr__market_demand *demand = hr__market_demand_of(queue, job);

@@ -48,9 +48,10 @@ enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *vi
 /* A demand: waiting jobs with equal needs. */
 struct hr__market_demand {
   struct hr_need need;
-  uint32_t count, impatient; /* count: number of waiting jobs; impatient: number of those without remaining patience */
-  uint32_t held;             /* number of those that quotas block in this pass */
-  uint32_t active_at;        /* index in market->active_demands if any job waits */
+  /* count: number of waiting jobs; impatient: number of waiting jobs without remaining patience */
+  uint32_t count, impatient;
+  uint32_t held;      /* number of waiting jobs that quotas block in this pass */
+  uint32_t active_at; /* index in market->active_demands if any job waits */
   bool is_single, may_use_spot;
 };
 
@@ -67,8 +68,8 @@ struct hr__placed_supply;
 
 /* The nodes of a pool by their number of free GPUs. */
 struct hr__node_levels {
-  uint32_t *count; /* by number of free GPUs: how many nodes have it */
-  uint64_t *used;  /* the set of those numbers that at least one node has */
+  uint32_t *count; /* by number of free GPUs: number of nodes with this many free GPUs */
+  uint64_t *used;  /* the set of the numbers of free GPUs with a count above 0 */
   struct hr__bitset_shape shape;
 };
 

@@ -389,7 +389,7 @@ static struct hr__walk *first_walk(struct hr__preemption_walk *walk) {
 }
 
 /* Makes victims of the running jobs of a pool, in order, as long as all running jobs after the next victim together
-   have fewer GPUs than the debt, and its key is at most `bound`. False: out of memory. */
+   have fewer GPUs than the debt, and the key of this victim is at most `bound`. False: out of memory. */
 static bool make_victims(struct hr__queue *queue, uint32_t pool, int64_t bound) {
   struct hr__preemption_walk *walk = queue->preemptor->in_order;
   const struct hr_job_tree *running = &queue->preemptor->running[pool];

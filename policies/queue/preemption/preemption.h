@@ -91,8 +91,8 @@ struct hr__preemptor {
   uint32_t n_leaving;                   /* number of jobs in `leaving` */
   hr_job beneficiary;                   /* the waiting job for which the jobs in `leaving` leave; HR_NONE: none */
   struct hr__preemption_walk *in_order; /* state of the walk in preemption.c; NULL until needed */
-  struct hr__residual *residual;        /* NULL without per-GPU allocation */
-  struct hr__node_jobs *node_jobs;      /* NULL: not used */
+  struct hr__residual *residual;        /* residual capacity (victims.c); NULL without per-GPU allocation */
+  struct hr__node_jobs *node_jobs;      /* running jobs by node (ranked.c); NULL: not used */
   /* set of nodes (hr__node_set_of): the current search for victims needs to consider only these */
   uint64_t searched_nodes;
   /* Buffers of one search for victims. */

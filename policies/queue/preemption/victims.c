@@ -183,7 +183,7 @@ static bool is_monotone(const struct hr__queue *queue, const struct hr_request *
 }
 
 /* Returns whether a waiting job could fit in the pool if all running jobs with keys above the bound were preempted. If
-   the result is true, the job may fit or not. */
+   the result is true, the job does not necessarily fit. */
 static bool residual_could_fit(struct hr__queue *queue, const struct hr_view *view, const struct hr_need *need,
                                int64_t bound, hr_pool pool) {
   struct hr_placement unused;
@@ -409,7 +409,7 @@ static bool has_room(struct pool_search *search, uint32_t pool) {
 
 /* Returns whether the job could fit in the pool if running jobs of the pool with keys above the bound were preempted.
    In counted allocation, checks only whether the free GPUs of the pool and the GPUs of these jobs are together enough;
-   on which nodes they are is ignored. */
+   the nodes on which these GPUs are do not matter. */
 static bool could_suffice(struct hr__queue *queue, const struct hr_view *view, const struct hr_need *need,
                           uint32_t pool, int64_t bound) {
   const struct hr_job_tree *running = &queue->preemptor->running[pool];
@@ -493,11 +493,11 @@ static enum hr_status restore_unneeded(struct hr__queue *queue, struct hr_moves 
 }
 
 /*
- * The same search with counted allocation by node, without quotas and topology constraints. Whether the job fits then
- * depends only on the free GPUs of each node, so nothing is preempted tentatively. Instead, the search counts nodes.
- * For a job on one node, `rest` is its number of GPUs, and `n_for_rest` is the number of nodes with at least `rest`
- * free GPUs. For a gang of several nodes, `whole` is the number of wholly free nodes, `rest` is the number of GPUs that
- * remain after whole nodes, and `n_for_rest` is the number of other nodes with at least `rest` free GPUs.
+ * The search for victims with counted allocation by node, without quotas and topology constraints. Whether the job fits
+ * then depends only on the free GPUs of each node, so nothing is preempted tentatively. Instead, the search counts
+ * nodes. For a job on one node, `rest` is its number of GPUs, and `n_for_rest` is the number of nodes with at least
+ * `rest` free GPUs. For a gang of several nodes, `whole` is the number of wholly free nodes, `rest` is the number of
+ * GPUs that remain after whole nodes, and `n_for_rest` is the number of other nodes with at least `rest` free GPUs.
  */
 
 static bool is_counted(const struct hr__queue *queue) {
