@@ -15,7 +15,7 @@
  * - Entry: a job with its key and its value. A bounded search finds only jobs with a value of at most the bound.
  * - Full key: the current key of a job. Jobs of different subqueues and shapes are compared by full keys. Entries that
  *   functions return contain the full key. If two keys are equal, the job with the smaller id is first. Ids increase
- *   with (submit time, row of the trace).
+ *   with (submit time, row of the trace); only replicas of services, which a run adds, have later ids.
  * - Held back: a subqueue is held back if an admission limit (a quota) does not admit its first job.
  * - Parked, listed: a subqueue that is found to be held back is parked. Other subqueues with jobs are listed, that is,
  *   in the list of their shape.

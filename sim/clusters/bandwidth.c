@@ -222,8 +222,8 @@ void hr__shares_solve(struct hr__bandwidth *shares) {
 
 /* ---- Sharing among given flows ------------------------------------------------------------------------- */
 
-/* Units of the largest weight and of the largest rate: sums do not overflow, and weights are exact to 2^-45 of the
-   largest one. */
+/* The largest weight and the largest rate are converted to these numbers of units. Then sums do not overflow, and
+   weights are exact to 2^-45 of the largest weight. */
 #define LARGEST_WEIGHT 0x1p44
 #define LARGEST_RATE 0x1p100
 

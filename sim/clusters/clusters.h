@@ -86,8 +86,8 @@ uint32_t hr__job_router_prefer(const struct hr_job_router_spec *router, const st
 /* ---- Choice of a cluster: MultiKueue ---------------------------------------------------------------- */
 
 /* MultiKueue offers a workload to worker clusters, in rounds. In each round, further clusters are nominated. Nominated
-   clusters remain nominated until the workload is admitted or queued again. Clusters are dense indices in the order of
-   the configuration. Times are microseconds of one clock. Invariant: no cluster is nominated twice.
+   clusters remain nominated until the workload is admitted or queued again. Clusters are numbered from 0 in the order
+   of the configuration. Times are microseconds of one clock. Invariant: no cluster is nominated twice.
 
    Source: kubernetes-sigs/kueue, pkg/controller/workloaddispatcher (incremental dispatcher), keps/693-multikueue. */
 
@@ -103,9 +103,9 @@ extern const struct hr__multikueue_spec hr__multikueue_defaults;
 
 /* The offer of one workload. */
 struct hr__multikueue_offer {
-  uint32_t *nominated; /* [n_clusters], in order; earlier nominations stay */
+  uint32_t *nominated; /* [n_clusters], in order; nominated clusters remain nominated */
   uint32_t n_nominated;
-  int64_t round_us; /* start of the round; without meaning before the first one */
+  int64_t round_us; /* start of the round; undefined before the first round */
 };
 
 /* Starts the next round if the present round is over. `preference`: all connected clusters, in the order of the
@@ -255,8 +255,8 @@ struct hr__mlperf {
   double batch;        /* samples per accelerator and step */
   double sample_bytes; /* mean */
   double samples_per_file;
-  double min_steps;     /* per epoch: 500 */
-  double memory_factor; /* data set over the memory of all clients: 5 */
+  double min_steps;     /* minimum number of steps per epoch; 500 in the benchmark */
+  double memory_factor; /* minimum of (size of the data set / memory of all clients); 5 in the benchmark */
   double step_s;        /* compute time of a step */
 };
 

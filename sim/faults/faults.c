@@ -5,9 +5,9 @@
  * headroom/unstable/faults.h.
  *
  * A unit is in one of four states: it works; it has failed, but the failure is not detected yet; it waits for the
- * repair crew; it is being repaired. Each unit has at most one next change, at `due_us`. With the clock `wall`, its
- * next failure is at `wall_us`, in addition. A pending event of a unit is outdated, and ignored, if its time is not
- * this time.
+ * repair crew; it is being repaired. Each unit has at most one next change, at `due_us`. With the clock `wall`, the
+ * time of its next failure is `wall_us` instead. A pending event of a unit is outdated, and ignored, if its time
+ * differs from this member.
  *
  * A node of an owned or reserved pool is off while at least one unit with a detected failure contains it (`down`). It
  * may also be off for reasons that do not concern this file. In elastic pools, nodes are not repaired: a failed node
@@ -61,7 +61,7 @@ struct hr__fault_unit {
   uint8_t state;         /* enum hr__unit_state */
   bool corrupts;         /* its jobs continue, with corrupted results, until the failure is detected */
   bool is_drawn;         /* the time of the next failure was drawn */
-  uint32_t class_;       /* of its last failure: index in the accounts of failures */
+  uint32_t class_;       /* index in engine->outages of the class of its last failure */
   int64_t down_since_us; /* when its nodes went down; HR_NEVER_US: they are not down because of it */
 };
 

@@ -3,7 +3,7 @@
  * Nodes that are not available or not at full speed for reasons other than failures: maintenance, spare nodes and slow
  * nodes. Each of them is a component of the engine. The rules are in headroom/unstable/faults.h.
  *
- * Maintenance. A window (struct hr_maintenance) is a maintenance of all nodes of a pool, which may repeat. Its nodes
+ * Maintenance. A window (struct hr_maintenance) is a maintenance of all nodes of a pool. It may be repeated. The nodes
  * are served in groups, one group after another. A window is in one of four states:
  *
  * - it waits for its next time;

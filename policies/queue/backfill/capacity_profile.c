@@ -490,9 +490,9 @@ static bool begin_bin(struct hr__cluster_profile *cluster_profile, uint32_t bin,
    (holds.c) considers all. */
 enum { MAX_WORKS = 16 };
 
-/* Returns whether plans avoid a maintenance. Jobs that are longer than the time between two maintenance periods of a
-   node, and replicas of services, may start at any time (holds.c). A plan that avoided this maintenance could never
-   start them. */
+/* Returns whether plans avoid a maintenance, that is, whether no planned job ignores it. Jobs that are longer than the
+   time between two maintenance periods of a node, and replicas of services, ignore the maintenance (holds.c). A plan
+   that avoided it could never start these jobs. */
 static bool is_avoidable(const struct hr__cluster_profile *cluster_profile, const struct hr_maintenance *window) {
   if (cluster_profile->longest_us == HR__NO_LIMIT_US) return false;
   return !window->repeat_us || cluster_profile->longest_us <= window->repeat_us - window->duration_us;

@@ -187,10 +187,10 @@ static bool all_need_passes(const struct hr__queue *queue) {
 /* Returns a time before which no crossing needs a pass; HR_NEVER_US: none does. All due crossings must have been
    applied. `rank`: position of each service queue in the order.
 
-   If all_need_passes, each crossing needs a pass; otherwise only the crossings on which a waiting job depends. For a
-   job in service queue i, let `needed` be the first queue from i on with crossings that need a pass. The job leaves
-   queue `needed` at a time that is not before its next crossing, plus the time that the job with the most GPUs takes
-   for the service between the two thresholds. */
+   If all_need_passes returns true, each crossing needs a pass; otherwise only the crossings on which a waiting job
+   depends. For a job in service queue i, let `needed` be the first queue from i on with crossings that need a pass. The
+   job leaves queue `needed` at a time that is not before its next crossing, plus the time that the job with the most
+   GPUs takes for the service between the two thresholds. */
 static int64_t service_next_us(const struct hr__service *service, const struct hr__queue *queue, const uint32_t *rank) {
   bool all = all_need_passes(queue);
   int64_t next_us = HR_NEVER_US;
