@@ -3,22 +3,24 @@
  * Jobs that must wait because of planned maintenance, excluded nodes, or the place of their data. A job must not start
  * on a node in these cases:
  *
- * - Its limit reaches the next maintenance of the node (hr_maintenance_ahead). Replicas of services have no limit
- *   (HR__NO_LIMIT_US), so this rule does not apply to them.
- * - The node is excluded: it failed within the last `exclude_s` while the job ran on it, and it is one of the last
+ * - The limit of the job reaches the next maintenance of the node (hr_maintenance_ahead). Replicas of services have no
+ *   limit (HR__NO_LIMIT_US), so this rule does not apply to them.
+ * - The job excludes the node: it failed within the last `exclude_s` while the job ran on it, and it is one of the last
  *   `exclude_nodes` nodes that did so.
  * - With the placement `data-local`: the node is not near the data of the job, nodes near the data are up, and the job
  *   was submitted less than `data_local_wait_s` ago.
  *
- * If the placement rule selects a forbidden node, the job gets other nodes. If no other nodes have room, the job is
- * held: it leaves the queue, and later jobs may start, as with reservations of Slurm. A held job returns to the queue
- * when it fits on other nodes, or when the reason (maintenance, exclusion or wait for data) has ended.
+ * If the placement rule selects a node on which the job must not start, the job gets other nodes. If no other nodes
+ * have room, the job is held: it leaves the queue, and later jobs may start, as with reservations of Slurm. A held job
+ * returns to the queue when it fits on other nodes, or when the reason (maintenance, exclusion or wait for data) has
+ * ended.
  *
- * Jobs with limits longer than the time between two maintenance periods ignore this maintenance (hr_maintenance_ahead).
- * Held jobs form kinds (struct held_kind). The jobs of a kind have equal requests, read the same data set, and ignore
- * the same windows of maintenance. When capacity becomes free, only the job of a kind with the shortest limit is tried,
- * because longer jobs have fewer nodes to choose from. Each job with excluded nodes has its own kind. Invariants: a
- * held job waits and is not in the queue; place[job] is the index of a held job in `jobs` plus 1, and 0 for other jobs.
+ * Jobs with limits longer than the time between two maintenance periods of a node ignore this maintenance
+ * (hr_maintenance_ahead). Held jobs form kinds (struct held_kind). The jobs of a kind have equal requests, read the
+ * same data set, and ignore the same windows of maintenance. When capacity becomes free, only the job of a kind with
+ * the shortest limit is tried, because longer jobs have fewer nodes to choose from. Each job with excluded nodes has
+ * its own kind. Invariants: a held job waits and is not in the queue; place[job] is the index of a held job in `jobs`
+ * plus 1, and 0 for other jobs.
  */
 
 #include "policies/queue/dispatch.h"

@@ -4,17 +4,17 @@
  * microseconds of one clock. Source: kubernetes/autoscaler, cluster-autoscaler/{estimator, core/scaleup/orchestrator,
  * expander, processors/nodegroupset, core/scaledown, simulator/utilization, utils/backoff}.
  *
- * Packing: how many new nodes of one node group are needed for pending pods, by first fit over the new nodes. One array
- * contains the existing nodes, followed by the new nodes in the order in which they are added. Invariant: the pods of a
- * node fit into its resources and its maximum number of pods, no two of them have the same host port, and a pod is
- * placed only if its owner's maximum skew is not exceeded.
+ * Packing computes how many new nodes of one node group are needed for pending pods, by first fit over the new nodes.
+ * One array contains the existing nodes, followed by the new nodes in the order in which they are added. Invariant: the
+ * pods of a node fit into its resources and its maximum number of pods, no two of them have the same host port, and a
+ * pod is placed only if its owner's maximum skew is not exceeded.
  *
- * Scale-up: from pending pods to options, from options to the best ones (expanders), and from the chosen option to the
- * growth of node groups. Invariant: no group exceeds its maximum, the cluster exceeds neither its number of nodes nor a
- * quota, and an expander never adds an option.
+ * Scale-up computes options from pending pods, selects the best options (expanders), and computes the growth of node
+ * groups from the chosen option. Invariant: no group exceeds its maximum, the cluster exceeds neither its number of
+ * nodes nor a quota, and an expander never adds an option.
  *
- * Scale-down: which nodes are removed, and how long a node group does not grow after a failure (back-off). Invariant:
- * no group falls below its minimum, and an atomic group is removed as a whole.
+ * Scale-down decides which nodes are removed. It also decides how long a node group does not grow after a failure
+ * (back-off). Invariant: no group falls below its minimum, and an atomic group is removed as a whole.
  */
 
 #include "sim/clusters/node_autoscalers.h"
@@ -142,7 +142,7 @@ static double score(const struct hr__ca_packing *packing, const struct hr__ca_po
   return share(request[HR__CPU_M], node[HR__CPU_M]) + share(request[HR__MEMORY_BYTES], node[HR__MEMORY_BYTES]);
 }
 
-/* Sorts the groups by descending score. Groups with equal scores remain in order. */
+/* Sorts the groups by score, the highest score first. Groups with equal scores remain in order. */
 static void order_groups(struct hr__ca_packing *packing, const struct hr__ca_pods *groups, uint32_t n_groups) {
   for (uint32_t i = 0; i < n_groups; i++) {
     uint32_t at = i;

@@ -85,7 +85,8 @@ static double dearest(const struct hr__karpenter_world *world, uint32_t type, bo
 }
 
 /* Returns the highest price that a new node of a type may have: that of the most expensive offering that may be bought;
-   NAN: none. If spot is allowed and offered, only spot offerings are considered. `*is_spot`: this is so. */
+   NAN: none. If spot is allowed and offered, only spot offerings are considered. `*is_spot` becomes true in this
+   case. */
 static double worst_price(const struct hr__karpenter_world *world, uint32_t type, bool *is_spot) {
   const double spot = world->allows_spot ? dearest(world, type, true) : (double)NAN;
   *is_spot = !isnan(spot);
@@ -280,7 +281,7 @@ static const char *const month_names[] = {"jan", "feb", "mar", "apr", "may", "ju
                                           "jul", "aug", "sep", "oct", "nov", "dec"};
 static const char *const weekday_names[] = {"sun", "mon", "tue", "wed", "thu", "fri", "sat"};
 
-/* Reads a number or a name at `*at`, and moves `*at` behind it. */
+/* Reads a number or a name at `*at`, and moves `*at` to the character after it. */
 static bool read_value(const char **at, const struct cron_field *field, int *value) {
   if (isdigit((unsigned char)**at)) {
     char *end;

@@ -4,7 +4,7 @@
 
 /*
  * The rules of two node autoscalers, Cluster Autoscaler and Karpenter, as pure functions. Node groups, instance types,
- * nodes and pods are dense indices. All arrays belong to the caller.
+ * nodes and pods are indices into arrays. All arrays belong to the caller.
  */
 
 #include "headroom/base.h"
@@ -66,7 +66,7 @@ enum hr__ca_expander {
 };
 
 struct hr__ca_price_settings {
-  int64_t preferred_cpu_m;    /* of hr__ca_preferred_cores */
+  int64_t preferred_cpu_m;    /* CPU of the preferred node (hr__ca_preferred_cores) */
   double stabilization_usd_h; /* price of a pod of half a core and 500 MiB */
 };
 
@@ -180,7 +180,8 @@ enum hr__ca_pending { HR__CA_NO_GROUP_FITS, HR__CA_ANOTHER_FITS, HR__CA_TRIGGERE
 struct hr__ca_quota {
   uint32_t group; /* or HR__CA_ALL_GROUPS */
   struct hr__node_amounts limit;
-  const bool *groups; /* [n_groups]: with HR__CA_ALL_GROUPS: the groups to which it applies; NULL: all groups */
+  /* [n_groups]; only with HR__CA_ALL_GROUPS: the groups to which the limit applies; NULL: all groups */
+  const bool *groups;
 };
 
 struct hr__ca_scale_up {
@@ -290,7 +291,7 @@ struct hr__ca_candidate {
   /* The following members are for hr__ca_removable. */
   int64_t since_us;                /* time since which the node has been unneeded */
   int64_t unneeded_us, unready_us; /* times for which a ready, or an unready, node must have been unneeded */
-  int64_t group_size, group_min;   /* group_size: target size less deletions under way */
+  int64_t group_size, group_min;   /* group_size: the target size, minus the nodes that are being deleted */
   /* amounts that can still be removed until a minimum of the cluster is reached; INT64_MAX: no minimum */
   struct hr__node_amounts cluster_left;
   int64_t cluster_nodes_left; /* number of nodes that can still be removed until this minimum is reached */
@@ -447,7 +448,7 @@ struct hr__karpenter_offering {
 
 struct hr__karpenter_type {
   struct hr__node_amounts size;
-  uint32_t first, n; /* its offerings */
+  uint32_t first, n; /* its offerings: index of the first one, and their number */
 };
 
 struct hr__karpenter_node {
@@ -457,7 +458,7 @@ struct hr__karpenter_node {
   bool is_candidate;
   double disruption;
   struct hr__node_amounts free; /* capacity that its pods do not request */
-  uint32_t first, n;            /* its pods */
+  uint32_t first, n;            /* its pods: index of the first one, and their number */
 };
 
 struct hr__karpenter_world {
@@ -514,7 +515,7 @@ struct hr__karpenter_command hr__karpenter_consolidate(const struct hr__karpente
 /*
  * Karpenter's rules for new nodes, as functions of a plan: pods are packed on planned nodes. A planned node may be
  * bought as any of several options; each pod that is added can only reduce these options. An option is an instance type
- * in a zone as spot or on-demand capacity. Prices are $ an hour of a node. All arrays belong to the caller, except
+ * in a zone as spot or on-demand capacity. Prices are in $ an hour of a node. All arrays belong to the caller, except
  * those of the plan.
  *
  * Source: kubernetes-sigs/karpenter, pkg/controllers/provisioning, at 22664681; aws/karpenter-provider-aws,
@@ -524,7 +525,7 @@ struct hr__karpenter_command hr__karpenter_consolidate(const struct hr__karpente
 struct hr__karpenter_option {
   struct hr__node_amounts size;
   double price;
-  uint32_t node_pool; /* HR_NONE: it is not used */
+  uint32_t node_pool; /* HR_NONE: the option is not used */
   bool is_spot, is_available;
   int64_t room; /* number of nodes of this option that may be added */
 };

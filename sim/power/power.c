@@ -3,9 +3,10 @@
  * The power of GPUs and nodes as whole numbers, step series (carbon intensity, prices of energy), and the energy of
  * jobs.
  *
- * The power of a node is its host plus its GPUs, passed through the stages of conversion. Each part is divided among
- * the GPUs of the node, so that the power of a pool is the sum over its milli-GPUs in use and free, which makes the
- * energy of jobs and of idle capacity add up exactly. A power is rounded once, to a nanowatt per milli-GPU.
+ * The power of a node is the power of its host and its GPUs, plus the losses of the stages of conversion. Each part is
+ * divided among the GPUs of the node. The power of a pool is therefore the sum over its milli-GPUs in use and its free
+ * milli-GPUs, and the energies of jobs and of idle capacity add up exactly. A power is rounded once, to a nanowatt per
+ * milli-GPU.
  *
  * Curves: OpenDC, PowerModels. Losses: RAPS, node (P + 13) / 0.98, then rectifier (P + 17) / 0.96.
  */
@@ -283,7 +284,7 @@ static int64_t reduce(const struct hr_series *series, int64_t *at_us) {
   return periods;
 }
 
-/* Returns the step that applies at a reduced time; the first one before the first stamp. */
+/* Returns the step that applies at a reduced time. Before the first stamp, this is the first step. */
 static uint32_t find(const struct hr_series *series, int64_t at_us) {
   uint32_t low = 0, high = series->count;
   if (at_us < series->at_us[0]) return 0;

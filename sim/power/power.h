@@ -140,7 +140,8 @@ struct hr__job_energy {
   struct hr__metered_pool *pools; /* the pools of all clusters of the run, by number in the whole run */
   uint32_t n_pools;
   const struct hr_class_spec *classes; /* borrowed, like the series and the power of the pools */
-  /* by job: 0: no energy yet; 1 + pool: it started there and was not disturbed; 1 + n_pools + row: its row */
+  /* by job. 0: the job has no energy yet; 1 + pool: the job started in this pool and was not disturbed; 1 + n_pools +
+     row: index of its row */
   uint32_t *place;
   struct hr__energy_row *rows;
   uint32_t count, capacity;

@@ -35,7 +35,7 @@ struct standby_node {
 
 struct standby_pool {
   const struct hr_power_sleep *sleep; /* NULL: its nodes do not sleep */
-  uint32_t n_in[STANDBY_HELD + 1];    /* number of nodes in each mode except STANDBY_NONE */
+  uint32_t n_in[STANDBY_HELD + 1];    /* number of nodes in each mode */
   /* scratch of a search: GPUs of idle and booting nodes that are not assigned to a waiting job yet */
   uint64_t room_milli;
   bool is_wanted;  /* a job waits that accepts the pool and is not held by a rule */
@@ -491,7 +491,7 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
   return status;
 }
 
-/* Returns whether the job waits because of a rule of the policy, so that more nodes would not help. */
+/* Returns whether more nodes would not help a job: it waits because of a rule of the policy, or it does not wait. */
 static bool is_held(enum hr_wait_reason_kind reason) {
   return reason == HR_WAIT_REASON_CARBON || reason == HR_WAIT_REASON_QUOTA || reason == HR_WAIT_REASON_NONE;
 }
