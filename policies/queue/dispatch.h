@@ -482,10 +482,10 @@ struct hr__hold_terms {
 bool hr__holds_create(struct hr__queue *queue, const struct hr__hold_terms *terms);
 /* Excludes, for a job that a failure has stopped, the nodes that failed while the job ran on them. */
 enum hr_status hr__holds_job_failed(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
-/* Checks the placement of a job that is to start. Searches another placement if the job would still run at the next
-   maintenance of one of the nodes, if a node is excluded, or if a node is not near the data of the job. HR__HOLD_NONE:
-   the job may start at `*placement`, which may have been replaced. HR__HOLD_HELD: no other placement exists, and the
-   job is now held; the caller must remove it from the queue. */
+/* Checks the placement of a job that is to start. Searches another placement if the job must not start on one of the
+   nodes (see holds.c): the job would still run at the next maintenance of the node, it excludes the node, or the node
+   is not near its data. HR__HOLD_NONE: the job may start at `*placement`, which may have been replaced. HR__HOLD_HELD:
+   no other placement exists, and the job is now held; the caller must remove it from the queue. */
 enum hr__hold { HR__HOLD_NONE, HR__HOLD_HELD, HR__HOLD_NO_MEMORY };
 enum hr__hold hr__holds_try(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                             struct hr_placement *placement);

@@ -215,8 +215,8 @@ static bool has_near_nodes(const struct hr__queue *queue, uint32_t set, uint32_t
   return false;
 }
 
-/* Stores the view. If data has changed its place since the last call, counts this as a gain of capacity, so that jobs
-   that wait for nodes near their data are tried again. */
+/* Stores the view. If data has changed its place since the last call, counts this as a gain of capacity. Jobs that wait
+   for nodes near their data are then tried again. */
 static void note_data(struct hr__holds *holds, const struct hr_view *view) {
   holds->view = view;
   if (!holds->near_data) return;

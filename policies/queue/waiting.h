@@ -6,9 +6,9 @@
  * The waiting jobs, by request. Jobs with the same request (number of GPUs and kind) have one shape: if the first job
  * of a shape does not fit, no job of the shape fits.
  *
- * The jobs of a shape are divided into subqueues if the keys of waiting jobs change (for example with the usage of
- * their tenant), if there are quotas, or if jobs of different priorities must be separate. The order of the jobs within
- * a subqueue never changes. The subqueues of a shape are sorted by their first jobs.
+ * The jobs of a shape are divided into subqueues in three cases: the keys of waiting jobs change (for example with the
+ * usage of their tenant), there are quotas, or jobs of different priorities must be separate. The order of the jobs
+ * within a subqueue never changes. The subqueues of a shape are sorted by their first jobs.
  *
  * Terms:
  *
@@ -436,9 +436,9 @@ static inline bool hr__group_has_room(const struct hr__waiting *waiting, const s
          waiting->admission.room(waiting->self, limit->place, limit->kind) >= hr__admission_limit_need(limit);
 }
 
-/* Returns whether `limit`, which blocks one subqueue of the group, also blocks the others. This is so if the limit is
-   at the place of the group's limit, or at a place closer to the root (such places have smaller numbers), and if the
-   need there is the need of the group. */
+/* Returns whether `limit`, which blocks one subqueue of the group, also blocks the others. This is so if the need there
+   is the need of the group, and if the limit is at the place of the group's limit or at a place closer to the root.
+   Such places have smaller numbers. */
 static inline bool hr__group_is_held(const struct hr__subqueue_group *group, const struct hr__admission_limit *limit) {
   return limit->place != HR_NONE && limit->place <= group->limit.place && limit->milli == group->limit.milli &&
          limit->spare == group->limit.spare;

@@ -430,7 +430,7 @@ uint32_t hr__ca_chain(const struct hr__ca_filter *filters, uint32_t n_filters, u
 void hr__ca_fail(const struct hr__ca_backoff_spec *spec, struct hr__ca_backoff *self, int64_t now_us) {
   if (!self->has_failed)
     self->length_us = spec->first_us;
-  else if (self->until_us < now_us) // a failure during the back-off does not make it longer
+  else if (self->until_us < now_us) // a failure during the back-off does not double the length
     self->length_us = 2 * self->length_us < spec->longest_us ? 2 * self->length_us : spec->longest_us;
   self->has_failed = true;
   self->until_us = now_us + self->length_us;

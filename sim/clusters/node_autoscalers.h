@@ -212,8 +212,8 @@ int64_t hr__ca_balance(struct hr__ca_size *groups, uint32_t n_groups, int64_t ad
 
 /* ---- Cluster Autoscaler: back-off of a group -------------------------------------------------------- */
 
-/* Lengths of the first back-off and of the longest one (each failure doubles the length), and the time after the last
-   failure after which the next back-off is a first one again. */
+/* first_us, longest_us: lengths of the first and of the longest back-off. A failure after the end of a back-off doubles
+   the length. forget_us: if no failure occurs for longer than this time, the next back-off is a first one again. */
 struct hr__ca_backoff_spec {
   int64_t first_us, longest_us, forget_us;
 };

@@ -132,7 +132,7 @@ struct hr__metered_pool {
 
 /* The energy of a job that was disturbed (see power.c). */
 struct hr__energy_row {
-  struct hr_energy sum; /* until `since_us`; in a free row, since_us is the next free row */
+  struct hr_energy sum; /* energy until `since_us`; in a free row, since_us is the next free row */
   int64_t since_us;     /* when the present attempt began, or when its energy was last added */
 };
 
@@ -140,8 +140,8 @@ struct hr__job_energy {
   struct hr__metered_pool *pools; /* the pools of all clusters of the run, by number in the whole run */
   uint32_t n_pools;
   const struct hr_class_spec *classes; /* borrowed, like the series and the power of the pools */
-  /* by job. 0: the job has no energy yet; 1 + pool: the job started in this pool and was not disturbed; 1 + n_pools +
-     row: index of its row */
+  /* by job. 0: the job has no energy yet; 1 + p: the job started in pool p and was not disturbed; 1 + n_pools + r: its
+     row has the index r */
   uint32_t *place;
   struct hr__energy_row *rows;
   uint32_t count, capacity;

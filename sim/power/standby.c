@@ -195,8 +195,8 @@ static int64_t replaced_nw(const struct hr__engine *engine, uint32_t pool) {
   return milli * most - taken_nw;
 }
 
-/* Returns the part of the budget that would be left if all free GPUs worked, including GPUs of booting nodes, and if
-   all nodes that are down were repaired and idle. */
+/* Returns the part of the budget that would be left in this case: all free GPUs work, including GPUs of booting nodes,
+   and all nodes that are down are repaired and idle. */
 static int64_t headroom_nw(const struct hr__engine *engine) {
   int64_t left = engine->standby->budget_nw -
                  hr__power_at_level(engine, engine->standby->caps ? HR__CAP_LEVELS : engine->speeds.level);

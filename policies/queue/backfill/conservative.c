@@ -87,14 +87,14 @@ static inline enum hr_status start_planned(struct hr__queue *queue, const struct
  * Jobs that are too long to start before a goal are not visited. Searches for other jobs of their shape have found
  * lower bounds for their starts (hr__future_too_long), so the queue is searched only for jobs with shorter limits.
  *
- * Kept plans: while all jobs end at their limits and new jobs are last in order, a new plan would make the same
- * reservations again, because each of them is still the earliest possible, given the reservations before it. There is
- * one difference. A job that started before a job that precedes it in order is now a running job, so a new plan
- * subtracts its capacity first. This does not delay the reservation of the preceding job. It also does not change the
- * first node with room for the preceding job, but it may change which node is the fullest or the emptiest. Plans are
- * therefore kept only under the placements `first-fit` and `pool`. If the plan is kept, the next pass continues where
- * the previous pass ended. A new plan is made after any other event: a job ends before its limit or runs beyond it, a
- * new job precedes the job `before` of a level, or a job is rejected.
+ * Kept plans: as long as all jobs end at their limits and new jobs are last in order, a new plan would make the same
+ * reservations again. Each of them is still the earliest possible after the reservations before it. There is one
+ * difference. A job that started before a job that precedes it in order is now a running job, so a new plan subtracts
+ * its capacity first. This does not delay the reservation of the preceding job. It also does not change the first node
+ * with room for the preceding job, but it may change which node is the fullest or the emptiest. Plans are therefore
+ * kept only under the placements `first-fit` and `pool`. If the plan is kept, the next pass continues where the
+ * previous pass ended. A new plan is made after any other event: a job ends before its limit or runs beyond it, a new
+ * job precedes the job `before` of a level, or a job is rejected.
  */
 
 /* A level: no open job that precedes the job `before` starts before `until_us`. If the level is a goal, this must still

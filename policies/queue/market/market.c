@@ -145,9 +145,9 @@ static void end_patience(struct hr__market *market, int64_t now_us) {
   }
 }
 
-/* If the tenant's quota admits the job in addition to the jobs that this function has accepted before, subtracts the
-   job from the `held` jobs of its demand, and adds it to the usage of its tenant for the rest of the count. Otherwise
-   returns false, so that the later jobs of the subqueue are not visited. */
+/* Checks whether the tenant's quota admits the job in addition to the jobs that were accepted before in this count. If
+   so, subtracts the job from the `held` jobs of its demand, and adds it to the usage of its tenant for the rest of the
+   count. Otherwise returns false, so that the later jobs of the subqueue are not visited. */
 static bool count_in(void *self, struct hr_job_entry entry) {
   struct hr__queue *queue = self;
   struct hr__market *market = queue->market;

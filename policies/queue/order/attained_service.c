@@ -176,8 +176,8 @@ static void service_leave(struct hr__service *service, hr_job job) {
   service->queues[service->jobs[job.id].queue].n_waiting--;
 }
 
-/* Returns whether each crossing needs a pass: because plans are made again in each pass, because lost work changes with
-   time, or because other parts of the policy may decide something in any pass. */
+/* Returns whether each crossing needs a pass. There are three possible reasons: plans are made again in each pass, lost
+   work changes with time, or other parts of the policy may decide something in any pass. */
 static bool all_need_passes(const struct hr__queue *queue) {
   bool has_other_parts = queue->quota || queue->market || queue->carbon || queue->elastic || queue->locality;
   bool by_lost_work = queue->preemptor && queue->preemptor->terms.victims == HR__VICTIMS_LEAST_LOST;
@@ -188,9 +188,9 @@ static bool all_need_passes(const struct hr__queue *queue) {
    applied. `rank`: position of each service queue in the order.
 
    If all_need_passes returns true, each crossing needs a pass; otherwise only the crossings on which a waiting job
-   depends. For a job in service queue i, let `needed` be the first queue from i on with crossings that need a pass. The
-   job leaves queue `needed` at a time that is not before its next crossing, plus the time that the job with the most
-   GPUs takes for the service between the two thresholds. */
+   depends. For the jobs in service queue i, let `needed` be the first queue from i on with crossings that need a pass.
+   No job of queue i leaves queue `needed` before the first crossing of queue i, plus the time that the job with the
+   most GPUs takes for the service between the thresholds of the two queues. */
 static int64_t service_next_us(const struct hr__service *service, const struct hr__queue *queue, const uint32_t *rank) {
   bool all = all_need_passes(queue);
   int64_t next_us = HR_NEVER_US;

@@ -228,8 +228,8 @@ static enum hr_status end_protection(struct hr__queue *queue, const struct hr_vi
   while (status == HR_OK && hr__deadline_fifo_take(&preemptor->protected_jobs, view->now_us, &entry)) {
     hr_job job = {entry.id};
     struct hr_slice one;
-    /* skips two kinds of jobs: jobs that do not run any more (their state may have been discarded, and then reads as
-       0), and jobs that have been started again since they were added */
+    /* skips two kinds of jobs: jobs that do not run any more, and jobs that have been started again since they were
+       added. The state of a job that has ended may have been discarded, and then reads as 0 */
     if (view->state[entry.id] != HR_JOB_RUNNING ||
         view->attempt_us[entry.id] + preemptor->terms.min_run_us != entry.at_us)
       continue;
@@ -326,15 +326,15 @@ enum hr_status hr__preemption_try(struct hr__queue *queue, const struct hr_view 
 
 /*
  * Preemption by order with the placement `pool`. The result is the same as if an empty cluster were filled with all
- * jobs, running and waiting, in order, and each job ran that fits into the capacity that the jobs before it leave free.
+ * running and waiting jobs, in order. A job then runs if it fits into the capacity that the jobs before it leave free.
  *
  * The walk visits waiting jobs only, in order. If a job of a shape does not fit, later jobs of the shape are not
  * visited, because they would have even less capacity. The debt of a pool is the number of GPUs that the jobs started
  * by the walk need in excess of the free GPUs of the pool. The debt is paid by running jobs that are late in order. A
- * running job becomes a victim, and the debt is reduced by its GPUs, if all running jobs after it together have fewer
- * GPUs than the debt. A waiting job fits if the running jobs after it have enough GPUs to pay both the debt and the
- * GPUs of the waiting job. These sums are computed with the trees of running jobs, so each step costs O(log n). The
- * moves are made after the walk.
+ * running job becomes a victim if all running jobs after it together have fewer GPUs than the debt. Its GPUs then
+ * reduce the debt. A waiting job fits if the running jobs after it have enough GPUs to pay both the debt and the GPUs
+ * of the waiting job. These sums are computed with the trees of running jobs, so each step costs O(log n). The moves
+ * are made after the walk.
  *
  * A job that fits in free GPUs of some pool starts in the first such pool. Any other job starts in the first pool in
  * which it fits with preemption.
@@ -388,8 +388,9 @@ static struct hr__walk *first_walk(struct hr__preemption_walk *walk) {
   return first;
 }
 
-/* Makes victims of the running jobs of a pool, in order, as long as all running jobs after the next victim together
-   have fewer GPUs than the debt, and the key of this victim is at most `bound`. False: out of memory. */
+/* Makes victims of running jobs of a pool, in order, until the debt is 0 or the key of the next victim exceeds `bound`.
+   The next victim is the first running job for which all later running jobs together have fewer GPUs than the debt.
+   False: out of memory. */
 static bool make_victims(struct hr__queue *queue, uint32_t pool, int64_t bound) {
   struct hr__preemption_walk *walk = queue->preemptor->in_order;
   const struct hr_job_tree *running = &queue->preemptor->running[pool];

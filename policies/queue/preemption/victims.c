@@ -282,8 +282,8 @@ static hr__lost_work lost_work(const struct hr__queue *queue, const struct hr_vi
 }
 
 /* Adds a job to the list of possible victims. The victim refers to its slices by index, because the list of slices may
-   be reallocated. A MIG GPU keeps its layout when the victim is preempted, so the victim can be restored only in this
-   layout, even if the GPU had another layout before the victim started. */
+   be reallocated. A MIG GPU keeps its layout when the victim is preempted. The victim can therefore be restored only in
+   this layout, even if the GPU had another layout before the victim started. */
 static bool add_victim(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry entry) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_slice one;
@@ -496,8 +496,9 @@ static enum hr_status restore_unneeded(struct hr__queue *queue, struct hr_moves 
  * The search for victims with counted allocation by node, without quotas and topology constraints. Whether the job fits
  * then depends only on the free GPUs of each node, so nothing is preempted tentatively. Instead, the search counts
  * nodes. For a job on one node, `rest` is its number of GPUs, and `n_for_rest` is the number of nodes with at least
- * `rest` free GPUs. For a gang of several nodes, `whole` is the number of wholly free nodes, `rest` is the number of
- * GPUs that remain after whole nodes, and `n_for_rest` is the number of other nodes with at least `rest` free GPUs.
+ * `rest` free GPUs. For a gang of several nodes, `whole` is the number of wholly free nodes, and `rest` is the number
+ * of GPUs that the gang needs in addition to whole nodes. `n_for_rest` is the number of other nodes with at least
+ * `rest` free GPUs.
  */
 
 static bool is_counted(const struct hr__queue *queue) {

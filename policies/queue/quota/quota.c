@@ -3,16 +3,16 @@
  * Quotas in the queue policy: a job starts only if its tenant's quota admits it. Under all orders, jobs within the
  * guarantees of their tenants precede jobs that would borrow, as in Kueue (pkg/scheduler). Each tenant has its own
  * subqueues; a subqueue is preferred if its first job is within the guarantee. If the first job of a subqueue exceeds
- * what its tenant may use now, the subqueue is parked (see waiting.h) at the blocking limit of the quota tree, and does
- * not block other subqueues. When a job releases its GPUs, there is more room at the node of its tenant and at all
+ * what its tenant may use now, the subqueue is parked (see waiting.h) at the blocking limit of the quota tree. It then
+ * does not block other subqueues. When a job releases its GPUs, there is more room at the node of its tenant and at all
  * ancestors of this node.
  *
- * The quota tree. Node 0 is the root. It is followed by the nodes of struct hr_quota_spec (the spec), in their order,
- * then by one leaf for each tenant of the trace that has no node in the spec. The last leaf is for jobs without a
- * tenant. Parents precede children. `subtree` is the capacity that a node and its descendants have without borrowing
- * from the parent. `kept` is the part of this capacity that the node does not lend to others. `borrow` is the maximum
- * that a node may borrow from its parent, and `max` is the maximum of all usage at a node and below it (NO_LIMIT:
- * unlimited).
+ * The quota tree. Node 0 is the root. It is followed by the nodes of struct hr_quota_spec (the spec), in their order.
+ * After them, there is one leaf for each tenant of the trace that has no node in the spec. The last leaf is for jobs
+ * without a tenant. Parents precede children. `subtree` is the capacity that a node and its descendants have without
+ * borrowing from the parent. `kept` is the part of this capacity that the node does not lend to others. `borrow` is the
+ * maximum that a node may borrow from its parent, and `max` is the maximum of all usage at a node and below it
+ * (NO_LIMIT: unlimited).
  *
  *   subtree = guaranteed + sum of (subtree - kept) of the children
  *   kept    = max(0, subtree - lending limit); 0 without a lending limit
