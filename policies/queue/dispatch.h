@@ -258,7 +258,7 @@ struct hr__gains {
  * another job could end by T.
  */
 struct hr__settled_pass {
-  hr_job head;         /* HR_NONE: there is no such pass, or something has changed since */
+  hr_job head;         /* HR_NONE: no such pass exists, or something has changed since */
   int64_t reserved_us; /* T; HR_NEVER_US: no job fits */
 };
 

@@ -396,8 +396,8 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
    - The job has a placement, but it may not start before another job, or it would delay the reservation of another
      job. */
 
-/* Returns the job at which the last pass stopped; if it is not known, the first job in order; HR_NONE: there is none.
-   With some orders each start changes keys, so the job at which the pass stopped may no longer be the first in
+/* Returns the job at which the last pass stopped; if it is not known, the first job in order; HR_NONE if no such job
+   exists. With some orders each start changes keys, so the job at which the pass stopped may no longer be the first in
    order. */
 static hr_job find_head(struct hr__queue *queue, const struct hr_view *view) {
   hr_job blocked = queue->blocked;

@@ -174,7 +174,7 @@ struct hr__shape {
   struct hr_job_tree subqueues; /* subqueues that have jobs and are not parked, sorted by their entries */
   struct hr_job_tree preferred; /* preferred subqueues among them */
   /* the first job of the listed subqueues; if only preferred subqueues are selected, the first job of these. Undefined
-     if there is no such job */
+     if no such job exists */
   struct hr_job_entry head;
   /* [0]: index in the list of shapes with listed subqueues; [1]: in that of shapes with preferred subqueues; HR_NONE:
      not in the list */
@@ -344,8 +344,8 @@ struct hr__walk {
    sets walk->shape to NULL. */
 bool hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, const struct hr_job_entry *after,
                     struct hr__walk *walk);
-/* Moves the walk to the next job. Returns false if there is no further job. If memory is exhausted, returns false and
-   sets walk->shape to NULL. */
+/* Moves the walk to the next job. Returns false after the last job. If memory is exhausted, returns false and sets
+   walk->shape to NULL. */
 bool hr__walk_next(struct hr__waiting *waiting, struct hr__walk *walk);
 /* Returns whether the current job, or a job after it, has a value of at most `bound`. */
 bool hr__walk_has(const struct hr__walk *walk, int64_t bound);

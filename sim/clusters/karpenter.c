@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The costs of Karpenter's disruptions, and its consolidation: nodes with pods that fit elsewhere are deleted, or
- * replaced together by one cheaper node. Candidates are in falling order of savings per disruption. Invariant: the pods
- * of the removed nodes fit on the remaining nodes and on at most one new node. The new node costs less than the removed
- * nodes, except with `any_price`. Source: kubernetes-sigs/karpenter, pkg/utils/disruption and
+ * replaced together by one cheaper node. Candidates are sorted by savings per disruption, the highest value first.
+ * Invariant: the pods of the removed nodes fit on the remaining nodes and on at most one new node. The new node costs
+ * less than the removed nodes, except with `any_price`. Source: kubernetes-sigs/karpenter, pkg/utils/disruption and
  * pkg/controllers/disruption (balanced.go, consolidation.go, multinodeconsolidation.go, singlenodeconsolidation.go).
  *
  * Disruption budgets have schedules. A schedule is a set of minutes. A budget is active for its duration after each

@@ -494,11 +494,11 @@ struct hr__karpenter_command {
   bool is_spot; /* the replacement must be a spot node */
 };
 
-/* Returns the price of a running node of a type: that of the cheapest offering in the zone, available or not. NAN:
-   there is no offering. */
+/* Returns the price of a running node of a type: that of the cheapest offering in the zone, available or not. NAN: no
+   offering exists. */
 double hr__karpenter_node_price(const struct hr__karpenter_offering *offerings, uint32_t n_offerings, uint32_t zone,
                                 bool is_spot);
-/* Sorts the candidates by savings ratio, falling. Returns their number. */
+/* Sorts the candidates by savings ratio, the highest ratio first. Returns their number. */
 uint32_t hr__karpenter_order(const struct hr__karpenter_world *world);
 /* Returns one command for the nodes order[first], ..., order[first + n_nodes - 1]. */
 struct hr__karpenter_command hr__karpenter_try(const struct hr__karpenter_world *world, uint32_t first,
@@ -506,8 +506,8 @@ struct hr__karpenter_command hr__karpenter_try(const struct hr__karpenter_world 
 /* Searches, by binary search, for the largest k from 2 to `n` such that there is a command for the first k nodes of
    `order`. Returns this command. */
 struct hr__karpenter_command hr__karpenter_try_several(const struct hr__karpenter_world *world, uint32_t n);
-/* Sorts the candidates. Returns a command for several of them; if there is none, the first command for a single
-   candidate. */
+/* Sorts the candidates. Returns a command for several of them; if no such command exists, the first command for a
+   single candidate. */
 struct hr__karpenter_command hr__karpenter_consolidate(const struct hr__karpenter_world *world);
 
 /* ---- Karpenter: provisioning ------------------------------------------------------------------------ */

@@ -63,7 +63,7 @@ uint32_t hr__cluster_profile_count_equal(const struct hr__cluster_profile *clust
 bool hr__cluster_profile_take(struct hr__cluster_profile *cluster_profile, const struct hr__profile_demand *demand,
                               uint32_t n, int64_t start_us, const struct hr_placement *placement);
 /* Returns an upper bound for the time for which a job with `gpus` GPUs could run if it started now: a demand with a
-   longer window cannot start now. 0: no such job can start now. HR_NEVER_US: there is no limit. */
+   longer window cannot start now. 0: no such job can start now. HR_NEVER_US: the time is not limited. */
 int64_t hr__cluster_profile_window(struct hr__cluster_profile *cluster_profile, uint32_t gpus, uint32_t accept_class);
 
 /* Returns the bin of a slice; for a placement without slices, the bin of the pool. */

@@ -538,7 +538,7 @@ static enum hr_status walk_batch(struct hr__batches *batches) {
   return status;
 }
 
-/* Writes the next batch to `*batch`; NULL: there is none. The batch is valid until the next call. An empty batch
+/* Writes the next batch to `*batch`; NULL if no batch is left. The batch is valid until the next call. An empty batch
    represents a job that is held back. */
 static enum hr_status batches_next(struct hr__batches *batches, const struct hr__batch **batch) {
   *batch = NULL;

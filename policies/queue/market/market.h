@@ -140,7 +140,7 @@ static inline uint32_t hr__market_n_active_in(const struct hr__queue *queue, boo
   return sum;
 }
 
-/* Returns the maximum number of spot nodes if there are `others` on-demand nodes; INFINITY: there is no maximum. */
+/* Returns the maximum number of spot nodes if there are `others` on-demand nodes; INFINITY: unlimited. */
 static inline double hr__market_max_spot(double max_share, double others) {
   return max_share >= 1 ? (double)INFINITY : floor(max_share * others / (1 - max_share) + 1e-9);
 }

@@ -557,7 +557,7 @@ static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_vie
 }
 
 /* Starts the beneficiary of a preemption (struct hr__preemptor) if it fits. If the job does not fit although all
-   victims have left, it is no longer the beneficiary, and other jobs may use the capacity. */
+   victims have left, the preemption has no beneficiary any more, and other jobs may use the capacity. */
 static enum hr_status start_beneficiary(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__preemptor *preemptor = queue->preemptor;
   hr_job job = preemptor->beneficiary;

@@ -364,7 +364,7 @@ struct ranked_candidate {
   int64_t bound;
 };
 
-/* Moves `entry` to the first job of the next subqueue of the shape. False: there is none. */
+/* Moves `entry` to the first job of the next subqueue of the shape. Returns false if no such job exists. */
 static bool next_head(const struct hr__queue *queue, const struct hr__shape *shape, struct hr_job_entry *entry) {
   if (!queue->waiting.full_key) return false;
   return hr_job_tree_next(&shape->subqueues, entry->key, entry->job, INT64_MAX, entry);
