@@ -74,7 +74,7 @@ bool hr__gains_create(struct hr__queue *queue) {
   return true;
 }
 
-/* Returns the number of free GPUs that a gain must leave on a node so that jobs of the shape may fit afterwards. */
+/* Returns how many free GPUs a node must have after a gain so that jobs of the shape may fit (struct hr__gains). */
 static uint32_t gain_needed(const struct hr__queue *queue, const struct hr__shape *shape) {
   struct hr_need need = hr__need(queue, shape->gpus, shape->kind);
   uint32_t least = need.gpus;
@@ -97,9 +97,9 @@ bool hr__shape_try(const struct hr__queue *queue, struct hr__shape *shape, struc
 
 /* ---- Events --------------------------------------------------------------------------------------- */
 
-/* Returns the key of a job if stopped jobs wait at another place than that of the order (parameter `requeue`). Keys of
- * `fifo` are submit times.
- */
+/* Returns the key with which a job is added to the queue: the key of the order, unless the parameter `requeue` requires
+   another key. The value `tail` requires the order `fifo`. Jobs that were never stopped then have their submit times as
+   keys. */
 static int64_t key_of(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   if (queue->requeue_key && queue->requeue_key[job.id]) return queue->requeue_key[job.id];
   if (queue->requeue == HR__REQUEUE_TAIL) return queue->trace->submit_us[job.id];

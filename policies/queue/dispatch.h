@@ -20,9 +20,9 @@
 
 /* ---- Parameters ------------------------------------------------------------------------------------- */
 
-/* Each list below contains the possible values of a parameter: their names, and
-   the objects that implement them. Internally, the value of such a parameter is an index into its list. Orders are
-   listed below, with their interface. */
+/* Each list below contains the possible values of a parameter: their names and, in most lists, the objects or constants
+   that implement them. Internally, the value of such a parameter is an index into its list. The list of orders is in
+   the next section. */
 
 #define HR__BACKFILLS(X)                                                                                               \
   X("strict", &hr__backfill_strict)                                                                                    \
@@ -95,7 +95,7 @@
   X("next-monday")                                                                                                     \
   X("semi-weekly")
 
-/* The last element has a NULL key. */
+/* All parameters of the policy; the last element has a NULL key. */
 extern const struct hr_param hr__queue_params[];
 /* The names of HR__PLACEMENTS and HR__PACKINGS; the last element is NULL. */
 extern const char *const hr__placement_names[];
@@ -118,39 +118,40 @@ struct hr__queue;
 struct hr__listener;
 
 struct hr__order {
-  /* Returns the key of a job when it begins to wait. The smallest key is first. Ties are broken by id, which is the
-     order of (submit, row). */
+  /* Returns the key of a job when it begins to wait. The job with the smallest key is first; if keys are equal, the job
+     with the smallest id. */
   int64_t (*key)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 
   /* Used by orders with keys that change while jobs wait; NULL in other orders. `subqueue` returns the name (a number)
      of the job's subqueue. The relative order of the jobs of a subqueue never changes, although their keys change. */
   uint64_t (*subqueue)(const struct hr__queue *queue, hr_job job);
   hr__full_key *full_key; /* `self`: the queue */
-  /* keys never decrease, so the key of a subqueue needs to be computed again only when the subqueue is the first of its
+  /* keys never decrease, so the key of a subqueue needs to be computed again only if the subqueue is the first of its
      list */
   bool keys_only_grow;
 
   /* Used by orders in which the keys of running jobs differ from those of waiting jobs; NULL in other orders.
-     `running_key` returns the key of a running job. `running_bound` returns a bound for a waiting job: running jobs
-     with keys above the bound come after the waiting job. With such orders, preemption is by default by order. */
+     `running_key` returns the key of a running job. `running_bound` returns a bound for a waiting job: the waiting job
+     precedes the running jobs with keys above the bound. For such orders, the value `auto` of the parameter
+     `preemption` means `order`, unless per-GPU allocation or topology constraints are used. */
   int64_t (*running_key)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
   int64_t (*running_bound)(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry waiting);
 
-  /* Returns whether only a finite number of later submitted jobs can precede a waiting job, so that it is finally the
-     first. NULL: no. */
+  /* Returns whether only a finite number of later submitted jobs can precede a waiting job. If so, each waiting job
+     becomes the first one at some time. NULL: false. */
   bool (*ages)(const struct hr__queue *queue);
 
   /* Functions of orders with state. Each may be NULL. */
   enum hr_status (*create)(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error);
   const struct hr__listener *listener;
-  /* Called before a pass: updates what depends on time. */
+  /* Called before a pass: updates the keys that depend on time. */
   enum hr_status (*begin_pass)(struct hr__queue *queue, const struct hr_view *view);
-  /* Called after a job started or stopped: ranks the subqueues with changed keys. */
+  /* Called after a job has started or stopped: sorts the subqueues with changed keys again. */
   enum hr_status (*refresh)(struct hr__queue *queue, const struct hr_view *view);
   /* Called after a pass: requests a wake-up for the next time at which the order changes. */
   enum hr_status (*end_pass)(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
-  /* Used by orders in which all keys change (see hr__line_of; `self`: the queue). Not used if the backfill, quotas or
-     preemption need walks over subqueues. */
+  /* Used by orders in which all keys change (see hr__line_of; `self`: the queue). Not used with quotas, with
+     preemption, or with a backfill that `walks`. */
   hr__line_of *line_of;
 };
 
@@ -163,7 +164,7 @@ struct hr__order {
 
 /* All orders: name, suffix and help text. The name of an order can also be used as the name of a policy, which is
    `queue` with this order. A new order needs one line in HR__KEY_ORDERS, or one line here and its object in a file of
-   this folder. */
+   policies/queue/order. */
 #define HR__ORDERS(X)                                                                                                  \
   X("fifo", fifo, "submit time")                                                                                       \
   HR__KEY_ORDERS(X)                                                                                                    \
@@ -185,17 +186,17 @@ HR__ORDERS(HR__DECLARE_ORDER)
 
 /* ---- Dispatch --------------------------------------------------------------------------------------- */
 
-/* A backfill: the rule by which a pass starts jobs, above all after a job that does not fit. */
+/* A backfill: the rule that determines which jobs a pass starts, in particular after a job that does not fit. */
 
 struct hr__backfill {
   /* True: jobs with equal requests form a shape (struct hr__shape). False: all jobs are in one shape. */
   bool by_shape;
-  /* Jobs that do not fit are skipped without a reservation: any later job that fits may start. */
+  /* True: jobs that do not fit are skipped without a reservation, and any later job that fits may start. */
   bool passes_over;
   /* The backfill uses the expected ends of running jobs. */
   bool needs_calendar;
-  /* Returns the value of a job (struct hr_job_entry), with which searches of the queue compare their bound; NULL if the
-     backfill makes no such searches. */
+  /* Returns the value of a job (struct hr_job_entry), which bounded searches of the queue compare with their bound.
+     NULL: the backfill makes no bounded searches. */
   int64_t (*value)(const struct hr_trace *trace, hr_job job);
   enum hr_status (*create)(struct hr__queue *queue, const struct hr_policy_env *env); /* NULL: no state */
   enum hr_status (*pass)(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
@@ -220,7 +221,8 @@ struct hr__listener {
                               const struct hr_placement *from, const struct hr_placement *to);
   /* The kind of a waiting job changed. */
   enum hr_status (*kind_changes)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
-  /* The number of available nodes changed, a node came up, got notice or went down, or the policy released it. */
+  /* A node came up, received notice, went down, or was released by the policy; or the number of nodes that can be
+     requested changed. */
   enum hr_status (*node_changes)(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
 };
 
@@ -233,25 +235,30 @@ struct hr__queue_rejection {
 };
 
 /*
- * Records of when free capacity has grown. Each event that may increase it (a job leaves a node, a node comes up) is a
- * gain. A shape that was found not to fit need not be tried again until a gain leaves a node with enough free GPUs: the
- * GPUs of its jobs or, if they need several nodes, the GPUs that they need on the node of which they need the fewest.
+ * Records of when free capacity has grown. A gain is an event that may increase the free capacity of a node: a job
+ * leaves the node, or the node comes up. A shape that was found not to fit need not be tried again until a gain leaves
+ * a node with enough free GPUs. If a job of the shape fits on one node, enough means all GPUs of the job. Otherwise it
+ * means the GPUs that the job needs on the node on which it needs the fewest.
  */
 struct hr__gains {
   uint64_t count;  /* number of gains, plus 1 */
   uint64_t *last;  /* by number of free GPUs: `count` after the last gain that left a node with at least that many */
-  uint32_t n_last; /* index of the last element; it also counts nodes with more free GPUs than its index */
+  uint32_t n_last; /* index of the last element, which also covers nodes with more free GPUs than this index */
 };
 
 /*
- * The last pass of the backfill `easy`, if it started no job. Until an event other than a timer occurs, or a job
- * starts, stops or is rejected, a later pass with the same head has nothing to start either, as long as the start T of
- * the reservation is in the future: T is the same, the same shapes fit, the head is delayed by the same shapes, and
- * less time remains in which other jobs can end by T. This is also true after the submission of a job that does not
- * fit.
+ * The last pass of the backfill `easy`, if it started no job. Let T be the start of the reservation of that pass. A
+ * later pass also starts no job under these conditions:
+ *
+ * - the head is the same, and T is in the future;
+ * - no job has started, stopped or been rejected since;
+ * - no event has occurred since, except timers and submissions of jobs that do not fit.
+ *
+ * Reason: T and the shapes that fit are the same, the same shapes would delay the head, and less time is left in which
+ * another job could end by T.
  */
 struct hr__settled_pass {
-  hr_job head;         /* HR_NONE: none, or something has changed since */
+  hr_job head;         /* HR_NONE: no such pass exists, or something has changed since */
   int64_t reserved_us; /* T; HR_NEVER_US: no job fits */
 };
 
@@ -275,14 +282,16 @@ struct hr__queue {
   struct hr__waiting waiting;
   const struct hr__listener *listeners[HR__MAX_LISTENERS];
   uint32_t n_listeners;
-  bool stops;       /* the policy may stop jobs before their end */
-  bool freed;       /* capacity became free since the flag was last reset */
-  bool changed;     /* an event other than a checkpoint or a wake-up has occurred since the last pass */
+  bool stops; /* the policy may stop jobs before their end */
+  bool freed; /* capacity became free since the flag was last reset */
+  /* since the last pass, an event other than a checkpoint or a wake-up has occurred, or a job has begun to wait */
+  bool changed;
   bool woken;       /* since the last call, the policy was woken */
   bool is_timeless; /* a pass decides nothing unless something has `changed`, or the market rule is due */
   bool by_priority; /* jobs of different priorities are in different subqueues */
-  bool frozen;      /* keys do not change until the end of the pass */
-  hr_job blocked;   /* with the backfill `strict`: the job at which the last pass stopped; HR_NONE: none */
+  /* the backfill `conservative` starts the jobs of its plan; until it has finished, keys are not updated */
+  bool frozen;
+  hr_job blocked; /* with the backfill `strict`: the job at which the last pass stopped; HR_NONE: none */
   /* the first job that did not fit in this pass; HR_NONE: all jobs fit, or the backfill does not determine this job */
   hr_job head;
   int64_t reserved_us; /* start of the head's reservation; HR_NEVER_US: none */
@@ -299,12 +308,13 @@ struct hr__queue {
   struct hr__elastic *elastic;     /* NULL if jobs are not resized */
   /* used instead of `calendar` with per-GPU allocation; otherwise NULL */
   struct hr__gpu_release_calendar *gpu_calendar;
-  /* where a job that was stopped because of its nodes waits: at its place in the order, before all jobs, or behind all
-     jobs that wait already */
+  /* where a job waits that was interrupted for another reason than preemption: at its place in the order, before all
+     other jobs, or behind all jobs that wait already */
   enum hr__requeue { HR__REQUEUE_ORDER, HR__REQUEUE_HEAD, HR__REQUEUE_TAIL } requeue;
   int64_t *requeue_key; /* by job; 0: the key of the order. NULL with HR__REQUEUE_ORDER */
-  uint32_t n_requeued;
-  struct hr__holds *holds;             /* jobs that maintenance or excluded nodes hold (holds.c); NULL without both */
+  uint32_t n_requeued;  /* number of interruptions so far with HR__REQUEUE_HEAD */
+  /* jobs held by maintenance, excluded nodes or data (holds.c); NULL: no job is ever held */
+  struct hr__holds *holds;
   struct hr__locality_state *locality; /* NULL without topology constraints */
   bool locality_expires;               /* the trace has required topology constraints that expire */
 };
@@ -313,8 +323,8 @@ static inline uint32_t hr__gpus(const struct hr__queue *queue, hr_job job) {
   return queue->trace->gpus[job.id];
 }
 
-/* Returns the GPUs of a job as orders and quotas count them, in thousandths of a GPU. With per-GPU allocation the
-   result is the sum over all tasks, in which fractions count as such. Otherwise it is the number of whole GPUs. */
+/* Returns the GPUs of a job as orders and quotas count them, in thousandths of a GPU. With per-GPU allocation, the
+   result is the sum over all tasks, which may request fractions of GPUs. Otherwise it is the number of whole GPUs. */
 static inline uint64_t hr__counted_milli(const struct hr__queue *queue, hr_job job) {
   return hr_cluster_asked_milli(queue->cluster, job);
 }
@@ -330,8 +340,8 @@ static inline uint32_t hr__tenant(const struct hr__queue *queue, hr_job job) {
 }
 
 /* Returns the kind of a job. Kind and number of GPUs together identify the request. The kind encodes the topology
-   constraint, and the index of the acceptance class; with per-GPU allocation, it encodes the index of the request
-   instead of that of the class. */
+   constraint and the index of the acceptance class (the set of pools that the job accepts). With per-GPU allocation, it
+   encodes the index of the request in hr_requests instead of the acceptance class. */
 static inline uint32_t hr__kind(const struct hr__queue *queue, hr_job job) {
   uint32_t kind = queue->by_gpu ? hr_cluster_requests(queue->cluster)->of_job[job.id]
                                 : hr_cluster_accept_class(queue->cluster, job);
@@ -358,20 +368,23 @@ static inline bool hr__fits(const struct hr__queue *queue, uint32_t gpus, uint32
   return hr_capacity_find(queue->capacity, &need, placement);
 }
 
-/* Creates queue->gains if the free capacity of nodes determines which shapes fit. False: out of memory. */
+/* Creates queue->gains. Does not create it with per-GPU allocation, topology constraints, the placement rule `pool`, or
+   preemption that stops jobs tentatively; all shapes are then tried in each pass. False: out of memory. */
 bool hr__gains_create(struct hr__queue *queue);
-/* Returns hr__fits for the jobs of a shape, and stores in the shape if it does not fit. */
+/* Returns the result of hr__fits for the jobs of a shape. If it is false, stores this in the shape. */
 bool hr__shape_try(const struct hr__queue *queue, struct hr__shape *shape, struct hr_placement *placement);
 
-/* Returns hr__fits for the jobs of a shape. Is fast if no gain since the last call can have changed the answer. */
+/* Returns the result of hr__fits for the jobs of a shape. Takes constant time if the shape did not fit at the last
+   call, and no gain since then can have changed this. */
 static inline bool hr__shape_fits(const struct hr__queue *queue, struct hr__shape *shape,
                                   struct hr_placement *placement) {
   if (shape->unfit && queue->gains->last[shape->gain] <= shape->unfit) return false;
   return hr__shape_try(queue, shape, placement);
 }
 
-/* Returns the expected end of a job that has just started: the start of the attempt plus the limit, minus the work that
-   the job kept from earlier attempts. */
+/* Returns the expected end of a job that has just started: the start of the attempt, plus the limit, minus the work
+   that the job kept from earlier attempts. For an elastic job, the limit without this work is scaled to its number of
+   GPUs. */
 static inline int64_t hr__expected_end_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   int64_t left_us = hr_trace_limit_us(queue->trace, job);
   if (!view->kept_us) return view->attempt_us[job.id] + left_us;
@@ -391,17 +404,20 @@ static inline void hr__queue_node_changes(struct hr_capacity *capacity, const st
 
 /* Notifies the listeners that a job waits, and adds the job to the queue. */
 enum hr_status hr__queue_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job);
-/* Records where a job waits that was stopped because of its nodes, before it is added to the queue. */
+/* Stores the key that the parameter `requeue` requires for a job that was interrupted for another reason than
+   preemption. Call this before the job is added to the queue again. Does nothing with HR__REQUEUE_ORDER. */
 void hr__queue_requeue(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 /* Notifies the listeners that a job has ended or was interrupted. */
 enum hr_status hr__queue_job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
 
 /* ---- Moves ---------------------------------------------------------------------------------------- */
 
-/* Updates the ranks of the order, and which subqueues are blocked by quotas. Call this after the set of running jobs
-   has changed. */
+/* Updates the keys of the order, and the subqueues that quotas block. Call this after the set of running jobs has
+   changed. */
 enum hr_status hr__queue_refresh(struct hr__queue *queue, const struct hr_view *view);
-/* Starts the job `entry` of a shape: removes it from the queue and notifies the listeners. */
+/* Starts the job `entry` of a shape: removes it from the queue and notifies the listeners. In two cases, the job does
+   not start, although the result is HR_OK. If maintenance, excluded nodes or data hold the job (hr__holds_try), it is
+   only removed from the queue. If the GPUs of the placement have too little memory for its tasks, it is rejected. */
 enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                struct hr__shape *shape, struct hr_job_entry entry, const struct hr_placement *placement,
                                enum hr_reason reason);
@@ -411,7 +427,7 @@ enum hr_status hr__queue_start_job(struct hr__queue *queue, const struct hr_view
 /* Starts jobs in order until a job does not fit. `*blocked`: the shape of that job; NULL if no job waits any more. */
 enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                         struct hr__shape **blocked);
-/* Rejects the jobs that were marked with hr__queue_reject_later. */
+/* Rejects the jobs that were marked with hr__queue_reject_later, if they still wait. */
 enum hr_status hr__queue_reject_marked(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 /* Moves a waiting job to the position in the order that its current key requires. `old_key`: the key with which the job
    was added to the queue. */
@@ -432,7 +448,7 @@ static inline void hr__queue_add_listener(struct hr__queue *queue, const struct 
   queue->listeners[queue->n_listeners++] = listener;
 }
 
-/* Requests a wake-up at `at_us`, unless an earlier wake-up is pending. HR_NEVER_US: no request. */
+/* Requests a wake-up at `at_us`, unless a wake-up at this time or earlier is pending. HR_NEVER_US: no request. */
 static inline enum hr_status hr__queue_wake(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                             int64_t at_us) {
   bool pending = queue->wake_us > view->now_us && queue->wake_us <= at_us;
@@ -447,46 +463,50 @@ static inline enum hr_status hr__queue_wake(struct hr__queue *queue, const struc
   for (uint32_t i = 0; i < (queue)->n_listeners && (status) == HR_OK; i++)                                             \
     if ((queue)->listeners[i]->function) (status) = (queue)->listeners[i]->function((queue), __VA_ARGS__)
 
-/* ---- Maintenance, excluded nodes and near data (holds.c); except for the first function, only if queue->holds is not
-   NULL ---- */
+/* ---- Maintenance, excluded nodes and near data (holds.c). Except for hr__holds_create, call these functions only if
+   queue->holds is not NULL ---- */
 
-/* What holds jobs besides maintenance. */
+/* The rules by which jobs are held, in addition to planned maintenance. */
 struct hr__hold_terms {
-  /* A job does not start on the last `exclude_nodes` nodes that failed while it ran on them, for `exclude_us` each. */
+  /* A job does not start on the last `exclude_nodes` nodes that failed while it ran on them, for `exclude_us` after
+     each failure. */
   uint32_t exclude_nodes;
   int64_t exclude_us;
-  /* A job starts on nodes near its data. It may start on other nodes if no such nodes exist, or when `data_wait_us`
-     have passed since its submission. */
+  /* A job starts on nodes near its data. It may start on other nodes if no node near its data is up, or when
+     `data_wait_us` have passed since its submission. */
   bool near_data;
   int64_t data_wait_us;
 };
-/* Creates queue->holds if nodes have maintenance, or if the terms hold jobs. False: out of memory. */
+/* Creates queue->holds if nodes have planned maintenance, or if the terms can hold jobs. False: out of memory. */
 bool hr__holds_create(struct hr__queue *queue, const struct hr__hold_terms *terms);
 /* Excludes, for a job that a failure has stopped, the nodes that failed while the job ran on them. */
 enum hr_status hr__holds_job_failed(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
-/* Checks the placement of a job that is to start. Searches another placement if the job would still run at the next
-   maintenance of one of the nodes, if a node is excluded, or if a node is not near the data of the job. HR__HOLD_HELD:
-   no other placement exists; the caller removes the job from the queue. */
+/* Checks the placement of a job that is to start. Searches another placement if the job must not start on one of the
+   nodes (see holds.c): the job would still run at the next maintenance of the node, it excludes the node, or the node
+   is not near its data. HR__HOLD_NONE: the job may start at `*placement`, which may have been replaced. HR__HOLD_HELD:
+   no other placement exists, and the job is now held; the caller must remove it from the queue. */
 enum hr__hold { HR__HOLD_NONE, HR__HOLD_HELD, HR__HOLD_NO_MEMORY };
 enum hr__hold hr__holds_try(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                             struct hr_placement *placement);
-/* If the job is held, sets why it waits and returns true. */
+/* If the job is held, writes the reason to `*wait` and returns true. */
 bool hr__holds_wait(const struct hr__queue *queue, hr_job job, struct hr_wait_reason *wait);
 /* Adds held jobs that may fit now to the queue. */
 enum hr_status hr__holds_release(struct hr__queue *queue, const struct hr_view *view);
-/* Adds a job to the queue, if it is held. */
+/* If the job is held, ends this and adds the job to the queue. */
 enum hr_status hr__holds_drop(struct hr__queue *queue, const struct hr_view *view, hr_job job);
-/* The limit of a replica of a service: it runs until it is not needed any more, so no maintenance holds it. Longer than
-   any limit of a trace; the sum of a few of them does not overflow. */
+/* The limit of a replica of a service. A replica runs until it is not needed any more, so no maintenance holds it. The
+   value is longer than any limit of a trace, and the sum of a few such values does not overflow. */
 #define HR__NO_LIMIT_US (INT64_MAX / 8)
 /* Returns the limit of a job without the work that it kept from earlier attempts; HR__NO_LIMIT_US: a replica. */
 int64_t hr__holds_left_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job);
-/* Returns when the first maintenance that holds a job ends; HR_NEVER_US: no job is held. */
+/* Returns the first time at which the maintenance, the exclusion or the wait for data of a held job ends; HR_NEVER_US:
+   no job is held. */
 int64_t hr__holds_until_us(const struct hr__queue *queue);
 /* Adds a job that was held to the queue. The listeners are not notified, as the job has waited all the time. */
 enum hr_status hr__queue_add_again(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 
-/* Sets a flag on which the kind of a waiting job depends, and moves the job to the shape of its new kind. */
+/* Sets `*flag`, on which the kind of a waiting job depends, and moves the job to the shape of its new kind. A held job
+   returns to the queue. */
 enum hr_status hr__queue_change_kind(struct hr__queue *queue, const struct hr_view *view, hr_job job, uint8_t *flag);
 
 /* ---- Elastic jobs: parameters `elastic` and `recovery` (elastic.c) ---------------------------------- */
@@ -505,10 +525,11 @@ uint32_t hr__elastic_abilities(const struct hr__queue *queue);
    job. */
 enum hr_status hr__elastic_job_shrank(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                       const struct hr_placement *from);
-/* Jobs that lost nodes get free GPUs until they have as many as they request. Called before jobs start. */
+/* Assigns free GPUs to jobs that lost nodes, up to the number that they request. Called before jobs start. */
 enum hr_status hr__elastic_restore(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
-/* Starts the first job in order with fewer GPUs, if the parameters permit it and the minimum number fits. `*started`:
-   whether the job was started. Called after a pass of the backfill. */
+/* Starts the first job in order with fewer GPUs than it requests, if the parameters permit this and at least its
+   minimum number fits. With HR__ELASTIC_SHRINK, first takes GPUs from running jobs if necessary. `*started`: whether
+   the job was started. Called after a pass of the backfill. */
 enum hr_status hr__elastic_start_first(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                        bool *started);
 /* If no job waits, running jobs grow. Called at the end of a pass. */

@@ -28,7 +28,7 @@ struct elastic_job {
   bool lost_nodes; /* the engine removed failed nodes from the job, and the job still has fewer GPUs than it requests */
 };
 
-/* GPUs that a running job returns. */
+/* The number of GPUs that a running job returns. */
 struct elastic_gift {
   hr_job job;
   uint32_t gpus;
@@ -39,7 +39,8 @@ struct hr__elastic {
   enum hr__recovery recovery;
   struct elastic_job *running; /* in the order in which they started */
   uint32_t count, capacity, n_lost;
-  struct hr_slice *slices, *before; /* scratch: a new placement, and the placement before */
+  /* scratch: the slices of a new placement, and those of the placement that it replaces */
+  struct hr_slice *slices, *before;
   uint32_t slices_capacity, before_capacity;
   struct elastic_gift *back; /* scratch */
   uint32_t back_capacity;
@@ -140,8 +141,8 @@ static bool copy(struct hr__queue *queue, const struct hr_placement *placement, 
   return true;
 }
 
-/* Gives a running job the placement in `elastic->slices`. Notifies the other modules only if `is_final`; a caller that
-   may roll the move back passes false. */
+/* Moves a running job to the placement `to`, which has the slices in elastic->slices. Notifies the other modules only
+   if `is_final`; a caller that may roll the move back passes false. */
 static enum hr_status resize(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, hr_job job,
                              struct hr_placement to, bool is_final) {
   struct hr__elastic *elastic = queue->elastic;
@@ -157,7 +158,7 @@ static enum hr_status resize(struct hr__queue *queue, const struct hr_view *view
 
 /* ---- Growth ---- */
 
-/* Adds free GPUs of the job's own nodes. Returns how many of `more` are not found. */
+/* Adds up to `more` free GPUs of the job's own nodes to `slices`. Returns how many of them are missing. */
 static uint32_t add_on_own(const struct hr__queue *queue, const struct hr_placement *placement, struct hr_slice *slices,
                            uint32_t more) {
   const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, placement->pool);
@@ -170,15 +171,17 @@ static uint32_t add_on_own(const struct hr__queue *queue, const struct hr_placem
   return more;
 }
 
-/* Returns the slice on the node with the fewest free GPUs of those with at least `gpus`, which must exist. */
+/* Returns a slice of `gpus` GPUs on a node of the pool with at least `gpus` free GPUs. Of these nodes, those with the
+   fewest free GPUs are considered; the first of them from index `from` on is selected. Such a node must exist. */
 static struct hr_slice slice_on(const struct hr__queue *queue, hr_pool pool, uint32_t gpus, uint32_t from) {
   const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, pool);
   uint32_t number = hr_free_index_node(index, hr_free_index_lowest(index, gpus), from);
   return (struct hr_slice){{hr_cluster_first_node(queue->cluster, pool).id + number}, gpus * MILLI, 0, {0}};
 }
 
-/* Adds idle nodes, and then a part of one node. `placement` has `gpus` GPUs. Returns how many of `more` are not found.
-   A job that fits on one node stays there. */
+/* Adds up to `more` free GPUs of other nodes to `slices`: idle nodes, and then a part of one node. Returns how many
+   GPUs are missing. `gpus`: number of GPUs of the placement so far. No part of another node is added if the job would
+   still fit on one node. */
 static uint32_t add_nodes(const struct hr__queue *queue, struct hr_placement *placement, struct hr_slice *slices,
                           uint32_t gpus, uint32_t more) {
   const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, placement->pool);
@@ -201,7 +204,7 @@ static uint32_t add_nodes(const struct hr__queue *queue, struct hr_placement *pl
   return more - rest;
 }
 
-/* Takes `gpus` GPUs from the end of a placement. */
+/* Removes `gpus` GPUs from the end of a placement. */
 static void drop(struct hr_placement *placement, struct hr_slice *slices, uint32_t gpus) {
   for (; gpus > 0; placement->n_slices--) {
     struct hr_slice *last = &slices[placement->n_slices - 1];
@@ -213,7 +216,7 @@ static void drop(struct hr_placement *placement, struct hr_slice *slices, uint32
   }
 }
 
-/* Increases the GPUs of a running job to at most `most`. */
+/* Increases the number of GPUs of a running job to at most `most`, in whole steps of the job. */
 static enum hr_status grow_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, hr_job job,
                                uint32_t most) {
   struct hr__elastic *elastic = queue->elastic;
@@ -265,7 +268,8 @@ enum hr_status hr__elastic_grow(struct hr__queue *queue, const struct hr_view *v
 
 /* ---- Jobs that start with fewer GPUs ---- */
 
-/* Finds a placement for the largest size of a waiting job that fits and is at most what it requests. */
+/* Finds a placement for a waiting job with as many GPUs as fit, but at most the number that it requests. False: not
+   even its minimum fits. */
 static bool find_fewer(const struct hr__queue *queue, hr_job job, struct hr_placement *placement) {
   struct hr_sizes sizes = hr_cluster_sizes(queue->cluster, job);
   uint64_t most_milli = 0;
@@ -280,7 +284,7 @@ static bool find_fewer(const struct hr__queue *queue, hr_job job, struct hr_plac
   return false;
 }
 
-/* Takes `less` GPUs from a running job. */
+/* Reduces the GPUs of a running job by `less`. `is_final`: see resize. */
 static enum hr_status take_from(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, hr_job job,
                                 uint32_t less, bool is_final) {
   struct hr__elastic *elastic = queue->elastic;
@@ -292,7 +296,8 @@ static enum hr_status take_from(struct hr__queue *queue, const struct hr_view *v
   return resize(queue, view, moves, job, placement, is_final);
 }
 
-/* Returns how many GPUs a running job may give back: those above `min_gpus` or above what it requests. */
+/* Returns how many GPUs a running job may return: if `to_min`, those above `min_gpus`, else those above its request. 0
+   if the job has started at this instant, or if one of its nodes is not up. */
 static uint32_t excess(const struct hr__queue *queue, const struct hr_view *view, hr_job job, bool to_min) {
   struct hr_slice one;
   struct hr_placement placement = hr_view_placement(view, job, &one);
@@ -302,8 +307,8 @@ static uint32_t excess(const struct hr__queue *queue, const struct hr_view *view
   return gpus > least ? gpus - least : 0;
 }
 
-/* Takes GPUs from a running job: the smallest number with which `first` can start, or all that the job may return.
-   `*fits`: `first` fits. */
+/* Takes GPUs from the running job back->job: the smallest number with which the waiting job `first` fits; if `first`
+   does not fit, all back->gpus that the job may return. Sets back->gpus to the number taken. `*fits`: `first` fits. */
 static enum hr_status take_until_fits(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                       struct elastic_gift *back, hr_job first, bool *fits) {
   uint32_t step = hr_cluster_sizes(queue->cluster, back->job).step, most = back->gpus;
@@ -319,7 +324,8 @@ static enum hr_status take_until_fits(struct hr__queue *queue, const struct hr_v
   return HR_OK;
 }
 
-/* Reduces the GPUs of running jobs until `first` fits. If `first` cannot fit, nothing changes. */
+/* Reduces the GPUs of running jobs until the waiting job `first` fits. If `first` cannot fit, nothing changes. `*fits`:
+   `first` fits now. `to_min`: see excess. */
 static enum hr_status make_room(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                 hr_job first, bool to_min, bool *fits) {
   struct hr__elastic *elastic = queue->elastic;

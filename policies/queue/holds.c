@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs that planned maintenance, excluded nodes, or the place of their data hold. A job must not start on a node if its
- * limit reaches the next maintenance of the node (hr_maintenance_ahead), or if the node is excluded: the job was
- * stopped by a failure of the node within the last `exclude_s`, and the node is one of the last `exclude_nodes` of this
- * kind. Replicas of services have no limit and no end of their own: no maintenance holds them (HR__NO_LIMIT_US). If the
- * placement rule finds such nodes, the job gets other nodes. If no other nodes have room, the job is held: it leaves
- * the queue, and later jobs may start, as with reservations of Slurm. It returns to the queue when it fits on other
- * nodes, or when the maintenance or the exclusion has ended.
+ * Jobs that must wait because of planned maintenance, excluded nodes, or the place of their data. A job must not start
+ * on a node in these cases:
  *
- * Jobs with limits longer than the time between two maintenance periods ignore this maintenance (hr_maintenance_ahead).
- * Held jobs with equal requests that ignore the same windows of maintenance are a kind. Of a kind, only the job with
- * the shortest limit is tried when capacity becomes free, because longer jobs have fewer nodes to choose from. Each job
- * with excluded nodes has its own kind. Invariants: a held job waits and is not in the queue; `place` of a held job is
- * its index in `jobs` plus 1.
+ * - The limit of the job reaches the next maintenance of the node (hr_maintenance_ahead). Replicas of services have no
+ *   limit (HR__NO_LIMIT_US), so this rule does not apply to them.
+ * - The job excludes the node: it failed within the last `exclude_s` while the job ran on it, and it is one of the last
+ *   `exclude_nodes` nodes that did so.
+ * - With the placement `data-local`: the node is not near the data of the job, nodes near the data are up, and the job
+ *   was submitted less than `data_local_wait_s` ago.
+ *
+ * If the placement rule selects a node on which the job must not start, the job gets other nodes. If no other nodes
+ * have room, the job is held: it leaves the queue, and later jobs may start, as with reservations of Slurm. A held job
+ * returns to the queue when it fits on other nodes, or when the reason (maintenance, exclusion or wait for data) has
+ * ended.
+ *
+ * Jobs with limits longer than the time between two maintenance periods of a node ignore this maintenance
+ * (hr_maintenance_ahead). Held jobs form kinds (struct held_kind). The jobs of a kind have equal requests, read the
+ * same data set, and ignore the same windows of maintenance. When capacity becomes free, only the job of a kind with
+ * the shortest limit is tried, because longer jobs have fewer nodes to choose from. Each job with excluded nodes has
+ * its own kind. Invariants: a held job waits and is not in the queue; place[job] is the index of a held job in `jobs`
+ * plus 1, and 0 for other jobs.
  */
 
 #include "policies/queue/dispatch.h"
@@ -24,11 +32,14 @@
 
 struct held_kind {
   uint32_t gpus, kind;
-  hr_job owner;       /* the job with excluded nodes; HR_NONE: all jobs without */
-  uint32_t set;       /* its jobs start only on nodes near this data set; HR_NONE: on all nodes */
-  uint32_t n_ignored; /* number of windows that its jobs ignore. A longer job ignores these and maybe more */
-  int64_t least_us;   /* the shortest limit of its held jobs */
-  int64_t failed_us;  /* since gain number `gain`, no job with a limit of at least this length fits on other nodes */
+  /* the only job of the kind, which has excluded nodes; HR_NONE: the kind is for jobs without excluded nodes */
+  hr_job owner;
+  uint32_t set; /* its jobs start only on nodes near this data set; HR_NONE: data does not matter */
+  /* number of maintenance windows that its jobs ignore; a longer job ignores these windows and maybe more */
+  uint32_t n_ignored;
+  int64_t least_us; /* the shortest limit of its held jobs */
+  /* since gain number `gain`, no job with a limit of at least this length has fitted on permitted nodes */
+  int64_t failed_us;
   uint64_t gain;
   bool returns; /* during hr__holds_release: all held jobs of the kind return to the queue */
 };
@@ -45,18 +56,19 @@ struct held_job {
 struct excluded_node {
   hr_node node;
   int64_t until_us;
-  uint32_t older; /* the index of the next older excluded node of the job + 1; 0: none */
+  uint32_t older; /* index of the next older excluded node of the same job, plus 1; 0: none */
 };
 
 struct hr__holds {
   struct excluded_node *excluded;
   uint32_t n_excluded, excluded_capacity;
-  uint32_t *last_excluded; /* by job: the index of its last excluded node + 1; 0: none; NULL: no nodes are excluded */
+  /* by job: index of its last excluded node, plus 1; 0: none. NULL: nodes are never excluded */
+  uint32_t *last_excluded;
   uint32_t exclude_nodes;
   int64_t exclude_us;
   bool near_data;
   int64_t data_wait_us;
-  uint64_t data_changes;      /* the value of hr_view_data_changes when it was last read */
+  uint64_t data_changes;      /* last value of hr_view_data_changes */
   const struct hr_view *view; /* of the run; NULL before the first job was tried */
   struct hr_slice *slices;    /* copy of the slices of a placement, while another placement is searched */
   uint32_t slices_capacity;
@@ -68,12 +80,13 @@ struct hr__holds {
   struct hr_capacity *own; /* the free capacity without the nodes that a job must not use; counted allocation only */
   uint64_t gain;           /* counts the events that may free capacity */
   uint64_t tried;          /* the gain at which the kinds were last tried */
-  int64_t until_us;        /* the first end of a maintenance that holds a job; HR_NEVER_US: no job is held */
+  int64_t until_us;        /* see hr__holds_until_us */
 };
 
 /* ---- Events that free capacity ---- */
 
-/* Counts the time of an exclusion that ends now, or has expired before. */
+/* Reports how long a node was excluded for a job (hr_view_count_exclusion). The exclusion ends now, or has expired
+   before. */
 static void end_exclusion(const struct hr__holds *holds, const struct hr_view *view, uint32_t at) {
   const struct excluded_node *excluded = &holds->excluded[at - 1];
   int64_t end_us = excluded->until_us < view->now_us ? excluded->until_us : view->now_us;
@@ -153,7 +166,7 @@ static int64_t excluded_until_us(const struct hr__queue *queue, hr_job owner, hr
   return 0;
 }
 
-/* Returns when the first node of a placement is not excluded any more; HR_NEVER_US: no node is excluded. */
+/* Returns the first time at which the exclusion of a node of the placement ends; HR_NEVER_US: no node is excluded. */
 static int64_t excluded_at_us(const struct hr__queue *queue, hr_job job, const struct hr_placement *placement,
                               int64_t now_us) {
   int64_t first_us = HR_NEVER_US;
@@ -165,7 +178,8 @@ static int64_t excluded_at_us(const struct hr__queue *queue, hr_job job, const s
   return first_us;
 }
 
-/* Returns the job itself if it has nodes that are excluded now, otherwise HR_NONE. The last one expires last. */
+/* Returns the job itself if it has nodes that are excluded now, otherwise HR_NONE. The exclusion that began last is
+   also the last to expire. */
 static hr_job owner_of(const struct hr__queue *queue, hr_job job, int64_t now_us) {
   const struct hr__holds *holds = queue->holds;
   uint32_t at = holds->last_excluded ? holds->last_excluded[job.id] : 0;
@@ -179,7 +193,7 @@ static bool is_near(const struct hr__queue *queue, uint32_t set, uint32_t gpus, 
   return hr_view_has_data(queue->holds->view, set, gpus, pool, id);
 }
 
-/* Returns whether all nodes of a placement are near the data set of a job, or the job reads none. */
+/* Returns whether all nodes of a placement are near the data set; true if `set` is HR_NONE. */
 static bool is_placed_near(const struct hr__queue *queue, uint32_t set, uint32_t gpus,
                            const struct hr_placement *placement) {
   bool near = true;
@@ -188,7 +202,7 @@ static bool is_placed_near(const struct hr__queue *queue, uint32_t set, uint32_t
   return near;
 }
 
-/* Returns whether the cluster has nodes near a data set, in use or not, that are up. */
+/* Returns whether any node near a data set is up; it may be in use. */
 static bool has_near_nodes(const struct hr__queue *queue, uint32_t set, uint32_t gpus) {
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
     const uint32_t nodes = hr_cluster_pool_spec(queue->cluster, (hr_pool){i})->nodes;
@@ -201,8 +215,8 @@ static bool has_near_nodes(const struct hr__queue *queue, uint32_t set, uint32_t
   return false;
 }
 
-/* Counts a change of the places of data as a gain of capacity, so that jobs that wait for nodes near their data are
-   tried again. */
+/* Stores the view. If data has changed its place since the last call, counts this as a gain of capacity. Jobs that wait
+   for nodes near their data are then tried again. */
 static void note_data(struct hr__holds *holds, const struct hr_view *view) {
   holds->view = view;
   if (!holds->near_data) return;
@@ -219,7 +233,7 @@ static struct hr_maintenance_time ahead_on(const struct hr__queue *queue, hr_poo
   return hr_maintenance_ahead(hr_cluster_pool_spec(queue->cluster, pool), node, now_us, limit_us);
 }
 
-/* Returns the first maintenance that a job would reach at a placement. */
+/* Returns the first maintenance that a job with this limit would reach at a placement; `begin_us` HR_NEVER_US: none. */
 static struct hr_maintenance_time ahead_at(const struct hr__queue *queue, const struct hr_placement *placement,
                                            int64_t now_us, int64_t limit_us) {
   struct hr_maintenance_time first = {HR_NEVER_US, HR_NEVER_US, 0};
@@ -241,7 +255,7 @@ static bool is_closed(const struct hr__queue *queue, const struct held_kind *kin
          (kind->set != HR_NONE && !is_near(queue, kind->set, kind->gpus, pool, node));
 }
 
-/* Sets whether the nodes that are closed for a kind are usable, in per-GPU allocation. */
+/* With per-GPU allocation: sets whether the free capacity of the nodes that are closed for a kind is usable. */
 static void set_usable(struct hr__queue *queue, const struct held_kind *kind, int64_t now_us, int64_t limit_us,
                        bool usable) {
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
@@ -254,7 +268,7 @@ static void set_usable(struct hr__queue *queue, const struct held_kind *kind, in
   }
 }
 
-/* Copies the free capacity of the nodes that are not closed for a kind, in counted allocation. */
+/* With counted allocation: writes the free capacity of the nodes that are not closed for a kind to holds->own. */
 static void copy_free(const struct hr__queue *queue, const struct held_kind *kind, int64_t now_us, int64_t limit_us) {
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
     const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, (hr_pool){i});
@@ -291,7 +305,7 @@ int64_t hr__holds_left_us(const struct hr__queue *queue, const struct hr_view *v
   return limit_us > 0 ? limit_us : 0;
 }
 
-/* Returns how many windows are ignored by jobs with a limit. */
+/* Returns the number of maintenance windows that jobs with this limit ignore. */
 static uint32_t count_ignored(const struct hr__queue *queue, int64_t limit_us) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
@@ -305,8 +319,8 @@ static uint32_t count_ignored(const struct hr__queue *queue, int64_t limit_us) {
   return count;
 }
 
-/* Returns the index of the kind of a job; HR_NONE: out of memory. The kind of a job with excluded nodes is used again
-   for another one if it holds no job. */
+/* Returns the index of the kind of a job; HR_NONE: out of memory. A kind that was made for a job with excluded nodes,
+   and has no held job any more, is reused for another job with excluded nodes. */
 static uint32_t kind_of(struct hr__queue *queue, hr_job job, hr_job owner, uint32_t set, int64_t limit_us) {
   struct hr__holds *holds = queue->holds;
   uint32_t gpus = hr__gpus(queue, job), kind = hr__kind(queue, job), n_ignored = count_ignored(queue, limit_us);
@@ -327,7 +341,8 @@ static uint32_t kind_of(struct hr__queue *queue, hr_job job, hr_job owner, uint3
   return holds->n_kinds++;
 }
 
-/* Finds other nodes for a job, unless a shorter job of its kind has found none since capacity became free. */
+/* Finds permitted nodes for a job. Returns false without a search if, since the last gain of capacity, a job of its
+   kind with the same or a shorter limit has found none. */
 static bool find_other(struct hr__queue *queue, uint32_t number, int64_t now_us, int64_t limit_us,
                        struct hr_placement *placement) {
   struct held_kind *kind = &queue->holds->kinds[number];
@@ -338,7 +353,7 @@ static bool find_other(struct hr__queue *queue, uint32_t number, int64_t now_us,
   return false;
 }
 
-/* Returns until when a job waits for nodes near its data; 0: it may start elsewhere. */
+/* Returns the time until which a job waits for nodes near its data; 0: it may start on other nodes. */
 static int64_t near_until_us(const struct hr__queue *queue, hr_job job, uint32_t set, int64_t now_us) {
   const int64_t until_us = queue->trace->submit_us[job.id] + queue->holds->data_wait_us;
   return now_us < until_us && has_near_nodes(queue, set, hr__gpus(queue, job)) ? until_us : 0;
@@ -367,7 +382,8 @@ static enum hr__hold hold(struct hr__queue *queue, const struct held_job *held, 
   return HR__HOLD_HELD;
 }
 
-/* Copies the slices of a placement, which a search of another placement may overwrite. False: out of memory. */
+/* Copies the slices of a placement to memory of this module, because a search for another placement may overwrite them.
+   False: out of memory. */
 static bool keep_slices(struct hr__queue *queue, struct hr_placement *placement) {
   struct hr__holds *holds = queue->holds;
   while (placement->n_slices > holds->slices_capacity) {
@@ -381,8 +397,8 @@ static bool keep_slices(struct hr__queue *queue, struct hr_placement *placement)
   return true;
 }
 
-/* The case of hr__holds_try that the placement of a job is not near its data. Sets `*is_free` if the job may start
- * elsewhere. */
+/* Part of hr__holds_try for a placement that is not near the data of the job. `*is_free`: the job may start at this
+   placement, as far as data is concerned. */
 static enum hr__hold try_near(struct hr__queue *queue, hr_job job, uint32_t set, int64_t now_us, int64_t limit_us,
                               struct hr_placement *placement, bool *is_free) {
   uint32_t number = kind_of(queue, job, owner_of(queue, job, now_us), set, limit_us);
@@ -455,8 +471,9 @@ enum hr_status hr__holds_drop(struct hr__queue *queue, const struct hr_view *vie
   return queue->holds->place[job.id] ? release(queue, view, job) : HR_OK;
 }
 
-/* Returns whether some held job of a kind fits now, or has no nodes near its data any more. Running jobs are not
-   preempted for a held job, because it could still not start on their nodes. */
+/* Returns whether some held job of a kind fits now, or has no nodes near its data any more. With preemption, held jobs
+   do not return when they fit: running jobs would be preempted for a job in the queue, but the job could still not
+   start on their nodes. */
 static bool may_return(struct hr__queue *queue, uint32_t number, int64_t now_us) {
   struct held_kind *kind = &queue->holds->kinds[number];
   struct hr_placement unused;
@@ -468,8 +485,9 @@ static bool may_return(struct hr__queue *queue, uint32_t number, int64_t now_us)
 enum hr_status hr__holds_release(struct hr__queue *queue, const struct hr_view *view) {
   struct hr__holds *holds = queue->holds;
   note_data(holds, view);
-  /* The first job in order has the reservation of `easy` even if maintenance holds it, except with preemption: no jobs
-     are preempted for a held job. */
+  /* With the backfill `easy` and maintenance, held jobs return in each pass, so that the first job in order gets the
+     reservation even if maintenance holds it. With preemption they do not return, because no jobs are preempted for a
+     held job. */
   bool all = holds->until_us <= view->now_us || (queue->easy_plan && !queue->preemptor);
   if (holds->n_jobs == 0) holds->until_us = HR_NEVER_US; /* the last held job was withdrawn */
   if (holds->n_jobs == 0 || (!all && holds->tried == holds->gain)) return HR_OK;

@@ -24,7 +24,7 @@ static const enum hr__victims victims[] = {HR__VICTIM_RULES(OBJECT)};
 static const enum hr__elastic_level elastic_levels[] = {HR__ELASTIC_LEVELS(OBJECT)};
 static const enum hr__recovery recoveries[] = {HR__RECOVERIES(OBJECT)};
 
-/* Returns whether a pool has nodes that a market rule can acquire. */
+/* Returns whether a market rule can acquire nodes: some pool is elastic, and no autoscaler manages the nodes. */
 static bool has_elastic_nodes(const struct hr_cluster *cluster) {
   if (hr_cluster_is_autoscaled(cluster)) return false;
   for (uint32_t i = 0; i < hr_cluster_pools(cluster); i++) {
@@ -34,7 +34,8 @@ static bool has_elastic_nodes(const struct hr_cluster *cluster) {
   return false;
 }
 
-/* Returns the bound on the nodes of a spot pool that `max_spot_share` and the nodes of the on-demand pools imply. */
+/* Returns the maximum number of nodes of a spot pool that the policy may use, given the parameter `max_spot_share` and
+   the number of nodes of the on-demand pools. */
 static uint32_t max_spot_nodes(const struct hr_cluster_spec *cluster, hr_pool pool, double max_share) {
   uint64_t others = 0;
   for (uint32_t i = 0; i < cluster->n_pools; i++)
@@ -65,7 +66,7 @@ static enum hr_status create_market(struct hr__queue *queue, const struct hr_pol
   return hr__market_create(queue, &limits) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Returns the preemption rule by the parameters; NULL: no preemption. */
+/* Returns the preemption rule that the parameters select; NULL: no preemption. */
 static const struct hr__preemption *choose_preemption(const struct hr__queue *queue, const struct hr_policy_env *env) {
   enum choice choice = preemptions[hr__queue_param(env, "preemption")->integer];
   bool by_default = queue->order->running_key && !hr_cluster_gpu_inventory(env->cluster) && !queue->locality;
@@ -139,8 +140,9 @@ static bool resizes_with_places(const struct hr__queue *queue, const struct hr_p
   return resizes(env) && (rents || waits || hr_cluster_any_within(env->cluster));
 }
 
-/* Combinations of settings that are impossible in principle. All others are possible. Placement rules that the kind of
-   allocation does not support are refused by hr_capacity_set_create, for all policies. */
+/* Combinations of settings that are refused here. Other functions refuse more: hr_capacity_set_create refuses, for all
+   policies, placement rules that the kind of allocation does not support; hr__carbon_create and the `create` functions
+   of orders check their own parameters. */
 static const struct impossible {
   bool (*applies)(const struct hr__queue *queue, const struct hr_policy_env *env);
   const char *message;
@@ -192,8 +194,8 @@ static enum hr_status create_preemption(struct hr__queue *queue, const struct hr
 
 /* Returns whether jobs of different priorities must be in different subqueues. With preemption by priority, a job with
    a higher priority than the first job of its shape can preempt jobs that the first job cannot preempt. If the order is
-   not by priority, such a job need not be first, and preemption finds it only if it is the first of its own subqueue.
- */
+   not by priority, such a job may be behind other jobs of its shape. Preemption then finds it only if it is the first
+   job of its own subqueue. */
 static bool keeps_priorities_apart(const struct hr__queue *queue, const struct hr_policy_env *env) {
   bool by_priority = preemptions[hr__queue_param(env, "preemption")->integer] == PREEMPTS_BY_PRIORITY;
   bool in_order = queue->order == &hr__order_priority && hr__queue_param_us(env, "aging_s") == 0;
@@ -220,7 +222,7 @@ static enum hr_status create_waiting(struct hr__queue *queue, const struct hr_po
 
 /* ---- Free capacity in per-GPU allocation ---------------------------------------------------------- */
 
-/* Rejects a job that would not fit even if the cluster were empty. */
+/* Marks a job for rejection if it would not fit even into the empty cluster. */
 static enum hr_status capacity_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
   struct hr_need need = hr_need_of(queue->cluster, queue->trace, job);
@@ -315,15 +317,15 @@ static enum hr_status create_queue(struct hr__queue *queue, const struct hr_poli
   return queue->backfill->create ? queue->backfill->create(queue, env) : HR_OK;
 }
 
-/* Returns the rule for the placer of whole nodes. Packing rules are for the GPU allocator only, and are not considered
-   here. */
+/* Returns the rule for the placer of whole nodes. Packing rules are for the GPU allocator only; for these, the result
+   is best-fit. */
 static enum hr_placement_rule rule_of(const struct hr_policy_env *env) {
   size_t choice = (size_t)hr__queue_param(env, "placement")->integer;
   return choice < sizeof rules / sizeof *rules ? rules[choice] : HR_PLACE_BEST_FIT;
 }
 
-/* Returns whether the run itself may request passes: for nodes that sleep or have a power budget, and for nodes of an
-   autoscaler. */
+/* Returns whether the engine may request passes without an event: for nodes that sleep or have a power budget, and for
+   nodes of an autoscaler. */
 static bool run_requests_passes(const struct hr__queue *queue) {
   bool any = hr_cluster_is_autoscaled(queue->cluster);
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++)
@@ -331,8 +333,9 @@ static bool run_requests_passes(const struct hr__queue *queue) {
   return any;
 }
 
-/* Returns whether a pass decides nothing if jobs only wrote checkpoints since the last one, and the market rule is not
-   due. The order must have fixed keys. Under `skip`, jobs that did not fit then do not fit now. */
+/* Returns whether a pass decides nothing if jobs have only written checkpoints since the last pass, and the market rule
+   is not due. This requires the backfill `skip` and an order with fixed keys: jobs that did not fit in the last pass
+   still do not fit. */
 static bool is_timeless(const struct hr__queue *queue) {
   const struct hr__order *order = queue->order;
   bool uses_time = queue->preemptor || queue->carbon || queue->elastic || queue->holds || queue->locality;
@@ -371,13 +374,21 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
 
 /* ---- Wait reasons --------------------------------------------------------------------------------- */
 
-/* The reasons are checked in the order in which a pass checks them. First: a quota blocks the job, whatever capacity is
-   free. Second: the job has no placement. This is also the reason if the quota is used up only because all GPUs are in
-   use. Third: the job has a placement, but it may not start before another job, or it would delay the reservation of
-   another job. */
+/* explain_job checks the reasons in this order:
 
-/* Returns the job at which the last pass stopped. With some orders each start changes keys, so this job may no longer
-   be the first in order. */
+   - The job waits for electricity with less carbon.
+   - Maintenance, excluded nodes or data hold the job.
+   - Running jobs are being preempted for the job.
+   - A quota blocks the job, whatever capacity is free. The limit of the whole cluster (HR_QUOTA_ROOT) is not checked
+     here, because it also blocks jobs when all GPUs are in use.
+   - The job has no placement.
+   - The job has a placement, but the limit of the whole cluster blocks it.
+   - The job has a placement, but it may not start before another job, or it would delay the reservation of another
+     job. */
+
+/* Returns the job at which the last pass stopped; if it is not known, the first job in order; HR_NONE if no such job
+   exists. With some orders each start changes keys, so the job at which the pass stopped may no longer be the first in
+   order. */
 static hr_job find_head(struct hr__queue *queue, const struct hr_view *view) {
   hr_job blocked = queue->blocked;
   bool stopped_pass = blocked.id != HR_NONE && view->state[blocked.id] == HR_JOB_WAITING;
@@ -480,7 +491,8 @@ static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view
   return status;
 }
 
-/* A job for which others already leave keeps its turn, unless it runs elsewhere. */
+/* Marks a job that is not wanted any more for rejection. Exception: a job for which running jobs are being preempted
+   stays in the queue, unless the reason is HR_REASON_WITHDRAWN (the job runs in another cluster). */
 static enum hr_status withdraw(struct hr__queue *queue, hr_job job, enum hr_reason reason) {
   const bool has_turn = queue->preemptor && queue->preemptor->beneficiary.id == job.id;
   if (has_turn && reason != HR_REASON_WITHDRAWN) return HR_OK;
@@ -488,8 +500,8 @@ static enum hr_status withdraw(struct hr__queue *queue, hr_job job, enum hr_reas
   return hr__queue_reject_later(queue, job, HR_REASON_WITHDRAWN) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* A job is submitted. If it does not fit, the last pass of the backfill `easy` remains valid (struct hr__settled_pass).
- */
+/* A job is submitted. If it does not fit, the last pass of the backfill `easy` remains valid (struct
+   hr__settled_pass). */
 static enum hr_status submit(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   hr_job settled = queue->settled.head;
   struct hr_placement unused;
@@ -532,7 +544,8 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   }
 }
 
-/* Starts jobs: first by preemption, if the policy preempts, then by the backfill. */
+/* Starts jobs: first by preemption, if the policy preempts, then by the backfill. The backfill is omitted while
+   preempted jobs have not left yet, and if no waiting job fits. */
 static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                            const struct hr__backfill *backfill) {
   enum hr_status status = queue->preemptor ? hr__preemption_pass(queue, view, moves) : HR_OK;
@@ -571,7 +584,8 @@ static enum hr_status start_jobs(struct hr__queue *queue, const struct hr_view *
   return queue->quota ? pass_by_quota(queue, view, moves) : pass(queue, view, moves, queue->backfill);
 }
 
-/* Starts jobs of which some are elastic. */
+/* Starts jobs, if some jobs are elastic. First restores the GPUs that running jobs have lost; at the end, running jobs
+   may grow. */
 static enum hr_status start_elastic(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   enum hr_status status = hr__elastic_restore(queue, view, moves);
   for (bool started = true; started && status == HR_OK;) {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The lists of a shape's subqueues, and groups of subqueues that are set aside: see waiting.h.
+ * The lists of a shape's subqueues, and groups of parked subqueues: see waiting.h.
  *
  * Purpose: no pass visits jobs that cannot start. Subqueues that are held back are parked in groups. A group contains
- * the subqueues of one shape that are blocked by the same limit and have the same need (see waiting.h). When the
- * limit has enough room again, only the first subqueue of the group is listed again, as the representative of the other
+ * the subqueues of one shape that are blocked by the same limit and have the same need (see waiting.h). When the limit
+ * has enough room again, only the first subqueue of the group is listed again, as the representative of the other
  * subqueues of the group. If a limit closer to the root blocks the representative, that limit would also block the
- * others. The representative is then parked at that limit, and still represents the group. It is replaced if another
- * subqueue of the group becomes the first one. As a result, when a limit gets more room, at most one subqueue per group
- * is listed.
+ * others. The representative is then parked at that limit, and still represents the group. The representative is
+ * replaced if another subqueue of the group precedes it. As a result, when a limit gets more room, at most one subqueue
+ * per group is listed.
  *
- * The need of a group is that of its subqueues when they were parked. If the need of a subqueue has increased since,
- * this is detected when the subqueue becomes the first of its list. If it may have decreased, the caller must list the
- * subqueue again (hr__waiting_unpark_owner).
+ * The need of a group is the need of its subqueues at the time when they were parked. If the need of a subqueue has
+ * increased since then, this is detected when the subqueue becomes the first of its list. If the need may have
+ * decreased, the caller must list the subqueue again (hr__waiting_unpark_owner).
  *
  * Preferred subqueues have their own groups, so that their representative is also preferred. Invariant: a group has a
  * representative only if it is not empty; a group is blocked only if it is not empty and has no representative.
@@ -187,8 +187,8 @@ static bool stays_represented(const struct hr__subqueue_group *group, const stru
   return group != above && group->of_preferred == above->of_preferred && hr__group_is_held(group, &above->limit);
 }
 
-/* Updates the groups that a subqueue represents, after the subqueue was parked in `parked_in`. A group keeps it as its
-   representative if stays_represented. The other groups get new representatives. */
+/* Updates the groups that a subqueue represents, after the subqueue was parked in `parked_in`. For a group for which
+   stays_represented returns true, the subqueue remains the representative. The other groups get new representatives. */
 static enum hr_status release_represented(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                                           const struct hr__subqueue_group *parked_in) {
   enum hr_status status = HR_OK;

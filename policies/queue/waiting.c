@@ -6,8 +6,9 @@
  * subqueue. A bounded search descends in this tree to a subqueue, and then in the tree of that subqueue to a job.
  *
  * Under some orders the keys of all jobs change, continuously or all at the same time, so a sorted list of subqueues
- * would have to be sorted again in each pass. Under these orders the subqueues are in a kinetic tournament instead. It
- * provides the first job, and the first job with a value within a bound, but not the order of the other jobs.
+ * would have to be sorted again in each pass. Under these orders the subqueues are in a kinetic tournament instead. A
+ * tournament provides the first job, and the first job with a value within a bound, but not the order of the other
+ * jobs.
  */
 
 #include "policies/queue/waiting.h"
@@ -374,7 +375,7 @@ enum hr_status hr__waiting_select_preferred(struct hr__waiting *waiting, bool pr
 /* ---- Searches ------------------------------------------------------------------------------------- */
 
 /* Lists a subqueue again if its key has grown. Returns true if it did so; `*from` is then reset, so that the search is
-   repeated from the beginning of the list. */
+   repeated from the beginning of the list. If memory is exhausted, sets waiting->failed and returns false. */
 static bool relist_grown(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry *from) {
   if (!has_grown(waiting, subqueue)) return false;
   waiting->failed = waiting->failed || relist(waiting, subqueue, true) != HR_OK;
@@ -400,9 +401,9 @@ struct tournament_search {
   struct hr__contestant found;   /* the job as a contestant: comparisons of lines are faster than those of full keys */
 };
 
-/* Visits a node of a tournament (hr__kinetic_visit). Returns whether the first job of its first subqueue precedes the
-   job found so far. If it does, and no other subqueue below the node is needed (`alone`), searches the subqueue for its
-   first job with a value within the bound. */
+/* Called by hr__kinetic_search (see hr__kinetic_visit). Returns whether the first job of the subqueue `first` precedes
+   the job found so far. If it does, and if `alone` (only this subqueue is to be searched), finds the first job of the
+   subqueue with a value within the bound. */
 static bool find_in_subqueue(void *self, const struct hr__contestant *first, bool alone) {
   struct tournament_search *search = self;
   const struct hr__waiting *waiting = search->waiting;

@@ -6,16 +6,21 @@
  * The waiting jobs, by request. Jobs with the same request (number of GPUs and kind) have one shape: if the first job
  * of a shape does not fit, no job of the shape fits.
  *
- * Under orders in which the keys of waiting jobs change, for example with the usage of their tenant, the jobs of a
- * shape are divided into subqueues. The order of the jobs within a subqueue never changes. The subqueues of a shape are
- * sorted by their first jobs.
+ * The jobs of a shape are divided into subqueues in three cases: the keys of waiting jobs change (for example with the
+ * usage of their tenant), there are quotas, or jobs of different priorities must be separate. The order of the jobs
+ * within a subqueue never changes. The subqueues of a shape are sorted by their first jobs.
  *
- * Terms: an entry is a job with its key and its value; bounded searches compare values with a bound. The full key of a
- * job is its current key, by which jobs of all subqueues and shapes are compared. Entries that functions return have
- * the full key. Ties are broken by id, which is the order of (submit, row). A subqueue is held back if an admission
- * limit (a quota) does not admit its first job. A subqueue is parked when it is found to be held back; otherwise it is
- * in the list of its shape (listed). Jobs of preferred subqueues, which are those within guarantees, may start before
- * other jobs.
+ * Terms:
+ *
+ * - Entry: a job with its key and its value. A bounded search finds only jobs with a value of at most the bound.
+ * - Full key: the current key of a job. Jobs of different subqueues and shapes are compared by full keys. Entries that
+ *   functions return contain the full key. If two keys are equal, the job with the smaller id is first. Ids increase
+ *   with (submit time, row of the trace); only replicas of services, which a run adds, have later ids.
+ * - Held back: a subqueue is held back if an admission limit (a quota) does not admit its first job.
+ * - Parked, listed: a subqueue that is found to be held back is parked. Other subqueues with jobs are listed, that is,
+ *   in the list of their shape.
+ * - Preferred: a subqueue is preferred if its first job is within the guarantee of its tenant. Jobs of preferred
+ *   subqueues may start before other jobs.
  *
  * All memory is allocated in the arena.
  */
@@ -33,10 +38,10 @@
 /* The two limits of a place: the maximum of all usage, and the guarantee plus what the place may borrow. */
 enum hr__admission_limit_kind { HR__LIMIT_MAXIMUM, HR__LIMIT_BORROWING, HR__N_LIMIT_KINDS };
 
-/* A limit that blocks a job, and the need of the job at this limit: the job requests `milli` thousandths of a GPU, of
-   which places below this place on the path can provide `spare`. */
+/* A limit that blocks a job, and the need of the job at this limit. The job requests `milli` thousandths of a GPU.
+   Places between its tenant and this place can provide `spare` of them. */
 struct hr__admission_limit {
-  uint32_t place; /* HR_NONE: the place is not determined, and `milli` and `spare` are 0 */
+  uint32_t place; /* HR_NONE: not determined (see hr__quota_tree_find_limit); `milli` and `spare` are then 0 */
   enum hr__admission_limit_kind kind;
   int64_t milli, spare;
 };
@@ -45,7 +50,7 @@ struct hr__admission_limit {
 static inline uint32_t hr__admission_limit_number(uint32_t place, enum hr__admission_limit_kind kind) {
   return HR__N_LIMIT_KINDS * place + (uint32_t)kind;
 }
-/* Returns how much room the job needs at the limit. */
+/* Returns how much room the job needs at the limit, in thousandths of a GPU. */
 static inline int64_t hr__admission_limit_need(const struct hr__admission_limit *limit) {
   return limit->kind == HR__LIMIT_MAXIMUM ? limit->milli : limit->milli - limit->spare;
 }
@@ -54,7 +59,7 @@ static inline int64_t hr__admission_limit_need(const struct hr__admission_limit 
 struct hr__quota_tree_node {
   uint32_t parent, depth; /* root: HR_NONE and 0 */
   int64_t subtree, kept;
-  /* own usage, plus the usage of the children that exceeds the capacity that they keep */
+  /* own usage, plus the part of each child's usage that exceeds the capacity that the child keeps */
   int64_t usage;
   int64_t held; /* all usage at the node and below it */
   int64_t borrow, max;
@@ -67,14 +72,14 @@ struct hr_quota_tree {
   uint32_t *leaf; /* [n_tenants + 1]: node of each tenant; the last element is for jobs without a tenant */
 };
 
-/* Returns the first place, on the path from the tenant to the root, with a limit that prevents the tenant from using
-   `milli` more now; HR_NONE: no limit does so. Writes this limit to `*limit`, if the need at the limit depends on no
-   usage except the tenant's own. If the need also depends on the usage of other tenants, the place in `*limit` is
-   HR_NONE. */
+/* Follows the path from the tenant to the root. Returns the first place with a limit that prevents the tenant from
+   using `milli` more now; HR_NONE: no limit does so, and `*limit` is not written. Otherwise writes the limit to
+   `*limit`. If the need at the limit also depends on the usage of other tenants, the limit is written as not
+   determined: its place is HR_NONE. */
 uint32_t hr__quota_tree_find_limit(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli,
                                    struct hr__admission_limit *limit);
-/* Returns how much more usage a limit allows. This room decreases when usage is added at the place of the limit or
-   below it, and increases when usage is removed there. */
+/* Returns how much more usage a limit allows (its room), in thousandths of a GPU. Usage that is added at the place or
+   below it never increases the room. Usage that is removed there never decreases it. */
 int64_t hr__quota_tree_room(const struct hr_quota_tree *tree, uint32_t place, enum hr__admission_limit_kind kind);
 
 /* Returns the place of a tenant. HR_NONE represents jobs without a tenant. */
@@ -100,7 +105,8 @@ static inline bool hr__quota_tree_keeps_capacity(const struct hr_quota_tree *tre
 
 /* ---- Waiting jobs ----------------------------------------------------------------------------------- */
 
-/* Returns the list itself if it has room for one more element, else a larger copy of it; NULL: out of memory. */
+/* Returns `list` if it has room for one more element, else a larger copy of it; NULL: out of memory. `count`: number of
+   elements. `bytes`: size of an element. `*capacity` is updated. */
 static inline void *hr__ensure_room(struct hr_arena *arena, void *list, uint32_t count, uint32_t *capacity,
                                     size_t bytes) {
   return count < *capacity ? list : hr_arena_grown(arena, list, capacity, bytes);
@@ -116,14 +122,14 @@ struct hr__subqueue {
       /* entry of the subqueue in the list of the shape, valid if the subqueue is not empty: the first job, its full
          key, and the minimum of the values of all its jobs */
       listed;
-  struct hr__subqueue *next_same_key; /* next subqueue with this name, in another shape */
+  struct hr__subqueue *next_same_key; /* next subqueue with this name; NULL: none */
   uint32_t walk;                      /* number of the last walk that entered the subqueue (walks are counted) */
   uint32_t active_at;                 /* index in waiting->active_subqueues, if not empty */
   /* number of the last pass in which preemption tried the first job of the subqueue without success */
   uint32_t refused;
-  uint32_t place; /* place in the tournament of the shape */
+  uint32_t place; /* number of the subqueue in the tournament of the shape */
   /* For admission limits and preferred subqueues. */
-  uint32_t owner;
+  uint32_t owner;                               /* index of the tenant of its jobs (hr__quota_owner) */
   struct hr__subqueue *next_owned, *prev_owned; /* neighbours among the owner's subqueues that are not empty */
   bool is_preferred;
   uint32_t parked_at;                    /* index in waiting->parked + 1; 0: not parked */
@@ -131,40 +137,44 @@ struct hr__subqueue {
   struct hr__subqueue_group *represents; /* first of the groups that the subqueue represents */
 };
 
-/* Bounds in [from, to) for which a set of nodes may have more room than before (policies/queue/preemption/ranked.c). */
+/* A range of bounds of preemption, [from, to), for which a set of nodes may have more room than before. See
+   policies/queue/preemption/ranked.c; `nodes` is a set as returned by hr__node_set_of. */
 struct hr__eased {
   int64_t from, to;
   uint64_t nodes;
 };
 
-/* What preemption by rank knows about the jobs of a shape (policies/queue/preemption/ranked.c). Jobs with a bound of
-   `bound` or more were refused, and would be refused again, except those with a bound in `last` or `earlier`. */
+/* The refusals of jobs of a shape, in preemption by an order that ranks running jobs
+   (policies/queue/preemption/ranked.c). Jobs with a bound of `bound` or more were refused, and would be refused again,
+   except those with a bound in `last` or `earlier`. */
 struct hr__refusals {
   int64_t bound;
-  struct hr__eased last, earlier; /* nodes with easier victims since the last pass, and since the refusals before */
-  uint32_t needed;                /* GPUs that a node must have so that the jobs may use it; 0: not determined */
-  uint32_t pass;                  /* number of the last pass in which the other members were updated */
+  /* last: the bounds and nodes that became easier at the last update. earlier: those that became easier between the
+     refusals and the last update */
+  struct hr__eased last, earlier;
+  uint32_t needed; /* GPUs that a node must have so that the jobs may use it; 0: not determined */
+  uint32_t pass;   /* number of the last pass in which the other members were updated */
 };
 
-/* The place of a shape in the walk of a pass by rank: jobs of the shape that precede this place need not be tried. */
+/* The position of a shape in the walk of ranked.c: jobs of the shape before this position need not be tried. */
 struct hr__ranked_place {
   struct hr_job_entry entry;
-  int64_t bound; /* of the job, if has_bound */
+  int64_t bound; /* bound of the job, if has_bound */
   bool has_bound, ended;
-  uint64_t n_eased; /* the place is valid while preemptor->n_eased has this value */
+  uint64_t n_eased; /* the position is valid while preemptor->n_eased has this value */
 };
 
 /* The waiting jobs with the same request. */
 struct hr__shape {
   uint32_t gpus, kind;          /* kind: see hr__kind */
   uint32_t number;              /* index in waiting->shapes */
-  uint32_t gain;                /* see struct hr__gains; 0: not determined */
-  uint64_t unfit;               /* number of gains when the shape was last found not to fit */
+  uint32_t gain;                /* index in gains->last (struct hr__gains); 0: not determined */
+  uint64_t unfit;               /* gains->count when the shape was last found not to fit; 0: never */
   struct hr__subqueue *only;    /* without subqueues: the subqueue of all jobs */
   struct hr_job_tree subqueues; /* subqueues that have jobs and are not parked, sorted by their entries */
   struct hr_job_tree preferred; /* preferred subqueues among them */
-  /* the first of all jobs or, if only preferred subqueues are selected, of the jobs in these; undefined if there is
-     none */
+  /* the first job of the listed subqueues; if only preferred subqueues are selected, the first job of these. Undefined
+     if no such job exists */
   struct hr_job_entry head;
   /* [0]: index in the list of shapes with listed subqueues; [1]: in that of shapes with preferred subqueues; HR_NONE:
      not in the list */
@@ -172,7 +182,7 @@ struct hr__shape {
   uint32_t refused; /* number of the last pass in which preemption tried the first job of the shape without success */
   struct hr__refusals refusals;
   struct hr__ranked_place place;
-  struct hr__cursor *cursors; /* buffer of walks */
+  struct hr__cursor *cursors; /* cursors of the current walk */
   uint32_t cursors_capacity;
   /* used instead of `subqueues` if waiting->line_of is not NULL: the first jobs of the subqueues */
   struct hr__kinetic tournament;
@@ -182,8 +192,9 @@ struct hr__shape {
 /* Returns the full key of a job. `entry` contains the key with which the job was added. */
 typedef int64_t hr__full_key(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry);
 
-/* Returns the line of a job (struct hr__line). Used for orders in which the keys of all jobs change linearly with time,
-   or all at the same time. The job with the largest value of its line has the smallest full key. */
+/* Returns the line of a job (struct hr__line). Used for orders in which the keys of all jobs change: continuously, as a
+   linear function of time, or all at the same moment. The job with the largest value of its line has the smallest full
+   key. */
 typedef struct hr__line hr__line_of(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry);
 
 /* The functions that determine which subqueues are held back, and which are preferred. */
@@ -191,10 +202,10 @@ struct hr__admission {
   /* Returns whether a limit blocks the first job of a subqueue, whatever capacity is free, and writes the limit. If so,
      no other job of the subqueue may start. */
   bool (*is_held)(void *self, const struct hr__subqueue *subqueue, struct hr__admission_limit *limit);
-  int64_t (*room)(void *self, uint32_t place, enum hr__admission_limit_kind kind);
+  int64_t (*room)(void *self, uint32_t place, enum hr__admission_limit_kind kind); /* see hr__quota_tree_room */
   /* Returns whether the subqueue is preferred. NULL: none is. */
   bool (*is_preferred)(void *self, const struct hr__subqueue *subqueue);
-  uint32_t n_places, n_owners;
+  uint32_t n_places, n_owners; /* numbers of places of the quota tree, and of owners of subqueues */
 };
 
 /* The waiting jobs of all shapes. */
@@ -213,8 +224,8 @@ struct hr__waiting {
   struct hr__subqueue **active_subqueues; /* subqueues with waiting jobs, in no order */
   struct hr__subqueue **parked;           /* subqueues that are parked, in no order */
   uint32_t n_subqueues, n_active_subqueues, n_parked, subqueues_capacity, active_subqueues_capacity, parked_capacity;
-  /* indices. part_numbers: of a partition; subqueue_numbers: of the subqueue of (name, shape and partition);
-     first_of_name: of the first subqueue with a name, by (name, 0) */
+  /* part_numbers: index of a partition. subqueue_numbers: index of the subqueue with a certain (name, shape and
+     partition). first_of_name: index of the first subqueue with a certain name; the key is (name, 0) */
   struct hr__pair_map part_numbers, subqueue_numbers, first_of_name;
   uint32_t *subqueue_of; /* by job: index of its subqueue while it waits; NULL without subqueues */
   int64_t *key_of;       /* by job: key with which it was added; NULL without subqueues */
@@ -223,11 +234,11 @@ struct hr__waiting {
   bool failed;    /* memory was exhausted during a search */
   /* if not NULL, subqueues are in tournaments; walks and admission limits are then not supported */
   hr__line_of *line_of;
-  int64_t now_us; /* time of the last hr__waiting_advance; for tournaments only */
+  int64_t now_us; /* current time, for tournaments and for the keys of the order `wfp3` */
   /* For admission limits and preferred subqueues. */
   bool preferred_only; /* only preferred subqueues are selected */
-  /* the list that is not selected: normally that of shapes with preferred subqueues; if `preferred_only`, exchanged
-     with `active` */
+  /* the list that is not selected. Normally: the shapes with preferred subqueues. If `preferred_only`: the shapes with
+     listed subqueues */
   uint32_t *other;
   uint32_t n_other, other_capacity;
   struct hr__subqueue **owned; /* by owner: the first subqueue in the list of its subqueues that are not empty */
@@ -245,8 +256,9 @@ struct hr__queued_job {
   hr_job job;
   uint32_t gpus, kind;
   uint64_t subqueue; /* name of its subqueue; 0 without subqueues */
-  /* partition: jobs with the same name of a subqueue are in different subqueues if their partitions differ. Contains
-     the tenant and the priority if these matter, else 0 */
+  /* partition: jobs for which the order returns the same name of a subqueue are in different subqueues if their
+     partitions differ. Consists of the tenant (0 without quotas) and the priority (0 unless priorities must be
+     separate) */
   uint64_t part;
   int64_t key, value;
   uint32_t owner; /* owner of its subqueue: less than admission.n_owners */
@@ -262,7 +274,10 @@ static inline bool hr__entry_before(struct hr_job_entry a, struct hr_job_entry b
   return a.key != b.key ? a.key < b.key : a.job.id < b.job.id;
 }
 
-/* Initializes an empty queue for up to `n_jobs` jobs. If `full_key` is NULL, subqueues are not used, and `admission`
+/* The functions below that return enum hr_status return HR_NO_MEMORY if memory is exhausted, and HR_INTERNAL if a job
+   or subqueue is not in the list in which it should be.
+
+   Initializes an empty queue for up to `n_jobs` jobs. If `full_key` is NULL, subqueues are not used, and `admission`
    must also be NULL. */
 enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *arena, uint32_t n_jobs,
                                 hr__full_key *full_key, const struct hr__admission *admission, void *self);
@@ -275,14 +290,16 @@ enum hr_status hr__waiting_remove(struct hr__waiting *waiting, struct hr__shape 
 enum hr_status hr__waiting_rerank(struct hr__waiting *waiting, uint64_t name);
 enum hr_status hr__waiting_rerank_all(struct hr__waiting *waiting);
 
-/* Advances the time of the tournaments to `now_us`, and determines the first job of each shape again. */
+/* Sets waiting->now_us. With tournaments, also advances their time, and determines the first job of each shape
+   again. */
 void hr__waiting_advance(struct hr__waiting *waiting, int64_t now_us);
 
-/* Determines the first job of each shape that is not held back. If the first subqueue of a shape is held back, it is
-   parked; if its key has grown, it is listed again. The other subqueues of a shape are not updated until a search needs
-   them. Call this after each start and stop, and after time has passed. */
+/* Determines, for each shape, the first job that is not held back. If the first subqueue of a shape is held back, it is
+   parked; if its key has grown, it is listed again with the new key. The other subqueues of a shape are not updated
+   until a search needs them. Call this after each start and stop, and after time has passed. */
 enum hr_status hr__waiting_find_first(struct hr__waiting *waiting);
-/* Notifies the queue that there is more room at a limit. `place` HR_NONE: there is more room at an unknown limit. */
+/* Notifies the queue that there is more room at a limit. If `place` is HR_NONE, `kind` is ignored, and all groups of
+   subqueues with a limit that is not determined are listed again. */
 enum hr_status hr__waiting_ease_limit(struct hr__waiting *waiting, uint32_t place, enum hr__admission_limit_kind kind);
 /* Notifies the queue that the subqueues of an owner may have become preferred, or may no longer be preferred. */
 enum hr_status hr__waiting_update_preferred(struct hr__waiting *waiting, uint32_t owner);
@@ -297,9 +314,10 @@ static inline bool hr__waiting_any(const struct hr__waiting *waiting) {
   return waiting->n_active > 0 || waiting->n_parked > 0;
 }
 
-/* Finds the shape's first job after `last` with a value of at most `bound`. With subqueues, `last` is ignored, and the
-   first such job of the shape is found. Jobs of all subqueues are found, even if only preferred subqueues are selected;
-   this is also true of walks. */
+/* Finds the first job of the shape after `last` with a value of at most `bound`, and writes it to `*entry`. Returns
+   false if there is no such job. With subqueues, `last` is ignored, so the search begins with the first job of the
+   shape. Jobs that are held back are not found. Jobs of all other subqueues are found, even if only preferred subqueues
+   are selected; walks visit the same jobs. If memory is exhausted, sets waiting->failed. */
 bool hr__waiting_next(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry last, int64_t bound,
                       struct hr_job_entry *entry);
 
@@ -310,24 +328,24 @@ struct hr__cursor {
   struct hr_job_entry entry; /* current job, with its full key */
 };
 
-/* A walk over all jobs of a shape in order. Jobs may be removed during the walk, but keys must not change. A shape can
-   have only one walk at a time. A walk enters a subqueue when the first job of the subqueue is the next job of the
-   walk. The cursors of the entered subqueues are in a heap, sorted by their current jobs. */
+/* A walk over all jobs of a shape that are not held back, in order. Jobs may be removed during the walk, but keys must
+   not change. A shape can have only one walk at a time. A walk enters a subqueue when the first job of the subqueue is
+   the next job of the walk. The cursors of the entered subqueues are in a heap, sorted by their current jobs. */
 struct hr__walk {
   struct hr__shape *shape;
   struct hr_job_entry entry;        /* current job, with its full key */
-  struct hr_job_entry last_entered; /* entry of the subqueue that was entered last */
+  struct hr_job_entry last_entered; /* `listed` of the subqueue that find_next_subqueue visited last */
   struct hr__subqueue *next;        /* next subqueue to enter; NULL: none */
-  struct hr_job_entry next_entry;
-  uint32_t n_cursors, number;
+  struct hr_job_entry next_entry;   /* first job of `next`, with its full key */
+  uint32_t n_cursors, number;       /* cursors in shape->cursors; number of the walk */
 };
-/* Begins a walk at the first job of the shape. Without subqueues and if `after` is not NULL, the walk begins at the
-   first job after the entry `after`. False: there is no such job, or memory is not available; in the second case
-   walk->shape is NULL. */
+/* Begins a walk at the first job of the shape. Without subqueues, and if `after` is not NULL, the walk begins at the
+   first job after the entry `after`. Returns false if there is no such job. If memory is exhausted, returns false and
+   sets walk->shape to NULL. */
 bool hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, const struct hr_job_entry *after,
                     struct hr__walk *walk);
-/* Moves the walk to the next job. False: no further job exists, or memory is not available; in the second case
-   walk->shape is NULL. */
+/* Moves the walk to the next job. Returns false after the last job. If memory is exhausted, returns false and sets
+   walk->shape to NULL. */
 bool hr__walk_next(struct hr__waiting *waiting, struct hr__walk *walk);
 /* Returns whether the current job, or a job after it, has a value of at most `bound`. */
 bool hr__walk_has(const struct hr__walk *walk, int64_t bound);
@@ -337,7 +355,7 @@ static inline struct hr__shape *hr__waiting_shape(const struct hr__waiting *wait
   return waiting->shapes[hr__pair_map_find(&waiting->shape_numbers, (struct hr__pair){gpus, kind})];
 }
 
-/* Returns the shape that has the first job in order of all shapes; NULL if no job waits, or if all are held back. */
+/* Returns the shape in the list `active` with the first job in order; NULL: the list is empty. */
 static inline struct hr__shape *hr__waiting_first(const struct hr__waiting *waiting) {
   struct hr__shape *first = NULL;
   for (uint32_t i = 0; i < waiting->n_active; i++) {
@@ -353,7 +371,8 @@ static inline struct hr__subqueue *hr__waiting_first_subqueue(const struct hr__w
   return waiting->full_key ? waiting->subqueues[waiting->subqueue_of[shape->head.job.id]] : NULL;
 }
 
-/* Returns the next subqueue in the list, preferred or not; NULL at the end. */
+/* Returns the subqueue after `subqueue` in the list of all listed subqueues of its shape; NULL: `subqueue` is the last
+   one. */
 static inline struct hr__subqueue *hr__waiting_next_subqueue(const struct hr__waiting *waiting,
                                                              const struct hr__subqueue *subqueue) {
   struct hr_job_entry listed = subqueue->listed;
@@ -363,9 +382,9 @@ static inline struct hr__subqueue *hr__waiting_next_subqueue(const struct hr__wa
 
 /* ---- Subqueues (subqueues.c) --------------------------------------------------------------------------- */
 
-/* The subqueues of a shape. A subqueue is either listed, in the lists of its shape, or parked in a group while an
-   admission limit blocks it. subqueues.c explains groups and their representatives. This header is used by waiting.c
-   and subqueues.c only. */
+/* The subqueues of a shape. A subqueue with jobs is either in the lists of its shape, or parked in a group while an
+   admission limit blocks it. subqueues.c explains groups and their representatives. Only waiting.c and subqueues.c use
+   the declarations below. */
 
 /* Returns whether the subqueues of each shape are in a tournament instead of a list. */
 static inline bool hr__has_tournament(const struct hr__waiting *waiting) {
@@ -391,7 +410,8 @@ static inline const struct hr_job_tree *hr__shape_list(const struct hr__waiting 
 struct hr__subqueue_group {
   struct hr__shape *shape;
   struct hr__admission_limit limit;
-  uint32_t number;
+  uint32_t number; /* index in waiting->groups */
+  /* of_preferred: its subqueues are preferred. is_blocked: the group is in the tree waiting->blocked of its limit */
   bool of_preferred, is_blocked;
   struct hr_job_tree subqueues;                /* parked subqueues, sorted by their entries */
   struct hr__subqueue *representative;         /* subqueue that is considered for the whole group; NULL: none */
@@ -403,7 +423,7 @@ struct hr__subqueue_group {
 
 /* Removes a parked subqueue from its group. */
 enum hr_status hr__subqueue_leave(struct hr__waiting *waiting, struct hr__subqueue *subqueue);
-/* Changes the entry of a parked subqueue. Its first job must be the same as before. */
+/* Changes the entry of a parked subqueue to `now`. The first job of the subqueue must be the same as before. */
 enum hr_status hr__subqueue_relist_parked(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                                           struct hr_job_entry now);
 /* Updates the groups that a subqueue represents, after its entry has changed. */
@@ -416,8 +436,9 @@ static inline bool hr__group_has_room(const struct hr__waiting *waiting, const s
          waiting->admission.room(waiting->self, limit->place, limit->kind) >= hr__admission_limit_need(limit);
 }
 
-/* Returns whether a limit that blocks one subqueue of the group also blocks the others. `limit` may be another limit
-   than that of the group. It blocks all subqueues of the group if they have the same need at that limit. */
+/* Returns whether `limit`, which blocks one subqueue of the group, also blocks the others. This is so if the need there
+   is the need of the group, and if the limit is at the place of the group's limit or at a place closer to the root.
+   Such places have smaller numbers. */
 static inline bool hr__group_is_held(const struct hr__subqueue_group *group, const struct hr__admission_limit *limit) {
   return limit->place != HR_NONE && limit->place <= group->limit.place && limit->milli == group->limit.milli &&
          limit->spare == group->limit.spare;

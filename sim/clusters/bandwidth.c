@@ -2,14 +2,16 @@
 /*
  * Max-min fair sharing of bandwidth, and the speed of jobs that read data.
  *
- * Progressive filling: the level of all paths rises together until a resource is full. The paths through it keep this
- * level, what they use is taken from their other resources, and the others rise on. So in each round, the resource that
- * is full at the lowest level decides the level of its paths.
+ * Progressive filling: the levels of all paths rise together until a resource is full. The paths through this resource
+ * keep their level, and their use is subtracted from the capacity of their other resources. The levels of all other
+ * paths continue to rise. So in each round, the resource that is full at the lowest level determines the level of its
+ * paths.
  *
- * The use of a path at a level is a sum over its classes: the caps of those below the level, and the level for the
- * others. As a function of the level it is concave. From a level at which the use is within the capacity, Newton's
- * method therefore rises to the solution without passing it; from a level above, the first step goes below it. The
- * search begins at the last solution, which is close to the next one.
+ * The use of a path at a level is a sum over its classes, weighted: the cap of each class with a cap below the level,
+ * and the level for each other class. This sum is a concave function of the level. From a level at which the use is
+ * within the capacity, Newton's method therefore rises to the solution without passing it. From a level above the
+ * solution, the first step leads to a level below the solution. The search begins at the last solution, which is
+ * usually close to the next one.
  */
 
 #include "sim/clusters/clusters.h"
@@ -110,7 +112,8 @@ uint32_t hr__shares_find(const struct hr__bandwidth *shares, const struct hr__sh
 
 /* ---- Levels ----------------------------------------------------------------------------------------------- */
 
-/* What flows use at a level: the sum of the caps up to it, and the weight of those above. */
+/* The use of flows at a level: the sum of the caps of the classes with a cap of at most the level, and the total weight
+   of the classes with a higher cap. */
 struct level_use {
   hr__wide caps;
   uint64_t rising;
@@ -136,7 +139,7 @@ static bool crosses(const struct hr__share_path *path, uint32_t resource) {
   return false;
 }
 
-/* What the paths through a resource that are not set use at a level. */
+/* Returns the use, at a level, of the paths through a resource that have no fixed level yet. */
 static struct level_use use_of(const struct hr__bandwidth *shares, uint32_t resource, hr__wide level) {
   struct level_use use = {0, 0};
   for (uint32_t i = 0; i < shares->n_paths; i++) {
@@ -146,7 +149,7 @@ static struct level_use use_of(const struct hr__bandwidth *shares, uint32_t reso
   return use;
 }
 
-/* Divides; most quotients have 64 bits, for which the processor has an instruction. */
+/* Returns a / b. Most dividends have at most 64 bits, for which the processor has an instruction. */
 static hr__wide divide(hr__wide a, uint64_t b) {
   return a >> 64 ? a / b : (uint64_t)a / b;
 }
@@ -178,7 +181,7 @@ static bool is_used(const struct hr__bandwidth *shares, uint32_t resource) {
   return false;
 }
 
-/* Fixes the level of the paths through a resource, and takes their use from the other resources. */
+/* Fixes the level of the paths through a resource, and subtracts their use from the other resources of these paths. */
 static void set_paths(struct hr__bandwidth *shares, uint32_t resource, hr__wide level) {
   for (uint32_t i = 0; i < shares->n_paths; i++) {
     struct hr__share_path *path = &shares->paths[i];
@@ -219,8 +222,8 @@ void hr__shares_solve(struct hr__bandwidth *shares) {
 
 /* ---- Sharing among given flows ------------------------------------------------------------------------- */
 
-/* Units of the largest weight and of the largest rate: sums do not overflow, and weights are exact to 2^-45 of the
-   largest one. */
+/* The largest weight and the largest rate are converted to these numbers of units. Then sums do not overflow, and
+   weights are exact to 2^-45 of the largest weight. */
 #define LARGEST_WEIGHT 0x1p44
 #define LARGEST_RATE 0x1p100
 
@@ -289,18 +292,19 @@ enum hr_status hr__share_max_min(const struct hr__flow *flows, uint32_t n_flows,
 /* ---- Data loading ----------------------------------------------------------------------------------- */
 
 /*
- * Hits of an LRU cache: each epoch reads every item once, in a new random order. An item is hit if fewer than c
- * different items were read since its last use. Let u be the place of an item in one epoch and v its place in the next
- * one, as uniform shares of the epoch. Then a share (1 - u) + u v of the items was read in between. So with x = c / d,
- * where d is the number of items, the share of hits is P(u (1 - v) > 1 - x) = x + (1 - x) ln(1 - x). With few items,
- * the number of different items in between is computed exactly. Consider the j - 1 items that were read before the item
- * in the new epoch. Those of them that were after it in the old epoch are counted already; the number of the others is
- * hypergeometric.
+ * Hits of an LRU cache: each epoch reads every item once, in a new random order. Let c be the number of items that fit
+ * into the cache. The read of an item is a hit if fewer than c different items were read since the last read of this
+ * item. Let u be the place of an item in one epoch and v its place in the next one, as uniform shares of the epoch.
+ * Then a share (1 - u) + u v of the items was read in between. So with x = c / d, where d is the number of items, the
+ * share of hits is P(u (1 - v) > 1 - x) = x + (1 - x) ln(1 - x). With few items, the number of different items in
+ * between is computed exactly. Consider the items that were read before the item in the new epoch. Some of these were
+ * read after it in the old epoch, so they are already counted. The number of the other ones has a hypergeometric
+ * distribution.
  */
 
 /* ---- Data loading: need and speed ------------------------------------------------------------------- */
 
-/* The share of the reads that goes to remote storage. */
+/* Returns the share of the reads that the remote storage serves. */
 static double remote_share(const struct hr__io_job *job) {
   if (job->is_first_epoch || job->dataset <= 0) return job->dataset > 0;
   return fmax(0, 1 - job->cached / job->dataset);

@@ -4,17 +4,17 @@
  * microseconds of one clock. Source: kubernetes/autoscaler, cluster-autoscaler/{estimator, core/scaleup/orchestrator,
  * expander, processors/nodegroupset, core/scaledown, simulator/utilization, utils/backoff}.
  *
- * Packing: how many new nodes of one node group are needed for pending pods, by first fit over the new nodes. One array
- * contains the existing nodes, followed by the new nodes in the order in which they are added. Invariant: the pods of a
- * node fit into its resources and its maximum number of pods, no two of them have the same host port, and a pod is
- * placed only if its owner's maximum skew is not exceeded.
+ * Packing computes how many new nodes of one node group are needed for pending pods, by first fit over the new nodes.
+ * One array contains the existing nodes, followed by the new nodes in the order in which they are added. Invariant: the
+ * pods of a node fit into its resources and its maximum number of pods, no two of them have the same host port, and a
+ * pod is placed only if its owner's maximum skew is not exceeded.
  *
- * Scale-up: from pending pods to options, from options to the best ones (expanders), and from the chosen option to the
- * growth of node groups. Invariant: no group exceeds its maximum, the cluster exceeds neither its number of nodes nor a
- * quota, and an expander never adds an option.
+ * Scale-up computes options from pending pods, selects the best options (expanders), and computes the growth of node
+ * groups from the chosen option. Invariant: no group exceeds its maximum, the cluster exceeds neither its number of
+ * nodes nor a quota, and an expander never adds an option.
  *
- * Scale-down: which nodes are removed, and how long a node group does not grow after a failure (back-off). Invariant:
- * no group falls below its minimum, and an atomic group is removed as a whole.
+ * Scale-down decides which nodes are removed. It also decides how long a node group does not grow after a failure
+ * (back-off). Invariant: no group falls below its minimum, and an atomic group is removed as a whole.
  */
 
 #include "sim/clusters/node_autoscalers.h"
@@ -51,7 +51,7 @@ static int64_t emptiest_host(const struct hr__ca_packing *packing, const struct 
 }
 
 /* Returns by how much the number of pods of the owner in `zone` exceeds that of the zone with the fewest of them. With
-   fewer than `min_domains` zones, the latter counts as 0. */
+   fewer than `min_domains` zones, the number of the zone with the fewest counts as 0. */
 static int64_t above_emptiest_zone(const struct hr__ca_packing *packing, const struct hr__ca_pods *pods,
                                    uint32_t zone) {
   int64_t own[HR__CA_MAX_ZONES];
@@ -142,7 +142,7 @@ static double score(const struct hr__ca_packing *packing, const struct hr__ca_po
   return share(request[HR__CPU_M], node[HR__CPU_M]) + share(request[HR__MEMORY_BYTES], node[HR__MEMORY_BYTES]);
 }
 
-/* Sorts the groups by descending score. Groups with equal scores remain in order. */
+/* Sorts the groups by score, the highest score first. Groups with equal scores remain in order. */
 static void order_groups(struct hr__ca_packing *packing, const struct hr__ca_pods *groups, uint32_t n_groups) {
   for (uint32_t i = 0; i < n_groups; i++) {
     uint32_t at = i;
@@ -187,7 +187,8 @@ static int64_t quota_use(const struct hr__ca_scale_up *self, const struct hr__ca
   return used;
 }
 
-/* Returns how many nodes of a group the quotas allow, at most `wanted`, and sets the reason if these are fewer. */
+/* Returns how many new nodes of a group the quotas allow, at most `wanted`. If fewer than `wanted`, writes the reason
+   to `*refusal`. */
 static int64_t within_quotas(const struct hr__ca_scale_up *self, uint32_t at, int64_t wanted,
                              enum hr__ca_refusal *refusal) {
   static const enum hr__ca_refusal refusals[HR__N_AMOUNTS] = {HR__CA_CPU_QUOTA, HR__CA_MEMORY_QUOTA, HR__CA_GPU_QUOTA};
@@ -206,7 +207,8 @@ static int64_t within_quotas(const struct hr__ca_scale_up *self, uint32_t at, in
   return wanted;
 }
 
-/* Returns how many nodes may be added to a group, at most `wanted`. */
+/* Returns how many nodes may be added to a group, at most `wanted`. If fewer than `wanted`, writes the reason to
+   `*refusal`. */
 static int64_t within_limits(const struct hr__ca_scale_up *self, uint32_t at, int64_t wanted,
                              enum hr__ca_refusal *refusal) {
   const int64_t room = self->max_nodes ? hr__ca_room(self->max_nodes, cluster_nodes(self)) : INT64_MAX;
@@ -249,7 +251,7 @@ static int64_t estimate_limit(const struct hr__ca_scale_up *self, uint32_t at) {
   return hr__ca_smaller_limit(hr__ca_room_limit(room), hr__ca_cluster_limit(self->max_nodes, cluster_nodes(self)));
 }
 
-/* Packs the pending pods on new nodes of a group. */
+/* Packs the pending pods on new nodes of a group. Returns the number of nodes that got pods. */
 static uint32_t estimate(struct hr__ca_scale_up *self, uint32_t at) {
   const struct hr__ca_group *group = &self->groups[at];
   struct hr__ca_packing packing = {.fresh = {.free = group->node, .pods_left = group->max_pods},
@@ -330,7 +332,7 @@ void hr__ca_grow(struct hr__ca_scale_up *self, uint32_t chosen) {
 
 /* ---- Expanders -------------------------------------------------------------------------------------------- */
 
-/* The share of a capacity that is not requested. */
+/* Returns the share of a capacity that is not requested. */
 static double unused_share(int64_t capacity, int64_t requested) {
   return capacity > 0 ? (double)(capacity - requested) / (double)capacity : 0;
 }
@@ -358,7 +360,8 @@ static double price_score(const struct hr__ca_option *option, const struct hr__c
   const double stabilization = price->stabilization_usd_h, nodes = (double)option->nodes;
   const double per_pods = (nodes * option->node_usd_h + stabilization) / (option->pods_usd_h + stabilization);
   const double unfitness = hr__ca_unfitness(price->preferred_cpu_m, option->node.of[HR__CPU_M]);
-  /* the more new nodes, the less the size of a node counts; a group with GPUs is chosen only if no other group fits */
+  /* the size of a node has less effect if there are more new nodes; a group with GPUs is chosen only if no other group
+     fits */
   const double faded = (unfitness - 1) * (1 - tanh((nodes - 1) / 15)) + 1;
   return (option->has_gpus ? 1000 : faded) * per_pods * (option->is_new_group ? 2 : 1);
 }
@@ -392,9 +395,8 @@ static void score_options(enum hr__ca_expander expander, const struct hr__ca_opt
   }
 }
 
-/* Removes from `kept` (indices of options) all options except those with the lowest score. Ties are kept, scores NAN
- * are removed. Returns the number of kept options.
- */
+/* Removes from `kept` (indices of options) all options except those with the lowest score. Options with equal scores
+   all remain; options with the score NAN are removed. Returns the number of remaining options. */
 static uint32_t keep_lowest(const double *scores, uint32_t *kept, uint32_t n_kept) {
   double lowest = (double)INFINITY;
   for (uint32_t i = 0; i < n_kept; i++) lowest = fmin(lowest, scores[kept[i]]); // fmin ignores NAN
@@ -428,7 +430,7 @@ uint32_t hr__ca_chain(const struct hr__ca_filter *filters, uint32_t n_filters, u
 void hr__ca_fail(const struct hr__ca_backoff_spec *spec, struct hr__ca_backoff *self, int64_t now_us) {
   if (!self->has_failed)
     self->length_us = spec->first_us;
-  else if (self->until_us < now_us) // a failure during the back-off does not make it longer
+  else if (self->until_us < now_us) // a failure during the back-off does not double the length
     self->length_us = 2 * self->length_us < spec->longest_us ? 2 * self->length_us : spec->longest_us;
   self->has_failed = true;
   self->until_us = now_us + self->length_us;
@@ -446,7 +448,7 @@ static int64_t request_of(const struct hr__ca_use *pod, enum hr__amount amount) 
   return running > init ? running : init;
 }
 
-/* Returns false if the node has nothing of this resource. */
+/* Writes the share of a resource of the node that is used. Returns false if the node does not have the resource. */
 static bool share_of(const struct hr__ca_used_node *node, enum hr__amount amount, double *share) {
   int64_t used = 0, whole = node->allocatable.of[amount];
   if (whole <= 0) return false;
@@ -543,7 +545,8 @@ static int64_t smaller(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-/* Returns whether all nodes of an atomic group are candidates: as many as its target size, or all existing nodes. */
+/* Returns whether all nodes of an atomic group are candidates: the number of candidates is the target size, or the
+   number of existing nodes. */
 static bool is_whole(const struct hr__ca_deletion *group) {
   const int64_t candidates = group->empty + group->drain;
   return candidates == group->target || candidates == group->registered;
@@ -558,7 +561,7 @@ static void take_whole(struct hr__ca_deletion *group, struct hr__ca_budget *budg
 }
 
 /* Chooses atomic groups for removal: first those with empty nodes, then those with pods on all nodes. As in the
-   original, only a budget of exactly 0 stops the first group; a negative one does not. */
+   original, only a budget of exactly 0 prevents the choice of the first group; a negative budget does not. */
 static void take_atomic(struct hr__ca_deletions *self, struct hr__ca_budget *budget) {
   bool may_exceed = true;
   for (uint32_t i = 0; i < self->n_empty; i++) {

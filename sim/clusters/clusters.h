@@ -52,58 +52,65 @@ struct hr__cluster_load {
   int64_t price_uusd_h; /* the lowest additional price of a GPU hour for the job: 0 for owned and reserved nodes */
 };
 
-/* Returns the predicted wait of a job that requests `milli`, at the time `now_us`. `load`: its members `size_milli` and
-   `used_milli`. `waiting_work`: sum over waiting jobs of milli-GPUs x expected run time. If the wait is at least
-   `limit_us`, the result may be any time from `limit_us` on. */
+/* Returns the predicted wait of a job that requests `milli`, at the time `now_us`. Reads only the members `size_milli`
+   and `used_milli` of `load`. `waiting_work`: sum over waiting jobs of milli-GPUs x expected run time. If the wait is
+   at least `limit_us`, the result is some time of at least `limit_us`, which need not be the wait. */
 int64_t hr__predicted_wait_us(const struct hr__cluster_load *load, const struct hr__expected_releases *releases,
                               hr_amount waiting_work, uint64_t milli, int64_t now_us, int64_t limit_us);
 
-/* The job to be sent. */
+/* The job for which a cluster is chosen. */
 struct hr__routed_job {
   uint64_t milli;      /* milli-GPUs */
   int64_t expected_us; /* expected run time */
   int64_t slack_us;    /* from now to its deadline; HR_NEVER_US: none */
-  uint32_t home;
+  uint32_t home;       /* index of its home cluster */
 };
 
-/* Returns the index of the cluster for the job. `spent_uusd`: predicted cost of the jobs that were spilled before; the
-   function adds the cost of this one. */
+/* Returns the index of the cluster for the job. `*spent_uusd`: predicted cost of the jobs that were sent away from home
+   so far; if this job is sent away, its cost is added. */
 uint32_t hr__job_router_choose(const struct hr_job_router_spec *router, const struct hr__cluster_load *loads,
                                uint32_t n_clusters, const struct hr__routed_job *job, int64_t *spent_uusd);
 
-/* The same for a rule of `affinity`: the first of its clusters in which the predicted wait is within the bound; if
-   there is none, the best of all clusters within the bound, unless others are not allowed; otherwise the first of its
-   clusters that could run the job, or the best of the others. HR_NONE: no allowed cluster can. */
+/* Returns the index of the cluster for a job to which a rule of `affinity` applies. The bound is router->max_wait_us.
+   The result is the first of the following clusters that exists:
+
+   - the first cluster of the rule that could run the job, with a predicted wait within the bound;
+   - unless rule->only: the best of all clusters with a predicted wait within the bound;
+   - the first cluster of the rule that could run the job;
+   - unless rule->only: the best of all clusters.
+
+   HR_NONE: no such cluster could run the job. */
 uint32_t hr__job_router_prefer(const struct hr_job_router_spec *router, const struct hr_job_router_rule *rule,
                                const struct hr__cluster_load *loads, uint32_t n_clusters);
 
 /* ---- Choice of a cluster: MultiKueue ---------------------------------------------------------------- */
 
-/* To which worker clusters MultiKueue offers a workload. In each round, further clusters are nominated; they remain
-   nominated until the workload is admitted or queued again. Clusters are dense indices in the order of the
-   configuration. Times are microseconds of one clock. Invariant: no cluster is nominated twice.
+/* MultiKueue offers a workload to worker clusters, in rounds. In each round, further clusters are nominated. Nominated
+   clusters remain nominated until the workload is admitted or queued again. Clusters are numbered from 0 in the order
+   of the configuration. Times are microseconds of one clock. Invariant: no cluster is nominated twice.
 
    Source: kubernetes-sigs/kueue, pkg/controller/workloaddispatcher (incremental dispatcher), keps/693-multikueue. */
 
 enum { HR__MULTIKUEUE_STEP = 3 /* clusters per round */ };
 
 struct hr__multikueue_spec {
-  bool is_incremental; /* otherwise all clusters at once */
+  bool is_incremental; /* otherwise all clusters are nominated at once */
   uint32_t step;       /* clusters per round; 0: HR__MULTIKUEUE_STEP */
-  int64_t round_us;    /* a round is over after more than this: 5 min */
+  int64_t round_us;    /* a round ends when more than this time has passed; default: 5 min */
 };
 
 extern const struct hr__multikueue_spec hr__multikueue_defaults;
 
 /* The offer of one workload. */
 struct hr__multikueue_offer {
-  uint32_t *nominated; /* [n_clusters], in order; earlier nominations stay */
+  uint32_t *nominated; /* [n_clusters], in order; nominated clusters remain nominated */
   uint32_t n_nominated;
-  int64_t round_us; /* start of the round; without meaning before the first one */
+  int64_t round_us; /* start of the round; undefined before the first round */
 };
 
-/* Starts the next round if the present one is over. `preference` has all connected clusters: in the order of the
-   configuration, or by name in older releases. Returns false if no cluster is left to nominate. */
+/* Starts the next round if the present round is over. `preference`: all connected clusters, in the order of the
+   configuration or, in older releases of MultiKueue, sorted by name. Returns false if a round should start, but all
+   clusters are already nominated. */
 bool hr__multikueue_nominate(const struct hr__multikueue_spec *spec, struct hr__multikueue_offer *offer,
                              const uint32_t *preference, uint32_t n_clusters, int64_t now_us);
 
@@ -111,16 +118,17 @@ bool hr__multikueue_nominate(const struct hr__multikueue_spec *spec, struct hr__
 
 /*
  * Max-min fair sharing of bandwidth. Flows cross resources: storage systems and links. A sharing is max-min fair if no
- * rate can be increased without decreasing a smaller rate (per weight). Each flow has a cap, its own limit. Flows over
- * the same resources have the same path. All flows of a path that are not limited by their cap have the same rate per
- * weight: the level of the path. So the result of sharing is one number per path.
+ * rate per weight can be increased without decreasing a rate per weight that is not larger. Each flow may have a cap,
+ * which is a limit of its own rate. Flows over the same resources have the same path. All flows of a path that are not
+ * limited by their cap have the same rate per weight: the level of the path. So the result of sharing is one number per
+ * path.
  *
  * Layout: flows with the same path and cap are one share class. The classes of a path are a treap ordered by cap. Each
  * node has the sums of its subtree, so the use of a path at any level takes O(log classes).
  *
  * Rates are integers in units of the caller; sums have 128 bits. The sum of the rates of a full resource is at most its
- * capacity, and less than one unit per weight of the capacity is unused. The result depends only on the flows, not on
- * their history.
+ * capacity; the unused rest of the capacity is smaller than the sum of the weights. The result depends only on the
+ * flows, not on their history.
  *
  * Source: progressive filling, Bertsekas and Gallager, Data Networks, section 6.5; Keshav, max-min weighted fair share.
  * Level of a resource: Newton's method on the use as a function of the level, which is piecewise linear and concave.
@@ -128,7 +136,8 @@ bool hr__multikueue_nominate(const struct hr__multikueue_spec *spec, struct hr__
 
 __extension__ typedef unsigned __int128 hr__wide;
 
-/* No limit. Sums of caps below it, over 2^24 weights, do not overflow. */
+/* The value that represents "no limit". The sum of caps below this value, over a total weight of 2^24, does not
+   overflow. */
 #define HR__NO_LIMIT ((hr__wide)1 << 102)
 
 enum { HR__PATH_RESOURCES = 8 };
@@ -157,10 +166,11 @@ struct hr__bandwidth {
   uint32_t n_resources;
 };
 
-/* Adds a class to its path, or removes it. Its path, cap, weight and priority are set. */
+/* Adds a class to its path, or removes it. The caller has set the members path, cap, weight and priority of the
+   class. */
 void hr__shares_insert(struct hr__bandwidth *shares, uint32_t class_);
 void hr__shares_remove(struct hr__bandwidth *shares, uint32_t class_);
-/* Changes the weight of a class in the treap. */
+/* Adds `weight`, which may be negative, to the weight of a class in the treap. */
 void hr__shares_add(struct hr__bandwidth *shares, uint32_t class_, int64_t weight);
 /* Returns the class of a path with exactly this cap; HR_NONE: none. */
 uint32_t hr__shares_find(const struct hr__bandwidth *shares, const struct hr__share_path *path, hr__wide cap);
@@ -183,30 +193,29 @@ struct hr__flow {
 
 /* Writes the max-min fair rate of each flow; INFINITY if nothing limits it. A flow crosses at most HR__PATH_RESOURCES
    resources. A capacity may be 0 or INFINITY. Rates have an error of at most 1e-12 of the largest rate, if weights
-   differ by a factor of at most 1,000. Returns
-   HR_NO_MEMORY if memory is exhausted. */
+   differ by a factor of at most 1,000. Returns HR_NO_MEMORY if memory is exhausted. */
 enum hr_status hr__share_max_min(const struct hr__flow *flows, uint32_t n_flows, const uint32_t *crossed,
                                  const double *capacities, uint32_t n_resources, double *rates);
 
 /* ---- Data loading ----------------------------------------------------------------------------------- */
 
 /*
- * How fast a job runs that reads its training data, what caches save, and the sizes of the MLPerf Storage benchmark.
- * Bytes and bytes a second are double, because sizes of samples are averages. "Full speed" is the speed at which the
- * GPUs never wait for data.
+ * Functions for jobs that read training data: their speed, the share of reads that caches serve, and the sizes of the
+ * MLPerf Storage benchmark. Bytes and bytes a second are double, because sizes of samples are averages. "Full speed" is
+ * the speed at which the GPUs never wait for data.
  *
  * Sources: SiloD (EuroSys'23) for uniform caching; CoorDL (VLDB'21) for caches that evict nothing; mlcommons/storage,
- * Submission_guidelines.md, for the benchmark. The law for LRU is derived below.
+ * Submission_guidelines.md, for the benchmark. The formula for LRU is derived in bandwidth.c.
  */
 
 /* ---- Data loading: need and speed ------------------------------------------------------------------- */
 
-/* Bytes a second that one accelerator reads at full speed. */
+/* Returns the number of bytes a second that one accelerator reads at full speed. `batch`: samples per step. */
 static inline double hr__io_need(double batch, double sample_bytes, double step_s) {
   return batch * sample_bytes / step_s;
 }
 
-/* A job that reads its data set once in each epoch, in a new random order. All speeds in bytes a second. */
+/* A job that reads its data set once in each epoch, in a new random order. All speeds are in bytes a second. */
 struct hr__io_job {
   double full_speed;
   double remote;       /* bandwidth that it gets from remote storage */
@@ -225,15 +234,16 @@ double hr__io_remote_need(const struct hr__io_job *job);
 
 enum hr__cache_policy { HR__CACHE_UNIFORM, HR__CACHE_LRU };
 
-/* The share of hits per epoch after the first, with many items of equal size. `share` is the share of the data set that
-   fits. With `same_order`, all epochs have the same order. */
+/* Returns the share of reads in an epoch after the first that hit the cache, with many items of equal size. `share`:
+   the share of the data set that fits into the cache. `same_order`: all epochs have the same order. */
 double hr__cache_hits(enum hr__cache_policy policy, double share, bool same_order);
 
 struct hr__cache_misses {
   double mean;
   int64_t least, most;
 };
-/* The misses per epoch after the first with few items: exact, over all orders of two epochs. Time for LRU: O(n^2 c). */
+/* Returns the misses in an epoch after the first, with few items: the exact mean, minimum and maximum over all orders
+   of two successive epochs. Time for LRU with n items, c of which fit into the cache: O(n^2 c). */
 struct hr__cache_misses hr__cache_misses(enum hr__cache_policy policy, int64_t n_items, int64_t n_cached,
                                          bool same_order);
 
@@ -245,15 +255,16 @@ struct hr__mlperf {
   double batch;        /* samples per accelerator and step */
   double sample_bytes; /* mean */
   double samples_per_file;
-  double min_steps;     /* per epoch: 500 */
-  double memory_factor; /* data set over the memory of all clients: 5 */
+  double min_steps;     /* minimum number of steps per epoch; 500 in the benchmark */
+  double memory_factor; /* minimum of (size of the data set / memory of all clients); 5 in the benchmark */
   double step_s;        /* compute time of a step */
 };
 
-/* Files of the smallest data set that the rules allow. */
+/* Returns the number of files of the smallest data set that the rules allow. */
 int64_t hr__mlperf_files(const struct hr__mlperf *run);
-/* Samples a second at full speed, and with storage of a number of bytes and of samples a second. A limit may
-   be INFINITY. */
+/* hr__mlperf_full_rate returns the number of samples a second at full speed. hr__mlperf_rate returns this number if the
+   storage provides at most `storage_bytes_s` bytes and `storage_samples_s` samples a second; these limits may be
+   INFINITY. */
 static inline double hr__mlperf_full_rate(const struct hr__mlperf *run) {
   return (double)run->accelerators * run->batch / run->step_s;
 }

@@ -10,7 +10,7 @@
 
 /* ---- Prediction --------------------------------------------------------------------------------------- */
 
-/* Returns the number of releases before the time. */
+/* Returns the number of releases before `at_us`. */
 static uint32_t count_before(const struct hr__expected_releases *releases, int64_t at_us) {
   uint32_t low = 0, high = releases->count;
   while (low < high) {
@@ -70,7 +70,7 @@ static bool is_less_loaded(const struct hr__cluster_load *a, const struct hr__cl
   return (hr_amount)a->used_milli * (hr_amount)b->size_milli < (hr_amount)b->used_milli * (hr_amount)a->size_milli;
 }
 
-/* Returns whether the job should rather go to cluster a than to b. */
+/* Returns whether the rule `kind` prefers cluster a to cluster b. */
 static bool is_better(enum hr_job_router_kind kind, const struct hr__cluster_load *a,
                       const struct hr__cluster_load *b) {
   if (kind == HR_JOB_ROUTER_LEAST_LOADED) return is_less_loaded(a, b);
@@ -78,9 +78,10 @@ static bool is_better(enum hr_job_router_kind kind, const struct hr__cluster_loa
   return a->wait_us < b->wait_us;
 }
 
-/* Finds the first eligible cluster with the least GPUs in use, if all clusters have the same size, which is not 0:
-   `found`, HR_NONE if there is none. Returns false if the sizes differ. The loop has no branches that depend on the
-   loads, as these cannot be predicted, and one minimum of keys that consist of GPUs in use and index. */
+/* Finds the first eligible cluster with the fewest GPUs in use, if all clusters have the same size. `*found`: this
+   cluster; HR_NONE: no cluster is eligible. Returns false if the method is not possible: the sizes differ or are 0, or
+   there are too many clusters. For speed, the loop has no branches that depend on the loads: it computes the minimum of
+   keys that contain the GPUs in use and the index of a cluster. */
 static bool find_least_used(const struct hr__cluster_load *loads, uint32_t n_clusters, uint32_t *found) {
   enum { INDEX_BITS = 16 };
   uint64_t least = UINT64_MAX, other_sizes = 0;
@@ -94,7 +95,8 @@ static bool find_least_used(const struct hr__cluster_load *loads, uint32_t n_clu
   return other_sizes == 0 && loads[0].size_milli > 0;
 }
 
-/* Returns the first cluster with the least wait among those of best_within; HR_NONE: none. */
+/* Returns the first cluster with the shortest predicted wait among the clusters that best_within considers; HR_NONE: it
+   considers none. */
 static uint32_t find_least_wait(const struct hr__cluster_load *loads, uint32_t n_clusters, uint32_t without,
                                 int64_t max_wait_us) {
   uint64_t least = UINT64_MAX;
@@ -125,8 +127,8 @@ static uint32_t best_within(enum hr_job_router_kind kind, const struct hr__clust
   return found;
 }
 
-/* Returns the best eligible cluster except `without`; `otherwise` if no such cluster exists. Clusters with a wait above
-   the bound are used only if all have one. */
+/* Returns the best eligible cluster except `without`; `otherwise` if no such cluster exists. A cluster with a wait
+   above the bound is returned only if all eligible clusters have such a wait. */
 static uint32_t best(const struct hr_job_router_spec *router, enum hr_job_router_kind kind,
                      const struct hr__cluster_load *loads, uint32_t n_clusters, uint32_t without, uint32_t otherwise) {
   uint32_t found = best_within(kind, loads, n_clusters, without, router->max_wait_us);
@@ -134,7 +136,8 @@ static uint32_t best(const struct hr_job_router_spec *router, enum hr_job_router
   return found == HR_NONE ? otherwise : found;
 }
 
-/* Returns whether the load at home exceeds a bound of the router. */
+/* Returns whether the job should leave its home cluster: the home cluster could not run it, or its load exceeds a bound
+   of the router. If the router has no bounds, any wait exceeds them. */
 static bool is_too_full(const struct hr_job_router_spec *router, const struct hr__cluster_load *home,
                         const struct hr__routed_job *job) {
   const int64_t wait_us = home->wait_us;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The costs of Karpenter's disruptions, and its consolidation: nodes with pods that fit elsewhere are deleted, or
- * replaced together by one cheaper node. Candidates are in falling order of savings per disruption. Invariant: the pods
- * of the nodes that go fit on the nodes that stay and on at most one new node, and that node costs less than what it
- * replaces. Source: kubernetes-sigs/karpenter, pkg/utils/disruption and pkg/controllers/disruption (balanced.go,
- * consolidation.go, multinodeconsolidation.go, singlenodeconsolidation.go).
+ * replaced together by one cheaper node. Candidates are sorted by savings per disruption, the highest value first.
+ * Invariant: the pods of the removed nodes fit on the remaining nodes and on at most one new node. The new node costs
+ * less than the removed nodes, except with `any_price`. Source: kubernetes-sigs/karpenter, pkg/utils/disruption and
+ * pkg/controllers/disruption (balanced.go, consolidation.go, multinodeconsolidation.go, singlenodeconsolidation.go).
  *
- * Disruption budgets have schedules. A schedule is a set of minutes; a budget is active for a duration from each of
- * them. All times are UTC. Invariant: a budget that cannot be read lets nothing go. Sources: pkg/apis/v1/nodepool.go;
- * github.com/robfig/cron, parser.go and spec.go.
+ * Disruption budgets have schedules. A schedule is a set of minutes. A budget is active for its duration after each
+ * minute of its schedule. All times are UTC. Invariant: a budget that cannot be read allows no disruption. Sources:
+ * pkg/apis/v1/nodepool.go; github.com/robfig/cron, parser.go and spec.go.
  *
- * Provisioning: which nodes are bought for pods that no node can take.
+ * Provisioning determines which nodes are bought for pods that fit on no node.
  */
 
 #include "base/containers.h"
@@ -24,8 +24,9 @@
 #include <strings.h>
 
 enum {
-  HR__KARPENTER_SPOT_TYPES = 15,     /* cheaper types that a spot node needs before another spot node replaces it */
-  HR__KARPENTER_MAX_CANDIDATES = 100 /* of one command */
+  /* a spot node is replaced by another spot node only if at least this number of cheaper types exist */
+  HR__KARPENTER_SPOT_TYPES = 15,
+  HR__KARPENTER_MAX_CANDIDATES = 100 /* maximum number of nodes of one command */
 };
 
 /* ---- Costs and scores ---------------------------------------------------------------------------------------- */
@@ -70,7 +71,7 @@ double hr__karpenter_node_price(const struct hr__karpenter_offering *offerings, 
   return cheapest;
 }
 
-/* The dearest available offering of one kind. */
+/* Returns the price of the most expensive available offering of a type, as spot or as on-demand; NAN: none. */
 static double dearest(const struct hr__karpenter_world *world, uint32_t type, bool is_spot) {
   const struct hr__karpenter_type *row = &world->types[type];
   double price = (double)NAN;
@@ -83,8 +84,9 @@ static double dearest(const struct hr__karpenter_world *world, uint32_t type, bo
   return price;
 }
 
-/* The price that a new node may have at worst: the dearest offering that it may get; NAN: none. If spot is allowed and
-   offered, it is bought as spot. */
+/* Returns the highest price that a new node of a type may have: that of the most expensive offering that may be bought;
+   NAN: none. If spot is allowed and offered, only spot offerings are considered. `*is_spot` becomes true in this
+   case. */
 static double worst_price(const struct hr__karpenter_world *world, uint32_t type, bool *is_spot) {
   const double spot = world->allows_spot ? dearest(world, type, true) : (double)NAN;
   *is_spot = !isnan(spot);
@@ -122,7 +124,7 @@ static const struct hr__node_amounts *request_of(const struct hr__karpenter_worl
   return world->by_type ? &world->by_type[(size_t)pod * world->n_types + type] : &world->pods[pod];
 }
 
-/* Places a pod on a node that stays. */
+/* Places a pod on a node that is not removed. Returns whether some node has room. */
 static bool place(const struct hr__karpenter_world *world, uint32_t pod) {
   for (uint32_t i = 0; i < world->n_nodes; i++) {
     const struct hr__node_amounts *request = request_of(world, pod, world->nodes[i].type);
@@ -133,8 +135,8 @@ static bool place(const struct hr__karpenter_world *world, uint32_t pod) {
   return false;
 }
 
-/* Simulates that nodes order[first], ... go. Returns whether pods are left for a new node, and their requests: by type
-   with `by_type`, otherwise one for all. */
+/* Simulates the removal of nodes order[first], ... Returns whether some of their pods need a new node. Writes the total
+   requests of these pods to `left`: by type with `by_type`, otherwise one total. */
 static bool simulate(const struct hr__karpenter_world *world, uint32_t first, uint32_t n_nodes,
                      struct hr__node_amounts *left) {
   const uint32_t n_left = world->by_type ? world->n_types : 1;
@@ -166,7 +168,7 @@ static uint32_t keep_cheaper(const struct hr__karpenter_world *world, uint32_t n
   return n;
 }
 
-/* Lists the types that can hold the pods, the cheapest first. */
+/* Lists the types with room for the pods that need a new node, the cheapest first. Returns their number. */
 static uint32_t list_types(const struct hr__karpenter_world *world, const struct hr__node_amounts *left) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < world->n_types; i++) {
@@ -179,7 +181,8 @@ static uint32_t list_types(const struct hr__karpenter_world *world, const struct
   return n;
 }
 
-/* If a type of the replacement is also being removed, the replacement must be cheaper than the cheapest such node. */
+/* Returns a limit of the price: if nodes of a type of the replacement are also being removed, the replacement must be
+   cheaper than the cheapest of these nodes. INFINITY: no limit. */
 static double limit_of_same_type(const struct hr__karpenter_world *world, uint32_t first, uint32_t n_nodes,
                                  uint32_t n_sent) {
   double limit = (double)INFINITY;
@@ -191,7 +194,7 @@ static double limit_of_same_type(const struct hr__karpenter_world *world, uint32
   return limit;
 }
 
-/* Returns whether all types of the replacement are bought as spot nodes. */
+/* Returns whether some type of the replacement would be bought as a spot node. */
 static bool is_sent_as_spot(const struct hr__karpenter_world *world, uint32_t n_sent) {
   for (uint32_t i = 0; i < n_sent; i++) {
     bool is_spot;
@@ -253,7 +256,7 @@ struct hr__karpenter_command hr__karpenter_try_several(const struct hr__karpente
       low = middle + 1;
     }
   }
-  /* the last try may have overwritten the types that the best one sends */
+  /* the last try may have overwritten the types of the best command */
   return best.action == HR__KARPENTER_NOTHING ? best : hr__karpenter_try(world, 0, best.n_nodes);
 }
 
@@ -278,7 +281,7 @@ static const char *const month_names[] = {"jan", "feb", "mar", "apr", "may", "ju
                                           "jul", "aug", "sep", "oct", "nov", "dec"};
 static const char *const weekday_names[] = {"sun", "mon", "tue", "wed", "thu", "fri", "sat"};
 
-/* Reads a number or a name at `*at`, and moves `*at` behind it. */
+/* Reads a number or a name at `*at`, and moves `*at` to the character after it. */
 static bool read_value(const char **at, const struct cron_field *field, int *value) {
   if (isdigit((unsigned char)**at)) {
     char *end;
@@ -379,8 +382,9 @@ static int64_t floor_div(int64_t a, int64_t b) {
   return a / b - (a % b < 0);
 }
 
-/* Month (1 to 12) and day of a number of days since 1970-01-01, in the proleptic Gregorian calendar. Years begin in
-   March here, so that the leap day is the last of a year. */
+/* Writes the month (1 to 12) and the day of the month of the date that is `days` days after 1970-01-01, in the
+   proleptic Gregorian calendar. In the computation, years begin in March, so that the leap day is the last day of a
+   year. */
 static void date_of(int64_t days, int *month, int *day) {
   const int64_t since = days + 719468, era = floor_div(since, 146097), of_era = since - era * 146097;
   const int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
@@ -402,7 +406,7 @@ static bool has_day(const struct hr__cron *cron, int64_t days) {
   return cron->any_day || cron->any_weekday ? by_day && by_weekday : by_day || by_weekday;
 }
 
-/* Returns the first instant from second `first` to second `last` of a day; -1: none. */
+/* Returns the first instant of the schedule from second `first` to second `last` of a day; -1: none. */
 static int64_t first_hit(const struct hr__cron *cron, int64_t first, int64_t last) {
   for (int64_t minute = (first + MINUTE_S - 1) / MINUTE_S; minute * MINUTE_S <= last; minute++)
     if (has_bit(cron->hours, (int)(minute / 60)) && has_bit(cron->minutes, (int)(minute % 60)))
@@ -477,12 +481,13 @@ int64_t hr__karpenter_allowed_for(const struct hr__karpenter_budget *budgets, ui
 /* ---- Provisioning ----------------------------------------------------------------------------------- */
 
 /*
- * Which nodes Karpenter buys for pods that no node can take. Pods come in the caller's order (Karpenter: CPU, then
- * memory, falling). A job with several pods is bought as one option, because all its pods must be in one pool;
- * Karpenter itself does not know jobs.
+ * The nodes that Karpenter buys for pods that fit on no node. The caller determines the order of the pods (in
+ * Karpenter: by CPU, then by memory, the largest first). For a job with several pods, nodes of a single option are
+ * bought, because all its pods must be in one pool. Karpenter itself has no jobs.
  *
- * Layout: the options of planned node i, and what its pods request if it is bought as that option, are rows of
- * n_options. Invariant: a planned node has an option, and its pods fit each of its options. Source: see the header.
+ * Layout: for planned node i, `may` and `used` have a row of n_options elements: whether it may be bought as each
+ * option, and what its pods request in that case. Invariant: a planned node has at least one option, and its pods fit
+ * each of its options. Source: see the header.
  */
 
 void hr__karpenter_plan_finish(struct hr__karpenter_plan *plan) {
@@ -520,7 +525,7 @@ static bool fits(const struct hr__node_amounts *used, const struct hr__node_amou
   return hr__amounts_fit(&sum, size);
 }
 
-/* Returns how many planned nodes can only be bought as one option. */
+/* Returns the number of planned nodes for which `option` is the only option. */
 static int64_t only_in(const struct hr__karpenter_plan *plan, uint32_t option) {
   int64_t n = 0;
   for (uint32_t i = 0; i < plan->n_nodes; i++) {
@@ -545,7 +550,8 @@ static int64_t room_of(const struct hr__karpenter_plan *plan, uint32_t option) {
   return room > 0 ? room : 0;
 }
 
-/* Reduces the limits of a node pool by the largest of the options of the last planned node. */
+/* Counts the last planned node in the limits of its node pool. Each limit is reduced by the largest amount among the
+   options of the node. */
 static void count_node(struct hr__karpenter_plan *plan) {
   const bool *may = &plan->may[(size_t)(plan->n_nodes - 1) * plan->n_options];
   struct hr__karpenter_node_pool *pool = &plan->node_pools[plan->nodes[plan->n_nodes - 1].node_pool];
@@ -558,7 +564,8 @@ static void count_node(struct hr__karpenter_plan *plan) {
   }
 }
 
-/* Returns the node pool after `last` in the order of weight, falling, then of their index; HR_NONE: none. */
+/* Returns the node pool after `last` (HR_NONE: the first one), in the order of falling weight and then of the index;
+   HR_NONE: none. */
 static uint32_t next_pool(const struct hr__karpenter_plan *plan, uint32_t last) {
   uint32_t next = HR_NONE;
   for (uint32_t i = 0; i < plan->n_node_pools; i++) {
@@ -624,8 +631,8 @@ bool hr__karpenter_place_pod(struct hr__karpenter_plan *plan, const struct hr__k
 
 /* ---- Provisioning: jobs with several pods ----------------------------------------------------------- */
 
-/* Where the pods of a job would go with one option: the entries of the scratch arrays are first the planned nodes that
-   may be bought as it, then new nodes. */
+/* A trial placement of the pods of a job with one option. The entries of the scratch arrays are first the planned nodes
+   that may be bought as this option, then new nodes. */
 struct job_trial {
   uint32_t n, n_planned;
 };
@@ -662,7 +669,8 @@ static bool try_pod(struct hr__karpenter_plan *plan, struct job_trial *trial, co
   return true;
 }
 
-/* Places the pods of a job with one option. Returns the number of new nodes; INT64_MAX: they do not fit. */
+/* Makes a trial placement of the pods of a job with one option. Returns the number of new nodes; INT64_MAX: the pods do
+   not fit, or memory is exhausted. */
 static int64_t try_job(struct hr__karpenter_plan *plan, struct job_trial *trial, const struct hr__karpenter_pods *pods,
                        uint32_t option) {
   const int64_t room = room_of(plan, option);
@@ -681,7 +689,7 @@ static int64_t try_job(struct hr__karpenter_plan *plan, struct job_trial *trial,
   return trial->n - trial->n_planned;
 }
 
-/* Buys the nodes of a trial as its option. */
+/* Adds a trial placement to the plan: its nodes can then only be bought as this option. False: out of memory. */
 static bool take_trial(struct hr__karpenter_plan *plan, const struct job_trial *trial, uint32_t option) {
   for (uint32_t i = 0; i < trial->n; i++) {
     const bool is_new = i >= trial->n_planned;

@@ -4,7 +4,7 @@
 
 /*
  * The rules of two node autoscalers, Cluster Autoscaler and Karpenter, as pure functions. Node groups, instance types,
- * nodes and pods are dense indices. All arrays belong to the caller.
+ * nodes and pods are indices into arrays. All arrays belong to the caller.
  */
 
 #include "headroom/base.h"
@@ -33,8 +33,8 @@ static inline bool hr__amounts_fit(const struct hr__node_amounts *request, const
 /* ---- Cluster Autoscaler ----------------------------------------------------------------------------- */
 
 /*
- * Which node group grows, by how many nodes, and which nodes are removed. The functions draw no random numbers: if the
- * original chooses among candidates at random, all candidates are returned.
+ * These functions determine which node group grows, by how many nodes, and which nodes are removed. They draw no random
+ * numbers: if the original chooses among candidates at random, all candidates are returned.
  *
  * Source: kubernetes/autoscaler, cluster-autoscaler/ (core, estimator, expander, processors/nodegroupset, simulator,
  * utils/backoff) at f7bb0c36.
@@ -66,12 +66,13 @@ enum hr__ca_expander {
 };
 
 struct hr__ca_price_settings {
-  int64_t preferred_cpu_m;    /* of hr__ca_preferred_cores */
+  int64_t preferred_cpu_m;    /* CPU of the preferred node (hr__ca_preferred_cores) */
   double stabilization_usd_h; /* price of a pod of half a core and 500 MiB */
 };
 
-/* Removes from `kept` all options except the best ones by an expander, as hr__ca_keep_lowest does. The priority
-   expander keeps all options if no pattern matches. */
+/* Removes from `kept` (indices of options) all options except the best ones for an expander, and those without a score.
+   Returns the number of remaining options; equally good options all remain. The priority expander keeps all options if
+   no pattern matches. `price`: used only with HR__CA_PRICE. `scores`: scratch, by index of an option. */
 uint32_t hr__ca_expand(enum hr__ca_expander expander, const struct hr__ca_option *options,
                        const struct hr__ca_price_settings *price, double *scores, uint32_t *kept, uint32_t n_kept);
 
@@ -80,19 +81,20 @@ struct hr__ca_filter {
   uint32_t (*keep)(const void *self, uint32_t *kept, uint32_t n_kept);
   const void *self;
 };
-/* Runs the filters one after the other, until one option is left. Returns the number of remaining options. */
+/* Calls the filters in order, until only one option is left. Returns the number of remaining options. */
 uint32_t hr__ca_chain(const struct hr__ca_filter *filters, uint32_t n_filters, uint32_t *kept, uint32_t n_kept);
 
 /* Returns the number of cores of the node that the price expander prefers in a cluster of this size. */
 int64_t hr__ca_preferred_cores(int64_t cluster_nodes);
-/* Returns the ratio by which a node differs from the preferred one in cores; 1: equal. */
+/* Returns the ratio of the numbers of cores of a node and of the preferred node: the larger number divided by the
+   smaller one. */
 double hr__ca_unfitness(int64_t preferred_cpu_m, int64_t node_cpu_m);
 
 /* ---- Cluster Autoscaler: limits of one scale-up; 0: no limit, negative: nothing may be added -------- */
 
 int64_t hr__ca_smaller_limit(int64_t a, int64_t b);
 int64_t hr__ca_cluster_limit(int64_t max_nodes, int64_t nodes);
-/* `room` is the sum of hr__ca_room of a group and its similar groups. */
+/* hr__ca_room_limit: `room` is the sum of hr__ca_room over a group and its similar groups. */
 static inline int64_t hr__ca_room(int64_t max, int64_t size) {
   return max > size ? max - size : 0;
 }
@@ -111,8 +113,9 @@ struct hr__ca_pods {
   uint32_t count;
   uint32_t host_port; /* 1 to HR__CA_MAX_PORTS; 0: none. Two pods with the same port exclude each other on a node */
   enum hr__ca_spread spread;
-  int64_t max_skew;    /* largest difference of pods of this owner between a domain and the emptiest domain */
-  int64_t min_domains; /* with fewer domains, the emptiest counts as empty */
+  /* largest allowed difference between the pods of this owner in a domain and in the emptiest domain */
+  int64_t max_skew;
+  int64_t min_domains; /* with fewer domains, the emptiest domain counts as having no pods */
   uint32_t placed;     /* result */
 };
 
@@ -121,26 +124,26 @@ struct hr__ca_node {
   int64_t pods_left; /* pods that the node may still have */
   uint32_t zone;     /* below HR__CA_MAX_ZONES */
   uint64_t ports;    /* the set of used host ports: bit p - 1 is port p */
-  uint32_t own;      /* pods of the owner that is placed at present */
+  uint32_t own;      /* number of pods of the owner whose pods are being placed */
   bool has_pods;     /* a pod was placed on the node */
 };
 
 struct hr__ca_packing {
   struct hr__ca_node fresh; /* an empty node of the group */
-  /* The existing nodes, followed by the new ones. The array must have room for n_present nodes, and for one new node
-     per pod and one more, or for max_new new nodes. */
+  /* The existing nodes, followed by the new nodes. In addition to n_present nodes, the array must have room for max_new
+     nodes or, without this limit, for as many nodes as there are pods, plus one. */
   struct hr__ca_node *nodes;
   uint32_t n_present, n_nodes;
-  int64_t max_new; /* as the limits above */
+  int64_t max_new; /* maximum number of new nodes; 0: no limit, negative: none */
   uint32_t *order; /* [n_groups], scratch */
   /* results */
   uint32_t n_used; /* nodes that got pods */
   uint32_t n_placed;
 };
 
-/* Packs groups of pods, the largest first by share of CPU plus share of memory, on new nodes. Sets `placed` of each
-   group. Only pods that are spread over hosts can also be placed on existing nodes. As in the original, these nodes
-   then count as used. */
+/* Packs groups of pods on new nodes. The first group is the one with the largest sum of its pod's share of a node's CPU
+   and share of a node's memory. Sets `placed` of each group. Only pods that are spread over hosts can also be placed on
+   existing nodes. As in the original, such nodes then count as used. */
 void hr__ca_pack(struct hr__ca_packing *packing, struct hr__ca_pods *groups, uint32_t n_groups);
 
 /* ---- Cluster Autoscaler: a scale-up ----------------------------------------------------------------- */
@@ -172,11 +175,13 @@ enum hr__ca_pending { HR__CA_NO_GROUP_FITS, HR__CA_ANOTHER_FITS, HR__CA_TRIGGERE
 
 #define HR__CA_ALL_GROUPS UINT32_MAX
 
-/* A limit on the sum over the nodes of one group, of all, or of some. INT64_MAX: no limit. */
+/* A limit on the sum of an amount over the nodes of one group, of all groups, or of some groups. INT64_MAX: no
+   limit. */
 struct hr__ca_quota {
   uint32_t group; /* or HR__CA_ALL_GROUPS */
   struct hr__node_amounts limit;
-  const bool *groups; /* [n_groups]: with HR__CA_ALL_GROUPS, those to which it applies; NULL: all */
+  /* [n_groups]; only with HR__CA_ALL_GROUPS: the groups to which the limit applies; NULL: all groups */
+  const bool *groups;
 };
 
 struct hr__ca_scale_up {
@@ -193,7 +198,8 @@ struct hr__ca_scale_up {
   uint32_t *order;           /* [max(n_pods, n_groups)], scratch */
 };
 
-/* Finds the options: groups with option_nodes > 0. */
+/* Finds the options, which are the groups with option_nodes > 0. Sets `refusal` and `option_nodes` of all groups, and
+   the states of the pods. */
 void hr__ca_find_options(struct hr__ca_scale_up *self);
 /* Grows the chosen option within the limits, and sets `grow` of the groups and the states of the pods. */
 void hr__ca_grow(struct hr__ca_scale_up *self, uint32_t chosen);
@@ -206,6 +212,8 @@ int64_t hr__ca_balance(struct hr__ca_size *groups, uint32_t n_groups, int64_t ad
 
 /* ---- Cluster Autoscaler: back-off of a group -------------------------------------------------------- */
 
+/* first_us, longest_us: lengths of the first and of the longest back-off. A failure after the end of a back-off doubles
+   the length. forget_us: if no failure occurs for longer than this time, the next back-off is a first one again. */
 struct hr__ca_backoff_spec {
   int64_t first_us, longest_us, forget_us;
 };
@@ -213,6 +221,7 @@ struct hr__ca_backoff {
   bool has_failed;
   int64_t length_us, until_us, last_us; /* last_us: last failure */
 };
+/* Begins a back-off, or extends the present one, after a failure. */
 void hr__ca_fail(const struct hr__ca_backoff_spec *spec, struct hr__ca_backoff *self, int64_t now_us);
 /* Resets the back-off if the last failure is longer ago than forget_us. */
 void hr__ca_forget(const struct hr__ca_backoff_spec *spec, struct hr__ca_backoff *self, int64_t now_us);
@@ -229,7 +238,7 @@ struct hr__ca_use {
   bool is_overdue; /* the pod is being deleted, and its grace period has been over for some time */
 };
 
-/* Devices that are claimed from a pool of a node. */
+/* A pool of devices of a node: all devices, and those that pods have claimed. */
 struct hr__ca_devices {
   int64_t total, claimed;
 };
@@ -240,7 +249,7 @@ struct hr__ca_used_node {
   const struct hr__ca_use *pods;
   uint32_t n_pods;
   const struct hr__ca_devices *devices;
-  uint32_t n_devices; /* pools; 0 also if device claims are switched off */
+  uint32_t n_devices; /* number of pools of devices; 0 also if device claims are switched off */
   bool skips_daemons, skips_mirrors;
 };
 
@@ -252,7 +261,9 @@ struct hr__ca_utilization {
   uint32_t pool; /* HR__CA_BY_DEVICES: the pool */
 };
 
-/* Returns false if the node has no CPU or memory. */
+/* Writes the utilization that decides about the removal of a node. If the node is of a kind with GPUs: that of the
+   GPUs. Otherwise, if it has pools of devices: the highest of these. Otherwise the larger of those of CPU and memory;
+   returns false if the node has no CPU or no memory. */
 bool hr__ca_utilization(const struct hr__ca_used_node *node, struct hr__ca_utilization *utilization);
 
 enum hr__ca_reason {
@@ -277,10 +288,10 @@ struct hr__ca_candidate {
   bool has_group;
   bool keeps_unready; /* nodes that are not ready are never removed */
   double threshold;   /* of the utilization */
-  /* of hr__ca_removable */
-  int64_t since_us;                /* unneeded since */
-  int64_t unneeded_us, unready_us; /* must be unneeded for longer */
-  int64_t group_size, group_min;   /* group_size: target size less deletions under way */
+  /* The following members are for hr__ca_removable. */
+  int64_t since_us;                /* time since which the node has been unneeded */
+  int64_t unneeded_us, unready_us; /* times for which a ready, or an unready, node must have been unneeded */
+  int64_t group_size, group_min;   /* group_size: the target size, minus the nodes that are being deleted */
   /* amounts that can still be removed until a minimum of the cluster is reached; INT64_MAX: no minimum */
   struct hr__node_amounts cluster_left;
   int64_t cluster_nodes_left; /* number of nodes that can still be removed until this minimum is reached */
@@ -315,7 +326,8 @@ struct hr__ca_budget {
 
 struct hr__ca_deletions {
   struct hr__ca_deletion *groups;
-  const uint32_t *empty, *drain; /* groups with candidates of both kinds, in order */
+  /* indices of the groups with empty candidates, and of those with candidates to drain, in the order of deletion */
+  const uint32_t *empty, *drain;
   uint32_t n_empty, n_drain;
 };
 
@@ -326,8 +338,8 @@ void hr__ca_take(struct hr__ca_deletions *self, struct hr__ca_budget budget);
 /* ---- Karpenter -------------------------------------------------------------------------------------- */
 
 /*
- * What a disruption costs, how many nodes a budget lets go, which nodes are deleted or replaced by a cheaper one, and
- * which are bought. Prices are $ an hour.
+ * These functions determine the costs of disruptions, how many nodes a budget allows to be disrupted, which nodes are
+ * deleted or replaced by a cheaper node, and which nodes are bought. Prices are in $ an hour.
  *
  * Source: kubernetes-sigs/karpenter, pkg/controllers/disruption, pkg/apis/v1/nodepool.go, pkg/utils/disruption, at
  * 22664681; github.com/robfig/cron for schedules.
@@ -335,11 +347,11 @@ void hr__ca_take(struct hr__ca_deletions *self, struct hr__ca_budget budget);
 
 /* ---- Karpenter: costs of a disruption --------------------------------------------------------------- */
 
-/* Cost of evicting a pod, from -10 to 10; a plain pod has 1. */
+/* Returns the cost of evicting a pod, from -10 to 10; it is 1 for a pod without priority and deletion cost. */
 double hr__karpenter_eviction_cost(double priority, double deletion_cost);
-/* Disruption of a node without pods; each pod adds its eviction cost if that is positive. */
+/* The disruption of a node without pods. Each pod adds its eviction cost, if this is positive. */
 #define HR__KARPENTER_NODE_DISRUPTION 1.0
-/* What a node saves per disruption. Candidates are tried in falling order. */
+/* Returns the savings per disruption of a node. Candidates are tried in falling order of this ratio. */
 static inline double hr__karpenter_savings_ratio(double price, double disruption) {
   return price / disruption;
 }
@@ -356,14 +368,15 @@ struct hr__karpenter_score {
       score; /* (savings / cost of the pool) / (disruption / disruption of the pool); INFINITY: nothing is disturbed */
 };
 
-/* Scores a move of one pool. It is approved if the score is at least 1 / k. */
+/* Scores a move of one pool. The move is approved if the score is at least 1 / k. Without savings, it is not
+   approved. */
 struct hr__karpenter_score hr__karpenter_score(double savings, double disruption, struct hr__karpenter_totals pool,
                                                double k);
 
 /* The part of a move that concerns one pool. */
 struct hr__karpenter_part {
   bool is_balanced;        /* the pool has the balanced policy; others approve every move */
-  double cost, disruption; /* of the nodes that go */
+  double cost, disruption; /* of the nodes of the pool that the move removes */
   struct hr__karpenter_totals pool;
   double k;
 };
@@ -377,12 +390,16 @@ struct hr__karpenter_score hr__karpenter_score_move(double savings, const struct
 /* A cron schedule in UTC: bit i is set if the field may be i. */
 struct hr__cron {
   uint64_t minutes, hours, days, months, weekdays;
-  bool any_day, any_weekday; /* written as a star; otherwise one of both days suffices */
-  int64_t every_s;           /* "@every": a constant interval from each instant; 0: the fields above */
+  /* the field is a star. If neither field is a star, a day matches if either its day or its weekday matches; else both
+     must match */
+  bool any_day, any_weekday;
+  int64_t every_s; /* "@every": a constant interval from each instant; 0: the fields above */
 };
-/* Reads five fields or @yearly, @monthly, @weekly, @daily, @hourly, @every DURATION. Returns false if it is wrong. */
+/* Reads five fields or @yearly, @monthly, @weekly, @daily, @hourly, @every DURATION. Returns false if the text is not a
+   valid schedule. */
 bool hr__cron_read(const char *text, struct hr__cron *cron);
-/* Returns whether the schedule has an instant after `after_s` and not after `until_s` (seconds since 1970 UTC). */
+/* Returns whether the schedule has an instant after `after_s` and not after `until_s` (seconds since 1970 UTC). With
+   "@every", the instants are counted from `after_s`. */
 bool hr__cron_hits(const struct hr__cron *cron, int64_t after_s, int64_t until_s);
 /* Returns the first instant after `after_s`; INT64_MAX: none in nine years. Not for "@every". */
 int64_t hr__cron_next(const struct hr__cron *cron, int64_t after_s);
@@ -392,7 +409,7 @@ enum hr__karpenter_reason { HR__KARPENTER_EMPTY, HR__KARPENTER_UNDERUTILIZED, HR
 struct hr__karpenter_budget {
   int64_t nodes; /* or percent of the nodes of the pool */
   bool is_percent;
-  bool is_wrong;    /* it could not be read, so it lets nothing go */
+  bool is_wrong;    /* it could not be read, so it allows no disruption */
   uint32_t reasons; /* bit of each reason; 0: all */
   bool is_always;   /* without a schedule */
   struct hr__cron schedule;
@@ -404,13 +421,17 @@ bool hr__karpenter_read_nodes(const char *text, struct hr__karpenter_budget *bud
 static inline bool hr__karpenter_is_active(const struct hr__karpenter_budget *budget, int64_t now_s) {
   return budget->is_always || hr__cron_hits(&budget->schedule, now_s - budget->duration_s, now_s);
 }
-/* Returns a time after `now_s` before which the budget does not begin or cease to be active; INT64_MAX: it does not. */
+/* Returns a time after `now_s` before which the budget neither becomes active nor stops being active; INT64_MAX: it
+   never does. */
 int64_t hr__karpenter_constant_until(const struct hr__karpenter_budget *budget, int64_t now_s);
-/* The nodes that may go; INT64_MAX: no limit. Percentages are rounded up. */
+/* Returns the number of nodes of a pool that a budget allows to be disrupted at the same time; INT64_MAX: no limit.
+   Percentages are rounded up. hr__karpenter_allowed_for returns the minimum over the budgets that apply to the
+   reason. */
 int64_t hr__karpenter_allowed(const struct hr__karpenter_budget *budget, int64_t pool_nodes, int64_t now_s);
 int64_t hr__karpenter_allowed_for(const struct hr__karpenter_budget *budgets, uint32_t n_budgets,
                                   enum hr__karpenter_reason reason, int64_t pool_nodes, int64_t now_s);
-/* The rest of it. `leaving`: nodes of the pool that are being deleted or are not ready. */
+/* Returns how many of the `allowed` nodes are left. `leaving`: nodes of the pool that are being deleted or are not
+   ready. */
 static inline int64_t hr__karpenter_left(int64_t allowed, int64_t leaving) {
   return allowed == INT64_MAX ? allowed : allowed > leaving ? allowed - leaving : 0;
 }
@@ -427,7 +448,7 @@ struct hr__karpenter_offering {
 
 struct hr__karpenter_type {
   struct hr__node_amounts size;
-  uint32_t first, n; /* its offerings */
+  uint32_t first, n; /* its offerings: index of the first one, and their number */
 };
 
 struct hr__karpenter_node {
@@ -436,8 +457,8 @@ struct hr__karpenter_node {
   bool is_spot;
   bool is_candidate;
   double disruption;
-  struct hr__node_amounts free; /* what its pods leave */
-  uint32_t first, n;            /* its pods */
+  struct hr__node_amounts free; /* capacity that its pods do not request */
+  uint32_t first, n;            /* its pods: index of the first one, and their number */
 };
 
 struct hr__karpenter_world {
@@ -445,16 +466,17 @@ struct hr__karpenter_world {
   const struct hr__karpenter_offering *offerings;
   const struct hr__karpenter_node *nodes;
   const struct hr__node_amounts *pods; /* requests */
-  /* [n_types] for each pod: its request on nodes of each type; HR__KARPENTER_TOO_LARGE GPUs: it may not be there. NULL:
-     `pods` on all types */
+  /* [n_types] for each pod: its request on nodes of each type. If it may not run on a type, it requests a number of
+     GPUs that no node has. NULL: the requests are `pods` on all types */
   const struct hr__node_amounts *by_type;
   uint32_t n_types, n_nodes;
-  /* what a new node may be */
+  /* the kinds of nodes that a new node may have */
   bool allows_spot, allows_on_demand;
-  uint32_t zone;      /* or HR__KARPENTER_ANY */
-  bool spot_to_spot;  /* the feature gate */
-  bool any_price;     /* the nodes are not removed for their price, so their replacement may cost more */
-  uint32_t min_types; /* fewest types of a request; 0: no minimum */
+  uint32_t zone;     /* or HR__KARPENTER_ANY */
+  bool spot_to_spot; /* the feature gate */
+  /* the nodes are removed for another reason than their price, so their replacement may cost more */
+  bool any_price;
+  uint32_t min_types; /* minimum number of types in the request for a replacement; 0: no minimum */
   /* scratch and results of the caller */
   struct hr__node_amounts *free; /* [n_nodes] */
   struct hr__node_amounts *left; /* [n_types], with `by_type`: requests of the pods that need a new node */
@@ -467,31 +489,34 @@ enum hr__karpenter_action { HR__KARPENTER_NOTHING, HR__KARPENTER_DELETE, HR__KAR
 
 struct hr__karpenter_command {
   enum hr__karpenter_action action;
-  uint32_t first, n_nodes; /* the nodes order[first], ... go */
+  uint32_t first, n_nodes; /* the nodes order[first], ..., order[first + n_nodes - 1] are removed */
   uint32_t n_sent;
   bool is_spot; /* the replacement must be a spot node */
 };
 
-/* The price of a running node of a type: its cheapest offering, available or not. NAN: none. */
+/* Returns the price of a running node of a type: that of the cheapest offering in the zone, available or not. NAN: no
+   offering exists. */
 double hr__karpenter_node_price(const struct hr__karpenter_offering *offerings, uint32_t n_offerings, uint32_t zone,
                                 bool is_spot);
-/* Sorts the candidates by savings ratio, falling. Returns their number. */
+/* Sorts the candidates by savings ratio, the highest ratio first. Returns their number. */
 uint32_t hr__karpenter_order(const struct hr__karpenter_world *world);
-/* What to do with nodes order[first], ...: one command for all of them. */
+/* Returns one command for the nodes order[first], ..., order[first + n_nodes - 1]. */
 struct hr__karpenter_command hr__karpenter_try(const struct hr__karpenter_world *world, uint32_t first,
                                                uint32_t n_nodes);
-/* The longest prefix of the first `n` nodes in `order`, at least 2, that binary search finds. */
+/* Searches, by binary search, for the largest k from 2 to `n` such that there is a command for the first k nodes of
+   `order`. Returns this command. */
 struct hr__karpenter_command hr__karpenter_try_several(const struct hr__karpenter_world *world, uint32_t n);
-/* Several nodes first, then single ones. */
+/* Sorts the candidates. Returns a command for several of them; if no such command exists, the first command for a
+   single candidate. */
 struct hr__karpenter_command hr__karpenter_consolidate(const struct hr__karpenter_world *world);
 
 /* ---- Karpenter: provisioning ------------------------------------------------------------------------ */
 
 /*
  * Karpenter's rules for new nodes, as functions of a plan: pods are packed on planned nodes. A planned node may be
- * bought as any of several options; each pod that is added narrows them. An option is an instance type in a zone as
- * spot or on-demand capacity. Prices are $ an hour of a node. All arrays belong to the caller, except those of the
- * plan.
+ * bought as any of several options; each pod that is added can only reduce these options. An option is an instance type
+ * in a zone as spot or on-demand capacity. Prices are in $ an hour of a node. All arrays belong to the caller, except
+ * those of the plan.
  *
  * Source: kubernetes-sigs/karpenter, pkg/controllers/provisioning, at 22664681; aws/karpenter-provider-aws,
  * pkg/providers/instance, at 1d927085.
@@ -500,19 +525,21 @@ struct hr__karpenter_command hr__karpenter_consolidate(const struct hr__karpente
 struct hr__karpenter_option {
   struct hr__node_amounts size;
   double price;
-  uint32_t node_pool; /* HR_NONE: it is not used */
+  uint32_t node_pool; /* HR_NONE: the option is not used */
   bool is_spot, is_available;
-  int64_t room; /* nodes that may be added */
+  int64_t room; /* number of nodes of this option that may be added */
 };
 
-/* A node pool: which options are tried first, and what its limits leave; INT64_MAX: no limit. */
+/* A node pool. Options of the pool with the largest weight are tried first. `left` and `nodes_left`: what may still be
+   added before a limit of the pool is reached; INT64_MAX: no limit. */
 struct hr__karpenter_node_pool {
   uint32_t weight;
   struct hr__node_amounts left;
   int64_t nodes_left;
 };
 
-/* Pods of one job that differ by option, because nodes have different sizes: up to two rows of equal pods. */
+/* The pods of one job on nodes of one option. As nodes have different sizes, the division of a job into pods depends on
+   the option. There are up to two rows of equal pods. */
 struct hr__karpenter_pods {
   struct hr__node_amounts request[2];
   uint32_t count[2]; /* 0 in both rows: the option does not suit */
@@ -522,11 +549,11 @@ struct hr__karpenter_planned {
   uint32_t node_pool, n_pods;
 };
 
-/* Begin with the arrays and numbers of options and node pools, and all other members 0. */
+/* The caller sets the arrays and numbers of options and node pools, and all other members to 0. */
 struct hr__karpenter_plan {
   const struct hr__karpenter_option *options;
   uint32_t n_options;
-  struct hr__karpenter_node_pool *node_pools; /* their limits fall as nodes are planned */
+  struct hr__karpenter_node_pool *node_pools; /* their limits are reduced when nodes are planned */
   uint32_t n_node_pools;
   /* result: planned nodes, from malloc */
   struct hr__karpenter_planned *nodes;
@@ -540,15 +567,18 @@ struct hr__karpenter_plan {
 };
 
 void hr__karpenter_plan_finish(struct hr__karpenter_plan *plan);
-/* Places a pod: on the planned node with the fewest pods that can have it, or on a new node of the first node pool, by
-   weight, whose options and limits allow one. A limit is reduced by the largest of the options of the new node.
-   `pods`: [n_options], one row each. Returns whether it was placed. */
+/* Places a pod on the planned node with the fewest pods among those with room for it. If no planned node has room,
+   places it on a new node of the first node pool, by weight, with options and limits that allow such a node. Each limit
+   of the pool is then reduced by the largest amount among the options of the new node. `pods`: [n_options], one row
+   each. Returns whether the pod was placed; if memory is exhausted, sets plan->lacks_memory. */
 bool hr__karpenter_place_pod(struct hr__karpenter_plan *plan, const struct hr__karpenter_pods *pods);
 /* Places all pods of a job on nodes of one option, or none of them. The node pool is the first one, by weight, that
-   allows these nodes; the option is the one whose new nodes cost least. */
+   allows these nodes. Among its options, the one with the cheapest new nodes is chosen. `pods`: [n_options]. Returns
+   whether the job was placed. */
 bool hr__karpenter_place_job(struct hr__karpenter_plan *plan, const struct hr__karpenter_pods *pods);
 
-/* Returns whether one of the options is bought as spot capacity: spot is preferred unless on-demand is cheaper. */
+/* Returns whether spot capacity is bought for a node with these options: spot is preferred, unless on-demand is
+   cheaper. */
 bool hr__karpenter_buys_spot(const struct hr__karpenter_option *options, const bool *may, uint32_t n_options);
 /* Returns the cheapest option that is available and has room, of spot or of on-demand capacity; HR_NONE: none. */
 uint32_t hr__karpenter_cheapest(const struct hr__karpenter_option *options, const bool *may, uint32_t n_options,

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Failures of nodes and of groups of nodes, as a component of the engine: their random times, the accounts of outages,
- * and the states of units. The rules are in headroom/unstable/faults.h.
+ * Failures as a component of the engine: their random times, the accounts of outages, and the states of units. A unit
+ * is a node, a group of nodes, or a group of GPUs of a node, that fails as a whole. The rules are in
+ * headroom/unstable/faults.h.
  *
  * A unit is in one of four states: it works; it has failed, but the failure is not detected yet; it waits for the
- * repair crew; it is being repaired. Each unit has at most one next change, at `due_us`. A pending event of a unit is
- * outdated, and ignored, if its time is not due_us.
+ * repair crew; it is being repaired. Each unit has at most one next change, at `due_us`. With the clock `wall`, the
+ * time of its next failure is `wall_us` instead. A pending event of a unit is outdated, and ignored, if its time
+ * differs from this member.
  *
- * A node of an owned or reserved pool is off while at least one failed unit contains it (`down`), or while its
- * reservation is closed. In elastic pools, nodes are not repaired: a failed node does not return, and the provider
- * offers another one at once.
+ * A node of an owned or reserved pool is off while at least one unit with a detected failure contains it (`down`). It
+ * may also be off for reasons that do not concern this file. In elastic pools, nodes are not repaired: a failed node
+ * does not return, and the provider offers another one at once.
  *
- * Invariants: `down` of a node is the number of its units that wait for repair or are repaired, and a node that is up
- * has none. At most `crew` units of a pool are repaired at the same time.
+ * Invariants: `down` of a node is the number of its units that wait for repair or are being repaired, and is 0 if the
+ * node is up. At most `crew` units of a pool are repaired at the same time.
  */
 
 #include "headroom/unstable/faults.h"
@@ -24,16 +26,17 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* How the life of a unit begins in the stationary state. */
+/* The state of a unit at the start of the run, if the run begins in the stationary state. */
 struct hr__fault_start {
   bool is_down;
-  int64_t rest_us;                     /* until the repair is complete, or until the first failure */
-  const struct hr_fault_class *class_; /* of the repair; NULL: it is not down, or the lengths of repairs are recorded */
+  int64_t rest_us; /* until the repair is complete, or until the first failure */
+  /* class of the failure that is being repaired; NULL: the unit is not down, or the lengths of repairs are recorded */
+  const struct hr_fault_class *class_;
 };
 
-/* Draws from failure `number` of a unit, counted from 1. Each failure has separate draws, so the number of draws for
-   one failure does not affect the next. `process_id` is different for each process of a run; `unit` counts within the
-   process. */
+/* Identifies the random draws of a unit. Failures of a unit are numbered from 1. Each failure has separate draws, so
+   the number of draws for one failure does not affect the next failure. `process_id` is different for each process of a
+   run; `unit` is the index of the unit in the process. */
 struct hr__fault_draws {
   uint64_t seed;
   uint32_t process_id, unit;
@@ -43,8 +46,8 @@ enum hr__unit_state { HR__UNIT_WORKS, HR__UNIT_FAILED, HR__UNIT_QUEUED, HR__UNIT
 
 struct hr__fault_unit {
   int64_t due_us; /* time of its next failure, detection or end of repair; HR_NEVER_US: unknown */
-  /* remaining time on its clock until it fails. Clock busy: as of `busy_us`. Clock up: set only while it works and its
-     node is down for another reason; otherwise HR_NEVER_US */
+  /* remaining time on its clock until it fails. Clock `busy`: as of `busy_us`, if jobs run on it. Clock `up`: set only
+     while the unit works and its node is down for another reason; otherwise HR_NEVER_US */
   int64_t left_us;
   int64_t wall_us;   /* clock wall: time of its next failure, independent of its state */
   int64_t busy_us;   /* clock busy: time since which jobs run on it; HR_NEVER_US: no job runs */
@@ -52,13 +55,14 @@ struct hr__fault_unit {
   uint32_t failures; /* the number of the next failure, from 1 */
   uint32_t process;
   uint32_t first_node, n_nodes;
-  uint32_t first_replay, n_replays; /* its recorded failures, in those of the process */
-  uint32_t n_jobs;                  /* clock busy: number of pairs of a job and a node of the unit */
-  uint8_t state;                    /* enum hr__unit_state */
-  bool corrupts;                    /* its jobs continue, with corrupted results, until the failure is detected */
-  bool is_drawn;                    /* the time of the next failure was drawn */
-  uint32_t class_;                  /* of its last failure: index in the accounts of failures */
-  int64_t down_since_us;            /* when its nodes went down */
+  uint32_t first_replay, n_replays; /* its recorded failures in spec->replays */
+  /* clock `busy`: number of pairs (job, node of the unit) such that the job runs on the node */
+  uint32_t n_jobs;
+  uint8_t state;         /* enum hr__unit_state */
+  bool corrupts;         /* its jobs continue, with corrupted results, until the failure is detected */
+  bool is_drawn;         /* the time of the next failure was drawn */
+  uint32_t class_;       /* index in engine->outages of the class of its last failure */
+  int64_t down_since_us; /* when its nodes went down; HR_NEVER_US: they are not down because of it */
 };
 
 struct hr__fault_group {
@@ -66,17 +70,17 @@ struct hr__fault_group {
   hr_pool pool;
   uint32_t first_unit;
   struct hr_fault_units units;
-  uint32_t first_class; /* the accounts of its classes in those of the run */
+  uint32_t first_class; /* index of the accounts of its classes in engine->outages */
 };
 
 struct hr__fault_pool {
   uint32_t first_process, n_processes;
-  uint32_t in_repair;
+  uint32_t in_repair; /* units that are being repaired */
   bool is_elastic;
   bool counts_jobs;      /* some process has the clock `busy` */
   struct hr__fifo queue; /* uint32_t: units that wait for the repair crew */
   uint32_t n_down;       /* nodes of failed units, detected or not */
-  int64_t touched_us;
+  int64_t touched_us;    /* time until which the accounts of the pool are complete */
 };
 
 struct hr__faults {
@@ -127,8 +131,8 @@ static int64_t draw_recorded_us(const struct hr_recorded *recorded, struct hr__s
   return (int64_t)llround(recorded->values[place].h * 3600 * (double)HR_SECOND_US);
 }
 
-/* Draws the rest of a recorded interval that is in progress at a random time; long intervals are therefore more likely.
- */
+/* Draws the rest of a recorded interval that is in progress at a random time; long intervals are therefore more
+   likely. */
 static int64_t draw_recorded_rest_us(const struct hr_recorded *recorded, struct hr__stream *stream) {
   double left_h = hr__stream_uniform(stream) * recorded->mean_s / 3600 * recorded->n_values;
   uint32_t place = 0;
@@ -137,7 +141,8 @@ static int64_t draw_recorded_rest_us(const struct hr_recorded *recorded, struct 
   return (int64_t)llround(part * recorded->values[place].h * 3600 * (double)HR_SECOND_US);
 }
 
-/* Returns the time on the clock until failure `number`. `factor`: how often the unit fails, relative to others. */
+/* Returns the time on the clock until failure `number`. `factor`: how often the unit fails, relative to a normal
+   unit. */
 static int64_t fault_between_us(const struct hr__fault_draws *draws, const struct hr_fault_process *process,
                                 double factor, uint32_t number) {
   struct hr__stream stream = stream_at(draws, number);
@@ -158,12 +163,12 @@ static const struct hr_fault_class *class_at(const struct hr_fault_process *proc
   return &process->classes[process->n_classes - 1];
 }
 
-/* Returns the class of failure `number`, and stores the delays until it is detected, and from then until it is
-   repaired. */
+/* Returns the class of failure `number`. Writes the delay from the failure to its detection, and from its detection to
+   the end of the repair. */
 static const struct hr_fault_class *fault_class_draw(const struct hr__fault_draws *draws,
                                                      const struct hr_fault_process *process, uint32_t number,
                                                      int64_t *detect_us, int64_t *repair_us) {
-  /* The second half of a part; the first half is for the time until the failure. */
+  /* The draws are from the second half of the part of the stream; the first half is for the time until the failure. */
   struct hr__stream stream = stream_at(draws, number);
   stream.counter[0] += 1u << 7;
   const struct hr_fault_class *class_ = class_at(process, hr__stream_uniform(&stream));
@@ -198,8 +203,9 @@ static const struct hr_fault_class *class_in_repair(const struct hr_fault_proces
   return &process->classes[process->n_classes - 1];
 }
 
-/* Returns whether the unit is down at the start of the run, and the remaining time until it is repaired or fails. The
-   start of the run is a random time in an endless alternation of work and repair. */
+/* Draws whether the unit is down at the start of the run, and the remaining time until it is repaired or fails. The
+   start of the run is a random time in an endless alternation of work and repair. Only with the clock `up` can units be
+   down at the start. */
 static struct hr__fault_start fault_start_draw(const struct hr__fault_draws *draws,
                                                const struct hr_fault_process *process, double factor) {
   struct hr__stream stream = stream_at(draws, 0);
@@ -216,7 +222,8 @@ static struct hr__fault_start fault_start_draw(const struct hr__fault_draws *dra
   return (struct hr__fault_start){true, hr__duration_draw_rest(&class_->repair, &stream), class_};
 }
 
-/* Returns how often the unit fails, relative to others: bad_factor with the probability bad_share, otherwise 1. */
+/* Returns how often the unit fails, relative to a normal unit: bad_factor with the probability bad_share, otherwise
+   1. */
 static double fault_factor(const struct hr__fault_draws *draws, const struct hr_fault_process *process) {
   if (!(process->bad_share > 0)) return 1;
   struct hr__stream stream = stream_at(draws, 0);
@@ -276,8 +283,9 @@ void hr_fault_spec_destroy(struct hr_fault_spec *spec) {
  * The time for which nodes are down, by pool and by class of failure; and the checks of the state of units in checked
  * mode.
  *
- * The downtime of a class is the time of its outages times the nodes of their units, from a failure to its repair. A
- * node that is down for two reasons counts for both classes, but once for its pool.
+ * The downtime of a class is the sum, over its outages, of the time from the failure to the end of the repair,
+ * multiplied by the number of nodes of the unit. A node that is down because of two failures counts for the classes of
+ * both failures, but only once for its pool.
  */
 
 bool hr__faults_repaired(const struct hr__engine *engine, hr_node node) {
@@ -298,7 +306,7 @@ static void faults_set_class(const struct hr__engine *engine, struct hr__fault_u
   unit->class_ = group->first_class + (is_listed ? (uint32_t)(class_ - group->spec->classes) : 0);
 }
 
-/* Counts a failure, which is of the class `class_` of its process. */
+/* Counts a failure of the class `class_`. */
 static void faults_count_failure(struct hr__engine *engine, struct hr__fault_unit *unit,
                                  const struct hr_fault_class *class_) {
   faults_set_class(engine, unit, class_);
@@ -329,7 +337,7 @@ static void faults_settle(struct hr__engine *engine) {
     if (faults->units[i].down_since_us != HR_NEVER_US) add_downtime(engine, &faults->units[i]);
 }
 
-/* Counts the nodes of a unit that fails or works again. */
+/* Updates the accounts when an outage of a unit begins or ends. */
 static void faults_count_outage(struct hr__engine *engine, struct hr__fault_unit *unit, bool begins) {
   struct hr__faults *faults = engine->faults;
   hr_pool pool = faults->processes[unit->process].pool;
@@ -491,7 +499,7 @@ static enum hr_status finish_repair(struct hr__engine *engine, uint32_t number) 
 
 /* ---- Failures: units that fail ---------------------------------------------------------------------- */
 
-/* Notifies the jobs of a unit that it corrupts their results, or that the corruption was detected. */
+/* Notifies the jobs on a unit that the unit corrupts their results, or (`found`) that the corruption was detected. */
 static enum hr_status corrupt_jobs(struct hr__engine *engine, const struct hr__fault_unit *unit, bool found) {
   enum hr_status status = HR_OK;
   for (uint32_t i = unit->first_node; i < unit->first_node + unit->n_nodes; i++)
@@ -501,7 +509,8 @@ static enum hr_status corrupt_jobs(struct hr__engine *engine, const struct hr__f
   return status;
 }
 
-/* The failure of a unit is detected: its nodes go down. */
+/* The failure of a unit is detected: its nodes go down. In elastic pools the unit works again at once, as the provider
+   replaces its nodes; in other pools it waits for repair. */
 static enum hr_status detect(struct hr__engine *engine, uint32_t number) {
   struct hr__faults *faults = engine->faults;
   struct hr__fault_unit *unit = &faults->units[number];
@@ -529,7 +538,8 @@ static enum hr_status detect(struct hr__engine *engine, uint32_t number) {
   return status == HR_OK && !is_elastic ? ask_for_repair(engine, number) : status;
 }
 
-/* The jobs of a node make no progress from now on, and no job may start there. */
+/* The jobs of a node make no progress from now on, and no job may start there. `until_us`: when the failure is
+   detected. */
 static enum hr_status hang_node(struct hr__engine *engine, hr_pool pool, hr_node node, int64_t until_us) {
   struct hr__node *self = &engine->cluster.nodes[node.id];
   enum hr_status status = HR_OK;
@@ -579,7 +589,7 @@ static enum hr_status strike(struct hr__engine *engine, uint32_t number) {
   return status;
 }
 
-/* Returns whether some node of the unit can fail now: it is up, or has notice. */
+/* Returns whether some node of the unit can fail now, that is, whether it is up or has received notice. */
 static bool is_there(const struct hr__engine *engine, const struct hr__fault_unit *unit) {
   for (uint32_t i = unit->first_node; i < unit->first_node + unit->n_nodes; i++) {
     enum hr_node_state state = hr_cluster_node_state(&engine->cluster, (hr_node){i});
@@ -588,7 +598,8 @@ static bool is_there(const struct hr__engine *engine, const struct hr__fault_uni
   return false;
 }
 
-/* A failure strikes a unit, unless the pending event is outdated. */
+/* Handles a pending failure of a unit. It is ignored if it is outdated. It has no effect if the unit has already
+   failed, or if no node of the unit is up. */
 static enum hr_status handle_fault(struct hr__engine *engine, uint32_t number) {
   struct hr__fault_unit *unit = &engine->faults->units[number];
   enum hr_fault_clock clock = engine->faults->processes[unit->process].spec->clock;
@@ -623,7 +634,7 @@ static enum hr_status advance(struct hr__engine *engine, struct hr__pending pend
 
 /* ---- Failures: nodes and jobs ----------------------------------------------------------------------- */
 
-/* Returns the first unit of the process that contains a node of its pool, or a part of it. */
+/* Returns the first unit of the process that contains the node or a part of it. */
 static uint32_t unit_at(const struct hr__engine *engine, const struct hr__fault_group *process, hr_node node) {
   uint32_t place = node.id - engine->cluster.pools[process->pool.id].first_node.id;
   return process->first_unit + place / process->units.nodes * process->units.per_node;
@@ -633,13 +644,13 @@ static uint32_t unit_at(const struct hr__engine *engine, const struct hr__fault_
 static enum hr_status resume(struct hr__engine *engine, uint32_t number, bool is_elastic) {
   struct hr__fault_unit *unit = &engine->faults->units[number];
   int64_t left_us = unit->left_us;
-  if (is_elastic && unit->is_drawn) unit->failures++; /* that draw was of the previous machine */
+  if (is_elastic && unit->is_drawn) unit->failures++; /* the time of this failure was drawn for the previous machine */
   if (is_elastic || !unit->is_drawn) return draw_failure(engine, number);
   unit->left_us = HR_NEVER_US;
   return schedule_unit(engine, number, engine->view.now_us + left_us, HR__PENDING_FAULT);
 }
 
-/* A node has come up: single nodes work from now on. */
+/* A node has come up: starts the clocks of the units that consist of this node. */
 static enum hr_status node_up(struct hr__engine *engine, hr_pool pool, hr_node node) {
   const struct hr__faults *faults = engine->faults;
   const struct hr__fault_pool *state = &faults->pools[pool.id];
@@ -655,7 +666,8 @@ static enum hr_status node_up(struct hr__engine *engine, hr_pool pool, hr_node n
   return status;
 }
 
-/* A node has gone down for whatever reason: a single node cannot fail until it comes up again. */
+/* A node has gone down, for any reason. Stops the clocks `up` of the units that consist of this node, which cannot fail
+   until the node comes up again. */
 static void node_down(struct hr__engine *engine, hr_pool pool, hr_node node) {
   struct hr__faults *faults = engine->faults;
   const struct hr__fault_pool *state = &faults->pools[pool.id];
@@ -675,7 +687,8 @@ static void node_down(struct hr__engine *engine, hr_pool pool, hr_node node) {
   }
 }
 
-/* Starts or stops the clock of a unit when its first job starts or its last job leaves. */
+/* Counts a job that starts on, or leaves, a node of a unit. Starts the clock `busy` of the unit with the first job, and
+   stops it when the last job has left. */
 static enum hr_status count_job(struct hr__engine *engine, uint32_t number, bool starts) {
   struct hr__fault_unit *unit = &engine->faults->units[number];
   uint32_t before = unit->n_jobs;
@@ -691,7 +704,7 @@ static enum hr_status count_job(struct hr__engine *engine, uint32_t number, bool
   return HR_OK;
 }
 
-/* Counts a job on a node for the units of the node. */
+/* Calls count_job for the units of a process that contain the node. */
 static enum hr_status count_on_node(struct hr__engine *engine, const struct hr__fault_group *process, hr_node node,
                                     bool starts) {
   const uint32_t first = unit_at(engine, process, node);

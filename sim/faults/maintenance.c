@@ -3,10 +3,16 @@
  * Nodes that are not available or not at full speed for reasons other than failures: maintenance, spare nodes and slow
  * nodes. Each of them is a component of the engine. The rules are in headroom/unstable/faults.h.
  *
- * Maintenance: a window is in one of four states: it waits for its next time; it is due, but another window of the pool
- * is active or too many nodes are down; the nodes of its present group are closed until their jobs have left; its
- * present group is being maintained ("in work"). At most one window of a pool is active, that is, in one of the last
- * two states. A pending event of a window is outdated, and ignored, if its time is not due_us.
+ * Maintenance. A window (struct hr_maintenance) is a maintenance of all nodes of a pool. It may be repeated. The nodes
+ * are served in groups, one group after another. A window is in one of four states:
+ *
+ * - it waits for its next time;
+ * - it is due, but another window of the pool is active, or too many nodes are down;
+ * - the nodes of its present group are closed until their jobs have left;
+ * - its present group is being maintained ("in work").
+ *
+ * At most one window of a pool is active, that is, in one of the last two states. A pending event of a window is
+ * outdated, and ignored, if its time is not due_us.
  *
  * Invariants: `held` of a node is set while its group is closed or in work; such a node is not up, and a node in work
  * is off. `n_planned` of a pool is the number of its nodes in work that have not failed.
@@ -25,9 +31,9 @@
 
 /* ---- Maintenance: planned times --------------------------------------------------------------------- */
 
-/* The maintenance of group g of a window begins at start + g (lead + duration) and takes `duration`. The span of a
-   window covers all its groups, each with its lead time. In a window that repeats, all times recur after each period.
- */
+/* The maintenance of group g of a window begins at `start + g * (lead + duration)` and takes `duration`. The span of a
+   window covers all its groups, each with its lead time. In a window that repeats, all times recur after each
+   period. */
 
 static uint32_t groups_of(const struct hr_maintenance *window, uint32_t nodes) {
   return nodes ? (nodes - 1) / window->group_nodes + 1 : 0;
@@ -81,8 +87,8 @@ static int64_t common_divisor(int64_t a, int64_t b) {
   return a;
 }
 
-/* Whether two intervals, each with a begin and a length, overlap: `once`, and `other` or one of its repetitions.
-   `repeat_us`: the period of the repetitions; 0: none. */
+/* Returns whether the interval `once` overlaps the interval `other` or one of its repetitions. `_at`: begin of an
+   interval; `_us`: its length. `repeat_us`: the period of the repetitions; 0: none. */
 static bool meets(int64_t once_at, int64_t once_us, int64_t other_at, int64_t other_us, int64_t repeat_us) {
   int64_t last = 0; /* the last repetition that begins before the end of `once` */
   if (repeat_us && once_at + once_us > other_at) last = (once_at + once_us - 1 - other_at) / repeat_us;
@@ -125,8 +131,8 @@ enum window_state { WINDOW_WAITS, WINDOW_BLOCKED, WINDOW_DRAINS, WINDOW_WORKS };
 struct service_window {
   const struct hr_maintenance *spec;
   hr_pool pool;
-  int64_t planned_us; /* when the work on the first group of the present time was planned to begin */
-  int64_t due_us;     /* when the group is closed, or its work begins or ends; HR_NEVER_US: unknown */
+  int64_t planned_us; /* planned begin of the work on the first group, in the present repetition */
+  int64_t due_us;     /* when the present group is closed, or its work begins or ends; HR_NEVER_US: unknown */
   int64_t work_us;    /* when the work on the present group may begin */
   uint32_t group;     /* the present group */
   uint8_t state;      /* enum window_state */
@@ -134,16 +140,16 @@ struct service_window {
 
 struct pool_plan {
   uint32_t first_window, n_windows;
-  uint32_t active; /* the active window; HR_NONE: none */
-  uint32_t n_planned, n_draining;
-  int64_t touched_us;
+  uint32_t active;                /* the active window; HR_NONE: none */
+  uint32_t n_planned, n_draining; /* nodes in work that have not failed; nodes that are closed until their jobs leave */
+  int64_t touched_us;             /* time until which the accounts of the pool are complete */
 };
 
 struct hr__maintenance {
   struct service_window *windows;
   uint32_t n_windows;
   struct pool_plan *pools; /* by pool */
-  uint8_t *held;           /* by node */
+  uint8_t *held;           /* by node: its group is closed or in work */
 };
 
 bool hr__maintenance_holds(const struct hr__engine *engine, hr_node node) {
@@ -214,7 +220,8 @@ static bool has_jobs(const struct hr__engine *engine, struct node_group group) {
   return false;
 }
 
-/* Whether the budget of the pool permits to close the nodes of the group that are present. */
+/* Returns whether the nodes of the present group may be closed: afterwards, at most max_unavailable nodes of the pool
+   are not up. */
 static bool is_allowed(const struct hr__engine *engine, const struct service_window *window) {
   const struct hr__pool *pool = &engine->cluster.pools[window->pool.id];
   struct node_group group = group_of(engine, window);
@@ -226,7 +233,7 @@ static bool is_allowed(const struct hr__engine *engine, const struct service_win
 
 /* ---- Maintenance: draining -------------------------------------------------------------------------- */
 
-/* Stops the jobs of a node that would not end by the begin of the work, and keeps their work. */
+/* Stops all jobs of a node. The jobs keep their work. */
 static enum hr_status migrate(struct hr__engine *engine, hr_node node) {
   while (engine->residents.first[node.id]) {
     hr_job job = engine->residents.links[engine->residents.first[node.id] - 1].job;
@@ -251,8 +258,8 @@ static enum hr_status close_node(struct hr__engine *engine, const struct service
   return hr__market_warn_residents(engine, node, window->work_us);
 }
 
-/* Closes the nodes of the present group, or waits until this is allowed. All nodes are held before the jobs of the
-   first leave, so that no job moves from one node of the group to the next. */
+/* Closes the nodes of the present group, or waits until this is allowed. All nodes are marked as held before the first
+   job leaves, so that no job moves from one node of the group to another. */
 static enum hr_status close_group(struct hr__engine *engine, struct service_window *window) {
   struct pool_plan *plan = &engine->maintenance->pools[window->pool.id];
   struct node_group group = group_of(engine, window);
@@ -303,7 +310,7 @@ static enum hr_status retry_blocked(struct hr__engine *engine, hr_pool pool) {
   return status;
 }
 
-/* Continues with the next group, or with the next time of the window. Times that have passed are left out. */
+/* Continues with the next group, or with the next time of the window. Times that have passed are skipped. */
 static enum hr_status next_group(struct hr__engine *engine, struct service_window *window) {
   uint32_t nodes = engine->cluster.pools[window->pool.id].spec->nodes;
   window->state = WINDOW_WAITS;
@@ -349,7 +356,7 @@ static enum hr_status advance(struct hr__engine *engine, struct hr__pending pend
 
 /* ---- Maintenance: nodes and jobs -------------------------------------------------------------------- */
 
-/* When a job has left, the work may begin. When a node has come up, the budget is larger. */
+/* `stop`: after a job has left, the work may begin. `node_up`: after a node has come up, a blocked window may begin. */
 static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                            enum hr__stop how) {
   const struct hr__maintenance *all = engine->maintenance;
@@ -450,22 +457,22 @@ const struct hr__component hr__component_maintenance = {
  * spares come up after their activation. If enough nodes are present or being activated, a node that is repaired
  * becomes a spare, so jobs are not moved back. Spares do not fail.
  *
- * If a group fails and is repaired while one of its nodes is being activated, the activation goes on.
+ * If a group of nodes fails and is repaired while one of its nodes is being activated, the activation continues.
  *
- * Invariant: a node that is kept as a spare is off, and not more than `target` nodes are present or being activated.
+ * Invariant: a node that is kept as a spare is off, and at most `target` nodes are present or being activated.
  *
  * Source: hot spares and standby machines of training clusters (ByteRobust, SOSP 2025).
  */
 
 struct pool_spares {
-  uint32_t target, n_pending;
-  uint32_t n_kept;    /* nodes that wait as spares */
-  int64_t touched_us; /* time until which `spare_us` has been counted */
+  uint32_t target, n_pending; /* n_pending: nodes that are being activated */
+  uint32_t n_kept;            /* nodes that wait as spares */
+  int64_t touched_us;         /* time until which `spare_us` has been counted */
 };
 
 struct hr__spares {
   struct pool_spares *pools; /* by pool; target 0: no spares */
-  uint8_t *kept;             /* by node */
+  uint8_t *kept;             /* by node: it waits as a spare */
   uint8_t *comes;            /* by node: it is being activated */
 };
 
@@ -639,7 +646,8 @@ uint32_t hr__slowest_ppm(const struct hr__engine *engine) {
   return least_ppm;
 }
 
-/* Returns the stream of a node for its next change; each change has separate draws. */
+/* Returns the stream of a node for the change with number `change` (0: start of the run); each change has separate
+   draws. */
 static struct hr__stream stream_of(struct hr__engine *engine, uint32_t node, uint32_t change) {
   struct hr__stream stream;
   hr__stream_init(&stream, engine->config->seed, HR__PURPOSE_SLOW, node, 0);

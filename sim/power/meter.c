@@ -4,9 +4,9 @@
  *
  * The power of a pool changes when a job starts or stops, and when a node changes its state. Before each change, the
  * pool is settled: its power times the time since the last change is added to the meter. The time in which milli-GPUs
- * were in use is added, too; from this time and the time of the nodes, the energy of jobs and of free GPUs is
- * computed. The energy of single jobs is in power.c. It is added when a job stops before its end, or when its power
- * changes.
+ * were in use is added, too; from this time and the time of the nodes, the energy of jobs and of free GPUs is computed.
+ * The energy of single jobs is in power.c. The energy of a job is added when the job stops before its end, or when its
+ * power changes.
  *
  * Invariant, verified in checked mode: the sum of the energy of jobs, free GPUs, nodes in transition, nodes that are
  * down and other equipment equals the meter exactly; and the energy of all jobs equals the sum over pools.
@@ -22,13 +22,13 @@
 
 enum { MILLI = 1000 };
 
-/* The battery of a pool, as whole numbers. */
+/* The battery of a pool, as whole numbers. Energies are in nanowatts x microseconds. */
 struct hr__battery {
   hr_amount capacity;
-  int64_t charge_nw, store_nw; /* taken from the grid, and the part of it that is stored */
+  int64_t charge_nw, store_nw; /* power from the grid while it is charged, and the part of this power that is stored */
   int64_t discharge_nw;        /* maximum */
-  int64_t lower_ug, upper_ug;  /* micrograms per kWh */
-  struct hr__span at;          /* until when it is computed */
+  int64_t lower_ug, upper_ug;  /* thresholds of the carbon intensity, in micrograms per kWh */
+  struct hr__span at;          /* time until which the battery is computed */
   struct hr_battery_energy sums;
   hr_amount grid; /* the integral of the power from the grid */
 };
@@ -39,8 +39,8 @@ struct hr__known_step {
   hr_amount sum; /* the integral from the begin of the run to `from_us` */
 };
 
-/* The meter of a pool. The power is that of the GPUs in use, plus the rates of the pool times the number of their
- * units. */
+/* The meter of a pool. The power of the pool is the power of the GPUs in use, plus idle_rate times the number of free
+   milli-GPUs, plus the rates of the other states times the numbers of nodes in these states, plus other_rate. */
 struct hr__pool_meter {
   const struct hr__metered_pool *of; /* of->spec is NULL: the power of the pool is unknown */
   struct hr__watts idle_rate, boot_rate, down_rate, suspend_rate, sleep_rate, other_rate;
@@ -51,10 +51,11 @@ struct hr__pool_meter {
   /* nodes that are on, boot, are off, are being suspended, and sleep */
   uint32_t n_on, n_boot, n_down, n_suspended, n_asleep;
   struct hr__span touched, nodes;     /* when the pool, and the accounts of its nodes, were last settled */
-  struct hr__span busy_time, on_time; /* of milli-GPUs */
+  struct hr__span busy_time, on_time; /* time x milli-GPUs in use, and time x milli-GPUs of nodes that are on */
   struct hr_energy extra_energy;      /* the integral of `extra` */
-  struct hr_energy attempts;          /* of attempts, until they ended or their power changed; only in checked mode */
-  struct hr__span now;                /* the last time that now_of has returned */
+  /* energy of attempts until they ended or their power changed; only in checked mode */
+  struct hr_energy attempts;
+  struct hr__span now; /* the last time that now_of has returned */
   struct hr__known_step carbon_step, price_step;
   struct hr__watts *busy_at;   /* by level of the power limits: the power of GPUs in use; NULL: GPUs are not limited */
   struct hr__battery *battery; /* NULL: none */
@@ -63,8 +64,8 @@ struct hr__pool_meter {
 struct hr__power {
   struct hr__pool_meter *pools; /* by pool */
   struct hr__watts power;       /* of all pools */
-  struct hr__watts noted;       /* the power of which the observers were notified last */
-  int64_t touched_us;
+  struct hr__watts noted;       /* the power that was last reported to the observers */
+  int64_t touched_us;           /* time until which `peaks` includes the power */
   struct hr_power_peaks peaks;
 };
 
@@ -97,8 +98,9 @@ static inline void energy_add_units(struct hr_energy *sum, const struct hr__watt
  *
  * A battery has no effect on jobs, so it is computed when the load of its pool has changed, for the past time. This
  * time is divided at the steps of the carbon intensity, and where the battery becomes full or empty. In each
- * microsecond the battery takes or serves a whole amount of energy; in the last one before it is full or empty, this is
- * the remaining amount. So results do not depend on the times at which the battery is computed.
+ * microsecond the battery takes or serves a whole number of units of energy. In the last microsecond before it is full
+ * or empty, this number is the remaining room or energy. So results do not depend on the times at which the battery is
+ * computed.
  *
  * Invariant, verified in checked mode: 0 <= stored <= capacity; stored = initial + charged - loss - discharged; and the
  * integral of the power from the grid is the energy of the site + charged - discharged.
@@ -126,8 +128,9 @@ static void battery_init(struct hr__battery *battery, const struct hr_power_batt
                            .sums = {.initial = initial, .stored = initial}};
 }
 
-/* What happens while the carbon intensity and the load are constant. `store_nw`, `serve_nw`: if there is room or energy
-   for it. */
+/* The flow of energy while the carbon intensity and the load are constant: power from the grid, the part of it that is
+   stored, and power that the battery supplies to the load. The first two apply while the battery has room, the last
+   while it has energy. */
 struct flow {
   int64_t charge_nw, store_nw, serve_nw;
 };
@@ -162,7 +165,7 @@ static struct flow last_flow(const struct hr__battery *battery, const struct flo
   return (struct flow){(int64_t)(room + loss), (int64_t)room, 0};
 }
 
-/* Computes a time in which the carbon intensity is constant. */
+/* Computes the battery until `to_us`. The carbon intensity, and therefore `flow`, is constant in this time. */
 static void advance_step(struct hr__battery *battery, const struct hr__metered_pool *of, struct flow flow,
                          int64_t load_nw, int64_t to_us) {
   const struct flow none = {0};
@@ -179,8 +182,8 @@ static void advance_step(struct hr__battery *battery, const struct hr__metered_p
   if (battery->at.us < to_us) apply(battery, of, &none, load_nw, to_us);
 }
 
-/* Computes the battery until `to_us`. `load_nw`: the power of the site since it was last computed. The pool has a known
-   carbon intensity. */
+/* Computes the battery until `to_us`. `load_nw`: the power of the site since the battery was last computed. The carbon
+   intensity of the pool must be known. */
 static void battery_advance(struct hr__battery *battery, const struct hr__metered_pool *of, int64_t load_nw,
                             int64_t to_us) {
   while (battery->at.us < to_us) {
@@ -192,8 +195,8 @@ static void battery_advance(struct hr__battery *battery, const struct hr__metere
   }
 }
 
-/* Returns the power that the battery takes from the grid at the time until which it is computed, or, negated, the power
-   with which it serves the load. */
+/* Returns the power that the battery takes from the grid at the time until which it is computed. If it serves the load,
+   the result is negative: the negated power that it supplies. */
 static int64_t battery_power(const struct hr__battery *battery, const struct hr__metered_pool *of, int64_t load_nw) {
   const int64_t utc_us = of->carbon_begin_us + (int64_t)battery->at.us;
   const struct flow flow = flow_at(battery, hr_series_at(of->carbon, utc_us), load_nw);
@@ -201,7 +204,8 @@ static int64_t battery_power(const struct hr__battery *battery, const struct hr_
   return battery->sums.stored < battery->capacity ? flow.charge_nw : 0;
 }
 
-/* Returns whether the sums are consistent. `site`: energy of the site until the time at which it is computed. */
+/* Returns whether the sums are consistent. `site`: energy of the site until the time until which the battery is
+   computed. */
 static bool battery_is_valid(const struct hr__battery *battery, hr_amount site) {
   const struct hr_battery_energy *sums = &battery->sums;
   return sums->stored >= 0 && sums->stored <= battery->capacity &&
@@ -211,7 +215,8 @@ static bool battery_is_valid(const struct hr__battery *battery, hr_amount site) 
 
 /* ---- Meter: accounts -------------------------------------------------------------------------------- */
 
-/* Returns the integral of a series until now, from the begin of the run. `step` has the step of the last call. */
+/* Returns the integral of a series until now, from the begin of the run. `*step`: the step of the last call, which is
+   updated. */
 static hr_amount integral_now(const struct hr_series *series, int64_t begin_us, hr_amount before, int64_t now_us,
                               struct hr__known_step *step) {
   const int64_t at_us = begin_us + now_us;
@@ -223,7 +228,7 @@ static hr_amount integral_now(const struct hr_series *series, int64_t begin_us, 
   return step->sum + (hr_amount)step->value * (at_us - step->from_us);
 }
 
-/* Returns the present time. It is computed once for all changes of an instant. */
+/* Returns the present time with its integrals. They are computed only once for all changes of an instant. */
 static const struct hr__span *now_of(const struct hr__engine *engine, struct hr__pool_meter *meter) {
   const struct hr__metered_pool *of = meter->of;
   const int64_t now_us = engine->view.now_us;
@@ -262,7 +267,7 @@ static void note_peaks(struct hr__engine *engine, hr_pool pool) {
   if (engine->whole) note_peak(engine->whole->power, now_us);
 }
 
-/* Adds the energy since the last change. Must be called before the power of the pool changes. */
+/* Adds the energy of the pool since the last change. Must be called before the power of the pool changes. */
 static void settle_pool(struct hr__engine *engine, hr_pool pool) {
   struct hr__pool_meter *meter = &engine->power->pools[pool.id];
   int64_t now_us = engine->view.now_us;
@@ -322,7 +327,7 @@ static struct hr__watts meter_power(const struct hr__pool_meter *meter) {
   return power;
 }
 
-/* Changes the power of the pool. */
+/* Adds `change` to the power of the pool, of its cluster, and of all clusters. */
 static void add_power(struct hr__engine *engine, struct hr__pool_meter *meter, const struct hr__watts *change) {
   hr__watts_add(&meter->power, change, 1);
   hr__watts_add(&engine->power->power, change, 1);
@@ -358,8 +363,8 @@ static void count_levels(const struct hr__engine *engine, hr_job job, const stru
   }
 }
 
-/* Changes the power of a pool when a job starts (`sign` 1) or stops (-1). `power`: of the job; NULL: its GPUs have the
-   default rate. */
+/* Changes the power of a pool when a job starts (`sign` 1) or stops (-1). `power`: the power of the job; NULL: its GPUs
+   have the default rate. */
 static void count_job(struct hr__engine *engine, hr_pool pool, const struct hr__watts *power, uint64_t milli,
                       int sign) {
   struct hr__pool_meter *meter = &engine->power->pools[pool.id];
@@ -382,8 +387,8 @@ static bool has_default_rate(const struct hr__engine *engine, hr_job job) {
          hr__power_fraction(engine->trace, engine->config->classes, job) == HR__NO_FRACTION;
 }
 
-/* Begins an attempt of a job. The job is undisturbed until now if it starts for the first time, if no power limit
-   applies, and if the number of its GPUs can be read after its end. */
+/* Begins an attempt of a job. A job that starts for the first time is undisturbed if the level of the power limits is
+   0, and if the number of its GPUs can be read after its end. Other jobs get a row. */
 static enum hr_status begin_attempt(struct hr__engine *engine, hr_job job, hr_pool pool, uint64_t milli) {
   struct hr__job_energy *energy = engine->energy;
   const int64_t now_us = engine->view.now_us;
@@ -416,14 +421,13 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
   return begin_attempt(engine, job, placement->pool, milli);
 }
 
-/* Returns the time since which the energy of a running job was not added. */
+/* Returns the time until which the energy of a running job was added; at first, this is its start. */
 static int64_t open_since_us(const struct hr__engine *engine, hr_job job) {
   return hr__job_energy_has_row(engine->energy, job) ? hr__job_energy_row_of(engine->energy, job)->since_us
                                                      : engine->start_us[job.id];
 }
 
-/* Returns the energy of a running job that was not added to its row.
-   Returns the energy of a running job that was not added. */
+/* Returns the energy of a running job since open_since_us, which was not added yet. */
 static struct hr_energy meter_open_energy(const struct hr__engine *engine, hr_job job,
                                           const struct hr__pool_meter *meter, const struct hr__watts *power) {
   struct hr__span since = hr__metered_time(meter->of, open_since_us(engine, job)),
@@ -433,7 +437,8 @@ static struct hr_energy meter_open_energy(const struct hr__engine *engine, hr_jo
   return part;
 }
 
-/* Adds the energy of a job since it was last added. The job is disturbed now. */
+/* Adds the energy of a job since open_since_us to its row, which is created if needed: the job is disturbed from now
+   on. */
 static enum hr_status settle_job(struct hr__engine *engine, hr_job job, hr_pool pool, const struct hr__watts *power) {
   struct hr_energy part = meter_open_energy(engine, job, &engine->power->pools[pool.id], power);
   struct hr__energy_row *row = hr__job_energy_row(engine->energy, job, engine->view.now_us);
@@ -484,7 +489,8 @@ int64_t hr__power_at_level(const struct hr__engine *engine, uint32_t level) {
   return nw;
 }
 
-/* Adds the energy of the jobs on a node until now. A job on several nodes is added once, as nothing is left then. */
+/* Adds the energy of the jobs on a node until now. If a job uses several nodes, later calls for the same instant add
+   0. */
 static enum hr_status settle_residents(struct hr__engine *engine, hr_pool pool, uint32_t node) {
   const struct hr__pool_meter *meter = &engine->power->pools[pool.id];
   enum hr_status status = HR_OK;
@@ -552,11 +558,11 @@ void hr__power_after_node(struct hr__engine *engine, hr_pool pool) {
  * over their attempts; and the energy of all single jobs to the sum over pools.
  */
 
-/* The use of a pool by its running jobs, computed from scratch. */
+/* The use of a pool by its running jobs, computed from their placements. */
 struct checked {
   struct hr__watts busy;
   uint64_t milli;
-  struct hr_energy open; /* not added to pool_meter.attempts yet */
+  struct hr_energy open; /* energy that is not included in hr__pool_meter.attempts yet */
 };
 
 static void add_running(const struct hr__engine *engine, hr_job job, struct checked *pools) {
@@ -628,7 +634,7 @@ static enum hr_status check_pool(const struct hr__engine *engine, hr_pool pool, 
   return HR_OK;
 }
 
-/* Checks that the energy of all jobs is that of the pools. */
+/* Checks that the sum of the energy of all jobs equals the sum of the energy of attempts over all pools. */
 static enum hr_status check_jobs(const struct hr__engine *engine) {
   struct hr_energy rest = {0};
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) energy_sum(&rest, &engine->power->pools[i].attempts, 1);
@@ -654,13 +660,13 @@ static enum hr_status meter_check(const struct hr__engine *engine, const struct 
 
 /* ---- Meter: start and end of a run ------------------------------------------------------------------ */
 
-/* Returns the integral of a series from its first stamp. */
+/* Returns the integral of a series from its first stamp to `at_us`. */
 static hr_amount sum_until(const struct hr_series *series, int64_t at_us) {
   return hr_series_between(series, hr_series_first_us(series), at_us);
 }
 
-/* Sets the series of a pool, and the rates of embodied carbon. Nodes that are off count, too, except in elastic pools,
-   where they belong to others. */
+/* Sets the series of a pool, and the rates of embodied carbon. Nodes that are off have embodied carbon, too, except in
+   elastic pools, where they belong to other users. */
 static void set_electricity(const struct hr__engine *engine, const struct hr_electricity *known,
                             struct hr__pool_meter *meter, struct hr__metered_pool *of, bool is_elastic) {
   enum { ATTOGRAMS_PER_NANOGRAM = 1000000000 };
@@ -756,7 +762,8 @@ static bool is_needed(const struct hr__engine *engine) {
   return engine->power;
 }
 
-/* Adds the energy of a running job at the end of the run. That of an undisturbed job follows from its start. */
+/* Adds the energy of a running job at the end of the run. Undisturbed jobs need nothing: their energy is computed from
+   their starts. */
 static void close_job(struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
   if (engine->state[job.id] != HR_JOB_RUNNING || !hr__engine_has(engine, job)) return;
@@ -813,8 +820,8 @@ int64_t hr__power_busy_milli(const struct hr__engine *engine, hr_pool pool, int6
   return (int64_t)meter->busy_milli;
 }
 
-/* Returns the power that the battery of a pool takes now, negative if it serves the load. Adds its energy to `*stored`
-   unless NULL. */
+/* Returns the power that the battery of a pool takes now, negative if it serves the load. Adds its stored energy to
+   `*stored`, unless this is NULL. */
 static int64_t battery_now(const struct hr__engine *engine, const struct hr__pool_meter *meter, hr_amount *stored) {
   struct hr__battery now = *meter->battery;
   const int64_t load_nw = site_nw(&meter->power);
@@ -844,7 +851,8 @@ bool hr_view_battery(const struct hr_view *view, struct hr_battery_now *now) {
 
 int64_t hr__power_carbon_mg_h(const struct hr__engine *engine) {
   if (engine->clusters) return hr__clusters_carbon_mg_h(engine);
-  const hr_amount units_per_mg = INT64_C(1000000000000000); /* nanowatts x micrograms per kWh; hours */
+  /* 10^15 nanowatts x micrograms per kWh are 1 milligram per hour */
+  const hr_amount units_per_mg = INT64_C(1000000000000000);
   hr_amount carbon = 0;
   for (uint32_t i = 0; engine->power && i < engine->cluster.n_pools; i++) {
     const struct hr__pool_meter *meter = &engine->power->pools[i];

@@ -3,9 +3,10 @@
  * The power of GPUs and nodes as whole numbers, step series (carbon intensity, prices of energy), and the energy of
  * jobs.
  *
- * The power of a node is its host plus its GPUs, passed through the stages of conversion. Each part is divided among
- * the GPUs of the node, so that the power of a pool is the sum over its milli-GPUs in use and free, which makes the
- * energy of jobs and of idle capacity add up exactly. A power is rounded once, to a nanowatt per milli-GPU.
+ * The power of a node is the power of its host and its GPUs, plus the losses of the stages of conversion. Each part is
+ * divided among the GPUs of the node. The power of a pool is therefore the sum over its milli-GPUs in use and its free
+ * milli-GPUs, and the energies of jobs and of idle capacity add up exactly. A power is rounded once, to a nanowatt per
+ * milli-GPU.
  *
  * Curves: OpenDC, PowerModels. Losses: RAPS, node (P + 13) / 0.98, then rectifier (P + 17) / 0.96.
  */
@@ -56,8 +57,8 @@ static double from_table(const struct hr_power_spec *spec, double u) {
   return points[at].gpu_w + part * (points[at + 1].gpu_w - points[at].gpu_w);
 }
 
-/* Returns the watts of a GPU in use, without a limit. `fraction_ppm`: of the maximum watts; HR__NO_FRACTION: as
-   follows from the utilization of the pool. */
+/* Returns the watts of a GPU in use, without a limit. `fraction_ppm`: the power as a share of the maximum power;
+   HR__NO_FRACTION: the power follows from the utilization of the pool. */
 static double gpu_watts(const struct hr_power_spec *spec, uint32_t fraction_ppm) {
   if (fraction_ppm != HR__NO_FRACTION) {
     double watts = spec->gpu_max_w * fraction_ppm / PPM;
@@ -67,8 +68,8 @@ static double gpu_watts(const struct hr_power_spec *spec, uint32_t fraction_ppm)
   return spec->gpu_idle_w + (spec->gpu_max_w - spec->gpu_idle_w) * shape(spec, spec->utilization);
 }
 
-/* The load of the host equals that of its GPUs. If the job states its own power, the load is the position of this power
-   between idle and maximum power. */
+/* Returns the watts of the host of a node in use. The load of the host equals that of its GPUs. If the job states its
+   power, the load is the position of this power between idle and maximum power. */
 static double host_watts(const struct hr_power_spec *spec, uint32_t fraction_ppm) {
   double part = shape(spec, spec->utilization), range = spec->gpu_max_w - spec->gpu_idle_w;
   if (fraction_ppm != HR__NO_FRACTION)
@@ -122,15 +123,16 @@ double hr_power_gpu_watts(const struct hr_power_spec *spec) {
 
 /* ---- Power of GPUs and nodes: losses and rates ------------------------------------------------------ */
 
-/* Returns the power at the input of the conversion. `watts`: the output, of a part of a node; `parts`: how many such
-   parts a node has. */
+/* Returns the power at the input of the conversion for a part of a node. `watts`: the power of the part at the output
+   of the conversion. `parts`: the number of such parts of a node. */
 static double before_losses(const struct hr_power_spec *spec, double watts, double parts) {
   for (uint32_t i = 0; i < spec->n_losses; i++)
     watts = (watts + spec->losses[i].constant_w / (spec->losses[i].nodes * parts)) / spec->losses[i].efficiency;
   return watts;
 }
 
-/* Returns a power in `units` per watt. */
+/* Returns a power as whole numbers. `watts`: at the input of the conversion; `output_w`: at its output; `units`: units
+   of the result per watt. */
 static struct hr__watts rate_of(const struct hr_power_spec *spec, double watts, double output_w, double units) {
   struct hr__watts rate = {.it = llround(watts * units)};
   rate.loss = rate.it - llround(output_w * units);
@@ -138,7 +140,7 @@ static struct hr__watts rate_of(const struct hr_power_spec *spec, double watts, 
   return rate;
 }
 
-/* Per milli-GPU: a watt per GPU is 10^9 / 1000 nanowatts per milli-GPU. */
+/* Returns the power per milli-GPU. A watt per GPU is 10^9 / 1000 nanowatts per milli-GPU. */
 static struct hr__watts per_milli(const struct hr_power_spec *spec, double gpu_w, double host_w, uint32_t gpus) {
   double output_w = gpu_w + host_w / gpus;
   return rate_of(spec, before_losses(spec, output_w, gpus), output_w, 1e6);
@@ -205,8 +207,8 @@ struct hr_series {
   double per_step, per_period; /* 1 / step_us and 1 / (end_us - first stamp); 0: unknown */
 };
 
-/* Returns value / by, for a value of at least 0. `inverse`: 1 / by. A multiplication takes less time than a division of
-   integers. It is off by at most one, which is corrected. */
+/* Returns value / by, for a value of at least 0. `inverse`: 1 / by. The multiplication takes less time than a division
+   of integers. Its result may differ by one, which is corrected. */
 static int64_t quotient(int64_t value, int64_t by, double inverse) {
   const int64_t max_exact = INT64_C(1) << 52;
   if (value > max_exact) return value / by;
@@ -282,7 +284,7 @@ static int64_t reduce(const struct hr_series *series, int64_t *at_us) {
   return periods;
 }
 
-/* Returns the step that applies at a reduced time; the first one before the first stamp. */
+/* Returns the step that applies at a reduced time. Before the first stamp, this is the first step. */
 static uint32_t find(const struct hr_series *series, int64_t at_us) {
   uint32_t low = 0, high = series->count;
   if (at_us < series->at_us[0]) return 0;
@@ -472,7 +474,7 @@ struct hr__span hr__metered_time(const struct hr__metered_pool *pool, int64_t at
   return time;
 }
 
-/* Returns the difference of two times of a run. */
+/* Returns the span between two times of a run. */
 static struct hr__span metered_span(const struct hr__metered_pool *pool, struct hr__energy_cursor *cursor,
                                     int64_t from_us, int64_t to_us) {
   struct hr__span span = {.us = to_us - from_us};
@@ -502,7 +504,8 @@ struct hr__watts hr__job_power(const struct hr__metered_pool *pool, const struct
   return power;
 }
 
-/* Returns the energy of a job with a place that was not disturbed, with `milli` milli-GPUs, in a span of time. */
+/* Returns the energy, between two times, of a job that was not disturbed and has `milli` milli-GPUs. self->place[job]
+   must be the number of its pool plus 1. */
 static struct hr_energy undisturbed(const struct hr__job_energy *self, const struct hr_trace *trace,
                                     struct hr__energy_cursor *cursor, hr_job job, uint64_t milli, int64_t from_us,
                                     int64_t to_us) {

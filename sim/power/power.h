@@ -2,7 +2,7 @@
 #ifndef HR_SIM_POWER_POWER_H
 #define HR_SIM_POWER_POWER_H
 
-/* Power as whole numbers, energy as the sum of power x time, and the energy of jobs (power.c). */
+/* Power as whole numbers, energy as the sum of power x time, power limits of GPUs, and the energy of jobs (power.c). */
 
 #include "headroom/power.h"
 #include "headroom/sim.h"
@@ -11,8 +11,8 @@
 
 #include <stdbool.h>
 
-/* A power in nanowatts: the members of struct hr_energy per microsecond. If it is the power of a milli-GPU, the same
-   number is the power of a GPU in microwatts. A pool has at most HR_POWER_MAX_W. */
+/* A power in nanowatts. The members are those of struct hr_energy, per microsecond. A number of nanowatts per milli-GPU
+   is the same number of microwatts per GPU. The power of a pool is at most HR_POWER_MAX_W. */
 struct hr__watts {
   int64_t it, loss, facility;
   int64_t embodied; /* carbon of the production of the hardware: attograms per microsecond */
@@ -25,10 +25,10 @@ static inline void hr__watts_add(struct hr__watts *sum, const struct hr__watts *
   sum->embodied += part->embodied * times;
 }
 
-/* A time since the begin of the run or, as the difference of two, a span. `carbon` and `price` are the integrals of the
-   carbon intensity, in milligrams per kWh x microseconds, and of the price, in micro-dollars per kWh x microseconds; 0
-   if unknown. Integrals until a time are rounded down, and spans are differences of them. So the spans of a run add up
-   exactly, independent of the times at which the run is divided. */
+/* A time since the begin of the run, or the difference of two such times (a span). `carbon` and `price` are the
+   integrals of the carbon intensity, in milligrams per kWh x microseconds, and of the price, in micro-dollars per kWh x
+   microseconds; 0 if unknown. Integrals until a time are rounded down, and spans are differences of them. So if a run
+   is divided into spans, their sum is the same for each division. */
 struct hr__span {
   hr_amount us, carbon, price;
 };
@@ -45,14 +45,14 @@ static inline struct hr__span hr__span_between(const struct hr__span *from, cons
   return (struct hr__span){to->us - from->us, to->carbon - from->carbon, to->price - from->price};
 }
 
-/* Adds `units` times a span of time, which fits in 64 bits. */
+/* Adds `units` times a span. span->us must fit in 64 bits. */
 static inline void hr__span_add_time(struct hr__span *sum, const struct hr__span *span, int64_t units) {
   sum->us += (hr_amount)(int64_t)span->us * units;
   if (span->carbon != 0) sum->carbon += span->carbon * units;
   if (span->price != 0) sum->price += span->price * units;
 }
 
-/* Adds the energy of a constant power for a span of time, which fits in 64 bits. As hr__energy_add, but faster. */
+/* Adds the energy of a constant power for a span, as hr__energy_add does, but faster. span->us must fit in 64 bits. */
 static inline void hr__energy_add_time(struct hr_energy *sum, const struct hr__watts *power,
                                        const struct hr__span *span) {
   const int64_t us = (int64_t)span->us, site = power->it + power->facility;
@@ -75,11 +75,11 @@ static inline void hr__energy_add(struct hr_energy *sum, const struct hr__watts 
   if (span->price != 0) sum->price += site * span->price;
 }
 
-/* The job's own utilization is unknown. */
+/* The result of hr__power_fraction if the power is not stated. */
 #define HR__NO_FRACTION UINT32_MAX
 
-/* Returns the power of the GPUs of a job as a share of their maximum power, as stated by the job or its class. Replicas
-   of services do not state it. `classes` may be NULL. */
+/* Returns the power of the GPUs of a job as a share of their maximum power, in millionths, if the job or its class
+   states it; otherwise HR__NO_FRACTION. The class does not matter for replicas of services. `classes` may be NULL. */
 static inline uint32_t hr__power_fraction(const struct hr_trace *trace, const struct hr_class_spec *classes,
                                           hr_job job) {
   if (trace->gpu_power_ppm && trace->gpu_power_ppm[job.id] != HR_NONE) return trace->gpu_power_ppm[job.id];
@@ -94,22 +94,22 @@ struct hr__power_limit {
   double gpu_w;
 };
 
-/* Returns the effect of the power limit of the pool on such a job. hr__power_limit_at: of the limit `cap_w`; 0: none.
- */
+/* hr__power_limit returns the effect of the power limit of the pool on a job with this power (see hr__power_fraction).
+   hr__power_limit_at returns the effect of the limit `cap_w` instead; 0: no limit. */
 struct hr__power_limit hr__power_limit(const struct hr_power_spec *spec, uint32_t fraction_ppm);
 struct hr__power_limit hr__power_limit_at(const struct hr_power_spec *spec, double cap_w, uint32_t fraction_ppm);
 
-/* The power budget of a cluster can limit GPUs in steps. At level 0, GPUs have the limit of their pool only; at the
-   last level, the lowest limit with a known effect. */
+/* The power budget of a cluster can limit the power of GPUs in steps, which are called levels. At level 0, GPUs have
+   only the limit of their pool. At the last level, they have the lowest limit with a known effect. */
 enum { HR__CAP_LEVELS = 32 };
-/* Returns the power limit of the GPUs of a pool at a level. */
+/* Returns the power limit of a GPU of a pool at a level, in watts; 0: no limit. */
 double hr__cap_w(const struct hr_power_spec *spec, uint32_t level);
 /* Returns the power per milli-GPU in use with the limit of a level. */
 struct hr__watts hr__busy_rate_at(const struct hr_power_spec *spec, uint32_t gpus_per_node, uint32_t level,
                                   uint32_t fraction_ppm);
-/* hr__busy_rate returns the power per milli-GPU in use, including its share of the host and of the losses;
-   hr__idle_rate that of a free one; hr__node_rate that of a node which draws `node_w` watts before the losses (0:
-   losses are not added, either); hr__other_rate the constant power of the pool. */
+/* hr__busy_rate returns the power per milli-GPU in use, including its share of the host and of the losses.
+   hr__idle_rate returns the power per free milli-GPU. hr__node_rate returns the power of a node that draws `node_w`
+   watts without losses; if this is 0, the result is 0. hr__other_rate returns the constant power of the pool. */
 struct hr__watts hr__busy_rate(const struct hr_power_spec *spec, uint32_t gpus_per_node, uint32_t fraction_ppm);
 struct hr__watts hr__idle_rate(const struct hr_power_spec *spec, uint32_t gpus_per_node);
 struct hr__watts hr__node_rate(const struct hr_power_spec *spec, double node_w);
@@ -119,7 +119,7 @@ struct hr__watts hr__other_rate(const struct hr_power_spec *spec);
 
 /* The energy of jobs in all their attempts. */
 
-/* What determines the energy of an attempt in a pool. */
+/* The properties of a pool that determine the energy of an attempt in it. */
 struct hr__metered_pool {
   const struct hr_power_spec *spec; /* NULL: the power of the pool is unknown */
   uint32_t gpus;                    /* of a node */
@@ -130,17 +130,18 @@ struct hr__metered_pool {
   hr_amount carbon_before, price_before; /* integrals from the first stamp of the series to the begin of the run */
 };
 
-/* The energy of a job that was disturbed. */
+/* The energy of a job that was disturbed (see power.c). */
 struct hr__energy_row {
-  struct hr_energy sum; /* until `since_us`; in a free row, since_us is the next free row */
+  struct hr_energy sum; /* energy until `since_us`; in a free row, since_us is the next free row */
   int64_t since_us;     /* when the present attempt began, or when its energy was last added */
 };
 
 struct hr__job_energy {
-  struct hr__metered_pool *pools; /* by number in the whole run; see above */
+  struct hr__metered_pool *pools; /* the pools of all clusters of the run, by number in the whole run */
   uint32_t n_pools;
   const struct hr_class_spec *classes; /* borrowed, like the series and the power of the pools */
-  /* by job: 0: no energy yet; 1 + pool: it started there and was not disturbed; 1 + n_pools + row: its row */
+  /* by job. 0: the job has no energy yet; 1 + p: the job started in pool p and was not disturbed; 1 + n_pools + r: its
+     row has the index r */
   uint32_t *place;
   struct hr__energy_row *rows;
   uint32_t count, capacity;
@@ -148,8 +149,9 @@ struct hr__job_energy {
   bool owns_places;
 };
 
-/* Creates the energy of the jobs of a run. `places`: zeroed memory, which remains the property of the caller; NULL: it
-   is allocated for `n_jobs` jobs. Returns NULL if memory is exhausted. hr__job_energy_destroy accepts NULL. */
+/* Creates the energy of the jobs of a run. `places`: the memory of the member `place`, zeroed, which the caller owns;
+   NULL: this memory is allocated for `n_jobs` jobs. Returns NULL if memory is exhausted. hr__job_energy_destroy accepts
+   NULL. */
 struct hr__job_energy *hr__job_energy_create(uint32_t n_pools, uint32_t n_jobs, uint32_t *places,
                                              const struct hr_class_spec *classes);
 void hr__job_energy_destroy(struct hr__job_energy *self);
@@ -162,8 +164,8 @@ static inline struct hr__energy_row *hr__job_energy_row_of(const struct hr__job_
   return &self->rows[self->place[job.id] - 1 - self->n_pools];
 }
 
-/* hr__job_energy_row returns the row of a job. If it has none, it gets one, with the time `since_us`. Returns NULL if
-   memory is exhausted. hr__job_energy_free_row frees the row of a job, if it has one. */
+/* hr__job_energy_row returns the row of a job. If the job has no row, a row with the time `since_us` is added. Returns
+   NULL if memory is exhausted. hr__job_energy_free_row frees the row of a job, if it has one. */
 struct hr__energy_row *hr__job_energy_row(struct hr__job_energy *self, hr_job job, int64_t since_us);
 void hr__job_energy_free_row(struct hr__job_energy *self, hr_job job);
 
@@ -182,7 +184,7 @@ struct hr__span hr__metered_time(const struct hr__metered_pool *pool, int64_t at
 struct hr__watts hr__job_power(const struct hr__metered_pool *pool, const struct hr_trace *trace,
                                const struct hr_class_spec *classes, hr_job job, uint64_t milli, uint32_t level);
 
-/* The steps of the series in which the last job started. Zero-initialized: none. */
+/* The steps of the series in which the last job started, where the next search begins. If zero-initialized: none. */
 struct hr__energy_cursor {
   struct hr_series_cursor carbon, price;
 };

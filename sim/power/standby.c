@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Nodes that take no jobs because of their power, as a component of the engine: they sleep, or the power budget of the
- * cluster does not permit that they work.
+ * Nodes that accept no jobs because of their power, as a component of the engine: they sleep, or the power budget of
+ * the cluster does not permit them to work.
  *
  * A node that has been idle for some time is suspended. When jobs wait for capacity, nodes are woken, and are up after
- * their boot. The policy still decides which nodes jobs get: for it, a sleeping node is off, and a waking node is
- * booting.
+ * their boot. The policy still decides which nodes jobs get. A sleeping node is reported to the policy as off, and a
+ * waking node as booting.
  *
- * After each pass of the policy, the waiting jobs are assigned to idle nodes, nodes that boot, and then to sleeping
- * nodes, which are woken. Jobs that a rule holds (carbon, quota) wake no node. A job that seems to fit but does not
- * start, because of fragmentation or topology, wakes one node at a time.
+ * After each pass of the policy, the waiting jobs are assigned to capacity: first to idle nodes and to nodes that boot,
+ * and then to sleeping nodes, which are woken. Jobs that wait because of a rule of the policy (carbon, quota) wake no
+ * node. A job that seems to fit but does not start, because of fragmentation or topology, wakes one node at a time.
  *
  * Invariants: a node that falls asleep or sleeps is off, a node that wakes is booting, and a held node is closing
- * without jobs. The list of waiting jobs has all jobs in this state.
+ * without jobs. `waiting` contains all waiting jobs.
  *
  * Sources: Slurm, power saving guide (SuspendTime, ResumeTimeout, SuspendExcNodes); queues with setup times (Gandhi,
  * Harchol-Balter and Adan, 2010).
@@ -24,7 +24,8 @@
 #include "sim/market/market.h"
 #include "sim/power/power.h"
 
-/* The mode of a node. A held node is closed and has no jobs, so it draws the power of an idle node. */
+/* The mode of a node: awake, being suspended, asleep, waking up, or held by the power budget. A held node is closed and
+   has no jobs, so it draws the power of an idle node. */
 enum standby_mode { STANDBY_NONE, STANDBY_FALLING, STANDBY_ASLEEP, STANDBY_WAKING, STANDBY_HELD };
 
 struct standby_node {
@@ -34,12 +35,13 @@ struct standby_node {
 
 struct standby_pool {
   const struct hr_power_sleep *sleep; /* NULL: its nodes do not sleep */
-  uint32_t n_in[STANDBY_HELD + 1];    /* number of nodes in each mode except STANDBY_NONE */
-  uint64_t room_milli;                /* scratch of a search: free GPUs on idle nodes and on those that boot */
-  bool is_wanted;                     /* a job waits that accepts the pool and is not held by a rule */
-  bool is_refused;                    /* the budget did not permit to wake a node after the last pass */
-  bool has_demand;                    /* budget: some job waits and accepts the pool */
-  int64_t busy_nw;                    /* budget: maximum additional power of a milli-GPU when it works */
+  uint32_t n_in[STANDBY_HELD + 1];    /* number of nodes in each mode */
+  /* scratch of a search: GPUs of idle and booting nodes that are not assigned to a waiting job yet */
+  uint64_t room_milli;
+  bool is_wanted;  /* a job waits that accepts the pool and is not held by a rule */
+  bool is_refused; /* after the last pass, the budget did not permit a node to be woken */
+  bool has_demand; /* budget: some job waits and accepts the pool */
+  int64_t busy_nw; /* budget: maximum additional power of a milli-GPU when it works */
   /* budget: maximum additional power of a node: when it is woken, when it has booted and works, and when it is repaired
      and idle */
   int64_t wake_nw, booted_nw, repaired_nw;
@@ -52,13 +54,15 @@ struct hr__standby {
   uint32_t *place;            /* by job: index in `waiting` + 1; 0: not waiting */
   uint32_t n_waiting, capacity, n_asleep, n_held;
   bool lacks_memory;
-  enum hr_status status; /* of a search; HR_OK until an error */
+  enum hr_status status; /* first error of a search */
   int64_t budget_nw;     /* 0: none */
-  bool caps;             /* GPUs become slower when the budget binds */
+  bool caps;             /* the power of GPUs is limited if the cluster would otherwise exceed the budget */
   int64_t touched_us;
-  int64_t turn_us; /* instant at which there were `turns` passes after which jobs waited and none ran */
+  /* instant of the last pass after which jobs waited and none ran; `turns`: number of such passes at that instant */
+  int64_t turn_us;
   uint32_t turns;
-  uint32_t bound_jobs; /* number of jobs that wait since touched_us while nodes are held; 0: the budget has no effect */
+  /* number of jobs that have been waiting since touched_us while nodes are held; 0: the budget has no effect */
+  uint32_t bound_jobs;
 };
 
 /* ---- Modes of nodes --------------------------------------------------------------------------------- */
@@ -79,8 +83,8 @@ static void standby_set_mode(struct hr__engine *engine, hr_node node, enum stand
   all->nodes[node.id].mode = (uint8_t)mode;
 }
 
-/* Returns whether the job accepts the pool and is placed there: a job that fits on one node of some pool always is.
- */
+/* Returns whether the job may be placed in the pool. The job must accept the pool. In addition, it must fit on one node
+   of the pool, or there must be no acceptable pool in which it fits on one node. */
 static bool standby_suits(const struct hr__engine *engine, hr_job job, hr_pool pool) {
   const struct hr_cluster *cluster = &engine->cluster;
   uint32_t accept_class = hr_cluster_accept_class(cluster, job), gpus = engine->trace->gpus[job.id];
@@ -95,17 +99,17 @@ static bool standby_suits(const struct hr__engine *engine, hr_job job, hr_pool p
 /* ---- Power budget ----------------------------------------------------------------------------------- */
 
 /*
- * The power budget of a cluster: its nodes, losses and other equipment together never draw more. Policies do not know
- * the budget. Before each pass, the engine closes ("holds") idle nodes until the budget suffices even if each free GPU
- * of the open nodes gets the job that draws the most power. After a job has ended, it opens nodes again. So no policy
- * can start a job that does not fit, and the power of a job is reserved before it starts.
+ * The power budget of a cluster: its nodes, losses and other equipment together never draw more power than the budget.
+ * Policies do not know the budget. Before each pass, the engine closes ("holds") idle nodes until the budget suffices
+ * even if each free GPU of the open nodes gets the job that draws the most power. After a job has ended, it opens nodes
+ * again. So no policy can start a job that does not fit, and the power of a job is reserved before it starts.
  *
- * Nodes are held as a whole. Nodes of pools that waiting jobs accept are opened first; for them, idle nodes of other
- * pools are closed.
+ * Nodes are held as a whole. Nodes of pools that waiting jobs accept are opened first. To open such nodes, idle nodes
+ * of other pools are closed.
  *
- * If the budget caps (cluster.power_budget_mode), the power at the last level of the power limits is reserved instead,
- * and after each pass GPUs get the first level at which the budget suffices. All pools have the same level. So more
- * nodes are open, and jobs run slower while many of them work.
+ * If the budget may limit the power of GPUs (cluster.power_budget_mode), the power at the last level of the power
+ * limits is reserved instead (see HR__CAP_LEVELS). After each pass, all pools get the first level at which the budget
+ * suffices. As a result, more nodes are open, and jobs run slower while many of them work.
  *
  * Invariant, in checked mode: the power of all pools is at most the budget.
  *
@@ -115,7 +119,7 @@ static bool standby_suits(const struct hr__engine *engine, hr_job job, hr_pool p
 
 /* ---- Power budget: rates ---------------------------------------------------------------------------- */
 
-/* The level of the power limits at which power is reserved. */
+/* Returns the level of the power limits at which power is reserved. */
 static uint32_t reserved_level(const struct hr_pool_spec *pool) {
   return pool->power->budget_caps ? HR__CAP_LEVELS : 0;
 }
@@ -125,7 +129,8 @@ static struct hr__watts rate_of(const struct hr__engine *engine, const struct hr
   return hr__busy_rate_at(pool->power, pool->gpus_per_node, reserved_level(pool), fraction_ppm);
 }
 
-/* Returns the maximum power of a milli-GPU with any job. The jobs of a streamed run are not known yet. */
+/* Returns the maximum power of a milli-GPU over all jobs. In a streamed run, the jobs are not known yet, so full power
+   is assumed. */
 static int64_t most_nw(const struct hr__engine *engine, const struct hr_pool_spec *pool) {
   enum { FULL_PPM = 1000000 };
   const struct hr_trace *trace = engine->trace;
@@ -180,8 +185,8 @@ static int64_t node_milli(const struct hr__engine *engine, uint32_t pool) {
   return (int64_t)engine->cluster.pools[pool].spec->gpus_per_node * 1000;
 }
 
-/* Returns the additional power that the GPUs in use could draw if a policy that stops or resizes jobs gave them to
-   other jobs. */
+/* Returns the additional power that the GPUs in use could draw if the policy assigned them to other jobs; 0 if the
+   policy never stops or resizes jobs. */
 static int64_t replaced_nw(const struct hr__engine *engine, uint32_t pool) {
   const struct hr_pool_spec *spec = engine->cluster.pools[pool].spec;
   if (!(engine->abilities & (HR_POLICY_PREEMPTS | HR_POLICY_RESIZES)) || !spec->power || spec->nodes == 0) return 0;
@@ -190,8 +195,8 @@ static int64_t replaced_nw(const struct hr__engine *engine, uint32_t pool) {
   return milli * most - taken_nw;
 }
 
-/* Returns the rest of the budget if all free GPUs worked, including those of booting nodes and of nodes that are down.
- */
+/* Returns the part of the budget that would be left in this case: all free GPUs work, including GPUs of booting nodes,
+   and all nodes that are down are repaired and idle. */
 static int64_t headroom_nw(const struct hr__engine *engine) {
   int64_t left = engine->standby->budget_nw -
                  hr__power_at_level(engine, engine->standby->caps ? HR__CAP_LEVELS : engine->speeds.level);
@@ -205,7 +210,7 @@ static int64_t headroom_nw(const struct hr__engine *engine) {
   return left;
 }
 
-/* Whether a node of the pool may wake up. */
+/* Returns whether the budget permits a node of the pool to be woken. */
 static bool budget_lets_wake(const struct hr__engine *engine, hr_pool pool) {
   const struct hr__standby *all = engine->standby;
   return all->budget_nw == 0 || headroom_nw(engine) >= all->pools[pool.id].wake_nw;
@@ -272,8 +277,9 @@ static void find_demand(struct hr__engine *engine) {
   }
 }
 
-/* Closes idle nodes, the last ones first, until the headroom is at least `need_nw`: nodes of pools without demand and,
-   with `all_pools`, of all pools. `but`: a pool that keeps its nodes; HR_NONE: none. */
+/* Closes idle nodes, the last ones first, until headroom_nw is at least `need_nw`, or no such node is left. First
+   closes nodes of pools without demand, then, with `all_pools`, of the other pools. `but`: a pool of which no node is
+   closed; HR_NONE: none. */
 static enum hr_status make_headroom(struct hr__engine *engine, int64_t need_nw, bool all_pools, uint32_t but) {
   enum hr_status status = HR_OK;
   for (int demand = 0; demand <= (int)all_pools; demand++)
@@ -286,7 +292,8 @@ static enum hr_status make_headroom(struct hr__engine *engine, int64_t need_nw, 
   return status;
 }
 
-/* Opens nodes of a pool. For this, closes nodes of pools without demand or, if it `leads`, of all other pools. */
+/* Opens held nodes of a pool, as the budget permits. If the pool has demand, closes nodes of pools without demand for
+   this; if it `leads`, closes nodes of all other pools. */
 static enum hr_status open_pool(struct hr__engine *engine, uint32_t pool, bool demand, bool leads) {
   const struct standby_pool *self = &engine->standby->pools[pool];
   int64_t need_nw = self->busy_nw * node_milli(engine, pool);
@@ -342,8 +349,8 @@ static enum hr_status set_speeds(struct hr__engine *engine) {
   return status;
 }
 
-/* Gives GPUs the first level of the power limits at which the budget suffices. At the last one it always does, because
-   that power was reserved. */
+/* Sets the first level of the power limits at which the budget suffices. At the last level it always suffices, because
+   the power at this level was reserved. */
 enum hr_status hr__budget_limit(struct hr__engine *engine) {
   const int64_t budget_nw = engine->standby->budget_nw;
   uint32_t level = 0;
@@ -365,8 +372,8 @@ static bool any_refused(const struct hr__engine *engine) {
   return false;
 }
 
-/* If jobs wait and no job runs, the open nodes may be unsuitable for them. Then each pool in turn gets the whole
-   budget. Returns whether a pool has its turn now. */
+/* If jobs wait and no job runs, the open nodes may be unsuitable for them. Then further passes are made at the same
+   instant; in each of them, another pool gets the whole budget. Returns whether there is such a pass now. */
 static bool next_turn(struct hr__engine *engine) {
   struct hr__standby *all = engine->standby;
   if (all->turn_us != engine->view.now_us) all->turns = 0;
@@ -398,7 +405,7 @@ static enum hr_status budget_after(struct hr__engine *engine) {
 
 static enum hr_status budget_check(const struct hr__engine *engine) {
   if (engine->standby->budget_nw == 0) return HR_OK;
-  /* with limits, the power is above the budget until the end of the pass */
+  /* if the budget may limit GPUs, the power may exceed the budget until the end of the pass */
   int64_t now_nw = hr__power_at_level(engine, engine->standby->caps ? HR__CAP_LEVELS : engine->speeds.level);
   if (now_nw <= engine->standby->budget_nw) return HR_OK;
   return hr__broken(engine, "the cluster takes %.6g W, more than its power budget", (double)now_nw * 1e-9);
@@ -484,7 +491,7 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
   return status;
 }
 
-/* Whether a rule holds the job, so that more nodes would not help. */
+/* Returns whether more nodes would not help a job: it waits because of a rule of the policy, or it does not wait. */
 static bool is_held(enum hr_wait_reason_kind reason) {
   return reason == HR_WAIT_REASON_CARBON || reason == HR_WAIT_REASON_QUOTA || reason == HR_WAIT_REASON_NONE;
 }
@@ -510,7 +517,7 @@ static enum hr_status wake(struct hr__engine *engine, hr_node node) {
   return schedule(engine, node, boot_us(engine, node));
 }
 
-/* Wakes up to `count` nodes of the pool, the first ones. Returns their number. */
+/* Wakes the first sleeping nodes of the pool, at most `count`. Returns the number of nodes that were woken. */
 static uint32_t wake_nodes(struct hr__engine *engine, hr_pool pool, uint32_t count, enum hr_status *status) {
   const struct hr__standby *all = engine->standby;
   uint32_t first = engine->cluster.pools[pool.id].first_node.id, woken = 0;
@@ -530,7 +537,8 @@ static uint32_t wake_nodes(struct hr__engine *engine, hr_pool pool, uint32_t cou
   return woken;
 }
 
-/* Finds capacity for a job in a pool. Wakes nodes for it if enough nodes can be woken. */
+/* Assigns capacity of a pool to a waiting job. Wakes nodes for it if enough nodes sleep. Returns whether the job fits,
+   or at least one node was woken for it. */
 static bool make_room(struct hr__engine *engine, hr_pool number, uint64_t asked_milli, enum hr_status *status) {
   struct standby_pool *pool = &engine->standby->pools[number.id];
   uint64_t size_milli = (uint64_t)engine->cluster.pools[number.id].spec->gpus_per_node * 1000;
@@ -546,7 +554,7 @@ static bool make_room(struct hr__engine *engine, hr_pool number, uint64_t asked_
   return true;
 }
 
-/* Marks the pools that suit a waiting job, and wakes nodes for it. */
+/* Marks the pools in which a waiting job may be placed, and wakes nodes for it if necessary. */
 static void serve_job(struct hr__engine *engine, hr_job job) {
   struct hr__standby *all = engine->standby;
   struct hr_wait_reason wait;
@@ -575,8 +583,8 @@ static void keep_awake(struct hr__engine *engine, hr_pool number) {
     wake_nodes(engine, number, pool->sleep->min_awake - awake, &engine->standby->status);
 }
 
-/* Whether the remaining waiting jobs must be examined: some node sleeps, or for some pool it is not known yet whether a
-   job wants it. */
+/* Returns whether the remaining waiting jobs must be examined: some node sleeps, or no waiting job has been found yet
+   that may be placed in a certain pool with nodes that can sleep. */
 static bool must_search(const struct hr__engine *engine) {
   const struct hr__standby *all = engine->standby;
   if (all->n_asleep) return true;
@@ -663,7 +671,7 @@ static enum hr_status node_up(struct hr__engine *engine, hr_pool pool, hr_node n
   return sleep ? schedule(engine, node, sleep->idle_us) : HR_OK;
 }
 
-/* A node that failed while it booted or was held comes up after its repair. */
+/* A node that failed while it was waking up or held is no longer in this mode: it comes up after its repair. */
 static void node_down(struct hr__engine *engine, hr_pool pool, hr_node node) {
   (void)pool;
   uint8_t mode = engine->standby->nodes[node.id].mode;
@@ -682,7 +690,7 @@ static bool is_wanted_by(const struct hr_cluster_spec *cluster) {
   return false;
 }
 
-/* Runs before the components that change the power of nodes. */
+/* Called before the `init` functions of the components that change the power of nodes. */
 static enum hr_status init(struct hr__engine *engine) {
   const struct hr_cluster *cluster = &engine->cluster;
   if (!cluster->nodes || !is_wanted_by(engine->config->cluster)) return HR_OK;

@@ -20,8 +20,8 @@ static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, 
 const struct hr__backfill hr__backfill_strict = {.pass = pass};
 
 /* skip: jobs that do not fit are skipped. Starts only reduce free capacity, so a shape that does not fit once need not
-   be tried again in the pass. The next job to start is found among the first jobs of all shapes that fit: it is the one
-   that is first in order. */
+   be tried again in the pass. The next job to start is, among the first jobs of all shapes that fit, the job that is
+   first in order. */
 
 /* Compares the first jobs of the shapes that fit, and returns the shape of the job that is first in order, and its
    placement; NULL if no shape fits. */
@@ -54,11 +54,11 @@ const struct hr__backfill hr__backfill_skip = {.by_shape = true, .passes_over = 
 /* ---- The reservation of `easy` with maintenance ---------------------------------------------------------- */
 
 /*
- * In clusters with planned maintenance, a capacity profile without the times of maintenance
- * gives T, the earliest time at which the head fits for its whole limit. Afterwards, `profile.index` contains the
- * minimum number of free GPUs of each node in [T, T + limit). Apart from maintenance, nodes only become free in that
- * time, so this is the number at T, or 0 for a node with maintenance. A job that starts now and ends after T reduces
- * it by its GPUs.
+ * In clusters with planned maintenance, T is the earliest time at which the head fits for its whole limit. T is
+ * computed with a capacity profile in which nodes have no capacity during maintenance. Afterwards, `profile.index`
+ * contains, for each node, the minimum number of free GPUs in [T, T + limit). Apart from maintenance, nodes only become
+ * free in that time, so the minimum is the number at T, or 0 for a node with maintenance. A job that starts now and
+ * ends after T reduces the numbers of its nodes by its GPUs.
  */
 
 struct hr__easy_plan {
@@ -67,7 +67,8 @@ struct hr__easy_plan {
   uint32_t gpus, accept_class; /* of the head */
 };
 
-/* Subtracts the GPUs of a job from the capacity at T. Writes the numbers before to profile.per_bin, by slice. */
+/* Subtracts the GPUs of a job from the capacity at T. Stores the previous numbers of free GPUs in profile.per_bin, by
+   slice. */
 static void subtract(struct hr__easy_plan *plan, const struct hr_placement *placement) {
   struct hr_free_index *index = plan->profile.index[placement->pool.id];
   uint32_t first = hr_cluster_first_node(plan->profile.cluster, placement->pool).id;
@@ -106,8 +107,8 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
 
 static const struct hr__listener listener = {.job_starts = job_starts};
 
-/* Creates queue->easy_plan in counted allocation by node without topology constraints, if nodes have maintenance. The
-   other functions may be called only if it exists. */
+/* Creates queue->easy_plan if nodes have maintenance, in counted allocation by node without topology constraints. The
+   other functions of this section may be called only if it exists. */
 static enum hr_status plan_create(struct hr__queue *queue, const struct hr_policy_env *env) {
   bool any = false;
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++)
@@ -128,14 +129,15 @@ static enum hr_status plan_create(struct hr__queue *queue, const struct hr_polic
   return hr__cluster_profile_init(&plan->profile);
 }
 
-/* Determines queue->reserved_us, the earliest time from now on at which a job that waits can start. The reservation
-   is valid until plan_end. */
+/* Determines queue->reserved_us, the earliest time from now on at which the waiting job `head` can start. The
+   reservation is valid until plan_end. */
 static enum hr_status plan_begin(struct hr__queue *queue, const struct hr_view *view, hr_job head) {
   struct hr__easy_plan *plan = queue->easy_plan;
   int64_t left_us = hr__holds_left_us(queue, view, head);
   struct hr__profile_demand demand = {hr__gpus(queue, head), hr__kind(queue, head), left_us > 0 ? left_us : 1};
   struct hr_placement unused;
-  plan->profile.longest_us = left_us; /* the maintenance that the head avoids, if it is the only job of the plan */
+  /* the head is the only planned job, so its limit determines which maintenance the plan avoids */
+  plan->profile.longest_us = left_us;
   if (hr__cluster_profile_begin(&plan->profile, view->now_us) != HR_OK) return HR_NO_MEMORY;
   plan->gpus = demand.gpus;
   plan->accept_class = demand.accept_class;
@@ -212,7 +214,8 @@ static struct backfill_candidate next_candidate(struct hr__queue *queue, const s
   return best;
 }
 
-/* Returns whether what may start depends on nothing but waiting and running jobs, the state of nodes, and T. */
+/* Returns whether the set of jobs that may start depends only on waiting jobs, running jobs, the state of nodes, and
+   T. */
 static bool may_settle(const struct hr__queue *queue) {
   bool has_other_moves = queue->carbon || queue->elastic || queue->market;
   return !queue->by_gpu && !queue->quota && !queue->locality && !queue->holds && !has_other_moves;
@@ -225,8 +228,8 @@ static bool is_settled(const struct hr__queue *queue, int64_t now_us) {
   return hr__waiting_first(&queue->waiting)->head.job.id == last->head.id;
 }
 
-/* Starts jobs after the job `last`, which has the reservation. `head`: its shape, of which no job fits; NULL if
-   maintenance holds it. */
+/* Starts jobs that come after the job `last`, which has the reservation. `head`: the shape of the job `last`, of which
+   no job fits; NULL if maintenance holds the job `last`. */
 static enum hr_status backfill_jobs(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                     const struct hr__shape *head, struct hr_job_entry last) {
   enum hr_status status = HR_OK;
@@ -242,8 +245,8 @@ static enum hr_status backfill_jobs(struct hr__queue *queue, const struct hr_vie
     bool is_short = last.value <= reserved_us - view->now_us;
     if (queue->gpu_calendar && !is_short &&
         !hr__locality_allows(queue, candidate.shape, &placement, head, reserved_us, view->now_us))
-      /* this placement would delay the head; the check before allowed the job because a random placement rule found
-         another placement */
+      /* this placement would delay the head; next_in_shape allowed the job because a random placement rule found
+         another placement there */
       continue;
     started = true;
     status = hr__queue_start(queue, view, moves, candidate.shape, last, &placement, HR_REASON_BACKFILL);
@@ -252,7 +255,8 @@ static enum hr_status backfill_jobs(struct hr__queue *queue, const struct hr_vie
   return status;
 }
 
-/* Starts jobs in order up to the first one that does not fit, or that maintenance holds until a time after now. */
+/* A pass with queue->easy_plan. Starts jobs in order up to the first one that does not fit, or that maintenance holds
+   until a time after now. Makes a reservation for this job, and starts later jobs that do not delay it. */
 static enum hr_status pass_with_plan(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   enum hr_status status = HR_OK;
   struct hr__shape *first;
@@ -270,7 +274,7 @@ static enum hr_status pass_with_plan(struct hr__queue *queue, const struct hr_vi
       plan_end(queue);
       return status;
     }
-    plan_end(queue); /* only excluded nodes hold the job */
+    plan_end(queue); /* the job could start now, but excluded nodes hold it: it gets no reservation */
     queue->reserved_us = HR_NEVER_US;
   }
   return status;

@@ -2,7 +2,8 @@
 #ifndef HR_POLICIES_QUEUE_BACKFILL_BACKFILL_H
 #define HR_POLICIES_QUEUE_BACKFILL_BACKFILL_H
 
-/* Conservative backfill: future capacity, and the reservations that decide which jobs start now. */
+/* Backfills with reservations: future capacity and reservations for the backfill `conservative`, and the reservation of
+   the backfill `easy` in clusters with planned maintenance. */
 
 #include "headroom/policy.h"
 #include "policies/queue/dispatch.h"
@@ -10,8 +11,8 @@
 
 /* ---- Capacity profiles (capacity_profile.c) ------------------------------------------------------------ */
 
-/* Future capacity: for each bin, the number of free GPUs as a step function of time. A bin is a node, or a pool if
-   GPUs are only counted. All memory is allocated in the arena. */
+/* Future capacity: for each bin, the number of free GPUs as a step function of time. A bin is a node or, with the
+   placement rule `pool`, a pool. All memory is allocated in the arena. */
 
 struct hr__profile;
 
@@ -23,11 +24,13 @@ struct hr__cluster_profile {
   struct hr_placer *placer;
   struct hr_release_calendar *calendar;
   enum hr_placement_rule rule;
-  int64_t longest_us;           /* the longest limit of a job; HR__NO_LIMIT_US: that of replicas of services */
+  /* the longest limit of the planned jobs, which determines the maintenance that plans avoid (is_avoidable);
+     HR__NO_LIMIT_US: replicas of services are planned */
+  int64_t longest_us;
   struct hr__profile *profiles; /* by bin */
   uint32_t n_bins, n_pools;
-  struct hr_free_index **index; /* by pool: the free GPUs with which the placement rule is evaluated */
-  uint64_t *free_gpus;          /* by pool: the same if GPUs are only counted */
+  struct hr_free_index **index; /* by pool: the free GPUs of its nodes with which the placement rule is evaluated */
+  uint64_t *free_gpus;          /* by pool: the same with the placement rule `pool` */
   struct hr_free_gpus capacity;
   int64_t *per_bin; /* [n_bins]: buffer */
 };
@@ -40,8 +43,8 @@ struct hr__profile_demand {
 
 /* Initializes a profile. The caller has set the members up to `rule`. */
 enum hr_status hr__cluster_profile_init(struct hr__cluster_profile *cluster_profile);
-/* Resets the profile to the capacity that would be free from now on if no further job started. Nodes have no capacity
-   during their planned maintenance. */
+/* Resets the profile to the capacity that would be free from now on if no further job started. During planned
+   maintenance that plans avoid, nodes have no capacity. */
 enum hr_status hr__cluster_profile_begin(struct hr__cluster_profile *cluster_profile, int64_t now_us);
 /* Returns the earliest time, not before `from_us`, from which the demand can be met for its whole length; HR_NEVER_US:
    no such time. */
@@ -59,8 +62,8 @@ uint32_t hr__cluster_profile_count_equal(const struct hr__cluster_profile *clust
 /* Subtracts capacity for `n` equal demands at a placement. False: out of memory. */
 bool hr__cluster_profile_take(struct hr__cluster_profile *cluster_profile, const struct hr__profile_demand *demand,
                               uint32_t n, int64_t start_us, const struct hr_placement *placement);
-/* Returns for how long from now on a job with `gpus` GPUs could run if it started now. A demand with a longer window
-   cannot start now. */
+/* Returns an upper bound for the time for which a job with `gpus` GPUs could run if it started now: a demand with a
+   longer window cannot start now. 0: no such job can start now. HR_NEVER_US: the time is not limited. */
 int64_t hr__cluster_profile_window(struct hr__cluster_profile *cluster_profile, uint32_t gpus, uint32_t accept_class);
 
 /* Returns the bin of a slice; for a placement without slices, the bin of the pool. */
@@ -75,7 +78,8 @@ bool hr__cluster_profile_matches(struct hr__cluster_profile *cluster_profile, in
 
 /* ---- Reservations of a kept plan ------------------------------------------------------------------ */
 
-/* A reservation of a job. */
+/* A reservation of a job: at `start_us`, at a placement in `pool` with `n_slices` slices of hr__reservations.slices,
+   from index `first_slice` on. */
 struct hr__reservation {
   int64_t start_us;
   struct hr__shape *shape;
@@ -99,8 +103,8 @@ struct hr__reservations {
 /* Adds a reservation with a placement. False: out of memory. */
 bool hr__reservations_add(struct hr__reservations *all, const struct hr__reservation *reservation,
                           const struct hr_placement *placement);
-/* Replaces the list of due reservations by those that start at `now_us`. False: the start of some reservation has
-   passed without a start of its jobs. */
+/* Moves the reservations that start at `now_us` from the heap to the list `due`, which is cleared first. False: some
+   reservation in the heap starts before `now_us`, so it is overdue. */
 bool hr__reservations_advance(struct hr__reservations *all, int64_t now_us);
 
 /* ---- Future capacity (capacity_profile.c) ------------------------------------------------------------------------ */
@@ -119,7 +123,8 @@ struct hr__future {
   int64_t now_us;
   /* lower bounds for the starts of jobs in the current plan, by number of the shape */
   struct hr__start_bounds **bounds;
-  /* n_plans: number of plans so far; n_classes: number of classes up to that of the longest limit in the trace */
+  /* n_plans: number of plans so far; n_classes: number of classes of limits (see length_class), up to the class of the
+     longest limit in the trace */
   uint32_t n_plans, n_classes, bounds_capacity;
 };
 
@@ -132,20 +137,21 @@ struct hr__future_demand {
 
 /* Creates the future for the queue, and adds the listeners that report running jobs. */
 enum hr_status hr__future_init(struct hr__future *future, struct hr__queue *queue, const struct hr_policy_env *env);
-/* Begins a plan without reservations. Jobs that start until hr__future_end have reservations. */
+/* Begins a plan without reservations. A job that starts before hr__future_end must have a reservation of this plan.
+   hr__future_end ends the plan. */
 enum hr_status hr__future_begin(struct hr__future *future, int64_t now_us);
 void hr__future_end(struct hr__future *future);
 /* Continues the plan at a later time `now_us`, at which everything is as planned. Not with window plans. */
 static inline void hr__future_advance(struct hr__future *future, int64_t now_us) {
   future->now_us = now_us;
 }
-/* Writes the earliest time, from now on, at which the demand can be placed, and its placement, which is valid until the
-   next call. HR_NEVER_US: no such time. */
+/* Writes the earliest time, from now on, at which the demand can be placed, to `*start_us`; HR_NEVER_US: no such time.
+   Also writes the placement, which is valid until the next call. */
 enum hr_status hr__future_earliest(struct hr__future *future, const struct hr__future_demand *demand, int64_t *start_us,
                                    struct hr_placement *placement);
-/* Returns a length such that no job of the shape that is at least that long can start before `until_us`, as far as
-   previous calls of hr__future_earliest have shown; INT64_MAX: none is known. `*bound_us`: before that time no such job
-   can start; it is at least `until_us`, and HR_NEVER_US if no such length is known. */
+/* Returns a limit such that no job of the shape with this limit or a longer one can start before `until_us`. The limit
+   follows from previous calls of hr__future_earliest in the same plan; INT64_MAX: no such limit is known. `*bound_us`:
+   a time, at least `until_us`, before which no such job can start; HR_NEVER_US if no such limit is known. */
 int64_t hr__future_too_long(const struct hr__future *future, const struct hr__shape *shape, int64_t until_us,
                             int64_t *bound_us);
 /* Returns how many equal demands, up to `maximum`, have the same earliest time and the same placement as the demand
@@ -155,10 +161,12 @@ uint32_t hr__future_count_equal(const struct hr__future *future, const struct hr
 /* Adds reservations for `n` equal demands at a placement. False: out of memory. */
 bool hr__future_reserve(struct hr__future *future, const struct hr__future_demand *demand, uint32_t n, int64_t start_us,
                         const struct hr_placement *placement);
-/* Returns an upper bound for the length of a window from now on in which the need can be met. */
+/* Returns an upper bound for the length of a window from now on in which the need can be met; 0: it cannot be met
+   now. */
 int64_t hr__future_longest(struct hr__future *future, const struct hr_need *need);
-/* Whether the earliest start of each job, and its placement at a given start, depend only on the capacity that is free
-   during its window, so that further reservations cannot make the start earlier. */
+/* Returns whether the future is regular: the earliest start of each job, and its placement at a given start, depend
+   only on the capacity that is free during its window. In a regular future, further reservations never make a start
+   earlier. */
 bool hr__future_is_regular(const struct hr__future *future, const struct hr_policy_env *env);
 
 /* ---- Reservation of `easy` with maintenance ------------------------------------------------------------- */
@@ -166,9 +174,5 @@ bool hr__future_is_regular(const struct hr__future *future, const struct hr_poli
 /* Returns whether a job with the expected end `end_us` may start at the placement. Without a reservation, all jobs
    may start. */
 bool hr__easy_plan_permits(const struct hr__queue *queue, int64_t end_us, const struct hr_placement *placement);
-
-/* Partial plans for conservative backfill: of all reservations, only those that decide which jobs start now. The queue
-   must have no subqueues, and the future must be regular (hr__future_is_regular). All memory is allocated in the arena
-   of the run. */
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Future capacity (see backfill.h), and the capacity profiles that represent it if GPUs are counted. A profile has two
- * arrays for each bin, sorted by time: the times at which steps begin, and the free GPUs of the steps.
+ * Future capacity (see backfill.h), the capacity profiles that represent it in counted allocation, and the list of
+ * reservations of a plan. A profile has two arrays for each bin, sorted by time: the times at which steps begin, and
+ * the free GPUs of the steps.
  */
 
 #include "policies/queue/backfill/backfill.h"
@@ -45,7 +46,7 @@ static const struct hr__listener listener = {.job_starts = job_starts, .job_stop
 
 /* ---- Future capacity: bounds ------------------------------------------------------------------------ */
 
-/* Jobs with a limit of at least length_us cannot start before start_us. */
+/* Jobs of the class with a limit of at least length_us (0: all jobs of the class) cannot start before start_us. */
 struct start_bound {
   int64_t length_us, start_us;
 };
@@ -54,8 +55,8 @@ struct start_bound {
 enum { LENGTH_CLASSES = 4 * 64 };
 
 /* Lower bounds for the start times of a shape's jobs in the current plan, by class of limit. Reservations only reduce
-   free capacity. A job therefore cannot start before a job of the same shape that was planned before it, and whose
-   limit is not longer. The start times in `of` do not decrease from one class to the next longer class. */
+   free capacity. A job therefore cannot start before any job of the same shape that was planned before it and has the
+   same or a shorter limit. The start times in `of` do not decrease from one class to the next longer class. */
 struct hr__start_bounds {
   uint32_t number; /* number of the plan for which the bounds are valid */
   struct start_bound of[LENGTH_CLASSES];
@@ -193,7 +194,8 @@ static enum hr_status find_earliest(struct hr__future *future, const struct hr__
   return hr__cluster_profile_place(&future->profile, &of_profile, *start_us, placement) ? HR_OK : HR_INTERNAL;
 }
 
-/* Returns whether a job cannot start before an earlier job in order that has an equal need and is not longer. */
+/* Returns whether the bounds apply to jobs with this need: a job cannot start before a job that was planned before it,
+   has an equal need, and has the same or a shorter limit. */
 static bool is_monotone(const struct hr__future *future, const struct hr_need *need) {
   return !future->windows || hr_capacity_is_monotone(future->queue->capacities, need);
 }
@@ -233,8 +235,9 @@ int64_t hr__future_longest(struct hr__future *future, const struct hr_need *need
                          : hr__cluster_profile_window(&future->profile, need->gpus, need->accept_class);
 }
 
-/* The future is not regular in two cases. With MIG, the layout of a GPU depends on the reservations before a window.
-   The rule `random` depends on the number of searches. */
+/* The future is not regular in three cases, all with per-GPU allocation. With MIG, the layout of a GPU depends on the
+   reservations before a window. The rule `random` depends on the number of searches. Some gangs that are placed task by
+   task may fit with less free capacity, although they do not fit with more (hr_capacity_is_monotone). */
 bool hr__future_is_regular(const struct hr__future *future, const struct hr_policy_env *env) {
   const struct hr_cluster_spec *cluster = hr_cluster_spec_of(env->cluster);
   const struct hr_requests *requests = hr_cluster_requests(env->cluster);
@@ -351,8 +354,8 @@ static void profile_advance(struct hr__profile *profile, int64_t now_us) {
   profile->at_us[0] = now_us;
 }
 
-/* Subtracts GPUs from the steps in [from_us, to_us). The GPUs must be free in all of that time. False: out of memory.
- */
+/* Subtracts GPUs from the steps in [from_us, to_us). The GPUs must be free in all of that time. False: out of
+   memory. */
 static bool profile_take(struct hr__profile *profile, struct hr_arena *arena, int64_t from_us, int64_t to_us,
                          uint32_t gpus) {
   if (!reserve(profile, arena, profile->count + 2)) return false;
@@ -402,7 +405,7 @@ static uint32_t steps_before(const struct hr__profile *profile, int64_t at_us) {
 }
 
 /* Returns the earliest time, not before `from_us`, at which a window of `length_us` can start such that `gpus` GPUs are
-   free in all of it. */
+   free in all of it; HR_NEVER_US: none. */
 static int64_t profile_earliest(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t gpus) {
   uint32_t step = step_at(profile, from_us), count = profile->count;
   int64_t start_us = from_us;
@@ -429,7 +432,8 @@ static uint32_t profile_min(const struct hr__profile *profile, int64_t from_us, 
 
 /* ---- Profiles of all bins --------------------------------------------------------------------------- */
 
-/* Returns the first bin of a pool. Bins are pools if GPUs are only counted, else nodes (headroom/policy_kit.h). */
+/* Returns the first bin of a pool. Bins are pools with the placement rule `pool`, else nodes
+   (headroom/policy_kit.h). */
 static uint32_t first_bin(const struct hr__cluster_profile *cluster_profile, hr_pool pool) {
   return cluster_profile->rule == HR_PLACE_POOL ? pool.id : hr_cluster_first_node(cluster_profile->cluster, pool).id;
 }
@@ -486,9 +490,9 @@ static bool begin_bin(struct hr__cluster_profile *cluster_profile, uint32_t bin,
    (holds.c) considers all. */
 enum { MAX_WORKS = 16 };
 
-/* Returns whether plans avoid a maintenance. Jobs that are longer than the time between two maintenance periods of a
-   node, and replicas of services, may start at any time (holds.c). A plan that avoided this maintenance could never
-   start them. */
+/* Returns whether plans avoid a maintenance, that is, whether no planned job ignores it. Jobs that are longer than the
+   time between two maintenance periods of a node, and replicas of services, ignore the maintenance (holds.c). A plan
+   that avoided it could never start these jobs. */
 static bool is_avoidable(const struct hr__cluster_profile *cluster_profile, const struct hr_maintenance *window) {
   if (cluster_profile->longest_us == HR__NO_LIMIT_US) return false;
   return !window->repeat_us || cluster_profile->longest_us <= window->repeat_us - window->duration_us;
@@ -502,7 +506,7 @@ static bool is_at_work(const struct hr_maintenance *window, const struct hr_main
 }
 
 /* Subtracts the times of planned maintenance from the profile of a node of a pool. A node that is off for maintenance,
-   or is being drained for it, returns at its end. False: out of memory. */
+   or is being drained for it, has all its GPUs again at the end of the maintenance. False: out of memory. */
 static bool close_works(struct hr__cluster_profile *cluster_profile, hr_pool pool, uint32_t node, int64_t now_us) {
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(cluster_profile->cluster, pool);
   hr_node id = {hr_cluster_first_node(cluster_profile->cluster, pool).id + node};
@@ -569,9 +573,9 @@ static int64_t bins_start(struct hr__cluster_profile *cluster_profile, hr_pool p
   return select_kth(cluster_profile->per_bin, n_bins, k);
 }
 
-/* Returns the earliest start of a gang of several nodes. In its window, `whole` nodes must be wholly free, and `whole`
-   + 1 nodes must have enough free GPUs for the remainder. Each iteration computes the earliest start of each condition
-   alone, and advances the start of the gang to the later of the two, until it no longer changes. */
+/* Returns the earliest start of a gang of several nodes. In its window, `whole` nodes must be wholly free. If GPUs
+   remain, one more node must have enough free GPUs for the remainder. Each iteration computes the earliest start of
+   each condition alone, and advances the start of the gang to the later of the two, until it no longer changes. */
 static int64_t gang_start(struct hr__cluster_profile *cluster_profile, hr_pool pool,
                           const struct hr__profile_demand *demand, int64_t from_us) {
   uint32_t size = hr_cluster_pool_spec(cluster_profile->cluster, pool)->gpus_per_node;

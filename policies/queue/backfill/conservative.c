@@ -10,13 +10,13 @@
  * subtracted. See backfill.h.
  *
  * Two kinds of plans find the jobs that start now. If the queue has no subqueues and the future is regular
- * (hr__future_is_regular), a partial plan makes only the reservations on which this depends (first part of this file),
- * and is kept between passes if possible. Otherwise a full plan is made in each pass.
+ * (hr__future_is_regular), a partial plan is made (first part of this file). It contains only the reservations that
+ * determine which jobs start now, and is kept between passes if possible. Otherwise a full plan is made in each pass.
  *
- * End of a full plan: it ends when no remaining job could start now, even if no further reservations were made before
- * it. A job of a shape can start now only if its limit does not exceed the longest window from now on in which enough
- * GPUs are free. Whether a remaining job satisfies this condition is checked after each start, and at increasing
- * intervals of reservations.
+ * A full plan is complete when none of the remaining jobs could start now, even without the reservations of other
+ * remaining jobs. A job of a shape can start now only if its limit does not exceed the longest window from now on in
+ * which enough GPUs are free. Whether a remaining job satisfies this condition is checked after each start, and at
+ * increasing intervals of reservations.
  */
 
 #include "policies/queue/backfill/backfill.h"
@@ -63,36 +63,42 @@ static inline enum hr_status start_planned(struct hr__queue *queue, const struct
 /* ---- Partial plans ---------------------------------------------------------------------------------- */
 
 /*
- * A full plan has a reservation for every waiting job, made in order, each at the earliest time at which the job fits
- * beside the reservations before it. A pass only has to find the reservations that begin now. Most others do not matter
- * for this: a long job far back in the queue cannot start within the next hours, and a short job that could start now
- * does not depend on what happens after its limit. So a reservation is made only when another one depends on it.
+ * A full plan makes reservations for all waiting jobs, in order, each at the earliest time at which the job fits beside
+ * the previous reservations. A pass only has to find the reservations that begin now. Most other reservations do not
+ * affect these: a long job far back in the queue cannot start within the next hours, and a short job that could start
+ * now does not depend on what happens after its limit. So a partial plan makes a reservation only if another
+ * reservation depends on it.
  *
- * Invariant: a job without a reservation is known not to start before some time. `levels` has these times: for each
- * level, no job in order before `before`, without a reservation, starts before `until_us`. The reservation of a job
- * from s to e is final if all jobs before it, without a reservation, start at e or later: they cannot take what it
- * uses. Conversely, all reservations of later jobs end before a job without a reservation starts. So the reservation
- * that is finally made for it is the same as in a full plan.
+ * Terms: an open job is a waiting job without a reservation. A level states what is known about open jobs: no open job
+ * that precedes the job `before` in order starts before `until_us`.
  *
- * Search: the first job in order that fits now until its limit is the candidate. First, its predecessors are examined
- * with the goal that none of them, without a reservation, starts before the candidate's limit. Predecessors that would
- * start earlier get reservations. If such a job ends later than the goal, its own predecessors are examined up to its
- * end before (a new goal, on a stack). Then the candidate starts if it still fits now, and the next candidate is
- * searched. Jobs that are too long to start before the goal are not visited: searches for other jobs of their shape
- * have found bounds of their starts (backfill.h), and the queue is searched for the next job with a limit below a
- * bound.
+ * Invariant: the reservation of a job from s to e is made only if it is final, that is, if all open jobs that precede
+ * the job start at e or later. These open jobs then do not affect the reservation. Conversely, the reservation does not
+ * affect them, because it ends before they start. So each open job finally gets the same reservation as in a full plan.
  *
- * Kept plans: while all jobs end at their limits and new jobs are last in order, a new plan would make the same
- * reservations again, because each of them is still the earliest one, given the reservations before it. There is one
- * difference: a new plan first subtracts the capacity of jobs that were started ahead of earlier jobs. This does not
- * delay the reservation of any earlier job. It also does not change which node is the first one with room for that job,
- * but it may change which node is the fullest or the emptiest. Plans are therefore kept only under the placements
- * first-fit and `pool`. The next pass then continues where the previous one ended. It makes a new plan after any other
- * event: a job that ends before its limit or runs beyond it, a new job before a level, or a rejection.
+ * Search: the candidate is the first job in order that fits from now until its limit. A goal is a level that is not
+ * known yet, but must be achieved. The goal for the candidate is that no open job that precedes it starts before the
+ * candidate would end. To achieve this goal, the open jobs that precede the candidate are examined in order, and those
+ * that would start earlier get reservations. If the reservation of such a job would end after the time of the goal, it
+ * is not known whether it is final. In this case a new goal is pushed on a stack and achieved first: no open job that
+ * precedes the job of this reservation starts before the end of the reservation. When the goal for the candidate is
+ * achieved, the candidate starts if it still fits now. Then the next candidate is searched.
+ *
+ * Jobs that are too long to start before a goal are not visited. Searches for other jobs of their shape have found
+ * lower bounds for their starts (hr__future_too_long), so the queue is searched only for jobs with shorter limits.
+ *
+ * Kept plans: as long as all jobs end at their limits and new jobs are last in order, a new plan would make the same
+ * reservations again. Each of them is still the earliest possible after the reservations before it. There is one
+ * difference. A job that started before a job that precedes it in order is now a running job, so a new plan subtracts
+ * its capacity first. This does not delay the reservation of the preceding job. It also does not change the first node
+ * with room for the preceding job, but it may change which node is the fullest or the emptiest. Plans are therefore
+ * kept only under the placements `first-fit` and `pool`. If the plan is kept, the next pass continues where the
+ * previous pass ended. A new plan is made after any other event: a job ends before its limit or runs beyond it, a new
+ * job precedes the job `before` of a level, or a job is rejected.
  */
 
-/* No job in order before the job `before`, without a reservation, starts before `until_us`. If the level is a goal,
-   this must still be achieved. */
+/* A level: no open job that precedes the job `before` starts before `until_us`. If the level is a goal, this must still
+   be achieved. */
 struct plan_level {
   struct hr_job_entry before;
   int64_t until_us;
@@ -111,13 +117,13 @@ enum { MAX_KEPT = 4096 };
 struct hr__partial_plan {
   struct hr__queue *queue;
   struct hr__future *future;
-  uint32_t number;           /* of the plan */
-  uint32_t *reserved_in;     /* by job: number of the last plan in which it has a reservation */
+  uint32_t number;           /* number of the current plan */
+  uint32_t *reserved_in;     /* by job: number of the last plan in which the job got a reservation */
   struct plan_level *levels; /* in order of `before`, with decreasing until_us */
   struct plan_level *goals;  /* a stack */
-  /* by number of the shape: the next jobs of the walk for the goal on top, and the candidates */
+  /* by number of the shape: the next job of the walk for the top goal, and the next candidate */
   struct plan_cursor *walks, *candidates;
-  /* no job without a reservation that precedes the next job of the walk starts before this time */
+  /* no open job that precedes the next job of the walk starts before this time */
   int64_t walked_until_us;
   uint32_t n_levels, n_goals, levels_capacity, goals_capacity, walks_capacity, candidates_capacity;
   bool can_keep;
@@ -125,8 +131,7 @@ struct hr__partial_plan {
   struct hr__reservations pending; /* reservations of a plan that can be kept */
 };
 
-/* Creates a plan. `can_keep`: while everything is as planned, a new plan would make the same reservations again. NULL:
-   out of memory. */
+/* Creates a plan. `can_keep`: the plan may be kept between passes (see may_keep). NULL: out of memory. */
 static struct hr__partial_plan *partial_plan_create(struct hr__queue *queue, struct hr__future *future,
                                                     const struct hr_policy_env *env, bool can_keep) {
   struct hr__partial_plan *plan = hr_arena_alloc(env->arena, sizeof *plan);
@@ -152,7 +157,7 @@ static struct hr__future_demand demand_of(const struct hr__queue *queue, const s
 
 /* ---- Partial plans: levels -------------------------------------------------------------------------- */
 
-/* Returns the number of levels up to at least `until_us`. */
+/* Returns the number of levels with a time of at least `until_us`. These are the first levels. */
 static uint32_t levels_up_to(const struct hr__partial_plan *plan, int64_t until_us) {
   uint32_t low = 0, high = plan->n_levels;
   while (low < high) {
@@ -165,13 +170,13 @@ static uint32_t levels_up_to(const struct hr__partial_plan *plan, int64_t until_
   return low;
 }
 
-/* Returns whether no job before `job`, without a reservation, starts before `until_us`. */
+/* Returns whether a level implies that no open job that precedes `job` starts before `until_us`. */
 static bool is_known(const struct hr__partial_plan *plan, struct hr_job_entry job, int64_t until_us) {
   uint32_t n = levels_up_to(plan, until_us);
   return n > 0 && !hr__entry_before(plan->levels[n - 1].before, job);
 }
 
-/* Adds a level, and removes those that it implies. False: out of memory. */
+/* Adds a level, and removes the levels that it implies. False: out of memory. */
 static bool add_level(struct hr__partial_plan *plan, const struct plan_level *level) {
   if (is_known(plan, level->before, level->until_us)) return true;
   uint32_t first = levels_up_to(plan, level->until_us + 1), end = first;
@@ -197,7 +202,7 @@ static bool push_goal(struct hr__partial_plan *plan, struct hr_job_entry before,
 
 /* ---- Partial plans: searches in the queue ----------------------------------------------------------- */
 
-/* Finds the first job of the shape after `after` that has no reservation, and has a limit within the bound. */
+/* Finds the first open job of the shape after `after` with a limit of at most cursor->longest_us. */
 static void find_next(struct hr__partial_plan *plan, struct hr__shape *shape, struct hr_job_entry after,
                       struct plan_cursor *cursor) {
   struct hr__waiting *waiting = &plan->queue->waiting;
@@ -228,8 +233,8 @@ static bool make_room(const struct hr__partial_plan *plan, struct plan_cursor **
   return true;
 }
 
-/* Begins a walk over the jobs that are to be examined for a goal: those without a reservation that are not too long to
-   start before it, from the first one for which this is not known. */
+/* Begins a walk over the jobs that must be examined for a goal: the open jobs that are not too long to start before the
+   goal. Jobs that precede the job `before` of a level with at least the time of the goal are omitted. */
 static void begin_walk(struct hr__partial_plan *plan, const struct plan_level *goal) {
   const struct hr__waiting *waiting = &plan->queue->waiting;
   uint32_t n = levels_up_to(plan, goal->until_us);
@@ -256,10 +261,9 @@ static enum hr_status reserve(struct hr__partial_plan *plan, const struct hr__fu
   return !plan->can_keep || hr__reservations_add(&plan->pending, reservation, placement) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Examines the next job of the walk for a goal. Makes a reservation if the job starts before the goal, and if that
- * reservation is final. If the reservation is not final, `*achieved` is set to false, and a goal that must be achieved
- * first is on the stack.
- */
+/* Examines the next job of the walk for a goal. If the job would start before the time of the goal, and its reservation
+   is final, makes the reservation. If the reservation is not final, pushes the goal that must be achieved first, and
+   sets `*achieved` to false. */
 static enum hr_status examine(struct hr__partial_plan *plan, const struct plan_level *goal, struct hr__shape *shape,
                               const struct hr_view *view, struct hr_moves *moves, bool *achieved) {
   struct plan_cursor *cursor = &plan->walks[shape->number];
@@ -281,7 +285,7 @@ static enum hr_status examine(struct hr__partial_plan *plan, const struct plan_l
   return status;
 }
 
-/* Achieves the goal that no job before `before`, without a reservation, starts before `until_us`. */
+/* Achieves the goal that no open job that precedes the job `before` starts before `until_us`. */
 static enum hr_status achieve(struct hr__partial_plan *plan, struct hr_job_entry before, int64_t until_us,
                               const struct hr_view *view, struct hr_moves *moves) {
   enum hr_status status = push_goal(plan, before, until_us) ? HR_OK : HR_NO_MEMORY;
@@ -322,8 +326,8 @@ static void find_candidate(struct hr__partial_plan *plan, struct hr__shape *shap
   if (candidate->longest_us > 0) find_next(plan, shape, after, candidate);
 }
 
-/* Returns the shape of the first job in order that may start now; NULL: none. Since the candidates were found, other
-   reservations may have been made, so some of the candidates may not be able to start now any more. */
+/* Returns the shape with the first candidate in order that may still start now; NULL: none. Reservations that were made
+   after a candidate was found may prevent it from starting now; such a candidate is replaced. */
 static struct hr__shape *first_candidate(struct hr__partial_plan *plan) {
   struct hr__shape *shape;
   while ((shape = first_of(plan, plan->candidates))) {
@@ -335,7 +339,7 @@ static struct hr__shape *first_candidate(struct hr__partial_plan *plan) {
   return NULL;
 }
 
-/* Starts the candidate of a shape if its reservation begins now, and finds the next one. */
+/* Starts the candidate of a shape if its reservation begins now, and finds the next candidate of the shape. */
 static enum hr_status try_candidate(struct hr__partial_plan *plan, struct hr__shape *shape, const struct hr_view *view,
                                     struct hr_moves *moves) {
   struct hr__queue *queue = plan->queue;
@@ -414,8 +418,8 @@ static bool remembers_too_many(const struct hr__partial_plan *plan, const struct
   return n > MAX_KEPT && n / 8 > view->n_waiting;
 }
 
-/* Returns whether the plan can be continued: everything was as planned since it was begun. If so, advances it to now.
-   If not, or if a pass makes no plan, the plan is discarded. */
+/* Returns whether the plan can be continued, because everything has been as planned since it was begun. If so, advances
+   it to now. Resets plan->kept, which partial_plan_start_jobs sets again. */
 static bool partial_plan_continues(struct hr__partial_plan *plan, const struct hr_view *view) {
   bool continues = is_as_planned(plan, view->now_us) && !remembers_too_many(plan, view);
   if (continues) hr__future_advance(plan->future, view->now_us);
@@ -534,8 +538,8 @@ static enum hr_status walk_batch(struct hr__batches *batches) {
   return status;
 }
 
-/* Writes the next batch, which is valid until the next call; an empty batch represents a job that is held back; NULL at
-   the end. */
+/* Writes the next batch to `*batch`; NULL if no batch is left. The batch is valid until the next call. An empty batch
+   represents a job that is held back. */
 static enum hr_status batches_next(struct hr__batches *batches, const struct hr__batch **batch) {
   *batch = NULL;
   if (batches->n_walks == 0) return HR_OK;
@@ -547,7 +551,8 @@ static enum hr_status batches_next(struct hr__batches *batches, const struct hr_
 /* ---- The planner ------------------------------------------------------------------------------------ */
 
 struct planner {
-  struct hr__future future;         /* first member: listeners of the future find it by queue->backfill_state */
+  /* first member, because listeners of the future use queue->backfill_state as a pointer to it */
+  struct hr__future future;
   struct hr__partial_plan *partial; /* NULL: plans are full */
   struct hr__batches batches;
   uint32_t may_start; /* index of the walk for which some_may_start last returned true */
@@ -580,7 +585,7 @@ static bool some_may_start(struct planner *planner) {
 
 /* ---- Full plans ------------------------------------------------------------------------------------- */
 
-/* Equal jobs: those of a batch from index `first` on. */
+/* Equal jobs: `count` jobs of the current batch, from index `first` on. */
 struct equal_jobs {
   struct hr__shape *shape;
   uint32_t first, count;
@@ -598,9 +603,9 @@ static enum hr_status start_all(struct hr__queue *queue, const struct hr_view *v
   return status;
 }
 
-/* Makes the earliest possible reservation for the first of some equal jobs, and for those others that get the same time
-   and placement. Reduces `equal` to these jobs. If the time is now, starts them. A job that cannot be placed at any
-   time gets no reservation: it waits for nodes that may come up. */
+/* Makes the earliest possible reservation for the first of some equal jobs, and for as many of the following jobs as
+   get the same time and placement. Reduces equal->count to the number of these jobs. If the time is now, starts them. A
+   job that cannot be placed at any time gets no reservation: it waits for nodes that may come up. */
 static enum hr_status reserve_some(struct hr__queue *queue, const struct hr__future_demand *demand,
                                    const struct hr_view *view, struct hr_moves *moves, struct equal_jobs *equal,
                                    int64_t *start_us) {
@@ -655,8 +660,8 @@ static enum hr_status make_full_plan(struct hr__queue *queue, const struct hr_vi
 
 /* ---- Pass ------------------------------------------------------------------------------------------- */
 
-/* Makes a new plan. First starts, without reservations, the jobs before the first job that does not fit. Keys are
-   frozen while the plan is made, so starts do not change the order before it is complete. */
+/* Makes a new plan. First starts, without reservations, the jobs before the first job that does not fit. Keys are not
+   updated while the plan is made, so starts do not change the order before the plan is complete. */
 static enum hr_status make_plan(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct planner *planner = queue->backfill_state;
   struct hr__shape *blocked;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Jobs that wait for electricity with less carbon or, under the rule all-wait, for reserved capacity. Replicas of
- * services never wait for it, because they have no end of their own and serve requests at all times. A job that begins
- * to wait is held until its planned start; only then is it added to the queue, where the order and the backfill treat
- * it like any other job. Jobs that can be interrupted are stopped when the intensity rises, keep their work, and are
- * held again.
+ * services are never held, because they have no end of their own and serve requests at all times. A job that begins to
+ * wait is held until its planned start; only then is it added to the queue, where the order and the backfill treat it
+ * like any other job. Jobs that can be interrupted are stopped when the intensity rises, keep their work, and are held
+ * again.
  *
- * Layout: columns by job; a heap of (time, job) for the next change of each held or running job; a list of held jobs
- * in the order in which they were held. An entry of the heap is valid if its time is that of the column `due_us`.
+ * Layout: columns by job; a heap of (time, job) for the next change of each held or running job; a list of held jobs in
+ * the order in which they were held. An entry of the heap is valid if its time is that of the column `due_us`.
  *
- * Invariant: a job is in the list of held jobs, or in the queue, or runs, and never in two of them.
+ * Invariant: a job is at most at one of these places: in the list of held jobs, in the queue, or among the running
+ * jobs.
  *
  * Times of runs count from the first submit; plans are made in UTC (`begin_us`). If the forecast has errors, plans use
  * a copy of the series with noise, as in Let's Wait Awhile. The emissions are always computed from the series itself.
@@ -35,20 +36,23 @@ struct freed {
 struct hr__carbon {
   enum hr__carbon_rule rule;
   enum hr__carbon_deadline deadline;
+  /* by_average: the expected run time of a job is average_us, not its estimate. early: held jobs start when they fit on
+     free capacity that is paid for anyway */
   bool by_average, early;
   int64_t wait_us, short_wait_us, short_us, step_us, lookahead_us;
   double quantile;
-  const struct hr_series **series; /* by pool: for plans; NULL: unknown */
-  struct hr_series **noisy;        /* by pool: those that this module has created, for the first pool with a series */
+  const struct hr_series **series; /* by pool: the carbon intensity with which plans are made; NULL: unknown */
+  /* by pool: a series with noise that this module owns, at the first pool with the original series; else NULL */
+  struct hr_series **noisy;
   uint32_t n_pools;
-  int64_t *begin_us;         /* by pool: the begin of the run in the series */
-  int64_t average_us[2];     /* mean run time of long and of short jobs */
+  int64_t *begin_us;         /* by pool: the UTC time in the series at which the run begins */
+  int64_t average_us[2];     /* mean run times: [0] of long jobs, [1] of short jobs */
   int64_t *due_us;           /* by job: when it is released or paused; HR_NEVER_US: never */
   uint32_t *next, *previous; /* by job: the list of held jobs; HR_NONE at its ends */
   bool *held;                /* by job */
   uint32_t first, last, n_held;
-  /* by job, for rules that interrupt; NULL otherwise. forced_us: from this time on the job runs at any intensity
-     (Ecovisor: for how long it may still pause) */
+  /* by job, for rules that interrupt jobs; NULL otherwise. forced_us: time by which the job must end; with Ecovisor,
+     the time for which the job may still pause. since_us: time at which the job was last held */
   struct hr__carbon_slots *slots;
   int64_t *forced_us, *since_us;
   uint32_t *pool; /* by job: the pool with its series; HR_NONE: it does not wait for carbon */
@@ -146,7 +150,7 @@ static void unhold(struct hr__carbon *carbon, hr_job job) {
 
 /* ---- Plans -------------------------------------------------------------------------------------------- */
 
-/* Returns the first pool with a series that the job accepts. */
+/* Returns the first pool that the job accepts and that has a series; HR_NONE: none. */
 static uint32_t pool_for(const struct hr__queue *queue, hr_job job) {
   uint32_t class_ = hr_cluster_accept_class(queue->cluster, job);
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++)
@@ -179,7 +183,7 @@ static int64_t slack_of(const struct hr__queue *queue, hr_job job, int64_t now_u
   return slack_us > 0 ? slack_us : 0;
 }
 
-/* Returns how long a job is held if it is not interrupted. */
+/* Returns how long a job is held under the rules that do not interrupt jobs. */
 static int64_t delay_of(const struct hr__carbon *carbon, const struct hr__carbon_job *plan) {
   switch (carbon->rule) {
   case HR__CARBON_LOWEST_SLOT:
@@ -242,11 +246,12 @@ static int64_t next_run(const struct hr__queue *queue, const struct hr_view *vie
          utc_us;
 }
 
-/* Returns when a job that runs at `from_us`, not before now, will pause. */
+/* Returns when a job that runs at `from_us` will pause; HR_NEVER_US: never. `from_us` is now or later. */
 static int64_t next_pause(const struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t from_us) {
   const struct hr__carbon *carbon = queue->carbon;
   int64_t utc_us = utc_of(carbon, job, from_us);
-  /* if the series does not change within two periods, it never changes; a series that is not repeated has an end */
+  /* the search covers two periods of a repeated series: if the job does not pause in that time, it never does. For
+     other series the search ends at the end of the series */
   const struct hr_series *series = series_of(carbon, job);
   const struct hr__carbon_slots *slots = &carbon->slots[job.id];
   int64_t tie_us = slots->tie_until_us > slots->from_us ? slots->tie_until_us : slots->from_us, end_us = INT64_MAX;
@@ -270,7 +275,7 @@ static enum hr_status hold_until(struct hr__queue *queue, const struct hr_view *
   return push(queue, job, until_us) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Plans a job at its first wait. Returns until when it is held. */
+/* Plans a job when it begins to wait for the first time. `*until_us`: time until which it is held. */
 static enum hr_status plan(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t *until_us) {
   struct hr__carbon *carbon = queue->carbon;
   uint32_t pool = carbon->pool[job.id] = pool_for(queue, job);
@@ -352,7 +357,8 @@ static bool is_paid(const struct hr__queue *queue, hr_pool pool) {
   return spec->nodes > 0 && !hr_market_is_elastic(spec->market.market);
 }
 
-/* Returns how many free GPUs of a pool a held job can use now. */
+/* Returns how many free GPUs of a pool a held job can use now, that is, without GPUs that became free within the
+   lag. */
 static uint64_t seen_gpus(const struct hr__queue *queue, hr_pool pool) {
   const struct hr__carbon *carbon = queue->carbon;
   uint64_t free = hr_cluster_free_milli(queue->cluster, pool) / HR_WHOLE_GPU_MILLI, unseen = 0;
@@ -361,8 +367,8 @@ static uint64_t seen_gpus(const struct hr__queue *queue, hr_pool pool) {
   return free > unseen ? free - unseen : 0;
 }
 
-/* Finds a placement in a pool that is paid for whether it is used or not. `sees_all`: capacity that became free lately
-   counts, too. */
+/* Finds a placement in a pool that is paid for whether it is used or not. `sees_all`: capacity that became free within
+   the lag may be used, too. */
 static bool find_paid(struct hr__queue *queue, hr_job job, bool sees_all, struct hr_placement *placement) {
   uint32_t class_ = hr_cluster_accept_class(queue->cluster, job), gpus = hr__gpus(queue, job);
   bool by_place = queue->by_gpu || queue->locality || queue->rule == HR_PLACE_POOL;
@@ -382,8 +388,8 @@ static bool any_paid_is_free(const struct hr__queue *queue) {
   return false;
 }
 
-/* Visits the held jobs in order. A job that is due is added to the queue, and starts if paid capacity is free; `early`:
-   other jobs start then, too. */
+/* Visits the held jobs in the order in which they were held. Adds the jobs that are due to the queue. If `early`, also
+   starts each held job, due or not, that fits on capacity that is paid for anyway. */
 static enum hr_status walk(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, bool early) {
   struct hr__carbon *carbon = queue->carbon;
   enum hr_status status = HR_OK;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * When a job should run, as a function of a series: the rules of GAIA (Hanafy et al., "Going Green for Less Green:
- * Optimizing the Cost of Reducing Cloud Carbon Emissions", ASPLOS 2024), of Let's Wait Awhile (Wiesner et al.,
- * Middleware 2021), and the threshold of Ecovisor (Souza et al., ASPLOS 2023).
+ * Functions that determine when a job should run, given a series of intensities: the rules of GAIA (Hanafy et al.,
+ * "Going Green for Less Green: Optimizing the Cost of Reducing Cloud Carbon Emissions", ASPLOS 2024), of Let's Wait
+ * Awhile (Wiesner et al., Middleware 2021), and the threshold of Ecovisor (Souza et al., ASPLOS 2023).
  *
  * The carbon of a window is a piecewise linear function of its start. Its slope changes only at starts for which the
  * begin or the end of the window is at a time stamp of the series. So if any start is allowed, the best start is now,
- * the latest start, or one of these. With GAIA's step, starts are multiples of it.
+ * the latest start, or one of the starts at which the slope changes. With GAIA's step, starts are multiples of it.
  *
  * A window must end before the end of a series that is not repeated; starting now is always possible.
  *
  * A job with interruptions runs in the steps with the lowest intensity (Let's Wait Awhile). In the paper, interruptions
  * take no time. Here, each interruption may add the time of a restart. Then steps are chosen for longer and longer
  * runs, until a simulation of the run, with its restarts, completes in time. In the simulation, and in the run itself,
- * a job pauses only if this saves carbon. If a run without interruptions has at most as much carbon, it is preferred.
+ * a job pauses only if this saves carbon. A run without interruptions is preferred if it causes the same or less
+ * carbon.
  */
 
 #include "base/random.h"
@@ -26,7 +27,8 @@
 
 /* ---- Starts ------------------------------------------------------------------------------------------- */
 
-/* Returns the next candidate after a delay; HR_NEVER_US: none. `length_us`: the length of the window; 0: a slot. */
+/* Returns the next delay after `delay_us` that may be the best one; HR_NEVER_US: none. `length_us`: the length of the
+   window; 0: only the intensity at the start matters. */
 static int64_t next_delay(const struct hr__carbon_job *job, int64_t length_us, int64_t delay_us) {
   int64_t next_us = HR_NEVER_US;
   if (job->step_us && length_us)
@@ -101,8 +103,8 @@ int64_t hr__carbon_best_rate(const struct hr__carbon_job *given) {
   return best_us;
 }
 
-/* ---- Parts of a series --------------------------------------------------------------------------------------------
- */
+/* ---- Parts of a series
+   -------------------------------------------------------------------------------------------- */
 
 static bool add_part(struct hr__carbon_parts *parts, struct hr__carbon_part part) {
   if (parts->count == parts->capacity) {
@@ -236,7 +238,7 @@ bool hr__carbon_pause_saves(const struct hr_series *series, const struct hr__car
   return hr_series_between(series, from_us, to_us) > of_restart + (hr_amount)slots->below * (to_us - from_us);
 }
 
-/* Simulates a run. Returns whether the job completes by `to_us`, and sets its carbon. */
+/* Simulates a run. Returns whether the job completes by `to_us`, and writes the carbon of the run to `*carbon`. */
 static bool try_slots(const struct hr__carbon_job *job, const struct hr__carbon_slots *slots, int64_t to_us,
                       hr_amount *carbon) {
   int64_t left_us = job->length_us, at_us = hr__carbon_next(job->series, slots, true, job->from_us, to_us);
@@ -255,7 +257,7 @@ static bool try_slots(const struct hr__carbon_job *job, const struct hr__carbon_
   return false;
 }
 
-/* Selects the lowest of the parts, of `length_us` together. */
+/* Selects the parts with the lowest intensity, with a total length of `length_us`. `parts` is sorted by intensity. */
 static struct hr__carbon_slots select_slots(const struct hr__carbon_parts *parts, int64_t length_us) {
   struct hr__carbon_slots slots = {INT64_MIN, 0, INT64_MIN};
   for (uint32_t i = 0; i < parts->count && length_us > 0; i++) {

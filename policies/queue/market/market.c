@@ -104,7 +104,7 @@ static bool add_to_demand(struct hr__queue *queue, hr_job job, int64_t now_us) {
   return hr__deadline_fifo_add(&market->patience, queue->arena, entry);
 }
 
-/* Removes a job that waits no more. */
+/* Removes a job that no longer waits. */
 static void remove_from_demand(struct hr__queue *queue, hr_job job) {
   struct hr__market *market = queue->market;
   struct hr__market_demand *demand = hr__market_demand_of(queue, job);
@@ -145,8 +145,9 @@ static void end_patience(struct hr__market *market, int64_t now_us) {
   }
 }
 
-/* If the tenant's quota admits the job in addition to the jobs that this function has accepted before, subtracts the
-   job from the `held` jobs of its demand, and adds it to the usage of its tenant for the rest of the count. */
+/* Checks whether the tenant's quota admits the job in addition to the jobs that were accepted before in this count. If
+   so, subtracts the job from the `held` jobs of its demand, and adds it to the usage of its tenant for the rest of the
+   count. Otherwise returns false, so that the later jobs of the subqueue are not visited. */
 static bool count_in(void *self, struct hr_job_entry entry) {
   struct hr__queue *queue = self;
   struct hr__market *market = queue->market;
@@ -207,7 +208,7 @@ static void returning_drop(struct hr__queue *queue, hr_job job) {
   market->returning_at[last.job.id] = at;
 }
 
-/* Returns what a returning job needs now. Its constraint may have expired since it started. */
+/* Returns what a returning job needs now. Its topology constraint may have expired since it started. */
 static struct hr_need returning_need(const struct hr__queue *queue, hr_job job, int64_t now_us) {
   struct hr_need need = hr__need_of(queue, job);
   need.accept_class = hr_cluster_accept_class(queue->cluster, job);

@@ -31,8 +31,8 @@ struct hr__market_limits {
   bool returns;            /* for spot-first: running jobs are moved from on-demand to spot capacity */
 };
 
-/* Creates queue->market for the rules except HR__MARKET_STATIC, and adds it to the listeners of the queue.
-   False: out of memory. */
+/* Creates queue->market, and adds its listener to the queue. Not for the rule HR__MARKET_STATIC. False: out of
+   memory. */
 bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *limits);
 /* For a waiting job that does not fit: returns whether enough nodes for it are available for acquisition. If so, the
    job waits only because the rule has not acquired them. */
@@ -48,9 +48,10 @@ enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *vi
 /* A demand: waiting jobs with equal needs. */
 struct hr__market_demand {
   struct hr_need need;
-  uint32_t count, impatient; /* count: number of waiting jobs; impatient: number of those without remaining patience */
-  uint32_t held;             /* number of those that quotas block in this pass */
-  uint32_t active_at;        /* index in market->active_demands if any job waits */
+  /* count: number of waiting jobs; impatient: number of waiting jobs without remaining patience */
+  uint32_t count, impatient;
+  uint32_t held;      /* number of waiting jobs that quotas block in this pass */
+  uint32_t active_at; /* index in market->active_demands if any job waits */
   bool is_single, may_use_spot;
 };
 
@@ -67,8 +68,8 @@ struct hr__placed_supply;
 
 /* The nodes of a pool by their number of free GPUs. */
 struct hr__node_levels {
-  uint32_t *count; /* by number of free GPUs: how many nodes have it */
-  uint64_t *used;  /* the set of those numbers that at least one node has */
+  uint32_t *count; /* by number of free GPUs: number of nodes with this many free GPUs */
+  uint64_t *used;  /* the set of the numbers of free GPUs with a count above 0 */
   struct hr__bitset_shape shape;
 };
 
@@ -144,7 +145,7 @@ static inline uint32_t hr__market_n_active_in(const struct hr__queue *queue, boo
   return sum;
 }
 
-/* Returns the maximum number of spot nodes with a number of on-demand nodes. */
+/* Returns the maximum number of spot nodes if there are `others` on-demand nodes; INFINITY: unlimited. */
 static inline double hr__market_max_spot(double max_share, double others) {
   return max_share >= 1 ? (double)INFINITY : floor(max_share * others / (1 - max_share) + 1e-9);
 }
@@ -163,8 +164,8 @@ static inline int64_t hr__market_patience_us(const struct hr__queue *queue, hr_j
  * The supply state: the capacity that is free or booting. During a pass, waiting jobs are packed on it, and nodes are
  * acquired for those that cannot be packed. Packing starts no jobs.
  *
- * There are two implementations. The counted one counts nodes by number of free GPUs, and its cost does not depend on
- * the number of jobs. The placed one places job by job by the placement rule. It is used with per-GPU
+ * There are two implementations. The counted supply counts nodes by number of free GPUs, and its cost does not depend
+ * on the number of jobs. The placed supply places the jobs one by one with the placement rule. It is used with per-GPU
  * allocation and with topology constraints.
  */
 

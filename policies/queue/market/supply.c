@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The supply of the demands: see market.h. This file selects the implementation, decides for how many jobs of each
- * demand nodes are acquired, and of which pools, and has both implementations.
+ * The supply of the demands: see market.h. This file contains both implementations of the supply, and selects one of
+ * them. It also decides in which pools nodes are acquired, and for how many jobs of each demand.
  *
- * Whole GPUs. The supply state is the number of nodes that are free or booting, by pool and
- * number of free GPUs of the node (`levels`). Packing only counts, and only numbers of free GPUs that some node has are
+ * Counted supply, for whole GPUs. The supply state is the number of nodes that are free or booting, by pool and number
+ * of free GPUs of the node (`levels`). Packing only counts, and only numbers of free GPUs that some node has are
  * examined. A pass takes O(demands x pools x such numbers), independent of the number of waiting jobs and of the GPUs
  * of a node.
  *
- * Supply with per-GPU allocation or topology constraints. The supply state is a capacity in which booting nodes are
- * usable and empty. Jobs are placed in it one by one by the placement rule. With per-GPU allocation it is the present
- * capacity of the queue, which gets its former state back at the end: placements are undone in reverse order, and the
- * booting nodes become unusable. So a pass takes one search for each job that fits, one for each demand with a job that
- * does not fit, and one step for each booting node. In counted allocation the present capacity belongs to the engine,
- * so a planned one follows the starts and ends of jobs.
+ * Placed supply, for per-GPU allocation or topology constraints. The supply state is a capacity in which booting nodes
+ * are usable and empty. Jobs are placed in it one by one with the placement rule. With per-GPU allocation, this is the
+ * present capacity of the queue, which is restored at the end: placements are undone in reverse order, and the booting
+ * nodes become unusable. So a pass takes one search for each job that fits, one for each demand with a job that does
+ * not fit, and one step for each booting node. In counted allocation, the present capacity belongs to the engine.
+ * Therefore a planned capacity is used instead, which is updated whenever a job starts or stops.
  *
  * Nodes that could be acquired are tried in the order in which the engine provides them: those with the lowest numbers
  * first. The nodes that are off are found from `first_off`, below which no node of the pool is off.
@@ -46,7 +46,7 @@ static uint32_t offer_room(const struct hr__queue *queue, uint32_t pool, int64_t
   return maximum <= 0 ? 0 : maximum < offer ? (uint32_t)maximum : offer;
 }
 
-/* Returns the value by which the rule chooses a pool: the least one is chosen. */
+/* Returns the value by which the rule chooses a pool: the pool with the smallest value is chosen. */
 static double offer_value(const struct hr__queue *queue, uint32_t pool, int64_t now_us) {
   if (queue->market->limits.rule == HR__MARKET_PRICE_CAPACITY) return score(queue, pool, now_us);
   return (double)hr_cluster_price_uusd_h(queue->cluster, (hr_pool){pool}, now_us);
@@ -245,7 +245,7 @@ static enum hr_node_state state_of(const struct hr__queue *queue, struct pool_no
   return hr_cluster_node_state(queue->cluster, node.node);
 }
 
-/* Returns the first node of the pool that is off, from node `number` on; its number is HR_NONE if no node is off. */
+/* Returns the number in the pool of the first node, from node `number` on, that is off; HR_NONE: no such node. */
 static uint32_t next_off(const struct hr__queue *queue, hr_pool pool, uint32_t number) {
   uint32_t first = hr_cluster_first_node(queue->cluster, pool).id;
   uint32_t n_nodes = hr_cluster_pool_spec(queue->cluster, pool)->nodes;
@@ -377,8 +377,9 @@ static uint32_t max_nodes(const struct hr__queue *queue, const struct hr__market
   return n_tasks == 1 || need->tier == HR_TIER_ANY || need->preferred ? n_tasks : UINT32_MAX;
 }
 
-/* Whether a job can be placed in the pool if, of the nodes from `base` on, which are off, `count` are empty and usable.
-   `*usable`: number of those that are usable. */
+/* Returns whether a job can be placed in the pool if the first `count` nodes of the list `booting`, from index `base`
+   on, are usable and empty. These nodes are off. `*usable`: number of these nodes that are usable now; is set to
+   `count`. */
 static bool fits_with(struct hr__placed_supply *supply, const struct hr_need *need, hr_pool pool, uint32_t base,
                       uint32_t *usable, uint32_t count) {
   struct hr_placement unused;
@@ -390,8 +391,8 @@ static bool fits_with(struct hr__placed_supply *supply, const struct hr_need *ne
   return hr_capacity_find_in(supply->capacity, pool, need, &unused);
 }
 
-/* Returns the least number of nodes, from 1 to `maximum`, which must be added to the pool so that a job can be placed
-   in it; 0: none. If a job fits with some number of nodes, it fits with more nodes. */
+/* Returns the minimum number of nodes, from 1 to `maximum`, that must be added to the pool so that a job can be placed
+   in it; 0: even `maximum` nodes do not suffice. If a job fits with some number of nodes, it fits with more nodes. */
 static uint32_t least_nodes(struct hr__queue *queue, const struct hr_need *need, hr_pool pool, uint32_t maximum) {
   struct hr__placed_supply *supply = queue->market->placed;
   uint32_t base = supply->n_booting, usable = 0, too_few = 0, enough = 1;

@@ -32,7 +32,7 @@ struct hr__crossing {
 struct hr__service_queue {
   struct hr__crossing *crossings; /* heap of the running jobs, by time and job */
   uint32_t n_crossings, capacity, n_waiting;
-  int64_t max_milli; /* no running job has more GPUs */
+  int64_t max_milli; /* upper bound for the GPUs of the jobs in `crossings`, in thousandths of a GPU */
 };
 
 enum { MAX_SERVICE_QUEUES = 14 };
@@ -47,10 +47,11 @@ struct hr__service {
 };
 
 /*
- * The next crossing of a job is computed when the job starts, and after each crossing. It is applied in the first pass
- * after it, but with the time at which it occurred. A wake-up at that time is therefore only needed if a waiting job
- * depends on it: a waiting job may preempt running jobs whose service queues are later in order than its own. So it
- * depends on crossings from a queue that is not later in order than its own to one that is.
+ * The next crossing of a job is computed when the job starts, and after each crossing. A crossing is applied in the
+ * first pass after it, but with the time at which it occurred. A wake-up at that time is therefore only needed if a
+ * waiting job depends on the crossing. A waiting job may preempt running jobs in service queues that are later in order
+ * than its own queue. It therefore depends on a crossing if the running job enters such a queue from a queue that is
+ * not later than that of the waiting job.
  */
 
 static inline bool crosses_before(const void *self, struct hr__crossing a, struct hr__crossing b) {
@@ -71,7 +72,7 @@ enum { MOMENT_BITS = 58 };
 #define LAST_MOMENT ((INT64_C(1) << MOMENT_BITS) - 1)
 
 /* service_key returns the key of a job that entered a service queue at `entered_us`; `rank` (0 to 15) is the position
-   of that queue in the order. service_end_of returns the largest key of the rank of a key. */
+   of that queue in the order. service_end_of returns the largest key with the same rank as `key`. */
 static int64_t service_key(uint32_t rank, int64_t entered_us) {
   return (int64_t)rank << MOMENT_BITS | (entered_us < LAST_MOMENT ? entered_us : LAST_MOMENT);
 }
@@ -93,7 +94,8 @@ static void service_begin(struct hr__service *service, hr_job job, int64_t now_u
   service->jobs[job.id] = (struct hr__standing){.entered_us = now_us, .crossing_us = HR_NEVER_US};
 }
 
-/* Returns the time at which a job that has been running since `from_us` enters the next service queue. */
+/* Returns the time at which a job that has been running since `from_us` enters the next service queue; HR_NEVER_US:
+   never. `milli`: GPUs of the job, in thousandths of a GPU. */
 static int64_t crossing_us(const struct hr__service *service, const struct hr__standing *standing, int64_t milli,
                            int64_t from_us) {
   if (standing->queue == service->n_thresholds || milli == 0) return HR_NEVER_US;
@@ -103,7 +105,8 @@ static int64_t crossing_us(const struct hr__service *service, const struct hr__s
   return from_us + (whole_us > standing->held_us ? whole_us - standing->held_us : 0);
 }
 
-/* Computes the crossing of a job that starts, and adds the job to the crossings. False: out of memory. */
+/* Computes the next crossing of a running job, and adds it to the crossings of its service queue. `now_us`: start of
+   the attempt. False: out of memory. */
 static bool service_start(struct hr__service *service, const struct hr__queue *queue, hr_job job, int64_t now_us) {
   struct hr__standing *standing = &service->jobs[job.id];
   int64_t milli = (int64_t)hr__counted_milli(queue, job);
@@ -173,8 +176,8 @@ static void service_leave(struct hr__service *service, hr_job job) {
   service->queues[service->jobs[job.id].queue].n_waiting--;
 }
 
-/* Returns whether each crossing needs a pass: because plans are made again in each pass, because lost work changes with
-   time, or because other parts of the policy may decide something in any pass. */
+/* Returns whether each crossing needs a pass. There are three possible reasons: plans are made again in each pass, lost
+   work changes with time, or other parts of the policy may decide something in any pass. */
 static bool all_need_passes(const struct hr__queue *queue) {
   bool has_other_parts = queue->quota || queue->market || queue->carbon || queue->elastic || queue->locality;
   bool by_lost_work = queue->preemptor && queue->preemptor->terms.victims == HR__VICTIMS_LEAST_LOST;
@@ -182,17 +185,19 @@ static bool all_need_passes(const struct hr__queue *queue) {
 }
 
 /* Returns a time before which no crossing needs a pass; HR_NEVER_US: none does. All due crossings must have been
-   applied. `rank`: position of each service queue in the order. Unless all crossings need a pass, only those on which a
-   waiting job depends do. A job in a service queue without such crossings leaves a later one with them, at the
-   earliest, after its own crossing and the time that the job with most GPUs takes for the service between the two
-   thresholds. */
+   applied. `rank`: position of each service queue in the order.
+
+   If all_need_passes returns true, each crossing needs a pass; otherwise only the crossings on which a waiting job
+   depends. For the jobs in service queue i, let `needed` be the first queue from i on with crossings that need a pass.
+   No job of queue i leaves queue `needed` before the first crossing of queue i, plus the time that the job with the
+   most GPUs takes for the service between the thresholds of the two queues. */
 static int64_t service_next_us(const struct hr__service *service, const struct hr__queue *queue, const uint32_t *rank) {
   bool all = all_need_passes(queue);
   int64_t next_us = HR_NEVER_US;
-  uint32_t waiting = 0; /* ranks with waiting jobs */
+  uint32_t waiting = 0; /* bit mask of the ranks with waiting jobs */
   for (uint32_t i = 0; i <= service->n_thresholds; i++)
     if (service->queues[i].n_waiting) waiting |= UINT32_C(1) << rank[i];
-  uint32_t needed = service->n_thresholds; /* the first queue from i on whose crossings are depended on */
+  uint32_t needed = service->n_thresholds; /* the first queue from i on with crossings that need a pass */
   for (uint32_t i = service->n_thresholds; i-- > 0;) {
     uint32_t ranks = rank[i] < rank[i + 1] ? (UINT32_C(1) << rank[i + 1]) - (UINT32_C(1) << rank[i]) : 0;
     if (all || waiting & ranks) needed = i;
@@ -216,7 +221,7 @@ static int64_t service_next_us(const struct hr__service *service, const struct h
 
 enum { N_THRESHOLDS = 2 };
 
-/* in microseconds; longer than any wait */
+/* longer than any wait, in microseconds */
 #define NEVER_WAITED 4e18
 
 struct las {
@@ -250,7 +255,8 @@ static int64_t key_of(const struct las *las, hr_job job) {
 
 /* ---- Promotion ------------------------------------------------------------------------------------ */
 
-/* Computes when the waiting job will be promoted. False: out of memory. */
+/* Computes when the waiting job will be promoted, and adds it to las->promotions. A job that has never run is not
+   promoted. False: out of memory. */
 static bool plan_promotion(struct las *las, const struct hr_view *view, hr_job job) {
   double patience_us = las->promote * (double)las->service.jobs[job.id].held_us;
   las->promotion_us[job.id] = HR_NEVER_US;
@@ -366,10 +372,11 @@ const struct hr__order hr__order_las = {.key = key,
  * the probability that the job ends within d, relative to the expected service until then. The job with the largest
  * index is first.
  *
- * Service is divided into levels, each four times as wide as all levels before it together. a and a + d are limited to
- * boundaries of levels, so only the number and the total service of finished jobs are stored per level. Levels that no
- * finished job has exceeded are last in order. Until enough jobs have finished, the order is by level. Indices are
- * computed again when the number of finished jobs has grown by an eighth.
+ * Service is divided into levels. Each level except the first and the last ends at four times the service at which it
+ * begins. Only boundaries of levels are considered as values of a and a + d, so per level only the number and the total
+ * service of finished jobs are stored. Levels that no finished job has reached are last in order. Until FIRST_FINISHED
+ * jobs have finished, the order is by level. Indices are computed again when the number of finished jobs has grown by
+ * more than an eighth.
  *
  * Within a level, running jobs precede waiting jobs. Of two running or two waiting jobs, the one that entered the level
  * earlier is first.
@@ -403,8 +410,8 @@ static enum hr_status gittins_create(struct hr__queue *queue, const struct hr_po
 
 /* ---- The index ------------------------------------------------------------------------------------ */
 
-/* Returns the index of a job with a service equal to the lower boundary of the level; negative if no finished job had
-   more service. */
+/* Returns the index of a job with a service equal to the lower boundary of the level; negative if no finished job has
+   reached the level. */
 static double index_of(const struct gittins *gittins, uint32_t level) {
   double beyond = 0, done = 0, spent_s = 0, best = -1, from_s = begin_s(level);
   for (uint32_t i = level; i < N_LEVELS; i++) beyond += gittins->count[i];

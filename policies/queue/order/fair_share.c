@@ -2,17 +2,19 @@
 /*
  * Shares and usage of accounts, and the orders by usage relative to shares: fair-share, multifactor and drf.
  *
- * fair-share: the account with the least usage relative to its share is first. With the rule tree, usage is current;
- * with the rule classic, the account's factor of the last update is used. Within an account, jobs are in order of
- * (submit, row).
+ * fair-share: the account with the least usage relative to its share is first. With the rule `tree`, the current usage
+ * is compared. With the rule `classic`, the factors of the last update are compared (see shares.h). Within an account,
+ * jobs are in order of (submit, row).
  *
  * multifactor: the job with the largest sum of weight x factor is first, as in Slurm's multifactor priority. Factors
- * are from 0 to 1 and, as in Slurm, computed at intervals. Factors: age, up to a maximum; fair share of the account;
- * size, the job's share of all GPUs; quality of service, the job's priority relative to the highest priority in the
- * trace.
+ * are from 0 to 1 and, as in Slurm, computed at intervals. The factors are: age (waiting time / max_age_s, at most 1);
+ * fair share (of the account, see shares.h); size (the job's share of all GPUs); and quality of service (the job's
+ * priority relative to the highest priority in the trace).
  *
- * Jobs with the same account, priority and size keep their relative order, so they form one subqueue. Under fair-share,
- * the jobs of one account form one subqueue.
+ * drf: see below, before struct tenant.
+ *
+ * Under fair-share, the jobs of one account form one subqueue. Under multifactor, jobs with the same account, priority
+ * and size keep their relative order, so they form one subqueue.
  */
 
 #include "headroom/policy_kit.h"
@@ -23,7 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the weight of a tenant in the quotas; 1 if unspecified. */
+/* Returns the weight of a tenant in the quotas. For other tenants, and for HR_NONE, returns the weight of the fallback
+   if it is positive, else 1. */
 static inline double tenant_weight(const struct hr_quota_spec *quotas, const struct hr_trace *trace, uint32_t tenant) {
   for (uint32_t i = 0; quotas && tenant != HR_NONE && i < quotas->n_nodes; i++)
     if (quotas->nodes[i].is_tenant && strcmp(quotas->nodes[i].name, trace->tenants.text[tenant]) == 0)
@@ -58,8 +61,8 @@ static bool make_room(struct hr__shares *shares, const struct hr__queue *queue) 
   return shares->accounts && shares->ranking && shares->risen;
 }
 
-/* Returns the index of the account with a name, created if needed. A new account of a user has the factor of its tenant
-   until factors are computed again. */
+/* Returns the index of the account with a name, which is (tenant, user), created if needed; HR_NONE: out of memory. A
+   new account of a user has the factor of its tenant until factors are computed again. */
 static uint32_t find_or_make(struct hr__shares *shares, const struct hr__queue *queue, struct hr__pair name,
                              uint32_t parent) {
   uint32_t number = hr__pair_map_find(&shares->numbers, name);
@@ -267,9 +270,9 @@ struct fair_share_kind {
 
 struct fairness {
   struct hr__shares shares;
-  uint32_t *account_of; /* by job: index of its account */
-  int64_t period_us, next_us;
-  int64_t computed_us; /* time at which factors were last computed */
+  uint32_t *account_of;       /* by job: index of its account */
+  int64_t period_us, next_us; /* interval between computations of the factors; time of the next one */
+  int64_t computed_us;        /* time at which factors were last computed */
   /* value of shares.moment_us (see shares.h) when subqueues were last ranked; the keys refer to this time */
   int64_t moment_us;
   /* For multifactor only. */
@@ -429,7 +432,8 @@ static uint64_t kind_subqueue(const struct hr__queue *queue, hr_job job) {
   return fairness->kind_of[job.id];
 }
 
-/* Returns the key of a job: the negative of its sum of factors, in millionths, because the smallest key is first. */
+/* Returns the key of a job: the negated weighted sum of its factors, in millionths, because the smallest key is
+   first. */
 static int64_t sum_of_factors(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   const struct hr__queue *queue = self;
   const struct fairness *fairness = queue->order_state;
@@ -447,8 +451,8 @@ static int64_t sum_of_factors(void *self, const struct hr__subqueue *subqueue, s
 }
 
 /* Returns a line (struct hr__line) with the key as since_us and slowness 1, so that lines have the same order as the
-   keys. This is valid because the keys of all jobs are computed at the same time, and do not change until the next such
-   time. */
+   keys. This is valid because the keys of all jobs are computed at the same time, and do not change until factors are
+   computed again. */
 static struct hr__line line_of_sum(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   return (struct hr__line){sum_of_factors(self, subqueue, entry), 1};
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Orders with a key that is fixed at submission, among them the predicted GPU time (qssf), and two orders with keys
-   that change with time: remaining run time (srtf) and WFP3. */
+/* The orders with keys that do not change while a job waits: fifo, sjf, smallest, largest, priority, edf, f1, srtf
+   (remaining run time) and qssf (predicted GPU time). Also wfp3, an order with keys that change with time. */
 
 #include "policies/queue/dispatch.h"
 
@@ -11,7 +11,7 @@
 
 static int64_t fifo_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
-  /* ties are broken by id, which is the order of (submit, row) unless the run adds jobs */
+  /* equal keys are ordered by id; ids increase with the submit time, except those of replicas, which the run adds */
   return queue->trace->n_added ? queue->trace->submit_us[job.id] : 0;
 }
 
@@ -23,8 +23,9 @@ static int64_t fifo_key(struct hr__queue *queue, const struct hr_view *view, hr_
   const struct hr__order hr__order_##name = {.key = name##_key};
 HR__KEY_ORDERS(KEY_ORDER)
 
-/* Returns the time at which the job's priority would have been 0. With aging, the priorities of all waiting jobs
-   increase at the same rate, so this time does not change while the job waits. */
+/* Without aging, returns the negated priority. With aging, the priorities of all waiting jobs increase at the same
+   rate. The key is then the time at which the aged priority of the job is, or would have been, 0; this time does not
+   change while the job waits. */
 static int64_t priority_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
   const int64_t *aging_us = queue->order_state;
@@ -55,7 +56,7 @@ static int64_t edf_key(struct hr__queue *queue, const struct hr_view *view, hr_j
 
 /* F1 of Carastan-Santos and de Camargo, "Obtaining Dynamic Scheduling Policies with Simulation and Machine Learning",
    SC'17: log10(r) n + 870 log10(s) with run time r, number of processors n and submit time s, in seconds. The smallest
-   value is first. Times below one second count as one second. */
+   value is first. Times below one second count as one second. The key is in millionths. */
 static int64_t f1_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
   double run_s = (double)hr_trace_estimate_us(queue->trace, job) / (double)HR_SECOND_US;
@@ -79,9 +80,9 @@ const struct hr__order hr__order_priority = {.key = priority_key, .create = crea
 const struct hr__order hr__order_edf = {.key = edf_key};
 const struct hr__order hr__order_f1 = {.key = f1_key};
 
-/* Shortest remaining time first, where remaining time is the true work minus the work done. The remaining time of
-   running jobs decreases as time passes, so running jobs have their end as the key. A waiting job precedes the running
-   jobs that end later than the waiting job would end if it started now. */
+/* Shortest remaining time first, where remaining time is the true work minus the work done. The remaining time of a
+   running job decreases with time, so the key of a running job is its end. A waiting job precedes the running jobs that
+   end later than the waiting job would end if it started now. */
 
 static int64_t left_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   return queue->trace->work_us[job.id] - (view->kept_us ? view->kept_us[job.id] : 0);
@@ -196,10 +197,12 @@ const struct hr__order hr__order_wfp3 = {.key = wfp3_key,
  * If the job has an estimate of its run time, the estimate is used. Otherwise the run time is predicted from finished
  * jobs, with more weight on those that finished later. The prediction uses the first of these sets that is not empty:
  * the user's jobs with the same name (the trace's `model`); the user's jobs with the most similar name, if it is
- * similar enough; all jobs of the user; all jobs. If no job has finished yet, the limit of the job is used.
+ * similar enough; all jobs of the user; all jobs. If no job has finished yet, the limit of the job is used; without a
+ * limit, the prediction is 0.
  */
 
-/* A weighted mean of run times. The weight of each value is `decay` times the weight of the next value. */
+/* A weighted mean of run times, sum_us / weight. The weight of each value is `decay` times the weight of the value that
+   was added after it. */
 struct mean {
   double sum_us, weight;
 };
@@ -277,7 +280,8 @@ static double similarity(const char *a, const char *b) {
   return 1 - (double)row[length_b] / longer;
 }
 
-/* Returns the user's habit with the most similar name; NULL if no name is similar enough. */
+/* Returns the user's habit with the most similar name, among the MAX_COMPARED habits that were added last; NULL if no
+   name is similar enough. */
 static const struct habit *most_similar(const struct hr__queue *queue, const struct user *user, uint32_t name) {
   const struct qssf *qssf = queue->order_state;
   const struct habit *best = NULL;

@@ -7,10 +7,11 @@
  * Usage is GPU time that decays with a half-life h: usage at an age of dt is multiplied by 2^(-dt / h). All users of a
  * tenant have equal shares; shares of tenants are the weights of their quotas.
  *
- * Representation: usage is scaled to a fixed time `moment`. It is the sum of GPUs x (h / ln 2) x (x(end) - x(begin))
- * with x(t) = 2^((t - moment) / h). The scaled usage of an account with running jobs grows; otherwise it is constant.
- * The scaled usages of all accounts differ from their decayed usages by the same factor, so they have the same order.
- * Without decay, x is the time itself.
+ * Representation: usage is scaled to a time `moment`, which rarely changes. Let x(t) = 2^((t - moment) / h). For a
+ * period from `begin` to `end` in which an account uses a constant number of GPUs, its scaled usage increases by GPUs x
+ * (h / ln 2) x (x(end) - x(begin)). It is constant while the account has no running jobs. The scaled usages of all
+ * accounts differ from their decayed usages by the same factor, so they have the same order. Without decay, scaled
+ * usage increases by GPUs x (end - begin).
  *
  * Rules:
  *
@@ -35,7 +36,7 @@ struct hr__share_account {
   /* the tenant of a user; HR_NONE: the account is a tenant, and its usage includes that of all its users */
   uint32_t parent;
   int64_t running_milli; /* GPUs of running jobs, in thousandths of a GPU */
-  int64_t at_us;         /* time up to which `usage` is computed */
+  int64_t at_us;         /* time up to which `usage` includes the running jobs */
   double usage;
   double x_at; /* x at the time `at_us` */
   /* the account's share is proportional to its weight, relative to the other accounts with the same parent */
@@ -73,9 +74,9 @@ void hr__shares_advance(struct hr__shares *shares, int64_t now_us);
 /* Adds `milli` to the GPUs of the account's running jobs, in thousandths of a GPU. `milli` is positive when a job
    starts, and negative when it stops. Updates the account's `usage` to the current time. */
 void hr__shares_add_running(struct hr__shares *shares, uint32_t account, int64_t milli);
-/* Returns the key by which accounts are compared under the rule; the smallest key is first. Usages that differ by more
-   than a millionth have different keys. Under `tree` the key of an account never decreases while `moment_us` is
-   unchanged. */
+/* Returns the key by which accounts are compared under the rule; the smallest key is first. Usages with a relative
+   difference of more than a millionth have different keys. Under `tree` the key of an account never decreases while
+   `moment_us` is unchanged. */
 int64_t hr__shares_key(const struct hr__shares *shares, uint32_t account);
 /* Computes the factors of all accounts. */
 void hr__shares_update(struct hr__shares *shares);

@@ -4,9 +4,9 @@
  * of its running jobs, sorted by key, with their GPUs as values. How many GPUs preemption could free for a waiting job
  * is the result of one query of this tree (a sum over keys).
  *
- * If preemption is by order, and GPUs are only counted (placement `pool`), a pass is one walk over all waiting jobs.
- * Otherwise waiting jobs are tried one by one, and victims.c selects victims for each. ranked.c omits tries that must
- * fail.
+ * If preemption is by order, with the placement `pool`, without quotas and without a grace period, a pass is one walk
+ * over all waiting jobs. Otherwise waiting jobs are tried one by one, and victims.c selects the victims for each job.
+ * ranked.c omits tries that must fail.
  */
 
 #include "policies/queue/preemption/preemption.h"
@@ -228,8 +228,8 @@ static enum hr_status end_protection(struct hr__queue *queue, const struct hr_vi
   while (status == HR_OK && hr__deadline_fifo_take(&preemptor->protected_jobs, view->now_us, &entry)) {
     hr_job job = {entry.id};
     struct hr_slice one;
-    /* skips jobs that do not run any more, also if their state was discarded and reads as 0, and jobs that have started
-       again since */
+    /* skips two kinds of jobs: jobs that do not run any more, and jobs that have been started again since they were
+       added. The state of a job that has ended may have been discarded, and then reads as 0 */
     if (view->state[entry.id] != HR_JOB_RUNNING ||
         view->attempt_us[entry.id] + preemptor->terms.min_run_us != entry.at_us)
       continue;
@@ -257,8 +257,8 @@ static enum hr_status stop_job(struct hr__queue *queue, const struct hr_view *vi
   return killed ? hr_moves_reject(moves, job, HR_REASON_KILLED) : hr__queue_job_waits(queue, view, job);
 }
 
-/* Gives notice to a job, which will be evicted after the grace period. `beneficiary`: the job that is to start in its
-   place. */
+/* Gives notice to a job, which will be evicted after the grace period. `beneficiary`: the waiting job that is to start
+   when it has left. */
 static enum hr_status give_notice(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                   hr_job job, hr_job beneficiary) {
   struct hr__preemptor *preemptor = queue->preemptor;
@@ -297,8 +297,8 @@ static bool fits(const struct hr__queue *queue, hr_job job, struct hr_placement 
   return hr__quota_allows(queue, job) && hr__fits(queue, hr__gpus(queue, job), hr__kind(queue, job), placement);
 }
 
-/* Preempts victims for a waiting job, and starts the job. If there is a grace period, only gives notice to the victims.
- */
+/* Preempts victims for a waiting job, and starts the job. If there is a grace period, only gives notice to the
+   victims. */
 static enum hr_status preempt_for(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                   struct hr__shape *shape, struct hr_job_entry head, enum hr_reason reason,
                                   bool *started) {
@@ -325,16 +325,16 @@ enum hr_status hr__preemption_try(struct hr__queue *queue, const struct hr_view 
 }
 
 /*
- * Preemption by order if GPUs are only counted. The result is the same as if an empty cluster were filled with all
- * jobs, running and waiting, in order, and each job ran that fits in the capacity left by the jobs before it.
+ * Preemption by order with the placement `pool`. The result is the same as if an empty cluster were filled with all
+ * running and waiting jobs, in order. A job then runs if it fits into the capacity that the jobs before it leave free.
  *
  * The walk visits waiting jobs only, in order. If a job of a shape does not fit, later jobs of the shape are not
  * visited, because they would have even less capacity. The debt of a pool is the number of GPUs that the jobs started
  * by the walk need in excess of the free GPUs of the pool. The debt is paid by running jobs that are late in order. A
- * running job becomes a victim, and the debt is reduced by its GPUs, if all running jobs after it together have fewer
- * GPUs than the debt. A waiting job fits if the running jobs after it have enough GPUs to pay both the debt and the
- * GPUs of the waiting job. These sums are computed with the trees of running jobs, so each step costs O(log n). The
- * moves are made after the walk.
+ * running job becomes a victim if all running jobs after it together have fewer GPUs than the debt. Its GPUs then
+ * reduce the debt. A waiting job fits if the running jobs after it have enough GPUs to pay both the debt and the GPUs
+ * of the waiting job. These sums are computed with the trees of running jobs, so each step costs O(log n). The moves
+ * are made after the walk.
  *
  * A job that fits in free GPUs of some pool starts in the first such pool. Any other job starts in the first pool in
  * which it fits with preemption.
@@ -388,8 +388,9 @@ static struct hr__walk *first_walk(struct hr__preemption_walk *walk) {
   return first;
 }
 
-/* Makes those running jobs of a pool victims that have keys up to `bound`, and after which the running jobs have fewer
-   GPUs than the debt. False: out of memory. */
+/* Makes victims of running jobs of a pool, in order, until the debt is 0 or the key of the next victim exceeds `bound`.
+   The next victim is the first running job for which all later running jobs together have fewer GPUs than the debt.
+   False: out of memory. */
 static bool make_victims(struct hr__queue *queue, uint32_t pool, int64_t bound) {
   struct hr__preemption_walk *walk = queue->preemptor->in_order;
   const struct hr_job_tree *running = &queue->preemptor->running[pool];
@@ -555,8 +556,8 @@ static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_vie
   return status;
 }
 
-/* Starts the beneficiary of a preemption (struct hr__preemptor) if it fits. If it does not fit although all victims
-   have left, it stops being the beneficiary, and other jobs may use the capacity. */
+/* Starts the beneficiary of a preemption (struct hr__preemptor) if it fits. If the job does not fit although all
+   victims have left, the preemption has no beneficiary any more, and other jobs may use the capacity. */
 static enum hr_status start_beneficiary(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__preemptor *preemptor = queue->preemptor;
   hr_job job = preemptor->beneficiary;

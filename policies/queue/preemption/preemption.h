@@ -22,10 +22,11 @@ extern const struct hr__preemption hr__preemption_order, hr__preemption_priority
 
 /* What happens to a preempted job, and which work it loses. */
 enum hr__preemption_mode {
-  HR__STOPPED_AUTO,    /* KEEPS if preemption is by order and the checkpoints of the job are unknown, else REQUEUE */
+  /* KEEPS if preemption is by order, and neither the job nor its class has checkpoints; else REQUEUE */
+  HR__STOPPED_AUTO,
   HR__STOPPED_KEEPS,   /* loses no work; waits again */
   HR__STOPPED_REQUEUE, /* loses the work since its last checkpoint, as after a spot interruption; waits again */
-  HR__STOPPED_KILLED   /* loses all work; is rejected */
+  HR__STOPPED_KILLED   /* loses all work and is rejected: it does not run again */
 };
 
 /* The order in which eligible jobs are preempted. */
@@ -35,7 +36,7 @@ enum hr__victims {
   HR__VICTIMS_LAST,
   HR__VICTIMS_LEAST_LOST,      /* the job that loses the least requested GPU time first */
   HR__VICTIMS_YOUNGEST,        /* the job that started last first */
-  HR__VICTIMS_LOWEST_PRIORITY, /* the lowest priority first; of equal priorities, the job that started last first */
+  HR__VICTIMS_LOWEST_PRIORITY, /* the lowest priority first; if priorities are equal, the job that started last first */
 };
 
 /* The parameters of preemption. */
@@ -59,7 +60,7 @@ struct hr__victim {
   hr_pool pool;
   uint32_t n_slices;
   uint32_t first_slice; /* index of its first slice in preemptor->slices */
-  bool needed;
+  bool needed;          /* the search has found that it must be preempted */
 };
 
 /* Under `strict`, the first waiting job when it was last refused, and its bound. */
@@ -79,9 +80,9 @@ struct hr__preemptor {
   struct hr__deadline_fifo protected_jobs; /* running jobs before the end of their minimum run time */
   uint32_t n_passes;
   bool nothing_fits; /* after the last pass, no waiting job fits */
-  /* Running jobs whose keys became larger since the last pass, or that stopped, and their nodes: see ranked.c. */
+  /* The bounds and nodes that have become easier since the last pass: see ranked.c. */
   struct hr__eased eased;
-  uint64_t n_eased; /* number of times that eased bounds were applied to all shapes, or that a job started */
+  uint64_t n_eased; /* number of calls of apply_eased: at the begin of each pass, and after each start */
   struct hr__refused_head refused_head;
   /* request a wake-up one microsecond from now, because the next pass can do more: it may preempt jobs that have
      started at this instant, or start jobs in other pools */
@@ -90,9 +91,10 @@ struct hr__preemptor {
   uint32_t n_leaving;                   /* number of jobs in `leaving` */
   hr_job beneficiary;                   /* the waiting job for which the jobs in `leaving` leave; HR_NONE: none */
   struct hr__preemption_walk *in_order; /* state of the walk in preemption.c; NULL until needed */
-  struct hr__residual *residual;        /* NULL without per-GPU allocation */
-  struct hr__node_jobs *node_jobs;      /* NULL: not used */
-  uint64_t searched_nodes;              /* the present search for victims needs to consider only these nodes */
+  struct hr__residual *residual;        /* residual capacity (victims.c); NULL without per-GPU allocation */
+  struct hr__node_jobs *node_jobs;      /* running jobs by node (ranked.c); NULL: not used */
+  /* set of nodes (hr__node_set_of): the current search for victims needs to consider only these */
+  uint64_t searched_nodes;
   /* Buffers of one search for victims. */
   struct hr__victim *victims;
   struct hr_slice *slices;
@@ -107,13 +109,13 @@ bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *
                            const struct hr__preemption_terms *terms);
 /* Called after a pass: requests a wake-up for the time at which the next minimum run time ends. */
 enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
-/* Changes the key of a running job. */
+/* Changes the key of a running job. Does nothing without preemption, or if the job may not be preempted. */
 enum hr_status hr__preemption_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t key);
 /* Computes the keys of all running jobs again, and sorts the trees by them. */
 enum hr_status hr__preemption_rekey_all(struct hr__queue *queue, const struct hr_view *view);
 
 /* Called before a pass: makes running jobs eligible for preemption if their minimum run time has passed, and starts the
-   beneficiary of a preemption if it fits. */
+   beneficiary (see struct hr__preemptor) if it fits. */
 enum hr_status hr__preemption_begin_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 /* Starts waiting jobs in order, and preempts running jobs for those that do not fit. */
 enum hr_status hr__preemption_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
@@ -127,8 +129,9 @@ void hr__ranked_ease(struct hr__queue *queue, int64_t from, int64_t to, uint64_t
 /* Tries waiting jobs one by one in order. A job that does not fit may preempt other jobs. */
 enum hr_status hr__ranked_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 
-/* Starts a waiting job if it fits, otherwise preempts other jobs for it if possible. `allowed`: the quota of the job's
-   tenant admits the job. */
+/* Defined in preemption.c. Starts a waiting job if it fits; otherwise preempts running jobs for it if possible, and
+   then starts it. With a grace period, only gives notice to the running jobs. `allowed`: the quota of the job's tenant
+   admits the job. `*started`: the job was started. */
 enum hr_status hr__preemption_try(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                   struct hr__shape *shape, struct hr_job_entry entry, enum hr_reason reason,
                                   bool allowed, bool *started);
@@ -148,17 +151,19 @@ struct hr__node_victims {
 /* Creates preemptor->node_jobs if passes are made by hr__ranked_pass and all nodes are small enough. False: out of
    memory. */
 bool hr__node_jobs_create(struct hr__queue *queue);
-/* Called when a running job may be preempted from now on, and before its key changes or it stops. */
+/* hr__node_jobs_add is called when a running job may be preempted from now on. hr__node_jobs_remove is called when its
+   key changes (hr__node_jobs_add follows), and when it stops. */
 void hr__node_jobs_add(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                        const struct hr_placement *placement, int64_t key);
 void hr__node_jobs_remove(struct hr__queue *queue, hr_job job, const struct hr_placement *placement);
-/* Returns the set of the nodes of a placement. */
+/* Returns the set of the nodes of a placement, as a mask (see ranked.c). */
 uint64_t hr__node_set_of(const struct hr_placement *placement);
-/* Returns whether the following functions may be called for a job with this bound. */
+/* Returns whether the lists are valid for a waiting job with this bound, so that hr__node_jobs_select may be called. */
 bool hr__node_jobs_answer(const struct hr__queue *queue, const struct hr_view *view, int64_t bound);
-/* Selects victims in a pool for a job that needs one node and does not fit, as find_victims does if the last job in
-   order is preempted first. Only nodes of the set can have room. No victims: the job cannot fit. False: only a search
-   finds the victims. */
+/* Selects victims in a pool for a job that needs one node and does not fit. The victims are those that
+   hr__preemption_find_victims finds if the last job in order is preempted first. `nodes`: only nodes of this set can
+   have room. If the job cannot fit, victims->count is 0. False: these lists do not suffice, so a search is
+   necessary. */
 bool hr__node_jobs_select(const struct hr__queue *queue, uint32_t pool, uint32_t gpus, int64_t bound, uint64_t nodes,
                           struct hr__node_victims *victims);
 
@@ -168,7 +173,7 @@ bool hr__node_jobs_select(const struct hr__queue *queue, uint32_t pool, uint32_t
 
 /* Creates preemptor->residual. False: out of memory. */
 bool hr__residual_create(struct hr__queue *queue, const struct hr_policy_env *env);
-/* Called when a job starts (`starts`) or stops. In both cases the job is not listed. */
+/* Called when a job starts (`starts`) or stops. Its key must be HR__NOT_LISTED at this time. */
 void hr__residual_change(struct hr__queue *queue, hr_job job, const struct hr_placement *placement, bool starts);
 /* Called when the key of a running job changes. */
 void hr__residual_rekey(struct hr__queue *queue, hr_job job, const struct hr_placement *placement, int64_t old_key,
@@ -182,13 +187,14 @@ bool hr__residual_failed(const struct hr__queue *queue);
 
 /* Returns whether a job keeps all its work when it is preempted. */
 bool hr__preemption_keeps(const struct hr__queue *queue, hr_job job);
-/* Finds victims for a waiting job that does not fit, and sets their member `needed`. `*found`: the job would fit if
-   these victims were preempted. Moves that the search makes are rolled back. */
+/* Finds victims for a waiting job that does not fit or that its quota blocks. The victims are the elements of
+   preemptor->victims with `needed`. `*found`: the job could start if these victims were preempted. Moves that the
+   search makes are rolled back. */
 enum hr_status hr__preemption_find_victims(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                            struct hr_job_entry head, bool *found);
 
-/* Returns whether a job (the beneficiary) waits for its victims to leave. The capacity that they free is promised to
-   it, so no other job may start meanwhile. */
+/* Returns whether a waiting job (the beneficiary) waits until its victims have left. No other job may start in this
+   time, because the capacity of the victims is promised to the beneficiary. */
 static inline bool hr__preemption_pending(const struct hr__queue *queue) {
   return queue->preemptor->beneficiary.id != HR_NONE;
 }

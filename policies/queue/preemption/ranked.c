@@ -6,18 +6,18 @@
  * Purpose: no job is tried if it would be refused. A job is refused if it would not fit even if all running jobs with
  * keys above its bound were stopped. Jobs that come later in order have larger bounds, so they may preempt the same or
  * fewer jobs. Therefore all later jobs with the same or a larger request are refused, too. This remains true until a
- * job stops, or gets a larger key.
+ * running job stops or gets a larger key, or until nodes or victims are added.
  *
  * - If a job with the key k stops, jobs with bounds of at least k may now fit. Jobs with smaller bounds could already
  *   preempt it.
  * - If the key of a job grows from k to m, jobs with bounds in [k, m) may now preempt it.
  * - If a job starts, it takes free capacity. Jobs that may preempt it gain nothing.
  *
- * So each shape stores the smallest bound at which a job was refused, and the ranges of bounds that became easier
- * since, with the nodes on which they did (running jobs by node). Only these nodes can have room for a job of the
- * shape. A pass makes one walk over the first jobs of the subqueues, in order. Jobs that are preempted in the walk come
- * later than the job that was started, so each job is visited once. The walk starts no job that a later job may
- * preempt. (With a grace period, jobs start out of order.)
+ * So each shape stores the smallest bound at which a job was refused, and the ranges of bounds that have become easier
+ * since then, each with a set of nodes. For a job with a bound in such a range, only nodes of the set can have room. A
+ * pass makes one walk over the first jobs of the subqueues, in order. Jobs that are preempted in the walk come later in
+ * order than the job that was started, so each job is visited once. The walk starts no job that a later job may
+ * preempt. This file is not used with a grace period, because jobs then start out of order.
  *
  * Jobs that were started at the same instant cannot be preempted. An earlier pass, or a backfill, may have started such
  * jobs. A refusal that depends on them is not stored.
@@ -33,13 +33,12 @@
 /* ---- Running jobs by node --------------------------------------------------------------------------- */
 
 /*
- * The running jobs of each node. From these lists, a pass determines how many GPUs
- * of a node a waiting job could have, and which jobs of one node it must preempt, without a search among all running
- * jobs.
+ * Lists of the running jobs of each node. From these lists, a pass determines how many GPUs of a node a waiting job
+ * could have, and which jobs of one node it must preempt, without a search among all running jobs.
  *
  * The jobs of a node that may be preempted are an array, sorted in the order in which a search preempts them: the last
- * job in order first. A node has few GPUs, and a job has at least one of them, so the arrays are short. Nodes with more
- * than HR__MAX_ON_NODE GPUs are not supported; then these lists are not used.
+ * job in order first. A node has few GPUs, and a job has at least one of them, so the arrays are short. If a node has
+ * more than HR__MAX_ON_NODE GPUs, these lists are not used.
  *
  * Sets of nodes are masks of 64 bits. A node is in the set if the bit (id mod 64) is 1, so a set may contain more nodes
  * than were added to it.
@@ -62,7 +61,8 @@ struct hr__node_jobs {
   uint32_t capacity;     /* of the array of a node */
   uint32_t *count;       /* by node: length of its array */
   struct node_job *jobs; /* by node: its array */
-  /* the largest key of the jobs that were added at `added_us` and had started at that instant */
+  /* added_us: last time at which a job was added that had started at that instant; added_key: largest key of such
+     jobs */
   int64_t added_us, added_key;
 };
 
@@ -206,8 +206,9 @@ static uint32_t node_jobs_room(const struct hr__queue *queue, int64_t bound, uin
   return most;
 }
 
-/* Returns the number of jobs of a node, from the first on, that must be stopped so that at least `gpus` GPUs are free;
-   `*free`: the free GPUs then. UINT32_MAX: even without all jobs with keys above the bound fewer are free. */
+/* Returns the smallest k such that at least `gpus` GPUs of the node are free if the first k jobs of its list are
+   stopped; `*free`: the number of GPUs that are then free. UINT32_MAX: fewer GPUs are free even if all jobs with keys
+   above the bound are stopped. */
 static uint32_t jobs_to_stop(const struct hr__node_jobs *all, const struct node_walk *walk, int64_t bound,
                              uint32_t gpus, uint32_t *free) {
   uint32_t count, k = 0;
@@ -217,8 +218,9 @@ static uint32_t jobs_to_stop(const struct hr__node_jobs *all, const struct node_
   return *free >= gpus ? k : UINT32_MAX;
 }
 
-/* Writes those of the first `count` jobs that must be stopped. A job is not stopped if enough GPUs are free without it;
-   the last job is checked first. */
+/* Writes the jobs, among the first `count`, that must be stopped. `spare`: number of GPUs that would be free beyond
+   those needed if all `count` jobs were stopped. The last job is checked first: it need not be stopped if it has at
+   most `spare` GPUs. */
 static void write_needed(const struct node_job *jobs, uint32_t count, uint32_t spare,
                          struct hr__node_victims *victims) {
   uint32_t needed = 0;
@@ -235,9 +237,10 @@ static void write_needed(const struct node_job *jobs, uint32_t count, uint32_t s
 }
 
 /*
- * A search among all running jobs would stop jobs in their order until a node has enough free GPUs. This is the node
- * for which the last of its jobs to be stopped comes first in that order. All jobs of other nodes are then not needed.
- * If this last job uses several nodes, more than one node may have enough GPUs; then only a search finds the victims.
+ * A search among all running jobs would stop jobs in a fixed order until a node has enough free GPUs. For each node,
+ * let the final job be the last job that must be stopped before the node has enough free GPUs. The search ends at the
+ * node with the final job that is first in that order. Jobs of other nodes are not needed. If the final job uses
+ * several nodes, more than one node may then have enough free GPUs, and only a search finds the victims.
  */
 bool hr__node_jobs_select(const struct hr__queue *queue, uint32_t pool, uint32_t gpus, int64_t bound, uint64_t nodes,
                           struct hr__node_victims *victims) {
@@ -276,8 +279,8 @@ bool hr__ranked_applies(const struct hr__queue *queue) {
          !queue->locality;
 }
 
-/* ---- Ranked passes: refusals ---------------------------------------------------------------------------------------
- */
+/* ---- Ranked passes: refusals
+   --------------------------------------------------------------------------------------- */
 
 static bool is_in(const struct hr__eased *eased, int64_t bound) {
   return bound >= eased->from && bound < eased->to;
@@ -306,7 +309,7 @@ static uint32_t needed_by(const struct hr__queue *queue, struct hr__shape *shape
 
 /* A node has become easier for a range of bounds if waiting jobs with these bounds may now have more room on it. Adds
    such nodes to the refusals of all shapes with waiting jobs, unless no such node has enough room. The refusals of a
-   shape that had no waiting jobs in the last pass are forgotten. `last_pass`: number of the pass in which refusals were
+   shape that had no waiting jobs at the last update are reset. `last_pass`: number of the pass in which refusals were
    last updated. */
 static void apply_eased(struct hr__queue *queue, uint32_t last_pass) {
   struct hr__preemptor *preemptor = queue->preemptor;
@@ -351,8 +354,8 @@ static void note_refusal(const struct hr__queue *queue, const struct hr__shape *
   }
 }
 
-/* ---- Ranked passes: the walk ---------------------------------------------------------------------------------------
- */
+/* ---- Ranked passes: the walk
+   --------------------------------------------------------------------------------------- */
 
 /* The next job to try. */
 struct ranked_candidate {
@@ -361,21 +364,21 @@ struct ranked_candidate {
   int64_t bound;
 };
 
-/* Moves `entry` to the first job of the next subqueue of the shape. False: there is none. */
+/* Moves `entry` to the first job of the next subqueue of the shape. Returns false if no such job exists. */
 static bool next_head(const struct hr__queue *queue, const struct hr__shape *shape, struct hr_job_entry *entry) {
   if (!queue->waiting.full_key) return false;
   return hr_job_tree_next(&shape->subqueues, entry->key, entry->job, INT64_MAX, entry);
 }
 
-/* Moves the place of a shape to its next job. */
+/* Moves the position of a shape to the first job of its next subqueue. */
 static void step(const struct hr__queue *queue, struct hr__shape *shape) {
   shape->place.has_bound = false;
   shape->place.ended = !next_head(queue, shape, &shape->place.entry);
 }
 
-/* Finds the first job of a subqueue of the shape that comes after `last` and need not be refused, and that precedes the
-   candidate found so far. Until a job starts, refusals are only added, so the search continues at the place at which it
-   stopped. */
+/* Considers the first jobs of the subqueues of the shape that come after `last`. The first of these jobs that need not
+   be refused replaces `*next` if it precedes that candidate. Until a job starts, refusals are only added, so the search
+   continues at the position at which it stopped (shape->place). */
 static void consider(struct hr__queue *queue, const struct hr_view *view, struct hr__shape *shape,
                      struct hr_job_entry last, struct ranked_candidate *next) {
   struct hr__ranked_place *place = &shape->place;
@@ -401,7 +404,7 @@ static void consider(struct hr__queue *queue, const struct hr_view *view, struct
   }
 }
 
-/* Finds the next job to try. If the backfill lets no job pass the first one, this can only be the first one. */
+/* Finds the next job to try. Unless the backfill `passes_over`, this can only be the first job in order. */
 static struct ranked_candidate find_next(struct hr__queue *queue, const struct hr_view *view,
                                          struct hr_job_entry last) {
   struct ranked_candidate next = {0};
@@ -428,8 +431,9 @@ static uint64_t max_gpus(const struct hr__queue *queue, uint32_t kind, int64_t b
   return most;
 }
 
-/* Refuses the candidate, and all other shapes that need more GPUs than it could have, if there are not enough GPUs.
-   `*gpus`: the result of max_gpus for the last candidate of the same kind and bound; UINT64_MAX: unknown. */
+/* Returns whether the candidate needs more GPUs than it could have. If so, refuses it, and all other shapes of its kind
+   that need more GPUs than that. `*gpus`: the result of max_gpus for the previous candidate, if it had the same kind
+   and bound; UINT64_MAX: unknown. */
 static bool lacks_gpus(const struct hr__queue *queue, const struct ranked_candidate *next, uint64_t *gpus) {
   if (*gpus == UINT64_MAX) *gpus = max_gpus(queue, next->shape->kind, next->bound);
   if (next->shape->gpus <= *gpus) return false;
@@ -448,8 +452,8 @@ static uint64_t nodes_to_search(const struct hr__shape *shape, int64_t bound) {
   return last | (is_in(&refusals->earlier, bound) ? refusals->earlier.nodes : 0);
 }
 
-/* Refuses the candidate, and all other shapes that need more GPUs of a node than it could have on one, if no node that
-   has become easier has enough room. */
+/* Returns whether no node that the candidate must consider has enough room for it. If so, refuses it, and all other
+   shapes of its kind for which no such node has enough room. */
 static bool lacks_nodes(struct hr__queue *queue, const struct ranked_candidate *next) {
   uint64_t nodes = nodes_to_search(next->shape, next->bound);
   queue->preemptor->searched_nodes = nodes;
@@ -463,8 +467,9 @@ static bool lacks_nodes(struct hr__queue *queue, const struct ranked_candidate *
   return true;
 }
 
-/* Does what hr__preemption_try does. `*final`: the job was not refused only because of running jobs that started at
-   this instant and cannot be preempted before the next one. */
+/* Calls hr__preemption_try. `*final`: the result may be stored. It may not be stored if the job was refused, and
+   running jobs were excluded because they have started at this instant; they may be preempted from the next microsecond
+   on. */
 static enum hr_status try_entry(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                 struct hr__shape *shape, struct hr_job_entry entry, enum hr_reason reason,
                                 bool *started, bool *final) {
@@ -493,8 +498,8 @@ static enum hr_status try_job(struct hr__queue *queue, const struct hr_view *vie
   return HR_OK;
 }
 
-/* Starts jobs in order until one is refused. The job that was refused last is only tried again if its bound has become
-   easier. */
+/* The pass with the backfill `strict`: starts jobs in order until one is refused. A job that was refused in the last
+   pass is tried again only if its bound has changed or has become easier. */
 static enum hr_status pass_strictly(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr__refused_head *refused = &preemptor->refused_head;

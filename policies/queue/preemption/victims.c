@@ -3,8 +3,8 @@
  * Selection of victims for a job that does not fit. Eligible jobs are preempted tentatively, one by one, until the job
  * fits. Then each victim, the last one first, is restored if the job still fits without its preemption; the remaining
  * victims are all needed. Finally all these moves are rolled back, and the caller preempts the remaining victims. Pools
- * are tried one at a time, until the job fits in one. If GPUs are only counted, the same search counts the room of
- * nodes instead of preempting jobs.
+ * are tried one at a time, until the job fits in one. With counted allocation by node, without quotas and topology
+ * constraints, the search counts the free GPUs of nodes instead of preempting jobs tentatively.
  *
  * With per-GPU allocation, residual capacity first shows whether the job could fit at all; if not, this search is
  * omitted.
@@ -25,18 +25,19 @@ static inline bool quota_may_reclaim(const struct hr__queue *queue, hr_job job, 
 /* ---- Residual capacity ------------------------------------------------------------------------------ */
 
 /*
- * Whether a waiting job could fit if all running jobs that it may preempt
- * were stopped. If it could not, the slow search for victims, which stops jobs one by one, is omitted. In a cluster
- * with many waiting jobs, this saves many searches in each pass.
+ * Residual capacity shows whether a waiting job could fit if all running jobs that it may preempt were stopped. If it
+ * could not, the slow search for victims, which stops jobs one by one, is omitted. In a cluster with many waiting jobs,
+ * this saves many searches in each pass.
  *
- * A residual state is a planned capacity that contains the running jobs with keys up to its bound; unlisted jobs have
- * the least key. Each start, stop and change of a key updates the states, so a check examines only nodes that have
- * changed since the last check. To check with another bound, the jobs with keys between the old and the new bound are
- * removed or added. With preemption by priority, there is one state for each of the first 16 priorities of the trace,
- * because the bounds of successive waiting jobs alternate between priorities.
+ * A residual state is the free capacity of the cluster if only the running jobs with keys up to the bound of the state
+ * ran. Running jobs that may not be preempted have the smallest key, so each state contains them. Each start, stop and
+ * change of a key updates the states, so a check examines only nodes that have changed since the last check. When a
+ * state gets another bound, the jobs with keys between the old and the new bound are removed or added. With preemption
+ * by priority, there is one state for each of the first 16 priorities of the trace, because the bounds of successive
+ * waiting jobs alternate between priorities.
  *
- * States contain the same MIG layouts as the engine: each start is entered in all states, and layouts remain if jobs
- * are removed.
+ * The states have the same MIG layouts as the engine, because each start is entered in all states, and GPUs keep their
+ * layouts when jobs are removed.
  */
 
 #define CONTAINS_ALL INT64_MAX /* the bound of a state that was never used */
@@ -121,7 +122,8 @@ void hr__residual_node_changes(struct hr__queue *queue, const struct hr_event *e
 
 /* ---- Residual capacity: bounds ---------------------------------------------------------------------- */
 
-/* A change of the bound of a state: jobs with keys up to `last` are added or removed. */
+/* A change of the bound of a state: the jobs with keys from the smaller bound (exclusive) up to `last` are added or
+   removed. */
 struct bound_move {
   struct hr__queue *queue;
   const struct hr_view *view;
@@ -153,8 +155,8 @@ static uint64_t distance(int64_t a, int64_t b) {
   return a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
 }
 
-/* Returns the state with the bound. If none exists, changes an unused state or, if all are used, the one with the
-   nearest bound. */
+/* Returns the capacity of the state with the bound. If no state has the bound, changes the bound of an unused state; if
+   all states are used, changes the state with the nearest bound. */
 static struct hr_capacity *state_at(struct hr__queue *queue, const struct hr_view *view, int64_t bound) {
   struct hr__residual *residual = queue->preemptor->residual;
   struct residual_state *chosen = &residual->state[0];
@@ -180,8 +182,8 @@ static bool is_monotone(const struct hr__queue *queue, const struct hr_request *
   return true;
 }
 
-/* Returns whether a waiting job could fit in the pool if all running jobs with keys above the bound were preempted. The
-   result is only a bound: if it is true, the job need not fit. */
+/* Returns whether a waiting job could fit in the pool if all running jobs with keys above the bound were preempted. If
+   the result is true, the job does not necessarily fit. */
 static bool residual_could_fit(struct hr__queue *queue, const struct hr_view *view, const struct hr_need *need,
                                int64_t bound, hr_pool pool) {
   struct hr_placement unused;
@@ -280,8 +282,8 @@ static hr__lost_work lost_work(const struct hr__queue *queue, const struct hr_vi
 }
 
 /* Adds a job to the list of possible victims. The victim refers to its slices by index, because the list of slices may
-   be reallocated. A MIG GPU keeps its layout when the victim is preempted, so the victim can be restored only in this
-   layout, even if the GPU had another layout before the victim started. */
+   be reallocated. A MIG GPU keeps its layout when the victim is preempted. The victim can therefore be restored only in
+   this layout, even if the GPU had another layout before the victim started. */
 static bool add_victim(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry entry) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_slice one;
@@ -316,7 +318,8 @@ static bool is_leaving(const struct hr__queue *queue, const struct hr_view *view
   return false;
 }
 
-/* Returns whether a running job may be preempted for a waiting job. A job that has started at this instant may not. */
+/* Returns whether a running job may be preempted for a waiting job. A job that has started at this instant may not;
+   preemptor->retries is then set. */
 static bool may_preempt(struct hr__queue *queue, const struct hr_view *view, hr_job job, hr_job victim) {
   bool just_started = view->attempt_us[victim.id] == view->now_us;
   queue->preemptor->retries = queue->preemptor->retries || just_started;
@@ -332,7 +335,7 @@ struct pool_search {
   uint32_t accept_class;
   int64_t bound;
   bool failed; /* out of memory */
-  /* Nodes of a pool, if GPUs are only counted: see has_room and count_search. */
+  /* Nodes of a pool, with counted allocation by node: see has_room and count_search. */
   const struct hr_free_index *index;
   uint32_t first_node, size, whole, whole_needed, rest, n_for_rest, n_counted;
   bool is_single, enough;
@@ -406,7 +409,7 @@ static bool has_room(struct pool_search *search, uint32_t pool) {
 
 /* Returns whether the job could fit in the pool if running jobs of the pool with keys above the bound were preempted.
    In counted allocation, checks only whether the free GPUs of the pool and the GPUs of these jobs are together enough;
-   on which nodes they are is ignored. */
+   the nodes on which these GPUs are do not matter. */
 static bool could_suffice(struct hr__queue *queue, const struct hr_view *view, const struct hr_need *need,
                           uint32_t pool, int64_t bound) {
   const struct hr_job_tree *running = &queue->preemptor->running[pool];
@@ -490,10 +493,12 @@ static enum hr_status restore_unneeded(struct hr__queue *queue, struct hr_moves 
 }
 
 /*
- * The same search if GPUs are only counted, and neither quotas nor topology constraints exist. Whether the job fits
- * then depends only on the free GPUs of each node, so nothing is preempted tentatively. The search counts, for a job on
- * one node, the nodes with room for it (`n_for_rest`; rest: all its GPUs). For a gang, it counts the wholly free nodes,
- * and the other nodes with room for what remains after whole nodes.
+ * The search for victims with counted allocation by node, without quotas and topology constraints. Whether the job fits
+ * then depends only on the free GPUs of each node, so nothing is preempted tentatively. Instead, the search counts
+ * nodes. For a job on one node, `rest` is its number of GPUs, and `n_for_rest` is the number of nodes with at least
+ * `rest` free GPUs. For a gang of several nodes, `whole` is the number of wholly free nodes, and `rest` is the number
+ * of GPUs that the gang needs in addition to whole nodes. `n_for_rest` is the number of other nodes with at least
+ * `rest` free GPUs.
  */
 
 static bool is_counted(const struct hr__queue *queue) {
@@ -540,8 +545,8 @@ static bool begin_count(struct pool_search *search, uint32_t pool) {
   return true;
 }
 
-/* Adds the room of the listed victims that are not counted yet, in their order, until the job fits. Returns whether it
-   does. */
+/* Adds the GPUs of the listed victims that are not counted yet to the room of their nodes, in their order, until the
+   job fits. Returns whether the job fits. */
 static bool count_listed(struct pool_search *search) {
   const struct hr__preemptor *preemptor = search->queue->preemptor;
   while (search->n_counted < preemptor->n_victims && !has_counted_room(search))
@@ -549,7 +554,7 @@ static bool count_listed(struct pool_search *search) {
   return has_counted_room(search);
 }
 
-/* Does the same after it has sorted these victims, which have equal keys. */
+/* Sorts the listed victims that are not counted yet, which have equal keys, and calls count_listed. */
 static bool count_group(struct pool_search *search) {
   const struct hr__preemptor *preemptor = search->queue->preemptor;
   uint32_t count = preemptor->n_victims - search->n_counted;
@@ -566,7 +571,8 @@ static void keep_unneeded(struct pool_search *search) {
   }
 }
 
-/* Does what search_pool does. */
+/* Searches for victims in one pool, as search_pool does, but by counting. Returns whether the job would fit; false also
+   if memory is exhausted (search->failed). */
 static bool count_search(struct pool_search *search, uint32_t pool) {
   if (!has_room(search, pool) || !begin_count(search, pool) || !gather(search, pool) || !count_listed(search))
     return false;
@@ -574,7 +580,8 @@ static bool count_search(struct pool_search *search, uint32_t pool) {
   return true;
 }
 
-/* Lists one victim, and counts all victims before it with other keys. Victims with equal keys are sorted first. */
+/* Adds one victim to the list. If the previous victims have another key, counts them first. Returns false at the end of
+   the search: the job fits, all keys above the bound were visited, or memory is exhausted. */
 static bool count_one(void *self, struct hr_job_entry entry) {
   struct pool_search *search = self;
   const struct hr__preemptor *preemptor = search->queue->preemptor;
@@ -586,7 +593,8 @@ static bool count_one(void *self, struct hr_job_entry entry) {
   return !search->failed;
 }
 
-/* Does what count_search does if the last job in order is stopped first: lists no more victims than needed. */
+/* A faster count_search for the case that the last job in order is preempted first: lists no more victims than
+   needed. */
 static bool count_from_last(struct pool_search *search, uint32_t pool) {
   if (!begin_count(search, pool)) return false;
   hr_job_tree_each_back(&search->queue->preemptor->running[pool], count_one, search);
@@ -595,7 +603,8 @@ static bool count_from_last(struct pool_search *search, uint32_t pool) {
   return true;
 }
 
-/* Searches for victims in one pool, and marks those that are needed. All moves of the search are rolled back. */
+/* Searches for victims in one pool by preempting them tentatively, and marks those that are needed. All moves of the
+   search are rolled back. `*found`: the job would fit. */
 static enum hr_status search_pool(struct pool_search *search, struct hr_moves *moves, uint32_t pool, bool *found) {
   struct hr__queue *queue = search->queue;
   struct hr__preemptor *preemptor = queue->preemptor;
@@ -614,7 +623,7 @@ static enum hr_status search_pool(struct pool_search *search, struct hr_moves *m
   return HR_OK;
 }
 
-/* Searches for victims in one pool. */
+/* Searches for victims in one pool, with the fastest method that is possible. `*found`: the job would fit. */
 static enum hr_status search_in(struct pool_search *search, struct hr_moves *moves, uint32_t pool, bool *found) {
   const struct hr__queue *queue = search->queue;
   bool last_first = hr__ranked_applies(queue) && queue->preemptor->terms.victims == HR__VICTIMS_LAST;
@@ -625,7 +634,8 @@ static enum hr_status search_in(struct pool_search *search, struct hr_moves *mov
   return has_room(search, pool) ? search_pool(search, moves, pool, found) : HR_OK;
 }
 
-/* Does what search_in does, without a search. `*found`: as there. False: a search is necessary. */
+/* Selects the victims in one pool with the lists of running jobs by node (ranked.c), without a search. `*found`: the
+   job would fit. False: a search is necessary. */
 static bool select_on_node(const struct pool_search *search, uint32_t pool, bool *found) {
   struct hr__queue *queue = search->queue;
   struct hr__preemptor *preemptor = queue->preemptor;

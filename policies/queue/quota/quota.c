@@ -2,15 +2,17 @@
 /*
  * Quotas in the queue policy: a job starts only if its tenant's quota admits it. Under all orders, jobs within the
  * guarantees of their tenants precede jobs that would borrow, as in Kueue (pkg/scheduler). Each tenant has its own
- * subqueues; a subqueue is preferred if its first job is within the guarantee. If a tenant may not use more now, its
- * subqueue is parked (see waiting.h) at the node of the quota tree that has the blocking limit, and does not block
- * other subqueues. When a job releases its GPUs, there is more room at the node of its tenant and at all ancestors of
- * this node.
+ * subqueues; a subqueue is preferred if its first job is within the guarantee. If the first job of a subqueue exceeds
+ * what its tenant may use now, the subqueue is parked (see waiting.h) at the blocking limit of the quota tree. It then
+ * does not block other subqueues. When a job releases its GPUs, there is more room at the node of its tenant and at all
+ * ancestors of this node.
  *
- * The quota tree. Node 0 is the root. It is followed by the nodes of struct hr_quota_spec (the spec), in their order,
- * then by one leaf for each tenant of the trace that has no node in the spec. The last leaf is for jobs without a
- * tenant. Parents precede children. `subtree` is the capacity that a node and its descendants have without borrowing
- * from the parent. `kept` is the part of it that the node does not lend.
+ * The quota tree. Node 0 is the root. It is followed by the nodes of struct hr_quota_spec (the spec), in their order.
+ * After them, there is one leaf for each tenant of the trace that has no node in the spec. The last leaf is for jobs
+ * without a tenant. Parents precede children. `subtree` is the capacity that a node and its descendants have without
+ * borrowing from the parent. `kept` is the part of this capacity that the node does not lend to others. `borrow` is the
+ * maximum that a node may borrow from its parent, and `max` is the maximum of all usage at a node and below it
+ * (NO_LIMIT: unlimited).
  *
  *   subtree = guaranteed + sum of (subtree - kept) of the children
  *   kept    = max(0, subtree - lending limit); 0 without a lending limit
@@ -19,8 +21,7 @@
  *   available(n)    = max(0, kept - usage) + min(available(parent), subtree - kept - max(0, usage - kept) + borrow)
  *
  * These are the formulas of Kueue (pkg/cache/scheduler/resource_node.go, available and potentialAvailable), computed in
- * a loop from the leaf to the root. The maximum of a node is checked separately; it limits all usage at the node and
- * below it.
+ * a loop from the leaf to the root. `max` is checked separately.
  *
  * Overflow: guarantees are below 2^32 and there are fewer than 2^28 nodes, so sums of guarantees are below 2^60. Usage
  * and limits are below 2^60, too, so sums of a few of them fit into 64 bits.
@@ -158,8 +159,8 @@ void hr_quota_tree_give(struct hr_quota_tree *tree, uint32_t tenant, uint64_t mi
 /* ---- Availability --------------------------------------------------------------------------------- */
 
 /* The loop follows the path from the tenant's leaf to the root. `from_below`: unused capacity that the nodes visited so
-   far keep for themselves. Each node limits how much capacity can come from its parent. At the root, the rest comes
-   from the capacity that is available there. */
+   far keep for themselves. Each node limits how much capacity the tenant can get from the parent of the node. At the
+   root, the unused capacity of the root is added. */
 int64_t hr_quota_tree_available(const struct hr_quota_tree *tree, uint32_t tenant) {
   int64_t from_below = 0, available = NO_LIMIT;
   for (uint32_t i = hr__quota_tree_place(tree, tenant); i != HR_NONE; i = tree->nodes[i].parent) {
@@ -315,8 +316,8 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
   return usage_changed(queue, job);
 }
 
-/* Notifies the queue that there is more room at the tenant's node and its ancestors. All tenants below these nodes may
-   be able to use it. */
+/* Notifies the queue that there is more room at the tenant's node and at its ancestors. All tenants below these nodes
+   may be able to use this room. */
 static enum hr_status ease_limits(struct hr__queue *queue, uint32_t tenant) {
   const struct hr_quota_tree *tree = queue->quota->tree;
   struct hr__waiting *waiting = &queue->waiting;

@@ -9,19 +9,22 @@
 
 struct hr__quota {
   struct hr_quota_tree *tree;
-  uint32_t n_tenants, n_nodes; /* n_nodes: number of nodes of the quota tree that have a name in the scenario */
-  bool guarantees;             /* some tenant has a guarantee */
+  /* n_nodes: number of nodes in the quotas of the scenario; the tree has further nodes for the root and for other
+     tenants */
+  uint32_t n_tenants, n_nodes;
+  bool guarantees; /* some tenant or cohort has a guarantee */
 };
 
-/* Creates queue->quota, and adds it to the listeners of the queue. Call this before queue->waiting is initialized: it
-   writes `admission`. The functions of `admission` block a subqueue if its first job exceeds what its tenant may use
-   now, and prefer a subqueue if its first job is within the guarantee of its tenant. False: out of memory. */
+/* Creates queue->quota, and adds its listener to the queue. Writes `*admission`, which hr__waiting_init needs: a
+   subqueue is held back if its first job exceeds what its tenant may use now, and preferred if its first job is within
+   the guarantee of its tenant. False: out of memory. */
 bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr__admission *admission);
-/* Returns whether the job exceeds what its tenant may use now. `*quota`: the tenant or cohort with the exceeded limit,
-   as in hr_wait_reason. */
+/* Returns whether the job exceeds what its tenant may use now. If so, writes the tenant or cohort with the exceeded
+   limit to `*quota`, as in hr_wait_reason. */
 bool hr__quota_holds(const struct hr__queue *queue, hr_job job, uint32_t *quota);
 
-/* Returns the owner of the job's subqueue: the tenant of the job; 0 without quotas. */
+/* Returns the owner of the job's subqueue: the index of the job's tenant; the number of tenants if the job has none; 0
+   without quotas. */
 static inline uint32_t hr__quota_owner(const struct hr__queue *queue, hr_job job) {
   uint32_t tenant = hr__tenant(queue, job);
   if (!queue->quota) return 0;
@@ -34,7 +37,7 @@ static inline bool hr__quota_is_guaranteed(const struct hr__queue *queue, hr_job
   return !hr_quota_tree_borrows(queue->quota->tree, hr__tenant(queue, job), hr__counted_milli(queue, job));
 }
 
-/* Returns whether some tenant has a guarantee. Call this only with quotas. */
+/* Returns whether some tenant or cohort has a guarantee. Call this only with quotas. */
 static inline bool hr__quota_guarantees(const struct hr__queue *queue) {
   return queue->quota->guarantees;
 }
