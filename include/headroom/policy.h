@@ -385,10 +385,11 @@ struct hr_view {
   const int64_t *start_us; /* time of the first start; HR_NEVER_US: not started */
   /* milli-GPUs of the whole cluster: those of running jobs, and those of the nodes that are up or closing */
   uint64_t allocated_milli, total_milli;
-  /* The next three members are NULL if nothing in the run can stop jobs. */
   const int64_t *attempt_us; /* time at which the present or last attempt began; HR_NEVER_US: none */
-  const int64_t *kept_us;    /* saved work, which an interruption does not lose, in microseconds of run time */
-  const struct hr__accounts *accounts; /* see hr_view_accounting */
+  /* saved work, which an interruption does not lose, in microseconds of run time; NULL if nothing in the run can stop
+     jobs */
+  const int64_t *kept_us;
+  const struct hr__accounts *accounts; /* see hr_view_accounting; NULL if nothing in the run can stop jobs */
   const struct hr__job_energy *energy; /* see hr_view_energy; NULL if no pool has a known power */
 };
 
