@@ -29,10 +29,11 @@ extern "C" {
 
 /* A MIG instance of a GPU; all members are 0 on GPUs without MIG. */
 struct hr_instance {
-  uint8_t start;         /* first memory slice of the instance */
-  uint8_t profile;       /* index into the profiles of the pool's struct hr_mig_spec */
-  uint8_t layout;        /* layout that the GPU gets for the instance, as an index into the layouts of hr_mig_spec */
-  uint8_t layout_before; /* layout of the GPU before; equal to `layout` if the GPU keeps its layout */
+  /* first memory slice of the instance; and index into the profiles of the pool's struct hr_mig_spec */
+  uint8_t start, profile;
+  /* layout that the GPU gets for the instance, and layout of the GPU before, as indexes into the layouts of
+     hr_mig_spec. They are equal if the GPU keeps its layout. */
+  uint8_t layout, layout_before;
 };
 
 /* A slice of a placement: in per-GPU allocation, the GPUs of one task; in counted allocation, the GPUs of a job on one

@@ -416,8 +416,8 @@ HR_API uint64_t hr_view_data_changes(const struct hr_view *view);
 /* The present power of all pools, and the carbon that pools with a known carbon intensity emit. Batteries affect only
    the carbon, which is computed from the power from the grid. */
 struct hr_power_now {
-  int64_t it_nw, site_nw; /* in nanowatts, without and with the facility */
-  int64_t carbon_mg_h;    /* in milligrams per hour */
+  /* power without the facility and with the facility, in nanowatts; carbon in milligrams per hour */
+  int64_t it_nw, site_nw, carbon_mg_h;
 };
 /* Sets `*now`. Returns false if no pool has a known power. */
 HR_API bool hr_view_power(const struct hr_view *view, struct hr_power_now *now);
@@ -449,9 +449,10 @@ HR_API uint32_t hr_view_speed_ppm(const struct hr_view *view, hr_job job, hr_poo
 
 /* The time that a job needs in addition to its work. */
 struct hr_job_overhead {
-  int64_t restart_us;  /* when the job starts again after a stop */
-  int64_t interval_us; /* work between two checkpoints; HR_NEVER_US: the job writes no checkpoints at intervals */
-  int64_t write_us;    /* for each checkpoint; longer if several jobs write to a shared storage at the same time */
+  /* restart_us: when the job starts again after a stop.
+     interval_us: work between two checkpoints; HR_NEVER_US: the job writes no checkpoints at intervals.
+     write_us: for each checkpoint; longer if several jobs write to a shared storage at the same time. */
+  int64_t restart_us, interval_us, write_us;
 };
 /* Returns the overhead of a job in a pool. */
 HR_API struct hr_job_overhead hr_view_overhead(const struct hr_view *view, hr_job job, hr_pool pool);

@@ -119,10 +119,9 @@ struct hr_energy {
   hr_amount it;       /* energy of nodes, conversion losses and other equipment; not of the facility */
   hr_amount loss;     /* the part of `it` that the conversion loses */
   hr_amount facility; /* energy of the facility, in addition to `it` */
-  /* carbon of `it` and `facility`, in nanowatts * (milligrams per kWh) * microseconds; 0: unknown */
-  hr_amount carbon;
-  /* price of `it` and `facility`, in nanowatts * (micro-dollars per kWh) * microseconds; 0: unknown */
-  hr_amount price;
+  /* carbon of `it` and `facility`, in nanowatts * (milligrams per kWh) * microseconds; 0: unknown
+     price of `it` and `facility`, in nanowatts * (micro-dollars per kWh) * microseconds; 0: unknown */
+  hr_amount carbon, price;
   hr_amount embodied; /* carbon of the production of the hardware, in attograms; 0: unknown */
 };
 
@@ -164,10 +163,10 @@ struct hr_pool_energy {
 struct hr_power_peaks {
   int64_t it_nw, site_nw; /* maximum power of all pools together, without and with the facility */
   int64_t budget_nw;      /* the power budget; 0: none */
-  hr_amount bound_us;     /* time in which the budget closed nodes while jobs waited */
-  hr_amount bound_job_us; /* the sum of this time over the waiting jobs */
-  bool budget_caps;       /* GPUs become slower if the budget does not suffice */
-  hr_amount capped_us;    /* time in which GPUs were slower because of the budget */
+  /* time in which the budget closed nodes while jobs waited; and the sum of this time over the waiting jobs */
+  hr_amount bound_us, bound_job_us;
+  bool budget_caps;    /* GPUs become slower if the budget does not suffice */
+  hr_amount capped_us; /* time in which GPUs were slower because of the budget */
 };
 
 /* Nanowatts * microseconds in a kilowatt hour. */

@@ -185,10 +185,11 @@ struct hr_cost_summary {
   int64_t capacity_uusd; /* part of the total: cost of the pools at their prices */
   int64_t idle_uusd;     /* part of capacity_uusd: cost of capacity that no job used */
   int64_t shared_uusd;   /* part of the total: other costs without a tenant; savings of savings plans are negative */
-  /* what the total would be without idle capacity and savings plans, and with on-demand prices for the used GPU time */
-  int64_t all_on_demand_uusd;
-  int64_t per_completed_job_uusd, per_goodput_gpu_hour_uusd; /* total / completed jobs, total / useful GPU-hours */
-  int64_t monthly_uusd;                                      /* cost of a month if the demand of this run continues */
+  /* all_on_demand_uusd: what the total would be without idle capacity and savings plans, and with on-demand prices for
+     the used GPU time. per_completed_job_uusd and per_goodput_gpu_hour_uusd: total_uusd per completed job
+     and per GPU-hour of useful work. */
+  int64_t all_on_demand_uusd, per_completed_job_uusd, per_goodput_gpu_hour_uusd;
+  int64_t monthly_uusd; /* cost of a month if the demand of this run continues */
   /* 1 - total_uusd / all_on_demand_uusd; NAN: unknown */
   double saving_vs_on_demand;
   /* Breakdowns. The lines of each breakdown sum to the total. Lines with the names "(idle)", "(shared)" and
@@ -378,11 +379,10 @@ struct hr_timeline;
 HR_API enum hr_status hr_timeline_create(const char *path, const struct hr_trace *trace, const struct hr_usage *usage,
                                          bool has_power, bool has_carbon, struct hr_timeline **timeline,
                                          struct hr_error *error);
-/* The optional columns of a timeline, in their order. */
+/* The optional columns of a timeline, in their order. `power`: power_kw, site_kw (struct hr_power_now). `carbon`:
+   carbon_kg_h (struct hr_power_now). `battery`: grid_kw, stored_kwh (struct hr_battery_now). */
 struct hr_timeline_columns {
-  bool power;   /* power_kw, site_kw (struct hr_power_now) */
-  bool carbon;  /* carbon_kg_h (struct hr_power_now) */
-  bool battery; /* grid_kw, stored_kwh (struct hr_battery_now) */
+  bool power, carbon, battery;
 };
 /* As hr_timeline_create, with any optional columns. */
 HR_API enum hr_status hr_timeline_create_with(const char *path, const struct hr_trace *trace,
@@ -483,20 +483,22 @@ struct hr_fault_metrics {
   bool known; /* false: no pool has failures; the other members are then 0 */
   uint64_t failures, jobs_stopped;
   double availability; /* share of time in which the nodes of owned and reserved pools work; -1: no such pool */
-  double mtbf_s;       /* mean time of a node between failures, in owned and reserved pools; 0: unknown */
-  /* mean time of a job between interruptions by failures, with its 95 % confidence interval; 0: unknown */
-  double mtti_s, mtti_low_s, mtti_high_s;
+  /* mtbf_s: mean time of a node between failures, in owned and reserved pools; 0: unknown.
+     mtti_s: mean time of a job between interruptions by failures; mtti_low_s and mtti_high_s are its 95 % confidence
+     interval. 0: unknown. */
+  double mtbf_s, mtti_s, mtti_low_s, mtti_high_s;
   /* useful GPU time / (allocated GPU time + requested GPUs * waits after interruptions); -1: unknown */
   double ettr;
   double hanging_gpu_hours;  /* allocated GPU time from failures until they were detected */
   bool has_spares, has_slow; /* a pool has spare nodes, or nodes that are slow at times */
   uint64_t spare_swaps, slow_episodes;
-  double spare_gpu_hours, spare_used_gpu_hours; /* time in which spares were idle, and in which they replaced a node */
-  double slow_gpu_hours;                        /* GPU time that jobs lost because of slow nodes */
-  uint64_t exclusions;                          /* nodes that were excluded for jobs after failures */
-  uint64_t restart_preemptions;                 /* preemptions for jobs that failures had stopped */
-  double excluded_s;                            /* sum of the times of all exclusions */
-  struct hr_outage_line *by_failure_class;      /* in the order of the pools; empty in streamed runs */
+  /* GPU time in which spares were idle; GPU time in which they replaced a node; GPU time that jobs lost because of slow
+     nodes */
+  double spare_gpu_hours, spare_used_gpu_hours, slow_gpu_hours;
+  uint64_t exclusions;                     /* nodes that were excluded for jobs after failures */
+  uint64_t restart_preemptions;            /* preemptions for jobs that failures had stopped */
+  double excluded_s;                       /* sum of the times of all exclusions */
+  struct hr_outage_line *by_failure_class; /* in the order of the pools; empty in streamed runs */
   size_t n_failure_classes;
 };
 
@@ -505,16 +507,18 @@ struct hr_maintenance_metrics {
   bool known;      /* false: no pool has maintenance; the other members are then 0 */
   uint64_t groups; /* number of times that the work on a group of nodes began */
   uint64_t jobs_stopped;
-  double planned_gpu_hours, unplanned_gpu_hours; /* downtime because of maintenance, and because of failures */
-  double draining_gpu_hours;                     /* time in which nodes were closed before maintenance */
-  double availability;                           /* 1 - (planned and unplanned downtime) / (time of all nodes) */
+  /* GPU time of nodes that were down because of maintenance; of nodes that were down because of failures; of nodes that
+     were closed before maintenance */
+  double planned_gpu_hours, unplanned_gpu_hours, draining_gpu_hours;
+  double availability; /* 1 - (planned and unplanned downtime) / (time of all nodes) */
 };
 
 /* Nodes that an autoscaler requests and removes (headroom/unstable/clusters.h). */
 struct hr_scaling_metrics {
-  bool known;                      /* false: no cluster has an autoscaler; the other members are then 0 */
-  uint64_t added, removed, booted; /* numbers of nodes that were requested, removed, and that booted */
+  bool known;              /* false: no cluster has an autoscaler; the other members are then 0 */
+  uint64_t added, removed; /* numbers of nodes that were requested, and that were removed */
   uint64_t failures;  /* scale-ups that failed because the provider had too few nodes, or nodes did not boot in time */
+  uint64_t booted;    /* number of nodes that booted */
   double provision_s; /* mean time from the request for a node until it is up; 0 if no node has booted */
   double gpu_hours;   /* GPU time from the launch of nodes until they are removed or reclaimed */
   double empty_gpu_hours; /* GPU time in which nodes were up without a job */
@@ -523,9 +527,10 @@ struct hr_scaling_metrics {
 /* The energy of a pool, or of the jobs of a tenant. */
 struct hr_energy_line {
   char *name;
-  double it_kwh, site_kwh; /* without and with the facility */
-  double jobs_kwh;         /* of a pool: the part of it_kwh that its jobs used; of a tenant: 0 */
-  double peak_kw;          /* of a pool: maximum power without the facility; of a tenant: 0 */
+  double it_kwh;   /* without the facility */
+  double site_kwh; /* with the facility */
+  /* Of a pool: the part of it_kwh that its jobs used, and the maximum power without the facility. Of a tenant: 0. */
+  double jobs_kwh, peak_kw;
 };
 
 /* Energy (headroom/power.h). */
@@ -548,11 +553,12 @@ struct hr_energy_metrics {
 
 /* Batteries of pools (headroom/power.h). */
 struct hr_battery_metrics {
-  bool known;                         /* false: no pool has a battery; the other members are then 0 */
-  double grid_kwh;                    /* energy that all pools with a known power take from the grid */
-  double charged_kwh, discharged_kwh; /* energy into and out of batteries */
-  double loss_kwh;                    /* the part of charged_kwh that was not stored */
-  double stored_kwh;                  /* energy in the batteries at the end of the run */
+  bool known; /* false: no pool has a battery; the other members are then 0 */
+  /* grid_kwh: energy that all pools with a known power take from the grid.
+     charged_kwh, discharged_kwh: energy into and out of batteries.
+     loss_kwh: the part of charged_kwh that was not stored.
+     stored_kwh: energy in the batteries at the end of the run. */
+  double grid_kwh, charged_kwh, discharged_kwh, loss_kwh, stored_kwh;
   bool price_known;
   double carbon_kg, energy_usd; /* change of carbon and price by the batteries; negative: they save */
 };
@@ -593,8 +599,7 @@ struct hr_data_metrics {
   /* allocated GPU time of jobs that could work, but waited for data; and its share of the allocated GPU time */
   double waiting_gpu_hours, waiting_share;
   double read_gb, cached_share;              /* data that jobs read, and the share of it that came from caches */
-  double moved_gb;                           /* data that links transferred */
-  double copied_gb, saved_gb;                /* copies of data sets; checkpoints */
+  double moved_gb, copied_gb, saved_gb;      /* data that links transferred; copies of data sets; checkpoints */
   int64_t storage_uusd, egress_uusd;         /* price of stored data, and of data that links transferred */
   struct hr_data_line *by_storage, *by_link; /* in the order of the scenario */
   size_t n_storage, n_links;
@@ -645,10 +650,11 @@ struct hr_pool_metrics {
 struct hr_cluster_routing {
   char *name;              /* name of the cluster */
   uint64_t jobs, rejected; /* number of jobs that were sent to the cluster, and that it rejected */
-  uint64_t spilled_in;     /* jobs of this cluster that have another cluster as home */
-  uint64_t spilled_out;    /* jobs that have this cluster as home and were sent to another cluster */
-  uint64_t *from;          /* [n_routing]: jobs of this cluster by home cluster; jobs without a home are not counted */
-  uint64_t digest;         /* digest of the events of the cluster, as if it were alone */
+  /* spilled_in: jobs of this cluster that have another cluster as home.
+     spilled_out: jobs that have this cluster as home and were sent to another cluster. */
+  uint64_t spilled_in, spilled_out;
+  uint64_t *from;  /* [n_routing]: jobs of this cluster by home cluster; jobs without a home are not counted */
+  uint64_t digest; /* digest of the events of the cluster, as if it were alone */
 };
 
 /* The metrics of a run. Durations are in seconds (`_s`). */

@@ -73,7 +73,9 @@ struct hr_scenario {
   char *trace_file;
   char *trace_format; /* name of a format; default "auto" */
   struct hr_column_map columns;
-  bool lenient, drop_failed; /* see struct hr_trace_options */
+  /* see struct hr_trace_options */
+  bool lenient;
+  bool drop_failed;
   struct hr_cluster_spec cluster;
   /* [cluster.n_pools]; NULL if the pools were read from a node list */
   struct hr_pool_source *pool_sources;

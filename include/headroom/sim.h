@@ -109,8 +109,9 @@ struct hr_job_accounting {
 /* The accounting of a pool: changes of its nodes, stops of jobs, and energy. Members of type hr_amount with a name that
    ends in `_us` are sums over nodes, in microseconds. */
 struct hr_pool_accounting {
-  uint64_t launches, notices, reclaims; /* numbers of nodes */
-  uint64_t interruptions;               /* number of times that a job was stopped, except by preemptions */
+  /* Numbers of nodes that were launched, got a notice, and were reclaimed. interruptions: the number of times that a
+     job was stopped, except by preemptions. */
+  uint64_t launches, notices, reclaims, interruptions;
   uint64_t failures, failed_jobs; /* failures of nodes and groups of nodes, and number of jobs that they stopped */
   /* nodes that the policy excluded for a job after a failure, and for how long (headroom/unstable/faults.h,
      hr_view_count_exclusion) */
@@ -124,8 +125,8 @@ struct hr_pool_accounting {
   hr_amount spare_us;         /* time in which nodes were spares */
   /* GPU time that jobs lost because a node was slow, in milli-GPUs * microseconds * 10^-6 */
   hr_amount slow_lost;
-  hr_amount planned_us;   /* time in maintenance, without failures */
-  hr_amount draining_us;  /* time in which nodes were closed before maintenance */
+  /* time in maintenance, without failures; and time in which nodes were closed before maintenance */
+  hr_amount planned_us, draining_us;
   uint64_t sleeps, wakes; /* numbers of times that an idle node was suspended, and that a node was woken */
   hr_amount up_us;        /* time from the launch of a node until it is released or reclaimed */
   hr_amount offered_us;   /* up_us plus the time in which nodes could be requested */
@@ -166,16 +167,18 @@ struct hr_result {
   struct hr_pool_accounting *pools; /* [n_pools] */
   uint32_t n_pools;
   uint64_t n_submitted, n_completed, n_rejected, n_waiting, n_running; /* numbers of jobs; the last two at the end */
-  uint64_t n_events, n_passes;
-  uint64_t n_backfilled; /* number of starts with the reason HR_REASON_BACKFILL */
-  int64_t end_us;        /* the last instant of the run, or the horizon if the horizon ended the run */
-  uint32_t abilities;    /* HR_POLICY_PREEMPTS and other abilities that the policy declared */
-  /* the engine ended the run although jobs were left. Since the last progress, that is a submission, the end of a job
-     or saved work, a year more than the maximum run time of a job has passed, or jobs only preempted each other */
+  /* numbers of events, of passes, and of starts with the reason HR_REASON_BACKFILL */
+  uint64_t n_events, n_passes, n_backfilled;
+  int64_t end_us;     /* the last instant of the run, or the horizon if the horizon ended the run */
+  uint32_t abilities; /* HR_POLICY_PREEMPTS and other abilities that the policy declared */
+  /* The engine ended the run although jobs were left. Progress is a submission, the end of a job, or saved work.
+     Without progress, the time limit (a year plus the maximum run time of a job) has passed, or jobs only preempted
+     each other. */
   bool stalled;
-  /* if the run was ended because jobs only preempted each other: the number of preemptions since the last progress;
-     otherwise 0. The engine assumes this after at least 10,000 preemptions, plus ten for each job that is left. A day
-     (a month if capacity may become available again) more than the maximum run time of a job must have passed, too */
+  /* If the run was ended because jobs only preempted each other: the number of preemptions since the last progress.
+     Otherwise 0. The engine ends such a run if both limits are exceeded since the last progress: 10,000 preemptions
+     plus ten for each job that is left, and the maximum run time of a job plus a day. The day is a month if capacity
+     may become available again. */
   uint64_t n_futile;
   uint64_t digest; /* hash of the event log: time, kind, job and placement of each event, in order */
   /* by job: time of completion; HR_NEVER_US: not completed. NULL: see hr_result_end_us */
@@ -259,11 +262,11 @@ struct hr_charge {
 
 /* The totals of a pool. The first three members are in ledger units, the others in milli-GPUs * microseconds. */
 struct hr_pool_account {
-  hr_amount cost;        /* cost of the pool, used and idle */
-  hr_amount used;        /* the sum of all charges */
-  hr_amount on_demand;   /* what the used GPU time would have cost at the on-demand price; 0 if this price is unknown */
-  hr_amount gpu_time;    /* GPU time that was billed */
-  hr_amount used_time;   /* the part of `gpu_time` that jobs used */
+  hr_amount cost;      /* cost of the pool, used and idle */
+  hr_amount used;      /* the sum of all charges */
+  hr_amount on_demand; /* what the used GPU time would have cost at the on-demand price; 0 if this price is unknown */
+  /* GPU time that was billed, and the part of this GPU time that jobs used */
+  hr_amount gpu_time, used_time;
   hr_amount waived_time; /* GPU time that was not billed, because the provider reclaimed nodes early */
 };
 

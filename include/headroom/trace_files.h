@@ -173,8 +173,8 @@ struct hr_packed {
   uint64_t bytes; /* size of the whole file */
   struct hr_packed_section {
     char name[HR_PACKED_NAME_BYTES]; /* "submit_us", "tenants", ... */
-    uint64_t entries, bytes;         /* number of entries, and size of the section */
-    uint64_t checksum;               /* XXH3-64 of the bytes of the section */
+    /* number of entries; size of the section; XXH3-64 of the bytes of the section */
+    uint64_t entries, bytes, checksum;
   } sections[HR_PACKED_MAX_SECTIONS];
 };
 
