@@ -105,9 +105,9 @@ HR_API char *hr_output_target(const char *path);
    exist. Returns false if memory is exhausted. */
 HR_API bool hr_output_same(const char *a, const char *b);
 
-/* Prints the first `max` bytes of a name from the input; SIZE_MAX: the complete name. The last character is printed
-   completely. Control characters, line feeds and bytes that are not UTF-8 are escaped ("\x1B"), so that the name cannot
-   change how a terminal shows other text. */
+/* Prints the first `max` bytes of a name from the input; SIZE_MAX: the complete name. A character that is only
+   partly among these bytes is printed completely. Control characters, line feeds and bytes that are not UTF-8 are
+   escaped ("\x1B"), so that the name cannot change how a terminal shows other text. */
 HR_API void hr_print_safe(FILE *out, const char *text, size_t max);
 
 /* Installs signal handlers for plug-ins, that is, policies and routers that are loaded from shared objects. If a

@@ -115,8 +115,7 @@ static inline bool hr_topology_parts_nodes(const struct hr_topology *topology, u
 /* ---- Speeds by network ---- */
 
 /* The speed of jobs on `gpus` GPUs that are joined by links of class `network`, relative to the speed of the same job
-   within one node. It applies to the jobs of a family of models. A family consists of all models with a certain prefix.
- */
+   within one node. The speed applies to the jobs of a family of models: all models with a certain prefix. */
 struct hr_network_speed {
   char *model; /* the prefix of the family, ignoring case; "*": all models that belong to no other family */
   enum hr_network network;
@@ -137,8 +136,9 @@ HR_API void hr_network_speeds_destroy(struct hr_network_speeds *speeds);
 struct hr_network_span {
   uint32_t first, count; /* rows[first .. first + count); count 0: no rows */
 };
-/* Returns the rows for a model and a class of links. These are the rows of the longest family that is a prefix of
-   `model`; if no family is, the rows of "*". `model`: the model of a job; NULL: the job has no model. */
+/* Returns the rows for a model and a class of links. These are the rows of the family with the longest prefix that
+   `model` begins with. If `model` begins with no such prefix, these are the rows of "*". `model`: the model of a job;
+   NULL: the job has no model. */
 HR_API struct hr_network_span hr_network_span_of(const struct hr_network_speeds *speeds, const char *model,
                                                  enum hr_network network);
 /* Returns the speed of a job on `gpus` GPUs, in ppm. Among the rows of `span` with at most `gpus` GPUs, the row with
@@ -295,9 +295,10 @@ HR_API enum hr_status hr_mig_spec_add(struct hr_mig_spec *spec, const char *name
 struct hr_pool_spec {
   char *name;
   char *gpu; /* GPU type, e.g. "A100-80"; a job is placed here only if it accepts this type */
-  /* other names of the GPU type, separated by '|', such as "A100|NVIDIA-A100-SXM4-80GB"; NULL: none. A job that
-     requests one of these names accepts the pool; case and separators within names are ignored. Exception: if the
-     requested name is exactly the type (`gpu`) of some pools, the job accepts only these pools */
+  /* other names of the GPU type, separated by '|', such as "A100|NVIDIA-A100-SXM4-80GB"; NULL: none. If a name
+     that a job requests equals the type (`gpu`) of some pools, ignoring case, the name selects only these pools.
+     Otherwise it selects each pool that has this name, as its type or among its other names; case and separators within
+     names are then ignored */
   char *gpu_names;
   char *region;   /* a job is placed here only if it accepts this region; NULL: no region */
   uint32_t nodes; /* 0: the pool is ignored */

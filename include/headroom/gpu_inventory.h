@@ -267,9 +267,9 @@ HR_API void hr_gpu_inventory_give(struct hr_gpu_inventory *inventory, const stru
 /* Undoes the last hr_gpu_inventory_take on these GPUs: releases the slice and restores the previous layout. */
 HR_API void hr_gpu_inventory_undo(struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                   const struct hr_slice *slice);
-/* Adapts the `n` slices of a placement to the MIG layouts of this inventory, if the placement was found in an inventory
-   with other layouts. Sets `layout_before` of each instance to the layout that its GPU has when the slice is allocated,
-   after the slices before it in the array. */
+/* Adapts the `n` slices of a placement to the MIG layouts of `inventory`. For a placement that was found in an
+   inventory with other layouts. Sets `layout_before` of each instance to the layout that its GPU will have when the
+   slice is allocated. The slices are allocated in the order of the array. */
 HR_API void hr_gpu_inventory_rebase(const struct hr_gpu_inventory *inventory, struct hr_slice *slices, uint32_t n);
 /* Resets a node to the state without tasks. Whether the node is closed does not change. MIG GPUs keep their layouts; in
    mode HR_MIG_ON_DEMAND they have no instances. `spec`: the cluster of the inventory. */
@@ -301,10 +301,12 @@ struct hr_node_use {
    * node at some time of the window. `before`: the tasks that begin and end before the window; tasks of jobs that run
    * now may be omitted.
    *
-   * The instances of a GPU are the union of its instances in `within`. The union is impossible if instances overlap
-   * without being equal, belong to different layouts, or exceed the slices of the GPU; the GPU then counts as full. A
-   * GPU without instances in `within` has the layout of its last slice in `before` or, without such a slice, its layout
-   * in the inventory `now`.
+   * The instances of a GPU are the union of its instances in `within`. The union is impossible in three cases:
+   * different instances overlap; the instances belong to different layouts; the instances exceed the slices of the GPU.
+   * The GPU then counts as full.
+   *
+   * A GPU without instances in `within` has the layout of its last slice in `before`. If `before` has no slice on the
+   * GPU either, the GPU has its layout in the inventory `now`.
    */
   const struct hr_slice *within, *before;
   uint32_t n_within, n_before;

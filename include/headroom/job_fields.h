@@ -31,9 +31,10 @@
  *   required              each job must have the field
  *   unknown               value in a record if the field is unknown; in a trace, unknown instants are HR_UNKNOWN_US
  *   min, max              bounds in a record, in units of the member
- *   section, set_section  position in packed files among the columns, and among the sets of names. Positions never
- *                         change, so a new row has the next number
- *   fault                 the error for a value that is out of bounds; NULL: no value is
+ *   section               position among the columns of a packed file
+ *   set_section           position among the sets of names of a packed file. The positions of existing rows never
+ *                         change; a new row gets the next number
+ *   fault                 the error for a value that is out of bounds; NULL: no value is out of bounds
  *   help                  the meaning of the field
  *
  * The fields that nearly every trace has are in a separate table, HR_JOB_COMMON_FIELD_TABLE, because the trace builder

@@ -125,9 +125,10 @@ HR_API const char *hr_mig_text(const struct hr_mig_type *type, const struct hr_m
  *                       compute slices. If one compute slice remains, the step adds a profile with one
  *   all-enabled         MIG is enabled; no instances exist yet
  *   group1, group2 ...  the groups of Volcano's dynamic MIG, see hr_mig_group
- *   3g.40gb,2g,2x1g     a list of profiles as in hr_mig_profile_parse; 2x1g is two instances of 1g. Instances are
- * placed from the largest to the smallest, each at its best start. Other starts are tried if the best starts leave no
- * room for the remaining instances
+ *   3g.40gb,2g,2x1g     a list of profiles as in hr_mig_profile_parse; 2x1g is two instances of 1g
+ *
+ * The instances of a list are placed from the largest to the smallest, each at its best start (hr_mig_best_start).
+ * Other starts are tried if the best starts leave no room for the remaining instances.
  *
  * Returns HR_BAD_INPUT if the text is not a layout, or if the instances do not fit. The GPU then has no instances, and
  * `error` describes the reason.

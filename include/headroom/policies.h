@@ -41,8 +41,8 @@ struct hr_policy_choice {
   struct hr_param_value *params; /* [n_params]: one value for each entry of ops->params */
   size_t n_params;
   void *library; /* handle of the shared object that contains the policy; NULL: built in */
-  /* for hr_policy_choice_set: if a parameter was set that used to belong to the other of the policies `queue` and
-     `deadline`, the choice of the policy that is not in use. Otherwise NULL */
+  /* internal, for hr_policy_choice_set: the choice of the policy `queue` while `deadline` is in use, or of `deadline`
+     while `queue` is in use. NULL until a parameter is set that changes between these policies */
   struct hr_policy_choice *former;
 };
 

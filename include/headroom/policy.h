@@ -31,9 +31,8 @@ extern "C" {
 
 /* Why a job waits between two instants. If several reasons apply, the reported reason is the one that would remain if
    the job were first in the queue. HR_WAIT_REASON_ORDER and HR_WAIT_REASON_RESERVATION are therefore reported only if
-   the job fits on the free GPUs. The columns: enumerator, name in files, text that completes the sentence "waited 20
-   min
-   ...". */
+   the job fits on the free GPUs. The columns: enumerator, name in files, text that follows "waited 20 min" in a
+   sentence. */
 #define HR_WAIT_REASON_TABLE(X)                                                                                        \
   X(HR_WAIT_REASON_NONE, "", "not waiting")                                                                            \
   X(HR_WAIT_REASON_POLICY, "policy", "for a reason that the policy does not report")                                   \
@@ -107,16 +106,19 @@ HR_API uint32_t hr_view_abilities(const struct hr_view *view);
 
 /* Sets the reason in `*wait` for a job that has no placement now. For use in the `explain` functions of policies. The
    function compares only numbers of GPUs: `free_milli` and `asked_milli` of `*wait`, which the engine sets before
-   `explain`, and the GPUs of nodes that are not up. It does not check that the job has no placement. The first of these
-   reasons that applies is set:
-     HR_WAIT_REASON_BOOTING      the free GPUs of a pool and those of its booting nodes suffice
-     HR_WAIT_REASON_PROVIDER     they suffice with nodes that are requested, but not delivered by the provider
+   `explain`, and the GPUs of nodes that are not up. It does not check that the job has no placement. Each reason has a
+   condition. The function sets the first reason of this list whose condition is true for an acceptable pool:
+     HR_WAIT_REASON_BOOTING      (free GPUs + GPUs of booting nodes) suffice for the job
+     HR_WAIT_REASON_PROVIDER     (free GPUs + GPUs of booting nodes + GPUs of requested nodes that the provider has not
+                                 delivered) suffice for the job
      HR_WAIT_REASON_SCALE_UP     the autoscaler may add nodes for the job
-     HR_WAIT_REASON_FRAGMENTS    a pool has enough free GPUs
-     HR_WAIT_REASON_MAINTENANCE  the GPUs suffice with the nodes in maintenance; `quota` is set, too
-     HR_WAIT_REASON_REPAIR       they suffice with the failed nodes
-     HR_WAIT_REASON_POWER        they suffice with the nodes that the power budget keeps closed
-     HR_WAIT_REASON_CAPACITY     otherwise */
+     HR_WAIT_REASON_FRAGMENTS    the free GPUs suffice for the job
+     HR_WAIT_REASON_MAINTENANCE  (free GPUs + GPUs of nodes in maintenance) suffice for the job; `quota` is set, too
+     HR_WAIT_REASON_REPAIR       (free GPUs + GPUs of failed nodes) suffice for the job
+     HR_WAIT_REASON_POWER        (free GPUs + GPUs of nodes that the power budget keeps closed) suffice for the job
+     HR_WAIT_REASON_CAPACITY     always
+   Exception: if one pool has the condition of REPAIR and another pool has that of POWER, the last of these pools
+   determines the reason. */
 HR_API void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
 
 /* The version of this interface. Headroom refuses policies that were compiled for another version. */

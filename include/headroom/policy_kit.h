@@ -147,8 +147,8 @@ HR_API bool hr_release_calendar_add(struct hr_release_calendar *calendar, hr_job
 HR_API bool hr_release_calendar_remove(struct hr_release_calendar *calendar, hr_job job, uint32_t gpus,
                                        const struct hr_placement *placement, int64_t end_us);
 /* Sets whether jobs may start on a node; at first, all nodes are usable. The calendar assumes that an unusable node
-   never has free GPUs. Call this function for each node that is up, closing or off from now on. No effect with
-   HR_PLACE_POOL. */
+   never has free GPUs. Call this function whenever a node changes to the state up, closing or off. No effect
+   with HR_PLACE_POOL. */
 HR_API void hr_release_calendar_set_usable(struct hr_release_calendar *calendar, hr_pool pool, hr_node node,
                                            bool usable);
 /* Returns the earliest time after `now_us` at which the rule can place `gpus` GPUs if no job starts and no node becomes
@@ -208,8 +208,8 @@ HR_API bool hr_quota_tree_may_reclaim(const struct hr_quota_tree *tree, uint32_t
                                       uint32_t victim);
 /* Returns the fair share value that a tenant would have if it used `extra_milli` more than now. The tenant with the
    lowest value is served first. Let b be the use beyond the tenant's subtree guarantee, and c the maximum that the
-   tenant's cohort can use. The value is 1000 * b / c / (weight of the tenant). It is 0 if b is 0; otherwise it is
-   infinite if c is 0. */
+   tenant's cohort can use. The value is 1000 * b / c / (weight of the tenant). It is 0 if b is 0. It is infinite
+   if b is above 0 and c is 0. */
 HR_API double hr_quota_tree_share(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t extra_milli);
 
 #ifdef __cplusplus

@@ -163,9 +163,8 @@ struct hr_budget_line {
 /* A row of the table of costs: the cost of a tenant, of idle capacity, or a shared cost. */
 struct hr_cost_row {
   char *tenant; /* name of the tenant, "(idle)" or "(shared)"; "": jobs without a tenant */
-  /* names of the market and of the GPU type. For a cost other than capacity, `market` is its kind, such as "(storage)"
-     or
-     "(savings-plan)", and `gpu` is "" */
+  /* names of the market and of the GPU type. For a cost other than capacity, `market` is the kind of the cost, such as
+     "(storage)" or "(savings-plan)", and `gpu` is "" */
   char *market, *gpu;
   hr_amount gpu_time; /* in milli-GPUs * microseconds */
   int64_t uusd;
@@ -254,7 +253,7 @@ HR_API const char *hr_alert_name(enum hr_alert_rule rule);
 
 /* The thresholds of the rules. The defaults are in parentheses. */
 struct hr_alert_rules {
-  bool is_off[HR_N_ALERTS]; /* [rule]: the rule is disabled (no rule is) */
+  bool is_off[HR_N_ALERTS]; /* [rule]: the rule is disabled (all rules are enabled) */
   /* thresholds of (allocated GPUs of a pool) / (GPUs of the pool) (0.2 and 0.95), and how long the utilization must be
      below or above them (an hour, 30 minutes); evaluated until the last submit */
   double underused_below, saturated_above;
@@ -720,7 +719,7 @@ struct hr_run_label {
   const struct hr_skipped_rows *skipped; /* [n_skipped_reasons] */
   size_t n_skipped_reasons;
   const struct hr_alerts *alerts; /* NULL: alerts were not evaluated */
-  int64_t clock_us;               /* what files add to times since the first submit, see hr_trace_clock_us */
+  int64_t clock_us; /* microseconds that output adds to times since the first submit (hr_trace_clock_us) */
   const struct hr_timeline_summary *timeline; /* shown in the table; NULL: not shown */
 };
 
@@ -739,9 +738,13 @@ HR_API enum hr_status hr_summarize_without_fairness(const struct hr_trace *trace
 /* Frees a summary. NULL is accepted. */
 HR_API void hr_summary_destroy(struct hr_summary *summary);
 
-/* Adds a note for each of these problems: the run stalled; jobs ran out of GPU memory until a stalled run ended; a
-   budget or a quota is for a tenant that the trace does not have; jobs were rejected; nodes failed, and the trace has
-   jobs that had failed when it was recorded. `quotas` may be NULL. */
+/* Adds a note for each of these problems of a run:
+     - the run stalled, or jobs only preempted each other at its end (`stalled` and `n_futile` of struct hr_result);
+     - the run stalled while jobs ran that had been killed because of exhausted GPU memory;
+     - a budget or a quota is for a tenant that the trace does not have;
+     - jobs were rejected;
+     - nodes failed, and the trace has jobs that had failed when it was recorded.
+   `quotas` may be NULL. */
 HR_API enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_spec *costs,
                                    const struct hr_quota_spec *quotas, const struct hr_result *result,
                                    struct hr_notes *notes, struct hr_error *error);

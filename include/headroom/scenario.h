@@ -99,7 +99,7 @@ struct hr_scenario {
   struct hr_alert_rules alerts;             /* thresholds of alerts */
   struct hr_plan_spec *plan;                /* capacity that may be bought, and goals; NULL: not specified */
   struct hr_tco_spec *tco;                  /* years and alternatives to compare (unstable); NULL: not specified */
-  struct hr_data_spec *data;                /* data with a location (unstable); NULL: see struct hr_run_config */
+  struct hr_data_spec *data;                /* data with a location (unstable); NULL: data is free, in all locations */
   struct hr_scenario_clusters *clusters;    /* several clusters (unstable); NULL: one cluster */
 };
 

@@ -171,14 +171,13 @@ struct hr_result {
   uint64_t n_events, n_passes, n_backfilled;
   int64_t end_us;     /* the last instant of the run, or the horizon if the horizon ended the run */
   uint32_t abilities; /* HR_POLICY_PREEMPTS and other abilities that the policy declared */
-  /* The engine ended the run although jobs were left. Progress is a submission, the end of a job, or saved work.
-     Without progress, the time limit (a year plus the maximum run time of a job) has passed, or jobs only preempted
-     each other. */
+  /* The engine ended the run although jobs were left, because it made no progress. Progress is a submission, the end of
+     a job, or saved work. A run is ended in two cases: a time limit without progress has passed (a year plus the
+     maximum run time of a job), or jobs only preempted each other (n_futile). Always false with a horizon. */
   bool stalled;
-  /* If the run was ended because jobs only preempted each other: the number of preemptions since the last progress.
-     Otherwise 0. The engine ends such a run if both limits are exceeded since the last progress: 10,000 preemptions
-     plus ten for each job that is left, and the maximum run time of a job plus a day. The day is a month if capacity
-     may become available again. */
+  /* If jobs only preempted each other at the end of the run: the number of preemptions since the last progress.
+     Otherwise 0. Two limits must be exceeded since the last progress: 10,000 preemptions plus ten for each job that is
+     left; and the maximum run time of a job plus a day. The day is a month if capacity may become available again. */
   uint64_t n_futile;
   uint64_t digest; /* hash of the event log: time, kind, job and placement of each event, in order */
   /* by job: time of completion; HR_NEVER_US: not completed. NULL: see hr_result_end_us */
@@ -191,8 +190,8 @@ struct hr_result {
   struct hr_power_peaks peaks;
   struct hr__resized *resized;      /* internal, see hr_result_resizes; NULL unless jobs were resized */
   struct hr_unfinished_totals left; /* totals of a streamed run; 0 in other runs */
-  /* In a run with several clusters: [n_clusters] figures by cluster (headroom/unstable/clusters.h); and by job the
-     index of its cluster, HR_NONE if it was not submitted. In other runs NULL and 0. */
+  /* In a run with several clusters; in other runs NULL and 0. `clusters`, [n_clusters]: figures of each cluster
+     (headroom/unstable/clusters.h). `cluster_of`, by job: index of its cluster; HR_NONE if it was not submitted. */
   struct hr_cluster_result *clusters;
   uint32_t n_clusters;
   uint32_t *cluster_of;

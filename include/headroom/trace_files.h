@@ -225,10 +225,10 @@ struct hr_trace_written {
   uint32_t n_losses;
 };
 
-/* Returns the format for writing a trace to `path`. This is the format with the name `name`. If `name` is NULL, the
-   extension of `path`, without an extension of a compression, determines the format. Case is ignored. Without an
-   extension, the format is csv. Returns NULL, with an error, if no format has the name or the extension, or if the
-   format does not support the compression. */
+/* Returns the format for writing a trace to `path`. If `name` is not NULL, this is the format with the name `name`.
+   Otherwise, the extension of `path` determines the format; a last extension `.gz` or `.zst` is ignored. Case is
+   ignored. A path without an extension is written in the format csv. Returns NULL, with an error, if no format has the
+   name or the extension, or if the format does not support the compression. */
 HR_API const struct hr_trace_format *hr_trace_writer_find(const char *name, const char *path, struct hr_error *error);
 
 /*
@@ -283,21 +283,20 @@ HR_API void hr_generator_init(struct hr_generator *generator);
    all values. */
 HR_API enum hr_status hr_generated_file(const char *path, bool *job_by_job, struct hr_error *error);
 /* Generates jobs and writes them to `path`, completely or not at all. `path` "-" is standard output. The extension
-   determines the format: `.hrt` is a packed file; all other files are in Headroom's CSV format, compressed for `.gz`
-   and
-   `.zst`. For equal generators, the files have identical bytes before compression. Returns HR_BAD_INPUT for invalid
-   parameters and for the errors of hr_generated_file. */
+   determines the format: `.hrt` is a packed file; all other files are in Headroom's CSV format. Files with `.gz` and
+   `.zst` are compressed. For equal generators, the files have identical bytes before compression. Returns HR_BAD_INPUT
+   for invalid parameters and for the errors of hr_generated_file. */
 HR_API enum hr_status hr_generate(const struct hr_generator *generator, const char *path, struct hr_error *error);
 
 /*
  * ---- Redrawn workloads: alternative weeks and growth (docs/researcher/workload.md) ----
  *
- * A redrawn workload consists of randomly drawn blocks of a trace. It is an example of other weeks that the trace could
- * have had. The clock is that of the trace: time 0 is its first submit. Blocks are whole days (86,400 s) or whole weeks
- * of the trace. If the trace is not dated, the first block begins at the first submit. If the trace is dated, days
- * begin at midnight of the clock of the trace (UTC if its dates have time zones), and weeks begin at the midnight of
- * its first whole day. A recording usually begins before the first submit and ends after the last submit. Therefore, a
- * block counts as whole if at most an hour of it is before the first submit or after the last submit.
+ * A redrawn workload consists of randomly drawn blocks of a trace. It represents a period that could have been recorded
+ * instead of the trace. The clock is that of the trace: time 0 is its first submit. Blocks are whole days (86,400 s) or
+ * whole weeks of the trace. If the trace is not dated, the first block begins at the first submit. If the trace is
+ * dated, days begin at midnight of the clock of the trace (UTC if its dates have time zones), and weeks begin at the
+ * midnight of its first whole day. A recording usually begins before the first submit and ends after the last submit.
+ * Therefore, a block counts as whole if at most an hour of it is before the first submit or after the last submit.
  *
  * The redrawn workload is divided into positions 0, 1, ..., which are as long as the blocks. Each position receives one
  * whole block, drawn uniformly with replacement. If blocks are days and the trace has at least 14 whole days, position
