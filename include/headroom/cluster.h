@@ -80,9 +80,9 @@ static inline uint32_t hr_topology_gpus(const struct hr_topology *topology, enum
   return tier == HR_TIER_NUMA ? numa_gpus : gpus_per_node;
 }
 
-/* Returns the number of nodes in a full group of the tier: at least 1, and at most `pool_nodes`, the number of nodes of
-   the pool, unless that is 0. The result is 1 for HR_TIER_ISLAND, HR_TIER_NUMA and HR_TIER_NODE. It is `pool_nodes` for
-   HR_TIER_POOL and HR_TIER_ANY. */
+/* Returns the number of nodes in a full group of the tier. `pool_nodes`: the number of nodes of the pool; 0 counts
+   as 1. The result is from 1 to `pool_nodes`. It is 1 for HR_TIER_ISLAND, HR_TIER_NUMA and HR_TIER_NODE. It is
+   `pool_nodes` for HR_TIER_POOL and HR_TIER_ANY. */
 static inline uint32_t hr_topology_nodes(const struct hr_topology *topology, enum hr_tier tier, uint32_t pool_nodes) {
   uint64_t all = pool_nodes ? pool_nodes : 1, racks = topology->racks_per_zone, nodes = topology->nodes_per_rack;
   uint64_t zone = nodes && racks ? nodes * racks : all;
@@ -287,7 +287,7 @@ struct hr_mig_spec {
    are freed with it. Returns NULL if memory is exhausted. */
 HR_API struct hr_mig_spec *hr_mig_spec_create(const struct hr_mig_type *type, enum hr_mig_mode mode);
 /* Adds a layout, unless the settings already have a layout with the same instances. Sets `*number` to the index of the
-   layout. `name` and `gpu` are copied. */
+   new or existing layout. `name` and `gpu` are copied. */
 HR_API enum hr_status hr_mig_spec_add(struct hr_mig_spec *spec, const char *name, const struct hr_mig_gpu *gpu,
                                       uint32_t *number);
 

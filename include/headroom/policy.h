@@ -282,9 +282,8 @@ HR_API uint32_t hr_free_index_count(const struct hr_free_index *index, uint32_t 
    require (hr_cluster_locality), if the groups are smaller than the pool. */
 HR_API uint32_t hr_free_index_group(const struct hr_free_index *index, uint32_t nodes_per_group, uint32_t gpus);
 
-/* Adds groups of `nodes_per_group` consecutive nodes to an index, for hr_free_index_group. From then on, each change of
-   the index updates the groups. Returns false if memory is exhausted. No effect if the index has these groups already.
- */
+/* Adds groups of `nodes_per_group` consecutive nodes to an index, for hr_free_index_group. Later changes of the index
+   update the groups. Returns false if memory is exhausted. No effect if the index has these groups already. */
 HR_API bool hr_free_index_add_groups(struct hr_arena *arena, struct hr_free_index *index, uint32_t nodes_per_group);
 
 /* The state of the cluster, which the functions below read. */
@@ -469,9 +468,9 @@ HR_API enum hr_status hr_moves_start(struct hr_moves *moves, hr_job job, const s
 HR_API enum hr_status hr_moves_reject(struct hr_moves *moves, hr_job job, enum hr_reason reason);
 /* Requests a pass at the time `at_us` in the future, even if no event happens then. */
 HR_API enum hr_status hr_moves_wake_at(struct hr_moves *moves, int64_t at_us);
-/* Stops a running job, which then waits again. All its work is kept, unless one of its nodes has failed; the restart
-   overhead of its class includes the time to save and to load the work. The GPUs of the job are free immediately. Needs
-   HR_POLICY_PREEMPTS. The job must not have been started in this pass. */
+/* Stops a running job, which then waits again. All its work is kept, unless one of its nodes has failed. The
+   restart overhead of its class includes the time to save and to load the work. The GPUs of the job are free
+   immediately. Needs HR_POLICY_PREEMPTS. The job must not have been started in this pass. */
 HR_API enum hr_status hr_moves_preempt(struct hr_moves *moves, hr_job job, enum hr_reason reason);
 /* Stops a running job as if its nodes were reclaimed without notice: work since its last checkpoint is lost. The job
    then waits again. Its GPUs are free immediately. Needs HR_POLICY_PREEMPTS. The job must not have been started in this
@@ -479,8 +478,9 @@ HR_API enum hr_status hr_moves_preempt(struct hr_moves *moves, hr_job job, enum 
 HR_API enum hr_status hr_moves_requeue(struct hr_moves *moves, hr_job job, enum hr_reason reason);
 /* Gives notice to a running job: at the time `at_us`, which is in the future, the job will be stopped and wait again.
    If `keeps` is true, all its work is kept. Otherwise the job may write a checkpoint and then stop before `at_us`, as
-   it does if its node gets notice from the provider. When the job stops, HR_EVENT_INTERRUPT follows, unless the job
-   completes before. Needs HR_POLICY_PREEMPTS. The job must not have been started in this pass. */
+   it does if its node gets notice from the provider. When the job stops, HR_EVENT_INTERRUPT follows. If the job
+   completes before, this event does not follow. Needs HR_POLICY_PREEMPTS. The job must not have been started in this
+   pass. */
 HR_API enum hr_status hr_moves_notice(struct hr_moves *moves, hr_job job, int64_t at_us, bool keeps);
 /* Changes the GPUs of a running elastic job to `placement`, which replaces its present placement and may overlap it.
    The placement has slices; they must not be those that hr_view_placement returned. Needs HR_POLICY_RESIZES. With this

@@ -124,7 +124,8 @@ HR_API bool hr_placer_find_on(struct hr_placer *placer, hr_pool pool, uint32_t g
 HR_API bool hr_placer_find_within(struct hr_placer *placer, enum hr_tier tier, uint32_t gpus, uint32_t accept_class,
                                   struct hr_placement *placement);
 /* Returns whether every placement of `gpus` GPUs has at most one slice. This is the case if a node of an acceptable
-   pool has at least this number of GPUs, or if the rule is HR_PLACE_POOL, whose placements have no slices. */
+   pool has at least this number of GPUs. It is always the case with HR_PLACE_POOL, because its placements have no
+   slices. */
 HR_API bool hr_placer_is_single(const struct hr_placer *placer, uint32_t gpus, uint32_t accept_class);
 
 /* ---- Release calendar ---- */
