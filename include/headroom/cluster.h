@@ -17,9 +17,9 @@ extern "C" {
 /*
  * ---- Topology ----
  *
- * The GPUs of a pool form a hierarchy of tiers. A group of a tier consists of groups of the next narrower tier, which
- * are joined by a network. The network that joins the GPUs of a job can affect the speed of the job. A job can also
- * require that all its GPUs are in one group of a tier.
+ * The GPUs of a pool form a hierarchy of tiers. A group of a tier consists of groups of the next narrower tier, which a
+ * network joins. The network that joins the GPUs of a job can affect the speed of the job. A job can also require that
+ * all its GPUs are in one group of a tier.
  */
 
 /* The tiers, from narrow to wide. An island or a NUMA domain consists of GPUs of one node with consecutive numbers. A
@@ -59,28 +59,30 @@ enum hr_network {
       HR_N_NETWORKS
 };
 
-/* The names as users type them: "island", "25gbe", ...; "" if not specified. */
+/* Return the names as users type them: "island", "25gbe", ...; "" for HR_TIER_ANY and HR_NETWORK_NONE. */
 HR_API const char *hr_tier_name(enum hr_tier tier);
 HR_API const char *hr_network_name(enum hr_network network);
 
 /* The topology of a pool. A size of 0 means that the tier equals the next wider tier. Within a node, the size of a tier
-   divides the size of the next wider tier. The last rack and the last zone may be smaller than the others. */
+   divides the size of the next wider tier. The last rack and the last zone may be smaller than the others. A pool with
+   `racks_per_zone` also has `nodes_per_rack`. */
 struct hr_topology {
   uint32_t island_gpus, numa_gpus, nodes_per_rack, racks_per_zone;
   /* [tier]: enum hr_network, the network that joins the parts of a group of the tier */
   uint8_t network[HR_N_TIERS];
 };
 
-/* Returns how many GPUs of a node are in the same group of the tier. For tiers wider than HR_TIER_NUMA, these are all
-   `gpus_per_node` GPUs. */
+/* Returns the number of GPUs that one group of the tier has on a node. For all tiers except HR_TIER_ISLAND and
+   HR_TIER_NUMA, this is `gpus_per_node`. */
 static inline uint32_t hr_topology_gpus(const struct hr_topology *topology, enum hr_tier tier, uint32_t gpus_per_node) {
   uint32_t numa_gpus = topology->numa_gpus ? topology->numa_gpus : gpus_per_node;
   if (tier == HR_TIER_ISLAND) return topology->island_gpus ? topology->island_gpus : numa_gpus;
   return tier == HR_TIER_NUMA ? numa_gpus : gpus_per_node;
 }
 
-/* Returns the number of nodes in a full group of the tier, at least 1. For HR_TIER_NODE and narrower tiers it is 1.
-   `pool_nodes`: number of nodes of the pool. */
+/* Returns the number of nodes in a full group of the tier. `pool_nodes`: the number of nodes of the pool; 0 counts
+   as 1. The result is from 1 to `pool_nodes`. It is 1 for HR_TIER_ISLAND, HR_TIER_NUMA and HR_TIER_NODE. It is
+   `pool_nodes` for HR_TIER_POOL and HR_TIER_ANY. */
 static inline uint32_t hr_topology_nodes(const struct hr_topology *topology, enum hr_tier tier, uint32_t pool_nodes) {
   uint64_t all = pool_nodes ? pool_nodes : 1, racks = topology->racks_per_zone, nodes = topology->nodes_per_rack;
   uint64_t zone = nodes && racks ? nodes * racks : all;
@@ -89,14 +91,14 @@ static inline uint32_t hr_topology_nodes(const struct hr_topology *topology, enu
   return (uint32_t)(zone > all || tier == HR_TIER_POOL || tier == HR_TIER_ANY ? all : zone);
 }
 
-/* Returns the index of the group that contains the node with the index `number`. Both indices count within the pool,
-   from 0. */
+/* Returns the index of the group that contains the node with the index `number`. Nodes and groups are counted within
+   the pool, from 0. */
 static inline uint32_t hr_topology_group(const struct hr_topology *topology, enum hr_tier tier, uint32_t pool_nodes,
                                          uint32_t number) {
   return number / hr_topology_nodes(topology, tier, pool_nodes);
 }
 
-/* Whether the tier differs from the next wider tier. */
+/* Returns whether the pool has the tier: its size is specified. All pools have HR_TIER_NODE and HR_TIER_POOL. */
 static inline bool hr_topology_has(const struct hr_topology *topology, enum hr_tier tier) {
   if (tier == HR_TIER_ISLAND) return topology->island_gpus > 0;
   if (tier == HR_TIER_NUMA) return topology->numa_gpus > 0;
@@ -105,7 +107,7 @@ static inline bool hr_topology_has(const struct hr_topology *topology, enum hr_t
   return tier == HR_TIER_NODE || tier == HR_TIER_POOL;
 }
 
-/* Whether the topology divides the GPUs of a node into several groups. */
+/* Returns whether the topology divides the GPUs of a node into several groups. */
 static inline bool hr_topology_parts_nodes(const struct hr_topology *topology, uint32_t gpus_per_node) {
   return hr_topology_gpus(topology, HR_TIER_ISLAND, gpus_per_node) < gpus_per_node;
 }
@@ -113,34 +115,35 @@ static inline bool hr_topology_parts_nodes(const struct hr_topology *topology, u
 /* ---- Speeds by network ---- */
 
 /* The speed of jobs on `gpus` GPUs that are joined by links of class `network`, relative to the speed of the same job
-   within one node. Applies to the jobs of a family of models, that is all models with the same prefix. */
+   within one node. The speed applies to the jobs of a family of models: all models with a certain prefix. */
 struct hr_network_speed {
-  char *model; /* the family: a prefix of model names, ignoring case; "*": all models that belong to no other family */
+  char *model; /* the prefix of the family, ignoring case; "*": all models that belong to no other family */
   enum hr_network network;
   uint32_t gpus;
   uint32_t speed_ppm; /* parts per million; above 0 */
 };
 
-/* A table of speeds, sorted by (network, family, GPUs), without duplicates. The rows and their strings are from
-   malloc. */
+/* A table of speeds, sorted by (network, family, GPUs), without duplicates. All memory is from malloc. */
 struct hr_network_speeds {
   struct hr_network_speed *rows;
   uint32_t n_rows;
 };
 
-/* Frees the table, its rows and their strings; the table itself must be from malloc. NULL is accepted. */
+/* Frees the table, its rows and their strings. NULL is accepted. */
 HR_API void hr_network_speeds_destroy(struct hr_network_speeds *speeds);
 
-/* The rows of a table for a model and a class of links: the rows of the longest family that is a prefix of `model`. If
-   no family is a prefix of `model`, the rows of "*". `model` may be NULL if the job has no model. */
+/* A range of rows of a table. */
 struct hr_network_span {
   uint32_t first, count; /* rows[first .. first + count); count 0: no rows */
 };
+/* Returns the rows for a model and a class of links. These are the rows of the family with the longest prefix that
+   `model` begins with. If `model` begins with no such prefix, these are the rows of "*". `model`: the model of a job;
+   NULL: the job has no model. */
 HR_API struct hr_network_span hr_network_span_of(const struct hr_network_speeds *speeds, const char *model,
                                                  enum hr_network network);
 /* Returns the speed of a job on `gpus` GPUs, in ppm. Among the rows of `span` with at most `gpus` GPUs, the row with
-   the most GPUs applies. If all rows have more GPUs, the first row applies. Returns 1,000,000 if the span has no rows.
- */
+   the largest number of GPUs applies. If all rows have more than `gpus` GPUs, the first row applies. Returns 1,000,000
+   if the span has no rows. */
 static inline uint32_t hr_network_span_ppm(const struct hr_network_speeds *speeds, struct hr_network_span span,
                                            uint32_t gpus) {
   if (span.count == 0) return 1000000;
@@ -152,24 +155,24 @@ static inline uint32_t hr_network_span_ppm(const struct hr_network_speeds *speed
 /*
  * ---- Quotas: tenants in a tree of cohorts ----
  *
- * Each tenant and each cohort has a guaranteed number of GPUs. Members of a cohort can borrow the guarantees that other
- * members do not use. Guarantees that a whole cohort does not use can be borrowed by other cohorts. The guarantee of a
- * cohort itself is added to the guarantees of its members. Tenants and cohorts that belong to no cohort are children of
- * one root. The root also owns the GPUs that no guarantee covers.
+ * Each tenant and each cohort has a guaranteed number of GPUs. Members of a cohort can borrow the guaranteed GPUs that
+ * other members do not use. Other cohorts can borrow the guaranteed GPUs that a whole cohort does not use. All members
+ * of a cohort can use the GPUs that are guaranteed to the cohort itself. Tenants and cohorts that belong to no cohort
+ * are children of one root. The root also owns the GPUs that no guarantee covers.
  *
  * GPUs are counted in milli-GPUs; all GPU types count equally. The rules are those of Kueue
  * (pkg/cache/scheduler/resource_node.go), plus maximum limits.
  */
 
-/* HR_NO_LIMIT: no limit. A guarantee above HR_MAX_QUOTA_MILLI counts as HR_MAX_QUOTA_MILLI; a limit above it counts as
-   no limit. */
+/* HR_NO_LIMIT: no limit. HR_MAX_QUOTA_MILLI is the number of milli-GPUs of HR_MAX_GPUS GPUs; a greater guarantee counts
+   as HR_MAX_QUOTA_MILLI. */
 #define HR_NO_LIMIT UINT64_MAX
 #define HR_MAX_QUOTA_MILLI UINT64_C(4000000000)
 
 /* A tenant or a cohort. "Subtree" means the node itself and all nodes below it. Limits are HR_NO_LIMIT if not set. */
 struct hr_quota_node {
   char *name;      /* name of the tenant or cohort; a tenant and a cohort may have the same name */
-  uint32_t parent; /* index of the node's cohort, which precedes the node in the array; HR_NONE: the root */
+  uint32_t parent; /* index of the cohort that contains the node, less than the node's own index; HR_NONE: the root */
   bool is_tenant;
   uint64_t guaranteed_milli;
   /* how much the subtree may use beyond its guarantees */
@@ -181,7 +184,7 @@ struct hr_quota_node {
   double weight; /* weight in fair sharing of borrowed GPUs; above 0 */
 };
 
-/* The quotas of a cluster. This struct, its nodes and their names are from malloc. */
+/* The quotas of a cluster. All memory is from malloc. */
 struct hr_quota_spec {
   struct hr_quota_node *nodes;
   uint32_t n_nodes;
@@ -192,13 +195,13 @@ struct hr_quota_spec {
 /* Frees the quotas with the nodes and their names. NULL is accepted. */
 HR_API void hr_quota_spec_destroy(struct hr_quota_spec *spec);
 
-/* How jobs share the GPUs of a pool. */
+/* How tasks share the GPUs of a pool. */
 #define HR_SHARING_TABLE(X)                                                                                            \
-  X(HR_SHARING_WHOLE, "whole")           /* jobs have GPUs exclusively */                                              \
-  X(HR_SHARING_FRACTION, "fraction")     /* each job has a fraction of a GPU */                                        \
+  X(HR_SHARING_WHOLE, "whole")           /* each GPU is used by one task at a time */                                  \
+  X(HR_SHARING_FRACTION, "fraction")     /* each task has the fraction of a GPU that it requests */                    \
   X(HR_SHARING_MPS, "mps")               /* fractions, or `replicas` equal parts; at most `clients` tasks per GPU */   \
-  X(HR_SHARING_TIME_SLICE, "time-slice") /* up to `replicas` jobs alternate on a GPU */                                \
-  X(HR_SHARING_MIG, "mig")               /* each job has a MIG instance, see struct hr_mig_spec */
+  X(HR_SHARING_TIME_SLICE, "time-slice") /* up to `replicas` tasks alternate on a GPU */                               \
+  X(HR_SHARING_MIG, "mig")               /* each task has a MIG instance, see struct hr_mig_spec */
 
 enum hr_sharing {
 #define HR_SHARING_NAME(name, text) name,
@@ -207,16 +210,19 @@ enum hr_sharing {
       HR_N_SHARINGS
 };
 
-/* Names as users type them: "whole", "fraction", ... */
+/* Returns the name as users type it: "whole", "fraction", ... */
 HR_API const char *hr_sharing_name(enum hr_sharing sharing);
 
-/* How the memory of shared GPUs is allocated. HR_GPU_MEMORY_RESERVED: each task reserves the memory that it requests;
-   other tasks are placed on GPUs with enough unreserved memory. HR_GPU_MEMORY_FIRST_COME: a task allocates memory when
-   it needs memory; a task that finds too little free memory is killed and tries again. Scenarios use
-   HR_GPU_MEMORY_FIRST_COME with HR_SHARING_TIME_SLICE only, because NVIDIA's device plugin neither reserves nor
-   isolates memory there (NVIDIA/k8s-device-plugin, README.md, "Shared Access to GPUs"). */
+/* How the memory of shared GPUs is allocated.
+   HR_GPU_MEMORY_RESERVED: Each task reserves the memory that it requests. A task is placed only on GPUs with enough
+   unreserved memory.
+   HR_GPU_MEMORY_FIRST_COME: Placement ignores GPU memory. Each task of a job allocates its memory when it begins to
+   run. If a GPU has too little free memory, all tasks of the job are killed. The job keeps its placement and tries
+   again later. Scenarios use HR_GPU_MEMORY_FIRST_COME with HR_SHARING_TIME_SLICE only, because NVIDIA's device plugin
+   neither reserves nor isolates the memory of time-sliced GPUs (NVIDIA/k8s-device-plugin, README.md, "Shared Access to
+   GPUs"). */
 #define HR_GPU_MEMORY_TABLE(X)                                                                                         \
-  X(HR_GPU_MEMORY_RESERVED, "reserved") /* each task reserves its memory */                                            \
+  X(HR_GPU_MEMORY_RESERVED, "reserved")                                                                                \
   X(HR_GPU_MEMORY_FIRST_COME, "first-come")
 
 enum hr_gpu_memory {
@@ -226,17 +232,17 @@ enum hr_gpu_memory {
       HR_N_GPU_MEMORIES
 };
 
-/* Names as users type them: "reserved", "first-come". */
+/* Returns the name as users type it: "reserved" or "first-come". */
 HR_API const char *hr_gpu_memory_name(enum hr_gpu_memory memory);
 
-/* The speed of jobs that share a GPU, while the total use of the GPU is in a certain range. */
+/* The speed of jobs that share a GPU, while the used part of the GPU is in a certain range. The used part is the sum of
+   the milli-GPUs of all tasks on the GPU. */
 struct hr_interference_step {
-  /* upper end of the range, inclusive: the sum of the milli-GPUs of all jobs on the GPU */
-  uint32_t up_to_milli;
-  uint32_t speed_ppm; /* speed of each job relative to running alone; above 0 */
+  uint32_t up_to_milli; /* upper end of the range, inclusive; the range begins after the end of the previous step */
+  uint32_t speed_ppm;   /* speed of each job relative to running alone; above 0 */
 };
 
-/* The speed of a job of `model` on a GPU that it shares with exactly one other job, of the model `with`. */
+/* The speed of a job of `model` on a GPU with exactly two tasks: its own and one of a job of the model `with`. */
 struct hr_pair_speed {
   char *model, *with;
   uint32_t speed_ppm; /* speed of the job of `model`, relative to running alone; above 0 */
@@ -255,7 +261,7 @@ enum hr_mig_mode {
       HR_N_MIG_MODES
 };
 
-/* The name of a mode as users type it. */
+/* Returns the name of a mode as users type it. */
 HR_API const char *hr_mig_mode_name(enum hr_mig_mode mode);
 
 /* A layout: a set of MIG instances that a GPU can have. */
@@ -270,15 +276,18 @@ struct hr_mig_layout {
 struct hr_mig_spec {
   struct hr_mig_type type; /* the GPU type, with copies of its profiles and names */
   enum hr_mig_mode mode;
-  struct hr_mig_layout *layouts; /* HR_MIG_DYNAMIC: the layouts that a GPU can get */
-  uint32_t n_layouts;
+  /* the initial layouts of the GPUs; with HR_MIG_DYNAMIC also all other layouts that a GPU can get; none with
+     HR_MIG_ON_DEMAND */
+  struct hr_mig_layout *layouts;
+  uint32_t n_layouts;     /* at most 256 */
   uint8_t *layout_of_gpu; /* [gpus_per_node]: index of the initial layout; NULL with HR_MIG_ON_DEMAND */
   int64_t lead_us;        /* time to change the layout of a GPU, or to create an instance on demand */
 };
-/* Creates settings without layouts. `type` is copied. Returns NULL if memory is exhausted. */
+/* Creates settings without layouts. `type` is copied. The settings belong to a pool (`mig` of struct hr_pool_spec) and
+   are freed with it. Returns NULL if memory is exhausted. */
 HR_API struct hr_mig_spec *hr_mig_spec_create(const struct hr_mig_type *type, enum hr_mig_mode mode);
-/* Adds a layout, unless the settings already have an equal layout. Sets `*number` to the index of the new or equal
-   layout. `name` and `gpu` are copied. Returns HR_NO_MEMORY if memory is exhausted. */
+/* Adds a layout, unless the settings already have a layout with the same instances. Sets `*number` to the index of the
+   new or existing layout. `name` and `gpu` are copied. */
 HR_API enum hr_status hr_mig_spec_add(struct hr_mig_spec *spec, const char *name, const struct hr_mig_gpu *gpu,
                                       uint32_t *number);
 
@@ -286,15 +295,17 @@ HR_API enum hr_status hr_mig_spec_add(struct hr_mig_spec *spec, const char *name
 struct hr_pool_spec {
   char *name;
   char *gpu; /* GPU type, e.g. "A100-80"; a job is placed here only if it accepts this type */
-  /* other names of the GPU type, separated by '|', such as "A100|NVIDIA-A100-SXM4-80GB". A job that requests one of
-     these names, with any separators, accepts the pool unless some pool has exactly the requested type. NULL: none */
+  /* other names of the GPU type, separated by '|', such as "A100|NVIDIA-A100-SXM4-80GB"; NULL: none. If a name
+     that a job requests equals the type (`gpu`) of some pools, ignoring case, the name selects only these pools.
+     Otherwise it selects each pool that has this name, as its type or among its other names; case and separators within
+     names are then ignored */
   char *gpu_names;
   char *region;   /* a job is placed here only if it accepts this region; NULL: no region */
   uint32_t nodes; /* 0: the pool is ignored */
   uint32_t gpus_per_node;
   uint32_t cpu_milli_per_node; /* 0: unknown */
   uint64_t mem_mib_per_node;   /* 0: unknown */
-  uint64_t storage_mib_s;      /* bandwidth shared by jobs that write checkpoints, in MiB/s; 0: unknown */
+  uint64_t storage_mib_s;      /* storage bandwidth that jobs share for checkpoints, in MiB/s; 0: unknown */
   struct hr_market_spec market;
   /* job classes that may use the pool: a set of bits 1 << enum hr_job_class; 0: all classes */
   uint32_t classes;
@@ -303,54 +314,54 @@ struct hr_pool_spec {
   enum hr_gpu_memory memory;
   uint32_t replicas; /* number of equal parts of each GPU; 0: GPUs are not divided into equal parts */
   uint32_t clients;  /* maximum number of tasks on a GPU with MPS; 0: HR_MPS_CLIENTS */
-  /* ascending by up_to_milli; the last step also applies to higher use */
+  /* ascending by up_to_milli; the last step also applies above its up_to_milli */
   struct hr_interference_step *interference;
-  uint32_t n_interference;     /* 0: jobs on a GPU do not slow each other down */
-  struct hr_pair_speed *pairs; /* speeds that override `interference` */
+  uint32_t n_interference;     /* 0: tasks do not slow each other down, except by time slices */
+  struct hr_pair_speed *pairs; /* speeds that override `interference` and time slices */
   uint32_t n_pairs;
   struct hr_mig_spec *mig; /* NULL unless GPUs of the pool are partitioned by MIG */
   struct hr_topology topology;
-  /* in per-GPU allocation: milli-CPUs per GPU that a task takes if it does not state its CPU */
+  /* in per-GPU allocation: the milli-CPUs per GPU of a task that does not request CPU; 0: such a task takes no CPU */
   uint32_t cpu_milli_per_gpu;
   struct hr_fault_spec *faults; /* how nodes fail (headroom/unstable/faults.h), from malloc; NULL: they never fail */
   /* carbon and price of electricity (headroom/unstable/series.h). It belongs to the scenario; NULL: unknown */
   const struct hr_electricity *electricity;
-  struct hr_maintenance *maintenance; /* [n_maintenance]: planned work on nodes (same header), from malloc; or NULL */
+  /* [n_maintenance]: planned work on nodes (headroom/unstable/faults.h), from malloc; or NULL */
+  struct hr_maintenance *maintenance;
   uint32_t n_maintenance;
   struct hr_power_spec *power; /* from malloc; NULL: unknown */
-  /* with an autoscaler: the minimum number of nodes, and the priority of the pool for the expander `priority`; 0:
-     none */
-  uint32_t min_nodes;
-  int64_t scale_priority;
+  uint32_t min_nodes;          /* with an autoscaler: the minimum number of nodes that it keeps in the pool */
+  int64_t scale_priority;      /* with the autoscaler's expander `priority`: the highest number grows first; 0: none */
 };
 
-/* Returns the power budget of the cluster to which the pool belongs, in watts; 0: none. */
+/* Returns the power budget of the cluster to which the pool belongs, in watts. 0: the cluster has no budget, or the
+   pool has no nodes. */
 static inline double hr_pool_power_budget_w(const struct hr_pool_spec *spec) {
   return spec->power && spec->nodes > 0 ? spec->power->budget_w : 0;
 }
 
-/* Whether the pool kills tasks that find too little free GPU memory. */
+/* Returns whether tasks that find too little free GPU memory are killed in the pool (HR_GPU_MEMORY_FIRST_COME). */
 static inline bool hr_pool_kills(const struct hr_pool_spec *spec) {
   return spec->memory == HR_GPU_MEMORY_FIRST_COME && spec->gpu_mem_mib > 0;
 }
 
-/* A cluster. Freed by hr_cluster_spec_finish. */
+/* A cluster. A cluster with all members 0 has no pools. hr_cluster_spec_finish frees its members. */
 struct hr_cluster_spec {
   struct hr_pool_spec *pools;
   uint32_t n_pools;
-  /* [number of nodes]: the rank of each node, from malloc. Rules that select the first of several equal nodes select
-     the node with the lowest rank. NULL: the rank of a node is its id */
+  /* [number of nodes]: the rank of each node, from malloc. Of several equal nodes, placement rules select the node with
+     the lowest rank. NULL: the rank of a node is its id */
   uint32_t *node_order;
   bool by_gpu; /* use per-GPU allocation even if no pool needs it */
-  /* MIG instances, shares of GPUs and whole GPUs may replace each other: a job that names a MIG profile may get a share
-     or a whole GPU in a pool without MIG, and a job that names none may get an instance that is large enough. Otherwise
-     jobs that name a profile, and only these, run on MIG instances */
+  /* true: MIG instances, shares of GPUs and whole GPUs may replace each other. A job that names a MIG profile may get a
+     share or a whole GPU in a pool without MIG. A job that names no profile may get an instance that is large enough.
+     false: jobs that name a profile run only on MIG instances; other jobs with GPUs never do */
   bool mig_fallback;
-  /* the autoscaler of the elastic pools (headroom/unstable/clusters.h), from malloc; NULL: the policy requests their
-     nodes, or all available nodes are requested */
+  /* the autoscaler of the elastic pools (headroom/unstable/clusters.h), from malloc. NULL: if the policy manages
+     capacity (HR_POLICY_MANAGES_CAPACITY), it requests the nodes; otherwise all available nodes are requested */
   struct hr_autoscaler_spec *autoscaler;
-  /* all known names of GPU types, for messages about types that no pool has: "NAME=TYPE", separated by '|', from
-     malloc. A type is in the list with its own name. NULL: names are unknown */
+  /* all known names of GPU types, for messages about types that no pool has: entries "NAME=TYPE", separated by '|',
+     from malloc. Each type also has an entry for its own name. NULL: names are unknown */
   char *gpu_vocabulary;
 };
 
@@ -362,13 +373,14 @@ struct hr_cluster_spec {
 #define HR_MAX_GPUS UINT32_C(4000000)
 #define HR_MAX_POOLS 1024u
 
-/* Appends a pool. Strings are copied. On success the cluster takes ownership of the pool's arrays: prices, levels,
-   interference, pairs and MIG settings. Returns HR_NO_MEMORY if memory is exhausted. */
+/* Appends a copy of a pool. The strings of the pool itself (`name`, `gpu`, `gpu_names`, `region`) are copied, too. On
+   success the cluster takes ownership of all other memory to which the pool points, except `electricity`. */
 HR_API enum hr_status hr_cluster_spec_add(struct hr_cluster_spec *spec, const struct hr_pool_spec *pool,
                                           struct hr_error *error);
-/* Frees the interference, pairs and MIG settings of a pool. The pool itself is not freed. */
+/* Frees the interference, pairs and MIG settings of a pool that was not added to a cluster. The pool itself is not
+   freed. */
 HR_API void hr_pool_sharing_finish(struct hr_pool_spec *pool);
-/* Frees all pools and node_order. `spec` is empty afterwards. */
+/* Frees all pools and all other members. All members are 0 afterwards. */
 HR_API void hr_cluster_spec_finish(struct hr_cluster_spec *spec);
 /* Returns the total number of GPUs of all pools. */
 static inline uint64_t hr_cluster_spec_gpus(const struct hr_cluster_spec *spec) {
@@ -377,15 +389,16 @@ static inline uint64_t hr_cluster_spec_gpus(const struct hr_cluster_spec *spec) 
   return gpus;
 }
 
-/* Returns whether the power of a pool with nodes is known, so that a run computes energy. */
+/* Returns whether a run computes energy: the power of at least one pool with nodes is known. */
 static inline bool hr_cluster_spec_metered(const struct hr_cluster_spec *spec) {
   for (uint32_t i = 0; i < spec->n_pools; i++)
     if (spec->pools[i].power && spec->pools[i].nodes > 0) return true;
   return false;
 }
 
-/* Whether the cluster uses per-GPU allocation. It does if `by_gpu` is set, if jobs share the GPUs of a pool, or if the
-   topology of a pool divides nodes into several groups. Pools without nodes are ignored. */
+/* Returns whether the cluster uses per-GPU allocation. It does in three cases: `by_gpu` is set; a pool has another
+   sharing than HR_SHARING_WHOLE; or the topology of a pool divides nodes into several groups. Pools without nodes are
+   ignored. */
 HR_API bool hr_cluster_spec_by_gpu(const struct hr_cluster_spec *spec);
 
 /* ---- Speeds by GPU type ---- */
@@ -397,12 +410,13 @@ struct hr_speed_row {
 };
 
 /*
- * The speed of jobs by model and pool, in ppm of the speed on the reference GPU type. On the reference type a job needs
- * its recorded run time. Speed 0: jobs of the model cannot run in the pool.
+ * The speed of jobs by model and pool, in ppm of the speed on the reference GPU type. On the reference type the run
+ * time of a job is the recorded run time. Speed 0: jobs of the model cannot run in the pool.
  *
- * Rows are sorted by (model, gpus), without duplicates. A job uses the row of its model with the largest number of GPUs
- * that is at most its own number of GPUs. If all rows of the model have more GPUs, the job uses the first of them. If
- * the model of a job has no row, the job uses the extra row at the end. All memory is from malloc.
+ * Rows are sorted by (model, gpus), without duplicates. Among the rows of its model that have at most as many GPUs as
+ * the job, the job uses the row with the largest number of GPUs. If all rows of the model have more GPUs, the job uses
+ * the first of these rows. If the model of a job has no row, or the job has no model, the job uses the extra row at the
+ * end. All memory is from malloc.
  */
 struct hr_speeds {
   char *reference; /* name of the reference GPU type */
@@ -416,14 +430,14 @@ HR_API void hr_speeds_destroy(struct hr_speeds *speeds);
 
 /* ---- Speeds of elastic jobs ---- */
 
-/* The speed of the jobs of a model on a number of GPUs, in thousandths of any unit. */
+/* The speed of the jobs of a model on a number of GPUs, in thousandths of an arbitrary unit. */
 struct hr_scaling_row {
   char *model; /* NULL: all models without rows of their own */
   uint32_t gpus, speed_milli;
 };
 
 /* The speeds of elastic jobs, sorted by (model, gpus), NULL first, without duplicates. Only the ratio of two speeds of
-   one model matters: a job on its requested number of GPUs has speed 1. */
+   one model matters, because a job on its requested number of GPUs has speed 1. */
 struct hr_scaling_table {
   struct hr_scaling_row *rows;
   uint32_t n_rows;
@@ -431,8 +445,8 @@ struct hr_scaling_table {
 
 /* Returns the speed of a model on `gpus` GPUs, at least 1, in the unit of its rows. Between two rows, the speed is
    interpolated linearly and rounded to thousandths. Below the first row, it is proportional to the number of GPUs.
-   Above the last row, it is the speed of the last row. Without rows, the result is `gpus`. `model` and `table` may be
-   NULL. */
+   Above the last row, it is the speed of the last row. The rows are those of the model; if there are none, those for
+   all models; if there are none either, the result is `gpus`. `model` and `table` may be NULL. */
 HR_API uint32_t hr_scaling_speed(const struct hr_scaling_table *table, const char *model, uint32_t gpus);
 /* Frees the table with its rows and strings, which are from malloc. NULL is accepted. */
 HR_API void hr_scaling_destroy(struct hr_scaling_table *table);

@@ -3,12 +3,13 @@
 #define HEADROOM_JOB_FIELDS_H
 
 /*
- * The fields of a job. This table is the only list of them: the columns of struct hr_trace, struct hr_job_record, the
- * trace builder, CSV files, column maps, packed files, streaming, the tools and the tables of fields in
- * docs/reference/formats/ are generated from it. To add a field, add a row and update these pages (CONTRIBUTING.md).
+ * The fields of a job. This table is the only list of the fields. The columns of struct hr_trace, struct hr_job_record,
+ * the trace builder, CSV files, column maps, packed files, streaming, the tools and the tables of fields in
+ * docs/reference/formats/ are generated from it. To add a field, add a row and generate these pages again
+ * (CONTRIBUTING.md).
  *
- * The order of the rows is the order of the columns in CSV files and in lists of fields. The table takes one macro for
- * each form of row:
+ * The order of the rows is the order of the columns in CSV files and in lists of fields. The arguments of the table are
+ * macros, one for each form of row:
  *
  *   ID(key, column, help)
  *     the id of the job, which is stored as a number or as a text
@@ -21,16 +22,23 @@
  *   FLAG(kind, key, column, bit, help)
  *     a bit of that column
  *
- * id, set_id: name in enumerations. member: in struct hr_trace and in struct hr_job_record, with its unit. type,
- * record_type: in the two structs. kind: how the value is written in text (enum hr__kind). key: in column maps.
- * column: in Headroom's CSV. required: each job must have the field. unknown: value in a record that is unknown, which
- * is the default; unknown instants are HR_UNKNOWN_US in a trace. min, max: bounds in a record, in units of the member.
- * section, set_section: position in packed files among the columns, and among the sets of names; positions never
- * change, so a new row has the next number. fault: the error for a value that is out of bounds; NULL: none is. help:
- * the meaning of the field.
+ *   id, set_id            name in enumerations
+ *   member                name in struct hr_trace and in struct hr_job_record; the suffix is the unit
+ *   type, record_type     type in struct hr_trace, and in struct hr_job_record
+ *   kind                  how the value is written as text (enum hr__kind)
+ *   key                   name in column maps
+ *   column                name in Headroom's CSV files
+ *   required              each job must have the field
+ *   unknown               value in a record if the field is unknown; in a trace, unknown instants are HR_UNKNOWN_US
+ *   min, max              bounds in a record, in units of the member
+ *   section               position among the columns of a packed file
+ *   set_section           position among the sets of names of a packed file. The positions of existing rows never
+ *                         change; a new row gets the next number
+ *   fault                 the error for a value that is out of bounds; NULL: no value is out of bounds
+ *   help                  the meaning of the field
  *
- * The rows of the first fields, which nearly every trace has, are in a separate table, because the trace builder has a
- * faster path for them.
+ * The fields that nearly every trace has are in a separate table, HR_JOB_COMMON_FIELD_TABLE, because the trace builder
+ * stores them in a faster way.
  */
 
 #include "headroom/base.h"
@@ -128,7 +136,7 @@
   HR_JOB_COMMON_FIELD_TABLE(ID, VALUE, NAME)                                                                           \
   HR_JOB_OTHER_FIELD_TABLE(VALUE, NAME, FLAG_COLUMN, FLAG)
 
-/* A macro for rows that are not used. */
+/* The argument for forms of rows that are to be omitted. */
 #define HR_NO_FIELD(...)
 /* The rows that are columns of a trace. */
 #define HR_JOB_COLUMN_TABLE(VALUE, NAME) HR_JOB_FIELD_TABLE(HR_NO_FIELD, VALUE, NAME, VALUE, HR_NO_FIELD)

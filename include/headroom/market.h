@@ -3,11 +3,11 @@
 #define HEADROOM_MARKET_H
 
 /*
- * Markets: how the nodes of a pool are obtained, paid for and reclaimed. This header also defines when jobs write
- * checkpoints.
+ * Markets: how the nodes of a pool are obtained, paid for and reclaimed. This header also has the settings of job
+ * classes (struct hr_class_spec), such as when jobs write checkpoints.
  *
- * Prices are integer micro-dollars per GPU-hour. Costs are sums of price x milli-GPU x microseconds in 128 bits. They
- * are converted to micro-dollars only for output (see the ledger in headroom/sim.h).
+ * Prices are integer micro-dollars per GPU-hour. Costs are 128-bit sums of price * milli-GPUs * microseconds. They are
+ * converted to micro-dollars only for output (see the ledger in headroom/sim.h).
  */
 
 #include "headroom/base.h"
@@ -16,8 +16,8 @@
 extern "C" {
 #endif
 
-/* A sum of costs; the unit is (micro-dollars per GPU-hour) x milli-GPU x microsecond. Also used for sums of times over
-   many GPUs or nodes. */
+/* A sum of costs; the unit is (micro-dollars per GPU-hour) * milli-GPU * microsecond. The type is also used for sums of
+   times over many GPUs or nodes, and for energy. */
 __extension__ typedef __int128 hr_amount;
 
 /* The maximum price of a GPU or an instance, in dollars per hour. An hr_amount can represent the cost of HR_MAX_GPUS
@@ -27,9 +27,9 @@ __extension__ typedef __int128 hr_amount;
 /* How capacity is obtained and paid for. The columns: enumerator, name in scenarios. */
 #define HR_MARKET_TABLE(X)                                                                                             \
   X(HR_MARKET_NONE, "")               /* always present, without a price */                                            \
-  X(HR_MARKET_OWNED, "owned")         /* always present; billed at the amortized cost per GPU-hour */                  \
+  X(HR_MARKET_OWNED, "owned")         /* present from `from_us` on; billed at the amortized cost per GPU-hour */       \
   X(HR_MARKET_RESERVED, "reserved")   /* present and billed from `from_us` to `to_us`, even if not used */             \
-  X(HR_MARKET_ON_DEMAND, "on-demand") /* boots after a request; billed while up */                                     \
+  X(HR_MARKET_ON_DEMAND, "on-demand") /* boots after a request; billed from the begin of the boot to the release */    \
   X(HR_MARKET_SPOT, "spot")           /* as on-demand, but may be unavailable and may be reclaimed */
 
 enum hr_market {
@@ -42,8 +42,8 @@ enum hr_market {
 /* Returns the name in scenarios; "" for HR_MARKET_NONE. */
 HR_API const char *hr_market_name(enum hr_market market);
 
-/* Whether nodes are requested and released during a run. If not, the nodes of a pool in this market are present without
-   a request. */
+/* Returns whether a pool in this market is elastic: its nodes are requested and released during a run. In all other
+   markets, nodes are present without a request. */
 static inline bool hr_market_is_elastic(enum hr_market market) {
   return market >= HR_MARKET_ON_DEMAND;
 }
@@ -60,17 +60,17 @@ struct hr_duration {
   double a, b;
 };
 
-/* A step of a price over time: the price from the time `at_us` until the next step. The last step never ends. */
+/* A step of a price over time: the price from the time `at_us` until the next step. The last price applies forever. */
 struct hr_price_step {
   int64_t at_us;  /* ascending; 0 in the first step */
   int64_t uusd_h; /* micro-dollars per GPU-hour */
 };
 
-/* How the time in which a node was up is billed. */
+/* How the time from the launch of a node until its release or reclaim is billed. */
 struct hr_billing {
   int64_t granularity_us; /* billed time is rounded up to a multiple of this; 0: exact */
   int64_t minimum_us;     /* minimum billed time */
-  /* a node that is reclaimed within this time after its launch costs nothing; 0: no such rule */
+  /* a spot node that is reclaimed within this time after its launch costs nothing; 0: no such rule */
   int64_t free_if_reclaimed_us;
 };
 
@@ -93,7 +93,7 @@ enum hr_spot_model {
 /* Returns the name in scenarios. */
 HR_API const char *hr_spot_model_name(enum hr_spot_model model);
 
-/* A step of a record of spot capacity: from the time `at_us` until the next step, the nodes 0 .. level - 1 of the pool
+/* A step of a record of spot capacity: from the time `at_us` until the next step, the first `level` nodes of the pool
    are available. */
 struct hr_level_step {
   int64_t at_us; /* ascending */
@@ -109,11 +109,12 @@ struct hr_bathtub {
 /* The spot model of a pool with its parameters. */
 struct hr_spot_spec {
   enum hr_spot_model model;
-  /* identifies the zone of the pool; pools with the same GPU type and the same `zone` have the same random events */
+  /* number of a group of pools with the same GPU type, provider, region and zone; pools of a group have the same random
+     events */
   uint32_t zone;
   int64_t notice_us; /* time between the notice and the reclaim of a node */
-  /* Model trace: the record of available nodes. levels[0].at_us is 0. The record is repeated every period_us, which is
-     above 0. */
+  /* model trace: the record of available nodes. levels[0].at_us is 0. The record is repeated every `period_us`
+     microseconds; `period_us` is above 0 */
   struct hr_level_step *levels;
   uint32_t n_levels;
   int64_t period_us, offset_us; /* offset_us: time in the record at which the run begins */
@@ -132,34 +133,35 @@ struct hr_market_spec {
   uint32_t n_prices;
   /* on-demand price of the same GPU type, in micro-dollars per GPU-hour; HR_UNKNOWN_UUSD_H: unknown */
   int64_t on_demand_uusd_h;
-  /* begin and end of a reservation, or the delivery of owned nodes; 0 and HR_NEVER_US if not limited */
+  /* `from_us`: begin of a reservation, or delivery of owned nodes; 0: present from the begin of the run. `to_us`: end
+     of a reservation; HR_NEVER_US: no end */
   int64_t from_us, to_us;
-  /* Of a reservation with an end: how long before the end its nodes are stopped, and how long before this stop they get
-     notice. */
+  /* for a reservation with an end: its nodes are stopped `stop_before_us` before the end, and get notice
+     `stop_notice_us` before they are stopped */
   int64_t stop_before_us, stop_notice_us;
   struct hr_billing billing;
-  struct hr_duration boot; /* time from the request for a node until jobs may start on the node */
-  /* Queued provisioning: the time from a request until the provider delivers the nodes, which then boot and are billed;
-     {0} if nodes are delivered at once. `max_run_us`: the nodes are stopped this long after their delivery; 0: they are
-     not stopped. */
+  struct hr_duration boot; /* time from the delivery of a node until jobs may start on the node */
+  /* queued provisioning: the time from a request until the provider delivers the nodes. Delivered nodes boot and are
+     billed. {0}: nodes are delivered at once */
   struct hr_duration queue;
-  int64_t max_run_us;
+  int64_t max_run_us; /* a node is stopped this long after its delivery; 0: it is not stopped */
   struct hr_spot_spec spot;
 };
 
-/* Whether the nodes of an owned or reserved pool exist for a limited time only. */
+/* Returns whether the nodes of an owned or reserved pool are absent for a part of the time: before `from_us`, or after
+   `to_us`. */
 static inline bool hr_market_is_bounded(const struct hr_market_spec *market) {
   if (market->market != HR_MARKET_RESERVED && market->market != HR_MARKET_OWNED) return false;
   return market->from_us > 0 || (market->to_us > 0 && market->to_us != HR_NEVER_US);
 }
 
-/* Whether a request for nodes waits until the provider delivers the nodes. */
+/* Returns whether the market has queued provisioning: the provider does not deliver requested nodes at once. */
 static inline bool hr_market_is_queued(const struct hr_market_spec *market) {
   return market->queue.kind != HR_DURATION_FIXED || market->queue.a > 0;
 }
 
 /* hr_market_price_at returns the price at the time `at_us`, in micro-dollars per GPU-hour. hr_market_price_sum returns
-   the integral of the price from time zero to `to_us`, in micro-dollars per GPU-hour x microseconds. */
+   the integral of the price from time 0 to `to_us`, in (micro-dollars per GPU-hour) * microseconds. */
 HR_API int64_t hr_market_price_at(const struct hr_market_spec *market, int64_t at_us);
 HR_API hr_amount hr_market_price_sum(const struct hr_market_spec *market, int64_t to_us);
 
@@ -169,7 +171,7 @@ HR_API hr_amount hr_market_price_sum(const struct hr_market_spec *market, int64_
 #define HR_CHECKPOINT_TABLE(X)                                                                                         \
   X(HR_CHECKPOINT_NONE, "none")             /* no checkpoints: an interrupted job starts over */                       \
   X(HR_CHECKPOINT_INTERVAL, "interval")     /* after each interval of work, and on notice if there is enough time */   \
-  X(HR_CHECKPOINT_YOUNG_DALY, "young-daly") /* as interval; the interval is derived from the pool's reclaim rate */    \
+  X(HR_CHECKPOINT_YOUNG_DALY, "young-daly") /* as interval; derived from the rates of spot reclaims and failures */    \
   X(HR_CHECKPOINT_ON_NOTICE, "on-notice")   /* only on notice, if there is enough time */                              \
   X(HR_CHECKPOINT_CONTINUOUS, "continuous") /* all work is saved at all times, at no cost */
 
@@ -183,29 +185,30 @@ enum hr_checkpoint {
 /* Returns the name in scenarios. */
 HR_API const char *hr_checkpoint_name(enum hr_checkpoint checkpoint);
 
-/* The settings of a job class. If the trace has a checkpoint interval or a checkpoint size for a job, it overrides the
-   setting of the class. */
+/* The settings of a job class. If the trace has a checkpoint size for a job, it overrides the size of the class. If the
+   trace has a checkpoint interval for a job, the job writes checkpoints at this interval, except with
+   HR_CHECKPOINT_ON_NOTICE and HR_CHECKPOINT_CONTINUOUS. */
 struct hr_class_spec {
   bool no_spot; /* jobs of the class must not be placed on spot capacity */
   enum hr_checkpoint checkpoint;
-  int64_t interval_us; /* work between two checkpoints */
+  int64_t interval_us; /* HR_CHECKPOINT_INTERVAL: work between two checkpoints */
   /* size of a checkpoint; writing uses the storage bandwidth of the pool */
   uint64_t checkpoint_mib;
   int64_t write_us; /* time to write a checkpoint if the storage bandwidth of the pool is unknown */
-  /* asynchronous checkpoints: the job stops for stall_us only and works on while the checkpoint is written */
+  /* asynchronous checkpoints: the job stops for `stall_us` only, and then works while the checkpoint is written */
   bool async;
   int64_t stall_us;
-  /* a job that is stopped by a failure does not run again: always (no_requeue), or after max_requeues restarts; 0: no
-     limit */
-  bool no_requeue;
+  bool no_requeue; /* a job that a failure has stopped does not run again */
+  /* a job that a failure has stopped does not run again if it was already restarted this number of times; 0: no limit
+   */
   uint32_t max_requeues;
-  /* time to load the image and the checkpoint after an interruption */
+  /* time to load the image and the checkpoint when a job starts again after it was stopped */
   int64_t restart_us;
   uint32_t gpu_power_ppm; /* power of the GPUs of the class, relative to their maximum; 0: that of the pool */
-  /* enum hr_tier: required locality of jobs without a requirement in the trace */
+  /* enum hr_tier: all GPUs of a job must be in one group of this tier, if the trace has no such requirement for the
+     job; HR_TIER_ANY: no requirement */
   uint8_t within;
-  /* time after submission for which jobs with this requirement wait for such a placement; HR_UNKNOWN_US: without
-     limit */
+  /* the time after submission for which `within` applies; HR_UNKNOWN_US: it always applies */
   int64_t within_wait_us;
 };
 

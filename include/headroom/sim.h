@@ -3,10 +3,10 @@
 #define HEADROOM_SIM_H
 
 /*
- * Running a simulation, and cost accounting.
+ * The simulation of a trace, and cost accounting.
  *
  * hr_sim_run simulates a trace on a cluster under a policy and returns the state and times of each job. Observers are
- * notified of all events during the run; metrics, the ledger and file writers are observers.
+ * notified of all events during the run. Metrics, the ledger and file writers are observers.
  */
 
 #include "headroom/base.h"
@@ -18,38 +18,40 @@
 extern "C" {
 #endif
 
-/* An observer follows a run; it cannot change the run. Each of the two functions may be NULL. `self` is passed to
-   both. */
+/* An observer is notified of the events of a run; it cannot change the run. `self` is passed to both functions. Each of
+   them may be NULL. */
 struct hr_observer {
   void *self;
-  /* Called for each event and each move, in order. */
+  /* Called for each event, including those of moves, in order. */
   void (*on_event)(void *self, const struct hr_view *view, const struct hr_event *event);
   /* Called after each pass of the policy. The state in `view` does not change until the next instant. If the horizon
-     ends the run, it is also called at the horizon. */
+     ends the run, the function is also called at the horizon. */
   void (*on_instant)(void *self, const struct hr_view *view);
 };
 
-/* Reports the progress of a run. `done`: number of jobs that ended or were rejected. `total`: number of all jobs.
-   `now_us`: simulated time. `report` may be NULL. `is_stopped` returns whether the caller wants the run to end; the run
-   then returns HR_STOPPED. It is called often, and by several threads at a time if there are several runs. NULL: the
-   run is not stopped. */
+/* Functions of the caller for the progress of a run. `self` is passed to both. */
 struct hr_progress {
   void *self;
+  /* Reports the progress. `done`: number of jobs that ended or were rejected. `total`: number of all jobs. `now_us`:
+     simulated time. May be NULL. */
   void (*report)(void *self, uint64_t done, uint64_t total, int64_t now_us);
+  /* Returns whether the caller wants the run to end; the run then returns HR_STOPPED. Called often. If several runs use
+     the function, several threads may call it at the same time. NULL: the run is not stopped. */
   bool (*is_stopped)(void *self);
 };
 
-/* The input of a run. Everything that it points to is borrowed. */
+/* The input of a run. Everything to which it points is borrowed. */
 struct hr_run_config {
   const struct hr_trace *trace;
   const struct hr_cluster_spec *cluster;
   const struct hr_policy_ops *policy;
   const struct hr_param_value *params; /* one per entry of policy->params */
   uint64_t seed;
-  /* the end of the run, inclusive: events at the horizon are processed. HR_NEVER_US: the run ends with its last job */
+  /* the horizon: the run ends at this time, after the events at this time. HR_NEVER_US: the run ends with its last
+     job */
   int64_t horizon_us;
   bool check; /* checked mode: verify all invariants during the run */
-  /* [HR_N_CLASSES]: checkpoint and restart settings by job class; NULL: interrupted jobs start over */
+  /* [HR_N_CLASSES]: settings of job classes, such as checkpoints; NULL: no settings, interrupted jobs start over */
   const struct hr_class_spec *classes;
   const struct hr_observer *observers;
   uint32_t n_observers;
@@ -60,29 +62,32 @@ struct hr_run_config {
   const struct hr_speeds *speeds;
   const struct hr_network_speeds *network_speeds; /* NULL: the network does not affect the speed of jobs */
   const struct hr_scaling_table *scaling;         /* NULL: the speed of elastic jobs is proportional to their GPUs */
-  /* Streamed run: the engine discards finished jobs, so memory is bounded by the number of waiting and running jobs.
-     The result has no per-job columns. The trace must have been read with `streamed`. Policies must not read the
-     columns of finished jobs. hr_sim_run returns HR_BAD_INPUT if another option needs the data of finished jobs. */
+  /* streamed run: the engine discards finished jobs, so memory is bounded by the number of waiting and running jobs.
+     The result has no per-job columns. The trace must have been read with `streamed` (struct hr_trace_options).
+     Policies must not read the columns of finished jobs. hr_sim_run returns HR_BAD_INPUT if another option needs the
+     data of finished jobs */
   bool stream;
   const struct hr_values *values; /* receives values of modelled schedulers; NULL: none */
-  struct hr_fleet *fleet;         /* inference services (unstable), for one run, with its own `trace`. NULL: none */
-  /* several clusters (headroom/unstable/clusters.h) with their own quotas and systems; `policy` and `params` are those
-     of clusters without their own, and `cluster` has the pools of all of them. NULL: one cluster */
+  /* inference services (headroom/unstable/services.h). A fleet is for one run, and needs a trace that has the jobs of
+     its replicas. NULL: none */
+  struct hr_fleet *fleet;
+  /* several clusters (headroom/unstable/clusters.h). `cluster` has the pools of all of them. `policy` and `params`
+     apply to clusters without a policy of their own; quotas and systems are those of each cluster. NULL: one cluster */
   const struct hr_clusters *clusters;
   /* data with a location (headroom/unstable/data.h); NULL: data is free and available in all locations */
   const struct hr_data_spec *data;
 };
 
-/* GPU time by use, in milli-GPU x microseconds. `kept`: for work that was not lost. `lost`: for work that had to be
-   repeated. `saving`: for writing checkpoints. `restarting`: for restarts after interruptions. `hanging`: from a
-   failure of a node until it is detected. `data`: jobs could work and waited for their data. */
+/* GPU time by use, in milli-GPUs * microseconds. `kept`: work that was not lost. `lost`: work that had to be repeated.
+   `saving`: checkpoints. `restarting`: restarts after interruptions. `hanging`: the time from the failure of a node
+   until it is detected. `data`: the time in which jobs could work, but waited for their data. */
 struct hr_gpu_times {
   hr_amount kept, lost, saving, restarting, hanging, data;
 };
 
-/* The accounts of a job, in runs in which jobs can be interrupted. kept_us, lost_us, saving_us, restarting_us,
-   hanging_us, data_us and held_us are durations of the job, not multiplied by its number of GPUs. held_us is the sum of
-   the others. end_us and saved_us are times since the first submit. At speed 1, working time equals work. */
+/* The accounting of a job, in runs in which jobs can be interrupted. kept_us, lost_us, saving_us, restarting_us,
+   hanging_us, data_us and held_us are durations, not multiplied by the number of GPUs of the job. held_us is the sum of
+   the other six. end_us, saved_us and rejected_us are times. At speed 1, working time equals work. */
 struct hr_job_accounting {
   uint32_t attempts;  /* number of starts */
   uint32_t oom_kills; /* kills because of exhausted GPU memory; the time until the next try counts as restarting */
@@ -90,91 +95,94 @@ struct hr_job_accounting {
   int64_t kept_us;    /* working time with results that were not lost */
   int64_t saved_us;   /* time at which the first checkpoint was complete; HR_NEVER_US: no checkpoint */
   int64_t lost_us;    /* working time that was lost in interruptions */
-  /* time spent on checkpoints, on restarts, and with a failed node before the failure was detected */
+  /* time for checkpoints, for restarts, and with a failed node before the failure was detected */
   int64_t saving_us, restarting_us, hanging_us;
-  int64_t data_us; /* time in which the job could work and waited for its data */
-  int64_t held_us; /* time for which the job held GPUs, in all attempts */
+  int64_t data_us; /* time in which the job could work, but waited for its data */
+  int64_t held_us; /* time for which the job had GPUs, in all attempts */
   /* kept_us, lost_us, saving_us, restarting_us, hanging_us and data_us, multiplied by the milli-GPUs of the attempts */
   struct hr_gpu_times milli_us;
   int64_t resuming_us; /* part of restarting_us: restarts after stops by the policy that kept all work */
-  bool resumes;        /* the last stop was of this kind */
-  int64_t rejected_us; /* when the job was rejected after it had run; 0: it was not */
+  bool resumes;        /* the policy made the last stop, which kept all work */
+  int64_t rejected_us; /* time at which the job was rejected after it had run; 0: this did not happen */
 };
 
-/* The accounts of a pool: changes of its nodes, and kills of jobs because of exhausted GPU memory. */
+/* The accounting of a pool: changes of its nodes, stops of jobs, and energy. Members of type hr_amount with a name that
+   ends in `_us` are sums over nodes, in microseconds. */
 struct hr_pool_accounting {
-  /* launches, notices and reclaims count nodes; interruptions counts jobs */
+  /* Numbers of nodes that were launched, got a notice, and were reclaimed. interruptions: the number of times that a
+     job was stopped, except by preemptions. */
   uint64_t launches, notices, reclaims, interruptions;
-  /* failures of nodes and groups of nodes, and how many jobs they stopped */
-  uint64_t failures, failed_jobs;
-  /* nodes that the policy excluded for a job after a failure, and how long (hr_view_count_exclusion) */
+  uint64_t failures, failed_jobs; /* failures of nodes and groups of nodes, and number of jobs that they stopped */
+  /* nodes that the policy excluded for a job after a failure, and for how long (headroom/unstable/faults.h,
+     hr_view_count_exclusion) */
   uint64_t exclusions;
   hr_amount excluded_us;
-  hr_amount down_us; /* sum over nodes of the microseconds from a failure until the node is repaired */
-  /* maintenance: number of groups of nodes that were maintained, and number of jobs that were stopped for it; sums over
-     nodes: time in maintenance without failures, and time in which the node was closed before it */
+  hr_amount down_us; /* time from a failure until the node is repaired */
+  /* number of times that a group of nodes was maintained, and number of jobs that were stopped for maintenance */
   uint64_t maintenances, maintained_jobs;
-  uint64_t slow_episodes;     /* how many times a node became slow */
-  uint64_t spare_activations; /* how many times a spare node came up */
-  hr_amount spare_us;         /* sum over nodes of the microseconds in which they were spares */
-  /* GPU time that jobs lost because a node was slow, in milli-GPUs x microseconds x 10^-6 */
+  uint64_t slow_episodes;     /* number of times that a node became slow */
+  uint64_t spare_activations; /* number of times that a spare node replaced another node */
+  hr_amount spare_us;         /* time in which nodes were spares */
+  /* GPU time that jobs lost because a node was slow, in milli-GPUs * microseconds * 10^-6 */
   hr_amount slow_lost;
+  /* time in maintenance, without failures; and time in which nodes were closed before maintenance */
   hr_amount planned_us, draining_us;
-  uint64_t sleeps, wakes; /* how many times an idle node was suspended, and how many times one was woken */
-  hr_amount up_us;        /* sum over nodes of the microseconds from launch until the node is gone */
-  /* sum over nodes of the microseconds in which the node was launched and not yet gone, or could be requested */
-  hr_amount offered_us;
-  /* with an autoscaler: nodes that booted and the sum of the times this took; nodes that it removed; scale-ups that
-     failed; sum over nodes of the microseconds in which they were up without a job */
+  uint64_t sleeps, wakes; /* numbers of times that an idle node was suspended, and that a node was woken */
+  hr_amount up_us;        /* time from the launch of a node until it is released or reclaimed */
+  hr_amount offered_us;   /* up_us plus the time in which nodes could be requested */
+  /* With an autoscaler: nodes that booted; nodes that the autoscaler removed; scale-ups that failed. */
   uint64_t provisioned, removals, scale_failures;
+  /* With an autoscaler: time from the request for a node until it had booted; time in which nodes were up without a
+     job. */
   hr_amount provision_us, empty_us;
   uint64_t oom_kills; /* kills because of exhausted GPU memory */
-  /* GPU time that killed jobs held until they tried again, in milli-GPU x microseconds */
+  /* GPU time from kills because of exhausted GPU memory until the next try, in milli-GPUs * microseconds */
   hr_amount back_off_milli_us;
-  struct hr_pool_energy energy; /* 0 if its power is unknown */
-  /* jobs that the policy preempted so that a job that a failure had stopped could start again (sim/engine/jobs.c)
-   */
+  struct hr_pool_energy energy; /* 0 if the power of the pool is unknown */
+  /* number of preemptions for jobs that start again after a failure has stopped them (sim/engine/jobs.c) */
   uint64_t restart_preemptions;
-  /* the nodes are on-demand or spot nodes, and are launched whenever they can be, whether or not jobs use them */
+  /* the pool is elastic, and the engine requests each node as soon as it is available, even if no job needs it */
   bool is_kept;
 };
 
 /* Totals over the jobs that were not finished at the end of a streamed run. */
 struct hr_unfinished_totals {
-  uint64_t missed_deadlines;    /* number of these jobs with a deadline before the end of the run */
+  uint64_t missed_deadlines;    /* number of jobs with a deadline before the end of the run */
   uint64_t oom_kills, oom_jobs; /* oom_jobs: number of jobs with at least one kill */
-  struct hr_gpu_times milli_us; /* sums over the accounting of these jobs */
+  struct hr_gpu_times milli_us; /* sums over the accounting of the jobs */
 };
 
-/* The result of a run. Each per-job column has `n_jobs` entries. Freed by hr_result_destroy. */
+/* The result of a run. Each per-job column ("by job") has `n_jobs` entries. Freed by hr_result_destroy. */
 struct hr_result {
   const struct hr_trace *trace; /* borrowed */
   /* number of entries of the per-job columns; 0 in a streamed run, in which all these columns are NULL */
   uint32_t n_jobs;
   uint8_t *state;    /* by job: enum hr_job_state at the end */
   int64_t *start_us; /* by job: first start; HR_NEVER_US if it never ran */
-  uint8_t *reason;   /* by job: enum hr_reason of the last start or rejection */
-  /* the accounts of jobs, see hr_result_accounting; by job: the index of its account. NULL if no job could be
-     interrupted */
+  uint8_t *reason;   /* by job: enum hr_reason of the last start, preemption or rejection */
+  /* Read these two with hr_result_accounting. `account`, by job: the index of its accounting in `accounts`; 0: it is
+     computed from the start and the end. Both are NULL if nothing in the run could stop jobs. */
   struct hr_job_accounting *accounts;
   uint32_t *account;
   struct hr_pool_accounting *pools; /* [n_pools] */
   uint32_t n_pools;
-  uint64_t n_submitted, n_completed, n_rejected, n_waiting, n_running;
+  uint64_t n_submitted, n_completed, n_rejected, n_waiting, n_running; /* numbers of jobs; the last two at the end */
+  /* numbers of events, of passes, and of starts with the reason HR_REASON_BACKFILL */
   uint64_t n_events, n_passes, n_backfilled;
   int64_t end_us;     /* the last instant of the run, or the horizon if the horizon ended the run */
   uint32_t abilities; /* HR_POLICY_PREEMPTS and other abilities that the policy declared */
-  /* the engine ended the run although jobs were left, because the run made no progress for at least a year, or because
-     jobs only preempted each other (n_futile): no job was submitted, no job ended, and no work was saved */
+  /* The engine ended the run although jobs were left, because it made no progress. Progress is a submission, the end of
+     a job, or saved work. A run is ended in two cases: a time limit without progress has passed (a year plus the
+     maximum run time of a job), or jobs only preempted each other (n_futile). Always false with a horizon. */
   bool stalled;
-  /* if jobs only preempted each other until the end: the number of preemptions since the last progress; otherwise 0.
-     This is assumed if there was no progress for a day longer than the longest job runs, and more than ten preemptions
-     for each job that is left */
+  /* If jobs only preempted each other at the end of the run: the number of preemptions since the last progress.
+     Otherwise 0. Two limits must be exceeded since the last progress: 10,000 preemptions plus ten for each job that is
+     left; and the maximum run time of a job plus a day. The day is a month if capacity may become available again. */
   uint64_t n_futile;
   uint64_t digest; /* hash of the event log: time, kind, job and placement of each event, in order */
-  /* by job: time of completion; HR_NEVER_US: not completed. NULL if it can be computed from the start and the work */
+  /* by job: time of completion; HR_NEVER_US: not completed. NULL: see hr_result_end_us */
   int64_t *ended_us;
-  /* by job: milli-GPUs held in the last attempt; NULL: each job held the whole GPUs that it requests */
+  /* by job: milli-GPUs of the last attempt; NULL: each job had the whole GPUs that it requests */
   uint32_t *gpu_milli;
   /* internal, see hr_result_energy; NULL if no pool has a known power. It refers to the cluster and the classes of the
      run */
@@ -182,8 +190,8 @@ struct hr_result {
   struct hr_power_peaks peaks;
   struct hr__resized *resized;      /* internal, see hr_result_resizes; NULL unless jobs were resized */
   struct hr_unfinished_totals left; /* totals of a streamed run; 0 in other runs */
-  /* in a run with several clusters: [n_clusters] figures by cluster (headroom/unstable/clusters.h), and by job its
-     cluster, HR_NONE if it was not submitted. Otherwise NULL and 0 */
+  /* In a run with several clusters; in other runs NULL and 0. `clusters`, [n_clusters]: figures of each cluster
+     (headroom/unstable/clusters.h). `cluster_of`, by job: index of its cluster; HR_NONE if it was not submitted. */
   struct hr_cluster_result *clusters;
   uint32_t n_clusters;
   uint32_t *cluster_of;
@@ -192,20 +200,19 @@ struct hr_result {
 };
 
 /* Runs a simulation to its end. On HR_OK, `*result` is set; free it with hr_result_destroy. Returns HR_BAD_INPUT for
-   inconsistent input, HR_BAD_POLICY if the policy breaks a rule, HR_INTERNAL if checked mode finds a violated
-   invariant, and HR_NO_MEMORY. `error` describes the reason. */
+   inconsistent input, HR_BAD_POLICY if the policy or the router breaks a rule, HR_INTERNAL if an invariant is violated,
+   and HR_STOPPED if `progress` stopped the run. `error` describes the reason. */
 HR_API enum hr_status hr_sim_run(const struct hr_run_config *config, struct hr_result **result, struct hr_error *error);
-/* Checks what hr_sim_run checks before the first event: whether the policy supports the cluster, the trace and the
-   other settings. The errors are those of hr_sim_run. Observers are not notified. */
+/* Makes the checks that hr_sim_run makes before the first event: whether the policy supports the cluster, the trace and
+   the other settings. Returns the errors of hr_sim_run. Observers are not notified. */
 HR_API enum hr_status hr_sim_check(const struct hr_run_config *config, struct hr_error *error);
 /* Frees a result. NULL is accepted. */
 HR_API void hr_result_destroy(struct hr_result *result);
 
-/* Returns what a job has used. The column `account` of the result must not be NULL; it is NULL if no job could be
-   interrupted. If a job ran once and worked all the time, its milli_us is 0, because its GPU time is kept_us x the GPUs
-   of the job. Otherwise milli_us is set. */
+/* Returns the accounting of a job. `account` of the result must not be NULL. If the job ran once and worked all the
+   time, milli_us is 0, and the GPU time of the job is kept_us * (GPUs of the job). Otherwise milli_us is set. */
 HR_API struct hr_job_accounting hr_result_accounting(const struct hr_result *result, hr_job job);
-/* Returns the energy of a job in all attempts. `energy` must not be NULL. */
+/* Returns the energy of a job in all attempts. `energy` of the result must not be NULL. */
 HR_API struct hr_energy hr_result_energy(const struct hr_result *result, hr_job job);
 /* Returns the time at which a job completed; HR_NEVER_US if the job did not complete. */
 static inline int64_t hr_result_end_us(const struct hr_result *result, hr_job job) {
@@ -213,27 +220,27 @@ static inline int64_t hr_result_end_us(const struct hr_result *result, hr_job jo
   if (result->state[job.id] != HR_JOB_COMPLETED) return HR_NEVER_US;
   return result->start_us[job.id] + result->trace->work_us[job.id];
 }
-/* Returns how many times the number of GPUs of a running job was changed, and sets `*held` to the GPU time of all
-   attempts that have ended, in milli-GPU x microseconds. `held` may be NULL. */
+/* Returns how many times the number of GPUs of a running job was changed. Sets `*held` to the GPU time of all attempts
+   that have ended, in milli-GPUs * microseconds. Both are 0 if jobs could not be resized. `held` may be NULL. */
 HR_API uint32_t hr_result_resizes(const struct hr_result *result, hr_job job, hr_amount *held);
 /* Returns the final state of a job: "completed", "rejected", "unfinished" (waiting or running at the end) or
-   "unsubmitted" (its submit is after the horizon). */
+   "unsubmitted" (the run ended before its submit). */
 HR_API const char *hr_result_state_name(const struct hr_result *result, hr_job job);
 
 /*
  * ---- Ledger ----
  *
- * The ledger is an observer that assigns the cost of each pool to tenants or to idle capacity. The charges of all
- * tenants plus the cost of idle capacity equal the cost of the pools exactly.
+ * The ledger is an observer that divides the cost of each pool into charges for tenants and the cost of idle capacity.
+ * The sum of both is exactly the cost of the pool.
  *
- * Amounts are 128-bit integers: (price in micro-dollars per GPU-hour) x milli-GPUs x microseconds.
- * HR_LEDGER_UNITS_PER_UUSD such units are one micro-dollar. Amounts are rounded in output only.
+ * Amounts are 128-bit integers in ledger units: (price in micro-dollars per GPU-hour) * milli-GPUs * microseconds.
+ * HR_LEDGER_UNITS_PER_UUSD ledger units are one micro-dollar. Amounts are rounded in output only.
  */
 
-/* 1000 milli-GPUs per GPU x microseconds per hour */
+/* (1000 milli-GPUs per GPU) * (microseconds per hour) */
 #define HR_LEDGER_UNITS_PER_UUSD (INT64_C(1000) * 3600 * 1000000)
 
-/* A month in accounts: one twelfth of 365 days. Months are counted from time zero. */
+/* A month in accounts: one twelfth of 365 days. Months are counted from time 0. */
 #define HR_MONTH_US (INT64_C(730) * 3600 * 1000000)
 
 /* An account. Each use of GPUs is charged to one account. */
@@ -242,25 +249,24 @@ struct hr_account {
   uint8_t class_;   /* enum hr_job_class */
   uint32_t pool;    /* index of the pool */
   uint32_t month;   /* number of the month, from 0 */
-  uint32_t service; /* index of the inference service of the replica that used them; HR_NONE: a job of the trace */
+  uint32_t service; /* for a replica, the index of its inference service; HR_NONE: a job of the trace */
 };
 
-/* The sum of all charges to one account. */
+/* The charge to one account: the sum over all uses. */
 struct hr_charge {
   struct hr_account account;
-  hr_amount amount;   /* cost of the use */
-  hr_amount gpu_time; /* milli-GPU x microseconds */
+  hr_amount amount;   /* cost in ledger units */
+  hr_amount gpu_time; /* in milli-GPUs * microseconds */
 };
 
-/* The totals of a pool. Members without a unit are in ledger units. */
+/* The totals of a pool. The first three members are in ledger units, the others in milli-GPUs * microseconds. */
 struct hr_pool_account {
-  hr_amount cost;      /* used + idle */
-  hr_amount used;      /* cost of the time that jobs used */
+  hr_amount cost;      /* cost of the pool, used and idle */
+  hr_amount used;      /* the sum of all charges */
   hr_amount on_demand; /* what the used GPU time would have cost at the on-demand price; 0 if this price is unknown */
-  /* in milli-GPU x microseconds: gpu_time was billed; used_time is the part of gpu_time that jobs used */
+  /* GPU time that was billed, and the part of this GPU time that jobs used */
   hr_amount gpu_time, used_time;
-  /* milli-GPU x microseconds that were not billed, because the nodes were reclaimed early */
-  hr_amount waived_time;
+  hr_amount waived_time; /* GPU time that was not billed, because the provider reclaimed nodes early */
 };
 
 struct hr_ledger;
@@ -268,22 +274,26 @@ struct hr_ledger;
    cost of each job. Returns NULL if memory is exhausted. */
 HR_API struct hr_ledger *hr_ledger_create(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                           bool by_job);
-/* Makes the ledger charge the replicas of inference services to separate accounts. `fleet`, which must outlive the run,
-   has the services of the run; NULL: none. Call it before the run. */
+/* Sets the inference services of the run, so that replicas are charged to accounts of their services. `fleet` must
+   outlive the run; NULL: no services. Call this function before the run. */
 HR_API void hr_ledger_set_fleet(struct hr_ledger *ledger, const struct hr_fleet *fleet);
 /* Frees a ledger. NULL is accepted. */
 HR_API void hr_ledger_destroy(struct hr_ledger *ledger);
 /* Returns the observer of the ledger. Pass it to one run. */
 HR_API struct hr_observer hr_ledger_observer(struct hr_ledger *ledger);
-/* Closes the accounts at the end of the run. Jobs that still run are charged up to that time. Returns HR_NO_MEMORY if a
-   charge was lost during the run. */
+/* Closes the accounts at the end of the run. Jobs that still run are charged up to that time. Returns HR_NO_MEMORY if
+   memory was exhausted during the run, and HR_BAD_INPUT if an amount is above 4.6 trillion dollars. The accounts are
+   then incomplete. */
 HR_API enum hr_status hr_ledger_close(struct hr_ledger *ledger, const struct hr_result *result);
 
-/* The results; call these functions after hr_ledger_close. Charges are sorted by (pool, tenant, class, service,
-   month) and belong to the ledger; hr_ledger_charges sets `*charges` and returns the number of charges. hr_ledger_job
-   returns the cost of a job in ledger units; it returns 0 if the ledger was created without `by_job`. */
+/* The following functions return results; call them after hr_ledger_close. */
+
+/* Sets `*charges` to the charges, sorted by (pool, tenant, class, service, month), and returns their number. The array
+   belongs to the ledger. */
 HR_API size_t hr_ledger_charges(const struct hr_ledger *ledger, const struct hr_charge **charges);
+/* Returns the totals of a pool, which belong to the ledger. */
 HR_API const struct hr_pool_account *hr_ledger_pool(const struct hr_ledger *ledger, hr_pool pool);
+/* Returns the cost of a job in ledger units; 0 if the ledger was created without `by_job`. */
 HR_API hr_amount hr_ledger_job(const struct hr_ledger *ledger, hr_job job);
 
 #ifdef __cplusplus
