@@ -195,8 +195,9 @@ char *hr_output_target(const char *path) {
     free(at);
     at = next;
   }
+  const int number = at ? ELOOP : ENOMEM;
   free(at);
-  errno = at ? ELOOP : ENOMEM;
+  errno = number;
   return NULL;
 }
 

@@ -226,6 +226,16 @@ struct placed_pods {
   uint32_t from[2], left[2]; /* left: number of pods of the row that did not fit */
 };
 
+/* Records the room of a node before it changes. False: out of memory. */
+static bool record_change(struct hr__autoscaler *self, uint32_t node) {
+  if (!HR__ARRAY_HAS_ROOM(self->changes, self->n_changes, self->changes_capacity)) {
+    self->lacks_memory = true;
+    return false;
+  }
+  self->changes[self->n_changes++] = (struct hr__room_change){node, self->room[node]};
+  return true;
+}
+
 /* Places as many pods of one job in a pool as fit, by first fit. `start`: for jobs with one row of pods, the node at
    which the search begins. Returns the number of placed pods. */
 static uint32_t place_pods(struct hr__engine *engine, const struct hr__pod_kind *kind, uint32_t pool, uint32_t except,
@@ -248,6 +258,7 @@ static uint32_t place_pods(struct hr__engine *engine, const struct hr__pod_kind 
         self->lacks_memory = true;
         break;
       }
+      if (self->records_changes && !record_change(self, node)) break;
       hr__amounts_add(&self->room[node].free, request, -1);
       self->log[self->n_log++] = node;
       left--;
@@ -281,6 +292,21 @@ static bool place(struct hr__engine *engine, const struct hr__pod_kind *kind, ui
   keep(self);
   if (self->n_log) *start = self->log[self->n_log - 1];
   return true;
+}
+
+void hr__node_demand_begin(struct hr__engine *engine) {
+  engine->autoscaler->records_changes = true;
+  engine->autoscaler->n_changes = 0;
+}
+
+bool hr__node_demand_end(struct hr__engine *engine, bool keeps) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  while (!keeps && self->n_changes > 0) {
+    const struct hr__room_change *change = &self->changes[--self->n_changes];
+    self->room[change->node] = change->before;
+  }
+  self->records_changes = false;
+  return keeps;
 }
 
 bool hr__node_demand_place(struct hr__engine *engine, const struct hr__pod_kind *kind, uint32_t pool, uint32_t except) {
@@ -646,6 +672,7 @@ static void close(struct hr__engine *engine) {
   free(self->states);
   free(self->order);
   free(self->log);
+  free(self->changes);
 }
 
 /* ---- Autoscaler: checked mode ----------------------------------------------------------------------- */

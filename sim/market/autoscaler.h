@@ -57,6 +57,12 @@ struct hr__node_room {
   bool is_needed; /* a waiting job would use the node */
 };
 
+/* The room of a node before a change that may be undone. */
+struct hr__room_change {
+  uint32_t node;
+  struct hr__node_room before;
+};
+
 struct hr__scaled_pool {
   bool is_scaled;
   struct hr__node_amounts node; /* capacity of one node */
@@ -117,7 +123,10 @@ struct hr__autoscaler {
   struct hr__node_room *room;
   uint32_t *log; /* scratch: the nodes on which the pods of one job were placed */
   uint32_t n_log, log_capacity;
-  uint32_t *n_tasks; /* by node: number of slices of running jobs */
+  struct hr__room_change *changes; /* scratch: the changes of `room` since hr__node_demand_begin */
+  uint32_t n_changes, changes_capacity;
+  bool records_changes; /* changes of `room` are added to `changes` */
+  uint32_t *n_tasks;    /* by node: number of slices of running jobs */
   /* by node: the time at which it last became empty; valid only while the node is up without a job. -1: the node has
      not been up since it was requested */
   int64_t *empty_since_us;
@@ -178,6 +187,10 @@ int64_t hr__node_demand_oldest_us(struct hr__engine *engine, bool with_gpus);
 /* Reserves room for the pods of one job on nodes of a pool, except the node `except` (HR_NONE: no exception). Returns
    false, and changes nothing, if not all pods fit. Must follow hr__node_demand_find. */
 bool hr__node_demand_place(struct hr__engine *engine, const struct hr__pod_kind *kind, uint32_t pool, uint32_t except);
+/* hr__node_demand_begin starts to record reservations. hr__node_demand_end stops this. Unless `keeps`, it also cancels
+   all reservations since the begin. Returns `keeps`. */
+void hr__node_demand_begin(struct hr__engine *engine);
+bool hr__node_demand_end(struct hr__engine *engine, bool keeps);
 /* Returns the kind of a running or waiting job. */
 const struct hr__pod_kind *hr__node_demand_kind(const struct hr__engine *engine, hr_job job);
 

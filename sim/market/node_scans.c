@@ -403,9 +403,9 @@ static enum hr_status grow(struct hr__engine *engine, bool *grew) {
 
 /* ---- Removal --------------------------------------------------------------------------------------------------- */
 
-/* Returns whether all jobs of a node fit on other nodes that are up or booting. Reserves the room for each job that
-   fits, even if the result is false because a later job of the node does not fit. */
-static bool may_drain(struct hr__engine *engine, uint32_t node) {
+/* Reserves room on other nodes that are up or booting for the jobs of a node. Stops, and returns false, at the first
+   job that does not fit. */
+static bool place_jobs_of(struct hr__engine *engine, uint32_t node) {
   const struct hr__residents *residents = &engine->residents;
   for (uint32_t link = residents->first[node]; link; link = residents->links[link - 1].next) {
     const hr_job job = residents->links[link - 1].job;
@@ -420,6 +420,13 @@ static bool may_drain(struct hr__engine *engine, uint32_t node) {
     if (!fits) return false;
   }
   return true;
+}
+
+/* Returns whether all jobs of a node fit on other nodes that are up or booting. If so, reserves room for all of them;
+   otherwise reserves none. */
+static bool may_drain(struct hr__engine *engine, uint32_t node) {
+  hr__node_demand_begin(engine);
+  return hr__node_demand_end(engine, place_jobs_of(engine, node));
 }
 
 static bool is_unneeded(struct hr__engine *engine, uint32_t pool, uint32_t node) {

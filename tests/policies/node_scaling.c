@@ -210,6 +210,36 @@ static void little_used_nodes_are_drained(void) {
   }
 }
 
+/* From 600 s on, node 0 has jobs of 3 and 4 GPUs, node 1 one of 5, and the smaller node 2 one of 4. The jobs of node 0
+   do not both fit on other nodes. So no room is reserved for them, and the job of node 2 can move to node 1. */
+static void failed_drains_reserve_nothing(void) {
+  static const uint32_t gpus[] = {3, 4, 3, 5, 5, 4};
+  struct naive_world world = one_job(40 * S, 0, 0);
+  world.pools[0].nodes = 2;
+  world.pools[0].size = 10;
+  world.pools[1] = world.pools[0];
+  world.pools[1].nodes = 1;
+  world.pools[1].size = 6;
+  world.n_pools = 2;
+  world.spec.drains = true;
+  world.spec.utilization_threshold = 0.75;
+  world.n_jobs = 6;
+  for (uint32_t i = 0; i < 6; i++)
+    world.jobs[i] =
+        (struct naive_job){.submit_us = i / 3 * 200 * S + i / 5 * 200 * S, .work_us = 5000 * S, .gpus = gpus[i]};
+  world.jobs[2].work_us = 530 * S;
+  world.jobs[4].work_us = 330 * S;
+  struct outcome outcome = run(&world);
+  CU_ASSERT_EQUAL(outcome.result->pools[0].launches, 2);
+  CU_ASSERT_EQUAL(outcome.result->pools[1].launches, 1);
+  CU_ASSERT_EQUAL(outcome.result->start_us[5], 470 * S);
+  CU_ASSERT_EQUAL(outcome.result->ended_us[2], 600 * S);
+  CU_ASSERT_EQUAL(outcome.result->ended_us[4], 600 * S);
+  CU_ASSERT_EQUAL(outcome.result->ended_us[5], 1210 * S + 5000 * S);
+  CU_ASSERT_EQUAL(outcome.result->ended_us[0], 70 * S + 5000 * S);
+  hr_result_destroy(outcome.result);
+}
+
 /* Four nodes are shared by two equal pools. */
 static void similar_pools_grow_together(void) {
   struct naive_world world = one_job(40 * S, 100 * S, 0);
@@ -388,5 +418,5 @@ static void worlds_of_a_slow_model_agree(void) {
 }
 
 TEST_MAIN("node scaling", TEST(a_node_is_there_as_long_as_stated), TEST(a_node_is_given_later),
-          TEST(late_nodes_are_given_up), TEST(little_used_nodes_are_drained), TEST(similar_pools_grow_together),
-          TEST(quotas_hold), TEST(worlds_of_a_slow_model_agree))
+          TEST(late_nodes_are_given_up), TEST(little_used_nodes_are_drained), TEST(failed_drains_reserve_nothing),
+          TEST(similar_pools_grow_together), TEST(quotas_hold), TEST(worlds_of_a_slow_model_agree))
