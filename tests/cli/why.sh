@@ -96,7 +96,7 @@ tells() {
 case_moved() {
   local agency=$project/scenarios/agency.json
   try 0 why "$agency" --job retail-tune-17
-  tells 'moved at 2 d 13:20:31, after 5 min 31 s: migrated by the policy to node 11 of pool aws-a100-spot, to cheaper spot nodes. completed at'
+  tells 'moved at 2 d 13:30:00, after 15 min: migrated by the policy to node 11 of pool aws-a100-spot, to cheaper spot nodes. completed at'
   try 0 why "$demo" --policy rounds --job 500
   tells 'at 1 d 11:57:31, after 2 min 10 s: suspended by the policy for the turn of other jobs. restarted at 1 d 11:57:31'
   try 0 why "$demo" --policy gang-slice --job 200
