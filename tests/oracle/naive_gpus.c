@@ -109,9 +109,14 @@ static bool same_text(const char *a, const char *b) {
   return a == b || (a && b && is(a, b));
 }
 
+/* Returns whether a job requests a tier. A job with one GPU satisfies all tiers. */
+static bool has_tier(const struct naive_gpus_job *job) {
+  return job->tier != NAIVE_TIER_ANY && (job->tasks > 1 || job->gpus > 1);
+}
+
 bool naive_same_request(const struct naive_engine *e, int job_a, int job_b) {
   const struct naive_gpus_job *a = &e->in->job[job_a], *b = &e->in->job[job_b];
-  bool is_free = !naive_is_constrained(e->in, job_a) && !naive_is_constrained(e->in, job_b);
+  bool is_free = !has_tier(a) && !has_tier(b);
   bool same_tier = a->tier == b->tier && naive_is_required(e, job_a, e->now) == naive_is_required(e, job_b, e->now);
   return a->accepts == b->accepts && a->tasks == b->tasks && a->gpus == b->gpus && a->milli == b->milli &&
          a->cpu == b->cpu && a->mem == b->mem && a->gpu_mem == b->gpu_mem && a->dedicated == b->dedicated &&
@@ -309,9 +314,8 @@ static void arrange_pass(struct naive_engine *e) {
   if (next < NAIVE_NEVER) naive_add_time(e->timers->timer, &e->timers->n_timers, next);
 }
 
-/* Returns the next instant at which a job ends, is submitted or may be placed anywhere, nodes change, or a pass is
-   scheduled.
- */
+/* Returns the next instant at which a job ends or is submitted, the constraint of a job ends, nodes change, or a pass
+   is scheduled. The constraint of a job with one GPU is ignored. */
 static int64_t next_instant(const struct naive_engine *e) {
   int64_t next = naive_market_next(e);
   for (int j = 0; j < e->in->n_jobs; j++) {
@@ -319,7 +323,7 @@ static int64_t next_instant(const struct naive_engine *e) {
     const struct naive_live *live = &e->job[j];
     if (live->phase == NAIVE_ABSENT) earlier(&next, asked->submit, e->now);
     if (live->phase == NAIVE_RUNNING) earlier(&next, end_of(e, j), e->now);
-    if (live->phase == NAIVE_WAITING && naive_is_constrained(e->in, j) && asked->wait >= 0)
+    if (live->phase == NAIVE_WAITING && has_tier(asked) && asked->wait >= 0)
       earlier(&next, asked->submit + asked->wait, e->now + 1);
   }
   return next;
