@@ -374,7 +374,8 @@ static enum hr_status print_tables(struct compare *compare, struct hr_error *err
   status = hr_comparison_print(stdout, compare->comparison, &compare->perf, wants_colour());
   unsigned facts = next_facts_of(&compare->input);
   const struct hr_replication_spec *spec = &compare->input.scenario->replications;
-  if (args->replications > 1 || spec->count > 1 || spec->metric.text) facts &= ~(unsigned)NEXT_EXACT;
+  bool redraws = spec->workload.blocks != HR_BLOCKS_NONE;
+  if (args->replications > 1 || spec->count > 1 || spec->metric.text || redraws) facts &= ~(unsigned)NEXT_EXACT;
   if (status == HR_OK)
     next_step_print(stdout, &(struct next_step){.verb = "compare",
                                                 .facts = facts,
