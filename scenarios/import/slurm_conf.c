@@ -60,7 +60,9 @@ static enum hr_status split_line(struct hr__slurm_line *line, char *text, struct
     char found[60];
     snprintf(found, sizeof found, "%.50s", at);
     if (strncasecmp(at, "Include", 7) == 0 && (at[7] == ' ' || at[7] == '\t'))
-      return hr_fail(error, HR_BAD_INPUT, "%s:%u: 'Include' is not followed; name the included file after this one",
+      return hr_fail(error, HR_BAD_INPUT,
+                     "%s:%u: 'Include' is not followed; remove the line, and add "
+                     "the included file to the command",
                      line->path, line->number);
     if (line->n_pairs == MAX_PAIRS)
       return hr_fail(error, HR_BAD_INPUT, "%s:%u: more than %d parameters in a line", line->path, line->number,
