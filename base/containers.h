@@ -107,6 +107,7 @@ struct hr__arena_chunk;
 struct hr__arena_job_columns {
   /* Allocates a zeroed column with `width` bytes per job. Returns NULL if memory is exhausted. */
   void *(*allocate)(void *self, uint32_t n_jobs, size_t width);
+  /* Reports that no column needs the values of `job` and of earlier jobs any more (hr_arena_passed_job). */
   void (*passed)(void *self, hr_job job);
   void *self;
 };

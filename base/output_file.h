@@ -218,9 +218,9 @@ static inline void hr__csv_milli(struct hr__csv_out *csv, uint64_t milli) {
   hr__out_milli(&csv->out, milli);
 }
 
-/* Writes a text, with quotes if it contains a comma, a quote or a line break. NULL is written as an empty field. A text
-   that a spreadsheet would evaluate as a formula is preceded by an apostrophe: it begins with '=', '+', '-', '@', a tab
-   or a carriage return, and is not a number. Names from the input must not become commands. */
+/* Writes a text, with quotes if it contains a comma, a quote or a line break. NULL is written as an empty field.
+   Spreadsheets evaluate some texts as formulas, so that a name in the input could become a command. Such a text begins
+   with '=', '+', '-', '@', a tab or a carriage return, and is not a number. An apostrophe is written before it. */
 void hr__csv_text(struct hr__csv_out *csv, const char *text);
 
 /* Appends a text to the current field. The text must not contain commas, quotes or line breaks. */

@@ -296,8 +296,8 @@ static void add_failed(struct hr__kai_cycle *cycle, uint32_t job) {
   *last = cycle->n_failed++;
 }
 
-/* Whether a job is skipped because an easier or equal job has failed; with `in_queue`, only jobs of the same queue
-   count. */
+/* Whether a job is skipped because a job that is at most as hard to place has failed. `in_queue`: only failed jobs of
+   the same queue count. */
 static bool is_skipped(const struct hr__kai_cycle *cycle, uint32_t job, bool in_queue) {
   const struct hr__kai_cluster *cluster = cycle->session->cluster;
   if (!cluster->config.signatures) return false;

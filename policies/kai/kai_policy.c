@@ -399,10 +399,10 @@ static enum hr_status evict_leaving(struct kai *kai) {
 }
 
 /*
- * Whether jobs reclaim GPUs from each other for ever. A queue within its quota may reclaim from a queue that is within
- * its fair share, which may then reclaim from the first queue. If evicted jobs lose their work, KAI repeats this
- * without end. The model assumes this if no job has ended while jobs were evicted MOST_EVICTIONS times each, on
- * average. Then nothing is evicted until a job ends, so that the run ends.
+ * Whether jobs reclaim GPUs from each other for ever. A queue A within its quota may reclaim from a queue B that is
+ * within its fair share, and B may then reclaim from A. If evicted jobs lose their work, KAI repeats this without end.
+ * The model assumes an endless exchange if no job has ended while jobs were evicted MOST_EVICTIONS times each, on
+ * average. Nothing is then evicted until a job ends, so that the run ends.
  */
 static bool exchanges_for_ever(const struct kai *kai) {
   return kai->n_fruitless > (uint64_t)MOST_EVICTIONS * (kai->world.n_waiting + kai->world.n_running);

@@ -498,9 +498,9 @@ static void end_simulation(struct hr__kai_solver *solver) {
   mark_victims(solver, 0);
 }
 
-/* Places the pending job, and as many evicted victims as possible. SOLVED: the pending job was placed. With lists of
-   queues, the simulation ends as soon as the outcome is known. If `is_final`, the caller treats NO_ROOM and REJECTED
-   alike. */
+/* Places the pending job, and as many evicted victims as possible. Returns SOLVED if the pending job was placed. With
+   lists of queues, the simulation ends as soon as the outcome is known. `is_final`: the caller does not distinguish
+   NO_ROOM from REJECTED. */
 static enum outcome simulate(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose,
                              bool is_final) {
   const struct hr__kai_cluster *cluster = solver->session->cluster;
@@ -530,8 +530,8 @@ static enum outcome simulate(struct hr__kai_solver *solver, uint32_t pending, en
 /*
  * With lists of queues, searches that cannot succeed are skipped. A part has no solution if it requests more GPUs than
  * are free or held by queues that may lose victims. An attempt has no solution if the part and the victims that must be
- * placed again do not fit on the nodes after the evictions. If several nodes count a pod, it is placed again without a
- * check; so if there is such a pod, nothing is skipped.
+ * placed again do not fit on the nodes after the evictions. If several nodes count a pod, the pod is placed again
+ * without a check. If such a pod exists, no search is skipped.
  */
 
 /* Whether several nodes count the pod. */
@@ -570,8 +570,8 @@ static void count_free(const struct hr__kai_solver *solver, uint32_t *n_nodes) {
 }
 
 /* A necessary condition for pods to fit on nodes: if each request and each node is divided into whole pieces of `piece`
-   GPUs, the nodes have enough pieces. `requests` is the number of pods, and `n_nodes` of nodes, by their number of
-   GPUs. */
+   GPUs, the nodes have enough pieces. `requests[g]`: number of pods that request g GPUs. `n_nodes[g]`: number of nodes
+   with g free GPUs. */
 static bool fits_in_pieces(const uint32_t *requests, const uint32_t *n_nodes, uint32_t piece) {
   uint64_t needed = 0, free = 0;
   for (uint32_t gpus = piece; gpus < MOST_FREE; gpus++) {

@@ -26,7 +26,7 @@
  * (by releasing pods, minus the requests of pipelined pods). When the first pod is placed on a shared GPU, one GPU is
  * subtracted from the idle whole GPUs. When all its pods are releasing, it counts as one releasing whole GPU. A pod
  * that is pipelined on such a GPU, or on a new one, subtracts one releasing whole GPU again. Invariant: if a pod is
- * counted and then uncounted, all numbers are as before, unless it was the last pod on a shared GPU.
+ * counted and then uncounted, all numbers are as before. The last pod on a shared GPU is the only exception.
  *
  * Source: KAI-Scheduler, api/node_info (node_info and gpu_sharing_node_info).
  */

@@ -206,8 +206,8 @@ bool hr__kai_autoscaler_create(struct hr__kai_autoscaler *scaler, struct hr__kai
 /* Requests nodes for the jobs that still wait after a cycle. Sets `some_up` if some of these nodes boot in no time. */
 enum hr_status hr__kai_request_nodes(struct hr__kai_autoscaler *scaler, const struct hr_view *view,
                                      struct hr_moves *moves, bool *some_up);
-/* Releases nodes that have been empty for `idle_release_us`. `next_us`: when the next release is due; HR_NEVER_US:
-   unknown. */
+/* Releases nodes that have been empty for `idle_release_us`. Sets `*next_us` to the time at which the next empty node
+   is to be released; HR_NEVER_US: no node waits for its release. */
 enum hr_status hr__kai_release_nodes(struct hr__kai_autoscaler *scaler, const struct hr_view *view,
                                      struct hr_moves *moves, int64_t *next_us);
 

@@ -137,8 +137,8 @@ static bool asks_for_topology(const struct hr__kueue_workload *workload) {
   return false;
 }
 
-/* Chooses the nodes that a workload holds while it needs preemption: nodes that are free once its targets have left,
-   or, without targets, nodes of an empty cluster. */
+/* Chooses the nodes that a workload holds while it needs preemption. With targets, these are nodes that are free after
+   the targets have left. Without targets, the search ignores the usage of nodes. */
 static void place_for_preemption(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
   const struct hr__kueue_topology_calls *topology = &self->world->topology;
   const struct hr__kueue_workload *workload = &self->world->workloads[entry->workload];
@@ -163,9 +163,9 @@ static void assign(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) 
 /* ---- One entry -------------------------------------------------------------------------------------- */
 
 /*
- * Decides about one entry of a cycle. Earlier entries of the cycle hold the quota and the nodes of workloads that they
- * admit or that wait for preemptions. So an entry must fit beside them, after the targets of all these entries have
- * left.
+ * Decides about one entry of a cycle. Earlier entries of the cycle hold quota and nodes: those of workloads that were
+ * admitted, and those of workloads that wait for preemptions. An entry must therefore fit together with the earlier
+ * entries, after the targets of all these entries have left.
  *
  * Source: pkg/scheduler/scheduler.go of kubernetes-sigs/kueue (processEntry and what it calls).
  */
@@ -208,8 +208,8 @@ uint32_t hr__kueue_reserve(const struct hr__kueue_world *world, uint32_t queue,
   return assignment->n_usage;
 }
 
-/* Holds quota and nodes for an entry that needs preemption but has no targets, unless its queue can reclaim them
-   later. */
+/* Holds quota and nodes for an entry that needs preemption but has no targets. Has no effect if the queue of the entry
+   can always reclaim its quota later. */
 static void reserve(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
   const struct hr__kueue_workload *workload = &self->world->workloads[entry->workload];
   if (hr__kueue_can_always_reclaim(&self->world->queues[workload->queue])) return;

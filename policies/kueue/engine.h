@@ -199,11 +199,12 @@ struct hr__kueue_engine {
   struct hr__kueue_cycle cycle;
   struct hr__kueue_pending pending;
   uint32_t *heads;
-  uint32_t *root;                          /* by queue: root of its tree */
-  bool *is_freed;                          /* by node: quota of the tree of this root was freed */
-  bool some_freed;                         /* some entry is set */
-  bool *is_filled, some_filled;            /* the same: quota was taken since parked workloads returned */
-  bool evicted;                            /* evictions have ended since the last cycle */
+  uint32_t *root;               /* by queue: root of its tree */
+  bool *is_freed;               /* by node: quota of the tree of this root was freed */
+  bool some_freed;              /* some entry is set */
+  bool *is_filled, some_filled; /* by node: quota of the tree of this root was taken since parked workloads returned;
+                                   some entry is set */
+  bool evicted;                 /* evictions have ended since the last cycle */
   uint32_t first_leaving, last_leaving;    /* list of evicted workloads that lose their quota after the cycles */
   struct hr__kueue_priorities *priorities; /* by queue */
   int64_t n_cycles;
@@ -329,11 +330,11 @@ uint32_t hr__kueue_topology_lacking(const struct hr__kueue_engine *self, uint32_
 
 /* ---- Evictions (engine_jobs.c) ---------------------------------------------------------------------- */
 
-/* Evicts a workload for another one. Without a grace period it keeps its quota until hr__kueue_finish_evictions.
-   Returns false if it is already being evicted. */
+/* Evicts a workload for another one. Without a grace period, the evicted workload has its quota until
+   hr__kueue_finish_evictions is called. Returns false if the workload is already being evicted. */
 bool hr__kueue_evict(struct hr__kueue_engine *self, const struct hr__kueue_target *target);
-/* Removes the quota of workloads that were evicted without a grace period. The next cycle serves the preemptors; parked
-   workloads return after it. */
+/* Removes the quota of workloads that were evicted without a grace period. The preemptors are the heads of the next
+   cycle; parked workloads return after this cycle. */
 void hr__kueue_finish_evictions(struct hr__kueue_engine *self);
 /* Removes the quota of an evicted workload, and queues it again. */
 void hr__kueue_queue_evicted(struct hr__kueue_engine *self, uint32_t slot);

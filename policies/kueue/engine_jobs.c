@@ -577,10 +577,10 @@ static void leave(struct hr__kueue_engine *self, uint32_t slot) {
         hr_moves_notice(self->moves, (hr_job){at->job}, self->world.now_us + self->grace_us, self->keeps_work);
 }
 
-/* Evictions take no time in the model. So workloads that evict each other in turn would do so forever at one instant
-   (this occurs with Kueue's fair sharing). A workload that had quota for less than a second before it is evicted again
-   waits for a second until it is queued. Both times double with each repetition, and are reset when it had quota for
-   longer. */
+/* Evictions take no time in the model. Two workloads can evict each other again and again, for example with Kueue's
+   fair sharing; without a delay, this would never end at one instant. If a workload was evicted before and has now had
+   quota for less than a second, it waits for a second until it is queued. Both times double with each repetition. They
+   are reset when the workload has had quota for longer. */
 static void delay_repeated(const struct hr__kueue_engine *self, uint32_t slot) {
   struct hr__kueue_slot *at = &self->slots[slot];
   int64_t period_us = EVICTION_US << at->n_repeated, now_us = self->world.now_us;
@@ -593,9 +593,9 @@ static void delay_repeated(const struct hr__kueue_engine *self, uint32_t slot) {
 }
 
 /* If preempted jobs lose their work, preemptions cause further preemptions in a crowded cluster: a job that starts
-   again needs quota for longer, and preempts other jobs. Kueue has no back-off for this. Here a workload that was
-   preempted MAX_LOSSES times waits for a second after the next preemption, and twice as long after each further one. So
-   the number of preemptions grows with the logarithm of time, and every run ends. */
+   again needs quota for longer, and preempts other jobs. Kueue has no back-off for such a series. Here, after
+   MAX_LOSSES preemptions, a workload waits for a second after the next preemption. The time doubles with each further
+   preemption, up to MAX_LOSS_DOUBLINGS times. The number of preemptions therefore grows slowly, and every run ends. */
 static void delay_losing(const struct hr__kueue_engine *self, uint32_t slot) {
   struct hr__kueue_slot *at = &self->slots[slot];
   if (self->keeps_work) return;

@@ -308,8 +308,8 @@ static uint32_t count_idle(const struct hr__kueue_engine *self, hr_pool pool) {
   return count;
 }
 
-/* Requests the nodes that the held jobs need beyond those that are idle or booting; at least one if none is booting,
-   since no job fits on the present nodes. */
+/* Requests the nodes that the held jobs need in addition to idle and booting nodes. If no node is booting, requests at
+   least one node, because no held job fits on the present nodes. */
 static void request_nodes(struct hr__kueue_engine *self, uint32_t pool) {
   const struct hr__kueue_wanted *wanted = &self->wanted[pool];
   hr_pool id = {pool};

@@ -218,7 +218,7 @@ static enum hr__kueue_reason group_reason(const struct hr__kueue_pod_set_assignm
   return mildest;
 }
 
-/* One flavor of each resource group is needed, so the most severe of the groups' mildest reasons counts. */
+/* Returns the most severe of the reasons of the resource groups, because the pod set needs a flavor of each group. */
 static enum hr__kueue_reason row_reason(const struct hr__kueue_queue *queue,
                                         const struct hr__kueue_pod_set_assignment *row) {
   if (!row->n_attempts) return HR__KUEUE_NO_MATCHING_FLAVOR;
@@ -260,8 +260,8 @@ void hr__kueue_assignment_place(struct hr__kueue_assignment *assignment,
 /* ---- Search ----------------------------------------------------------------------------------------- */
 
 /* The search over the flavors of one resource group, and the placement of the chosen flavors. A flavor is as good as
-   the worst of its resources. The search stops at the first flavor that is good enough for the fungibility of the
-   queue; otherwise the best flavor is taken, the first of equally good ones. Source:
+   the worst of its resources. The search stops at the first flavor that satisfies the rules of the queue
+   (flavorFungibility). If no flavor does, the best flavor is chosen, or the first of several equally good ones. Source:
    pkg/scheduler/flavorassigner/flavorassigner.go and flavor_assigner_attempts.go of kubernetes-sigs/kueue. */
 
 bool hr__kueue_is_preferred(struct hr__kueue_outcome a, struct hr__kueue_outcome b, bool preemption_first) {

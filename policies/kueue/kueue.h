@@ -590,8 +590,9 @@ static inline bool hr__kueue_borrows_with(const struct hr__kueue_tree *tree, uin
   return quota != HR__KUEUE_UNLIMITED && hr__kueue_plus(tree->usage[at], amount) > quota;
 }
 
-/* The height of the lowest cohort above the queue within whose quota an additional amount fits; 0: the queue itself has
-   enough. `may_reclaim` is set to whether that part of the tree is smaller than the whole tree; it may be NULL. */
+/* The height of the lowest cohort above the queue whose quota suffices for an additional amount. Returns 0 if the quota
+   of the queue suffices, and the height of the root if no quota suffices. `*may_reclaim` is set to true if the quota of
+   a node below the root suffices; NULL is accepted. */
 uint32_t hr__kueue_borrow_level(const struct hr__kueue_tree *tree, uint32_t queue, uint32_t pair, int64_t amount,
                                 bool *may_reclaim);
 
@@ -611,7 +612,8 @@ struct hr__kueue_share hr__kueue_share_of(const struct hr__kueue_world *world, u
 /* Whether the usage of a node with a parent exceeds its quota of a pair of which a positive amount is requested. */
 bool hr__kueue_borrows_on(const struct hr__kueue_world *world, uint32_t node, const struct hr__kueue_usage *requested,
                           uint32_t n_requested);
-/* The amount of each resource that all nodes below `node` together can borrow, summed over flavors. */
+/* The amount of a resource that `node` could use if nothing were used, summed over flavors. Shares of the children of
+   `node` are fractions of this amount. */
 int64_t hr__kueue_lendable(const struct hr__kueue_world *world, uint32_t node, uint32_t resource);
 
 /* The ratio divided by the weight; infinite if the node borrows with weight 0. */

@@ -4,10 +4,10 @@
  *
  * Layout: the workloads of one shape in one queue are a bucket with two binary heaps: those that can be a head, and
  * those that are parked. A queue has a binary heap of its buckets, ordered by their first workloads. If a workload of a
- * shape is inadmissible, all others of the shape are parked by exchanging the two heaps, and they return in the same
- * way; so both cost O(log n) for any number of workloads. Workloads without a shape are in one bucket per queue, and
- * are parked one by one. Workloads that stay parked when others return (back-off, held, namespace mismatch) are in a
- * list.
+ * shape is inadmissible, all others of the shape are parked by exchanging the two heaps. They return in the same way.
+ * Both operations take O(log n) amortized time for any number of workloads. Workloads without a shape are in one bucket
+ * per queue, and are parked one by one. Workloads that do not return with the others (back-off, held, namespace
+ * mismatch) are in a list.
  *
  * Invariant: position[items[i]] == i in each heap of a bucket, and a workload is in at most one place.
  *
@@ -362,8 +362,8 @@ static uint32_t bucket_of(struct hr__kueue_pending *self, uint32_t workload) {
 
 /* ---- Places ---- */
 
-/* Moves all workloads of one half of a bucket to the other one: the smaller half is moved, and the halves exchange
-   their roles if the larger half should have been moved. `to_active`: the parked ones return. */
+/* Makes all workloads of a bucket active (`to_active`), or parks all of them. The workloads of the smaller half are
+   moved to the larger half. If the larger half was the one to empty, the halves exchange their roles. */
 static bool merge_halves(struct hr__kueue_pending *self, uint32_t id, bool to_active) {
   struct hr__kueue_bucket *bucket = &self->buckets[id];
   uint8_t from = to_active ? !bucket->active : bucket->active, to = !from;
@@ -402,8 +402,8 @@ static uint32_t count_before(const struct hr__kueue_pending *self, const struct 
   return count;
 }
 
-/* Called before a workload joins a bucket as a possible head. If the bucket stayed parked and its turn has not come
-   yet, its parked workloads return, and share one turn with the new workload. Returns false if memory is exhausted. */
+/* Called before a workload joins a bucket as a possible head. If the bucket stayed parked and has not used up its turn,
+   its parked workloads return, and share one turn with the new workload. Returns false if memory is exhausted. */
 static bool return_stayed(struct hr__kueue_pending *self, uint32_t id) {
   struct hr__kueue_bucket *bucket = &self->buckets[id];
   struct hr__kueue_pending_queue *queue = &self->queues[bucket->queue];

@@ -3,9 +3,9 @@
  * Preemption: the classical algorithm, the one with fair sharing, and their common part (policies, the order of
  * candidates, the test whether the demand fits, and the minimal set of targets).
  *
- * Targets are taken one after the other, and their usage is removed from the tree and the nodes, until the demand fits.
- * Then those that are not needed are put back, from the last but one to the first. Invariant: after a preemption was
- * computed, the usage is as before.
+ * Targets are selected one after the other, and their usage is removed from the tree and the nodes, until the demand
+ * fits. Then targets that are not needed are removed from the selection, from the last but one to the first. Invariant:
+ * after a preemption was computed, the usage is as before.
  *
  * Source: pkg/scheduler/preemption of kubernetes-sigs/kueue (preemption.go, common/, preemption_oracle.go).
  */
@@ -155,7 +155,7 @@ static void take_target(struct hr__kueue_preemptor *self, uint32_t workload, enu
   self->targets[self->n_targets++] = (struct hr__kueue_target){workload, cause};
 }
 
-/* Puts targets back that are not needed, and restores the usage of all. */
+/* Removes targets that are not needed from the selection, and restores the usage of all targets. */
 static void settle_targets(struct hr__kueue_preemptor *self, bool fits, bool borrow) {
   for (uint32_t i = self->n_targets; fits && i-- > 0;) {
     if (i + 1 >= self->n_targets) continue; /* the last one was needed */

@@ -423,9 +423,9 @@ static struct hr__tas_failure select_required(struct hr__tas_search *search, uin
   return not_enough(search, level, search->state[sorted[0]].slices);
 }
 
-/* Selects at one level in one pass, without sorting: the domain with the least room that suffices; in a tie, the first
-   one. Without leaders and preferences, the result is that of the sorted list. Returns false if several domains have to
-   be selected. */
+/* Selects at one level in one pass, without sorting: the smallest domain that suffices, or the first of several equal
+   ones. Without leaders and preferences, the result equals that of the sorted list. Returns false if several domains
+   have to be selected. */
 static bool select_in_one_pass(struct hr__tas_search *search, uint32_t level, bool *climb,
                                struct hr__tas_failure *failure) {
   const struct hr__tas_goal *goal = &search->goal;
@@ -500,10 +500,12 @@ struct hr__tas_failure hr__tas_select_level(struct hr__tas_search *search, uint3
 /*
  * Balanced placement: each selected topology domain gets about the same number of slices.
  *
- * For each domain above the requested level, a greedy selection shows how many domains below it are needed and how many
- * slices each of them can have at least (the threshold). Domains that cannot have so many are emptied; what remains
- * must still suffice. The parent with the highest threshold wins. Dynamic programming then selects the smallest set of
- * domains with the least excess, and the slices beyond the threshold are handed out in order.
+ * 1. For each domain above the requested level (the parent), a greedy selection determines how many domains below it
+ *    are needed, and the minimum number of slices that each of them can have (the threshold).
+ * 2. The capacity of domains that cannot have `threshold` slices is set to 0. The remaining domains must still suffice.
+ * 3. The parent with the highest threshold is selected.
+ * 4. Dynamic programming selects the smallest set of its domains with the least excess.
+ * 5. Each domain of the set gets `threshold` slices; the remaining slices are distributed in order.
  *
  * Layout: A selection is a set of domains, stored as its last domain and the selection without it. by_size[k] has the
  * selections of k domains, one for each pair (leaders, pods) still to be placed, in the order of these pairs.

@@ -2,9 +2,9 @@
 /*
  * Topology-aware scheduling for the flavors of a world: what the scheduling cycle calls (hr__kueue_topology_calls).
  *
- * Layout: one topology per flavor, with its own usage. If the lowest level is the host name, flavors can overlap: pods
- * of one flavor then count on the same hosts of all others. Kueue joins the usage of overlapping flavors when a cycle
- * begins, but what a cycle tries or reserves changes only the usage of the flavor itself. This module does the same.
+ * Layout: one topology per flavor, with its own usage. If the lowest level is the host name, several flavors can
+ * contain the same host, and pods of one flavor then count on this host in the other flavors. As in Kueue, the usage is
+ * joined when a cycle begins. Trials and reservations of a cycle change only the usage of their own flavor.
  *
  * Invariant: the usage of a flavor is that of the workloads that count in the tree of quotas, plus what the current
  * cycle holds.
@@ -293,8 +293,8 @@ static bool all_fit(const struct hr__tas_world *self, uint32_t count) {
   return true;
 }
 
-/* Places all pod sets of a flavor: in the first part of the nodes that has room, if the best placement is in several.
- */
+/* Places all pod sets of a flavor. If the best placement would use several parts of the nodes, the pod sets are placed
+   in the first part that has room. */
 static bool place_in_flavor(struct hr__tas_world *self, uint32_t flavor, const struct hr__kueue_workload *workload,
                             const struct hr__kueue_assignment *assignment, bool empty, bool overlaps,
                             struct hr__kueue_placements *out) {
@@ -310,7 +310,7 @@ static bool place_in_flavor(struct hr__tas_world *self, uint32_t flavor, const s
   return !self->no_memory && keep_results(self, flavor, count, overlaps, out);
 }
 
-/* Whether failed nodes are to be replaced, since the workload has a placement. Otherwise it gets its first
+/* Whether the workload has a placement whose failed nodes are to be replaced. If not, the workload gets its first
    placement. */
 static bool is_replaced(const struct hr__kueue_workload *workload) {
   bool has = false;
