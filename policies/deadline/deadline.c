@@ -9,7 +9,7 @@
  *   deadline-greedy   uses spot capacity while it is available, else no nodes;
  *   uniform-progress  spreads the work evenly over time. Done work is cp(t); expected work is
  *                     ep(t) = work x elapsed / (deadline - submit). A job without nodes and with cp(t) < ep(t) uses
- *                     on-demand capacity. It keeps it until spot capacity is available and cp(t) >= ep(t + 2 d);
+ *                     on-demand capacity until spot capacity is available and cp(t) >= ep(t + 2 d);
  *   omniscient        follows the cheapest itinerary, computed when the job is submitted (omniscient.c).
  *
  * A job on spot capacity stays there until the capacity is reclaimed. Owned and reserved capacity is paid for even if
@@ -33,16 +33,17 @@
  * The rules of the policy `deadline`: which pool a job should use now, and when the passage of time alone changes this.
  *
  * C is the work left, R the time to the deadline and d the change-over time. The safety nets are the same for all
- * rules. A job with no nodes or on on-demand nodes uses on-demand nodes when R < C + 2 d. A job on spot nodes keeps
- * them until they are reclaimed; but if it still changes over and R < C + d, it uses on-demand nodes.
+ * rules. A job with no nodes or on on-demand nodes uses on-demand nodes when R < C + 2 d. A job on spot nodes stays
+ * there until the nodes are reclaimed. Exception: if the job has not completed the change to these nodes and R < C + d,
+ * it uses on-demand nodes.
  *
  * With ticks (`tick_s`), the rules are those of the simulator of the authors (Wu et al., "Can't Be Late", NSDI'24):
  * times are compared in whole ticks, C rounded up and R rounded down, and the comparison is "less than or equal". A job
  * that has changed to on-demand capacity for this reason is not committed to it: at the next tick, it may be within the
  * limit again.
  *
- * Invariant: without ticks, every decision that depends on time has a wake-up in next_change_us. So the decisions
- * for a job do not depend on the times at which events of other jobs cause a pass.
+ * Invariant: without ticks, every decision that depends on time has a wake-up in next_change_us. The decisions for a
+ * job therefore do not depend on the times at which events of other jobs cause a pass.
  */
 
 __extension__ typedef __int128 wide;

@@ -126,7 +126,7 @@ static bool find_in_row(const struct hr__matrix *matrix, const struct hr__gang_r
 }
 
 /* Adds the job to the first row in which it fits. A job that fits only where its tasks lack GPU memory is rejected.
-   `*leaves`: whether the job no longer waits outside. */
+   Sets `*leaves` to whether the job was added or rejected, so that it no longer waits outside. */
 static enum hr_status admit(struct hr__matrix *matrix, const struct hr_view *view, struct hr_moves *moves, hr_job job,
                             bool *leaves) {
   struct hr_placement placement;

@@ -33,7 +33,7 @@ struct hr__job_kind {
   uint32_t gpus, tasks, cpu_milli, accept_class, request, gpu_mem_mib;
   uint64_t mem_mib;
   uint32_t min_gpus, max_gpus; /* equal to `gpus` unless the policy lets elastic jobs have fewer pods */
-  uint32_t model;              /* HR_NONE unless jobs of a model cannot run in some pool */
+  uint32_t model;              /* the model of the jobs if they cannot run in some pool because of it; else HR_NONE */
   uint32_t group;              /* a further distinction of the policy, such as queues */
   int32_t priority;
   bool is_fixed;                /* its jobs must not be interrupted */
@@ -163,7 +163,7 @@ void hr__pods_put_lacks(const struct hr__pods *pods, hr_job job, const struct hr
 
 /* ---- The cluster autoscaler ---------------------------------------------------------------------------- */
 
-/* The parameter `elastic_nodes`, for a policy that has no other one. */
+/* The parameter `elastic_nodes`, for a policy that has no other parameters. */
 extern const struct hr_param hr__pod_params[];
 /* Whether the policy requests nodes: its parameter says so, and some pool is elastic. */
 bool hr__pods_are_scaled(const struct hr__pods *pods, const struct hr_policy_env *env);

@@ -131,7 +131,8 @@ typedef bool hr__is_before(void *self, uint32_t a, uint32_t b);
 struct hr__contestant {
   struct hr__line line;
   int64_t value; /* the value with which a search compares its bound; it does not affect the order */
-  int64_t own;   /* if it is within the bound, the search needs no contestant that comes later; at least `value` */
+  int64_t
+      own; /* at least `value`; if `own` is at most the bound, a search skips all later contestants of the subtree */
   uint32_t name; /* by which the caller identifies the contestant; HR_NONE: the leaf is free */
 };
 

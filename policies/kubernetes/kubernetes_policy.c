@@ -4,9 +4,10 @@
  * DefaultPreemption, and a cluster autoscaler.
  *
  * Each task of a job is a pod. Pods are scheduled one at a time; a job runs when all its pods are bound. The engine
- * starts a job as a whole. So if only some pods of a job fit, they either hold GPUs in the ledger of this policy, but
- * not in the engine (`partial_jobs` hold), or wait with the others. The eviction of a pod stops its job, which enters
- * the queue again.
+ * starts a job as a whole. If only some pods of a job fit, the setting `partial_jobs` decides:
+ * - `hold`: these pods hold GPUs in the ledger of this policy, but not in the engine.
+ * - `together`: these pods wait with the other pods of the job.
+ * The eviction of a pod stops its job, and the job enters the queue again.
  *
  * Layout: the waiting jobs of one kind (policies/kit/pods.h) are in a tree, ordered by the time at which they entered
  * the queue. If a job of a kind does not fit, the others of its kind are not tried in the same pass, because they would
@@ -29,9 +30,9 @@ enum { HR__KUBE_GPU = HR__KUBE_N_NATIVE, HR__KUBE_N_RESOURCES };
 
 enum { HR__KUBE_MARKS = 32, HR__KUBE_FREED = 1024 };
 
-/* The waiting jobs of a kind. The failures of a kind are numbered from 1; each one counts as a try of all jobs that
-   waited then. So the number of tries of a job is the number of failures since it entered. For this, `marks` has the
-   last job that waited at each of the last failures. */
+/* The waiting jobs of a kind. Failures of a kind are numbered from 1. Each failure counts as a try of all jobs that
+   waited at that time, so the number of tries of a job is the number of failures since the job entered. `marks` stores,
+   for each of the last failures, the last job that waited at the time of the failure. */
 struct hr__kube_queue {
   struct hr_job_tree jobs; /* by time of entry */
   uint32_t kind;
@@ -408,7 +409,7 @@ static void undo(struct hr__kube_policy *kube, hr_job job, uint32_t last, uint32
 }
 
 /* Places the pods of a job that are not placed yet. `pool`: the pool of all its pods; HR_NONE: any pool, only for jobs
-   with one pod. */
+   with one pod. Returns whether all pods are placed. If not, the changes are undone, unless placed pods are held. */
 static bool place_in(struct hr__kube_policy *kube, hr_job job, uint32_t kind, uint32_t pool, bool preempts) {
   uint32_t number = count_pods(kube, job), last = hr__pods_last(&kube->pods, job);
   for (bool is_done = false; !is_done; number++) {
@@ -558,7 +559,7 @@ static void note_freed(struct hr__kube_policy *kube, uint32_t node) {
   kube->freed[kube->n_freed++ % HR__KUBE_FREED] = node;
 }
 
-/* Records this for the nodes of all pods of a job. */
+/* Records that all pods of a job leave their nodes. */
 static void note_freed_by(struct hr__kube_policy *kube, hr_job job) {
   for (uint32_t at = hr__pods_first(&kube->pods, job); at != HR_NONE; at = kube->pods.pods[at].next_of_job)
     note_freed(kube, kube->pods.pods[at].slice.node.id);
@@ -644,8 +645,8 @@ static uint32_t next_kind(struct hr__kube_policy *kube) {
   return kind;
 }
 
-/* Puts a kind back into the heap after its first job has left the queue; or, with `after_head`, after this job did not
-   fit although later ones may fit. */
+/* Puts a kind back into the heap. `after_head`: the first job of the kind did not fit and still waits, but later jobs
+   may fit. Otherwise the first job has left the queue. */
 static void try_again(struct hr__kube_policy *kube, uint32_t kind, bool after_head) {
   struct hr__kube_queue *queue = queue_of(kube, kind);
   struct hr_job_entry entry;

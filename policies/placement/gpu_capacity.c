@@ -7,9 +7,9 @@
  * has one variant of the gang's request for each pool. A variant accepts only its pool. Pools are tried in the order of
  * the cluster.
  *
- * With mig_fallback, a job that names a MIG profile prefers the pools that have it: whole GPUs and shares of other
- * pools are only for jobs that find no instance. A gang tries those pools first. A single task has one variant that
- * accepts only those pools, and which is searched for first.
+ * With mig_fallback, a job that names a MIG profile prefers the pools that have it. If these pools have no free
+ * instance, the job may use whole GPUs and shares of other pools. A gang tries the preferred pools first. A single task
+ * has one variant that accepts only the preferred pools; a placement for this variant is searched for first.
  */
 
 #include "policies/placement/gpu_capacity.h"

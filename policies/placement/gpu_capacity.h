@@ -149,7 +149,8 @@ int64_t hr__window_plan_earliest(struct hr__window_plan *plan, const struct hr__
 /* Adds a reservation for a demand from `start_us` on. */
 bool hr__window_plan_reserve(struct hr__window_plan *plan, const struct hr__window_demand *demand, int64_t start_us,
                              const struct hr_placement *placement);
-/* Returns an upper bound for the length of a window from now on in which the need can be met; 0: not even now. */
+/* Returns an upper bound for the length of a window from now on in which the need can be met; 0: the need cannot be met
+   now. */
 int64_t hr__window_plan_longest(struct hr__window_plan *plan, const struct hr_need *need);
 /* Whether memory was exhausted during a search. */
 bool hr__window_plan_failed(const struct hr__window_plan *plan);

@@ -588,8 +588,8 @@ static uint32_t earliest_node(const struct hr__window_plan *plan, uint32_t first
   return earliest;
 }
 
-/* Advances the bounds of the nodes of a pool until the k-th smallest bound is exact. Returns it, or a time after
-   `by_us` if it is after `by_us`. */
+/* Advances the bounds of the nodes of a pool until the k-th smallest bound is exact, and returns this bound. If the
+   bound is after `by_us`, it may not be exact; the result is then any time after `by_us`. */
 static int64_t advance_pool(struct hr__window_plan *plan, const struct hr__window_demand *demand, uint32_t first,
                             uint32_t end, uint32_t k, int64_t by_us) {
   struct hr_use_limits limits = hr_capacity_use_limits(plan->set, &demand->need, plan->nodes[first].pool);

@@ -57,7 +57,7 @@ struct hr__slurm_kind {
 /* The state of a job that waits or runs. */
 struct hr__slurm_job {
   int64_t queued_us;  /* when it was submitted, or requeued last */
-  int64_t submit_us;  /* the same; after a requeue, when it may run again */
+  int64_t submit_us;  /* the same, but after a requeue: the time from which it may run again */
   int64_t start_us;   /* while it runs */
   int64_t limit_us;   /* its time limit */
   int64_t charged_us; /* while it runs: the time until which its usage has been added */
@@ -213,7 +213,7 @@ struct hr__slurm_run {
   int64_t full_us;   /* the same, for the next pass of the main scheduler that examines all jobs */
   bool may_do_more;  /* the main scheduler may start jobs although nothing changes; see slurm_policy.c */
   bool changed;      /* the main scheduler runs in this pass */
-  bool is_queued;    /* it runs at `loop_us` in the background loop of slurmctld */
+  bool is_queued;    /* the main scheduler runs at `loop_us` in the background loop of slurmctld */
   int64_t loop_us;
   int64_t looped_us;    /* when it last ran in this loop, not counting passes that examine all jobs */
   int64_t asked_us;     /* the time that was requested for `loop_us` */
@@ -240,8 +240,8 @@ static inline int64_t hr__slurm_whole_second(int64_t time_us) {
   return (time_us + HR_SECOND_US - 1) / HR_SECOND_US * HR_SECOND_US;
 }
 
-/* Makes up for a backfill pass that was due before now and was skipped because no job waited. Its only effect would
-   have been that the scheduler sleeps again. */
+/* Performs the effects of a backfill pass that was due before now and was skipped because no job waited. The only
+   effect of this pass would have been that the scheduler sleeps again. */
 static inline void hr__slurm_make_up(struct hr__slurm_run *run, int64_t now_us) {
   if (!run->plan_is_stale || run->waiting.count > 0) return;
   int64_t pass_us = hr__slurm_whole_second(run->stale_us);
@@ -258,7 +258,7 @@ static inline void hr__slurm_note_stale(struct hr__slurm_run *run, int64_t now_u
   run->plan_is_stale = true;
 }
 
-/* The same, and the main scheduler runs in this pass. */
+/* Records the same change, and lets the main scheduler run in this pass. */
 static inline void hr__slurm_note_change(struct hr__slurm_run *run, int64_t now_us) {
   hr__slurm_note_stale(run, now_us);
   run->changed = true;
@@ -274,8 +274,8 @@ bool hr__slurm_describe(struct hr__slurm_run *run, uint32_t job);
 
 /* ---- Priorities (multifactor.c) --------------------------------------------------------------------- */
 
-/* Updates usage at all times up to `now_us` at which Slurm does so: decays it, and adds that of running jobs. Returns
-   whether there was such a time. */
+/* Performs all ticks up to `now_us` at which Slurm updates usage: decays the usage, and adds that of running jobs.
+   Returns whether there was such a tick. */
 bool hr__slurm_catch_up(struct hr__slurm_run *run, int64_t now_us);
 
 /* A time of the run in seconds of the clock. */

@@ -307,9 +307,9 @@ bool hr__slurm_start(struct hr__slurm_run *run, uint32_t job, enum hr_reason rea
  * accounts of a reservation may use its nodes and also other nodes, as with the flags MAGNETIC and FLEX.
  *
  * Reservations may overlap. The users of a reservation with the flag MAINT may use its nodes even if other reservations
- * exclude them. The users of a reservation with the flag OVERLAP may do so unless a reservation with MAINT excludes
- * them. With users and accounts, a job must satisfy both lists. A list of names that begin with '-' excludes these
- * names. An account includes the accounts below it.
+ * exclude them. The users of a reservation with the flag OVERLAP may use its nodes if no reservation with MAINT
+ * excludes them. If a reservation lists users and accounts, a job must satisfy both lists. A list of names that begin
+ * with '-' excludes these names. An account includes the accounts below it.
  *
  * Source: src/slurmctld/reservation.c, doc/html/reservations of SchedMD/slurm.
  */

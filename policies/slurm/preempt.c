@@ -363,8 +363,8 @@ static bool is_in_the_way(const struct hr__slurm_run *run, const struct hr__slur
   return false;
 }
 
-/* Marks the candidates to suspend: first candidates in their order, until the CPUs suffice; then unmarks those that
-   turn out not to be necessary. */
+/* Marks the candidates to suspend. The first loop marks candidates in their order until the CPUs suffice. The second
+   loop removes the marks that are not necessary. */
 static void mark(struct hr__slurm_run *run, uint32_t n) {
   struct hr__slurm_candidate *list = run->preemption.candidates;
   int64_t *since_us = run->suspension.since_us;
@@ -383,7 +383,7 @@ static void mark(struct hr__slurm_run *run, uint32_t n) {
 }
 
 /* Suspends as many of the first `n` candidates as necessary, so that a job can start on nodes of a set; its nodes are
-   then chosen. Returns false if the job does not fit even if all their CPUs were free. */
+   then chosen. Returns false if the job would not fit even if the CPUs of all candidates were free. */
 static bool suspend(struct hr__slurm_run *run, uint32_t job, uint32_t n, const uint64_t *set) {
   if (n == 0 || !find_overlapping(run, &run->kinds[run->jobs[job].kind], n, set)) return false;
   mark(run, n);

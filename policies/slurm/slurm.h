@@ -434,8 +434,9 @@ bool hr__slurm_fits_now(const struct hr__slurm_nodes *nodes, const struct hr__sl
 bool hr__slurm_select(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, int64_t now_us, uint64_t *set,
                       int64_t *start_us);
 
-/* Returns the time at which, if running jobs end at their limits, enough of those on the set have ended for a job to
-   fit. On a subset, the job cannot start earlier, except now. HR_NEVER_US: it can never start. */
+/* Returns the earliest time at which a job fits on nodes of the set if running jobs end at their limits. INT64_MIN: the
+   job fits now; HR_NEVER_US: it never fits. On a subset of the set, the job cannot start before this time, except
+   now. */
 int64_t hr__slurm_earliest(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, const uint64_t *set);
 
 /* Marks the resources of running job number `index` as free (`free` true), or as used again. */

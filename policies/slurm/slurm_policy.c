@@ -4,16 +4,16 @@
  * preemption and reservations come from the section `slurm`.
  *
  * The main scheduler starts jobs in the order of the queue until one does not fit. It examines at most
- * default_queue_depth + 1 jobs, but all jobs once per sched_interval. When a job ends, it runs at once. After a
- * submission, it runs in the background loop of slurmctld. This loop checks for queued passes once per second, but runs
- * them only batch_sched_delay after its last pass. As in Slurm, the backfill scheduler runs bf_interval seconds after
- * its last pass if something has changed since; otherwise it runs in the next second after a change. It tests the first
- * bf_max_job_test jobs (slurm.h).
+ * default_queue_depth + 1 jobs, but all jobs once per sched_interval. When a job ends, the main scheduler runs at once.
+ * After a submission, it runs in the background loop of slurmctld. This loop checks for queued passes once per second,
+ * but runs them only batch_sched_delay after its last pass.
  *
- * A backfill pass ends as soon as none of the remaining jobs can start. This is known for the following reason:
- * reservations and starts only remove free nodes. So if no job of a kind fits on the nodes that are free for the
- * shortest time limit of the kind, none fits later in the pass. Only starts have an effect, so the decisions are those
- * of a complete pass.
+ * The backfill scheduler runs bf_interval seconds after its last pass if something has changed since that pass. If not,
+ * it runs in the next second after a change. It tests the first bf_max_job_test jobs (slurm.h).
+ *
+ * A backfill pass ends as soon as none of the remaining jobs can start. Reservations and starts only remove free nodes.
+ * If no job of a kind fits on the nodes that are free for the shortest time limit of the kind, none fits later in the
+ * pass. The decisions are those of a complete pass, because only starts have an effect.
  *
  * Invariant: `waiting` has exactly the waiting jobs, and `nodes` the running ones. engine.h describes the other
  * modules.
@@ -336,8 +336,9 @@ static void queue_main(struct hr__slurm_run *run, int64_t now_us) {
   run->is_queued = true;
 }
 
-/* Whether starts of the main scheduler may allow further starts in another pass although nothing else has changed. A
-   job that did not fit may now exceed a limit, so that it no longer blocks others; or other jobs may be preempted. */
+/* Whether starts of the main scheduler may allow further starts in another pass although nothing else has changed.
+   There are two reasons. A job that did not fit may now exceed a limit, so that it no longer blocks others. With
+   preemption, other jobs may now be preempted. */
 static bool starts_matter(const struct hr__slurm_run *run) {
   return run->preemption.is_on || run->limits_state.used;
 }
@@ -498,9 +499,10 @@ static bool has_no_reserve(const struct hr__slurm_run *run, uint32_t job) {
   return qos != HR_NONE && run->config->qos[qos].flags >> HR_SLURM_NO_RESERVE & 1;
 }
 
-/* Lists at most `n` jobs that wait only for resources. With preemption, held jobs before them are listed, too, because
-   a stopped job no longer counts toward limits. Returns the number of examined entries of the queue. If a start of this
-   pass puts a listed job over a limit, this job still counts toward `n`; in Slurm it does not. */
+/* Lists at most `n` jobs that wait only for resources. With preemption, held jobs before them in the queue are listed,
+   too, because a stopped job no longer counts toward limits. Returns the number of examined entries of the queue.
+   Difference from Slurm: if a start of this pass causes a listed job to exceed a limit, this job still counts toward
+   `n`. */
 static uint32_t list_queue(struct hr__slurm_run *run, uint32_t n) {
   uint32_t at = 0, i = 0;
   for (uint32_t n_free = 0; at < run->waiting.count && n_free < n; at++) {

@@ -404,7 +404,8 @@ static enum hr__volcano_verdict predicates_verdict(const struct hr__volcano_sess
   return HR__VOLCANO_UNSCHEDULABLE;
 }
 
-/* A task that requests no proportional resource must leave enough CPU and memory for the idle units of these
+/* Returns the reason why the proportional part of resource-strategy-fit rejects the node; NULL: it accepts the node. A
+   task that requests no proportional resource must leave enough CPU and memory for the idle units of these
    resources. */
 static const char *proportional_reason(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
   const struct hr__volcano_strategy_arguments *strategy =
@@ -574,8 +575,8 @@ static int64_t allocation_score(const struct hr__volcano_session *session, uint3
   return n ? sum / n : 0;
 }
 
-/* 100 if the used fractions of CPU, memory and GPUs are equal, less if they differ. GPUs count only for tasks that
-   request them. */
+/* The balanced score: 100 if the used fractions of CPU, memory and GPUs are equal, and less if they differ. GPUs count
+   only for tasks that request them. */
 static int64_t balance_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
   double fractions[3], sum = 0;
   int n = 0;

@@ -16,8 +16,8 @@
 
 /* Queues and waiting jobs: the configuration, the sums over the jobs of each queue, and the action enqueue. For
    enqueue, the plug-ins vote on the first pending job of each kind. If they reject it, its kind is not tried again in
-   the same session, because the admission of other jobs can only make less room. Invariant: the sums of a queue are
-   those over its jobs that wait or run; see struct hr__volcano_queue_sums. Source: volcano-sh/volcano,
+   the same session, because the admission of other jobs only reduces the available resources. Invariant: the sums of a
+   queue are those over its jobs that wait or run; see struct hr__volcano_queue_sums. Source: volcano-sh/volcano,
    pkg/scheduler/actions/enqueue. */
 
 #define ALL_CALLBACKS ((UINT32_C(1) << HR__VOLCANO_N_CALLBACKS) - 1)

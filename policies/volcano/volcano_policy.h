@@ -26,7 +26,7 @@ enum { HR__VOLCANO_GPU = HR__VOLCANO_FIRST_OTHER };
 /* The phase of the PodGroup of a waiting job. */
 enum hr__volcano_waiting { HR__VOLCANO_WAITS_PENDING, HR__VOLCANO_WAITS_INQUEUE, HR__VOLCANO_N_WAITING };
 
-/* The waiting jobs of a kind (policies/kit/pods.h). The group of the kind is its queue. */
+/* The waiting jobs of a kind (policies/kit/pods.h). All jobs of a kind are in one queue of Volcano. */
 struct hr__volcano_kind {
   struct hr_job_tree waiting[HR__VOLCANO_N_WAITING]; /* by time of submission */
   uint32_t kind, queue;

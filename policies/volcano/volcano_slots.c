@@ -2,7 +2,7 @@
 /* The snapshot of the lasting session: a slot for each running job, and for waiting jobs that a session may start. The
    tasks of a slot are a block of consecutive tasks. A free block is used again for a job with the same number of tasks.
    If there is no room, the session is opened again with twice the size. Invariant: between two sessions, exactly the
-   running jobs have slots, and all their tasks run, except that tasks of elastic jobs may be pending. */
+   running jobs have slots. All their tasks run, except pending tasks of elastic jobs. */
 
 #include "policies/volcano/volcano_policy.h"
 
@@ -282,8 +282,8 @@ static void withdrawn(void *self, uint32_t task) {
   hr__pods_cut(&volcano->pods, job, last, true);
 }
 
-/* If a pod of a job is evicted, the job will stop, so all its pods are set aside in the ledger. For an elastic job,
-   this is decided after the session. */
+/* If a pod of a job is evicted, the job will stop, so all its pods are set aside in the ledger. Whether an elastic job
+   stops is decided after the session. */
 static void evicted(void *self, uint32_t task) {
   struct hr__volcano_policy *volcano = self;
   struct hr__volcano_slot *slot = &volcano->slots[volcano->tasks[task].job];
