@@ -131,8 +131,7 @@ typedef bool hr__is_before(void *self, uint32_t a, uint32_t b);
 struct hr__contestant {
   struct hr__line line;
   int64_t value; /* the value with which a search compares its bound; it does not affect the order */
-  int64_t
-      own; /* at least `value`; if `own` is at most the bound, a search skips all later contestants of the subtree */
+  int64_t own;   /* at least `value`; if it is at most the bound, a search skips later contestants of the subtree */
   uint32_t name; /* by which the caller identifies the contestant; HR_NONE: the leaf is free */
 };
 
