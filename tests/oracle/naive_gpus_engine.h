@@ -59,7 +59,8 @@ struct naive_engine {
 
 /* Lists the waiting jobs in order. Returns their number. */
 int naive_in_order(const struct naive_engine *e, int *jobs);
-/* Returns whether a precedes b in the order. Returns whether the key of b is greater than that of a. */
+/* naive_precedes returns whether a precedes b in the order; naive_has_greater_key returns whether the key of b is
+   greater than the key of a. */
 bool naive_precedes(const struct naive_engine *e, int a, int b);
 bool naive_has_greater_key(const struct naive_engine *e, int a, int b);
 /* Whether two jobs have equal requests and constraints. */

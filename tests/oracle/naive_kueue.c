@@ -105,8 +105,8 @@ static bool is_below(const struct naive_cluster *cluster, int node, int ancestor
   return false;
 }
 
-/* Returns the borrow level of an additional amount, and whether a subtree that is smaller than the whole tree has
-   it. */
+/* Returns the borrow level of an additional amount. Sets `*part` to whether the quota of a node below the root suffices
+   for the amount. */
 static int level_of(const struct kueue_state *state, int queue, int pair, long amount, bool *part) {
   const struct naive_cluster *cluster = state->cluster;
   *part = cluster->parent[queue] >= 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The naive placement by topology. See naive_topology.h. Source: the rules in ../shared/vectors, section 1.11. */
+/* The naive placement by topology; see naive_topology.h. Source: kubernetes-sigs/kueue, pkg/cache/scheduler
+   (tas_flavor_snapshot.go, tas_balanced_placement.go). */
 
 #include "naive_topology.h"
 
@@ -160,7 +161,8 @@ static void sort(const struct naive_task *task, struct naive_list *list, int fro
     }
 }
 
-/* The smallest domain from `from` on that has at least `needed`; that at `from` if there is none. */
+/* Returns the smallest domain, from index `from` on, that has at least `needed` units. If no domain has so many,
+   returns the domain at `from`. */
 static struct naive_domain *smallest_from(const struct naive_task *task, const struct naive_list *list, int from,
                                           int64_t needed, int leaders, bool slices) {
   struct naive_domain *best = NULL;

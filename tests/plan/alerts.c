@@ -108,8 +108,8 @@ static void alert_run_finish(struct alert_run *alert_run) {
 
 /* ---- The naive implementation ---------------------------------------------------------------------- */
 
-/* The next alert of a rule and subject in the list, from index *at; NULL if there is none. Sets *at to the index after
-   it. */
+/* Returns the next alert of a rule and subject in the list, from index *at on; NULL: none. Sets *at to the index after
+   this alert. */
 static const struct hr_alert *next_alert(const struct alert_run *alert_run, enum hr_alert_rule rule, const char *where,
                                          size_t *at) {
   for (; *at < alert_run->count; (*at)++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Whole runs of scenarios with batteries: the rows opendc.batt1 to opendc.batt4 of validation_expected.csv in the
- * shared folder, the summary and the timeline. The state of a battery between two events follows from runs that end
- * earlier.
+ * Whole runs of scenarios with batteries. Tested are the summary, the timeline, and the rows opendc.batt1 to
+ * opendc.batt4 of validation_expected.csv, a file that is not part of the repository. The state of a battery between
+ * two events is derived from runs that end earlier.
  */
 
 #include "harness.h"

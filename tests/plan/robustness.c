@@ -154,8 +154,8 @@ static void dollars_count_as_goals(void) {
   hr_trace_destroy(trace);
 }
 
-/* The printed mixes: the choice, the cheapest one that meets the goals under more conditions, and the one that does so
-   under the most. */
+/* Three mixes are printed: the choice, the cheapest mix that meets the goals under more conditions than the choice, and
+   the mix that meets them under the most conditions. */
 static void printed_mixes(void) {
   struct hr__robustness tested_mixes = {.n_conditions = 9, .n_mixes = 5};
   struct hr__tested_mix *mixes = tested_mixes.mixes;

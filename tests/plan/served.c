@@ -140,8 +140,9 @@ static void metrics_are_those_of_the_requests(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* A backfill that plans with expected ends finds these jobs again when they end, although runs with services also count
-   the kept work of jobs. The second job waits for the first one, and the plan for the third one respects this. */
+/* Runs with services count the kept work of jobs, so the expected end of a job is stored. The backfill `easy` must find
+   the stored end when the job ends. The second job waits for the first one, and the third job must not delay the second
+   one. */
 static void backfill_with_services(void) {
   static const int64_t submit_us[] = {0, 10 * HR_SECOND_US, 20 * HR_SECOND_US};
   static const int64_t work_us[] = {100 * HR_SECOND_US, 100 * HR_SECOND_US, 50 * HR_SECOND_US};

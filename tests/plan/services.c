@@ -590,8 +590,8 @@ static void spills_in_a_circle(void) {
   finish(&run);
 }
 
-/* While a replica starts, requests go to the other service. These requests also count as demand for the replica. So it
-   is kept for the idle time after the last of them, and serves the next request. */
+/* While a replica starts, requests go to the other service. These requests also count as demand for the replica. The
+   replica is therefore kept for the idle time after the last of these requests, and serves the next request. */
 static void spilled_requests_keep_replica(void) {
   file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n30,1,1\n65,1,1\n");
   file_write_text("none.csv", "arrival_timestamp,prompt_size,token_size\n500,1,1\n");

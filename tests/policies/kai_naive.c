@@ -667,7 +667,7 @@ static int losses_of(const struct search *x, int g, double (*losses)[3], bool *a
   return n;
 }
 
-/* K5: returns whether the pods that remain without a place may be evicted. */
+/* Returns whether the pods that remain without a place may be evicted. */
 static bool may_take(const struct search *x) {
   const struct naive *s = x->s, *b = &x->start;
   const int mine_leaf = (int)s->cluster->jobs[x->part.job].queue;

@@ -360,8 +360,9 @@ static uint32_t group_jobs(const struct naive_world *world, uint32_t pool, const
   return n;
 }
 
-/* If some job of a group has only a part of its pods, removes the jobs of the last group after it that has pods; if
-   there is no such group, removes a job of this group. Returns false if no job has only a part of its pods. */
+/* Finds the first group in which some job has only a part of its pods. If a later group has pods, removes all jobs of
+   the last such group; otherwise removes jobs of the group that was found. Returns false if no job has only a part of
+   its pods. */
 static bool drop(struct group *groups, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     struct group *group = &groups[i];

@@ -212,8 +212,8 @@ static void split_at(struct naive_timeline *line, int64_t time_us) {
     memcpy(licenses_of(line, new), licenses_of(line, at), line->n_license_kinds * sizeof(uint32_t));
 }
 
-/* Joins the first two neighbours that are equal, among those from the second slot before a time to the slot after
-   another. */
+/* Merges the first pair of equal neighbouring slots. Pairs are examined from the second slot before `from_us` on, up to
+   the last slot that begins before `to_us` and its successor. */
 static void join_equal(struct naive_timeline *line, int64_t from_us, int64_t to_us) {
   uint32_t before = 0, before_that = 0;
   for (uint32_t at = 0; line->slots[at].begin_us < from_us; at = line->slots[at].next) {

@@ -13,7 +13,7 @@ enum { DELAY_S = 121, UNLIMITED_S = 65535 * 60 };
 
 /* ---- Priorities ------------------------------------------------------------------------------------- */
 
-/* Fair shares: two levels, accounts below the root and their users. Ranks fall from the first user to the last. */
+/* Fair shares with two levels: accounts below the root, and their users. The first user has the highest rank. */
 struct naive_ranking {
   struct naive_run *run;
   uint32_t n_users, n_ranked, rank;

@@ -348,8 +348,8 @@ static void all_instances_leave_for_another_layout(void) {
   unsplit();
 }
 
-/* Adds jobs 0 to 4, so that job 4 has the place of job 1. If the places of jobs 0 and 1 are a pair, and those of jobs 2
-   and 3, and job 5 needs a pair, then the order of victims is 4, 3, 2, and job 4 is restored. */
+/* Adds jobs 0 to 4, so that job 4 has the place of job 1. The places of jobs 0 and 4 are one pair, and those of jobs 2
+   and 3 are another. If job 5 needs a pair, the order of victims is 4, 3, 2, and job 4 is restored. */
 static void fill_two_pairs(uint32_t gpus, uint32_t profile) {
   for (uint32_t i = 0; i < 5; i++) {
     uint32_t job = add_job(i, 0, 1000);

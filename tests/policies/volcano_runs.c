@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs of the policy `volcano` with results that follow by hand. Without priorities, and with one queue, jobs are
-   served by their age; overcommit admits jobs of up to 1.2 times the cluster. */
+/* Runs of the policy `volcano` with results computed by hand. Without priorities, and with one queue, jobs are served
+   in the order of their age. The plug-in overcommit admits jobs until their requests exceed 1.2 times the cluster. */
 
 #include "small_run.h"
 
 #include "headroom/unstable/systems/systems.h"
 
-/* Job 0 uses 7 GPUs, and overcommit admits requests of 9.6 GPUs. So job 1 with 8 GPUs is not admitted, and job 2 with
-   one GPU starts first. */
+/* Job 0 uses 7 GPUs, and overcommit admits requests of 9.6 GPUs in total. Job 1 with 8 GPUs is not admitted, and job 2
+   with one GPU starts before it. */
 static void enqueue_admits_what_overcommit_allows(void) {
   const struct small_run run = {.n_jobs = 3,
                                 .submit_s = {0, 1, 2},
