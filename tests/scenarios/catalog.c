@@ -362,8 +362,8 @@ static void presets_are_converted_to_models(void) {
   CU_ASSERT_EQUAL(preset("gcp-v100")->bathtub.last_h, 0);
 }
 
-/* The rate of an advisor band results in the monthly share of interrupted nodes of the band. The rates of the bands are
-   less than a thousandth of the rates that were measured. */
+/* With the rate of an advisor band, the share of nodes that are interrupted in a month is the one of the band. All
+   these rates are less than a thousandth of a rate that was measured. */
 static void advisor_bands(void) {
   static const struct {
     const char *name;

@@ -65,7 +65,7 @@ static void formats_are_read(void) {
   /* WattTime in its own unit; an offset is converted to UTC */
   check_two_hours("point_time,MOER\n2022-01-01T01:00:00+01:00,1000\n2022-01-01T02:00:00+01:00,0\n",
                   ",\"unit\":\"lb/MWh\",\"signal\":\"marginal\"", 453592370, 0);
-  /* Let's Wait Awhile: a blank at the end ends the series */
+  /* Let's Wait Awhile: an empty value in the last row ends the series */
   check_two_hours("time_utc,DE\n2022-01-01 00:00:00,353.319875\n2022-01-01 01:00:00,351\n2022-01-01 02:00:00,\n", "",
                   353319875, 351000000);
   /* the user states that stamps are in UTC */

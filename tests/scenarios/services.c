@@ -51,8 +51,8 @@ static void one_request(void) {
   }
 }
 
-/* A second request arrives during the first decode. Prompts first: the decode of the first request stalls; mixed: both
-   share the iteration. */
+/* A second request arrives during the first decode. If prompts come first, the decode of the first request stalls. With
+   mixed batches, both share the iteration. */
 static void two_requests(void) {
   static const struct {
     enum hr_service_engine engine;

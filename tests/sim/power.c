@@ -332,10 +332,9 @@ static void limits_as_measured(void) {
   }
 }
 
-/* ---- Rules --------------------------------------------------------------------------------------------------------
- */
+/* ---- Rules --------------------------------------------------------------------------------------------- */
 
-/* Between two limits the effect is linear; jobs below the limit are not affected; the limit is never exceeded. */
+/* Between two limits the effect is linear. Jobs below the limit are not affected. The limit is never exceeded. */
 static void limits_between_points(void) {
   struct hr_power_cap caps[2] = {{200, 1, 1}, {100, 2, 0.6}};
   struct world world = hosts(2, 10, 200);
@@ -409,8 +408,7 @@ static void the_facility(void) {
   hr_result_destroy(result);
 }
 
-/* ---- Random worlds -------------------------------------------------------------------------------------------------
- */
+/* ---- Random worlds ------------------------------------------------------------------------------------- */
 
 static uint32_t below(struct hr__stream *stream, uint32_t bound) {
   return (uint32_t)(hr__stream_uniform(stream) * bound);

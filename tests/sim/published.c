@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Failures and repairs compared with published values and closed forms: the rows of validation_expected.csv in the
- * shared folder, each simulated with its parameters. Rows that are not listed in this file are tested elsewhere.
- * Without the folder, the test is skipped. Units of time are those of the rows; 1 unit is 1,000 s in queues.
+ * Failures and repairs compared with published values and closed forms: the rows of validation_expected.csv, each
+ * simulated with its parameters. Rows that are not listed here are tested elsewhere. The file validation_expected.csv
+ * is not part of the repository. Without it, the test is skipped. Units of time are those of the rows. In queues, 1
+ * unit is 1,000 s.
  */
 
 #include "base/random.h"
