@@ -122,7 +122,7 @@ case_traces() {
   same_as_golden traces.txt
 }
 
-# A month of three clients, and twenty weeks of generated jobs.
+# The forecasts for a month of jobs of three clients and for twenty weeks of generated jobs.
 case_forecast() {
   "$headroom" trace generate --count 4000 --seed 3 --load 0.5 --nodes 2 --median-s 7200 --max-s 86400 --diurnal 0.6 \
     --tenants 2 -o weeks.csv
