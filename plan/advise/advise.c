@@ -529,8 +529,7 @@ static void put_items(struct advice_page *page, bool advised, const char *title,
 
 /* ---- Output: the table ------------------------------------------------------------------------------ */
 
-/* Returns the costs of the unchanged scenario as text. If nothing was paid and a pool has no price, they are unknown.
- */
+/* Returns the cost of the unchanged scenario as text. If nothing was paid and a pool has no price, it is unknown. */
 static const char *today_text(const struct hr_advice *advice, char *text, size_t size) {
   char number[HR__METRIC_BYTES];
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;

@@ -643,8 +643,8 @@ enum hr_status hr_comparison_write_csv(const char *path, const struct hr_compari
 
 /* ---- JSON ------------------------------------------------------------------------------------------- */
 
-/* The heading of the summary of a policy's first run. Stores pointers to three borrowed lists in `notes`, to which the
- * result points. */
+/* Returns the heading of the summary of a policy's first run. Stores pointers to three borrowed lists in `notes`, to
+   which the result points. */
 static struct hr_run_label run_label(const struct hr_comparison *comparison, uint32_t contender,
                                      const struct hr_notes **notes) {
   const struct hr_compare_config *config = &comparison->config;

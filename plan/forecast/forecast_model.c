@@ -422,8 +422,7 @@ enum hr_status hr__forecast_shape_make(const struct hr__demand_history *demand, 
 
 /* ---- Model ------------------------------------------------------------------------------------------ */
 
-/* added to each week, as a share of the mean week; without it the logarithm of a week without demand would be infinite
- */
+/* added to each week, as a share of the mean week, because the logarithm of a week without demand would be infinite */
 static const double offset = 0.1;
 /* standard deviation of the drift per week; a factor of 2.8 or 1 / 2.8 per year is then plausible */
 static const double drift_prior = 0.02;

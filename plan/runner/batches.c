@@ -94,7 +94,7 @@ void hr__ranks_share(void *bytes, size_t count) {
   }
 }
 
-/* Send `count` bytes to a rank, and receive them. The thread sleeps meanwhile. The receiver must know `count`. */
+/* Sends `count` bytes to a rank. */
 static void ranks_send(int rank, enum hr__rank_tag tag, const void *bytes, size_t count) {
   for (const char *at = bytes; count;) {
     int piece = next_piece(count);
@@ -104,7 +104,7 @@ static void ranks_send(int rank, enum hr__rank_tag tag, const void *bytes, size_
   }
 }
 
-/* Send `count` bytes to a rank, and receive them. The thread sleeps meanwhile. The receiver must know `count`. */
+/* Receives `count` bytes from a rank, which must send as many. The thread sleeps until they have arrived. */
 static void ranks_receive(int rank, enum hr__rank_tag tag, void *bytes, size_t count) {
   for (char *at = bytes; count;) {
     MPI_Request request;
@@ -285,7 +285,7 @@ void hr__ranks_share(void *bytes, size_t count) {
   (void)count;
 }
 
-/* Send `count` bytes to a rank, and receive them. The thread sleeps meanwhile. The receiver must know `count`. */
+/* Sends `count` bytes to a rank. */
 static void ranks_send(int rank, enum hr__rank_tag tag, const void *bytes, size_t count) {
   (void)rank;
   (void)tag;
@@ -293,7 +293,7 @@ static void ranks_send(int rank, enum hr__rank_tag tag, const void *bytes, size_
   (void)count;
 }
 
-/* Send `count` bytes to a rank, and receive them. The thread sleeps meanwhile. The receiver must know `count`. */
+/* Receives `count` bytes from a rank, which must send as many. The thread sleeps until they have arrived. */
 static void ranks_receive(int rank, enum hr__rank_tag tag, void *bytes, size_t count) {
   (void)rank;
   (void)tag;

@@ -678,8 +678,8 @@ static enum hr_status significantly_fails(const struct contest *contest, uint32_
   return status;
 }
 
-/* If the leader meets all goals: drops finalists that are significantly worse, or that significantly miss a goal. Sets
- *settled if no further replications are needed. */
+/* If the leader meets all goals: drops finalists that are significantly worse, or that significantly miss a goal. The
+   result in `*settled` is whether no further replications are needed. */
 static enum hr_status drop_losers(struct contest *contest, double *zone, bool *settled) {
   uint32_t best = leader(contest);
   struct hr__evaluation best_evaluation = evaluation_of(contest, best);

@@ -141,10 +141,9 @@ static enum hr_status run_batch(struct hr__search *search) {
 
 /* ---- Climbs ----------------------------------------------------------------------------------------- */
 
-/* A climb searches the best candidate of a slice, from a starting point, by steps along the axes of capacity.
+/* A climb searches for the best candidate of a slice, from a starting point, by steps along the axes of capacity.
 
-   Invariant: `at` of a climb is the best candidate that was run of those that the climb proposed, if any of these was
-   run. */
+   Invariant: of the candidates that a climb proposed and that were run, `at` is the best one. */
 
 /* ---- Climbs: starting points ------------------------------------------------------------------------ */
 

@@ -176,7 +176,7 @@ static inline double hr__space_gpus_at(const struct hr__space *space, const stru
 enum hr_status hr__space_make(const struct hr_plan_spec *spec, const struct hr_scenario *scenario,
                               struct hr__space *space, struct hr_error *error);
 
-/* Convert the index of a candidate to its levels, and back. */
+/* Converts the index of a candidate to its levels. hr__space_candidate() converts them back. */
 static inline struct hr__point hr__space_point(const struct hr__space *space, uint32_t candidate) {
   struct hr__point point = {{0}};
   for (uint32_t i = space->n_axes; i-- > 0;) {

@@ -141,7 +141,7 @@ static inline const struct hr__tco_run *hr__tco_run_of(const struct hr_tco *tco,
 void hr__tco_path_make(const struct hr_tco *tco, const struct hr__tco_option *option, uint32_t replication,
                        struct hr__tco_path *path);
 
-/* Return pool number `i` of an option, and the source of its data. */
+/* Returns pool number `i` of an option. hr__tco_source() returns the source of its data. */
 static inline const struct hr_pool_spec *hr__tco_pool(const struct hr_tco *tco, const struct hr__tco_option *option,
                                                       uint32_t i) {
   return &tco->scenario->cluster.pools[option->pools[i]];

@@ -72,6 +72,8 @@ bool hr__slurm_nodes_limit(struct hr__slurm_nodes *nodes, struct hr_arena *arena
   return nodes->cpu_milli && nodes->mem_mib && nodes->future_cpu && nodes->future_mem && nodes->running;
 }
 
+/* Whether numbers of free whole GPUs do not suffice to decide on which nodes a job fits: GPUs are shared, or the job
+   requests CPUs or memory. */
 static bool is_limited(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape) {
   return nodes->gpu_milli || (nodes->cpu_milli && (shape->cpu_milli || shape->mem_mib));
 }
@@ -368,7 +370,7 @@ static uint32_t list_future(const struct hr__slurm_nodes *nodes, const struct hr
   return count;
 }
 
-/* Returns how many of the first running jobs must end until a job fits on a set; HR_NONE: it never does. */
+/* As needed_ends(), if is_limited(): tries the ends one by one. */
 static uint32_t needed_for_all(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape,
                                const uint64_t *set) {
   begin_future(nodes);

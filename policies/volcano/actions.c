@@ -578,7 +578,7 @@ static void collect_starving(struct hr__volcano_session *session, bool all_queue
   for (uint32_t i = 0; i < snapshot->n_queues; i++) n_jobs[i] = 0;
 }
 
-/* In a lasting session, adds the successor of a job that was served, if there is one. */
+/* The same as add_successor(), for the actions preempt and reclaim. */
 static void push_successor(struct hr__volcano_session *session, uint32_t job) {
   if (!session->owner || !session->owner->successor) return;
   uint32_t next = session->owner->successor(session->owner->self, job);

@@ -564,8 +564,8 @@ struct hr__alert_watcher {
 
 extern const struct hr__alert_watcher hr__alert_budgets; /* `over-budget` */
 extern const struct hr__alert_watcher hr__alert_heat;    /* `gpus-hot` */
-/* Appends the alerts of inference services after their run. `origin_us`: time 0 of the run in the
-   clock of the requests. The log borrows the names of the services. */
+/* Appends the alerts of inference services after their run. `origin_us`: time 0 of the run in the clock of the
+   requests. The log borrows the names of the services. */
 void hr__alert_services(const struct hr_alert_rules *rules, const struct hr_served *served, uint32_t count,
                         int64_t origin_us, struct hr__alert_log *log);
 
