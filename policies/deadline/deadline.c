@@ -37,10 +37,10 @@
  * there until the nodes are reclaimed. Exception: if the job has not completed the change to these nodes and R < C + d,
  * it uses on-demand nodes.
  *
- * With ticks (`tick_s`), the rules are those of the simulator of the authors (Wu et al., "Can't Be Late", NSDI'24):
- * times are compared in whole ticks, C rounded up and R rounded down, and the comparison is "less than or equal". A job
- * that has changed to on-demand capacity for this reason is not committed to it: at the next tick, it may be within the
- * limit again.
+ * With ticks (`tick_s`), the rules are those of the simulator of the authors (Wu et al., "Can't Be Late", NSDI'24).
+ * Times are compared in whole ticks: C is rounded up and R is rounded down. The comparison is "less than or equal". If
+ * a job changes to on-demand capacity because of this rounding, it need not stay there: at the next tick, it may be
+ * within the limit again.
  *
  * Invariant: without ticks, every decision that depends on time has a wake-up in next_change_us. The decisions for a
  * job therefore do not depend on the times at which events of other jobs cause a pass.

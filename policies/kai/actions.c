@@ -221,8 +221,9 @@ struct hr__kai_cycle *hr__kai_cycle_create(struct hr__kai_session *session) {
 /* ---- Jobs that need not be tried ---- */
 
 /*
- * With signatures, KAI skips jobs that are at least as hard to place as a job that has failed in the same action: they
- * have the same constraints, at least as many pods, and pods that request at least as much.
+ * With signatures, KAI compares each job with the jobs that have failed in the same action. It skips a job that is not
+ * easier to place than one of them: the job has the same constraints and no fewer pods, and its pods do not request
+ * less.
  *
  * With classes, jobs with a known outcome are skipped; this changes no decision. As long as pods are only placed and
  * never evicted, a job fails in `allocate` if a job of its class has failed (FOR_GOOD). A job that may not reclaim now

@@ -68,8 +68,8 @@ static bool holds_without_share(const struct hr__kai_side *side) {
   return false;
 }
 
-/* Compares two queues by their allocatable amounts. Returns -1 if only the amounts of `l` are at most those of `r` in
-   every resource, 1 if only those of `r` are at most those of `l`, else 0. */
+/* Compares two queues by their allocatable amounts. Returns -1 if `l` has less of some resource and `r` has less of
+   none, 1 in the opposite case, and 0 otherwise. */
 static int by_allocatable(const struct hr__kai_queue *l, const struct hr__kai_queue *r) {
   const struct hr__kai_amounts a = hr__kai_allocatable_of(l), b = hr__kai_allocatable_of(r);
   return first_if(hr__kai_at_most(&a, &b), hr__kai_at_most(&b, &a));

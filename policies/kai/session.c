@@ -543,9 +543,9 @@ void hr__kai_divide_tree(struct hr__kai_queue *queues, uint32_t n, const struct 
  * - Its queue holds more than its allocatable amount (hr__kai_allocatable) of a resource.
  * - Its queue exceeds its quota, and the reclaiming queue stays within its own quota with the request.
  *
- * The two queues are compared at the level at which their paths from the top split. After all evictions, a queue on the
- * path of the reclaimer must not be both above its fair share and at least as saturated as a sibling that lost pods.
- * The scratch array `remaining` has one entry per queue; only the entries of queues that lost pods are used.
+ * The two queues are compared at the level at which their paths from the top split. After all evictions, each queue on
+ * the path of the reclaimer must be within its fair share, or be less saturated than every sibling that lost pods. The
+ * scratch array `remaining` has one entry per queue; only the entries of queues that lost pods are used.
  *
  * Source: KAI-Scheduler, plugins/proportion/capacity_policy and reclaimable, and plugins/minruntime.
  */

@@ -218,9 +218,9 @@ static inline bool hr__kai_maintains_fair_share(const struct hr__kai_queue *recl
   return !hr__kai_at_most(remaining, &allocatable);
 }
 
-/* Returns whether the queue `reclaimee` may lose a victim because of quotas: the queue `reclaimer` stays within its
-   quota with the request, and `remaining`, the amount that `reclaimee` still holds, exceeds the quota of `reclaimee`.
-   The name is from KAI (GuaranteeDeservedQuotaStrategy). */
+/* Returns whether the queue `reclaimee` may lose a victim because of quotas. This is so if the queue `reclaimer` stays
+   within its quota with the request, and `reclaimee` exceeds its quota. `remaining` is the amount that `reclaimee`
+   still holds. The name is from KAI (GuaranteeDeservedQuotaStrategy). */
 bool hr__kai_guarantees_quota(const struct hr__kai_queue *reclaimer, const struct hr__kai_amounts *request,
                               const struct hr__kai_queue *reclaimee, const struct hr__kai_amounts *remaining);
 
@@ -390,7 +390,7 @@ struct hr__kai_config {
   int64_t stale_grace_us;            /* negative: stale gangs are never evicted */
   int64_t min_gpu_mib;               /* the smallest GPU memory of any node */
   double k_value, saturation_multiplier;
-  bool signatures; /* skip jobs that are at least as hard to place as one that failed in the same action */
+  bool signatures; /* skip jobs that are not easier to place than a job that failed in the same action */
 };
 
 /* The default configuration of KAI. */
@@ -419,8 +419,8 @@ struct hr__kai_cluster {
      `jobs_in_queue`: the number of jobs by queue; NULL: no jobs are added later. */
   uint32_t room_pods_of_job, room_devices, room_shared;
   const uint32_t *jobs_in_queue;
-  /* The jobs that may have pending pods, and those that may have active ones, in the order in which they are examined;
-     the caller updates these lists between actions. NULL: all jobs. */
+  /* `waiting`: the jobs that may have pending pods. `running`: the jobs that may have active pods. Jobs are examined in
+     the order of the lists. The caller updates the lists between actions. NULL: all jobs. */
   const uint32_t *waiting, *running;
   const uint8_t *is_running; /* [n_jobs] in `running` */
   uint32_t n_waiting, n_running;

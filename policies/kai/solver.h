@@ -103,7 +103,7 @@ double hr__kai_gpu_score(int64_t used_mib, int64_t gpu_mib, bool whole, bool spr
  * other queues changed in the meantime.
  */
 
-/* The key by which queues are compared: the inputs from which it was computed, and its values. */
+/* The key of a queue in comparisons: the inputs of its computation, and its values. */
 struct hr__kai_queue_key {
   struct hr__kai_amounts held, job, victims;
   uint64_t division; /* 1 + the number of the division of the session; 0: not computed */

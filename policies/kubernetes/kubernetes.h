@@ -120,8 +120,9 @@ int64_t hr__kube_score(const struct hr__kube_scoring *scoring, const struct hr__
 struct hr__kube_candidate {
   uint32_t node;
   uint32_t n_victims, n_violations; /* victims, and those whose eviction violates a disruption budget */
-  uint32_t *victims; /* [n_victims] indices of pods, the most important first, those that violate a budget
-                        before the others */
+  /* [n_victims] indices of pods: first the pods whose eviction violates a budget, then the others; in both parts, the
+     most important pod is first */
+  uint32_t *victims;
 };
 
 /* The pods of the snapshot that preemption considers. */
@@ -174,9 +175,9 @@ static inline bool hr__kube_search_is_done(const struct hr__kube_search *search)
 }
 
 /* Returns the index of the best candidate; `n_candidates` is at least 1. The best candidate has the fewest violations
-   of budgets. Ties are broken by the lowest priority of the most important victim, the smallest sum of priorities, the
-   fewest victims, the latest start (the earliest start of the victims with the highest priority is compared), and the
-   lowest index. */
+   of budgets. Of equal candidates, the better one has, in this order: the lower priority of its most important victim,
+   the smaller sum of priorities, fewer victims, the later start, the lower index. The start of a candidate is the
+   earliest start of its victims with the highest priority. */
 uint32_t hr__kube_best_candidate(const struct hr__kube_candidate *candidates, uint32_t n_candidates,
                                  const struct hr__kube_pod_state *pods);
 

@@ -163,9 +163,9 @@ static void assign(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) 
 /* ---- One entry -------------------------------------------------------------------------------------- */
 
 /*
- * Decides about one entry of a cycle. Earlier entries of the cycle hold quota and nodes: those of workloads that were
- * admitted, and those of workloads that wait for preemptions. An entry must therefore fit together with the earlier
- * entries, after the targets of all these entries have left.
+ * Decides about one entry of a cycle. Earlier entries of the cycle hold quota and nodes if their workloads were
+ * admitted or wait for preemptions. An entry must therefore fit together with the earlier entries, after the targets of
+ * all these entries have left.
  *
  * Source: pkg/scheduler/scheduler.go of kubernetes-sigs/kueue (processEntry and what it calls).
  */
@@ -493,9 +493,9 @@ static void nominate(struct hr__kueue_cycle *self, uint32_t workload_id) {
 /* ---- Order ------------------------------------------------------------------------------------------ */
 
 /*
- * The order in which the entries of a cycle are processed. Without fair sharing they are sorted once. With fair sharing
- * a tournament over the tree of quotas picks one entry after the other: each child of a cohort proposes an entry, and
- * the cohort compares the shares that the children would have with these entries.
+ * The order in which the entries of a cycle are processed. Without fair sharing, they are sorted once. With fair
+ * sharing, a tournament over the tree of quotas selects one entry after the other. Each child of a cohort proposes an
+ * entry. The cohort compares the shares that its children would have with these entries.
  *
  * Source: pkg/scheduler/scheduler.go (makeClassicalIterator) and fair_sharing_iterator.go of kubernetes-sigs/kueue.
  */

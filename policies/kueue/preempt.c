@@ -21,8 +21,8 @@
 /*
  * Classical preemption. Candidates of other queues are collected on the way from the queue to the root of its tree, in
  * the parts of the tree that use more than their quota. If the remaining request fits into the quota of a node, the
- * preemptor has the hierarchical advantage over all candidates that are collected above this node: these can be
- * reclaimed at any priority that the policy allows, even while borrowing.
+ * preemptor has the hierarchical advantage over all candidates that are collected above this node. Such candidates can
+ * be reclaimed at any priority that the policy allows, even while borrowing.
  *
  * Source: pkg/scheduler/preemption/classical and classical_strategy.go of kubernetes-sigs/kueue.
  */
@@ -379,7 +379,8 @@ static bool take(struct hr__kueue_preemptor *self, uint32_t workload, enum hr__k
   return fits;
 }
 
-/* Preempts from a foreign queue the first candidate that the strategy allows; the others wait for the second pass. */
+/* Preempts from a foreign queue the first candidate that the strategy allows. The candidates before it are kept for the
+   second pass. */
 static bool take_by_share(struct hr__kueue_preemptor *self, uint32_t queue) {
   while (self->heads[queue] != HR_NONE) {
     uint32_t at = self->heads[queue], workload = hr__kueue_fair_pop(self, queue);

@@ -147,8 +147,8 @@ static const struct hr__tas_part *parts_of(struct hr__tas_world *self, const str
 
 /* ---- Parts of the nodes ---- */
 
-/* Excludes the leaves of parts that the workload does not accept, and, unless `only` is HR_NONE, those of all parts
-   except `only`. */
+/* Excludes the leaves of parts that the workload does not accept. If `only` is not HR_NONE, also excludes the leaves of
+   all parts except `only`. */
 static void exclude_parts(struct hr__tas_world *self, const struct hr__tas_flavor *topology,
                           const struct hr__kueue_workload *workload, uint32_t only, uint32_t at) {
   uint8_t *excluded = self->excluded + (size_t)at * topology->tree.n_leaves;

@@ -39,9 +39,8 @@ struct hr__gpu_set {
   /* requests of the packers: the requests of the trace, then the variants of gangs for each pool, and those of single
      tasks that prefer some pools */
   struct hr_request *asked;
-  /* by request: for a gang, the index in `asked` of its variant for pool 0, followed by the variants for the next
-     pools; for a single task, the index of its variant for the pools that it prefers, or HR_NONE if it has no
-     preference */
+  /* by request, an index in `asked`. Gang: its variant for pool 0; the variants for the next pools follow in `asked`.
+     Single task: its variant for the pools that it prefers; HR_NONE: it has no preference */
   uint32_t *first_variant;
   uint32_t n_asked, n_pools;
   const struct hr_typical_pods *typical;
@@ -110,9 +109,9 @@ void hr__gpu_state_set_window(const struct hr__gpu_set *set, const struct hr__gp
  * constraints.
  *
  * Occupants of the cluster are the running jobs, from now to their expected ends, and the reservations of the current
- * plan. A job may be placed at a time t if the rule of the set finds a placement on the window state of [t, t +
- * length), in which each node has the capacity that is free during all of the window. docs/reference/rules.md
- * ("Conservative") defines this state.
+ * plan. In the window state of [t, t + length), each node has the capacity that is free during all of the window;
+ * docs/reference/rules.md ("Conservative") defines this state. A job may be placed at a time t if the rule of the set
+ * finds a placement on this state.
  *
  * All memory is allocated in the arena of the set. Functions that return bool return false if no memory is available.
  */

@@ -342,8 +342,8 @@ static bool evict(struct hr__rounds *rounds, struct hr__member *member, const st
   return has_place(rounds, rounds->leases, with);
 }
 
-/* Ends leases until the place of the member `with` is free in `leases`: first those of members that are not candidates,
-   then those of candidates, beginning with the lowest priority. */
+/* Ends leases until the place of the member `with` is free in `leases`. Leases of members that are not candidates end
+   first. Then leases of candidates end, beginning with the lowest priority. */
 static void evict_for(struct hr__rounds *rounds, const struct hr__member *with) {
   if (has_place(rounds, rounds->leases, with)) return;
   for (uint32_t i = 0; i < rounds->n_members; i++)

@@ -19,8 +19,7 @@
 struct hr__share_kind {
   uint32_t jobs; /* number of jobs of the kind, at least 1 */
   double gpus;   /* GPUs of each job, above 0 */
-  /* factor by which a job's rate of work is multiplied before it is compared with those of other jobs; greater than 0
-   */
+  /* factor of a job's rate of work, for the comparison with the rates of other jobs; greater than 0 */
   double scale;
 };
 

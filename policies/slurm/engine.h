@@ -315,8 +315,8 @@ const char *hr__slurm_hold(struct hr__slurm_run *run, uint32_t job, int64_t now_
 /* Returns whether a job is accepted when it is submitted. */
 bool hr__slurm_may_submit(struct hr__slurm_run *run, uint32_t job);
 
-/* Adds a job to the counters (`sign` 1) or removes it (-1): to those of running jobs if `runs`, else to those of
-   submitted jobs. Returns false if memory is exhausted. */
+/* Adds a job to counters (`sign` 1) or removes it (`sign` -1). The counters are those of running jobs if `runs` is set,
+   otherwise those of submitted jobs. Returns false if memory is exhausted. */
 bool hr__slurm_count(struct hr__slurm_run *run, uint32_t job, int64_t sign, bool runs);
 
 /* ---- Preemption (preempt.c) ------------------------------------------------------------------------- */
@@ -328,8 +328,9 @@ bool hr__slurm_create_preemption(struct hr__slurm_run *run);
    as after hr__slurm_find_now. Returns false if it does not fit, or must wait for jobs that have an eviction notice. */
 bool hr__slurm_preempt(struct hr__slurm_run *run, uint32_t job, const uint64_t *set);
 
-/* Finds when and where a job can start on nodes of a set, like hr__slurm_find_start. It tries three cases: the job fits
-   now; it fits now if all jobs that it may preempt were gone; it fits after other jobs have ended, too. */
+/* Finds when and where a job can start on nodes of a set, like hr__slurm_find_start. It tries three cases, in this
+   order: the job fits now; it would fit now without all jobs that it may preempt; it fits after other jobs have ended,
+   too. */
 bool hr__slurm_find_without_victims(struct hr__slurm_run *run, uint32_t job, uint64_t *set, int64_t *start_us);
 
 /* Returns the next time after `now_us` at which the PreemptExemptTime of some running job ends; HR_NEVER_US: there is

@@ -3,9 +3,10 @@
  * Kinds of jobs, the nodes on which they may start, and the nodes of running jobs and of advance reservations; see
  * engine.h.
  *
- * A job gets whole GPUs on nodes of one pool: as many nodes as it has tasks, with the same number of GPUs on each; a
- * job with one task gets as few nodes as possible. Invariant: unless `sets_are_old` is set, the sets of pools and of
- * kinds contain exactly those of their nodes that are up.
+ * A job gets whole GPUs on nodes of one pool. A job with several tasks gets one node for each task, with the same
+ * number of GPUs on each node. A job with one task gets as few nodes as possible.
+ *
+ * Invariant: if `sets_are_old` is not set, the set of a pool or kind contains exactly its nodes that are up.
  */
 
 #include "policies/slurm/engine.h"

@@ -460,9 +460,11 @@ void hr__slurm_nodes_postpone(struct hr__slurm_nodes *nodes, uint32_t job, int64
 #define HR__SLURM_KILL_WAIT_US (30 * HR_SECOND_US)
 
 /* hr__slurm_nodes_add adds a job that starts on the nodes `chosen`, with the GPUs `chosen_gpus` if they are shared.
-   `at` is memory for a copy of these; hr__slurm_words returns its size. Returns the entry of the job, which is valid
-   until the next change; its `over_us` is KillWait. hr__slurm_nodes_remove removes a job, and returns this memory and
-   the number of its nodes; NULL if the job does not run. */
+   `at` is memory for a copy of both; hr__slurm_words returns its size. The function returns the entry of the job, which
+   is valid until the next change. The member `over_us` of the entry is KillWait.
+
+   hr__slurm_nodes_remove removes a job. It returns the memory `at` of the job, and sets `*n_nodes` to the number of its
+   nodes. It returns NULL if the job does not run. */
 struct hr__slurm_running *hr__slurm_nodes_add(struct hr__slurm_nodes *nodes, uint32_t job,
                                               const struct hr__slurm_shape *shape, int64_t end_us, uint32_t *at);
 uint32_t *hr__slurm_nodes_remove(struct hr__slurm_nodes *nodes, uint32_t job, uint32_t *n_nodes);

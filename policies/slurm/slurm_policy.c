@@ -159,8 +159,8 @@ void hr__slurm_waiting_sweep(struct hr__slurm_waiting *waiting, uint32_t n, cons
 
 /* ---- Waiting jobs: sorting the front ---------------------------------------------------------------- */
 
-/* Ranges of at most SMALL entries are sorted by insertion. At least CHUNK entries are sorted at a time. A range on the
-   stack is at least as long as the one that is divided next, so the stack has at most MAX_RANGES ranges. */
+/* Ranges of at most SMALL entries are sorted by insertion. At least CHUNK entries are sorted at a time. The smaller
+   part of a range is divided first and the larger one is on the stack, so the stack has at most MAX_RANGES ranges. */
 enum { SMALL = 16, CHUNK = 1024, MAX_RANGES = 33 };
 
 static void sort_by_insertion(const struct hr__slurm_waiting *waiting, struct hr__slurm_entry *entries, uint32_t n) {

@@ -30,8 +30,8 @@
 
 /* ---- Spread: counts --------------------------------------------------------------------------------- */
 
-/* Whether the node has the labels of all constraints of the task of one sort: those that are required, or the
-   others. */
+/* Whether the node has the labels of all required constraints of the task or, if `required` is false, of all its other
+   constraints. */
 static bool has_labels(const struct hr__volcano_task *task, uint32_t node, bool required) {
   for (uint32_t i = 0; i < task->n_spread; i++)
     if (task->spread[i].is_required == required && task->spread[i].domain[node] == HR__VOLCANO_NONE) return false;
