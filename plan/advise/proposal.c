@@ -11,8 +11,11 @@
  * therefore keep their values.
  *
  * GPU types. A run shows which GPUs are allocated, but not how hard they work. Another GPU type is tried for a pool in
- * these cases: less than half of its GPUs are allocated; nearly all of its GPUs are allocated; jobs request less than
- * half of a GPU's memory; jobs request nearly all of a GPU's memory. A smaller type is a cheaper type with enough
+ * these cases:
+ * - less than half, or nearly all, of its GPUs are allocated;
+ * - jobs request less than half, or nearly all, of a GPU's memory.
+ *
+ * A smaller type is a cheaper type with enough
  * memory, which the provider offers or another pool of the scenario has. A larger type is one of the next more
  * expensive types. The same number of GPUs of the other type replaces those of the pool. If several classes use the
  * pool, and another type is of interest for only one of them, the new GPUs form a separate pool for that class.

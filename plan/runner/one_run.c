@@ -493,8 +493,8 @@ static enum hr_status note_checkpoints(const struct hr_scenario *scenario, const
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
-/* Adds a note on replicas that are wanted from the start of the run, but need a cold start, because Volcano admits a
-   job in one session and binds its pods in the next one. */
+/* Adds a note on replicas that are wanted from the start of the run, but need a cold start. The reason is that Volcano
+   admits a job in one session and binds its pods in the next session. */
 static enum hr_status note_sessions(struct hr_replay *replay, struct hr_error *error) {
   enum hr_status status = HR_OK;
   if (!replay->fleet || strcmp(replay->config.policy->ops->name, "volcano") != 0) return HR_OK;

@@ -483,7 +483,7 @@ static enum hr_status make(struct hr_plan *plan, struct hr_error *error) {
 
 /* ---- Names ----------------------------------------------------------------------------------------- */
 
-/* Checks the keys of the candidate in which one variable has the level `level`, and the others have their first
+/* Checks the keys of the candidate in which `variable` has the level `level`, and all other variables have their first
    level. */
 static enum hr_status check_level(const struct hr_scenario *scenario, const char *const *overrides, size_t n_overrides,
                                   uint32_t variable, uint32_t level, struct hr_error *error) {

@@ -155,7 +155,7 @@ static void put_safer_mix(struct plan_page *page, const char *label, const struc
   free(words);
 }
 
-/* Prints the safer mixes; `same_cost` selects those that cost as much as the choice, or the others. */
+/* Prints the safer mixes that cost the same as the choice or, if `same_cost` is false, those with another cost. */
 static void put_safer(struct plan_page *page, bool same_cost) {
   const struct hr__robustness *robustness = &page->plan->robustness;
   uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, page->plan->selection.zone, shown);

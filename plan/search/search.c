@@ -369,8 +369,8 @@ static void enqueue_replacement(struct hr__search *search, const struct climb *c
   enqueue(search, hr__space_candidate(search->space, &point));
 }
 
-/* Enqueues three exchanges for each pair of capacity axes. One exchanges a step on the first axis for a step on the
-   second. The others exchange one level on one axis for the same number of GPUs on the other. */
+/* Enqueues three exchanges for each pair of capacity axes: a step on the first axis for a step on the second axis, and
+   one level on either axis for the same number of GPUs on the other axis. */
 static void enqueue_exchanges(struct hr__search *search, const struct climb *climb) {
   for (uint32_t i = 0; i < search->space->n_capacity; i++)
     for (uint32_t k = 0; k < search->space->n_capacity; k++) {

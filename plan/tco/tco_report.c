@@ -79,8 +79,8 @@ static bool is_on_demand(const struct hr__tco_option *option) {
   return option->kind == HR__TCO_ON_DEMAND;
 }
 
-/* The option with which the cheapest one is compared, of those that serve the demand: on demand if there is one, else
-   the cheapest other one. */
+/* Returns the option with which the cheapest option `best` is compared. It serves the demand. On-demand options precede
+   others, then the cheapest is used. NULL: there is no other option that serves the demand. */
 static const struct hr__tco_option *reference(const struct hr_tco *tco, const struct hr__tco_option *best) {
   const struct hr__tco_option *other = NULL;
   for (uint32_t k = 0; k < tco->n_options; k++) {

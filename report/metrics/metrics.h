@@ -251,11 +251,12 @@ static inline bool hr__can_kill(const struct hr_cluster_spec *cluster) {
   return false;
 }
 
-/* Compute how GPU time was used (totals.c). hr__goodput_totals sets the metrics of goodput, failures, maintenance,
-   autoscaling and spot capacity. Its `times` are the sums over all jobs, and all members of summary->oom except
-   back_off_gpu_hours must be set before the call. hr__goodput_make also computes `times`, and sets the metrics of
-   out-of-memory kills and of data, and all lists. It returns HR_NO_MEMORY if out of memory. hr__goodput_finish frees
-   the lists; call it even on failure. */
+/* These functions compute how GPU time was used (totals.c).
+   - hr__goodput_totals sets the metrics of goodput, failures, maintenance, autoscaling and spot capacity. Its `times`
+     are the sums over all jobs. All members of summary->oom except back_off_gpu_hours must be set before the call.
+   - hr__goodput_make also computes `times`, and sets the metrics of out-of-memory kills and of data, and all lists. It
+     returns HR_NO_MEMORY if out of memory.
+   - hr__goodput_finish frees the lists; call it even on failure. */
 void hr__goodput_totals(const struct hr_cluster_spec *cluster, const struct hr_result *result,
                         const struct hr_gpu_times *times, struct hr_summary *summary);
 enum hr_status hr__goodput_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,

@@ -295,8 +295,8 @@ static void submit_jobs(struct naive_engine *e) {
   }
 }
 
-/* Schedules the next pass if jobs wait until others can be stopped: one microsecond later if a job could not be stopped
-   only because it has just started, otherwise when the `min_run` of some job has passed. */
+/* Schedules the next pass if jobs wait until others can be stopped. If a job could not be stopped only because it has
+   just started, the pass is one microsecond later. Otherwise the pass is when the `min_run` of some job has passed. */
 static void arrange_pass(struct naive_engine *e) {
   int64_t next = NAIVE_NEVER;
   int jobs[NAIVE_GPUS_JOBS];
@@ -307,8 +307,7 @@ static void arrange_pass(struct naive_engine *e) {
 }
 
 /* Returns the next instant at which a job ends, is submitted or may be placed anywhere, nodes change, or a pass is
-   scheduled.
- */
+   scheduled. */
 static int64_t next_instant(const struct naive_engine *e) {
   int64_t next = naive_market_next(e);
   for (int j = 0; j < e->in->n_jobs; j++) {

@@ -29,10 +29,12 @@ struct naive_elastic {
 
 enum { NAIVE_TIMERS = 4000 };
 
-/* Times at which a pass takes place although no job or node changes. `idle`: ends of the idle times of nodes, also of
-   those that are in use again; `patience`: ends of the waits for spot nodes, also of jobs that have started;
-   `protected`: ends of the times in which jobs may not be stopped, also of jobs that no longer run; `timer`: the
-   scheduled passes; `wake`: the last pass that the market rule scheduled. */
+/* Times at which a pass takes place although no job or node changes. Times that no longer matter are not removed.
+   idle       ends of the idle times of nodes
+   patience   ends of the waits for spot nodes
+   protected  ends of the times in which jobs may not be stopped
+   timer      the scheduled passes
+   wake       the last pass that the market rule scheduled */
 struct naive_timers {
   int n_idle, n_patience, n_protected, n_timers;
   int64_t idle[NAIVE_TIMERS], patience[NAIVE_TIMERS], protected[NAIVE_TIMERS], timer[NAIVE_TIMERS], wake;

@@ -99,8 +99,9 @@ static bool is_asked(const struct naive_gpus_input *in, const struct naive_mig_t
   return false;
 }
 
-/* Returns the start after which the maximum number of instances of the largest requested profile can be added, then of
-   the next smaller one, and so on; of equal starts the lowest. -1: the instance does not fit. */
+/* Returns the start after which most instances of the largest requested profile can be added. If starts are equal in
+   this respect, the instances of the next smaller profile decide, and so on. Of equal starts, returns the lowest.
+   Returns -1 if the instance does not fit. */
 static int best_start(const struct naive_gpus_input *in, const struct naive_mig_type *type, const signed char *begins,
                       int profile) {
   int best = -1, best_room[16] = {0};

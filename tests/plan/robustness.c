@@ -166,7 +166,7 @@ static void printed_mixes(void) {
     mixes[i] = (struct hr__tested_mix){.planned = {.objective = objectives[i]}, .n_met = met[i]};
   CU_ASSERT_EQUAL_FATAL(hr__robustness_shown(&tested_mixes, 0, shown), 3);
   CU_ASSERT(shown[0] == 0 && shown[1] == 1 && shown[2] == 4);
-  /* Mixes 1 and 2 cost as much as the choice, so the one that meets the goals under more conditions is printed. */
+  /* Mixes 1 and 2 cost the same as the choice, so mix 2 is printed: it meets the goals under more conditions. */
   CU_ASSERT_EQUAL_FATAL(hr__robustness_shown(&tested_mixes, 1, shown), 3);
   CU_ASSERT(shown[0] == 0 && shown[1] == 2 && shown[2] == 4);
   /* A mix that misses a goal in dollars counts as safer only if no mix that meets all goals is safer. */

@@ -18,8 +18,8 @@ static uint32_t draw(uint32_t below) {
 }
 
 struct deadline_case {
-  /* n_steps: length of the record; work: work of the job; change: change-over time; tick: time between decisions; all
-     in time steps. tick 0: decisions at any time */
+  /* In time steps: length of the record, work of the job, change-over time, time between decisions. `tick` is 0 if
+     decisions are made at any time. */
   uint32_t n_steps, work, change, tick;
   int64_t price[N_PLACES];
   bool available[MAX_STEPS];

@@ -628,8 +628,8 @@ static void path(const struct naive *s, uint32_t q, int *list, int *n) {
   }
 }
 
-/* Lists the amounts that are lost one after the other when the victims of a queue are evicted, from group `g` on: first
-   each pod above the minimum alone, then all other pods of the job at once. */
+/* Lists the amounts that a queue loses when its victims are evicted, from group `g` on. Of each job, first each pod
+   above the minimum is lost alone, then all other pods at once. */
 static int losses_of(const struct search *x, int g, double (*losses)[3], bool *any) {
   const struct naive *s = x->s;
   const int queue = (int)job_of(s, x->groups[g][0])->queue;

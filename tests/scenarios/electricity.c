@@ -86,8 +86,8 @@ static void gaps_can_be_held(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* Writes the quarters of a day from `first_us`, `hour` hours of which have the offset `before` and the others `after`.
-   `missing`: a quarter that is omitted. */
+/* Writes the quarter-hours of the day `date`. Until `hour`, stamps have the UTC offset `before`, then `after`, in
+   hours. `missing`: the index of a quarter-hour that is omitted. */
 static void write_quarters(const char *date, int hour, int before, int after, int missing) {
   FILE *file = fopen("series.csv", "w");
   CU_ASSERT_PTR_NOT_NULL_FATAL(file);

@@ -524,8 +524,8 @@ static void copy_on_demand(void) {
   hr_result_destroy(result);
 }
 
-/* A checkpoint of 8 GiB after every 25 s of work is written to the storage from which the other job reads. Alone it
-   takes 8.6 s; together, both have half of the bandwidth. */
+/* After every 25 s of work, a checkpoint of 8 GiB is written to the storage. Alone, this takes 8.6 s. While another job
+   reads or writes, both have half of the bandwidth. */
 static void checkpoints_share(void) {
   struct world world;
   world_init(&world);

@@ -567,8 +567,8 @@ static void released_node_can_be_acquired_again(void) {
 
 /* ---- Notice periods that are longer than the periods of the market ---- */
 
-/* Compares the nodes of a recorded market with the definition, at every instant of a run whose policy requests all
-   nodes: the minimum of the level from now to the end of the notice period. */
+/* Compares the number of nodes of a recorded market with its definition: the minimum of the level from now to the end
+   of the notice period. This is done at every instant of a run in which the policy requests all nodes. */
 struct level_watch {
   const struct hr_spot_spec *spot;
   uint32_t n_instants, n_wrong;

@@ -336,8 +336,8 @@ static void failures_go_on_and_overlap(void) {
   world.process.n_replays = 60;
   hr_fault_replays_sort(&world.process, 3);
   struct hr_result *result = run(&world);
-  /* each 100 s, the job works for the 50 s in which no node is down: it ends 50 s after the 20th outage began at 1,900
-     s and ended at 1,950 s */
+  /* in each 100 s, the job works for the 50 s in which no node is down. The 20th outage lasts from 1,900 s to 1,950 s,
+   and the job ends 50 s later */
   CU_ASSERT_EQUAL(result->pools[0].failures, 60);
   CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).end_us, 2000 * S);
   CU_ASSERT((int64_t)result->pools[0].down_us == 60 * 30 * S);
@@ -388,7 +388,7 @@ static void a_blocked_maintenance_waits(void) {
 /* ---- Spares ----------------------------------------------------------------------------------------------- */
 
 /* Three nodes, one of them a spare that is up after 7 s. A job on two nodes is stopped at 100 s, when node 0 and node 1
-   fail at the same time: the spare is up at 107 s, the repaired node 0 at 150 s; node 1 becomes the spare. */
+   fail at the same time. The spare is up at 107 s. Node 0 is repaired and up at 150 s. Node 1 becomes the spare. */
 static void a_spare_replaces_a_node(void) {
   struct world world;
   struct hr_fault_replay replays[] = {{0, 100 * S, 50 * S}, {1, 100 * S, 50 * S}};
