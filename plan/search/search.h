@@ -423,7 +423,7 @@ struct hr__slice_prices {
   double min_elastic;
   /* The next four members are for the proven bound. fixed_share: by capacity axis, the share of its GPUs that is not
      elastic. spot: by capacity axis, whether it has spot capacity. min_on_demand: the minimum price of elastic capacity
-     that is never reclaimed; 0: there is none. runs_through: each job that starts runs to its end. */
+     that is never reclaimed; 0: no such capacity exists. runs_through: each job that starts runs to its end. */
   double fixed_share[HR_MAX_PLAN_VARIABLES];
   bool spot[HR_MAX_PLAN_VARIABLES];
   double min_on_demand;

@@ -80,7 +80,7 @@ static bool is_on_demand(const struct hr__tco_option *option) {
 }
 
 /* Returns the option with which the cheapest option `best` is compared. It serves the demand. On-demand options precede
-   others, then the cheapest is used. NULL: there is no other option that serves the demand. */
+   others, then the cheapest is used. NULL: no other option serves the demand. */
 static const struct hr__tco_option *reference(const struct hr_tco *tco, const struct hr__tco_option *best) {
   const struct hr__tco_option *other = NULL;
   for (uint32_t k = 0; k < tco->n_options; k++) {

@@ -21,14 +21,14 @@
 
 /*
  * Two queues are compared by these criteria. A later criterion decides only if all earlier ones are equal.
- * 1. A queue whose allocation does not exceed its fair share in every resource comes first.
- * 2. A queue that stays within its quota with its next job comes first.
- * 3. The queue of higher priority comes first.
- * 4. A queue comes last if it would hold a resource of which its allocatable amount (hr__kai_allocatable) is 0.
- * 5. The queue with the smaller dominant share comes first: with its next job and without its victims.
- * 6. The queue with the smaller dominant share of its present allocation comes first.
- * 7. The queue with the smaller allocatable amounts comes first.
- * 8. The older queue comes first.
+ * 1. A queue is second if its allocation exceeds its fair share in every resource.
+ * 2. A queue is first if it stays within its quota with its next job.
+ * 3. The queue of higher priority is first.
+ * 4. A queue is second if it would hold a resource although its allocatable amount (hr__kai_allocatable) is 0.
+ * 5. The queue with the smaller dominant share is first, with its next job and without its victims.
+ * 6. The queue with the smaller dominant share of its present allocation is first.
+ * 7. The queue with the smaller allocatable amounts is first.
+ * 8. The older queue is first.
  *
  * Source: KAI-Scheduler, plugins/proportion/queue_order.
  */

@@ -146,8 +146,8 @@ static inline uint32_t hr__pods_first(const struct hr__pods *pods, hr_job job) {
   return pods->first_of_job[job.id] - 1; /* HR_NONE: none */
 }
 
-/* Returns the first pool in which all further pods of a job would fit now. If there is none, returns the first pool in
-   which the job could run, or HR_NONE. Nothing changes. */
+/* Returns the first pool in which all further pods of a job would fit now. If no such pool exists, returns the first
+   pool in which the job could run, or HR_NONE. Nothing changes. */
 uint32_t hr__pods_pool_that_fits(struct hr__pods *pods, hr_job job, uint32_t kind);
 
 /* Counts the nodes that cannot run the `number`-th pod of a job, by the resource that they lack. `other`: the job does

@@ -370,7 +370,7 @@ bool hr__kueue_cycle_run(struct hr__kueue_cycle *self, const uint32_t *heads, ui
    to `out` and returns their number. */
 uint32_t hr__kueue_reserve(const struct hr__kueue_world *world, uint32_t queue,
                            const struct hr__kueue_assignment *assignment, struct hr__kueue_usage *out);
-/* Whether the bookmarks of the last attempt are no longer valid. `known_shapes`: both shapes are known. */
+/* Whether the bookmarks of the last attempt have become invalid. `known_shapes`: both shapes are known. */
 bool hr__kueue_bookmark_is_outdated(hr__kueue_gates gates, int64_t last_generation, int64_t generation,
                                     int64_t last_cycle, int64_t cycle, bool known_shapes, bool same_shape);
 

@@ -310,7 +310,7 @@ static bool place_in_flavor(struct hr__tas_world *self, uint32_t flavor, const s
   return !self->no_memory && keep_results(self, flavor, count, overlaps, out);
 }
 
-/* Whether the workload has a placement whose failed nodes are to be replaced. If not, the workload gets its first
+/* Whether the workload has a placement in which failed nodes must be replaced. If not, the workload gets its first
    placement. */
 static bool is_replaced(const struct hr__kueue_workload *workload) {
   bool has = false;

@@ -161,8 +161,8 @@ static void sort(const struct naive_task *task, struct naive_list *list, int fro
     }
 }
 
-/* Returns the smallest domain, from index `from` on, that has at least `needed` units. If no domain has so many,
-   returns the domain at `from`. */
+/* Returns the smallest domain, from index `from` on, that has at least `needed` units. If no domain is large
+   enough, returns the domain at `from`. */
 static struct naive_domain *smallest_from(const struct naive_task *task, const struct naive_list *list, int from,
                                           int64_t needed, int leaders, bool slices) {
   struct naive_domain *best = NULL;

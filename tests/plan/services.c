@@ -264,7 +264,7 @@ static void bad_settings(void) {
 }
 
 /* After requests with uneven times, the averages of the windows of `knative` return to zero, and so does the number of
-   replicas. The last request arrives long after the others, when there is no replica. */
+   replicas. The last request arrives long after the others, when the service has no replica. */
 static void knative_returns_to_zero(void) {
   char rows[200 * 30] = "arrival_timestamp,prompt_size,token_size\n";
   size_t used = strlen(rows);

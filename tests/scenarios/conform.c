@@ -129,7 +129,7 @@ struct taint_case {
 };
 
 /* Writes a case with three equal nodes and one pod. Volcano selects any of several equal nodes. So the only correct
-   node is the one in the middle, or there is none. */
+   node is the one in the middle, or no node is correct. */
 static void write_taint_case(FILE *file, const struct taint_case *row) {
   static const char format[] =
       "[{'id': 'taints', 'kind': 'schedule', 'run': {'actions': ['allocate'], 'tiers': [["
