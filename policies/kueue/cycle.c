@@ -569,7 +569,7 @@ static void change_usage(struct hr__kueue_cycle *self, const struct hr__kueue_en
   }
 }
 
-/* The share of a node with the usage of its nominee. */
+/* Computes the share that a node would have with the usage of its nominee, and whether it would borrow. */
 static void measure(struct hr__kueue_cycle *self, uint32_t node, uint32_t nominee) {
   const struct hr__kueue_entry *entry = &self->entries[nominee];
   change_usage(self, entry, true);
@@ -578,7 +578,7 @@ static void measure(struct hr__kueue_cycle *self, uint32_t node, uint32_t nomine
   change_usage(self, entry, false);
 }
 
-/* Returns the entry that a node proposes; HR_NONE: none. Cohorts among the children come first. */
+/* Returns the entry that a node proposes; HR_NONE: none. Children that are cohorts are compared before queues. */
 static uint32_t run_tournament(struct hr__kueue_cycle *self, uint32_t node) {
   const struct hr__kueue_tree *tree = &self->world->tree;
   if (node < tree->n_queues) return self->first_of[node];

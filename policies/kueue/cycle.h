@@ -79,7 +79,7 @@ static inline const struct hr__kueue_group *hr__kueue_group_of(const struct hr__
 /* Tries counts of pods; returns whether they fit. */
 typedef bool hr__kueue_try_counts(void *self, const int64_t *counts);
 /* Searches for the largest counts between the minimum and the full counts for which `fits` returns true. `counts` has
-   room for n entries and receives the result. A minimum of -1 means the full count. Returns whether some fit. */
+   room for n entries and receives the result. A minimum of -1 means the full count. Returns whether some counts fit. */
 bool hr__kueue_reduce(const int64_t *full, const int64_t *minimum, uint32_t n, int64_t *counts,
                       hr__kueue_try_counts *fits, void *self);
 
@@ -411,7 +411,7 @@ struct hr__kueue_pending_heap {
 struct hr__kueue_bucket {
   uint32_t queue, shape;
   struct hr__kueue_pending_heap half[2];
-  uint8_t active;          /* index of the half whose workloads can be a head; those of the other half are parked */
+  uint8_t active;          /* index of the half whose workloads can be a head; the other half is parked */
   bool is_listed;          /* is in the list of buckets with parked workloads */
   uint32_t at;             /* position in the heap of its queue; HR_NONE: no workload can be a head */
   uint32_t next, previous; /* in the list */
@@ -448,7 +448,7 @@ struct hr__kueue_pending {
   uint32_t *next, *previous;     /* by workload: list of workloads that are parked alone */
   int64_t *requeue_us;           /* by workload: end of its back-off; HR__KUEUE_NO_TIME: none */
   bool *held;                    /* by workload: its condition Requeued is false, so it stays parked */
-  uint32_t *shape;               /* by workload: equal numbers are equal requests and priority; HR_NONE: unknown */
+  uint32_t *shape;               /* by workload; equal shapes mean equal requests and priority; HR_NONE: unknown */
   enum hr__kueue_requeue *why;   /* by workload: why it was parked, unless it was parked with its shape */
 };
 

@@ -246,7 +246,8 @@ bool hr__kueue_timer_set(struct hr__kueue_engine *self, uint32_t slot, int64_t a
   return at_us == HR_NEVER_US || hr_job_tree_insert(&self->timers, (struct hr_job_entry){.key = at_us, .job = {slot}});
 }
 
-/* Sets the timer of a queued job: to the end of its back-off, or of its locality requirement if topologies apply it. */
+/* Sets the timer of a queued job to the end of its back-off. If the back-off is over and topologies are used, the timer
+   is the end of its locality requirement. */
 static bool set_queued_timer(struct hr__kueue_engine *self, uint32_t slot) {
   int64_t at_us = self->slots[slot].requeue.at_us;
   if (at_us <= self->world.now_us) {

@@ -36,7 +36,7 @@ static bool group_has_pool(const struct hr__kueue_engine *self, const struct hr_
   return self->pool_sets[(size_t)group->pools * self->pool_words + pool / 64] >> pool % 64 & 1;
 }
 
-/* Returns HR_NONE if memory is exhausted. */
+/* Returns the group of a held job; HR_NONE: memory is exhausted. */
 static uint32_t group_of(struct hr__kueue_engine *self, uint32_t slot) {
   uint32_t pools = pools_of(self, slot), class_ = self->slots[slot].class_;
   if (pools == HR_NONE) return HR_NONE;
@@ -177,7 +177,8 @@ static uint32_t next_group(const struct hr__kueue_engine *self) {
   return best;
 }
 
-/* Starts the first job of a group; of a group that topologies place, the first that has its nodes. */
+/* Starts the first job of a group. If topologies place the group, starts the first job whose nodes are free. Returns
+   false if no job was started. */
 static bool start_one(struct hr__kueue_engine *self, const struct hr__kueue_held *group) {
   bool is_placed = group->placed;
   for (uint32_t slot = group->first; slot != HR_NONE && self->status == HR_OK; slot = self->slots[slot].next) {

@@ -393,7 +393,8 @@ static uint32_t flavor_of(const struct hr__kueue_engine *self, uint32_t slot) {
   return HR_NONE;
 }
 
-/* Looks for a placement of a workload with quota: the first one, or one without its failed node. */
+/* Searches for a placement of a workload with quota. If a node of its placement has failed, only the pods of this node
+   are placed again. NULL: not found. */
 static const struct hr__kueue_placement *find_again(struct hr__kueue_engine *self, uint32_t slot) {
   struct hr__kueue_topologies *topologies = self->topologies;
   const struct hr__kueue_topology_calls *calls = &self->world.topology;

@@ -36,8 +36,8 @@ static bool is_path_of(const struct hr_kueue_local_queue_config *queue, const ch
          strcmp(text + length + 1, queue->name) == 0;
 }
 
-/* Finds a local queue by "namespace/name", or by its name; of several with the name, the one in the namespace
-   `name_space`, else the first. HR_NONE: not found. */
+/* Finds a local queue by "namespace/name", or by its name. If several queues have this name, prefers the queue in the
+   namespace `name_space`, then the first queue. HR_NONE: not found. */
 static uint32_t find_local_queue(const struct hr_kueue_config *config, const char *text, const char *name_space) {
   uint32_t found = HR_NONE;
   for (uint32_t i = 0; i < config->n_local_queues; i++) {

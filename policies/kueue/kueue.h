@@ -428,13 +428,13 @@ struct hr__kueue_topology_calls {
   /* Returns whether a pod set of a workload in a queue may use a flavor, as far as topology is concerned. */
   bool (*matches)(void *self, const struct hr__kueue_world *world, uint32_t queue,
                   const struct hr__kueue_pod_set *pod_set, uint32_t flavor);
-  /* Searches placements for the flavors of `assignment`; if `empty`, the usage of nodes by workloads is ignored. Does
-     not change the usage of nodes. If `workload` has no quota, pod sets whose placement is pending are skipped. If it
-     has quota, its own usage is ignored, and a pod set with failed nodes keeps the rest of its placement. */
+  /* Searches for placements for the flavors of `assignment`. If `empty`, the usage of nodes by workloads is ignored.
+     Does not change the usage of nodes. If `workload` has no quota, pod sets whose placement is pending are skipped. If
+     it has quota, its own usage is ignored, and a pod set with failed nodes keeps the rest of its placement. */
   void (*find)(void *self, const struct hr__kueue_world *world, const struct hr__kueue_workload *workload,
                const struct hr__kueue_assignment *assignment, bool empty, struct hr__kueue_placements *result);
-  /* Returns whether the placements of an assignment fit beside the usage of nodes. Pods that the current admission of
-     the workload has in the same domain count once. */
+  /* Returns whether the placements of an assignment fit in addition to the usage of nodes. If the workload is already
+     admitted with pods in the same domain, these pods are not counted twice. */
   bool (*fits)(void *self, const struct hr__kueue_world *world, const struct hr__kueue_workload *workload,
                const struct hr__kueue_assignment *assignment);
   /* Adds the placements of an assignment to the usage of nodes, counted as above (sign 1), or removes them (-1). */
@@ -609,7 +609,8 @@ static inline uint32_t hr__kueue_root(const struct hr__kueue_tree *tree, uint32_
 /* Computes the share of a node with an additional usage. The share of a node without parent is 0. */
 struct hr__kueue_share hr__kueue_share_of(const struct hr__kueue_world *world, uint32_t node,
                                           const struct hr__kueue_usage *extra, uint32_t n_extra);
-/* Whether the usage of a node with a parent exceeds its quota of a pair of which a positive amount is requested. */
+/* Whether the node has a parent, and its usage of a pair exceeds its quota. Only pairs with a positive amount in
+   `requested` are considered. */
 bool hr__kueue_borrows_on(const struct hr__kueue_world *world, uint32_t node, const struct hr__kueue_usage *requested,
                           uint32_t n_requested);
 /* The amount of a resource that `node` could use if nothing were used, summed over flavors. Shares of the children of

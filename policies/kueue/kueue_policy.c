@@ -274,7 +274,7 @@ static bool stays_parked(void *argument, uint32_t queue, uint32_t shape, uint32_
   return true;
 }
 
-/* Returns parked workloads with prospects to their queues where quota was freed. */
+/* In trees in which quota was freed, returns the parked workloads to their queues. Hopeless workloads stay parked. */
 static void return_freed(struct hr__kueue_engine *self) {
   const struct hr__kueue_tree *tree = &self->world.tree;
   self->some_freed = false;
@@ -286,8 +286,8 @@ static void return_freed(struct hr__kueue_engine *self) {
   for (uint32_t i = 0; i < tree->n_queues; i++) self->is_freed[self->root[i]] = false;
 }
 
-/* With fair sharing, workloads of queues with a lower share may have prospects after an admission. Returns those that
-   stayed parked and have not had their turn. */
+/* With fair sharing, workloads of queues with a lower share may have prospects after an admission. Such
+   workloads return to their queues if they stayed parked and have not had their turn. */
 static void recheck_stayed(struct hr__kueue_engine *self) {
   for (uint32_t i = 0; i < self->world.tree.n_queues; i++) {
     if (!self->is_filled[self->root[i]]) continue;
@@ -555,7 +555,7 @@ static uint32_t admit_all(struct hr__kueue_engine *self) {
   return n_admitted;
 }
 
-/* Evicts the targets of an entry. Returns whether some were not being evicted before. */
+/* Evicts the targets of an entry. Returns false if all of them were already being evicted. */
 static bool preempt_targets(struct hr__kueue_engine *self, const struct hr__kueue_entry *entry) {
   bool some = false;
   for (uint32_t k = 0; k < entry->n_targets && self->status == HR_OK; k++)

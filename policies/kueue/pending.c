@@ -381,7 +381,7 @@ static bool merge_halves(struct hr__kueue_pending *self, uint32_t id, bool to_ac
   return true;
 }
 
-/* Returns the parked workloads of a bucket. */
+/* Makes the parked workloads of a bucket active again. Returns their number. */
 static uint32_t return_bucket(struct hr__kueue_pending *self, uint32_t id) {
   struct hr__kueue_pending_queue *queue = &self->queues[self->buckets[id].queue];
   uint32_t count = self->buckets[id].half[!self->buckets[id].active].count;

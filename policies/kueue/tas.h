@@ -288,8 +288,8 @@ static inline uint32_t hr__tas_pods_resource(const struct hr__kueue_world *world
 
 /* The state of a search for topology domains, shared by tas_select.c and tas_search.c. A search first counts the pods
    that fit into each domain and selects domains at the requested level (tas_select.c), and then distributes the pods
-   downwards (tas_search.c). In the second half, the counts of selected domains are the numbers of pods that they
-   get. */
+   downwards (tas_search.c). In the second step, the counts of selected domains are the numbers of pods that
+   they get. */
 
 /* The counts of a domain: pods that fit, and later pods that are placed. */
 struct hr__tas_state {
@@ -384,11 +384,12 @@ void hr__tas_sort_with_leader(const struct hr__tas_search *search, uint32_t *dom
                               bool unconstrained);
 /* Sorts domains by leaders, slices beside a leader, and entropy of the counts of their children, largest first. */
 void hr__tas_sort_by_entropy(struct hr__tas_search *search, uint32_t *domains, uint32_t count);
-/* Returns the position of the smallest count of slices (or pods) that is at least `needed`, among the first domains
-   that have the same affinity; 0 if not found. With leaders, only domains that can have them count. */
+/* Returns the position of the domain with the smallest count of slices (or pods) that is at least `needed`; 0 if not
+   found. With leaders, only domains that can have them are considered. If preferences for nodes are on, only the
+   domains at the beginning of the list that have the affinity of the first domain are considered. */
 uint32_t hr__tas_best_fit(const struct hr__tas_search *search, const uint32_t *domains, uint32_t count, int64_t needed,
                           int64_t leaders, bool slices);
-/* Moves the first domain that can have the leader without loss of needed capacity to the front. */
+/* Moves a domain to the front: the first domain in which the leader leaves enough capacity in all domains together. */
 void hr__tas_leader_first(const struct hr__tas_search *search, uint32_t *domains, uint32_t count, int64_t pods,
                           int64_t leaders, int64_t slice_size, bool slices);
 

@@ -381,7 +381,7 @@ bool hr__tas_list_clear(struct hr__tas_search *search, struct hr__tas_list *list
 
 /* ---- Distribution of pods over a list of domains ---------------------------------------------------- */
 
-/* The rest that must be distributed. */
+/* The slices or pods, and the leaders, that must still be distributed. */
 struct rest {
   int64_t units; /* slices, or pods */
   int64_t leaders;
@@ -499,7 +499,8 @@ static void descend_by_parent(struct hr__tas_search *search, uint32_t level) {
   swap_lists(search);
 }
 
-/* Goes from the selected domains of a level down to the leaves. */
+/* Distributes the pods from the selected domains of a level down to the leaves. Returns false if memory is
+   exhausted. */
 static bool descend(struct hr__tas_search *search, uint32_t level, bool is_balanced) {
   const struct hr__tas_goal *goal = &search->goal;
   uint32_t last = search->tree->n_levels - 1, capacity = search->tree->n_domains;
@@ -588,7 +589,8 @@ static bool begin(struct hr__tas_search *search, const struct hr__tas_snapshot *
   return !search->no_memory;
 }
 
-/* Appends the selected leaves to the results, in the order of leaves: the leaders, or the other pods. */
+/* Appends the pods of the selected leaves to the results, in the order of leaves. With `leaders`, appends the leaders
+   instead of the other pods. Returns false if memory is exhausted. */
 static bool append_parts(struct hr__tas_search *search, bool leaders, struct hr__tas_result *result) {
   uint32_t first_leaf = search->tree->first[search->tree->n_levels - 1];
   size_t needed = search->n_parts + (size_t)search->fit.count;
@@ -680,7 +682,7 @@ static bool append_copy(struct hr__tas_search *search, const struct hr__tas_part
   return true;
 }
 
-/* Places the pods that were added, beside those of the previous placement. */
+/* Places the pods that were added to the previous placement, which is kept. */
 static bool grow(struct hr__tas_search *search, const struct hr__tas_request *workers,
                  const struct hr__tas_request *leader, struct hr__tas_demand demand, int64_t *assumed,
                  struct hr__tas_result *result, struct hr__tas_result *leader_result) {
@@ -780,7 +782,8 @@ bool hr__tas_place(struct hr__tas_search *search, const struct hr__tas_snapshot 
 
 /* ---- Replacement of a failed node ------------------------------------------------------------------- */
 
-/* Returns the domain at a level in which the remaining pods and the lost ones are whole slices; HR_NONE: none. */
+/* Returns the first domain at the level of the slices in which the remaining pods and the lost pods together are whole
+   slices; HR_NONE: none. */
 static uint32_t incomplete_domain(const struct hr__tas_tree *tree, const struct hr__tas_part *parts, uint32_t count,
                                   int64_t lost, struct hr__tas_slice slice) {
   if (slice.level == HR__TAS_UNKNOWN_LEVEL) return HR_NONE;
@@ -825,7 +828,7 @@ static bool has_bad_size(const struct hr__tas_request *request) {
   return false;
 }
 
-/* Replaces the lost pods, beside the remaining parts at the end of the search's parts. */
+/* Replaces the lost pods. The remaining parts, which are at the end of the search's parts, are kept. */
 static bool replace_lost(struct hr__tas_search *search, struct hr__tas_request request, uint32_t kept, int64_t *assumed,
                          struct hr__tas_result *result) {
   struct hr__tas_demand demand = {.assumed = assumed, .within = HR_NONE};

@@ -424,8 +424,8 @@ static struct hr__tas_failure select_required(struct hr__tas_search *search, uin
 }
 
 /* Selects at one level in one pass, without sorting: the smallest domain that suffices, or the first of several equal
-   ones. Without leaders and preferences, the result equals that of the sorted list. Returns false if several domains
-   have to be selected. */
+   ones. The result equals that of the sorted list. Returns false if the list is needed: with leaders or preferences, or
+   if several domains must be selected. */
 static bool select_in_one_pass(struct hr__tas_search *search, uint32_t level, bool *climb,
                                struct hr__tas_failure *failure) {
   const struct hr__tas_goal *goal = &search->goal;
