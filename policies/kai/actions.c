@@ -275,7 +275,7 @@ static bool is_over(struct hr__kai_cycle *cycle) {
   return hr__kai_order_is_empty(&cycle->order) || (cycle->session->cluster->leaves && cycle->n_live == 0);
 }
 
-/* Whether `job` is at least as hard to place as `other`. */
+/* Whether `job` is not easier to place than `other`. */
 static bool is_no_easier(const struct hr__kai_cluster *cluster, uint32_t job, uint32_t other) {
   const struct hr__kai_job *a = &cluster->jobs[job], *b = &cluster->jobs[other];
   const struct hr__kai_constraint *l = &cluster->groups[a->first_group].constraint,
@@ -297,8 +297,8 @@ static void add_failed(struct hr__kai_cycle *cycle, uint32_t job) {
   *last = cycle->n_failed++;
 }
 
-/* Whether a job is skipped because a job that is at most as hard to place has failed. `in_queue`: only failed jobs of
-   the same queue count. */
+/* Whether a job is skipped because it is not easier to place than a job that has failed. `in_queue`: only failed jobs
+   of the same queue count. */
 static bool is_skipped(const struct hr__kai_cycle *cycle, uint32_t job, bool in_queue) {
   const struct hr__kai_cluster *cluster = cycle->session->cluster;
   if (!cluster->config.signatures) return false;

@@ -60,7 +60,7 @@ static bool within_quota(const struct hr__kai_side *side) {
   return hr__kai_at_most(&sum, &deserved);
 }
 
-/* Whether the queue, with its next job, would hold a resource of which its allocatable amount is 0. */
+/* Whether the queue, with its next job, would hold a resource although its allocatable amount of it is 0. */
 static bool holds_without_share(const struct hr__kai_side *side) {
   const struct hr__kai_amounts sum = with_job(side);
   for (int r = 0; r < HR__KAI_RESOURCES; r++)
@@ -477,8 +477,9 @@ static uint32_t step_towards(const struct hr__kai_cluster *cluster, uint32_t abo
   return queue;
 }
 
-/* Some jobs get no place and change nothing: those outside the lowest common queue of the requested leaf queues, and
-   those in branches of it without a requested leaf queue. If the order is total, their lists are left out. */
+/* Jobs outside the lowest common queue of the requested leaf queues get no place and change nothing. The same is true
+   of jobs in those branches of this queue that have no requested leaf queue. If the order is total, the lists of all
+   these jobs are left out. */
 void hr__kai_order_add_lists_of(struct hr__kai_job_order *order, const uint32_t *leaves, uint32_t n) {
   const struct hr__kai_cluster *cluster = order->session->cluster;
   if (!has_total_order(order)) {

@@ -254,7 +254,7 @@ static bool make_slices(struct kai *kai, uint32_t n) {
   return kai->slices != NULL;
 }
 
-/* Adds the GPUs of a pod to the slices; pods on the same node share one. */
+/* Adds the GPUs of a pod to the slices. Pods on the same node share one slice. */
 static void add_slice(struct kai *kai, uint32_t *n, uint32_t node, uint32_t gpus) {
   for (uint32_t i = 0; i < *n; i++) {
     if (kai->slices[i].node.id != node) continue;

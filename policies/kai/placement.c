@@ -751,8 +751,8 @@ static bool is_below(const struct hr__kai_cluster *cluster, uint32_t group, uint
   return group == ancestor;
 }
 
-/* Places those pods of the subject that belong to a child, which is a group or a pod set; the other one is
-   HR__KAI_NONE. */
+/* Places those pods of the subject that belong to a child. If the child is a group, `set` is HR__KAI_NONE; if it is a
+   pod set, `group` is HR__KAI_NONE. */
 static bool place_child(struct hr__kai_placer *placer, const struct hr__kai_subject *subject, uint32_t group,
                         uint32_t set, const uint8_t *allowed, bool wait_only) {
   const struct hr__kai_cluster *cluster = placer->session->cluster;

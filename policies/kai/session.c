@@ -662,9 +662,9 @@ static double saturation_ratio(int64_t allocated, int64_t fair) {
   return fair == HR__KAI_UNLIMITED ? 0 : (double)allocated / (double)fair;
 }
 
-/* Returns whether, for each resource in `involved`, the queue is within its fair share or less saturated than a sibling
-   that lost pods. `mine`: the amounts that the queue holds with the request. `others`: those that the sibling still
-   holds. */
+/* Returns whether, for each resource in `involved`, the queue is within its fair share or less saturated than
+   `sibling`, which has lost pods. `mine`: the amounts that the queue holds with the request. `others`: the amounts that
+   the sibling still holds. `multiplier`: the saturation of the queue is multiplied by it. */
 static bool less_saturated(const struct hr__kai_queue *queue, const struct hr__kai_amounts *mine,
                            const struct hr__kai_queue *sibling, const struct hr__kai_amounts *others, unsigned involved,
                            double multiplier) {

@@ -454,7 +454,7 @@ static inline struct hr__kai_job_list hr__kai_running(const struct hr__kai_clust
   return (struct hr__kai_job_list){cluster->running, cluster->running ? cluster->n_running : cluster->n_jobs};
 }
 
-/* Where a pod is before the session starts. `gpus` are ids of shared GPUs, the same id for the same GPU. */
+/* Where a pod is before the session starts. `gpus` are ids of shared GPUs; each id means one GPU. */
 struct hr__kai_start {
   enum hr__kai_status status;
   uint32_t node;        /* HR__KAI_NONE: none */
@@ -489,7 +489,7 @@ struct hr__kai_pod_state {
   bool is_logged;                          /* it has an operation in the log */
   int64_t n_gpus;                          /* shared GPUs in list 0 */
   int64_t on_node[HR__KAI_ENTRIES];        /* the nodes that count it; -1: none */
-  int64_t status_on_node[HR__KAI_ENTRIES]; /* with which these nodes count it */
+  int64_t status_on_node[HR__KAI_ENTRIES]; /* the statuses with which they count it */
   int64_t n_gpus_on_node[HR__KAI_ENTRIES]; /* shared GPUs in lists 1, 2, ... */
 };
 
@@ -505,7 +505,7 @@ struct hr__kai_job_state {
   int64_t n_pending, n_succeeded, n_active, n_used;
   bool is_hopeful;                /* in `hopeful` of the session */
   int64_t is_cached;              /* the following members are valid */
-  struct hr__kai_amounts request; /* of its next pods; GPU memory counts by the smallest GPU */
+  struct hr__kai_amounts request; /* of its next pods, see hr__kai_request_of */
   int elastic;                    /* -1: below its minimum, 0: at it, 1: above it */
 };
 
@@ -579,7 +579,8 @@ void hr__kai_divide_again(struct hr__kai_session *session);
    pending again. */
 void hr__kai_settle(struct hr__kai_session *session);
 
-/* The request of a pod for quotas; GPU memory counts by the smallest GPU of the cluster. */
+/* The request of a pod for quotas. Requested GPU memory counts as a fraction of the memory of the cluster's smallest
+   GPU. */
 struct hr__kai_amounts hr__kai_request_of(const struct hr__kai_cluster *cluster, uint32_t pod);
 
 /* The amounts that a pod counts for quotas; 0 if it was never on a node. */

@@ -120,7 +120,7 @@ static int64_t known_gpus(const struct hr__kai_session *session, uint32_t node) 
   return n;
 }
 
-/* Subtracts an idle GPU, because a whole GPU became a shared one, unless it is already subtracted. */
+/* A whole GPU has become a shared GPU: subtracts it from the idle GPUs if this has not been done. */
 static void take_idle_gpu(struct hr__kai_session *session, uint32_t node) {
   if (session->cluster->nodes[node].n_gpus < known_gpus(session, node)) add(session, idle_gpus(session, node), -1);
 }

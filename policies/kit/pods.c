@@ -147,7 +147,7 @@ static uint32_t widest_node(const struct hr__pods *pods, const struct hr__job_ki
   return widest;
 }
 
-/* Sets the shape of the kind in each pool; no pods in pools that its jobs do not accept. */
+/* Sets the shape of the kind in each pool. In pools that its jobs do not accept, the kind has no pods. */
 static void set_shapes(const struct hr__pods *pods, const struct hr_view *view, hr_job job, struct hr__job_kind *kind,
                        bool is_elastic) {
   uint32_t widest = widest_node(pods, kind);

@@ -512,7 +512,8 @@ static void attempts_merge(struct hr__kueue_assigner *self, const struct hr__kue
 
 /* ---- Search: topology ------------------------------------------------------------------------------- */
 
-/* The flavor with a topology among the flavors of a pod set. Marks the pod set as failed if there are two. */
+/* The flavor with a topology among the flavors of a pod set; HR_NONE: there is none. Marks the pod set as failed if
+   there are two. */
 static uint32_t topology_flavor(const struct hr__kueue_world *world, struct hr__kueue_pod_set_assignment *row) {
   uint32_t flavor = HR_NONE;
   for (uint32_t k = 0; k < row->n_choices; k++) {

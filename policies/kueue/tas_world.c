@@ -356,7 +356,8 @@ static int64_t admitted_in(const struct hr__kueue_workload *workload, uint32_t p
   return pods;
 }
 
-/* Returns whether `count` pods fit beside the usage. Kueue does not count the pods themselves here. */
+/* Returns whether `count` pods fit in addition to the usage. As in Kueue, the number of pods per node is not checked.
+ */
 static bool leaf_has_room(const struct hr__tas_world *self, const struct hr__tas_snapshot *snapshot, uint32_t leaf,
                           const int64_t *pod, int64_t count) {
   size_t row = (size_t)leaf * self->n_resources;
@@ -367,8 +368,9 @@ static bool leaf_has_room(const struct hr__tas_world *self, const struct hr__tas
   return true;
 }
 
-/* Adds what an assignment needs beyond the admission to the usage (sign 1 or -1), or checks whether it fits (sign 0).
-   Each pod set is checked alone. */
+/* Considers the pods of an assignment that the workload's admission does not already have in the same domains. Adds
+   them to the usage (sign 1), removes them (sign -1), or checks whether they fit (sign 0). Each pod set is checked
+   alone. */
 static bool change_by_assignment(struct hr__tas_world *self, const struct hr__kueue_workload *workload,
                                  const struct hr__kueue_assignment *assignment, int sign) {
   for (uint32_t i = 0; i < assignment->n_pod_sets; i++) {

@@ -605,7 +605,7 @@ static int64_t advance_pool(struct hr__window_plan *plan, const struct hr__windo
   return k == 1 ? plan->at_us[earliest_node(plan, first, end)] : kth_bound(plan, first, end, k);
 }
 
-/* Returns the first time at which some pool has as many nodes with room for a task as a placement needs. */
+/* Returns the first time at which some pool has enough nodes for a placement, each with room for a task. */
 static int64_t first_time(struct hr__window_plan *plan, const struct hr__window_demand *demand) {
   int64_t earliest_us = HR_NEVER_US;
   for (uint32_t i = 0, first = 0; i < plan->n_pools; i++) {

@@ -222,7 +222,8 @@ struct hr__slurm_run {
   bool has_gpuless;     /* a waiting job requests no GPUs */
   bool priorities_are_old;
   struct hr__slurm_list rejects, killed, withdrawn,
-      requeued; /* for the next pass: jobs to reject (the first three lists), jobs to add to the queue */
+      requeued;                  /* for the next pass: it rejects the jobs of the first
+                                    three lists and adds those of `requeued` to the queue */
   struct hr__slurm_list delayed; /* requeued jobs that must not start yet, in the order of time */
   const struct hr_view *view;
   struct hr_moves *moves;
@@ -411,7 +412,7 @@ bool hr__slurm_find_start(struct hr__slurm_run *run, const struct hr__slurm_kind
 /* If no job of a kind can start now, returns a time before which none can start on nodes of a set. */
 int64_t hr__slurm_earliest_of(struct hr__slurm_run *run, const struct hr__slurm_kind *kind, const uint64_t *set);
 
-/* The pool of a node; the slice of a job on a node. `set`: the GPUs of the job if GPUs are shared. */
+/* Return the pool of a node, and the slice of a job on a node. `set`: the GPUs of the job if GPUs are shared. */
 hr_pool hr__slurm_pool_of(const struct hr__slurm_run *run, uint32_t node);
 struct hr_slice hr__slurm_slice(const struct hr__slurm_run *run, uint32_t job, uint32_t node, uint64_t set);
 

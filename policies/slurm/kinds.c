@@ -39,8 +39,8 @@ static bool limit_nodes(struct hr__slurm_run *run) {
   return true;
 }
 
-/* The fraction of a GPU, in thousandths, that a task gets in a pool: one slot if the GPUs of the pool are divided into
-   equal slots, else the requested fraction; 0: a whole GPU. */
+/* The fraction of a GPU, in thousandths, that a task gets in a pool. It is one slot if the GPUs of the pool are divided
+   into equal slots; otherwise, it is the requested fraction. 0: a whole GPU. */
 static uint32_t share_in(const struct hr_pool_spec *spec, const struct hr_request *request) {
   uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : request->gpu_milli;
   return request->gpus == 0 || milli == HR_WHOLE_GPU_MILLI ? 0 : milli;

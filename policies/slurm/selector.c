@@ -219,8 +219,8 @@ static uint32_t next_node(const uint64_t *set, uint32_t n_words, uint32_t from, 
   return n_words * 64;
 }
 
-/* Finds the run to use next for a job that still needs `wanted` nodes: the smallest that suffices, otherwise the
-   largest; of equal runs the first. */
+/* Finds the run to use next for a job that still needs `wanted` nodes: the smallest run that suffices, or the largest
+   if none suffices. Of equally long runs, the first is chosen. */
 static struct node_run best_run(const uint64_t *set, uint32_t n_words, uint32_t wanted) {
   struct node_run best = {0, 0};
   for (uint32_t at = next_node(set, n_words, 0, 0); at < n_words * 64;) {
@@ -414,8 +414,8 @@ static uint32_t last_of_batch(const struct hr__slurm_nodes *nodes, uint32_t at, 
   return from - 1;
 }
 
-/* Finds the first batch after whose end the set has enough free GPUs, which is the case after the first `needed` jobs
-   have ended. Returns the last running job of this batch. */
+/* Finds the first batch after whose end the set has enough free GPUs. These are free when the first `needed` jobs have
+   ended. Returns the last running job of this batch. */
 static uint32_t last_to_wait_for(const struct hr__slurm_nodes *nodes, uint32_t needed, const uint64_t *set) {
   uint32_t at = 0;
   while (!overlaps(&nodes->running[at], set)) at++;
