@@ -252,10 +252,9 @@ static enum hr_status matrix_set_usable(struct hr__matrix *matrix, hr_pool pool,
   return status;
 }
 
-/* After each event, and at the end of a slice, the jobs to run are chosen again. Pinned jobs
-   are chosen first, then jobs of the present row. If no slice has just ended, the running jobs of all rows are next.
-   Jobs of the following rows are last. A choice is one walk over the matrix; a job is chosen if its place is free in
-   matrix->chosen. */
+/* After each event, and at the end of a slice, the jobs to run are chosen again. Pinned jobs are chosen first, then
+   jobs of the present row. If no slice has just ended, the running jobs of all rows are next. Jobs of the following
+   rows are last. A choice is one walk over the matrix; a job is chosen if its place is free in matrix->chosen. */
 
 static const char *const placement_names[] = {"pool", "first-fit", "best-fit", "worst-fit", NULL};
 enum { PARAM_SLICE, PARAM_ROWS, PARAM_PLACEMENT };

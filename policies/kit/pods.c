@@ -78,7 +78,7 @@ void hr__pods_node_event(struct hr__pods *pods, const struct hr_event *event) {
 /* ---- Kinds ---- */
 
 /* `widest`: the maximum number of GPUs of a node that the job accepts. A task that fits on such a node is not divided.
-   `gpus`: of all pods. */
+   `gpus`: the number of GPUs of all pods. */
 static struct hr__pod_shape counted_shape(const struct hr__job_kind *kind, uint32_t gpus, uint32_t per_node,
                                           uint32_t widest) {
   uint32_t each = kind->tasks > 1 ? kind->gpus / kind->tasks : kind->gpus;
@@ -95,7 +95,8 @@ static struct hr__pod_shape counted_shape(const struct hr__job_kind *kind, uint3
   return shape;
 }
 
-/* The shape of an elastic job: its maximum of pods, and the fewest that have its minimum of GPUs. */
+/* The shape of an elastic job. `n_pods` is its maximum number of pods. `fewest` is the smallest number of pods that
+   have its minimum number of GPUs. */
 static struct hr__pod_shape elastic_shape(const struct hr__job_kind *kind, uint32_t per_node, uint32_t widest) {
   struct hr__pod_shape shape = counted_shape(kind, kind->max_gpus, per_node, widest);
   uint32_t each = shape.gpu_milli / HR_WHOLE_GPU_MILLI;

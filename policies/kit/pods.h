@@ -112,7 +112,7 @@ uint32_t hr__pods_place(struct hr__pods *pods, hr_job job, uint32_t kind, uint32
 /* Removes the pods of a job that follow the pod `last` from their nodes; HR_NONE: all. `undo`: these pods were placed
    last, for a trial. */
 void hr__pods_cut(struct hr__pods *pods, hr_job job, uint32_t last, bool undo);
-/* Removes one pod of a job from a node, on which it has some. Not in per-GPU allocation. */
+/* Removes one pod of a job from a node on which it has pods. Must not be called in per-GPU allocation. */
 void hr__pods_remove(struct hr__pods *pods, hr_job job, uint32_t node);
 /* Sets aside the pods of a job for a trial: their nodes are free, but the pods keep their numbers. hr__pods_put_back
    undoes this; hr__pods_drop frees the numbers. Jobs are put back in the reverse order. */
@@ -150,8 +150,8 @@ static inline uint32_t hr__pods_first(const struct hr__pods *pods, hr_job job) {
    pool in which the job could run, or HR_NONE. Nothing changes. */
 uint32_t hr__pods_pool_that_fits(struct hr__pods *pods, hr_job job, uint32_t kind);
 
-/* Counts the nodes that cannot run the `number`-th pod of a job, by the resource that they lack. `other`: the job does
-   not accept them. */
+/* The number of nodes that cannot run the `number`-th pod of a job, by the resource that they lack. `other`: the job
+   does not accept them. `fits`: nodes that can run it. */
 struct hr__pod_lacks {
   uint32_t n_nodes, cpu, gpu, mem, pods, other, fits;
 };

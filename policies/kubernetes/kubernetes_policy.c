@@ -869,7 +869,7 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
 
 /* ---- Reasons ---------------------------------------------------------------------------------------- */
 
-/* A job that would fit now is in back-off. */
+/* A waiting job that would fit now waits for the end of its back-off. */
 static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
   struct hr__kube_policy *kube = self;
   uint32_t kind = kube->kind_of[job.id];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The `rounds` policy: scheduling in rounds (Gavel; Narayanan et al., OSDI 2020). An objective determines the share of
- * its time that each job should spend in each pool (round_shares.c). At the start of each round, the policy chooses to
- * run the jobs with run times furthest below their shares. A job that is chosen again for the same pool keeps its
+ * its time that each job should spend in each pool (round_shares.c). At the start of each round, the policy chooses the
+ * jobs whose run times are furthest below their shares. A job that is chosen again for the same pool keeps its
  * placement and continues. Capacity that becomes free within a round is used at once; no job is preempted within a
  * round. A job that runs or waits is called a member.
  *
@@ -166,8 +166,8 @@ static void begin_nodes(struct hr__rounds *rounds) {
   }
 }
 
-/* Subtracts the GPUs of a member, for which the pool was tried, from the spare GPUs of the pool. If the member was not
-   chosen because it does not fit, it awaits these GPUs. */
+/* After a pool was tried for a member: subtracts the member's GPUs from the spare GPUs of the pool. If the member was
+   not chosen because it does not fit, it awaits these GPUs. */
 static void note_nodes(struct hr__rounds *rounds, struct hr__member *member, uint32_t pool) {
   if (!rounds->manages) return;
   uint64_t milli = hr__member_shape(rounds, member)->milli;

@@ -113,10 +113,9 @@ struct hr__rounds {
   bool by_priority;
   bool manages; /* the policy acquires and releases nodes */
   struct hr_capacity_set *capacities;
-  struct hr_capacity *free,
-      /* free capacity. In `free`, only jobs chosen so far use capacity; in `leases`, jobs of the previous round use it,
-         too */
-      *leases;
+  /* Free capacity. In `free`, only jobs chosen so far use capacity; in `leases`, jobs of the previous round use it,
+     too. */
+  struct hr_capacity *free, *leases;
 
   struct hr__member **members, **member_of; /* members: all, in no order; member_of: by job */
   uint32_t n_members, members_capacity;

@@ -102,7 +102,7 @@ static bool has_same(const struct hr__slurm_timeline *line, uint32_t at) {
   return bytes == 0 || memcmp(licenses_of(line, at), licenses_of(line, at + 1), bytes) == 0;
 }
 
-/* Merges the first two neighboring slots from `from` to `to` that are equal. Other equal slots are not merged, as in
+/* Merges the first two neighbouring slots from `from` to `to` that are equal. Other equal slots are not merged, as in
    Slurm. */
 static void merge_slots(struct hr__slurm_timeline *line, uint32_t from, uint32_t to) {
   while (from < to && from + 1 < line->n_slots && !has_same(line, from)) from++;

@@ -70,8 +70,8 @@ static void count_domains(const struct hr__volcano_session *session, const struc
 
 /* ---- Spread: required constraints ------------------------------------------------------------------- */
 
-/* Whether, with the task, the domain of the node exceeds the domain with the fewest pods by at most the permitted
-   skew. */
+/* Whether, if the task is placed on the node, the domain of the node has at most `max_skew` more pods than the domain
+   with the fewest pods. */
 static bool is_even(const struct hr__volcano_session *session, const struct hr__volcano_task *task,
                     const struct hr__volcano_spread *spread, uint32_t node) {
   const uint32_t *counts = session->spread_counts;

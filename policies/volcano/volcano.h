@@ -126,7 +126,7 @@ static inline bool hr__volcano_within(const struct hr__volcano_vector *used, con
   return true;
 }
 
-/* Whether used <= limit in at least one requested dimension. Pods are ignored, and dimensions in which both are 0. */
+/* Whether used <= limit in at least one requested dimension. Pods, and dimensions in which both are 0, are ignored. */
 bool hr__volcano_within_partly(const struct hr__volcano_vector *used, const struct hr__volcano_vector *limit,
                                const struct hr__volcano_vector *request);
 /* Whether used > limit in at least one dimension that is requested and that is present in the limit. */
@@ -440,8 +440,8 @@ enum hr__volcano_verdict {
   HR__VOLCANO_UNSCHEDULABLE_FOR_GOOD = 3 /* evictions do not help */
 };
 
-/* Whether the enabled plug-ins accept the task on the node; resources are not checked. If `reason` is not NULL,
-   `*reason` is set to the reason of a rejection, a text with static lifetime, or to NULL. */
+/* Whether the enabled plug-ins accept the task on the node; resources are not checked. `*reason` is set to the reason
+   of a rejection, a text with static lifetime; NULL: none. `reason` may be NULL. */
 enum hr__volcano_verdict hr__volcano_predicate(const struct hr__volcano_session *session, uint32_t task, uint32_t node,
                                                const char **reason);
 /* The sum of the scores of the enabled plug-ins. */
