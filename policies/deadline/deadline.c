@@ -146,8 +146,8 @@ static void set_pace(const struct hr__deadline *self, const struct hr_view *view
   job->is_loose = !is_tight(view, job, self->loose_ppm) && !is_tight(view, job, self->tight_ppm);
 }
 
-/* Ends the wait of a job with a loose deadline, if the job has no nodes and its deadline is no longer loose. The even
-   pace then begins again. */
+/* Ends the wait of a job with a loose deadline, if the job has no nodes and its deadline has ceased to be loose. The
+   even pace then begins again. */
 static void end_wait(const struct hr__deadline *self, const struct hr_view *view, struct hr__deadline_job *job) {
   if (!job->is_loose || job->pool != HR_NONE || !is_tight(view, job, self->tight_ppm)) return;
   job->is_loose = false;

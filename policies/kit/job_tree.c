@@ -19,7 +19,7 @@
 
 enum { FANOUT = 32, MAX_DEPTH = 12, BLOCK_NODES = 64 };
 
-/* The depth of a tree whose root is the index of a single. */
+/* The depth of a tree if its root is the index of a single. */
 #define SINGLE UINT32_MAX
 
 /* The first entry is at index `begin`. A removal of the first entry only increments `begin`, and moves no other entry.

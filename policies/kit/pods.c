@@ -554,7 +554,7 @@ static void end_trial(struct hr__pods *pods) {
   }
 }
 
-/* Adds a node of the pool that could be requested. Returns false if there is none. */
+/* Adds a node of the pool that could be requested. Returns false if no such node exists. */
 static bool open_node(struct hr__pods *pods, uint32_t pool) {
   if (pods->n_opened[pool] >= hr_cluster_offer(pods->cluster, (hr_pool){pool})) return false;
   uint32_t first = hr_cluster_first_node(pods->cluster, (hr_pool){pool}).id;

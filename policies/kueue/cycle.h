@@ -390,9 +390,9 @@ bool hr__kueue_fair_before(const struct hr__kueue_world *world, const struct hr_
 
 /* ---- Pending workloads (pending.c) --------------------------------------------------------------------- */
 
-/* The workloads that wait in the ClusterQueues. Each queue has a heap, whose first workload is the head of the next
-   cycle. Inadmissible workloads are parked until something changes. The turn of a workload is the cycle in which it is
-   the head. */
+/* The workloads that wait in the ClusterQueues. Each queue has a heap. The first workload of the heap is the head of
+   the next cycle. Inadmissible workloads are parked until something changes. The turn of a workload is the cycle in
+   which it is the head. */
 
 enum hr__kueue_place {
   HR__KUEUE_NOT_QUEUED,

@@ -224,8 +224,8 @@ static bool build_leaves(struct hr__kueue_engine *self) {
   return true;
 }
 
-/* Stores, for each tier, the label of its level in the topologies of a queue. The first flavor whose topology has the
-   tier counts. */
+/* Stores, for each tier, the label of its level in the topologies of a queue. If the topologies of several flavors have
+   the tier, the first flavor counts. */
 static void note_levels(struct hr__kueue_engine *self, const struct hr_kueue_config *config, uint32_t queue) {
   const struct hr__kueue_queue *from = &self->world.queues[queue];
   const char **level_of = self->topologies->level_of + (size_t)queue * HR_N_TIERS;

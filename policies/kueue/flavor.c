@@ -512,8 +512,8 @@ static void attempts_merge(struct hr__kueue_assigner *self, const struct hr__kue
 
 /* ---- Search: topology ------------------------------------------------------------------------------- */
 
-/* The flavor with a topology among the flavors of a pod set; HR_NONE: there is none. Marks the pod set as failed if
-   there are two. */
+/* The flavor with a topology among the flavors of a pod set; HR_NONE: no flavor has one. Marks the pod set as failed if
+   two different flavors have topologies. */
 static uint32_t topology_flavor(const struct hr__kueue_world *world, struct hr__kueue_pod_set_assignment *row) {
   uint32_t flavor = HR_NONE;
   for (uint32_t k = 0; k < row->n_choices; k++) {
@@ -697,8 +697,8 @@ static void collect_group(struct hr__kueue_assigner *self, const struct hr__kueu
   }
 }
 
-/* Chooses flavors for all resources of the group. Returns false if there is none for some resource; `reason` is then
-   set if no flavor was tried. Sets `imperfect` if some flavor does not simply fit. */
+/* Chooses flavors for all resources of the group. Returns false if no flavor is found for some resource; `reason` is
+   then set if no flavor was tried. Sets `imperfect` if some flavor does not simply fit. */
 static bool choose_flavors(struct hr__kueue_assigner *self, const struct hr__kueue_workload *workload,
                            const struct hr__kueue_assignment *out, bool *imperfect, enum hr__kueue_reason *reason) {
   const struct hr__kueue_world *world = self->world;

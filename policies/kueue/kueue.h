@@ -681,7 +681,7 @@ void hr__kueue_usage_add(struct hr__kueue_usage *list, uint32_t *count, uint32_t
 /* Puts a workload with quota into the list of its queue, and counts its usage in the tree and on the nodes. */
 void hr__kueue_list(struct hr__kueue_world *world, uint32_t id);
 /* Sets the quota and the placements of a workload from an assignment, and lists it. `room` has n_pod_sets * n_resources
-   entries, to which the workload refers from then on. */
+   entries; the workload keeps a pointer to it. */
 void hr__kueue_give_quota(struct hr__kueue_world *world, uint32_t id, const struct hr__kueue_assignment *assignment,
                           struct hr__kueue_assigned *room);
 /* Removes a workload from the list of its queue, and its usage from the tree and the nodes. */

@@ -59,7 +59,7 @@ static inline uint32_t hr__tas_ancestor(const struct hr__tas_tree *tree, uint32_
 }
 
 /* Returns the leaf with these values: the host name alone if `by_host` is set, otherwise one value per level. HR_NONE:
-   there is none. */
+   not found. */
 uint32_t hr__tas_leaf_find(const struct hr__tas_tree *tree, const char *const *values, uint32_t n_values);
 
 /* ---- Capacity ---- */
@@ -401,7 +401,7 @@ struct hr__tas_failure hr__tas_select_level(struct hr__tas_search *search, uint3
    before. */
 bool hr__tas_select_balanced(struct hr__tas_search *search, uint32_t *level);
 
-/* The steps of balanced placement. Each returns false if there is no solution. */
+/* The steps of balanced placement. Each returns false if no solution exists. */
 
 /* Returns the balance threshold: the largest number of slices that each domain of one parent can get; 0 if not found.
    Selects the domains of that parent into `fit`, with their counts after pruning. */

@@ -317,7 +317,7 @@ static void sum_counts(struct hr__tas_search *search, uint32_t domain, const int
  *
  * If a single domain can have all slices, the smallest such domain is selected. Otherwise a required level fails, and a
  * preferred level is replaced by the level above. At the highest level, and without constraint, several domains are
- * selected, as few as possible. Invariant: `fit` contains domains of one level, whose counts have not been changed.
+ * selected, as few as possible. Invariant: `fit` contains domains of one level, and their counts have not been changed.
  *
  * Source: kubernetes-sigs/kueue, pkg/cache/scheduler/tas_flavor_snapshot.go (findLevelWithFitDomains).
  */

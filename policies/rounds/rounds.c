@@ -2,7 +2,7 @@
 /*
  * The `rounds` policy: scheduling in rounds (Gavel; Narayanan et al., OSDI 2020). An objective determines the share of
  * its time that each job should spend in each pool (round_shares.c). At the start of each round, the policy chooses the
- * jobs whose run times are furthest below their shares. A job that is chosen again for the same pool keeps its
+ * jobs with run times that are furthest below their shares. A job that is chosen again for the same pool keeps its
  * placement and continues. Capacity that becomes free within a round is used at once; no job is preempted within a
  * round. A job that runs or waits is called a member.
  *

@@ -218,8 +218,8 @@ static bool is_kept(const struct pass *pass, const struct hr__slurm_queued *job,
   return count_of(line->set, line->n_words) < before;
 }
 
-/* Finds the first slot from `first` on whose next slot has further nodes that the job may use. Returns the end of the
-   found slot; HR_NEVER_US: not found. */
+/* Finds the first slot, from slot `first` on, such that the job may use a node in the next slot that it may not use in
+   the found slot. Returns the end of the found slot; HR_NEVER_US: not found. */
 static int64_t next_gain(const struct hr__slurm_timeline *line, const struct hr__slurm_queued *job, uint32_t first) {
   for (uint32_t at = first; at + 1 < line->n_slots; at++) {
     const uint64_t *now = nodes_of(line, at), *then = now + line->n_words;

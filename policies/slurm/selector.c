@@ -403,8 +403,9 @@ static uint32_t first_after(const struct hr__slurm_nodes *nodes, uint32_t from, 
   return low;
 }
 
-/* Returns the last job of a batch that begins with job `at`: the first job on the set whose successor ends after the
-   batch; if there is none, the last job on the set. Job `needed` - 1 must be on the set, and not before `at`. */
+/* Returns the last job of a batch that begins with job `at`. This is the first job on the set such that the next job
+   ends after the batch; if no such job exists, it is the last job on the set. Job `needed` - 1 must be on the set, and
+   not before `at`. */
 static uint32_t last_of_batch(const struct hr__slurm_nodes *nodes, uint32_t at, int64_t batch_end_us, uint32_t needed,
                               const uint64_t *set) {
   uint32_t after = first_after(nodes, at, batch_end_us), from = after > at + 1 ? after - 1 : at;
@@ -414,8 +415,8 @@ static uint32_t last_of_batch(const struct hr__slurm_nodes *nodes, uint32_t at, 
   return from - 1;
 }
 
-/* Finds the first batch after whose end the set has enough free GPUs. These are free when the first `needed` jobs have
-   ended. Returns the last running job of this batch. */
+/* Finds the first batch such that the set has enough free GPUs after its end. This is the case when the first `needed`
+   jobs have ended. Returns the last running job of the batch. */
 static uint32_t last_to_wait_for(const struct hr__slurm_nodes *nodes, uint32_t needed, const uint64_t *set) {
   uint32_t at = 0;
   while (!overlaps(&nodes->running[at], set)) at++;

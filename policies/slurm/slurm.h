@@ -284,8 +284,8 @@ struct hr__slurm_selector {
      returns true. If the job cannot start, returns false, and the set is unchanged. NULL: no job is preempted. */
   bool (*make_room)(void *self, uint32_t job, uint64_t *nodes);
   /* Removes those nodes from a set that a job must not use at some time from `from_us` to `to_us` because of advance
-     reservations. Returns the earliest end of these reservations after `from_us`; HR_NEVER_US: there are none. NULL:
-     there are no advance reservations. */
+     reservations. Returns the earliest end of these reservations after `from_us`; HR_NEVER_US: no such reservation.
+     NULL: there are no advance reservations. */
   int64_t (*restrict_nodes)(void *self, uint32_t job, int64_t from_us, int64_t to_us, uint64_t *nodes);
   /* For a job that cannot start now, returns a time before which it cannot start on nodes of a set (NULL: all that it
      may use). NULL: such times are unknown. */

@@ -613,7 +613,7 @@ static void start(struct hr__volcano_policy *volcano, uint32_t slot) {
   volcano->status = hr_moves_start(volcano->moves, job, &placement, is_first ? HR_REASON_IN_ORDER : HR_REASON_POLICY);
 }
 
-/* Starts the jobs whose pods were bound, and frees the slots of all other waiting jobs. */
+/* Starts the waiting jobs with bound pods, and frees the slots of all other waiting jobs. */
 static void settle(struct hr__volcano_policy *volcano) {
   for (uint32_t i = 0; i < volcano->n_fresh && volcano->status == HR_OK; i++) {
     uint32_t slot = volcano->fresh[i];

@@ -34,7 +34,7 @@ struct hr__volcano_kind {
   uint32_t next;      /* the next kind of the same queue, during the action enqueue */
   uint32_t pool;      /* the pool for which its jobs have slots in this session; HR_NONE: any pool */
   uint32_t equivalence;
-  bool is_uniform; /* its jobs have one pod, whose request is the same in all pools */
+  bool is_uniform; /* its jobs have one pod, with the same request in all pools */
   bool never_fits_queue, is_elastic;
   uint32_t n_pods, fewest;                    /* of an elastic kind: all pods; pods that its jobs need to run */
   struct hr__volcano_vector *requests, *last; /* by pool: of each pod; of the last pod */

@@ -159,7 +159,7 @@ static const uint64_t *nodes_of(struct hr__volcano_policy *volcano, struct hr__v
   return set;
 }
 
-/* Makes a slot for a waiting job. Returns HR_NONE if there is no room. */
+/* Makes a slot for a waiting job. Returns HR_NONE if too little room is left. */
 static uint32_t make_slot(struct hr__volcano_policy *volcano, struct hr__volcano_kind *kind, hr_job job) {
   const struct hr__job_kind *of = &volcano->pods.kinds[kind->kind];
   uint32_t pool = kind->pool;

@@ -786,7 +786,7 @@ static void put_request(struct hr__csv_out *csv, const struct hr_served *served,
   hr__csv_end_row(csv);
 }
 
-/* Returns the service with the earliest next request; `count` if there is none. */
+/* Returns the service with the earliest next request; `count`: no service has one. */
 static uint32_t earliest(const struct hr_served *served, const uint32_t *next, uint32_t count) {
   uint32_t best = count;
   for (uint32_t i = 0; i < count; i++) {
