@@ -190,7 +190,7 @@ case_infeasible_points_of_a_sweep() {
   sed -i 's/"reason"/"infeasible"/' g.json
   try 2 sweep g.json --db other.sqlite
   says stderr "axis 'infeasible': the name is reserved for a column of the results"
-  # without infeasible points there is no such column
+  # without infeasible points, the results have no such column
   sed -i 's/"infeasible"/"reason"/; s/, 16//' g.json
   try 0 sweep g.json --csv g.csv --db other.sqlite
   [[ $(sed -n 1p g.csv) != *infeasible* ]] || fail 'a column without values'
@@ -556,7 +556,7 @@ case_why_of_a_replica() {
   says stdout 'It requests 1 GPU; its run time is 1 min'
   try 0 why s.json --trace first.csv --job replica-1
   says stdout 'Job replica-1'
-  # fixed replicas that all fit are no jobs
+  # if all fixed replicas fit, they are not listed as jobs
   put_service '"policy": "fixed"'
   try 2 why s.json --job 1
   says stderr 'the replicas of its services do not wait for GPUs; --service NAME explains their requests'

@@ -810,7 +810,7 @@ case_names_in_a_plan() {
   done
 }
 
-# put_objective MEMBER: the service above with a plan whose objective this member states.
+# put_objective MEMBER: the service above with a plan; MEMBER states the objective.
 put_objective() {
   put_service
   sed -i "1s/{/{\"plan\": {\"constraints\": [\"chat.requests.completed >= 1\"], $1, \"variables\": [{\"path\": \"services.0.autoscale.max\", \"values\": [1, 2]}]},\n/" s.json

@@ -86,7 +86,7 @@ static void change_level(struct naive_engine *e, int pool) {
   if (offered > 0 && e->stable[pool] == NAIVE_NEVER) e->stable[pool] = e->now;
 }
 
-/* Steps that do not change the level are no events. */
+/* Steps that do not change the level do not count as events. */
 static int64_t next_level_at(const struct naive_engine *e, int pool) {
   const struct naive_gpus_pool *spec = &e->in->pool[pool];
   int64_t next = NAIVE_NEVER;

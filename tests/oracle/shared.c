@@ -309,7 +309,7 @@ static bool same_attempt(const struct world *world, const struct naive_gpus_atte
   return true;
 }
 
-/* Returns the n-th attempt of a job; NULL: there is none. */
+/* Returns the n-th attempt of a job; NULL: the job has fewer attempts. */
 static const struct naive_gpus_attempt *attempt_of(const struct naive_gpus_attempt *attempts, int count, int job,
                                                    int n) {
   for (int i = 0; i < count; i++)

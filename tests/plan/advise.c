@@ -69,7 +69,7 @@ static void end(void) {
   advice = NULL;
 }
 
-/* Returns the first item of a kind; fails if there is none. */
+/* Returns the first item of a kind; fails if none exists. */
 static struct hr_advice_item find(enum hr_advice_kind kind) {
   struct hr_advice_item item = {0};
   for (size_t i = 0; hr_advice_item(advice, i, &item); i++)

@@ -137,7 +137,7 @@ static void change_of_any_metric_fails(void) {
   CU_ASSERT_FALSE(passes(suite, baseline));
   run->metrics[0].path = path;
   CU_ASSERT_TRUE(passes(suite, baseline));
-  run->seed++; /* a different seed is reported, but is no failure */
+  run->seed++; /* a different seed is reported, but does not count as a failure */
   CU_ASSERT_TRUE(passes(suite, baseline));
   hr_baseline_destroy(baseline);
   hr_suite_destroy(suite);

@@ -39,7 +39,7 @@ static struct hr_plan *tested(const struct hr_scenario *scenario, const struct h
   return plan;
 }
 
-/* The index of a condition by its name; exits if there is none. */
+/* The index of the condition with this name; exits if none has it. */
 static uint32_t condition(const struct hr_plan *plan, const char *name) {
   for (uint32_t i = 0; i < plan->robustness.n_conditions; i++)
     if (strcmp(plan->robustness.conditions[i].name, name) == 0) return i;
@@ -93,8 +93,8 @@ static const char spot_or_on_demand[] =
     "\"plan\":{\"variables\":[{\"pool\":\"s\",\"values\":[0,1,2]},{\"pool\":\"o\",\"values\":[0,1,2]}],"
     "\"constraints\":[\"wait_s.p95 <= 10 min\"]}}";
 
-/* The choice uses spot capacity only, so jobs wait while there is none. A mix that also has on-demand capacity has no
-   waits; if there is no spot capacity, a month costs four times as much. */
+/* The choice uses spot capacity only, so jobs wait while no spot capacity is available. With a mix that also has
+   on-demand capacity, jobs do not wait, but a month without spot capacity costs four times as much. */
 static void plan_that_needs_spot(void) {
   struct hr_trace *trace = hourly(500, 1, 1800);
   struct hr_scenario *scenario = planned_scenario(spot_or_on_demand);

@@ -55,8 +55,8 @@ static void blocked_gang_is_rejected(void) {
   hr_result_destroy(result);
 }
 
-/* Two tasks of 9 GiB are placed on one GPU of 16 GiB, whose memory is not reserved: they would run out of memory in
-   each attempt. Two tasks of 8 GiB fit. */
+/* Two tasks of 9 GiB are placed on one GPU of 16 GiB, because GPU memory is not reserved: they would run out of memory
+   in each attempt. Two tasks of 8 GiB fit. */
 static void gang_without_memory_is_rejected(void) {
   static char name[] = "pool", gpu[] = "GPU";
   static const char *const policies[] = {NULL, "gang-slice", "rounds"};

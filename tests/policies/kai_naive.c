@@ -22,7 +22,7 @@ static bool in(int status, int set) {
   return set >> status & 1;
 }
 
-/* The pods of a pod set whose status is in a set. */
+/* The number of pods of a pod set with a status in `statuses`. */
 static int count(const struct naive *s, uint32_t set, int statuses) {
   int n = 0;
   for (uint32_t p = 0; p < s->cluster->n_pods; p++)

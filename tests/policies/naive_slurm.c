@@ -37,7 +37,7 @@ static bool has_rest(const struct naive_nodes *nodes, const struct hr__slurm_sha
 }
 
 /* Finds the run of nodes to use next for a job that still needs `wanted` nodes: the smallest run that is large enough,
-   otherwise the largest. Nodes that are already chosen are no longer in the set. */
+   or the largest run if none is. Nodes that are already chosen do not count. */
 static struct node_run best_run(const struct naive_nodes *nodes, const struct hr__slurm_shape *shape,
                                 const uint32_t *used, uint32_t n_ended, uint32_t gpus, uint32_t wanted,
                                 const uint64_t *set) {

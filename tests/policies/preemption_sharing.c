@@ -23,7 +23,7 @@ struct event {
   uint32_t kind, job;
 };
 
-/* A scenario and the result of its run. A MIG profile of 0 is none, else the index in profile_names + 1. */
+/* A scenario and the result of its run. `profile`: 0: no MIG profile; else the index in profile_names + 1. */
 struct world {
   int64_t submit_us[MAX_JOBS], work_us[MAX_JOBS], limit_us[MAX_JOBS], wait_us[MAX_JOBS];
   uint32_t gpus[MAX_JOBS], tasks[MAX_JOBS], cpu_milli[MAX_JOBS], tenant[MAX_JOBS], profile[MAX_JOBS];

@@ -71,7 +71,7 @@ static uint64_t guaranteed_below(const struct lab *lab, uint32_t node) {
 }
 
 /* The borrowing limit of a node is added to the sum of all guarantees at the node and below it. Lending limits are
-   ignored here, because they can only reduce what is available. */
+   ignored here, because they can only reduce the available capacity. */
 static void check_limits(struct watch *w, int64_t now_us) {
   for (uint32_t i = 0; i < w->lab->quotas.n_nodes; i++) {
     const struct hr_quota_node *node = &w->lab->quotas.nodes[i];

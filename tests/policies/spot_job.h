@@ -2,8 +2,8 @@
 #ifndef HR_TESTS_POLICIES_SPOT_JOB_H
 #define HR_TESTS_POLICIES_SPOT_JOB_H
 
-/* One job with a deadline under the policy `deadline`. The cluster has one spot node, whose availability is recorded,
-   and one on-demand node. The job keeps all its work when it is interrupted. */
+/* One job with a deadline under the policy `deadline`. The cluster has one spot node with recorded availability, and
+   one on-demand node. The job keeps all its work when it is interrupted. */
 
 #include "harness.h"
 #include "headroom/sim.h"

@@ -33,7 +33,7 @@ static void log_event(void *self, const struct hr_view *view, const struct hr_ev
         (struct logged){event->at_us / S, event->kind, event->reason, event->job.id, event->node.id};
 }
 
-/* Returns the event with index `n` among the logged events of a kind, or NULL if there are not so many. */
+/* Returns the event with index `n` among the logged events of a kind, or NULL if at most `n` such events are logged. */
 static const struct logged *nth(const struct log *log, enum hr_event_kind kind, uint32_t n) {
   for (uint32_t i = 0; i < log->count; i++)
     if (log->event[i].kind == kind && n-- == 0) return &log->event[i];
