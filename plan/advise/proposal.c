@@ -767,8 +767,9 @@ static enum hr_status assume(const struct hr_advice *advice, const struct gpu_qu
 
 /* Checks a proposal at the catalogue's GPU speeds if the scenario has no speeds. If all pools have the same GPU type,
    the proposal is also run with speeds relative to that type. Such speeds do not change the runs of the unchanged
-   scenario. If pools have different types, nothing is run. An objection is then stored if the price ratio of the two
-   GPU types is larger than their speed ratio, but only for pools that are paid for only while allocated. */
+   scenario. If pools have different types, nothing is run. In this case, an objection is stored if the price ratio
+   of the two GPU types is larger than their speed ratio. This is done only for pools that are paid for only while
+   allocated. */
 static enum hr_status check_speed(struct hr_advice *advice, const struct gpu_question *question,
                                   const struct gpu_option *option, struct hr__proposal *proposal,
                                   struct hr_error *error) {

@@ -235,9 +235,9 @@ static inline void hr__one_run_finish(struct hr__one_run *run) {
 }
 
 struct hr_waits;
-/* Sets *text to a sentence about the wait of the job that contains the time `at_us`, such as "It waited 12 min for free
-   GPUs, 3 min behind the reservations of others in the queue." Without such a wait, *text remains unchanged. The caller
-   frees it. Returns false when out of memory. */
+/* Sets *text to a sentence about the wait of the job that contains the time `at_us`. Example: "It waited 12 min for
+   free GPUs, 3 min behind the reservations of others in the queue." If the job did not wait at that time, *text remains
+   unchanged. The caller frees *text. Returns false when out of memory. */
 bool hr__wait_sentence(const struct hr_waits *waits, hr_job job, int64_t at_us, char **text);
 
 /* Copies a run into the parcel or out of it. If reading fails, the run must still be finished. */

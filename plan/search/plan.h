@@ -72,8 +72,8 @@ static inline bool hr__held_is_over_dollars(const struct hr__held *held) {
   return held->serves && held->missed == 0 && held->violation > 0;
 }
 
-/* A pool or a group of pools that is paid for whether it is used or not, and the part of its cost that is wasted if
-   less capacity is needed. This part is found by comparing the mix with the same mix with less of this capacity. */
+/* A pool or a group of pools that is paid for whether it is used or not. The regret is the part of its cost that is
+   wasted if less capacity is needed. It is found by comparing the mix with the same mix with less of this capacity. */
 struct hr__commitment {
   uint32_t axis;
   double gpus, monthly_usd;

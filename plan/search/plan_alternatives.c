@@ -298,8 +298,8 @@ static enum hr_status plan_excluding(struct hr_plan *plan, struct hr_error *erro
 
 enum { RECHECKED = 4 }; /* number of best candidates of a search that are run again with full depth */
 
-/* Whether a candidate of a ranking, over the replications of the search, is as good as the first one or slightly worse,
-   so it may be the best one over more replications. */
+/* Whether a candidate of a ranking is as good as the first candidate, or slightly worse, over the replications of the
+   search. Such a candidate may be the best one over more replications. */
 static bool is_near_first(const struct hr__evaluator *evaluator, const struct hr__search_result *result, uint32_t rank,
                           uint32_t replications) {
   static const double near_violation = 0.1, near_objective = 0.1;

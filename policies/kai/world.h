@@ -9,7 +9,7 @@
  * Each waiting or running job of the run has a slot. A slot is a job of KAI with one group and one pod set; slot, group
  * and pod set have the same index. The slot of an elastic job (`min_gpus`, `max_gpus`) contains its maximum number of
  * pods; some may be pending while others run. A free slot is used again for a job with the same number of pods. If no
- * slot is left, the description is copied to arrays of twice the size, and the session is created again with the
+ * slot is left, the description is copied to arrays of twice the size. The session is then created again with the
  * present status and node of each pod.
  */
 

@@ -170,9 +170,9 @@ bool hr__pods_are_scaled(const struct hr__pods *pods, const struct hr_policy_env
 /* Calls `next` for the waiting jobs in their order until it returns HR_NONE. `fits`: whether the previous job would be
    placed after the nodes are added. If it is false, other jobs of its kind need not be tried. */
 typedef hr_job hr__pods_next(void *self, bool fits, uint32_t *kind);
-/* Requests nodes for waiting jobs that do not fit, the cheapest first, and releases nodes that have been idle for a
-   long time and that no waiting job would use. `*wake_us`: the earliest time at which the next node may be released;
-   HR_NEVER_US: none. */
+/* Requests nodes for waiting jobs that do not fit; the cheapest nodes are requested first. Releases nodes that have
+   been idle for a long time and that no waiting job would use. `*wake_us`: the earliest time at which the next node may
+   be released; HR_NEVER_US: none. */
 enum hr_status hr__pods_scale(struct hr__pods *pods, const struct hr_view *view, struct hr_moves *moves,
                               hr__pods_next *next, void *self, int64_t *wake_us);
 

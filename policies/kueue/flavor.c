@@ -2,9 +2,9 @@
 /*
  * Amounts of resources, and the choice of flavors for the resources of a workload.
  *
- * Pod sets are processed in order, those of one group together. For each resource in order of names, the flavors of its
- * resource group are tried from the bookmark of the last attempt on, and the chosen flavor serves all requested
- * resources of the group.
+ * Pod sets are processed in order, those of one group together. Resources are processed in the order of their names.
+ * For each resource, the flavors of its resource group are tried, beginning with the bookmark of the last attempt. The
+ * chosen flavor serves all requested resources of the group.
  *
  * Layout: scratch arrays by resource hold the requests and the choices. Invariant: the usage of the assignment
  * is the sum of the requests of its pod sets over the chosen flavors, and later pod sets see it.

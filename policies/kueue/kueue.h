@@ -568,7 +568,7 @@ static inline size_t hr__kueue_cell(const struct hr__kueue_tree *tree, uint32_t 
 }
 
 /* Computes the children, heights, subtree quotas and `has_quota` of the cohorts from the parents and the quotas of the
-   nodes, and the usage of the cohorts from the usage of the queues. The parents must not form a cycle. */
+   nodes. Computes the usage of the cohorts from the usage of the queues. The parents must not form a cycle. */
 void hr__kueue_tree_prepare(struct hr__kueue_tree *tree);
 
 /* Adds usage of a queue, or removes it. Usage beyond the quota that a node never lends is also usage of its parent. */

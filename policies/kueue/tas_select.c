@@ -500,8 +500,8 @@ struct hr__tas_failure hr__tas_select_level(struct hr__tas_search *search, uint3
 /*
  * Balanced placement: each selected topology domain gets about the same number of slices.
  *
- * 1. For each domain above the requested level (the parent), a greedy selection determines how many domains below it
- *    are needed, and the minimum number of slices that each of them can have (the threshold).
+ * 1. A parent is a domain above the requested level. For each parent, a greedy selection determines how many domains
+ *    below it are needed. The threshold is the minimum number of slices that each of these domains can have.
  * 2. The capacity of domains that cannot have `threshold` slices is set to 0. The remaining domains must still suffice.
  * 3. The parent with the highest threshold is selected.
  * 4. Dynamic programming selects the smallest set of its domains with the least excess.

@@ -427,9 +427,10 @@ static int64_t remove_maintained(const struct hr__slurm_run *run, int64_t from_u
   return end_us;
 }
 
-/* Returns the nodes of word `w` that a job may use in spite of the reservation `other`, because it may use another
-   reservation of these nodes during all of the time `times_us`. If such a reservation begins later, but before
-   `*gain_us`, sets `*gain_us` to its begin. */
+/* Returns the nodes of word `w` that a job may use in spite of the reservation `other`. `allowed`: bit set of the
+   reservations that the job may use. The job may use a node if, from times_us[0] to times_us[1], the node has an
+   allowed reservation that takes precedence over `other`. If such a reservation begins later, but before `*gain_us`,
+   sets `*gain_us` to its begin. */
 static uint64_t kept_nodes(const struct hr__slurm_run *run, const struct hr_slurm_reservation *other, uint64_t allowed,
                            const int64_t times_us[2], uint32_t w, int64_t *gain_us) {
   uint64_t kept = 0;

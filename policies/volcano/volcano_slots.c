@@ -324,9 +324,9 @@ const struct hr__volcano_owner hr__volcano_owner_of_policy = {.accepts = accepts
    tasks; some may be pending. A session may bind pending tasks and evict running ones. If at least minAvailable pods
    are left, the job continues with these; otherwise it stops. After the session, each job with changed pods is resized
    once. Pods that are lost with their node are handled in the same way, unless the configuration requires that the job
-   starts again. Invariant: between two sessions, `held` is the number of running tasks of a job, `n_missing` is the sum
-   of the pending tasks of jobs that can still be resized, and the sums of each queue contain `held` pods of each job.
-   Source: volcano-sh/volcano, pkg/scheduler/plugins/gang, pkg/controllers/job. */
+   starts again. Invariant, between two sessions: `held` is the number of running tasks of a job. `n_missing` is the
+   number of pending tasks of all jobs that can still be resized. The sums of each queue contain `held` pods of each
+   job. Source: volcano-sh/volcano, pkg/scheduler/plugins/gang, pkg/controllers/job. */
 
 static struct hr__volcano_kind *kind_of(const struct hr__volcano_policy *volcano, uint32_t slot) {
   return &volcano->kinds[volcano->slots[slot].kind];

@@ -4,12 +4,12 @@
  * hosts or racks as leaves, slices of one or two layers, leaders, preferences for nodes, and all feature gates. Both
  * must find the same placement, or fail with the same number of slices that fit.
  *
- * The replacement of a failed host is compared with a placement of the lost pods in a world in which the other pods use
- * their hosts and hosts outside the domain of the replacement are excluded.
+ * The replacement of a failed host is compared with a placement of the lost pods in another world. In that world, the
+ * other pods use their hosts, and hosts outside the domain of the replacement are excluded.
  *
  * Each placement must also satisfy the request: all pods are placed, no leaf is overcommitted, slices are complete, and
- * a required level is not split. Without leaders and inner slices, a request must fit if and only if there is enough
- * capacity.
+ * a required level is not split. Without leaders and inner slices, a request must fit if and only if the capacity
+ * suffices.
  */
 
 #include "base/containers.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole checks. A baseline that is written and read again is unchanged, every metric is compared, the first start that
-   differs is the one that a naive search finds, and the output files fit their schemas. */
+/* Whole checks. A baseline that is written and read again is unchanged. Every metric is compared. The first start that
+   differs is that of a naive search. The output files conform to their schemas. */
 
 #include "harness.h"
 

@@ -52,9 +52,9 @@ static void every_job_has_a_reservation(void) {
   check_starts((int64_t[]){0, 10, 20, 30, 20}, 5);
 }
 
-/* Two GPUs of a node. A job cannot change its GPUs while it runs, so a window in which one GPU is free at each instant,
-   but not always the same one, is not enough. With first-fit and whole GPUs, job 0 has GPU 0 until 10, and job 1 has
-   GPU 1 until 4. Job 2 needs both GPUs from 10 on. Job 3 (6 us) fits on GPU 1 from 4 on. */
+/* Two GPUs of a node. A job cannot change its GPUs while it runs. A window in which one GPU is free at each instant is
+   therefore not enough, unless it is always the same GPU. With first-fit and whole GPUs, job 0 has GPU 0 until 10, and
+   job 1 has GPU 1 until 4. Job 2 needs both GPUs from 10 on. Job 3 (6 us) fits on GPU 1 from 4 on. */
 static void window_needs_the_same_gpu(void) {
   begin(1, 2, HR_SHARING_FRACTION);
   add(0, 10, 1, 1000);

@@ -360,8 +360,8 @@ static double availability_of(const struct hr_result *result, const struct world
   return 1 - (double)result->pools[0].down_us / ((double)result->end_us * world->pool.nodes);
 }
 
-/* Four layers of which each unit is one node, or half a node: no layer fails while another one is down, so the
-   availability is 1 / (1 + sum of repair / between), and the failures are those of the time in operation. */
+/* Four layers; each unit of a layer is one node, or half a node. No layer of a node fails while another layer is down,
+   so the availability is 1 / (1 + sum of repair / between). Failures occur only during the time in operation. */
 static void narrow_layers_exclude_each_other(void) {
   struct world world;
   world_init(&world, 200, 8, 1);

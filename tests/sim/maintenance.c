@@ -405,8 +405,8 @@ static void plans_avoid_works(void) {
 }
 
 /* Two nodes are in maintenance from 1,000 s to 1,600 s, the other two until 2,200 s. At 1,100 s, a job on all nodes is
-   planned at 2,200 s, a job of 600 s is planned at 1,600 s on the nodes that are then available, and a job of 400 s
-   starts immediately. */
+   planned at 2,200 s. A job of 600 s is planned at 1,600 s on the nodes that are then available. A job of 400 s starts
+   immediately. */
 static void plans_know_the_end_of_a_work(void) {
   struct world world;
   world_init(&world, 4, 3);

@@ -170,7 +170,7 @@ static void note_energy(void *self, const struct hr_view *view, const struct hr_
 }
 
 /* Three jobs of 100 s on a host of 200 W that fails after 150 s. The energy of the first job follows from its start and
-   end, the second one is stopped after 50 s and runs again, and the third one runs at the end. During the run, a policy
+   end. The second job is stopped after 50 s and runs again. The third job runs at the end. During the run, a policy
    can read the energy of past attempts. */
 static void energy_of_jobs_that_run_once_or_twice(void) {
   struct hr_energy noted[3] = {{0}};

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Random clusters with all markets, with all backfills and placements, in checked mode. An observer tracks the
- * placements; it uses only the events. It checks that no node is over capacity, that no job starts on a node that is
- * not up, that no job starts on spot capacity that it must not use, that every interruption has a cause, and that the
- * held times of jobs equal their accounts.
+ * placements; it uses only the events. It checks these properties:
+ * - No node is over capacity.
+ * - No job starts on a node that is not up, or on spot capacity that it must not use.
+ * - Every interruption has a cause.
+ * - The times for which jobs have nodes equal their accounts.
  */
 
 #include "harness.h"

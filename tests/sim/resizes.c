@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Elastic jobs: closed forms, and random worlds in checked mode in which a policy starts jobs with any of their sizes
- * and resizes them at random, in counted and in per-GPU allocation, with failures of nodes. The same worlds are also
- * run with the `queue` policy.
+ * Elastic jobs: closed forms, and random worlds in checked mode, with counted and per-GPU allocation and failures of
+ * nodes. In these worlds, a policy starts jobs with any of their sizes and resizes them at random. The same worlds are
+ * also run with the `queue` policy.
  *
  * An observer computes the work of each job from the events alone, in GPU-microseconds: the GPUs of a segment times its
  * time after the restart. A job must end at the first microsecond at which this sum reaches its work times the GPUs
