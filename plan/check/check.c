@@ -603,7 +603,8 @@ static enum hr_status list_inputs(struct hr__check_case *item, struct hr_error *
   return status;
 }
 
-/* Stores the scenario after overrides, from which a later check names the keys that changed. */
+/* Stores the scenario after overrides, so that a later check can list the keys that changed. A scenario of more than
+   HR_MAX_BASELINE_SCENARIO_BYTES is not stored. */
 static enum hr_status store_scenario(struct hr__check_case *item, struct hr_error *error) {
   enum hr_status status =
       hr_scenario_part(item->run->scenario, item->overrides, item->n_overrides, "", &item->now.scenario, error);

@@ -111,7 +111,7 @@ enum hr__tolerance_verdict {
 enum hr__tolerance_verdict hr__tolerance_evaluate(const struct hr__allowance *allowance,
                                                   const struct hr_baseline_metric *before,
                                                   const struct hr_baseline_metric *now, double *p_value);
-/* The profile that applies: that of the run, that of its suite, or slo. */
+/* The profile that applies: that of the run; if it is unspecified, that of the suite; if both are unspecified, slo. */
 static inline enum hr_tolerance_profile hr__tolerance_profile(const struct hr__allowance *allowance) {
   if (allowance->own->profile != HR_PROFILE_UNSPECIFIED) return allowance->own->profile;
   return allowance->common->profile != HR_PROFILE_UNSPECIFIED ? allowance->common->profile : HR_PROFILE_SLO;

@@ -709,7 +709,7 @@ static void unbind(struct hr__kube_policy *kube, hr_job job) {
   hr__pods_cut(&kube->pods, job, HR_NONE, false);
 }
 
-/* Removes all held pods of each waiting job that holds a pod on a node that leaves. */
+/* Called when a node leaves. Removes all held pods of each waiting job that has a held pod on this node. */
 static void drop_held(struct hr__kube_policy *kube, const struct hr_view *view, uint32_t node) {
   uint32_t at = kube->pods.nodes[node].first_pod;
   while (at != HR_NONE) {

@@ -29,8 +29,8 @@ struct hr__kueue_outcome {
 /* Whether outcome `a` is better than `b`. */
 bool hr__kueue_is_preferred(struct hr__kueue_outcome a, struct hr__kueue_outcome b, bool preemption_first);
 
-/* Simulates the preemption for an amount of one pair. Returns NO_CANDIDATES, PREEMPT or RECLAIM, and sets the borrow
-   level after the preemption. */
+/* Simulates the preemption for an amount of one pair. Returns HR__KUEUE_FIT_NO_CANDIDATES, HR__KUEUE_FIT_PREEMPT or
+   HR__KUEUE_FIT_RECLAIM. Sets `*level` to the borrow level after the preemption. */
 typedef enum hr__kueue_fit hr__kueue_simulate(void *self, struct hr__kueue_world *world,
                                               const struct hr__kueue_workload *workload, uint32_t pair, int64_t amount,
                                               int32_t *level);
@@ -441,7 +441,7 @@ struct hr__kueue_pending {
   uint32_t n_buckets, buckets_capacity;
   bool no_memory;                /* memory was exhausted: some workload is in no queue */
   struct hr__pair_map bucket_at; /* by queue and shape */
-  uint8_t *place;                /* by workload: enum hr__kueue_place, but IN_HEAP also if parked in a bucket */
+  uint8_t *place;                /* by workload: enum hr__kueue_place; HR__KUEUE_IN_HEAP also if parked in a bucket */
   uint32_t *bucket;              /* by workload */
   uint8_t *half;                 /* by workload: half of its bucket */
   uint32_t *position;            /* by workload: in the heap of the half */

@@ -420,7 +420,7 @@ static bool build_local_queues(struct engine_builder *builder) {
   return true;
 }
 
-/* The queue of a job that names one; its numbers are those of the world. */
+/* The queue that a job names, as indices of the world's queues; both HR_NONE: no such queue. */
 static struct hr__kueue_destination look_up(const struct hr__kueue_engine *self, uint32_t job) {
   struct hr__kueue_destination found = find_destination(self->config, self->jobs, job);
   for (uint32_t node = 0; found.queue != HR_NONE && node < self->world.tree.n_queues; node++)

@@ -451,7 +451,8 @@ static void set_bookmark(struct hr__kueue_assigner *self, uint32_t last, uint32_
 }
 
 /* Tries the flavors of the resource group of `resource` for the group of pod sets of the assigner. Leaves the choices
-   in `best` and the flavors that were tried in `considered`. Returns the outcome of the best flavor; FIT_NONE: none. */
+   in `best` and the flavors that were tried in `considered`. Returns the outcome of the best flavor;
+   HR__KUEUE_FIT_NONE: no flavor fits. */
 static struct hr__kueue_outcome search_flavors(struct hr__kueue_assigner *self,
                                                const struct hr__kueue_workload *workload,
                                                const struct hr__kueue_group *group, uint32_t resource,

@@ -513,8 +513,8 @@ static inline bool hr__kueue_has_gate(const struct hr__kueue_world *world, enum 
 bool hr__kueue_quantity(const char *text, bool thousandths, int64_t *value);
 
 /* How often requests fit into a capacity, at most INT32_MAX; 0 if nothing is requested. A resource that the capacity
-   does not name has the amount 0. `limiting` is the resource that limits it, the first in order of names; HR_NONE if
-   nothing is requested. It may be NULL. */
+   does not name has the amount 0. `*limiting` is set to the resource that limits the result (of several, the first in
+   order of names); HR_NONE: nothing is requested. `limiting` may be NULL. */
 int64_t hr__kueue_count_in(const struct hr__kueue_amounts *requests, const struct hr__kueue_amounts *capacity,
                            uint32_t *limiting);
 
@@ -526,7 +526,7 @@ int64_t hr__kueue_count_in(const struct hr__kueue_amounts *requests, const struc
 double hr__kueue_local_usage(const struct hr__kueue_amounts *consumed, const struct hr__kueue_amounts *penalty,
                              const double *weights, double queue_weight, uint32_t cpu);
 
-/* The part of a new value in a decayed average after `elapsed`; 0 if the half life is 0. */
+/* The weight of a new value in a decayed average, `elapsed_us` after the old value; 0 if the half life is 0. */
 static inline double hr__kueue_decay_part(int64_t elapsed_us, int64_t half_life_us) {
   if (half_life_us <= 0) return 0;
   return 1 - pow(0.5, (double)elapsed_us / (double)half_life_us);

@@ -158,7 +158,7 @@ static void run(struct elastic_world *world, bool check) {
   hr_policy_choice_finish(&choice);
 }
 
-/* Draws jobs with pods of up to `widest` GPUs, of which at least `fewest` fit. */
+/* Draws jobs with pods of up to `widest` GPUs. A job needs at least `least` of its pods. */
 static void draw_jobs(struct elastic_world *world, uint32_t widest, uint32_t n_queues) {
   int64_t now_us = 0;
   world->n_jobs = 10 + draw(world, MAX_JOBS - 9);

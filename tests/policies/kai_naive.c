@@ -744,7 +744,8 @@ static void evict_group(struct search *x, int g, bool *evicted) {
   }
 }
 
-/* Tries the groups. On success the state is the result, otherwise it is unchanged. */
+/* Searches for a placement after groups of pods are evicted. Returns whether an allowed one was found; the state is
+   then the result. Otherwise, the state is reset to the start. */
 static bool try_groups(struct search *x) {
   struct naive *s = x->s;
   const int last = x->n_groups > x->n_recorded ? (int)pod_of(s, x->groups[x->n_groups - 1][0])->job : -1;

@@ -159,7 +159,7 @@ static void nodes_are_the_cheapest_ones(void) {
   hr_result_destroy(result);
 }
 
-/* A job each 0.9 s: the batch ends 10 s after the first one. The next one begins with the next job. */
+/* A job is submitted every 0.9 s. The batch of jobs ends 10 s after its first job. */
 static void batches_end(void) {
   struct world world;
   init(&world);
@@ -300,8 +300,8 @@ static void budgets_follow_their_schedules(void) {
   }
 }
 
-/* A node is kept after its last job for the stated time, and without limit with `never`. The first pass after this time
-   finds it. */
+/* A node is kept after its last job for the configured time, or without limit with `never`. It is removed by the first
+   pass after this time. */
 static void nodes_stay_as_long_as_stated(void) {
   struct world world;
   init(&world);

@@ -253,7 +253,7 @@ static void reserve(struct naive_timeline *line, const struct hr__slurm_queued *
 
 /* ---- Testing a job ---------------------------------------------------------------------------------- */
 
-/* Returns whether the slot after a slot has nodes for a job that are not in the scratch set, or not in the slot. */
+/* Returns whether the next slot has a node for the job that is not in the scratch set or not in slot `slot`. */
 static bool gains_nodes(const struct naive_timeline *line, const struct hr__slurm_queued *job, uint32_t slot) {
   for (uint32_t n = 0; n < line->n_nodes; n++) {
     bool later = has(nodes_of(line, line->slots[slot].next), n) && (!job->usable || has(job->usable, n));
@@ -262,9 +262,10 @@ static bool gains_nodes(const struct naive_timeline *line, const struct hr__slur
   return false;
 }
 
-/* Reduces the scratch set to the nodes that are not reserved at any time from `from_us` to `to_us`. Returns whether the
-   licences suffice. `*later_us` is the time at which the job is tried again: the end of the first slot that gains
-   nodes, or of the last one without enough licences; otherwise unchanged. */
+/* Sets the scratch set to the usable nodes that are not reserved at any time from `from_us` to `to_us`. Returns whether
+   the licences suffice. Sets `*later_us` to the time at which the job is tried again. If the licences suffice, this is
+   the end of the first slot after which the job can use more nodes (gains_nodes); unchanged if no such slot exists. If
+   not, it is the end of the last slot without enough licences. */
 static bool usable_nodes(const struct naive_timeline *line, const struct hr__slurm_queued *job, int64_t from_us,
                          int64_t to_us, int64_t *later_us) {
   for (uint32_t w = 0; w < line->n_words; w++) line->set[w] = job->usable ? job->usable[w] : UINT64_MAX;

@@ -78,7 +78,8 @@ static void two_requests(void) {
   }
 }
 
-/* static: the first request gets its result with the second, and a third one waits for both. */
+/* Engine `static`: the first two requests form a batch and end at the same time. The third request waits until this
+   batch has ended. */
 static void static_batch(void) {
   struct hr_service service = service_of(HR_SERVICE_STATIC);
   struct hr_service_result result =

@@ -299,7 +299,7 @@ static void outages_withhold_capacity(void) {
   expect_share(share_up(on_off_90, NULL, 0), 0.9);
 }
 
-/* The length of a cycle of the pool's own model is unchanged. */
+/* An outage does not change the length of a cycle of the pool's spot model. */
 static void outages_keep_the_cycle(void) {
   struct hr_scenario *scenario = load_text(on_off_90);
   struct hr_stress stress;

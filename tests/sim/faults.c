@@ -313,7 +313,7 @@ static void an_island_takes_its_node_down(void) {
 
 /* ---- Closed forms ------------------------------------------------------------------------------------- */
 
-/* Runs `n_nodes` nodes for a time, with one job that lasts as long. */
+/* Runs the nodes of the world for `days` days, with one job that does not end in this time. */
 static struct hr_result *run_fleet(struct world *world, double days) {
   world->horizon_us = (int64_t)(days * 86400) * S;
   world->work_us[0] = 10 * world->horizon_us;
