@@ -220,7 +220,7 @@ static inline bool hr__put_item(cJSON *entry, const char *key, cJSON *value) {
   return false;
 }
 
-/* Sets `classes` of an entry to a list of one class. */
+/* Sets `classes` of an entry to a list of one class. Returns false when out of memory. */
 static inline bool hr__put_class(cJSON *entry, uint32_t class_) {
   cJSON *list = cJSON_CreateArray(), *name = cJSON_CreateString(hr_job_class_name((enum hr_job_class)class_));
   if (list && name && cJSON_AddItemToArray(list, name)) return hr__put_item(entry, "classes", list);

@@ -626,7 +626,7 @@ static uint32_t nodes_for(uint64_t gpus, const struct gpu_option *option) {
 }
 
 /* Copies the properties of a node to `entry`. If the option is a pool of the scenario, they are from its entry,
-   otherwise from the catalogue. */
+   otherwise from the catalogue. Returns false when out of memory. */
 static bool put_node(const struct hr_advice *advice, const struct gpu_option *option, cJSON *entry) {
   static const char *const keys[] = {"instance", "cpu_per_node", "mem_gb_per_node", "gpu_mem_gb", NULL};
   if (option->instance) return hr__put_text(entry, "instance", option->instance->name);

@@ -140,7 +140,8 @@ static size_t index_of(const struct hr_replicates *replicates, const struct hr__
   return i;
 }
 
-/* Stores the rounded value of each replication. Stores nothing if the metric is unknown in any replication. */
+/* Stores the rounded value of each replication. Stores nothing if the metric is unknown in any replication. Returns
+   false when out of memory. */
 static bool add_samples(const struct hr_replicates *replicates, size_t index, struct hr_baseline_metric *metric) {
   metric->samples = calloc((size_t)replicates->count + 1, sizeof *metric->samples);
   if (!metric->samples) return false;

@@ -326,8 +326,8 @@ static bool try_form(struct hr__short_titles *short_titles, const struct titles 
   return ok;
 }
 
-/* Tries all forms without cuts, from the longest to the shortest. Then tries them with cuts, from the shortest to the
-   longest. */
+/* Tries all forms without cuts, from the longest to the shortest. Then tries all forms with cuts, from the shortest to
+   the longest. */
 bool hr__compare_short_titles(const struct hr_contender *contenders, char *const *whole, uint32_t count, size_t width,
                               struct hr__short_titles *short_titles) {
   struct titles titles = {.contenders = contenders, .count = count};

@@ -244,7 +244,8 @@ static int name_width(uint32_t count, uint32_t width) {
   return left > HOLDS_WIDTH ? HOLDS_WIDTH : left < MIN_WIDTH ? MIN_WIDTH : left;
 }
 
-/* Prints a row of the table of conditions: the mixes as planned or, with a condition, under it. */
+/* Prints a row of the table of conditions: the mixes as planned or, with a condition, under it. Returns whether a mix
+   of the row has a star (held_text). */
 static bool put_condition(struct plan_page *page, uint32_t width, const char *name, const uint32_t *condition) {
   const struct hr__robustness *robustness = &page->plan->robustness;
   uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, page->plan->selection.zone, shown);

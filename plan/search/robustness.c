@@ -282,7 +282,7 @@ static void set_effort(struct hr_plan *plan) {
   if (self->replications > max) self->replications = max;
 }
 
-/* The nodes that exist already: fixed capacity that is not a variable. */
+/* Finds the nodes that exist already: fixed capacity that is not a variable. Returns false when out of memory. */
 static bool find_kept(struct hr_plan *plan) {
   const struct hr_cluster_spec *cluster = &plan->config.scenario->cluster;
   plan->robustness.keeps_nodes = calloc((size_t)cluster->n_pools + 1, sizeof *plan->robustness.keeps_nodes);

@@ -320,7 +320,7 @@ static void leave(struct slicer *slicer, hr_job job) {
   if (gang) matrix_remove(&slicer->matrix, gang);
 }
 
-/* Handles the withdrawal of a waiting job, which is not needed any more. */
+/* Handles the withdrawal of a waiting job, which is not needed any more. False: out of memory. */
 static bool withdraw(struct slicer *slicer, hr_job job) {
   struct hr__gang *gang = slicer->matrix.gang_of[job.id];
   if (!gang && !hr_job_tree_remove(&slicer->matrix.outside, 0, job)) return true; /* it needs no GPUs, and starts now */

@@ -192,7 +192,7 @@ static int elastic_state(const struct hr__kai_job_order *order, uint32_t job) {
   return order->session->jobs[job].elastic;
 }
 
-/* The order of jobs in a queue: priority, elastic state, age, name. */
+/* Whether job `l` precedes job `r` in their queue: by priority, elastic state, age, name. */
 static bool job_before(const struct hr__kai_job_order *order, uint32_t l, uint32_t r) {
   const struct hr__kai_cluster *cluster = order->session->cluster;
   const struct hr__kai_job *a = &cluster->jobs[l], *b = &cluster->jobs[r];

@@ -327,7 +327,7 @@ static enum hr_status evict(struct kai *kai, uint32_t slot) {
 /* ---- Cycles ----------------------------------------------------------------------------------------- */
 
 /* Lists jobs as running if the action `allocate` has bound pods of them, so that later actions can choose them as
-   victims. */
+   victims. False: out of memory. */
 static bool list_bound(struct kai *kai) {
   struct hr__kai_world *world = &kai->world;
   const struct hr__kai_session *session = world->session;
@@ -343,7 +343,7 @@ static bool list_bound(struct kai *kai) {
   return true;
 }
 
-/* Lists the jobs with evicted pods, in the order of the evictions. */
+/* Lists the jobs with evicted pods, in the order of the evictions. False: out of memory. */
 static bool list_leaving(struct kai *kai) {
   struct hr__kai_world *world = &kai->world;
   const struct hr__kai_session *session = world->session;

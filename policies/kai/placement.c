@@ -47,7 +47,8 @@ static void add_child(struct hr__kai_domain *parent, uint32_t child) {
   parent->children[parent->n_children++] = child;
 }
 
-/* Allocates the lists of a tree: each domain has a list of its nodes, and room for as many children as it has nodes. */
+/* Allocates the lists of a tree: each domain has a list of its nodes, and room for as many children as it has nodes.
+   False: out of memory. */
 static bool allocate_lists(struct hr__kai_session *session, struct hr__kai_tree *tree,
                            const struct hr__kai_topology *topology) {
   const struct hr__kai_cluster *cluster = session->cluster;
@@ -752,7 +753,7 @@ static bool is_below(const struct hr__kai_cluster *cluster, uint32_t group, uint
 }
 
 /* Places those pods of the subject that belong to a child. If the child is a group, `set` is HR__KAI_NONE; if it is a
-   pod set, `group` is HR__KAI_NONE. */
+   pod set, `group` is HR__KAI_NONE. Returns whether they were placed. */
 static bool place_child(struct hr__kai_placer *placer, const struct hr__kai_subject *subject, uint32_t group,
                         uint32_t set, const uint8_t *allowed, bool wait_only) {
   const struct hr__kai_cluster *cluster = placer->session->cluster;
@@ -770,7 +771,7 @@ static bool place_child(struct hr__kai_placer *placer, const struct hr__kai_subj
   return placed;
 }
 
-/* Places the child groups by name, then the child pod sets by their order. */
+/* Places the child groups by name, then the child pod sets by their order. Returns whether all were placed. */
 static bool place_children(struct hr__kai_placer *placer, const struct hr__kai_subject *subject, const uint8_t *allowed,
                            bool wait_only) {
   const struct hr__kai_cluster *cluster = placer->session->cluster;
@@ -805,7 +806,7 @@ static bool place_on_nodes(struct hr__kai_placer *placer, const struct hr__kai_s
   return true;
 }
 
-/* Tries to place the subject on a set of nodes. If this fails, all changes are undone. */
+/* Tries to place the subject on a set of nodes. Returns whether it was placed; if not, all changes are undone. */
 static bool try_on_nodes(struct hr__kai_placer *placer, const struct hr__kai_subject *subject, const uint8_t *allowed,
                          bool wait_only) {
   const struct hr__kai_mark mark = hr__kai_mark(placer->session);
@@ -814,7 +815,7 @@ static bool try_on_nodes(struct hr__kai_placer *placer, const struct hr__kai_sub
   return false;
 }
 
-/* Places the subject in one of the domains that its constraint allows. */
+/* Places the subject in one of the domains that its constraint allows. Returns whether it was placed. */
 static bool place_subject(struct hr__kai_placer *placer, const struct hr__kai_subject *subject, const uint8_t *allowed,
                           bool wait_only) {
   const struct hr__kai_cluster *cluster = placer->session->cluster;

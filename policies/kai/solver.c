@@ -569,9 +569,9 @@ static void count_free(const struct hr__kai_solver *solver, uint32_t *n_nodes) {
   }
 }
 
-/* A necessary condition for pods to fit on nodes: if each request and each node is divided into whole pieces of `piece`
-   GPUs, the nodes have enough pieces. `requests[g]`: number of pods that request g GPUs. `n_nodes[g]`: number of nodes
-   with g free GPUs. */
+/* Whether a necessary condition for pods to fit on nodes is met: if each request and each node is divided into whole
+   pieces of `piece` GPUs, the nodes have enough pieces. `requests[g]`: number of pods that request g GPUs.
+   `n_nodes[g]`: number of nodes with g free GPUs. */
 static bool fits_in_pieces(const uint32_t *requests, const uint32_t *n_nodes, uint32_t piece) {
   uint64_t needed = 0, free = 0;
   for (uint32_t gpus = piece; gpus < MOST_FREE; gpus++) {
@@ -678,7 +678,8 @@ static uint32_t next_node_of(const struct hr__kai_session *session, uint32_t job
   return next;
 }
 
-/* Tries to place the part with the victims of the scenario. If this fails, all changes are undone. */
+/* Tries to place the part with the victims of the scenario. Returns whether it was placed; if not, all changes are
+   undone. */
 static bool try_scenario(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose) {
   struct hr__kai_session *session = solver->session;
   const struct hr__kai_victim_list *list = &solver->scenario;
@@ -721,7 +722,7 @@ static void record(struct hr__kai_solver *solver) {
   }
 }
 
-/* Finds victims for the part of the job. */
+/* Finds victims for the part of the job, and places the part. Returns whether it was placed. */
 static bool solve_part(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose) {
   solver->n_feasible = 0;
   for (uint32_t i = 0; i < solver->session->cluster->n_nodes; i++) {

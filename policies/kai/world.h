@@ -154,11 +154,11 @@ static inline bool hr__kai_resizes(const struct hr__kai_world *world, uint32_t s
 
 /* The number of pods of a job that run. */
 uint32_t hr__kai_count_running(const struct hr__kai_world *world, uint32_t slot);
-/* Restricts a job that has started to the nodes of its pool. */
+/* Restricts a job that has started to the nodes of its pool. False: out of memory. */
 bool hr__kai_confine(struct hr__kai_world *world, uint32_t slot, uint32_t pool);
-/* Removes the evicted pods of a job from their nodes and makes them pending. */
+/* Removes the evicted pods of a job from their nodes and makes them pending. False: out of memory. */
 bool hr__kai_drop_evicted(struct hr__kai_world *world, uint32_t slot);
-/* Lists a job as waiting if some of its pods are pending. */
+/* Lists a job as waiting if some of its pods are pending. False: out of memory. */
 bool hr__kai_list_pending(struct hr__kai_world *world, uint32_t slot);
 /* Freezes a job that will leave its nodes: it gets no pods until it has left. */
 void hr__kai_freeze(struct hr__kai_world *world, uint32_t slot);

@@ -275,7 +275,7 @@ static bool any_is_lower(const struct hr__kube_policy *kube, int32_t priority) {
   return false;
 }
 
-/* Makes room for the states of all pods, and for a candidate on each node. */
+/* Makes room for the states of all pods, and for a candidate on each node. False: out of memory. */
 static bool make_room(struct hr__kube_policy *kube) {
   struct hr__kube_trial *trial = &kube->trial;
   uint32_t n_nodes = kube->pods.n_nodes;
@@ -427,8 +427,8 @@ static bool place_in(struct hr__kube_policy *kube, hr_job job, uint32_t kind, ui
 }
 
 /* Places all pods of a job, and evicts other jobs for it if allowed. The evicted jobs are set aside and listed in
-   kube->evicted. On failure, the state is unchanged, except for pods that are held (see struct
-   hr_kubernetes_config). */
+   kube->evicted. Returns whether all pods were placed. If not, the state is unchanged, except for pods that are held
+   (see struct hr_kubernetes_config). */
 static bool place_pods(struct hr__kube_policy *kube, hr_job job, uint32_t kind) {
   const struct hr__job_kind *of = &kube->pods.kinds[kind];
   bool may_preempt = kube->config->preempts && !kube->queues[kind].never_preempts;
@@ -585,7 +585,8 @@ static uint64_t tries_over(const struct hr__kube_policy *kube, const struct hr__
   return n_tries;
 }
 
-/* Finds the first job of the kind whose back-off is over. */
+/* Finds the first job of the kind with a back-off that is over, and stores it in `queue->head`. Returns whether such a
+   job exists. */
 static bool find_head(const struct hr__kube_policy *kube, struct hr__kube_queue *queue) {
   struct hr_job_entry entry;
   uint64_t n_tries = tries_over(kube, queue);
@@ -723,7 +724,7 @@ static void drop_held(struct hr__kube_policy *kube, const struct hr_view *view, 
   }
 }
 
-/* Handles a waiting job that was withdrawn because it is not needed any more. */
+/* Handles a waiting job that was withdrawn because it is not needed any more. False: out of memory. */
 static bool withdraw(struct hr__kube_policy *kube, hr_job job) {
   if (hr__pods_lists(&kube->pods, job)) return true; /* the job starts or is rejected in this pass */
   leave_queue(kube, job);

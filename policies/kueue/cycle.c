@@ -94,7 +94,8 @@ static bool try_counts(void *argument, const int64_t *counts) {
   return self->trial.mode == HR__KUEUE_PREEMPT && hr__kueue_preempt(&self->preemptor, workload, &self->trial) > 0;
 }
 
-/* Searches for smaller counts of pods that fit, or for which targets are found. */
+/* Searches for smaller counts of pods that fit, or for which targets are found. Returns whether such counts were found.
+ */
 static bool admit_partially(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
   const struct hr__kueue_workload *workload = &self->world->workloads[entry->workload];
   if (!hr__kueue_has_gate(self->world, HR__KUEUE_BIT_PARTIAL_ADMISSION)) return false;

@@ -104,7 +104,7 @@ static struct hr_need fewest_need(const struct hr__kueue_class *class_) {
   return need;
 }
 
-/* Determines the pools and flavors in which the pods can run at all. */
+/* Determines the pools and flavors in which the pods can run at all. Returns false if memory is exhausted. */
 static bool set_suits(struct hr__kueue_engine *self, struct hr__kueue_class *class_) {
   bool *suits = hr_arena_alloc(self->arena, (size_t)self->world.n_flavors + 1);
   bool *accepts = hr_arena_alloc(self->arena, (size_t)self->n_pools + 1);
@@ -247,7 +247,7 @@ bool hr__kueue_timer_set(struct hr__kueue_engine *self, uint32_t slot, int64_t a
 }
 
 /* Sets the timer of a queued job to the end of its back-off. If the back-off is over and topologies are used, the timer
-   is the end of its locality requirement. */
+   is the end of its locality requirement. Returns false if memory is exhausted. */
 static bool set_queued_timer(struct hr__kueue_engine *self, uint32_t slot) {
   int64_t at_us = self->slots[slot].requeue.at_us;
   if (at_us <= self->world.now_us) {
@@ -363,7 +363,8 @@ static bool add_shape(struct hr__kueue_engine *self, const struct hr__kueue_work
   return true;
 }
 
-/* Workloads with the same pods, priority and requirements on nodes have the same shape. */
+/* Sets the shape of the workload of a slot. Workloads with the same pods, priority and requirements on nodes have the
+   same shape. Returns false if memory is exhausted. */
 static bool set_shape(struct hr__kueue_engine *self, uint32_t slot) {
   const struct hr__kueue_workload *workload = &self->world.workloads[slot];
   uint32_t local = workload->local_queue;
@@ -442,7 +443,8 @@ void hr__kueue_release(struct hr__kueue_engine *self, uint32_t slot) {
   self->changed = true;
 }
 
-/* Updates the topology request of a job, because its locality requirement may have ended. */
+/* Updates the topology request of a job, because its locality requirement may have ended. Returns false if memory is
+   exhausted. */
 static bool renew_request(struct hr__kueue_engine *self, uint32_t slot) {
   if (!self->topologies) return true;
   hr__kueue_topology_request(self, slot);

@@ -126,7 +126,7 @@ struct hr_need hr__kueue_need_of(const struct hr__kueue_engine *self, uint32_t s
   return need;
 }
 
-/* Looks for nodes in the pools of the group, in their order. */
+/* Looks for nodes in the pools of the group, in their order. Returns whether a placement was found. */
 static bool find_nodes(struct hr__kueue_engine *self, uint32_t slot, const struct hr_need *need,
                        struct hr_placement *placement) {
   const struct hr__kueue_held *group = &self->groups[self->slots[slot].group];

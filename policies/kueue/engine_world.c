@@ -149,7 +149,7 @@ static void add_resources(struct engine_names *names, const struct hr_kueue_reso
         names->items[names->count++] = groups[i].flavors[k].resources[r].name;
 }
 
-/* Collects the resources of all quotas and of the jobs. */
+/* Collects the resources of all quotas and of the jobs. Returns false if memory is exhausted. */
 static bool collect_resources(struct engine_builder *builder) {
   struct hr__kueue_engine *self = builder->engine;
   const struct hr_kueue_config *config = builder->config;
@@ -277,7 +277,8 @@ static int64_t scaled(const struct engine_builder *builder, uint32_t resource, i
   return resource == builder->engine->gpu ? hr__kueue_times(amount, GPU_UNIT) : amount;
 }
 
-/* Sets the quotas of a node of the tree. `out` has the groups of a queue; NULL: a cohort. */
+/* Sets the quotas of a node of the tree. `out` has the groups of a queue; NULL: a cohort. Returns false if memory is
+   exhausted. */
 static bool build_groups(struct engine_builder *builder, uint32_t node, const struct hr_kueue_resource_group *groups,
                          uint32_t n_groups, struct hr__kueue_group *out) {
   struct hr__kueue_tree *tree = &builder->engine->world.tree;

@@ -274,7 +274,8 @@ bool hr__kueue_is_preferred(struct hr__kueue_outcome a, struct hr__kueue_outcome
 
 /* ---- Search: labels --------------------------------------------------------------------------------- */
 
-/* Node affinity, as far as it names keys that the flavor labels. A term without such a key matches everything. */
+/* Whether the required node affinity matches, as far as it names keys that the flavor labels. A term without such a key
+   matches everything. */
 static bool affinity_matches(const struct hr__kueue_selector *selector, const struct hr__kueue_labels *labels) {
   if (!selector->n_required) return true;
   bool some = false;

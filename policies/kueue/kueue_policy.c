@@ -371,8 +371,8 @@ static int64_t ready_deadline(const struct hr__kueue_engine *self, uint32_t slot
   return limit_us == HR__KUEUE_NO_TIME ? HR_NEVER_US : at->since_us + limit_us;
 }
 
-/* Sets the timer of a held job: to the time by which its pods must be ready, or to the end of its locality
-   requirement. */
+/* Sets the timer of a held job: to the time by which its pods must be ready, or to the end of its locality requirement.
+   Returns false if memory is exhausted. */
 static bool set_held_timer(struct hr__kueue_engine *self, uint32_t slot) {
   int64_t at_us = ready_deadline(self, slot);
   int64_t until_us = hr_cluster_locality(self->cluster, (hr_job){self->slots[slot].job}).until_us;

@@ -124,7 +124,7 @@ struct hr__kueue_step hr__kueue_life_step(const struct hr__kueue_ready_rules *ru
 
 /* ---- Pending workloads --------------------------------------------------------------------------------- */
 
-/* Allocates the arrays by workload, and copies those of `before` workloads. */
+/* Allocates the arrays by workload, and copies those of `before` workloads. Returns false if memory is exhausted. */
 static bool allocate_columns(struct hr__kueue_pending *self, uint32_t before) {
   struct hr__kueue_pending was = *self;
   size_t n = (size_t)self->world->n_workloads + 1;
@@ -216,7 +216,7 @@ static void sink(struct hr__kueue_pending *self, struct hr__kueue_pending_heap *
   put(self, heap, at, workload);
 }
 
-/* Adds a workload to a half of its bucket. */
+/* Adds a workload to a half of its bucket. Returns false if memory is exhausted. */
 static bool join(struct hr__kueue_pending *self, uint32_t bucket, uint8_t half, uint32_t workload) {
   struct hr__kueue_pending_heap *heap = &self->buckets[bucket].half[half];
   if (heap->count == heap->capacity) {
@@ -363,7 +363,8 @@ static uint32_t bucket_of(struct hr__kueue_pending *self, uint32_t workload) {
 /* ---- Places ---- */
 
 /* Makes all workloads of a bucket active (`to_active`), or parks all of them. The workloads of the smaller half are
-   moved to the larger half. If the larger half was the one to empty, the halves exchange their roles. */
+   moved to the larger half. If the larger half was the one to empty, the halves exchange their roles. Returns false if
+   memory is exhausted. */
 static bool merge_halves(struct hr__kueue_pending *self, uint32_t id, bool to_active) {
   struct hr__kueue_bucket *bucket = &self->buckets[id];
   uint8_t from = to_active ? !bucket->active : bucket->active, to = !from;
@@ -518,7 +519,8 @@ void hr__kueue_pending_reorder(struct hr__kueue_pending *self, uint32_t id) {
 
 /* ---- Requeue ---- */
 
-/* Parks the workloads that can be a head and have the same shape as an inadmissible one. */
+/* Parks the workloads that can be a head and have the same shape as an inadmissible one. Returns false if memory is
+   exhausted. */
 static bool park_shape(struct hr__kueue_pending *self, uint32_t workload) {
   if (shape_of(self, workload) == HR_NONE) return true;
   uint32_t id = bucket_of(self, workload);

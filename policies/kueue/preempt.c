@@ -239,7 +239,7 @@ static bool is_ancestor(const struct hr__kueue_tree *tree, uint32_t node, uint32
   return false;
 }
 
-/* Prunes a node that can have no more targets. */
+/* Prunes a node if it can have no more targets. Returns whether it is pruned. */
 static bool prune(struct hr__kueue_preemptor *self, uint32_t node, const struct hr__kueue_share *share) {
   const struct hr__kueue_tree *tree = &self->world->tree;
   uint32_t preemptor = self->demand.workload->queue;
@@ -380,7 +380,7 @@ static bool take(struct hr__kueue_preemptor *self, uint32_t workload, enum hr__k
 }
 
 /* Preempts from a foreign queue the first candidate that the strategy allows. The candidates before it are kept for the
-   second pass. */
+   second pass. Returns whether the demand fits afterwards; false if no candidate was preempted. */
 static bool take_by_share(struct hr__kueue_preemptor *self, uint32_t queue) {
   while (self->heads[queue] != HR_NONE) {
     uint32_t at = self->heads[queue], workload = hr__kueue_fair_pop(self, queue);

@@ -607,7 +607,8 @@ static bool append_parts(struct hr__tas_search *search, bool leaders, struct hr_
   return true;
 }
 
-/* Places workers and their leader (NULL: none), within a domain (HR_NONE: anywhere). */
+/* Places workers and their leader (NULL: none), within a domain (HR_NONE: anywhere). If they do not fit,
+   `result->failure` is the reason. Returns false if memory is exhausted. */
 static bool find(struct hr__tas_search *search, const struct hr__tas_request *workers,
                  const struct hr__tas_request *leader, struct hr__tas_demand demand, struct hr__tas_result *result,
                  struct hr__tas_result *leader_result) {
@@ -672,7 +673,7 @@ static bool is_elastic(const struct hr__tas_search *search, const struct hr__tas
   return size <= 1 || (count_pods(workers->previous, workers->n_previous) % size == 0 && workers->count % size == 0);
 }
 
-/* Appends parts as a result. */
+/* Appends parts as a result. Returns false if memory is exhausted. */
 static bool append_copy(struct hr__tas_search *search, const struct hr__tas_part *parts, uint32_t count,
                         struct hr__tas_result *result) {
   if (!HR__ARRAY_HAS_ROOM_FOR(search->parts, search->n_parts + (size_t)count, search->parts_capacity)) return false;
@@ -682,7 +683,7 @@ static bool append_copy(struct hr__tas_search *search, const struct hr__tas_part
   return true;
 }
 
-/* Places the pods that were added to the previous placement, which is kept. */
+/* Places the pods that were added to the previous placement, which is kept. Returns false if memory is exhausted. */
 static bool grow(struct hr__tas_search *search, const struct hr__tas_request *workers,
                  const struct hr__tas_request *leader, struct hr__tas_demand demand, int64_t *assumed,
                  struct hr__tas_result *result, struct hr__tas_result *leader_result) {
@@ -711,7 +712,7 @@ static bool grow(struct hr__tas_search *search, const struct hr__tas_request *wo
   return true;
 }
 
-/* Keeps the previous placement, or its beginning. */
+/* Keeps the previous placement, or its beginning. Returns false if memory is exhausted. */
 static bool keep(struct hr__tas_search *search, const struct hr__tas_request *workers,
                  const struct hr__tas_request *leader, int64_t *assumed, struct hr__tas_result *result,
                  struct hr__tas_result *leader_result) {
@@ -728,7 +729,7 @@ static bool keep(struct hr__tas_search *search, const struct hr__tas_request *wo
 
 /* ---- Workloads -------------------------------------------------------------------------------------- */
 
-/* Places one pod set, or a leader and its workers. */
+/* Places one pod set, or a leader and its workers. Returns false if memory is exhausted. */
 static bool place_group(struct hr__tas_search *search, const struct hr__tas_request *workers,
                         const struct hr__tas_request *leader, bool empty, int64_t *assumed,
                         struct hr__tas_result *result, struct hr__tas_result *leader_result) {
@@ -828,7 +829,8 @@ static bool has_bad_size(const struct hr__tas_request *request) {
   return false;
 }
 
-/* Replaces the lost pods. The remaining parts, which are at the end of the search's parts, are kept. */
+/* Replaces the lost pods. The remaining parts, which are at the end of the search's parts, are kept. Returns false if
+   memory is exhausted. */
 static bool replace_lost(struct hr__tas_search *search, struct hr__tas_request request, uint32_t kept, int64_t *assumed,
                          struct hr__tas_result *result) {
   struct hr__tas_demand demand = {.assumed = assumed, .within = HR_NONE};

@@ -358,7 +358,7 @@ static void select_one(struct hr__tas_search *search, uint32_t domain) {
   search->fit.count = 1;
 }
 
-/* Selects the least free domain that can have everything. */
+/* Selects the least free domain that can have everything. Returns whether such a domain exists. */
 static bool select_least_free(struct hr__tas_search *search) {
   const struct hr__tas_goal *goal = &search->goal;
   for (uint32_t i = 0; i < search->sorted.count; i++) {
@@ -697,7 +697,7 @@ static uint32_t position_of(const struct hr__tas_search *search, const struct hr
   return first;
 }
 
-/* Adds a selection unless one with the same pair exists. */
+/* Adds a selection unless one with the same pair exists. Returns false if memory is exhausted. */
 static bool add_selection(struct hr__tas_search *search, struct hr__tas_list *list, struct hr__tas_selection added) {
   uint32_t at = position_of(search, list, added.leaders, added.pods);
   if (at < list->count) {
@@ -716,7 +716,8 @@ static bool add_selection(struct hr__tas_search *search, struct hr__tas_list *li
   return true;
 }
 
-/* Extends the selections of one size by a domain, with and without a leader in it. */
+/* Extends the selections of one size by a domain, with and without a leader in it. Returns false if memory is
+   exhausted. */
 static bool extend_selections(struct hr__tas_search *search, uint32_t size, uint32_t domain) {
   const struct hr__tas_state *state = &search->state[domain];
   for (uint32_t i = 0; i < search->by_size[size - 1].count; i++) {
@@ -737,7 +738,7 @@ static bool extend_selections(struct hr__tas_search *search, uint32_t size, uint
   return true;
 }
 
-/* Prepares empty lists for selections of 0 to n_domains domains. */
+/* Prepares empty lists for selections of 0 to n_domains domains. Returns false if memory is exhausted. */
 static bool clear_selections(struct hr__tas_search *search, uint32_t n_domains) {
   uint32_t old = search->by_size_capacity;
   search->n_selections = 0;
@@ -751,7 +752,7 @@ static bool clear_selections(struct hr__tas_search *search, uint32_t n_domains) 
   return true;
 }
 
-/* Replaces the list by the complete selection with the least excess. */
+/* Replaces the list by the complete selection with the least excess. Returns false if no selection is complete. */
 static bool take_selection(const struct hr__tas_search *search, uint32_t n_domains, struct hr__tas_list *domains) {
   const struct hr__tas_list *list = &search->by_size[n_domains];
   uint32_t best = HR_NONE;
@@ -811,7 +812,8 @@ bool hr__tas_distribute(struct hr__tas_search *search, struct hr__tas_list *doma
   return extra <= 0 && leaders <= 0;
 }
 
-/* Selects the domains of the level that gets the slices, and distributes them. */
+/* Selects the domains of the level that gets the slices, and distributes them. Returns false if this is not possible.
+ */
 static bool apply(struct hr__tas_search *search, int64_t threshold, uint32_t *level) {
   const struct hr__tas_goal *goal = &search->goal;
   int64_t slices = goal->count / goal->slice_size;

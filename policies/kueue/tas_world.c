@@ -226,7 +226,7 @@ static void replace(struct hr__tas_world *self, uint32_t flavor, const struct hr
     self->no_memory = true;
 }
 
-/* Replaces failed nodes in all pod sets of a flavor. */
+/* Replaces failed nodes in all pod sets of a flavor. Returns false after a failure. */
 static bool replace_in_flavor(struct hr__tas_world *self, uint32_t flavor, const struct hr__kueue_workload *workload,
                               bool keeps, struct hr__kueue_placements *out) {
   for (uint32_t i = 0; i < workload->n_pod_sets && !self->no_memory; i++) {
@@ -294,7 +294,7 @@ static bool all_fit(const struct hr__tas_world *self, uint32_t count) {
 }
 
 /* Places all pod sets of a flavor. If the best placement would use several parts of the nodes, the pod sets are placed
-   in the first part that has room. */
+   in the first part that has room. Returns false after a failure. */
 static bool place_in_flavor(struct hr__tas_world *self, uint32_t flavor, const struct hr__kueue_workload *workload,
                             const struct hr__kueue_assignment *assignment, bool empty, bool overlaps,
                             struct hr__kueue_placements *out) {

@@ -66,7 +66,8 @@ bool hr__gpu_state_init(const struct hr__gpu_set *set, struct hr__gpu_state *sta
    any pool that the job accepts). The slices are valid until the next search of the set. False: no placement. */
 bool hr__gpu_state_find(struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request, enum hr_tier tier,
                         uint32_t only, struct hr_placement *placement);
-/* Finds a placement in which each share of the nodes of a pool gets its tasks. See hr_capacity_find_on. */
+/* Finds a placement in which each share of the nodes of a pool gets its tasks. See hr_capacity_find_on. False: no
+   placement. */
 bool hr__gpu_state_find_on(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
                            enum hr_tier tier, hr_pool pool, const struct hr_node_share *shares, uint32_t n_shares,
                            struct hr_placement *placement);

@@ -275,7 +275,7 @@ static void sort_candidates(struct hr__rounds *rounds) {
 }
 
 /* Lists all members as candidates for any pool. With the objective fair, the candidate with the least service is first;
-   otherwise the candidate with the largest credit is first. */
+   otherwise the candidate with the largest credit is first. False: out of memory. */
 static bool list_members(struct hr__rounds *rounds, bool waiting_only) {
   rounds->n_candidates = 0;
   for (uint32_t i = 0; i < rounds->n_members; i++) {
@@ -289,7 +289,7 @@ static bool list_members(struct hr__rounds *rounds, bool waiting_only) {
   return true;
 }
 
-/* Lists all pairs with a positive share as candidates, sorted by priority. */
+/* Lists all pairs with a positive share as candidates, sorted by priority. False: out of memory. */
 static bool list_pairs(struct hr__rounds *rounds) {
   rounds->n_candidates = 0;
   for (uint32_t i = 0; i < rounds->n_members; i++)
@@ -501,7 +501,7 @@ static bool choose_pairs(struct hr__rounds *rounds) {
   return ok;
 }
 
-/* Chooses further members to use the remaining capacity. Not used with the objective cost-slo. */
+/* Chooses further members to use the remaining capacity. Not used with the objective cost-slo. False: out of memory. */
 static bool choose_rest(struct hr__rounds *rounds) {
   bool ok = list_members(rounds, false), passed_over = false;
   for (uint32_t i = 0; i < rounds->n_candidates && ok; i++) {

@@ -331,7 +331,7 @@ bool hr__slurm_preempt(struct hr__slurm_run *run, uint32_t job, const uint64_t *
 
 /* Finds when and where a job can start on nodes of a set, like hr__slurm_find_start. It tries three cases, in this
    order: the job fits now; it would fit now without all jobs that it may preempt; it fits after other jobs have ended,
-   too. */
+   too. Returns false if the job can start in no pool. */
 bool hr__slurm_find_without_victims(struct hr__slurm_run *run, uint32_t job, uint64_t *set, int64_t *start_us);
 
 /* Returns the next time after `now_us` at which the PreemptExemptTime of some running job ends; HR_NEVER_US: there is
@@ -416,8 +416,8 @@ int64_t hr__slurm_earliest_of(struct hr__slurm_run *run, const struct hr__slurm_
 hr_pool hr__slurm_pool_of(const struct hr__slurm_run *run, uint32_t node);
 struct hr_slice hr__slurm_slice(const struct hr__slurm_run *run, uint32_t job, uint32_t node, uint64_t set);
 
-/* Starts a job with the shape `run->found` on the nodes that were chosen last. hr__slurm_leave releases the nodes of a
-   job that has left. */
+/* Starts a job with the shape `run->found` on the nodes that were chosen last. Returns false if this fails; run->status
+   is then the error. hr__slurm_leave releases the nodes of a job that has left. */
 bool hr__slurm_start(struct hr__slurm_run *run, uint32_t job, enum hr_reason reason);
 void hr__slurm_leave(struct hr__slurm_run *run, uint32_t job, int64_t now_us);
 

@@ -137,7 +137,7 @@ static uint32_t qos_of_job(const struct hr__slurm_run *run, uint32_t job, uint32
 }
 
 /* Adds a job to all counters (`sign` 1), or removes it (-1). `runs`: the counters of running jobs are meant, not those
-   of submitted jobs. */
+   of submitted jobs. Returns false if memory is exhausted. */
 bool hr__slurm_count(struct hr__slurm_run *run, uint32_t job, int64_t sign, bool runs) {
   if (!run->config) return true;
   int64_t amounts[6];

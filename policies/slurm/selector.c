@@ -254,7 +254,8 @@ static uint32_t full_nodes(const struct hr__slurm_shape *shape) {
   return shape->last_gpus < shape->gpus_per_node ? shape->nodes - 1 : shape->nodes;
 }
 
-/* Chooses nodes: all but the last one from the scratch set `full`, the last one from `last`, which contains `full`. */
+/* Chooses nodes: all but the last one from the scratch set `full`, the last one from `last`, which contains `full`.
+   Returns false if there are too few nodes. */
 static bool choose(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, uint64_t *set) {
   uint32_t n_full = full_nodes(shape), n_chosen = take_nodes(nodes, nodes->full, n_full, 0);
   if (n_chosen < n_full || take_nodes(nodes, nodes->last, shape->nodes - n_full, n_chosen) < shape->nodes) return false;

@@ -86,7 +86,7 @@ static bool goes_before(const struct hr__slurm_waiting *waiting, const struct hr
   return a->submit_s != b->submit_s ? a->submit_s < b->submit_s : a->job < b->job;
 }
 
-/* Makes room for one more entry before and after the others. */
+/* Makes room for one more entry before and after the others. Returns false if memory is exhausted. */
 static bool make_room(struct hr__slurm_waiting *waiting) {
   if (waiting->first > 0 && waiting->first + waiting->count < waiting->capacity) return true;
   if (waiting->count + 2 > waiting->capacity / 2) {
@@ -289,7 +289,7 @@ static bool needs_nothing(const struct hr__slurm_run *run, uint32_t job) {
   return run->trace->gpus[job] == 0;
 }
 
-/* Chooses nodes for a job now, if necessary by preemption. */
+/* Chooses nodes for a job now, if necessary by preemption. Returns whether the job can start there. */
 static bool find_nodes(struct hr__slurm_run *run, uint32_t job) {
   const struct hr__slurm_kind *kind = &run->kinds[run->jobs[job].kind];
   for (uint32_t w = 0; w < run->nodes.n_words; w++) run->open_nodes[w] = ~run->closed_nodes[w] & kind->usable[w];
@@ -430,7 +430,8 @@ static bool kind_may_start(struct hr__slurm_run *run, struct hr__slurm_kind *kin
   return hr__slurm_kind_fits(run, kind, run->best);
 }
 
-/* If no job of a kind may start any more, the kind is removed from the list for the rest of the pass. */
+/* Returns whether some job, in entry `next` of the queue or later, may start. If no job of a kind may start any more,
+   the kind is removed from the list for the rest of the pass. */
 static bool any_may_start(void *self, uint32_t next) {
   struct hr__slurm_run *run = self;
   while (run->n_alive && !kind_may_start(run, &run->kinds[run->alive[run->n_alive - 1]], next)) run->n_alive--;
@@ -439,7 +440,8 @@ static bool any_may_start(void *self, uint32_t next) {
 
 /* ---- A backfill pass -------------------------------------------------------------------------------- */
 
-/* Makes room for `n` tested jobs, and for a time line on which each of them splits two slots. */
+/* Makes room for `n` tested jobs, and for a time line on which each of them splits two slots. Returns false if memory
+   is exhausted. */
 static bool make_space(struct hr__slurm_run *run, uint32_t n) {
   if (n <= run->queue_capacity) return true;
   uint32_t capacity = run->queue_capacity ? run->queue_capacity : 32;
@@ -493,7 +495,8 @@ static void set_scopes(const struct hr__slurm_run *run, struct hr__slurm_queued 
   queued->scopes[HR__SLURM_OF_ASSOC] = run->jobs[queued->job].assoc;
 }
 
-/* Jobs of a QOS with the flag NoReserve get no reservation. They may start if their nodes are free for a minute. */
+/* Whether the QOS of a job has the flag NoReserve. Such a job gets no reservation. It may start if its nodes are free
+   for a minute. */
 static bool has_no_reserve(const struct hr__slurm_run *run, uint32_t job) {
   uint32_t qos = run->jobs[job].qos;
   return qos != HR_NONE && run->config->qos[qos].flags >> HR_SLURM_NO_RESERVE & 1;
@@ -772,7 +775,8 @@ static enum hr_status wake_later(struct hr__slurm_run *run) {
   return status;
 }
 
-/* Computes the priorities again once per PriorityCalcPeriod. In a new order, other jobs may be able to start. */
+/* Computes the priorities again once per PriorityCalcPeriod. In a new order, other jobs may be able to start. Returns
+   false if memory is exhausted. */
 static bool update_priorities(struct hr__slurm_run *run) {
   if (hr__slurm_catch_up(run, run->view->now_us)) run->priorities_are_old = true;
   if (!run->priorities_are_old || !hr__slurm_is_multifactor(run)) return true;

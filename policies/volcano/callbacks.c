@@ -770,7 +770,7 @@ static bool priority_is_starving(const struct hr__volcano_session *session, uint
          session->snapshot->jobs[job].n_tasks;
 }
 
-/* All plug-ins of the first tier with a plug-in for this callback must agree. */
+/* Whether a job is starving: all plug-ins of the first tier with a plug-in for this callback must agree. */
 bool hr__volcano_job_is_starving(const struct hr__volcano_session *session, uint32_t job) {
   bool found = false;
   for (uint32_t i = 0; i < session->config->n_plugins; i++) {

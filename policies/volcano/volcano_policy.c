@@ -113,7 +113,7 @@ static bool configure_plugins(struct hr__volcano_policy *volcano) {
 }
 
 /* Sets the actions of the session. Enqueue is not one of them, because this file performs it. Neither is backfill,
-   because jobs that request nothing need no node. */
+   because jobs that request nothing need no node. False: out of memory. */
 static bool configure_actions(struct hr__volcano_policy *volcano) {
   static const uint32_t usual[] = {HR_VOLCANO_ENQUEUE, HR_VOLCANO_ALLOCATE, HR_VOLCANO_BACKFILL};
   const uint32_t *from = volcano->config->n_actions ? volcano->config->actions : usual;
@@ -520,7 +520,7 @@ static void forget(struct hr__volcano_policy *volcano, hr_job job) {
   volcano->sums[volcano->kinds[volcano->kind_of[job.id]].queue].n_jobs--;
 }
 
-/* Handles a waiting job that was cancelled. Between sessions, it has no slot. */
+/* Handles a waiting job that was cancelled. Between sessions, it has no slot. False: out of memory. */
 static bool withdraw(struct hr__volcano_policy *volcano, hr_job job) {
   if (hr__pods_lists(&volcano->pods, job)) return true; /* the job starts or is rejected in this pass */
   stop_waiting(volcano, job);

@@ -350,8 +350,8 @@ static bool needs_fixed_nodes(const struct hr_policy_choice *choice) {
   return false;
 }
 
-/* If the environment variable HEADROOM_CONFORMANCE_STEP is N, only every Nth combination of parameters is checked,
-   because runs with sanitizers are slow. */
+/* Returns whether a combination of parameters is skipped. If the environment variable HEADROOM_CONFORMANCE_STEP is N,
+   only every Nth combination is checked, because runs with sanitizers are slow. */
 static bool is_skipped(void) {
   static uint32_t n_settings;
   const char *text = getenv("HEADROOM_CONFORMANCE_STEP");

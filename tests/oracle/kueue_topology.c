@@ -393,7 +393,8 @@ static void narrow(struct topology_lab *lab, struct replacement_domain domain, i
   request->count = lost;
 }
 
-/* If a request has only slices and no slices remain, it has no level, and Kueue does not replace the node. */
+/* Whether the request has a level. A request that has only slices has no level if no slices remain; Kueue then does not
+   replace the node. */
 static bool names_level(const struct topology_lab *lab) {
   return lab->request.mode != NAIVE_ONLY_SLICES || lab->request.n_slices;
 }

@@ -210,7 +210,8 @@ static int64_t reservation_of(const struct naive_engine *e, int head) {
   return waits && fits_at(e, head, expires, -1, NULL) ? expires : best;
 }
 
-/* Starts a job at its placement unless it would delay the reservation of the head. */
+/* Starts a job at its placement unless it would delay the reservation of the head. Returns whether the job was started.
+ */
 static bool try_backfill(struct naive_engine *e, int job, const struct naive_seat *seat, int head, int64_t reserved) {
   bool ends_before = naive_limit(e, job) <= reserved - e->now;
   if (!ends_before && !fits_at(e, head, reserved, job, seat)) return false;

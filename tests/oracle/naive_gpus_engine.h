@@ -71,7 +71,7 @@ bool naive_same_request(const struct naive_engine *e, int a, int b);
 bool naive_is_required(const struct naive_engine *e, int job, int64_t at);
 /* Adds a time to a list of struct naive_timers. */
 void naive_add_time(int64_t *times, int *count, int64_t at);
-/* Finds a placement in the present state. */
+/* Finds a placement in the present state. Returns false if the job does not fit. */
 bool naive_find(const struct naive_engine *e, int job, struct naive_seat *seat);
 /* Starts a job, or stops it so that it waits again. */
 void naive_start(struct naive_engine *e, int job, const struct naive_seat *seat);

@@ -327,7 +327,8 @@ static bool is_worth_moving(const struct naive_engine *e, int job) {
   return naive_limit(e, job) - (live->done + e->now - live->start) > e->in->rules.spot_hold;
 }
 
-/* Finds a placement in the first stable spot pool that is cheaper than the job's pool. */
+/* Finds a placement in the first stable spot pool that is cheaper than the job's pool. Returns false if the job fits in
+   no such pool. */
 static bool find_on_spot(const struct naive_engine *e, int job, struct naive_seat *seat) {
   long price = e->in->pool[e->state.node[e->job[job].seat.slice[0].node].pool].price;
   for (int p = 0; p < e->in->n_pools; p++) {

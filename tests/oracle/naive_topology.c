@@ -397,7 +397,7 @@ static bool entropy_precedes(const struct naive_domain *a, const struct naive_do
   return a->rank < b->rank;
 }
 
-/* Replaces the list by its best subset. */
+/* Replaces the list by its best subset. Returns false if no subset suffices. */
 static bool best_subset(struct naive_task *task, struct naive_list *list, bool by_entropy) {
   struct naive_domain *last, *last_leader;
   int64_t slices = task->request->count / task->size;
@@ -481,7 +481,8 @@ static int64_t threshold_of(struct naive_task *task, const struct naive_list *li
   return *needed ? lower_threshold : 0;
 }
 
-/* Assigns the threshold to each domain of the best subset, and the rest to the domains in order. */
+/* Assigns the threshold to each domain of the best subset, and the rest to the domains in order. Returns false if this
+   is not possible. */
 static bool balance(struct naive_task *task, struct naive_list *list, int64_t threshold) {
   if (!best_subset(task, list, false)) return false;
   int64_t rest = task->request->count / task->size - list->n * threshold;

@@ -94,8 +94,8 @@ static char *next_field(char **at) {
   return field;
 }
 
-/* Finds the row `id`: its published value and the maximum difference from it. This is the tolerance of the row, but at
-   least half a unit of the last published digit. */
+/* Finds the row `id`. Returns whether it exists. Sets `*published` to its value, and `*tolerance` to the maximum
+   difference from it. This is the tolerance of the row, but at least half a unit of the last published digit. */
 static bool find_row(const char *id, double *published, double *tolerance) {
   char row[2000];
   FILE *file = fopen(EXPECTED, "r");

@@ -516,7 +516,7 @@ static bool place_pod(struct naive *s, int p, const bool *allowed, bool wait) {
   return true;
 }
 
-/* Places the next pods of a job, or those of the part, all or none. */
+/* Places the next pods of a job, or those of the part. Places either all or none; returns whether they were placed. */
 static bool place_job(struct naive *s, uint32_t job, const struct part *part, const bool *allowed, bool wait) {
   int pods[NAIVE_PODS], sets[NAIVE_PODS], n;
   double request[3] = {0};

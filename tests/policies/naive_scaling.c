@@ -44,8 +44,8 @@ static bool suits(const struct naive_world *world, uint32_t gpus, uint32_t pool)
   return gpus > largest_node(world) || world->pools[pool].size >= gpus;
 }
 
-/* Allocates the GPUs of one job in a pool, in a copy of the nodes. `booting`: also uses booting nodes. Whole nodes are
-   used first. Stores the GPUs by node. */
+/* Allocates the GPUs of one job in a pool. `booting`: also uses booting nodes. Whole nodes are used first. Stores the
+   GPUs by node. Returns false if the job does not fit; nothing is then allocated. */
 static bool take(const struct naive_world *world, struct node *nodes, uint32_t n_nodes, uint32_t gpus, uint32_t pool,
                  bool booting, uint32_t taken[NAIVE_NODES]) {
   struct node copy[NAIVE_NODES];

@@ -60,7 +60,7 @@ static struct node_run best_run(const struct naive_nodes *nodes, const struct hr
 }
 
 /* Chooses nodes among those of a set that have enough free GPUs; `used` are the GPUs in use after the first `n_ended`
-   running jobs have ended. */
+   running jobs have ended. Returns false if the nodes do not suffice. */
 static bool choose(struct naive_nodes *nodes, const struct hr__slurm_shape *shape, const uint32_t *used,
                    uint32_t n_ended, uint64_t *set) {
   uint32_t n_chosen = 0;

@@ -166,7 +166,8 @@ static bool is_between(double value, double low, double high) {
   return value >= low && value <= high;
 }
 
-/* 16 lanes of PCIe generation 3 have 15.75 GB/s. Each later generation doubles this value. */
+/* Whether a bandwidth is that of 16 lanes of some PCIe generation. Generation 3 has 15.75 GB/s. Each later generation
+   doubles this value. */
 static bool is_pcie(double gb_s) {
   for (int doublings = 0; doublings < 6; doublings++)
     if (fabs(gb_s - ldexp(15.75, doublings)) < 1) return true;

@@ -87,8 +87,8 @@ static void share_naively(const struct world *world, double *rates) {
   }
 }
 
-/* Checks that every flow gets its demand, or crosses a full link on which no flow has a higher rate per weight. No link
-   exceeds its capacity. */
+/* Returns whether no link exceeds its capacity, and every flow gets its demand or crosses a full link on which no flow
+   has a higher rate per weight. */
 static bool is_fair(const struct world *world, const double *rates) {
   double used[MAX_LINKS] = {0}, highest[MAX_LINKS] = {0};
   for (uint32_t i = 0; i < world->n_flows; i++)

@@ -215,7 +215,8 @@ static uint32_t add_slices(const struct hr_view *view, uint32_t node, uint64_t *
   return count;
 }
 
-/* Finds a random placement of a size for a job whose present placement is `own`. */
+/* Finds a random placement of `gpus` GPUs for a job. `own`: its present placement. Returns false if too few GPUs are
+   free. */
 static bool find(const struct hr_view *view, hr_job job, const struct hr_placement *own, uint32_t gpus,
                  struct hr_placement *placement, struct hr_slice *slices) {
   uint32_t n_nodes = world->pool.nodes, first = draw(n_nodes), step = step_of(world, job.id);

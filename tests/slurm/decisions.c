@@ -78,7 +78,8 @@ static void put_back(struct model *model, uint32_t number, int64_t end_us) {
   occupy(model, number, end_us / HR_SECOND_US);
 }
 
-/* Preempts attempts in order until enough nodes are free. Attempts that do not use the chosen nodes continue. */
+/* Preempts attempts in order until enough nodes are free. Attempts that do not use the chosen nodes continue. Returns
+   whether the attempt fits then. */
 static bool preempt(struct model *model, uint32_t number, uint64_t *set) {
   struct hr__slurm_victim victims[RECORDED_NODES * RECORDED_GPUS];
   int64_t ends_us[RECORDED_NODES * RECORDED_GPUS];
@@ -109,7 +110,8 @@ static bool start_now(void *self, uint32_t number, const uint64_t *nodes) {
   return true;
 }
 
-/* Finds the earliest start of an attempt. If it cannot start now, preemption is not considered. */
+/* Finds the earliest start of an attempt. If it cannot start now, preemption is not considered. Returns false if it can
+   never start. */
 static bool find_start(void *self, uint32_t number, int64_t now_us, uint64_t *nodes, int64_t *start_us) {
   struct model *model = self;
   struct hr__slurm_victim victims[RECORDED_NODES * RECORDED_GPUS];
