@@ -675,7 +675,8 @@ static cJSON *typed_entry(const struct hr_advice *advice, const struct gpu_quest
   return NULL;
 }
 
-/* A list of the other classes that may use the pool. A pool with this list no longer accepts jobs without a class. */
+/* A list of the other classes that may use the pool. A pool with this list no longer accepts jobs without a class.
+   NULL: out of memory. */
 static cJSON *other_classes(const struct hr_advice *advice, const struct gpu_question *question) {
   cJSON *list = cJSON_CreateArray();
   for (uint32_t i = HR_CLASS_UNKNOWN + 1; list && i < HR_N_CLASSES; i++) {

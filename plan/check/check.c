@@ -189,8 +189,8 @@ static bool same_metric(const struct hr_baseline_metric *a, const struct hr_base
          (a->of == HR_METRIC_OF_RUN || strcmp(a->group, b->group) == 0);
 }
 
-/* Finds the same metric in another run. Both lists have nearly the same order, so the search starts behind the metric
-   that the previous call found, at *from. */
+/* Finds the same metric in another run; NULL: not found. Both lists have nearly the same order, so the search starts
+   behind the metric that the previous call found, at *from. */
 static const struct hr_baseline_metric *find_metric(const struct hr_baseline_run *run,
                                                     const struct hr_baseline_metric *metric, size_t *from) {
   for (size_t i = 0; i < run->n_metrics; i++) {

@@ -461,7 +461,8 @@ static uint32_t depth_of(const struct hr_plan *plan, const struct hr__evaluator 
   return max < REPORTED_RUNS ? max : REPORTED_RUNS;
 }
 
-/* Whether the runs of the best candidate in a changed environment show that it is better there than the choice. */
+/* Sets changed->best_is_better to whether the runs in a changed environment show that the best candidate there is
+   better than the choice. */
 static enum hr_status compare_best(const struct hr_plan *plan, const struct hr__evaluator *evaluator, uint32_t depth,
                                    struct hr__sensitivity_case *changed, struct hr_error *error) {
   bool only_best_is_known = isfinite(changed->best.objective) && !isfinite(changed->same.objective);

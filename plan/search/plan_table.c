@@ -62,7 +62,8 @@ static const char *objective_text(const struct plan_page *page, double value, bo
   return difference ? hr__difference_text(unit, value, buffer) : hr__metric_text(unit, value, buffer);
 }
 
-/* Returns the capacities of a mix that are above 0, and its settings. The caller frees the text. */
+/* Returns the capacities of a mix that are above 0, and its settings. The caller frees the text. NULL: out of memory.
+ */
 static char *mix_text(const struct plan_page *page, uint32_t candidate) {
   const struct hr__option option = {.candidate = candidate};
   char *text = NULL;

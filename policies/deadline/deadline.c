@@ -229,7 +229,7 @@ static int64_t earliest(int64_t now_us, int64_t a_us, int64_t b_us) {
 }
 
 /* Returns the time at which a job without nodes falls behind the pace, or ends its wait because its deadline is no
-   longer loose. */
+   longer loose. HR_NEVER_US: neither happens. */
 static int64_t idle_change_us(const struct hr__deadline *self, const struct hr_view *view,
                               const struct hr__deadline_job *job) {
   int64_t done_us = hr_view_done_us(view, job->job) - job->pace_done_us,
@@ -239,7 +239,8 @@ static int64_t idle_change_us(const struct hr__deadline *self, const struct hr_v
   return job->pace_us + (int64_t)((wide)done_us * (job->deadline_us - job->pace_us) / work_us) + 1;
 }
 
-/* Returns the time at which a job that works on on-demand nodes is far enough ahead of the pace to leave them. */
+/* Returns the time at which a job that works on on-demand nodes is far enough ahead of the pace to leave them.
+   HR_NEVER_US: never. */
 static int64_t caught_up_us(const struct hr__deadline *self, const struct hr_view *view,
                             const struct hr__deadline_job *job) {
   wide gain = job->deadline_us - job->pace_us - (view->jobs->work_us[job->job.id] - job->pace_done_us),
@@ -249,7 +250,7 @@ static int64_t caught_up_us(const struct hr__deadline *self, const struct hr_vie
 }
 
 /* Returns the time at which a job that still changes over to spot nodes has to use on-demand nodes. This can happen
-   only if the nodes may take longer to boot than the change-over time. */
+   only if the nodes may take longer to boot than the change-over time. HR_NEVER_US: it need not. */
 static int64_t spot_too_late_us(const struct hr__deadline *self, const struct hr_view *view,
                                 const struct hr__deadline_job *job) {
   const struct hr_duration *boot = &hr__deadline_spec(self, job->pool)->market.boot;

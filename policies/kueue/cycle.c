@@ -305,7 +305,7 @@ static enum cycle_fit update(struct hr__kueue_cycle *self, struct hr__kueue_entr
 
 /* ---- One entry: variants of a workload -------------------------------------------------------------- */
 
-/* The position of a flavor in the order of the queue. */
+/* The position of a flavor in the order of the queue. HR_NONE: the queue does not have the flavor. */
 static uint32_t flavor_rank(const struct hr__kueue_queue *queue, uint32_t flavor) {
   uint32_t rank = 0;
   for (uint32_t i = 0; i < queue->n_groups; i++)

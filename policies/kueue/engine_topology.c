@@ -113,7 +113,7 @@ static int64_t count_instances(const struct hr_pool_spec *spec, const char *name
 }
 
 /* The amounts of the nodes of a pool. Resources that the engine does not account get a large amount, such that sums
-   over all nodes do not overflow. */
+   over all nodes do not overflow. NULL: memory is exhausted. */
 static int64_t *amounts_of_pool(struct hr__kueue_engine *self, const struct hr_pool_spec *spec) {
   const struct hr__tas_nodes *nodes = &self->topologies->nodes;
   int64_t plenty = INT64_MAX / (2 * ((int64_t)nodes->count + 1));

@@ -538,7 +538,8 @@ static uint64_t count_gpus(const struct hr_cluster *cluster) {
   return sum;
 }
 
-/* One queue with one flavor. All resources but GPUs have no limit. */
+/* Creates a configuration with one queue and one flavor. All resources except GPUs have no limit. NULL: memory is
+   exhausted. */
 static struct hr_kueue_config *create_default(struct hr__kueue_engine *self) {
   static char name[] = "default", gpus[] = "nvidia.com/gpu", cpu[] = "cpu", memory[] = "memory";
   uint32_t n_mig = self->jobs->mig_profiles.count, n = 0;

@@ -144,7 +144,8 @@ bool hr__tas_tree_build(struct hr__tas_tree *tree, struct hr_arena *arena, const
   return ok;
 }
 
-/* Returns the domain with a value among the consecutive domains first .. end - 1 of one parent. */
+/* Returns the domain with this value among the consecutive domains first .. end - 1 of one parent; HR_NONE: not found.
+ */
 static uint32_t find_child(const struct hr__tas_tree *tree, uint32_t first, uint32_t end, const char *value) {
   while (first < end) {
     uint32_t middle = first + (end - first) / 2;

@@ -480,7 +480,7 @@ static bool allocate(struct hr__tas_world *self, struct hr_arena *arena, const s
          self->flavor_of && self->is_removed;
 }
 
-/* Builds the topology of a flavor. */
+/* Builds the topology of a flavor. NULL: memory is exhausted. */
 static struct hr__tas_flavor *build(struct hr__tas_world *self, struct hr_arena *arena,
                                     const struct hr__kueue_world *world, uint32_t number,
                                     const struct hr__tas_nodes *nodes, const char *const *levels, uint32_t n_levels) {

@@ -371,7 +371,8 @@ static uint32_t list_future(const struct hr__slurm_nodes *nodes, const struct hr
   return count;
 }
 
-/* As needed_ends(), if is_limited(): tries the ends one by one. */
+/* Like needed_ends(), but for nodes with limited CPUs or memory (is_limited): tries the ends one by one. HR_NONE: the
+   job never fits. */
 static uint32_t needed_for_all(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape,
                                const uint64_t *set) {
   begin_future(nodes);

@@ -132,7 +132,8 @@ static bool set_partitions(struct hr__slurm_run *run) {
   return true;
 }
 
-/* Finds the partition or QOS of each name of the trace. */
+/* Finds the partition or QOS of each name of the trace; HR_NONE: it does not exist. Returns an array by name; NULL:
+   memory is exhausted. */
 static uint32_t *resolve(struct hr__slurm_run *run, const struct hr_names *names, bool is_qos) {
   uint32_t *numbers = hr_arena_alloc(run->arena, ((size_t)names->count + 1) * sizeof *numbers);
   struct hr__hash table = {0};

@@ -88,7 +88,8 @@ static bool is_even(const struct hr__volcano_session *session, const struct hr__
   return (int64_t)own + spread->matches_itself - least <= spread->max_skew;
 }
 
-/* Whether the required topology spread constraints permit the node. */
+/* Checks whether the required topology spread constraints permit the node. `*reason` is set to the reason of a
+   rejection; NULL: none. */
 static enum hr__volcano_verdict volcano_spread_verdict(const struct hr__volcano_session *session, uint32_t task,
                                                        uint32_t node, const char **reason) {
   const struct hr__volcano_task *info = &session->snapshot->tasks[task];

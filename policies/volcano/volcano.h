@@ -440,8 +440,8 @@ enum hr__volcano_verdict {
   HR__VOLCANO_UNSCHEDULABLE_FOR_GOOD = 3 /* evictions do not help */
 };
 
-/* Whether the enabled plug-ins accept the task on the node; resources are not checked. `*reason` is set to the reason
-   of a rejection, a text with static lifetime; NULL: none. `reason` may be NULL. */
+/* Checks whether the enabled plug-ins accept the task on the node. Resources are not checked. `*reason` is set to the
+   reason of a rejection, a text with static lifetime; NULL: none. `reason` may be NULL. */
 enum hr__volcano_verdict hr__volcano_predicate(const struct hr__volcano_session *session, uint32_t task, uint32_t node,
                                                const char **reason);
 /* The sum of the scores of the enabled plug-ins. */

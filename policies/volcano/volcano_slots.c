@@ -214,7 +214,8 @@ static uint32_t make_slot(struct hr__volcano_policy *volcano, struct hr__volcano
 
 /* ---- Filling ---- */
 
-/* Chooses the pool for the jobs of a kind: the first in which the job fits, else the first that it accepts. */
+/* Chooses the pool for the jobs of a kind: the first in which the job fits, else the first that it accepts. HR_NONE:
+   any pool. */
 static uint32_t choose_pool(struct hr__volcano_policy *volcano, const struct hr__volcano_kind *kind, hr_job job) {
   if (kind->is_uniform) return HR_NONE;
   uint32_t pool = hr__pods_pool_that_fits(&volcano->pods, job, kind->kind);

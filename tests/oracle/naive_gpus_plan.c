@@ -161,7 +161,7 @@ void naive_conservative_pass(struct naive_engine *e) {
 
 /* ---- Preemption: victims ---------------------------------------------------------------------------- */
 
-/* Returns the guarantees and the usage of a tenant or, with `cohort`, of all tenants of its cohort. */
+/* Sums the guarantees and the usage of a tenant or, with `cohort`, of all tenants of its cohort. */
 static void sums_of(const struct naive_engine *e, int tenant, bool cohort, long *guarantee, long *used) {
   *guarantee = *used = 0;
   for (int t = 0; t < NAIVE_GPUS_TENANTS; t++) {
@@ -208,7 +208,8 @@ static bool may_stop_for(const struct naive_engine *e, int job, int victim) {
   return may_reclaim(e, job, victim);
 }
 
-/* Returns a negative number if victim a is stopped before victim b. */
+/* Compares victims: returns a negative number if `a` is stopped before `b`, and a positive number if `b` is stopped
+   before `a`. */
 static int compare_victims(const struct naive_engine *e, int a, int b) {
   const struct naive_gpus_rules *rules = &e->in->rules;
   const struct naive_live *live_a = &e->job[a], *live_b = &e->job[b];

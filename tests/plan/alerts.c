@@ -188,7 +188,8 @@ static bool may_lose_work(const struct alert_run *alert_run, const struct note *
          alert_run->scenario->classes[class_].checkpoint != HR_CHECKPOINT_CONTINUOUS;
 }
 
-/* Whether an event starts an interval of a rule, and whether it ends one. Both or neither are possible. */
+/* Sets `*begins` to whether an event begins an interval of a rule, and `*ends` to whether it ends one. An event may do
+   both or neither. */
 static void find_begin_and_end(const struct alert_run *alert_run, enum hr_alert_rule rule, const struct note *note,
                                unsigned class_, bool *begins, bool *ends) {
   enum hr_event_kind kind = note->kind;

@@ -404,8 +404,8 @@ static void service_alerts_by_hand(void) {
   finish_run(&replay, scenario, trace);
 }
 
-/* Returns whether, at an instant, some replica has not served a request for `for_us`. Computed from the times of its
-   requests. */
+/* Returns the number of replicas that, at an instant, have been idle for more than `for_us`. It is computed from the
+   times of their requests. */
 static uint32_t count_late(const struct hr_served *served, uint32_t n_replicas, int64_t at_us, int64_t for_us) {
   uint32_t count = 0;
   for (uint32_t r = 0; r < n_replicas; r++) {

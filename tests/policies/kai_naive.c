@@ -37,7 +37,8 @@ static int count_of_job(const struct naive *s, uint32_t job, int statuses) {
   return n;
 }
 
-/* Returns the idle amount of a resource, and the amount that is being released and for which no pod waits. */
+/* Computes the idle amount of a resource on a node, and the amount that is being released and for which no pod waits.
+ */
 static void free_of(const struct naive *s, int node, uint32_t dim, int64_t *idle, int64_t *releasing) {
   *idle = s->cluster->nodes[node].allocatable[dim];
   *releasing = 0;

@@ -133,7 +133,7 @@ static bool started_before(const struct attempt *a, const struct attempt *b) {
   return a->start_ms != b->start_ms ? a->start_ms < b->start_ms : a->job < b->job;
 }
 
-/* The queue is sorted by priority, then by the time of submission, then by id. */
+/* Compares jobs of the queue: by priority, then by the time of submission, then by id. */
 static int by_priority(const void *left, const void *right) {
   const struct hr__slurm_queued *a = left, *b = right;
   if (a->priority != b->priority) return a->priority < b->priority ? 1 : -1;
