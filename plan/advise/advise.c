@@ -469,7 +469,7 @@ static void put_subject(struct advice_page *page, const struct hr_advice_item *i
   hr__put_field(&page->console, "  for", "%s", text);
 }
 
-/* Prints the metric of each goal today and with the change. */
+/* Prints the metric of each goal today and with the change. `brief`: prints nothing. */
 static void put_goals(struct advice_page *page, uint32_t candidate, bool brief) {
   const struct hr_advice *advice = page->advice;
   char text[2][HR__METRIC_BYTES];

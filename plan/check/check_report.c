@@ -603,7 +603,7 @@ static void put_case(struct hr__console *console, const struct hr__check_case *i
 }
 
 /* If `failed`, prints the cases that failed; otherwise prints the cases that passed with changes. The first cases are
-   printed in full, the others in one line each. */
+   printed in full, the others in one line each. `updating`: the baseline is updated. */
 static size_t put_cases(struct hr__console *console, const struct hr_check *check, bool failed, bool updating) {
   size_t count = 0;
   for (size_t i = 0; i < check->n_cases; i++) {

@@ -813,7 +813,7 @@ static void put_text(struct compare_markdown *page, const char *text) {
 }
 
 /* Writes "1 h 2 min (-4 h)". Significant differences are bold. If the scenario is deterministic, every difference is
-   significant and none is bold. */
+   significant and none is bold. The first column of a table (`first`) has no difference. */
 static void markdown_put_estimate(struct compare_markdown *page, enum hr_unit unit, const struct hr_estimate *estimate,
                                   bool first) {
   char text[HR__METRIC_BYTES];

@@ -639,7 +639,7 @@ struct batch_outcome {
   uint64_t status, size;
 };
 
-/* Sends all results of rank 0 to the other ranks. Returns false when out of memory. */
+/* Sends all results of rank 0 to the other ranks. `first`: this is rank 0. Returns false when out of memory. */
 static bool share_results(const struct hr__run_batch *batch, bool first, struct hr__parcel *parcel) {
   if (!first) {
     parcel->reading = true;

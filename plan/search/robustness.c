@@ -562,7 +562,8 @@ static uint32_t with_on_demand(const struct hr_plan *plan, uint32_t part, uint32
   return hr__space_candidate(&plan->space, &point);
 }
 
-/* Sets the maxima of goals in dollars to infinity, or back to those of the list `bounds`. */
+/* Sets the maxima of goals in dollars to infinity and stores them in `bounds` (`lift`), or restores them from `bounds`.
+ */
 static void lift_dollars(struct hr__goals *goals, double *bounds, bool lift) {
   for (size_t i = 0; i < goals->n_goals; i++) {
     if (!is_in_dollars(goals, i) || !goals->goals[i].at_most) continue;

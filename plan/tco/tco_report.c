@@ -370,7 +370,8 @@ static void put_pairs(struct tco_page *page) {
 
 /* ---- Assumptions ------------------------------------------------------------------------------------ */
 
-/* Prints the options without failures, with or without planned downtime. Returns whether there are any. */
+/* Prints the options without failures: those with planned downtime (`maintained`), or those without. `is_first`: the
+   line gets the label. Returns whether there are any. */
 static bool put_without_failures(struct tco_page *page, bool maintained, bool is_first) {
   const struct hr_tco *tco = page->tco;
   char names[300] = "";

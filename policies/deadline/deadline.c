@@ -177,7 +177,8 @@ static uint32_t urgent_pool(const struct hr__deadline *self, const struct hr_vie
   return offer(self, job, HR_MARKET_ON_DEMAND, view->now_us);
 }
 
-/* Returns the pool that the job should use by the rules deadline-greedy and uniform-progress; HR_NONE: none. */
+/* Returns the pool that the job should use by the rules deadline-greedy and uniform-progress; HR_NONE: none. `is_even`:
+   the rule is uniform-progress. */
 static uint32_t online_pool(const struct hr__deadline *self, const struct hr_view *view, struct hr__deadline_job *job,
                             bool is_even) {
   if (holds(self, job, HR_MARKET_SPOT)) return after_spot(self, view, job);

@@ -110,7 +110,8 @@ static bool is_waiting(const struct hr__kai_session *session, uint32_t pod, bool
   return state->status == HR__KAI_PENDING || (!real && state->status == HR__KAI_RELEASING && state->is_virtual);
 }
 
-/* Adds the next pods of a pod set: all that it lacks, or one if it has its minimum. Returns their number. */
+/* Adds the next pods of a pod set: all that it lacks, or one if it has its minimum. Returns their number. `real`: pods
+   that the statement evicted are not added. */
 static uint32_t add_next(const struct hr__kai_session *session, uint32_t set, bool real, uint32_t *pods) {
   const struct hr__kai_pod_set *described = set_of(session, set);
   const int64_t n_active = session->sets[set].n_active, min = described->min_available;

@@ -519,7 +519,7 @@ static int64_t next_gpu(const struct hr__kai_session *session, uint32_t pod, uin
 }
 
 /* Chooses as many GPUs as the pod requests. If `assign`, also opens new shared GPUs and writes the choice to list 0 of
-   the pod. */
+   the pod. `wait_only`: see hr__kai_place_job. */
 static struct gpu_choice choose_gpus(struct hr__kai_session *session, uint32_t pod, uint32_t node, bool wait_only,
                                      bool assign) {
   const struct hr__kai_pod *described = &session->cluster->pods[pod];
@@ -690,7 +690,8 @@ static double score_node(const struct hr__kai_placer *placer, uint32_t pod, uint
 
 /* ---- Placements: pods ------------------------------------------------------------------------------- */
 
-/* Binds or pipelines a pod on a node on which it fits. Returns false if the node has too few GPUs to share. */
+/* Binds or pipelines a pod on a node on which it fits. Returns false if the node has too few GPUs to share.
+   `wait_only`: the pod is pipelined even if it fits now. */
 static bool place_on(struct hr__kai_session *session, uint32_t pod, uint32_t node, bool wait_only) {
   const struct hr__kai_pod *described = &session->cluster->pods[pod];
   bool waits = wait_only;

@@ -617,7 +617,8 @@ static inline int64_t *hr__kai_gpus_of(const struct hr__kai_session *session, ui
 /* Adds a shared GPU that no pod uses to the free entries. Their list is sorted by id, so that the ids of later GPUs do
    not depend on the order in which GPUs were freed. */
 void hr__kai_free_gpu(struct hr__kai_session *session, int64_t gpu);
-/* Opens a new shared GPU on a node. Returns its id; -1: memory is exhausted. */
+/* Opens a new shared GPU on a node. Returns its id; -1: memory is exhausted. `reserved`: the GPU was shared before this
+   session. */
 int64_t hr__kai_open_gpu(struct hr__kai_session *session, uint32_t node, bool reserved);
 
 /* Counts a pod with its status on a node, in a free entry of the pod. If no entry is free, the last one is overwritten,

@@ -296,7 +296,7 @@ static void add_on_node(struct hr__kai_solver *solver, uint32_t position, uint32
   solver->last_on_node[node] = position;
 }
 
-/* Adds victims to the scenario. */
+/* Adds victims to the scenario. `recorded`: they are the victims of an earlier part of the job. */
 static void add_victims(struct hr__kai_solver *solver, uint32_t job, const uint32_t *pods, uint32_t n, bool recorded) {
   const uint32_t first = solver->scenario.n_pods, group = solver->scenario.n_groups;
   add_group(&solver->scenario, job, pods, n, recorded);
@@ -623,7 +623,7 @@ static bool may_suffice(struct hr__kai_solver *solver, uint32_t pending, enum hr
   return suffices || lacking <= 0;
 }
 
-/* Runs a simulation with the present set of evicted pods. */
+/* Runs a simulation with the present set of evicted pods. `is_final`: see simulate. */
 static enum outcome try_evicted(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose,
                                 bool is_final) {
   if (!could_have_room(solver) || (is_final && is_hopeless(solver, purpose))) return NO_ROOM;
@@ -649,8 +649,8 @@ static void make_feasible(struct hr__kai_solver *solver, uint32_t node) {
   solver->feasible_nodes[solver->n_feasible++] = node;
 }
 
-/* Evicts the victims of jobs that have new victims on a node, and runs a simulation. NO_ROOM: the evictions are
-   undone. */
+/* Evicts the victims of jobs that have new victims on a node, and runs a simulation. NO_ROOM: the evictions are undone.
+   `is_final`: no further node is tried. */
 static enum outcome try_node(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose,
                              uint32_t node, bool is_final) {
   const struct hr__kai_mark mark = hr__kai_mark(solver->session);

@@ -151,7 +151,7 @@ bool hr__kai_order_create(struct hr__kai_job_order *order, struct hr__kai_sessio
                           uint32_t *sets);
 void hr__kai_order_clear(struct hr__kai_job_order *order, bool victims, const uint8_t *taken);
 /* Adds the pending jobs in the lists of the queues (`leaves` of the cluster) to an empty order of pending jobs.
-   `order->depth` limits their number in each queue. */
+   `order->depth` limits their number in each queue. `only_preemptible`: adds only preemptible jobs. */
 void hr__kai_order_add_lists(struct hr__kai_job_order *order, bool only_preemptible);
 /* Adds the same jobs, but only from those lists that can influence the relative order of the jobs of the `n` queues
    `leaves`. */

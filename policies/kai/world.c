@@ -326,7 +326,8 @@ static bool find_kind(struct hr__kai_world *world, const struct hr__kai_kind *wa
   return true;
 }
 
-/* Whether the minimum number of pods of a job of the kind is within the limits of the queue while no other job runs. */
+/* Whether the minimum number of pods of a job of the kind is within the limits of the queue while no other job runs.
+   `preemptible`: quotas do not limit the job, only limits. */
 static bool fits_queue(const struct hr__kai_world *world, const struct hr__kai_kind *kind, uint32_t queue,
                        bool preemptible) {
   struct hr__kai_amounts request = kind->pod.quota;

@@ -104,7 +104,8 @@ struct hr__kai_world {
 
 /* Sets whether a node is up, which means that pods may be placed on it. */
 void hr__kai_set_up(struct hr__kai_world *world, uint32_t node, bool is_up);
-/* Creates the world. `config` NULL: one queue without limits, and default settings. If it fails, writes `error`. */
+/* Creates the world. `config` NULL: one queue without limits, and default settings. If it fails, writes `error`.
+   `is_plain`: see struct hr__kai_world. */
 enum hr_status hr__kai_world_create(struct hr__kai_world *world, const struct hr_policy_env *env,
                                     const struct hr_kai_config *config, bool is_plain, struct hr_error *error);
 

@@ -341,7 +341,8 @@ uint32_t hr__pods_place(struct hr__pods *pods, hr_job job, uint32_t kind, uint32
   return at;
 }
 
-/* Releases the resources of the pods from `at` on, the last pod first. */
+/* Releases the resources of the pods from `at` on, the last pod first. `undo`: in per-GPU allocation, reverts the last
+   allocations instead of releasing GPUs. */
 static void release(struct hr__pods *pods, uint32_t at, bool undo) {
   /* the list is reversed, walked, and reversed again: undo must happen in the reverse order */
   uint32_t reversed = HR_NONE;
@@ -426,7 +427,8 @@ enum hr_status hr__pods_settle_lists(struct hr__pods *pods, struct hr_moves *mov
 
 /* ---- Placements ---- */
 
-/* Adds a slice; in counted allocation there is one slice for each node. */
+/* Adds a slice to a placement. Without per-GPU allocation (`by_gpu`), a node has one slice, to which the GPUs are
+   added. */
 static void add_slice(struct hr_placement *placement, struct hr_slice *slices, const struct hr_slice *slice,
                       bool by_gpu) {
   for (uint32_t i = 0; i < placement->n_slices && !by_gpu; i++) {

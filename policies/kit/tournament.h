@@ -80,7 +80,8 @@ static inline void hr__tournament_above(const uint32_t *group, uint32_t lanes, b
   }
 }
 
-/* Sets the values of a place, and updates the path to the root. `values`: [lanes], overwritten. */
+/* Sets the values of a place, and updates the path to the root. `values`: [lanes], overwritten. `tally`: the tree is a
+   tally. */
 static inline void hr__tournament_set(const struct hr__tournament_shape *shape, uint32_t *tree, uint32_t lanes,
                                       bool tally, uint32_t place, uint32_t *values) {
   for (uint32_t level = 0;; level++, place /= HR__GROUP) {

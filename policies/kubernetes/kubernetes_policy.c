@@ -409,7 +409,8 @@ static void undo(struct hr__kube_policy *kube, hr_job job, uint32_t last, uint32
 }
 
 /* Places the pods of a job that are not placed yet. `pool`: the pool of all its pods; HR_NONE: any pool, only for jobs
-   with one pod. Returns whether all pods are placed. If not, the changes are undone, unless placed pods are held. */
+   with one pod. Returns whether all pods are placed. If not, the changes are undone, unless placed pods are held.
+   `preempts`: pods may be evicted for this. */
 static bool place_in(struct hr__kube_policy *kube, hr_job job, uint32_t kind, uint32_t pool, bool preempts) {
   uint32_t number = count_pods(kube, job), last = hr__pods_last(&kube->pods, job);
   for (bool is_done = false; !is_done; number++) {
@@ -777,7 +778,7 @@ static void stop_evicted(struct hr__kube_policy *kube) {
   }
 }
 
-/* Starts a job whose pods are all bound. */
+/* Starts a job whose pods are all bound. `passed_others`: jobs before it in the order still wait. */
 static void start(struct hr__kube_policy *kube, hr_job job, bool passed_others) {
   struct hr_placement placement;
   if (!hr__pods_placement(&kube->pods, job, &placement)) {
@@ -794,7 +795,8 @@ static void start(struct hr__kube_policy *kube, hr_job job, bool passed_others) 
   kube->status = hr_moves_start(kube->moves, job, &placement, passed_others ? HR_REASON_BACKFILL : HR_REASON_IN_ORDER);
 }
 
-/* Tries the first job of a kind. Returns whether it started. */
+/* Tries the first job of a kind. Returns whether it started. `passed_others`: jobs before it in the order still wait.
+ */
 static bool try_job(struct hr__kube_policy *kube, uint32_t kind, bool passed_others) {
   hr_job job = kube->queues[kind].head.job;
   bool any_is_lower = kube->n_priorities > 1, holds = kube->config->partial == HR_KUBERNETES_HOLD, placed = false;
@@ -835,7 +837,7 @@ static void run_queue(struct hr__kube_policy *kube) {
   }
 }
 
-/* The waiting jobs for the autoscaler: kind by kind. */
+/* Returns the next waiting job for the autoscaler, kind by kind (hr__pods_next). */
 static hr_job next_waiting(void *self, bool fits, uint32_t *kind) {
   struct hr__kube_policy *kube = self;
   for (; kube->scale_at < kube->n_listed; kube->scale_at++) {

@@ -331,7 +331,8 @@ static bool may_migrate(const struct hr__kueue_world *world, const struct hr__ku
   return variant_rank(world, workload) <= flavor_rank(queue, queue->least_preferred);
 }
 
-/* An admitted variant of the same workload whose flavor comes before (or after) this one's; HR_NONE: none. */
+/* An admitted variant of the same workload with a flavor that comes before (`more_favorable`) or after the flavor of
+   this workload; HR_NONE: none. */
 static uint32_t find_variant(const struct hr__kueue_world *world, const struct hr__kueue_workload *workload,
                              bool more_favorable) {
   if (!hr__kueue_has_gate(world, HR__KUEUE_BIT_CONCURRENT_ADMISSION) || workload->variant_of == HR_NONE) return HR_NONE;

@@ -26,7 +26,7 @@ struct hr__kueue_outcome {
   int32_t level; /* borrow level */
 };
 
-/* Whether outcome `a` is better than `b`. */
+/* Whether outcome `a` is better than `b`. `preemption_first`: the borrow level is compared before the fit. */
 bool hr__kueue_is_preferred(struct hr__kueue_outcome a, struct hr__kueue_outcome b, bool preemption_first);
 
 /* Simulates the preemption for an amount of one pair. Returns HR__KUEUE_FIT_NO_CANDIDATES, HR__KUEUE_FIT_PREEMPT or
@@ -383,7 +383,8 @@ void hr__kueue_bookmarks_save(const struct hr__kueue_world *world, const struct 
 /* Compares workloads in the classical order of entries: negative if `a` comes first. */
 int hr__kueue_entry_order(const struct hr__kueue_world *world, const struct hr__kueue_workload *a, int32_t a_borrowing,
                           const struct hr__kueue_workload *b, int32_t b_borrowing);
-/* Whether entry `a` comes before entry `b` in a round of the tournament. */
+/* Whether entry `a` comes before entry `b` in a round of the tournament. `a_borrows`, `b_borrows`: whether the entry
+   borrows quota. */
 bool hr__kueue_fair_before(const struct hr__kueue_world *world, const struct hr__kueue_workload *a,
                            const struct hr__kueue_share *a_share, bool a_borrows, const struct hr__kueue_workload *b,
                            const struct hr__kueue_share *b_share, bool b_borrows);

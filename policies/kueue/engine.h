@@ -308,7 +308,7 @@ bool hr__kueue_topology_places(const struct hr__kueue_engine *self, uint32_t slo
 bool hr__kueue_topology_nodes(struct hr__kueue_engine *self, uint32_t slot, const struct hr_need *need,
                               struct hr_placement *placement);
 
-/* Notes that a node came up, or that it has an interruption notice or is gone. */
+/* Notes that a node came up (`is_up`), or that it has an interruption notice or is gone. */
 void hr__kueue_topology_node(struct hr__kueue_engine *self, hr_node node, bool is_up);
 /* Notes that workloads of all queues with topologies may fit now. */
 void hr__kueue_topology_freed(struct hr__kueue_engine *self);

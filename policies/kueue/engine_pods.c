@@ -63,7 +63,7 @@ static bool is_served_before(const struct hr__kueue_engine *self, uint32_t a, ui
   return self->slots[a].job < self->slots[b].job;
 }
 
-/* Puts a slot into the list of its group, behind those that are served before it. */
+/* Puts a slot into the list of its group: at the front (`front`), or behind those that are served before it. */
 static void insert(struct hr__kueue_engine *self, uint32_t slot, bool front) {
   struct hr__kueue_held *group = &self->groups[self->slots[slot].group];
   uint32_t before = front ? HR_NONE : group->last;

@@ -733,7 +733,8 @@ static void inherit_topology(const struct hr__kueue_assigner *self, struct hr__k
   }
 }
 
-/* Finishes the row of a member of the group, and adds its requests to the usage. */
+/* Finishes the row of a member of the group, and adds its requests to the usage. `found`: flavors were found;
+   otherwise, only the attempts are stored. */
 static void finish_row(const struct hr__kueue_assigner *self, const struct hr__kueue_workload *workload,
                        struct hr__kueue_assignment *out, bool found) {
   struct hr__kueue_pod_set_assignment *row = &out->pod_sets[out->n_pod_sets++];

@@ -46,7 +46,8 @@ static bool demand_uses(const struct hr__kueue_preemptor *self, const struct hr_
   return false;
 }
 
-/* Adds the candidates of a queue that were collected at `ancestor` (HR_NONE: the preemptor's queue). */
+/* Adds the candidates of a queue that were collected at `ancestor` (HR_NONE: the preemptor's queue). `advantage`: the
+   preemptor has the hierarchical advantage over them. */
 static void collect_queue(struct hr__kueue_preemptor *self, uint32_t queue, uint32_t ancestor, bool advantage) {
   const struct hr__kueue_preemption *rules = &self->world->queues[self->demand.workload->queue].preemption;
   enum hr__kueue_policy policy = ancestor == HR_NONE ? rules->within_queue : rules->reclaim;
@@ -75,7 +76,8 @@ static bool is_within_nominal(const struct hr__kueue_preemptor *self, uint32_t n
   return true;
 }
 
-/* Collects the candidates below `node`, except those of the subtree `skip`, which was visited before. */
+/* Collects the candidates below `node`, except those of the subtree `skip`, which was visited before. `advantage`: the
+   preemptor has the hierarchical advantage over them. */
 static void collect_below(struct hr__kueue_preemptor *self, uint32_t node, uint32_t ancestor, uint32_t skip,
                           bool advantage) {
   const struct hr__kueue_tree *tree = &self->world->tree;
@@ -123,7 +125,7 @@ static void collect(struct hr__kueue_preemptor *self) {
 /* ---- Attempts ---- */
 
 /* Whether a candidate may be preempted now: its queue, and the cohorts up to where it was collected, still use more
-   than their quota. */
+   than their quota. `borrow`: the preemptor may borrow. */
 static bool is_valid(const struct hr__kueue_preemptor *self, const struct hr__kueue_candidate *candidate, bool borrow) {
   if (candidate->ancestor == HR_NONE) return true;
   if (borrow && candidate->only_without_borrowing) return false;
@@ -133,7 +135,7 @@ static bool is_valid(const struct hr__kueue_preemptor *self, const struct hr__ku
   return true;
 }
 
-/* Whether the demand fits now. */
+/* Whether the demand fits now. `borrow`: the queue may borrow. */
 static bool demand_fits(struct hr__kueue_preemptor *self, bool borrow) {
   const struct hr__kueue_demand *demand = &self->demand;
   const struct hr__kueue_tree *tree = &self->world->tree;
@@ -155,7 +157,8 @@ static void take_target(struct hr__kueue_preemptor *self, uint32_t workload, enu
   self->targets[self->n_targets++] = (struct hr__kueue_target){workload, cause};
 }
 
-/* Removes targets that are not needed from the selection, and restores the usage of all targets. */
+/* Removes targets that are not needed from the selection; if the demand does not fit (`fits` is false), removes all.
+   Restores the usage of all targets. `borrow`: the queue may borrow. */
 static void settle_targets(struct hr__kueue_preemptor *self, bool fits, bool borrow) {
   for (uint32_t i = self->n_targets; fits && i-- > 0;) {
     if (i + 1 >= self->n_targets) continue; /* the last one was needed */

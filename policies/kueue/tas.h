@@ -373,13 +373,14 @@ void hr__tas_fill_counts(struct hr__tas_search *search, const struct hr__tas_dem
 
 /* ---- Orders (tas_select.c) ---- */
 
-/* Whether the least free domains are used first. */
+/* Whether the least free domains are used first. `unconstrained`: the request has no constraint. */
 static inline bool hr__tas_least_free(const struct hr__tas_search *search, bool unconstrained) {
   return unconstrained && search->gates.profile_mixed;
 }
-/* Sorts domains by their counts: the largest first, or the smallest first. */
+/* Sorts domains by their counts: the smallest first if hr__tas_least_free, otherwise the largest first. */
 void hr__tas_sort(const struct hr__tas_search *search, uint32_t *domains, uint32_t count, bool unconstrained);
-/* Sorts domains that can have a leader first, then by their counts beside a leader. */
+/* Sorts domains that can have a leader first, then by their counts beside a leader, in the direction of hr__tas_sort.
+ */
 void hr__tas_sort_with_leader(const struct hr__tas_search *search, uint32_t *domains, uint32_t count,
                               bool unconstrained);
 /* Sorts domains by leaders, slices beside a leader, and entropy of the counts of their children, largest first. */
@@ -389,7 +390,8 @@ void hr__tas_sort_by_entropy(struct hr__tas_search *search, uint32_t *domains, u
    domains at the beginning of the list that have the affinity of the first domain are considered. */
 uint32_t hr__tas_best_fit(const struct hr__tas_search *search, const uint32_t *domains, uint32_t count, int64_t needed,
                           int64_t leaders, bool slices);
-/* Moves a domain to the front: the first domain in which the leader leaves enough capacity in all domains together. */
+/* Moves a domain to the front: the first domain in which the leader leaves enough capacity in all domains together.
+   `slices`: capacity is counted in slices, otherwise in pods. */
 void hr__tas_leader_first(const struct hr__tas_search *search, uint32_t *domains, uint32_t count, int64_t pods,
                           int64_t leaders, int64_t slice_size, bool slices);
 
@@ -406,7 +408,8 @@ bool hr__tas_select_balanced(struct hr__tas_search *search, uint32_t *level);
 /* Returns the balance threshold: the largest number of slices that each domain of one parent can get; 0 if not found.
    Selects the domains of that parent into `fit`, with their counts after pruning. */
 int64_t hr__tas_balance_threshold(struct hr__tas_search *search);
-/* Replaces the list by the smallest set of domains that can have the slices and leaders with the least excess. */
+/* Replaces the list by the smallest set of domains that can have the slices and leaders with the least excess.
+   `by_entropy`: domains are considered in the order of hr__tas_sort_by_entropy, otherwise by number. */
 bool hr__tas_select_optimal(struct hr__tas_search *search, struct hr__tas_list *domains, int64_t slices,
                             int64_t leaders, int64_t slice_size, bool by_entropy);
 /* Distributes slices over an optimal set of the domains so that each gets at least `threshold`. */

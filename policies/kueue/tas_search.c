@@ -404,7 +404,8 @@ static void give(struct hr__tas_state *state, const struct rest *rest, int64_t u
   state->leaders = leaders;
 }
 
-/* Assigns units and leaders to one domain of the list, while a leader is still to be placed. Returns the domain. */
+/* Assigns units and leaders to one domain of the list, while a leader is still to be placed. Returns the domain.
+   `best_fit`: if one domain suffices, the smallest such domain is used, otherwise the first domain. */
 static uint32_t give_with_leader(struct hr__tas_search *search, const uint32_t *domains, uint32_t count, bool best_fit,
                                  struct rest *rest) {
   struct hr__tas_state *state = &search->state[domains[0]];
@@ -500,8 +501,8 @@ static void descend_by_parent(struct hr__tas_search *search, uint32_t level) {
   swap_lists(search);
 }
 
-/* Distributes the pods from the selected domains of a level down to the leaves. Returns false if memory is
-   exhausted. */
+/* Distributes the pods from the selected domains of a level down to the leaves. Returns false if memory is exhausted.
+   `is_balanced`: the domains were selected by balanced placement. */
 static bool descend(struct hr__tas_search *search, uint32_t level, bool is_balanced) {
   const struct hr__tas_goal *goal = &search->goal;
   uint32_t last = search->tree->n_levels - 1, capacity = search->tree->n_domains;
@@ -560,7 +561,7 @@ static enum hr__tas_failure_kind set_inner_slices(const struct hr__tas_request *
   return HR__TAS_FITS;
 }
 
-/* Translates a request into a goal. */
+/* Translates a request into a goal. Returns HR__TAS_FITS, or why the request is invalid. */
 static enum hr__tas_failure_kind set_goal(const struct hr__tas_request *request, bool has_leader, uint32_t n_levels,
                                           struct hr__tas_goal *goal) {
   bool only_slices = request->required == HR_NONE && request->preferred == HR_NONE && request->n_slices;
@@ -730,7 +731,8 @@ static bool keep(struct hr__tas_search *search, const struct hr__tas_request *wo
 
 /* ---- Workloads -------------------------------------------------------------------------------------- */
 
-/* Places one pod set, or a leader and its workers. Returns false if memory is exhausted. */
+/* Places one pod set, or a leader and its workers. Returns false if memory is exhausted. `empty`: the usage of placed
+   pods is ignored. */
 static bool place_group(struct hr__tas_search *search, const struct hr__tas_request *workers,
                         const struct hr__tas_request *leader, bool empty, int64_t *assumed,
                         struct hr__tas_result *result, struct hr__tas_result *leader_result) {

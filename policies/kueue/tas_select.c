@@ -371,7 +371,8 @@ static bool select_least_free(struct hr__tas_search *search) {
   return false;
 }
 
-/* Selects the domains for the leaders; returns how many of the sorted domains were considered. */
+/* Selects the domains for the leaders; returns how many of the sorted domains were considered. `best_fit`: if one
+   domain suffices for the rest, the smallest such domain is selected. */
 static uint32_t select_for_leaders(struct hr__tas_search *search, bool best_fit, int64_t *slices, int64_t *leaders) {
   const uint32_t *sorted = search->sorted.items;
   uint32_t i = 0;

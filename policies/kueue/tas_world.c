@@ -189,7 +189,8 @@ static void assume_elsewhere(struct hr__tas_world *self, uint32_t flavor, const 
   }
 }
 
-/* Stores the results of the requests of a flavor. Returns false after a failure. */
+/* Stores the results of the requests of a flavor. Returns false after a failure. `overlaps`: other flavors have the
+   same nodes, and the results also count there. */
 static bool keep_results(struct hr__tas_world *self, uint32_t flavor, uint32_t count, bool overlaps,
                          struct hr__kueue_placements *out) {
   for (uint32_t i = 0; i < count; i++) {
@@ -270,7 +271,7 @@ static void set_previous(struct hr__tas_world *self, const struct hr__tas_flavor
 }
 
 /* Looks for placements of all pod sets of a flavor in one part of the nodes; HR_NONE: in all. Returns the number of pod
-   sets. */
+   sets. `empty`: the usage of placed pods is ignored. */
 static uint32_t place_in_part(struct hr__tas_world *self, uint32_t flavor, const struct hr__kueue_workload *workload,
                               const struct hr__kueue_assignment *assignment, bool empty, uint32_t part) {
   uint32_t count = 0;
@@ -294,7 +295,8 @@ static bool all_fit(const struct hr__tas_world *self, uint32_t count) {
 }
 
 /* Places all pod sets of a flavor. If the best placement would use several parts of the nodes, the pod sets are placed
-   in the first part that has room. Returns false after a failure. */
+   in the first part that has room. Returns false after a failure. `empty`: the usage of placed pods is ignored.
+   `overlaps`: see keep_results. */
 static bool place_in_flavor(struct hr__tas_world *self, uint32_t flavor, const struct hr__kueue_workload *workload,
                             const struct hr__kueue_assignment *assignment, bool empty, bool overlaps,
                             struct hr__kueue_placements *out) {

@@ -425,7 +425,7 @@ static bool find_task(const struct hr__gpu_set *set, const struct hr__gpu_state 
 }
 
 /* Finds a placement for all tasks, within the group `place`, or anywhere if `place` is NULL. Each task is placed as if
-   the tasks before it were already running. False: no placement. */
+   the tasks before it were already running. False: no placement. `splits_node`: see find_task. */
 static bool find_gang(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
                       const struct hr__group_place *place, bool splits_node) {
   uint32_t tasks = set->asked[request].tasks, placed = 0;

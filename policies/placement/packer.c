@@ -21,7 +21,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Computes all levels above level 0. The caller has set the values of level 0. */
+/* Computes all levels above level 0. The caller has set the values of level 0. `tally`: the tree is a tally. */
 static inline void tournament_build(const struct hr__tournament_shape *shape, uint32_t *tree, uint32_t lanes,
                                     bool tally) {
   for (uint32_t level = 1; level < shape->n_levels; level++)
@@ -296,7 +296,8 @@ static int32_t min_allocated(const struct hr__amounts *amounts, size_t count) {
   return weight ? (int32_t)(sum / weight) : 0;
 }
 
-/* Returns how similar the used share of the CPU and the used share of the memory are: 0 to 100 (equal). */
+/* Returns how similar the used share of the CPU and the used share of the memory are: 0 to 100 (equal). `with_task`:
+   the usage includes the task. */
 static int32_t balance(const struct hr__amounts amounts[HR__N_RESOURCES], bool with_task) {
   double share[2];
   for (size_t i = 0; i < 2; i++) {

@@ -274,8 +274,9 @@ static void sort_candidates(struct hr__rounds *rounds) {
     qsort(rounds->candidates, rounds->n_candidates, sizeof *rounds->candidates, by_priority);
 }
 
-/* Lists all members as candidates for any pool. With the objective fair, the candidate with the least service is first;
-   otherwise the candidate with the largest credit is first. False: out of memory. */
+/* Lists all members as candidates for any pool, or only waiting members (`waiting_only`). With the objective fair, the
+   candidate with the least service is first; otherwise the candidate with the largest credit is first. False: out of
+   memory. */
 static bool list_members(struct hr__rounds *rounds, bool waiting_only) {
   rounds->n_candidates = 0;
   for (uint32_t i = 0; i < rounds->n_members; i++) {

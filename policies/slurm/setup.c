@@ -167,7 +167,7 @@ static bool set_qos(struct hr__slurm_run *run) {
 /* ---- Associations ----------------------------------------------------------------------------------- */
 
 /* Adds an association; HR_NONE if memory is exhausted. `config` NULL: the association is only in the trace, and
-   `first_job` is its first job. */
+   `first_job` is its first job. `is_user`: the association is a user of an account. */
 static uint32_t add_assoc(struct hr__slurm_run *run, uint32_t parent, const struct hr_slurm_assoc *config,
                           uint32_t first_job, bool is_user) {
   struct hr__slurm_accounts *accounts = &run->accounts;

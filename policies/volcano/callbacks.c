@@ -187,7 +187,7 @@ static int32_t count_role(const struct hr__volcano_session *session, uint32_t jo
 }
 
 /* Whether each role has its minimum number of tasks in the given states. The minimums by role apply only if the minimum
-   of the job is at least their sum. */
+   of the job is at least their sum. `with_best_effort`: pending best-effort tasks are counted, too. */
 static bool roles_are_met(const struct hr__volcano_session *session, uint32_t job, unsigned states,
                           bool with_best_effort) {
   const struct hr__volcano_job *info = &session->snapshot->jobs[job];
@@ -219,7 +219,8 @@ bool hr__volcano_subjob_is_ready(const struct hr__volcano_session *session, uint
   return count_subjob(session, job, subjob, states, true) >= session->snapshot->jobs[job].subjobs[subjob].min_tasks;
 }
 
-/* Whether enough sub-jobs of each policy have their minimum number of tasks in the given states. */
+/* Whether enough sub-jobs of each policy have their minimum number of tasks in the given states. `with_best_effort`:
+   pending best-effort tasks are counted, too. */
 static bool subjobs_are_met(const struct hr__volcano_session *session, uint32_t job, unsigned states,
                             bool with_best_effort) {
   const struct hr__volcano_job *info = &session->snapshot->jobs[job];
@@ -243,7 +244,7 @@ bool hr__volcano_gang_is_valid(const struct hr__volcano_session *session, uint32
          (int64_t)valid >= session->snapshot->jobs[job].min_available;
 }
 
-/* Whether enough tasks are ready, without regard to roles. */
+/* Whether enough tasks are ready (`with_pipelined`: or pipelined), without regard to roles. */
 static bool has_minimum(const struct hr__volcano_session *session, uint32_t job, bool with_pipelined) {
   uint32_t count = hr__volcano_ready_tasks(session, job) + session->job_pending_best_effort[job];
   if (with_pipelined) count += session->job_count[job][HR__VOLCANO_PIPELINED];

@@ -133,7 +133,8 @@ bool hr__volcano_within_partly(const struct hr__volcano_vector *used, const stru
 bool hr__volcano_exceeds_partly(const struct hr__volcano_vector *used, const struct hr__volcano_vector *limit,
                                 const struct hr__volcano_vector *request);
 
-/* Whether some dimension counts as more than 0 in both vectors. */
+/* Whether some dimension counts as more than 0 in both vectors. `ignore_pods`: the dimension of pods is not considered.
+ */
 static inline bool hr__volcano_intersects(const struct hr__volcano_vector *a, const struct hr__volcano_vector *b,
                                           bool ignore_pods) {
   for (uint32_t i = 0; i < a->width && i < b->width; i++)

@@ -307,7 +307,8 @@ bool hr__is_unpriced(const struct hr_summary *summary) {
   return any && summary->costs->total_uusd == 0;
 }
 
-/* Prints which pools have jobs but no price. The costs do not include these pools. */
+/* Prints which pools have jobs but no price. The costs do not include these pools. `all`: no pool with jobs has a
+   price, so the cost is unknown. */
 static void put_unpriced(struct hr__console *table, const struct hr_summary *summary, bool all) {
   const char *label = all ? "cost" : "no price";
   for (size_t i = 0; i < summary->n_pools; i++) {
