@@ -208,7 +208,7 @@ static void fail(const struct hr_policy_choice *choice, const char *property, co
 
 enum { UNCHECKED, CHECKED }; /* values of `check`: checked mode takes most of the time of a run */
 
-/* Runs the workload. The caller destroys `*result`. */
+/* Runs the workload. The caller destroys `*result`. `check`: checked mode. */
 static enum hr_status run_with(const struct workload *workload, const struct hr_policy_choice *choice, bool check,
                                const struct hr_observer *observers, uint32_t n_observers, struct hr_result **result,
                                struct hr_error *error) {

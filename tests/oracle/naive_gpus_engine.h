@@ -91,7 +91,8 @@ bool naive_is_guaranteed(const struct naive_engine *e, int job);
 /* ---- naive_gpus_plan.c ---- */
 
 void naive_conservative_pass(struct naive_engine *e);
-/* Tries waiting jobs in order, and stops running jobs for them. */
+/* Tries waiting jobs in order, and stops running jobs for them. `guaranteed_only`: only for jobs within the guarantees
+   of their tenants. */
 void naive_preemption_pass(struct naive_engine *e, bool guaranteed_only);
 
 /* ---- naive_gpus_market.c ---- */

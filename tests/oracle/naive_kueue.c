@@ -293,7 +293,7 @@ static struct kueue_candidate_list classical_candidates(const struct kueue_state
   return list;
 }
 
-/* Removes unneeded victims from the list. */
+/* Removes victims that are not needed from the list. `borrow`: the queue may borrow. */
 static void put_back(struct kueue_state *state, const struct kueue_demand *demand, bool borrow,
                      struct naive_targets *targets) {
   for (int i = targets->n - 2; i >= 0; i--) {

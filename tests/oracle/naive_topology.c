@@ -112,7 +112,8 @@ static void count_leaf(struct naive_task *task, struct naive_domain *leaf) {
   leaf->pods_beside = count_in(room, task->request->pod);
 }
 
-/* Computes the counts of all domains below this one, and of itself, from those of the leaves. */
+/* Computes the counts of all domains below this one, and of itself, from those of the leaves. `rounds`: the pods of a
+   domain are rounded down to whole inner slices. */
 static void count_up(struct naive_task *task, struct naive_domain *domain, bool rounds) {
   if (domain->n_children) {
     int64_t lost_pods = INT64_MAX, lost_slices = INT64_MAX;
@@ -161,8 +162,8 @@ static void sort(const struct naive_task *task, struct naive_list *list, int fro
     }
 }
 
-/* Returns the smallest domain, from index `from` on, that has at least `needed` units. If no domain is large
-   enough, returns the domain at `from`. */
+/* Returns the smallest domain, from index `from` on, that has at least `needed` units. If no domain is large enough,
+   returns the domain at `from`. `slices`: units are slices, otherwise pods. */
 static struct naive_domain *smallest_from(const struct naive_task *task, const struct naive_list *list, int from,
                                           int64_t needed, int leaders, bool slices) {
   struct naive_domain *best = NULL;
@@ -179,7 +180,8 @@ static struct naive_domain *smallest_from(const struct naive_task *task, const s
   return best ? best : list->at[from];
 }
 
-/* Places the leader in the first domain in which its loss of capacity has no effect. */
+/* Moves a domain for the leader to the front: the first domain in which its loss of capacity has no effect. `slices`:
+   capacity is counted in slices, otherwise in pods. */
 static void put_leader_first(struct naive_list *list, int64_t needed, bool slices) {
   int64_t all = 0;
   for (int i = 0; i < list->n; i++) all += slices ? list->at[i]->slices : list->at[i]->pods;
@@ -195,7 +197,8 @@ static void put_leader_first(struct naive_list *list, int64_t needed, bool slice
 
 /* ---- Distribution ---- */
 
-/* Distributes units over the domains of a list in order. Returns the domains that got units. */
+/* Distributes units over the domains of a list in order. Returns the domains that got units. `slices`: units are
+   slices, otherwise pods. */
 static struct naive_list hand_out(struct naive_task *task, struct naive_list list, int64_t pods, int leaders,
                                   int64_t size, bool slices) {
   struct naive_list used = {.n = 0};
@@ -397,7 +400,8 @@ static bool entropy_precedes(const struct naive_domain *a, const struct naive_do
   return a->rank < b->rank;
 }
 
-/* Replaces the list by its best subset. Returns false if no subset suffices. */
+/* Replaces the list by its best subset. Returns false if no subset suffices. `by_entropy`: domains are considered in
+   the order of their entropy, otherwise by rank. */
 static bool best_subset(struct naive_task *task, struct naive_list *list, bool by_entropy) {
   struct naive_domain *last, *last_leader;
   int64_t slices = task->request->count / task->size;

@@ -437,7 +437,7 @@ static struct {
   struct outcome headroom;
 } now;
 
-/* Runs both schedulers. Returns whether the schedules are equal. */
+/* Runs both schedulers. Returns whether the schedules are equal. `check`: checked mode. */
 static bool run_both(bool check) {
   bool same = true;
   run_headroom(&now.world, check, &now.headroom);

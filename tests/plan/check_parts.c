@@ -236,7 +236,8 @@ static void directions_of_regressions(void) {
   CU_ASSERT_EQUAL(judge(&none, &only_worse_with_direction, "utilization.makespan", NULL, 0.5, 0.6), HR__WORSE);
 }
 
-/* Compares a metric that has replications before and now: expects the verdict, and returns the p-value. */
+/* Compares a metric that has replications before and now: expects the verdict, and returns the p-value. `paired`: both
+   sides have the same seeds. */
 static double chance(bool paired, enum hr_worse worse, double *before, double *now,
                      enum hr__tolerance_verdict verdict) {
   struct hr_tolerance own[] = {tolerance("wait_s.mean", 0.5, 0, worse)};

@@ -118,7 +118,7 @@ static void single_gpu_nodes_equal_counted_nodes(void) {
 /* ---- Partial and full plans ------------------------------------------------------------------------- */
 
 /* Adds jobs that wait in a long queue: small and large ones, with exact limits, with longer ones, or, if `overruns`,
-   also with shorter ones. */
+   also with shorter ones. `shares`: some jobs request a share of a GPU. */
 static void add_crowd(struct lab_dice *dice, uint32_t max_gpus, bool shares, bool overruns) {
   uint32_t exact = lab_roll(dice, 101), gap = 1 + lab_roll(dice, 40);
   int64_t at_us = 0;
@@ -137,7 +137,7 @@ static void add_crowd(struct lab_dice *dice, uint32_t max_gpus, bool shares, boo
 }
 
 /* Runs a crowd. With preemption by priority the queue has subqueues, for which plans are full. All priorities are
-   equal, so no job is preempted. */
+   equal, so no job is preempted. `by_gpu`: per-GPU allocation. */
 static void run_crowd(uint32_t seed, bool by_gpu, bool full, int64_t *start_us) {
   static const char *const placements[] = {"first-fit", "best-fit", "worst-fit", "pool"};
   static const char *const orders[] = {"fifo", "sjf", "largest"};

@@ -220,7 +220,8 @@ static int sorted_sets(const struct naive *s, uint32_t job, const bool *gone, in
   return n;
 }
 
-/* The pods of a pod set in task order that can be placed. */
+/* Lists the pods of a pod set that can be placed, in task order. `real`: without pods that the simulation evicted.
+   Returns their number. */
 static int waiting(const struct naive *s, int set, bool real, int *pods) {
   int n = 0;
   for (uint32_t i = 0; i < s->cluster->sets[set].n_pods; i++) {
@@ -517,7 +518,8 @@ static bool place_pod(struct naive *s, int p, const bool *allowed, bool wait) {
   return true;
 }
 
-/* Places the next pods of a job, or those of the part. Places either all or none; returns whether they were placed. */
+/* Places the next pods of a job, or those of the part. Places either all or none; returns whether they were placed.
+   `wait`: the pods are only pipelined. */
 static bool place_job(struct naive *s, uint32_t job, const struct part *part, const bool *allowed, bool wait) {
   int pods[NAIVE_PODS], sets[NAIVE_PODS], n;
   double request[3] = {0};

@@ -83,7 +83,7 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   if (event->kind == HR_EVENT_END) world->end_us[event->job.id] = event->at_us;
 }
 
-/* Runs the world in checked mode. */
+/* Runs the world in checked mode. `plain`: a new session for each cycle. */
 static void run(struct world *world, bool plain) {
   const char *names[MAX_QUEUES];
   struct hr_class_spec classes[HR_N_CLASSES] = {0};

@@ -228,8 +228,8 @@ static uint32_t room_to_grow(struct model *model, uint32_t pool) {
   return model->world->pools[pool].is_elastic && !rests(model, pool) ? nodes_allowed(model, pool) : 0;
 }
 
-/* Places as many pods of a job as fit on nodes of a pool. Sets the missing nodes and GPUs. Returns the number of placed
-   pods. */
+/* Places as many pods of a job as fit on nodes of a pool. Sets the missing nodes and GPUs, and `used` for each node
+   that gets a pod. Returns the number of placed pods. */
 static uint32_t put_part(const struct model *model, struct node *nodes, uint32_t pool, struct lacking *lack,
                          bool used[NAIVE_NODES]) {
   const uint32_t size = model->world->pools[pool].size, gpus = model->world->jobs[lack->job].gpus;
@@ -254,7 +254,8 @@ static uint32_t put_part(const struct model *model, struct node *nodes, uint32_t
   return n;
 }
 
-/* Places pods in the pool in which the maximum number fits, if the pool can get nodes for the other pods. */
+/* Places pods in the pool in which the maximum number fits, if the pool can get nodes for the other pods. Sets `needed`
+   for the used nodes. */
 static void reserve(struct model *model, struct node *nodes, struct lacking *lack, bool needed[NAIVE_NODES]) {
   uint32_t most = 0, best = HR_NONE;
   bool used[NAIVE_NODES];
@@ -274,7 +275,7 @@ static void reserve(struct model *model, struct node *nodes, struct lacking *lac
 }
 
 /* Lists the waiting jobs that do not fit on the present nodes. Equal jobs form a group; groups are ordered by their
-   oldest job. Marks the nodes that other jobs use. */
+   oldest job. Sets `needed` for the nodes that other jobs use. Returns the number of listed jobs. */
 static uint32_t find_lacking(struct model *model, struct lacking *lacking, bool needed[NAIVE_NODES]) {
   const struct naive_world *world = model->world;
   struct node nodes[NAIVE_NODES];

@@ -225,7 +225,7 @@ static bool is_in_central_95_percent(double value, double drawn[MARKETS]) {
 
 /* Sets `*available` to whether the availability of the record is within the central 95 % of the values of drawn
    records. Sets `*reclaimed` in the same way for the interruption rate. Drawn records have the same zones and length.
- */
+   `mean_kept`: see duration_of. */
 static void compare(const struct fit *fit, bool mean_kept, const struct tally *record, bool *available,
                     bool *reclaimed) {
   static double drawn_availability[MARKETS], drawn_rate[MARKETS];

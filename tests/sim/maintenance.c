@@ -282,7 +282,8 @@ static uint32_t below(struct hr__stream *stream, uint32_t bound) {
   return (uint32_t)(hr__stream_uniform(stream) * bound);
 }
 
-/* Returns whether two windows overlap within a long time, by enumeration of all their times. */
+/* Returns whether two windows overlap within a long time, by enumeration of all their times. `same`: both are the same
+   maintenance, of which two repetitions are compared. */
 static bool meet(const struct hr_maintenance *a, const struct hr_maintenance *b, uint32_t nodes, bool same) {
   int64_t a_us = hr_maintenance_span_us(a, nodes), b_us = hr_maintenance_span_us(b, nodes);
   for (int64_t i = 0; i < (a->repeat_us ? 400 : 1); i++)

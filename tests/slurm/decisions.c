@@ -28,7 +28,7 @@ struct model {
   uint64_t started[MAX_ATTEMPTS]; /* by attempt: the nodes on which the model starts it; 0: not started */
 };
 
-/* Exits the program if memory is exhausted. */
+/* Exits the program if an operation has not succeeded because memory is exhausted. */
 static void must(bool succeeded) {
   if (succeeded) return;
   fputs("out of memory\n", stderr);
