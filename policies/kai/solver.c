@@ -56,8 +56,8 @@ static bool is_protected(const struct hr__kai_solver *solver, enum hr__kai_purpo
 
 /* ---- Losses: rules of the actions ------------------------------------------------------------------- */
 
-/* Adds the loss of some pods of a victim. Pods that were placed again count only if the configuration does not allow
-   consolidating reclaim. */
+/* Adds the loss of some pods of a victim to the list of losses. Pods that were placed again count only if the
+   configuration does not allow consolidating reclaim. Returns the new length of the list. */
 static uint32_t add_loss(struct hr__kai_solver *solver, uint32_t n_losses, const uint32_t *pods, uint32_t n) {
   const struct hr__kai_session *session = solver->session;
   const struct hr__kai_cluster *cluster = session->cluster;
@@ -92,7 +92,8 @@ static uint32_t victims_of(const struct hr__kai_solver *solver, uint32_t job, ui
   return n;
 }
 
-/* Adds the losses of a victim: each pod above the minimum of its pod set separately, then the others together. */
+/* Adds the losses of a victim to the list of losses: each pod above the minimum of its pod set separately, then the
+   others together. Returns the new length of the list. */
 static uint32_t add_losses_of(struct hr__kai_solver *solver, uint32_t n_losses, uint32_t job) {
   const struct hr__kai_cluster *cluster = solver->session->cluster;
   uint32_t *core = solver->pods, n_core = 0;

@@ -600,7 +600,8 @@ enum trial_outcome { PLACED, DOES_NOT_FIT, OUT_OF_MEMORY };
    differ from the first only for elastic jobs. */
 enum trial { ALL_ON_PRESENT, MORE_ON_ADDED, SOME_ON_PRESENT };
 
-/* Places a job in a pool for a trial, after the pods that it already has. */
+/* Places a job in a pool for a trial, after the pods that it already has. If it does not fit, its pods are removed
+   again. */
 static enum trial_outcome place_in(struct hr__pods *pods, hr_job job, uint32_t kind, uint32_t pool, enum trial trial) {
   const struct hr__pod_shape *shape = &pods->kinds[kind].shapes[pool];
   uint32_t n_pods = shape->n_pods, number = 0, n_before = pods->n_opened[pool], last = hr__pods_last(pods, job);

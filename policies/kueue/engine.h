@@ -300,7 +300,7 @@ enum hr__kueue_nodes {
   HR__KUEUE_NODES_LOST     /* some have failed and are not replaced: the workload is evicted */
 };
 /* Prepares the nodes of a workload with quota. If its placement is pending, its nodes are chosen. If a node of its
-   placement has failed, another node replaces this node. */
+   placement has failed, another node replaces this node. Returns the state of the nodes. */
 enum hr__kueue_nodes hr__kueue_topology_prepare(struct hr__kueue_engine *self, uint32_t slot);
 /* Whether the pods of a workload that has quota are placed by a topology. */
 bool hr__kueue_topology_places(const struct hr__kueue_engine *self, uint32_t slot);

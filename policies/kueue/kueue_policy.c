@@ -468,7 +468,7 @@ static void use_bookmarks(struct hr__kueue_engine *self, uint32_t slot) {
 }
 
 /* Takes the heads of all queues. A hopeless head takes its turn, but gets no entry: it is parked, or remains the head
-   if its queue is strict. Sets `*parked` if some head was parked. */
+   if its queue is strict. Sets `*parked` if some head was parked. Returns the number of entries. */
 static uint32_t take_heads(struct hr__kueue_engine *self, bool *parked) {
   uint32_t n = 0;
   *parked = false;
@@ -521,7 +521,7 @@ enum cycle_effect {
   EFFECT_REAL
 };
 
-/* Queues an entry again that was not admitted. */
+/* Queues an entry again that was not admitted. Returns how this changes the state that the next cycle finds. */
 static enum cycle_effect requeue(struct hr__kueue_engine *self, const struct hr__kueue_entry *entry) {
   bool moved = save_bookmarks(self, entry);
   self->slots[entry->workload].reason = entry->reason;
@@ -563,7 +563,7 @@ static bool preempt_targets(struct hr__kueue_engine *self, const struct hr__kueu
   return some;
 }
 
-/* Carries out the decisions of a cycle. */
+/* Carries out the decisions of a cycle. Returns how this changes the state that the next cycle finds. */
 static enum cycle_effect carry_out(struct hr__kueue_engine *self) {
   enum cycle_effect effect = admit_all(self) > 0 ? EFFECT_REAL : EFFECT_NONE;
   for (uint32_t i = 0; i < self->cycle.n_entries; i++) {

@@ -596,7 +596,7 @@ void hr__kueue_candidates_sort(struct hr__kueue_preemptor *self) {
 
 /* ---- Targets ---- */
 
-/* Finds the targets for any demand. */
+/* Finds the targets for any demand. Returns their number. */
 static uint32_t preempt_for(struct hr__kueue_preemptor *self, const struct hr__kueue_demand *demand) {
   self->demand = *demand;
   self->n_targets = self->n_candidates = 0;

@@ -397,7 +397,8 @@ void hr__tas_leader_first(const struct hr__tas_search *search, uint32_t *domains
 
 /* ---- Selection ---- */
 
-/* Selects domains at the requested level or above it into `fit`. Sets *level (tas_select.c). */
+/* Selects domains at the requested level or above it into `fit`, and sets *level to their level (tas_select.c). The
+   kind of the result is HR__TAS_FITS, or the reason of a failure. */
 struct hr__tas_failure hr__tas_select_level(struct hr__tas_search *search, uint32_t *level);
 /* Selects domains by balanced placement into `fit`. Returns false if that is not possible; the counts are then as
    before. */

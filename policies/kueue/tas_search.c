@@ -545,7 +545,8 @@ bool hr__tas_has_levels(const struct hr__tas_request *request, uint32_t n_levels
   return true;
 }
 
-/* Sets the sizes of inner slices by level. A size also applies to the levels between two layers. */
+/* Sets the sizes of inner slices by level. A size also applies to the levels between two layers. Returns HR__TAS_FITS,
+   or why a size or level is invalid. */
 static enum hr__tas_failure_kind set_inner_slices(const struct hr__tas_request *request, struct hr__tas_goal *goal) {
   int64_t size = goal->slice_size;
   uint32_t level = goal->slice_level;

@@ -387,7 +387,8 @@ static uint32_t select_for_leaders(struct hr__tas_search *search, bool best_fit,
   return i;
 }
 
-/* Selects several domains, first for the leaders and then for the remaining slices. */
+/* Selects several domains, first for the leaders and then for the remaining slices. The kind of the result is
+   HR__TAS_FITS, or the reason of a failure. */
 static struct hr__tas_failure select_several(struct hr__tas_search *search, uint32_t level) {
   const struct hr__tas_goal *goal = &search->goal;
   bool best_fit = !hr__tas_least_free(search, goal->unconstrained);
@@ -411,7 +412,8 @@ static struct hr__tas_failure select_several(struct hr__tas_search *search, uint
   return (struct hr__tas_failure){.kind = HR__TAS_FITS};
 }
 
-/* Selects at a required level if the first domain does not suffice. With node preferences, later domains are tried. */
+/* Selects at a required level if the first domain does not suffice. With node preferences, later domains are tried. The
+   result is that of select_several. */
 static struct hr__tas_failure select_required(struct hr__tas_search *search, uint32_t level) {
   const uint32_t *sorted = search->sorted.items;
   int64_t slices = search->goal.count / search->goal.slice_size;
@@ -454,7 +456,8 @@ static bool select_in_one_pass(struct hr__tas_search *search, uint32_t level, bo
   return true;
 }
 
-/* Selects at one level. Sets *climb if the level above is to be tried. */
+/* Selects at one level. The kind of the result is HR__TAS_FITS, or the reason of a failure. If the level above must be
+   tried instead, sets *climb. */
 static struct hr__tas_failure select_at(struct hr__tas_search *search, uint32_t level, bool *climb) {
   const struct hr__tas_goal *goal = &search->goal;
   struct hr__tas_failure fits = {.kind = HR__TAS_FITS};

@@ -234,7 +234,8 @@ static struct node_run best_run(const uint64_t *set, uint32_t n_words, uint32_t 
   return best;
 }
 
-/* Removes `wanted` nodes from the scratch sets, from run to run, and appends them to the chosen nodes. */
+/* Removes up to `wanted` nodes from the scratch sets, from run to run, and appends them to the `n_chosen` chosen nodes.
+   Returns the new number of chosen nodes. */
 static uint32_t take_nodes(struct hr__slurm_nodes *nodes, const uint64_t *from, uint32_t wanted, uint32_t n_chosen) {
   while (wanted > 0) {
     struct node_run run = best_run(from, nodes->n_words, wanted);

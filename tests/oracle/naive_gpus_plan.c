@@ -59,7 +59,8 @@ static struct naive_state state_at(const struct naive_engine *e, const struct pl
   return state;
 }
 
-/* Writes the slices on a GPU of the occupants that overlap a window, in the order (begin, creation). */
+/* Writes the slices on a GPU of the occupants that overlap a window, in the order (begin, creation). Returns their
+   number. */
 static int slices_on(const struct plan *plan, int node, int g, int64_t from, int64_t until,
                      const struct naive_gpus_slice **slices) {
   int count = 0;

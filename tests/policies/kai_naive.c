@@ -632,7 +632,8 @@ static void path(const struct naive *s, uint32_t q, int *list, int *n) {
 }
 
 /* Lists the amounts that a queue loses when its victims are evicted, from group `g` on. Of each job, first each pod
-   above the minimum is lost alone, then all other pods at once. */
+   above the minimum is lost alone, then all other pods at once. Returns their number. `any[r]`: whether some of
+   resource r is lost. */
 static int losses_of(const struct search *x, int g, double (*losses)[3], bool *any) {
   const struct naive *s = x->s;
   const int queue = (int)job_of(s, x->groups[g][0])->queue;
@@ -784,7 +785,7 @@ static bool candidate(const struct search *x, uint32_t j) {
   return x->purpose == HR__KAI_CONSOLIDATION || job->queue != mine->queue;
 }
 
-/* Lists the next pods of a victim that are evicted: one pod above the minimum, or all pods. */
+/* Lists the next pods of a victim that are evicted: one pod above the minimum, or all pods. Returns their number. */
 static int next_victims(const struct naive *s, uint32_t job, const bool *gone, int *pods) {
   int sets[NAIVE_PODS], n = 0;
   const int n_sets = sorted_sets(s, job, gone, sets);

@@ -134,7 +134,7 @@ static bool may_consolidate(const struct naive_model *model, uint32_t at) {
 }
 
 /* Lists the nodes of a node pool that may be removed. The nodes with the maximum savings per disrupted job and node are
-   first. */
+   first. Returns their number. */
 static uint32_t list_candidates(const struct naive_model *model, uint32_t p, uint32_t list[NAIVE_CLAIMS]) {
   bool is_listed[NAIVE_CLAIMS] = {false};
   for (uint32_t n = 0;; n++) {

@@ -342,7 +342,7 @@ static uint32_t pack(uint32_t size, struct group *groups, uint32_t n_groups, uin
   return n;
 }
 
-/* Lists the groups of jobs that may get new nodes of a pool. */
+/* Lists the groups of jobs that may get new nodes of a pool. Returns their number. */
 static uint32_t group_jobs(const struct naive_world *world, uint32_t pool, const struct lacking *lacking,
                            uint32_t n_lacking, struct group *groups) {
   const uint32_t size = world->pools[pool].size;

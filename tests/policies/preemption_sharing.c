@@ -146,7 +146,7 @@ static void begin(uint32_t nodes, uint32_t gpus_per_node, enum hr_sharing sharin
   set_param(&world, "preemption", "priority");
 }
 
-/* Adds a job of one task with one GPU that is submitted `at_s` seconds after the start. */
+/* Adds a job of one task with one GPU that is submitted `at_s` seconds after the start. Returns its index. */
 static uint32_t add_job(int64_t at_s, int32_t priority, uint16_t gpu_milli) {
   uint32_t job = world.n_jobs++;
   world.submit_us[job] = at_s * S;

@@ -29,7 +29,7 @@ struct row {
   uint32_t n_inputs, n_expected;
 };
 
-/* Reads the numbers of a text that begin at or after `at`. */
+/* Reads the numbers of a text that begin at or after `at`. Returns their number. */
 static uint32_t read_numbers(const char *at, double *numbers, uint32_t max) {
   uint32_t n = 0;
   while (*at && n < max) {

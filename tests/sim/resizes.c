@@ -198,7 +198,7 @@ static uint64_t available(const struct hr_view *view, const struct hr_placement 
   return set;
 }
 
-/* Adds slices of `task` GPUs each, at most `most`, on a node. */
+/* Adds slices of `task` GPUs each, at most `most`, on a node. Returns their number. */
 static uint32_t add_slices(const struct hr_view *view, uint32_t node, uint64_t *set, uint32_t task, uint32_t most,
                            struct hr_placement *placement, struct hr_slice *slices) {
   bool by_gpu = hr_cluster_gpu_inventory(view->cluster) != NULL;

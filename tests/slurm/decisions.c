@@ -42,7 +42,8 @@ static void occupy(struct model *model, uint32_t number, int64_t end_s) {
 
 /* ---- Preemption ------------------------------------------------------------------------------------- */
 
-/* Lists the running attempts that an attempt may preempt, in the order in which they are preempted. */
+/* Lists the running attempts that an attempt may preempt, in the order in which they are preempted. Returns their
+   number. */
 static uint32_t list_victims(const struct model *model, uint32_t number, struct hr__slurm_victim *victims) {
   const struct recorded *run = model->run;
   const bool *may_preempt = run->may_preempt[run->attempts[number].qos];
