@@ -15,10 +15,10 @@
  * - less than half, or nearly all, of its GPUs are allocated;
  * - jobs request less than half, or nearly all, of a GPU's memory.
  *
- * A smaller type is a cheaper type with enough
- * memory, which the provider offers or another pool of the scenario has. A larger type is one of the next more
- * expensive types. The same number of GPUs of the other type replaces those of the pool. If several classes use the
- * pool, and another type is of interest for only one of them, the new GPUs form a separate pool for that class.
+ * A smaller type is a cheaper type with enough memory, which the provider offers or another pool of the scenario has. A
+ * larger type is one of the next more expensive types. The same number of GPUs of the other type replaces those of the
+ * pool. If several classes use the pool, and another type is of interest for only one of them, the new GPUs form a
+ * separate pool for that class.
  */
 
 #include "plan/advise/advise.h"

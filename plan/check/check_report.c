@@ -83,7 +83,7 @@ static bool same_group(const struct hr_baseline_metric *a, const struct hr_basel
 }
 
 /* Prints the metrics of one part (classes, tenants or pools), which starts at index `i`. Returns the index at which the
-   next part starts. */
+   next part starts. Sets `*complete` to false when out of memory. */
 static size_t put_part(FILE *out, const struct hr_baseline_run *run, size_t i, bool *complete) {
 #define WORD(name, text) text,
   static const char *const parts[] = {HR_METRIC_OF_TABLE(WORD)};

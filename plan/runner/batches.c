@@ -562,8 +562,8 @@ static long pause_for(double item_s) {
   return wanted_us < MIN_PAUSE_US ? MIN_PAUSE_US : wanted_us > MAX_PAUSE_US ? MAX_PAUSE_US : (long)wanted_us;
 }
 
-/* Answers the requests of a rank. Near the end of the batch, a rank that still computes gets no items that another one
-   may begin sooner. */
+/* Answers the requests of a rank. Near the end of the batch, a rank that still computes gets no items, because another
+   rank may begin them sooner. */
 static void answer(struct leader *leader, int rank) {
   struct other_rank *other = &leader->others[rank];
   while (other->asks > 0) {

@@ -698,7 +698,7 @@ static int64_t window_start(const struct hr_kai_usage *rules, int64_t at_us) {
   return at_us > rules->window_us ? at_us - rules->window_us : 0;
 }
 
-/* Computes the usage at a time since which no amount has changed. */
+/* Computes the usage at the time `at_us`. No amount may have changed since then. */
 static void fetch(struct hr__kai_past *past, int64_t at_us) {
   const int64_t from_us = window_start(&past->rules, at_us);
   for (int r = 0; r < HR__KAI_RESOURCES; r++) {

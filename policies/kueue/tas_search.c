@@ -639,7 +639,7 @@ static bool find(struct hr__tas_search *search, const struct hr__tas_request *wo
   return true;
 }
 
-/* Adds the pods of parts first .. of the search to the assumed usage. */
+/* Adds the pods of `count` parts to the assumed usage (NULL: does nothing). */
 static void assume(const struct hr__tas_snapshot *snapshot, int64_t *assumed, const struct hr__tas_part *parts,
                    uint32_t count, const int64_t *pod) {
   for (uint32_t i = 0; assumed && i < count; i++)

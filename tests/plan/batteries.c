@@ -70,7 +70,7 @@ static double mean_w(const struct world *world, unsigned from_s, unsigned to_s) 
 
 /* ---- OpenDC ----------------------------------------------------------------------------------------------------- */
 
-/* Sets `*at` after the next number in the text, which it returns. */
+/* Returns the next number in the text, and sets `*at` to the position after it. */
 static double next_number(const char **at) {
   *at += strcspn(*at, "0123456789");
   char *end;

@@ -625,7 +625,7 @@ static const char *one_of(uint64_t *state, const char *const *words, uint32_t co
   return words[below(state, count)];
 }
 
-/* Writes a service with requests that may go to the next one. */
+/* Writes a service with requests that may spill over to the next service. */
 static size_t put_service(uint64_t *state, char *text, size_t size, uint32_t at, uint32_t count) {
   static const char *const routers[] = {"round-robin", "least-outstanding", "token-jsq", "power-of-two",
                                         "first-available"};
