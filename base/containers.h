@@ -23,7 +23,8 @@
    that are needed until the end of a run are allocated in the arena of the run instead: see hr_arena_grown in
    headroom/base.h. */
 
-/* Implements HR__ARRAY_RESIZE. `array` is the address of the variable that points to the items. */
+/* Implements HR__ARRAY_RESIZE. `array` is the address of the variable that points to the items. Returns false if memory
+   is exhausted. */
 static inline bool hr__array_resize(void *array, size_t count, size_t bytes) {
   void *items;
   memcpy(&items, array, sizeof items);
@@ -33,7 +34,7 @@ static inline bool hr__array_resize(void *array, size_t count, size_t bytes) {
 }
 
 /* Implements HR__ARRAY_HAS_ROOM and HR__ARRAY_HAS_ROOM_FOR. Doubles the capacity, or increases it to `needed` if that
-   is larger. A capacity of 0 grows to at least 64. */
+   is larger. A capacity of 0 grows to at least 64. Returns false if memory is exhausted. */
 static inline bool hr__array_grow(void *array, size_t needed, uint32_t *capacity, size_t bytes) {
   size_t wanted = *capacity ? 2 * (size_t)*capacity : 64;
   if (wanted < needed) wanted = needed;
@@ -107,6 +108,7 @@ struct hr__arena_chunk;
 struct hr__arena_job_columns {
   /* Allocates a zeroed column with `width` bytes per job. Returns NULL if memory is exhausted. */
   void *(*allocate)(void *self, uint32_t n_jobs, size_t width);
+  /* Reports that no column needs the values of `job` and of earlier jobs any more (hr_arena_passed_job). */
   void (*passed)(void *self, hr_job job);
   void *self;
 };
@@ -457,7 +459,8 @@ static inline void hr__parcel_finish(struct hr__parcel *parcel) {
   *parcel = (struct hr__parcel){0};
 }
 
-/* Makes room for more bytes. Doubles the size, so that many small values are cheap. */
+/* Makes room for more bytes. Doubles the size, so that many small values are cheap. Returns false if memory is
+   exhausted. */
 static inline bool hr__parcel_grow(struct hr__parcel *parcel, size_t count) {
   if (parcel->used + count <= parcel->size) return true;
   size_t size = 2 * (parcel->used + count);

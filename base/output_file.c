@@ -363,8 +363,8 @@ static bool is_whole(const struct hr__output_file *file) {
   return (!file->temporary && !file->nameless) || fsync(fileno(file->stream)) == 0;
 }
 
-/* Closes a file that is complete, and renames it if it has a temporary name. `number` is the errno of a step that has
-   failed before, or 0; `failed`: such a step has failed. Removes the file on failure. */
+/* Closes a file that is complete, and renames it if it has a temporary name. `failed`: an earlier step of the commit
+   has failed. `number`: the errno of that step; 0: none. Removes the file on failure. */
 static enum hr_status close_file(struct hr__output_file *file, bool failed, int number, struct hr_error *error) {
   const char *name = file->path ? hr__output_name(file->path) : "standard output";
   if (file->failure) number = file->failure;

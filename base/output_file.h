@@ -8,8 +8,8 @@
  * Output files appear under their name only when they are complete. A file is written without a name (O_TMPFILE),
  * synced and then linked to its name. If the process ends before that, no file remains. If a file with this name exists
  * already, the new file is first linked to a temporary name in the same folder. The temporary name is then renamed,
- * which replaces the existing file. If the file system does not support files without a name, the data is written to a
- * temporary file in the same folder, and that file is renamed when it is complete. Devices and pipes are written
+ * which replaces the existing file. Some file systems do not support files without a name. There, the data is written
+ * to a temporary file in the same folder, and the file is renamed when it is complete. Devices and pipes are written
  * directly. If the path is a symbolic link, the file that it refers to is replaced, and the link stays. Other hard
  * links to a replaced file keep its old content.
  *
@@ -218,9 +218,9 @@ static inline void hr__csv_milli(struct hr__csv_out *csv, uint64_t milli) {
   hr__out_milli(&csv->out, milli);
 }
 
-/* Writes a text, with quotes if it contains a comma, a quote or a line break. NULL is written as an empty field. A text
-   that a spreadsheet would evaluate as a formula is preceded by an apostrophe: it begins with '=', '+', '-', '@', a tab
-   or a carriage return, and is not a number. Names from the input must not become commands. */
+/* Writes a text, with quotes if it contains a comma, a quote or a line break. NULL is written as an empty field.
+   Spreadsheets evaluate some texts as formulas, so that a name in the input could become a command. Such a text begins
+   with '=', '+', '-', '@', a tab or a carriage return, and is not a number. An apostrophe is written before it. */
 void hr__csv_text(struct hr__csv_out *csv, const char *text);
 
 /* Appends a text to the current field. The text must not contain commas, quotes or line breaks. */

@@ -8,8 +8,8 @@
  *
  * Invariant: a confined process opens a path only in two cases. First, the path is the name of an alias whose file no
  * user chose. Second, the path, or the file of its alias, refers to a regular file or a folder below one of the allowed
- * folders after ".", ".." and symbolic links are resolved. Users must not see the names of the allowed folders, so
- * messages contain paths as users wrote them.
+ * folders. This is checked after ".", ".." and symbolic links are resolved. Users must not see the names of the allowed
+ * folders, so messages contain paths as users wrote them.
  */
 
 #include "base/process.h"

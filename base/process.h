@@ -42,8 +42,9 @@ void hr__confine(const struct hr__confinement *confinement);
 
 /* Returns the path to open for an input that a user names `path`: `path` itself or the file of its alias. Returns NULL
    with errno set if the path must not or cannot be opened. errno is EACCES if the file is neither a regular file nor a
-   folder, or is outside of the allowed folders after ".." and symbolic links are resolved. It is another error if a
-   file in an allowed folder cannot be found. A caller cannot learn which files exist outside of the allowed folders. */
+   folder, or is outside of the allowed folders after ".." and symbolic links are resolved. If a file in an allowed
+   folder cannot be found, errno is the error of that search, such as ENOENT. A caller cannot learn which files exist
+   outside of the allowed folders. In a process that is not confined, the function returns `path` without a check. */
 const char *hr__input_path(const char *path);
 
 /* Returns whether policies in shared objects may be loaded. */

@@ -14,8 +14,9 @@
 #include <gsl/gsl_rng.h>
 #include <stdint.h>
 
-/* The purpose of a stream of draws. The numbers are part of every result. Never change a number; append new ones.
-   If a workload has more load than its trace, it consists of several layers, each drawn from all jobs of the trace. */
+/* The purpose of a stream of draws. All random draws depend on these numbers, so a change of a number changes results:
+   never change a number, only append new ones. Layers: if a workload has more load than its trace, it consists of
+   several layers, and each layer is drawn from all jobs of the trace. */
 enum hr__purpose {
   HR__PURPOSE_ARRIVAL = 1,
   HR__PURPOSE_RUN_TIME = 2,
@@ -53,6 +54,7 @@ struct hr__stream {
   unsigned left;           /* how many words of the block are not used yet */
   struct hr__stream *self; /* the address of this member is the `state` of the gsl_rng that hr__stream_rng returns */
 };
+/* Initializes a stream; its first draw is draw 0. */
 void hr__stream_init(struct hr__stream *stream, uint64_t seed, enum hr__purpose purpose, uint32_t entity,
                      uint32_t replication);
 /* Moves the stream to the draws of launch `life` of the entity. Launches are numbered from 0, and each has 1,024
@@ -62,6 +64,7 @@ static inline void hr__stream_skip_to_life(struct hr__stream *stream, uint32_t l
   stream->left = 0;
 }
 
+/* Returns the next 32 random bits. */
 uint32_t hr__stream_next(struct hr__stream *stream);
 /* Returns a uniform random number in (0, 1) with 53 bits. */
 static inline double hr__stream_uniform(struct hr__stream *stream) {

@@ -263,7 +263,7 @@ enum { SHOWN_BYTES = 8 };
 
 /* Writes the character at `text` to `shown`, without a terminating NUL, such that it is safe for a terminal (see
    hr__copy_safe). Returns the number of bytes in `shown`, and sets `*length` to the number of bytes of the character in
-   `text`. */
+   `text`. `keeps_lines`: line feeds are not replaced. */
 static size_t show(const char *text, bool keeps_lines, char shown[SHOWN_BYTES], size_t *length) {
   *length = hr__utf8_length(text);
   if (*length > 0 && (!is_control(text, *length) || (keeps_lines && *text == '\n'))) {

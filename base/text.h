@@ -118,6 +118,9 @@ static inline const char *hr__size_name(uint32_t size) {
 
 /* ---- Whole files ----------------------------------------------------------------------------------- */
 
+/* Reads a file from its present position to the end. Returns the bytes with a terminating NUL; the caller frees them.
+   `*length` is set to their number without the NUL. Reading stops soon after `max_bytes` bytes, so a `*length` above
+   `max_bytes` means that the file is too large. Returns NULL if memory is exhausted. Check ferror() for read errors. */
 char *hr__file_text(FILE *file, size_t max_bytes, size_t *length);
 
 /* ---- Console --------------------------------------------------------------------------------------- */
@@ -169,6 +172,7 @@ static inline char *hr__presentable(struct hr__console *console, const char *tex
   return hr__fitted(console, text, SIZE_MAX, false);
 }
 
+/* Prints a label in the first column of a field list, without a line end. */
 void hr__put_label(struct hr__console *console, const char *label);
 /* Prints a label in the first column of a field list, and a text in the second column. The text is wrapped at word
    boundaries. */

@@ -19,9 +19,9 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The rules event by event. Times are in milliseconds. Each stage of a pipeline also holds the work of the next stage:
-# the first loss of a node is covered by the node before it, at 1.5 times the time of a step. The loss of a node that
-# holds two stages, or whose stage the node before it cannot take, is a fatal failure. Stages are assigned again in a
+# The rules event by event. Times are in milliseconds. Each node of a pipeline also has the data of the next stage. If a
+# node is lost, the node before it takes its stage, and a step takes 1.5 times as long. The loss is a fatal failure if
+# the lost node works on two stages, or if the node before it cannot take its stage. Stages are assigned again in a
 # meeting of all nodes. A meeting takes 30 s after a fatal failure. When a step ends, a meeting of 20 s takes place if
 # waiting nodes can replace lost nodes or form another pipeline, or if the loss of one of more than 5 % of the nodes
 # would be fatal.

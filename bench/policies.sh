@@ -21,8 +21,7 @@ fi
 
 orders='fifo sjf srtf las gittins edf f1 wfp3 qssf fair-share drf multifactor'
 
-# ---- A million jobs
-# -----------------------------------------------------------------------------------------------------
+# ---- A million jobs -------------------------------------------------------------------------------------------------
 
 # The load of run.sh: 90 % of the GPUs at a constant arrival rate.
 workload='--seed 1 --gpus-per-node 8 --median-s 1800 --sigma 1.2 --diurnal 0 --count 1000000 --nodes 128 --load 0.9'
@@ -88,8 +87,7 @@ million() {
   done
 }
 
-# ---- A pass by the length of the queue
-# ----------------------------------------------------------------------------------
+# ---- A pass by the length of the queue ------------------------------------------------------------------------------
 
 # waiting_trace WAITING ARRIVALS: prints a trace with which WAITING jobs wait during the whole run, under any order.
 # There are eight GPU types. Each type has one pool with room for eight jobs, and jobs of one size, so there are eight
@@ -206,8 +204,7 @@ against_length() {
   curve fifo-quotas -quotas --set policy.backfill=skip
 }
 
-# ---- A job by the number of tenants
-# -------------------------------------------------------------------------------------
+# ---- A job by the number of tenants ---------------------------------------------------------------------------------
 
 # quotas KIND TENANTS: prints the quotas of a scenario. The part of a tenant is 1,000 GPUs / TENANTS. KIND no-limits:
 # there are no quotas. KIND caps: the maximum of each tenant is its part, or 16 GPUs if the part is smaller. KIND

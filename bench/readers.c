@@ -22,7 +22,8 @@ static uint32_t draw(uint32_t *state, uint32_t below) {
   return (uint32_t)(((uint64_t)*state * below) >> 32);
 }
 
-/* Begins a reader with a demand from 50 to 150 MB/s and a length from 1 to 101 s. */
+/* Begins a reader with a demand from 50 to 150 MB/s and a length from 1 to 101 s. Returns false if memory is exhausted.
+ */
 static bool begin(struct hr__flows *flows, uint32_t id, uint32_t kinds, uint32_t *state, int64_t now_us) {
   const uint64_t bytes_s = 50000000 + (uint64_t)draw(state, kinds) * 100000000 / (kinds > 1 ? kinds : 2);
   const hr__wide demand = (hr__wide)bytes_s * HR__RATE_UNITS;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Measures the requests that are served per second of CPU time with one, 100 and 1,000 replicas; the trace is that of
-# ../shared/serving. Before that, measures the processor seconds and the peak memory of a process that simulates a day
-# with 20,000 training jobs and 10 million requests; the autoscaler is `knative`.
+# First measures the CPU seconds and the peak memory of a process that simulates a day with 20,000 training jobs and 10
+# million requests, with the autoscaler `knative`. Then measures how many requests are served per second of CPU time
+# with one, 100 and 1,000 replicas; the trace is that of ../shared/serving.
 #
 #     bench/services.sh BUILD
 set -eu

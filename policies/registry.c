@@ -166,8 +166,8 @@ static enum hr_status params_set(const struct params_of *of, struct hr_param_val
 
 /* ---- Shared objects ------------------------------------------------------------------------------- */
 
-/* What a shared object contains, for messages, and its entry: the name of a function without arguments that returns a
-   pointer to the operations. */
+/* A kind of plug-in: its names in messages, and the name of its entry (`symbol`). The entry is a function without
+   arguments that returns a pointer to the operations. */
 struct plugin_kind {
   const char *name, *plural; /* "policy", "policies" */
   const char *symbol;

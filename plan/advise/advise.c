@@ -469,7 +469,7 @@ static void put_subject(struct advice_page *page, const struct hr_advice_item *i
   hr__put_field(&page->console, "  for", "%s", text);
 }
 
-/* Prints the metric of each goal today and with the change. */
+/* Prints the metric of each goal today and with the change. `brief`: prints nothing. */
 static void put_goals(struct advice_page *page, uint32_t candidate, bool brief) {
   const struct hr_advice *advice = page->advice;
   char text[2][HR__METRIC_BYTES];
@@ -529,8 +529,7 @@ static void put_items(struct advice_page *page, bool advised, const char *title,
 
 /* ---- Output: the table ------------------------------------------------------------------------------ */
 
-/* Returns the costs of the unchanged scenario as text. If nothing was paid and a pool has no price, they are unknown.
- */
+/* Returns the cost of the unchanged scenario as text. If nothing was paid and a pool has no price, it is unknown. */
 static const char *today_text(const struct hr_advice *advice, char *text, size_t size) {
   char number[HR__METRIC_BYTES];
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;

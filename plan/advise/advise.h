@@ -38,8 +38,8 @@ struct hr__pool_profile {
   uint64_t allocated_milli; /* GPUs that are allocated now */
   int64_t until_us;         /* time up to which the sums of this pool are complete */
   hr__wide allocated_milli_us, available_milli_us;
-  /* [nodes + 1]; element k: time in microseconds during which k nodes (allocated GPUs / GPUs per node, rounded up) were
-     allocated; NULL if the pool is elastic */
+  /* [nodes + 1]; element k: time in microseconds during which k nodes were allocated. k is allocated GPUs / GPUs per
+     node, rounded up. NULL if the pool is elastic */
   int64_t *at_level;
   double reclaims_per_h;  /* spot interruptions and failures per hour of a node */
   double down_share;      /* share of the time of its nodes in which they were down */
@@ -220,7 +220,7 @@ static inline bool hr__put_item(cJSON *entry, const char *key, cJSON *value) {
   return false;
 }
 
-/* Sets `classes` of an entry to a list of one class. */
+/* Sets `classes` of an entry to a list of one class. Returns false when out of memory. */
 static inline bool hr__put_class(cJSON *entry, uint32_t class_) {
   cJSON *list = cJSON_CreateArray(), *name = cJSON_CreateString(hr_job_class_name((enum hr_job_class)class_));
   if (list && name && cJSON_AddItemToArray(list, name)) return hr__put_item(entry, "classes", list);

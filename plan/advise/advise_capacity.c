@@ -119,7 +119,7 @@ static enum hr_status manage_elastic(const struct hr_advice *advice, struct hr__
 /* ---- Checkpoints: the change ----------------------------------------------------------------------- */
 
 /* Copies the entry of a class and sets the checkpoints of the copy. If the scenario has no entry for the class, copies
-   the default entry. */
+   the default entry. NULL: out of memory. */
 static cJSON *class_entry(const struct hr_advice *advice, const char *name, double write_s) {
   const cJSON *own = cJSON_GetObjectItemCaseSensitive(advice->classes, name);
   if (!own) own = cJSON_GetObjectItemCaseSensitive(advice->classes, "default");

@@ -11,11 +11,14 @@
  * therefore keep their values.
  *
  * GPU types. A run shows which GPUs are allocated, but not how hard they work. Another GPU type is tried for a pool in
- * these cases: less than half of its GPUs are allocated; nearly all of its GPUs are allocated; jobs request less than
- * half of a GPU's memory; jobs request nearly all of a GPU's memory. A smaller type is a cheaper type with enough
- * memory, which the provider offers or another pool of the scenario has. A larger type is one of the next more
- * expensive types. The same number of GPUs of the other type replaces those of the pool. If several classes use the
- * pool, and another type is of interest for only one of them, the new GPUs form a separate pool for that class.
+ * these cases:
+ * - less than half, or nearly all, of its GPUs are allocated;
+ * - jobs request less than half, or nearly all, of a GPU's memory.
+ *
+ * A smaller type is a cheaper type with enough memory, which the provider offers or another pool of the scenario has. A
+ * larger type is one of the next more expensive types. The same number of GPUs of the other type replaces those of the
+ * pool. If several classes use the pool, and another type is of interest for only one of them, the new GPUs form a
+ * separate pool for that class.
  */
 
 #include "plan/advise/advise.h"
@@ -623,7 +626,7 @@ static uint32_t nodes_for(uint64_t gpus, const struct gpu_option *option) {
 }
 
 /* Copies the properties of a node to `entry`. If the option is a pool of the scenario, they are from its entry,
-   otherwise from the catalogue. */
+   otherwise from the catalogue. Returns false when out of memory. */
 static bool put_node(const struct hr_advice *advice, const struct gpu_option *option, cJSON *entry) {
   static const char *const keys[] = {"instance", "cpu_per_node", "mem_gb_per_node", "gpu_mem_gb", NULL};
   if (option->instance) return hr__put_text(entry, "instance", option->instance->name);
@@ -672,7 +675,8 @@ static cJSON *typed_entry(const struct hr_advice *advice, const struct gpu_quest
   return NULL;
 }
 
-/* A list of the other classes that may use the pool. A pool with this list no longer accepts jobs without a class. */
+/* A list of the other classes that may use the pool. A pool with this list no longer accepts jobs without a class.
+   NULL: out of memory. */
 static cJSON *other_classes(const struct hr_advice *advice, const struct gpu_question *question) {
   cJSON *list = cJSON_CreateArray();
   for (uint32_t i = HR_CLASS_UNKNOWN + 1; list && i < HR_N_CLASSES; i++) {
@@ -764,8 +768,9 @@ static enum hr_status assume(const struct hr_advice *advice, const struct gpu_qu
 
 /* Checks a proposal at the catalogue's GPU speeds if the scenario has no speeds. If all pools have the same GPU type,
    the proposal is also run with speeds relative to that type. Such speeds do not change the runs of the unchanged
-   scenario. If pools have different types, nothing is run. An objection is then stored if the price ratio of the two
-   GPU types is larger than their speed ratio, but only for pools that are paid for only while allocated. */
+   scenario. If pools have different types, nothing is run. In this case, an objection is stored if the price ratio
+   of the two GPU types is larger than their speed ratio. This is done only for pools that are paid for only while
+   allocated. */
 static enum hr_status check_speed(struct hr_advice *advice, const struct gpu_question *question,
                                   const struct gpu_option *option, struct hr__proposal *proposal,
                                   struct hr_error *error) {

@@ -140,7 +140,8 @@ static size_t index_of(const struct hr_replicates *replicates, const struct hr__
   return i;
 }
 
-/* Stores the rounded value of each replication. Stores nothing if the metric is unknown in any replication. */
+/* Stores the rounded value of each replication. Stores nothing if the metric is unknown in any replication. Returns
+   false when out of memory. */
 static bool add_samples(const struct hr_replicates *replicates, size_t index, struct hr_baseline_metric *metric) {
   metric->samples = calloc((size_t)replicates->count + 1, sizeof *metric->samples);
   if (!metric->samples) return false;
@@ -188,8 +189,8 @@ static bool same_metric(const struct hr_baseline_metric *a, const struct hr_base
          (a->of == HR_METRIC_OF_RUN || strcmp(a->group, b->group) == 0);
 }
 
-/* Finds the same metric in another run. Both lists have nearly the same order, so the search starts behind the metric
-   that the previous call found, at *from. */
+/* Finds the same metric in another run; NULL: not found. Both lists have nearly the same order, so the search starts
+   behind the metric that the previous call found, at *from. */
 static const struct hr_baseline_metric *find_metric(const struct hr_baseline_run *run,
                                                     const struct hr_baseline_metric *metric, size_t *from) {
   for (size_t i = 0; i < run->n_metrics; i++) {
@@ -603,7 +604,8 @@ static enum hr_status list_inputs(struct hr__check_case *item, struct hr_error *
   return status;
 }
 
-/* Stores the scenario after overrides, from which a later check names the keys that changed. */
+/* Stores the scenario after overrides, so that a later check can list the keys that changed. A scenario of more than
+   HR_MAX_BASELINE_SCENARIO_BYTES is not stored. */
 static enum hr_status store_scenario(struct hr__check_case *item, struct hr_error *error) {
   enum hr_status status =
       hr_scenario_part(item->run->scenario, item->overrides, item->n_overrides, "", &item->now.scenario, error);

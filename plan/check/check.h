@@ -111,7 +111,7 @@ enum hr__tolerance_verdict {
 enum hr__tolerance_verdict hr__tolerance_evaluate(const struct hr__allowance *allowance,
                                                   const struct hr_baseline_metric *before,
                                                   const struct hr_baseline_metric *now, double *p_value);
-/* The profile that applies: that of the run, that of its suite, or slo. */
+/* The profile that applies: that of the run; if it is unspecified, that of the suite; if both are unspecified, slo. */
 static inline enum hr_tolerance_profile hr__tolerance_profile(const struct hr__allowance *allowance) {
   if (allowance->own->profile != HR_PROFILE_UNSPECIFIED) return allowance->own->profile;
   return allowance->common->profile != HR_PROFILE_UNSPECIFIED ? allowance->common->profile : HR_PROFILE_SLO;
@@ -137,8 +137,8 @@ static inline bool hr__tolerance_wants_digest(const struct hr__allowance *allowa
 /* Whether the metric is a time of the replicas of a run without jobs. Its changes do not fail the check, except in the
    profile exact or if a tolerance names the metric. */
 bool hr__tolerance_is_unrated(const struct hr__allowance *allowance, const struct hr_baseline_metric *metric);
-/* Whether a metric that only one of the two runs has fails the check: always in the profile exact, otherwise if the
-   profile or a tolerance concerns it. */
+/* For a metric that only one of the two runs has: whether the check fails because of it. This is always so in the
+   profile exact, otherwise if the profile or a tolerance concerns the metric. */
 bool hr__tolerance_concerns(const struct hr__allowance *allowance, const struct hr_baseline_metric *metric);
 
 /* Whether a tolerance names the metric exactly: the metric and, if the metric has one, the class, tenant or pool. With

@@ -83,7 +83,7 @@ static bool same_group(const struct hr_baseline_metric *a, const struct hr_basel
 }
 
 /* Prints the metrics of one part (classes, tenants or pools), which starts at index `i`. Returns the index at which the
-   next part starts. */
+   next part starts. Sets `*complete` to false when out of memory. */
 static size_t put_part(FILE *out, const struct hr_baseline_run *run, size_t i, bool *complete) {
 #define WORD(name, text) text,
   static const char *const parts[] = {HR_METRIC_OF_TABLE(WORD)};
@@ -603,7 +603,7 @@ static void put_case(struct hr__console *console, const struct hr__check_case *i
 }
 
 /* If `failed`, prints the cases that failed; otherwise prints the cases that passed with changes. The first cases are
-   printed in full, the others in one line each. */
+   printed in full, the others in one line each. `updating`: the baseline is updated. */
 static size_t put_cases(struct hr__console *console, const struct hr_check *check, bool failed, bool updating) {
   size_t count = 0;
   for (size_t i = 0; i < check->n_cases; i++) {

@@ -258,7 +258,7 @@ static bool allocate_table(const struct hr_comparison *comparison, struct hr__gr
 }
 
 /* Allocates the tables of tenants, classes and services. Jobs without a tenant belong to the group with the empty name.
- */
+   Returns false when out of memory. */
 static bool make_tables(struct hr_comparison *comparison) {
   const struct hr_trace *trace = comparison->config.trace;
   const struct hr_services *of_scenario = comparison->config.scenario->services;

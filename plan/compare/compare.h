@@ -65,9 +65,7 @@ struct hr_comparison {
   uint32_t n_replications; /* number of replications */
   bool exact;              /* the runs of all policies are deterministic, so each policy was run once */
   uint64_t *seeds;         /* [n_replications] */
-  /* whether each replication has a workload of its own, for all policies; otherwise all runs have the trace of the
-   * config
-   */
+  /* each replication has its own workload, the same for all policies; false: all runs have the trace of the config */
   bool redrawn;
   struct hr__workloads workloads; /* [n_replications] if redrawn */
   struct hr__drawing drawing;

@@ -326,8 +326,8 @@ static bool try_form(struct hr__short_titles *short_titles, const struct titles 
   return ok;
 }
 
-/* Tries all forms without cuts, from the longest to the shortest. Then tries them with cuts, from the shortest to the
-   longest. */
+/* Tries all forms without cuts, from the longest to the shortest. Then tries all forms with cuts, from the shortest to
+   the longest. */
 bool hr__compare_short_titles(const struct hr_contender *contenders, char *const *whole, uint32_t count, size_t width,
                               struct hr__short_titles *short_titles) {
   struct titles titles = {.contenders = contenders, .count = count};
@@ -643,8 +643,8 @@ enum hr_status hr_comparison_write_csv(const char *path, const struct hr_compari
 
 /* ---- JSON ------------------------------------------------------------------------------------------- */
 
-/* The heading of the summary of a policy's first run. Stores pointers to three borrowed lists in `notes`, to which the
- * result points. */
+/* Returns the heading of the summary of a policy's first run. Stores pointers to three borrowed lists in `notes`, to
+   which the result points. */
 static struct hr_run_label run_label(const struct hr_comparison *comparison, uint32_t contender,
                                      const struct hr_notes **notes) {
   const struct hr_compare_config *config = &comparison->config;
@@ -813,7 +813,7 @@ static void put_text(struct compare_markdown *page, const char *text) {
 }
 
 /* Writes "1 h 2 min (-4 h)". Significant differences are bold. If the scenario is deterministic, every difference is
-   significant and none is bold. */
+   significant and none is bold. The first column of a table (`first`) has no difference. */
 static void markdown_put_estimate(struct compare_markdown *page, enum hr_unit unit, const struct hr_estimate *estimate,
                                   bool first) {
   char text[HR__METRIC_BYTES];

@@ -509,7 +509,7 @@ static enum hr_status check_jobs(const struct hr_diff_config *config, struct hr_
                  config->sides[0].label, config->sides[1].label, a->n_jobs, a->source, b->n_jobs, b->source);
 }
 
-/* Adds a note with the scenario to which it applies. A warning remains one. */
+/* Adds a note with the label of the side to which it applies. The prefix of a warning remains at the beginning. */
 static enum hr_status note_of_side(struct hr_diff *diff, unsigned side, const char *text) {
   static const char warning[] = "warning: ";
   bool warns = strncmp(text, warning, sizeof warning - 1) == 0;

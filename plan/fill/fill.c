@@ -88,7 +88,8 @@ static enum hr_status check_pods(const struct fill_input *input, struct hr_error
 
 /* ---- Requests --------------------------------------------------------------------------------------- */
 
-/* Collects the requests of all jobs in the trace. The pools that a job accepts are determined as in a simulation. */
+/* Collects the requests of all jobs in the trace. The pools that a job accepts are determined as in a simulation.
+   Returns false when out of memory. */
 static bool find_requests(struct fill_input *input) {
   const struct hr_scenario *scenario = input->scenario;
   const struct hr_trace *trace = input->trace;

@@ -109,8 +109,8 @@ static enum hr_status find_first_week(const struct hr_trace *trace, struct hr__d
   return hr_fail(error, HR_BAD_INPUT, "%s: no job requests GPU time, so there is no demand to forecast", trace->source);
 }
 
-/* Counts the weeks of the trace. The last submit rarely is at the very end of a week, so the last week counts as a
-   whole week if at most half a day of it is missing. */
+/* Counts the weeks of the trace. The last week counts as a whole week if at most half a day of it is missing, because
+   the last submit rarely is at the very end of a week. */
 static enum hr_status find_weeks(const struct hr_trace *trace, struct hr__demand_history *demand,
                                  struct hr_error *error) {
   int64_t last_us = trace->submit_us[trace->n_jobs - 1], weeks = (last_us + tolerated_gap_us) / HR__WEEK_US;
@@ -422,8 +422,7 @@ enum hr_status hr__forecast_shape_make(const struct hr__demand_history *demand, 
 
 /* ---- Model ------------------------------------------------------------------------------------------ */
 
-/* added to each week, as a share of the mean week; without it the logarithm of a week without demand would be infinite
- */
+/* added to each week, as a share of the mean week, because the logarithm of a week without demand would be infinite */
 static const double offset = 0.1;
 /* standard deviation of the drift per week; a factor of 2.8 or 1 / 2.8 per year is then plausible */
 static const double drift_prior = 0.02;

@@ -94,7 +94,7 @@ void hr__ranks_share(void *bytes, size_t count) {
   }
 }
 
-/* Send `count` bytes to a rank, and receive them. The thread sleeps meanwhile. The receiver must know `count`. */
+/* Sends `count` bytes to a rank. */
 static void ranks_send(int rank, enum hr__rank_tag tag, const void *bytes, size_t count) {
   for (const char *at = bytes; count;) {
     int piece = next_piece(count);
@@ -104,7 +104,7 @@ static void ranks_send(int rank, enum hr__rank_tag tag, const void *bytes, size_
   }
 }
 
-/* Send `count` bytes to a rank, and receive them. The thread sleeps meanwhile. The receiver must know `count`. */
+/* Receives `count` bytes from a rank, which must send as many. The thread sleeps until they have arrived. */
 static void ranks_receive(int rank, enum hr__rank_tag tag, void *bytes, size_t count) {
   for (char *at = bytes; count;) {
     MPI_Request request;
@@ -285,7 +285,7 @@ void hr__ranks_share(void *bytes, size_t count) {
   (void)count;
 }
 
-/* Send `count` bytes to a rank, and receive them. The thread sleeps meanwhile. The receiver must know `count`. */
+/* Sends `count` bytes to a rank. */
 static void ranks_send(int rank, enum hr__rank_tag tag, const void *bytes, size_t count) {
   (void)rank;
   (void)tag;
@@ -293,7 +293,7 @@ static void ranks_send(int rank, enum hr__rank_tag tag, const void *bytes, size_
   (void)count;
 }
 
-/* Send `count` bytes to a rank, and receive them. The thread sleeps meanwhile. The receiver must know `count`. */
+/* Receives `count` bytes from a rank, which must send as many. The thread sleeps until they have arrived. */
 static void ranks_receive(int rank, enum hr__rank_tag tag, void *bytes, size_t count) {
   (void)rank;
   (void)tag;
@@ -562,8 +562,8 @@ static long pause_for(double item_s) {
   return wanted_us < MIN_PAUSE_US ? MIN_PAUSE_US : wanted_us > MAX_PAUSE_US ? MAX_PAUSE_US : (long)wanted_us;
 }
 
-/* Answers the requests of a rank. Near the end of the batch, a rank that still computes gets no items that another one
-   may begin sooner. */
+/* Answers the requests of a rank. Near the end of the batch, a rank that still computes gets no items, because another
+   rank may begin them sooner. */
 static void answer(struct leader *leader, int rank) {
   struct other_rank *other = &leader->others[rank];
   while (other->asks > 0) {
@@ -639,7 +639,7 @@ struct batch_outcome {
   uint64_t status, size;
 };
 
-/* Sends all results of rank 0 to the other ranks. Returns false when out of memory. */
+/* Sends all results of rank 0 to the other ranks. `first`: this is rank 0. Returns false when out of memory. */
 static bool share_results(const struct hr__run_batch *batch, bool first, struct hr__parcel *parcel) {
   if (!first) {
     parcel->reading = true;

@@ -257,8 +257,8 @@ static double coverage_of(uint32_t k, uint32_t count) {
   return 1 - 2 * gsl_cdf_binomial_P(k - 1, 0.5, count);
 }
 
-/* Computes the interval of the median of sorted values. Sets *low and *high to NaN if there are too few
-   values for the confidence. */
+/* Computes the interval of the median of sorted values. Sets *low and *high to NaN if there are too few values for the
+   confidence. */
 static void median_interval(const double *sorted, uint32_t count, double confidence, double *low, double *high) {
   *low = *high = HR__UNKNOWN;
   if (count < 2 || coverage_of(1, count) < confidence) return;

@@ -207,9 +207,9 @@ static uint32_t count_services(const struct hr_scenario *scenario) {
   return scenario->services ? scenario->services->count : 0;
 }
 
-/* Whether the replicas must be jobs of the run, because they can change or wait, or the ledger charges them. Otherwise
-   they hold the GPUs of the cluster all the time, so the services are simulated on their own, which gives the same
-   results. */
+/* Sets *needs to whether the replicas must be jobs of the run. They must be if they can change or wait, if the ledger
+   charges them, or if the trace has jobs. Otherwise, they have their GPUs all the time, and the services are simulated
+   without a cluster, with the same results. */
 static enum hr_status needs_fleet(const struct hr_replay *replay, bool *needs, struct hr_error *error) {
   const struct hr_scenario *scenario = replay->config.scenario;
   bool fit = true;
@@ -493,8 +493,8 @@ static enum hr_status note_checkpoints(const struct hr_scenario *scenario, const
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
-/* Adds a note on replicas that are wanted from the start of the run, but need a cold start, because Volcano admits a
-   job in one session and binds its pods in the next one. */
+/* Adds a note on replicas that are wanted from the start of the run, but need a cold start. The reason is that Volcano
+   admits a job in one session and binds its pods in the next session. */
 static enum hr_status note_sessions(struct hr_replay *replay, struct hr_error *error) {
   enum hr_status status = HR_OK;
   if (!replay->fleet || strcmp(replay->config.policy->ops->name, "volcano") != 0) return HR_OK;

@@ -443,7 +443,8 @@ static void list_services(struct hr_replicates *replicates) {
             (enum hr__metric)i, HR__OF_SERVICE, replicates->config.scenario->services->at[k].name};
 }
 
-/* Lists all metrics of the run, then those of each class, each tenant and each service. */
+/* Lists all metrics of the run, then those of each class, each tenant and each service. Returns false when out of
+   memory. */
 static bool list_metrics(struct hr_replicates *replicates) {
   const struct hr_trace *trace = replicates->config.trace;
   size_t n_tenants = trace->tenant ? trace->tenants.count : 0, n_classes = trace->class_ ? HR_N_CLASSES - 1 : 0;

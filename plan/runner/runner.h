@@ -234,10 +234,10 @@ static inline void hr__one_run_finish(struct hr__one_run *run) {
   *run = (struct hr__one_run){0};
 }
 
-/* Sets *text to a sentence about the wait of the job that contains the time `at_us`, such as "It waited 12 min for free
-   GPUs, 3 min behind the reservations of others in the queue." Without such a wait, *text remains unchanged. The caller
-   frees it. Returns false when out of memory. */
 struct hr_waits;
+/* Sets *text to a sentence about the wait of the job that contains the time `at_us`. Example: "It waited 12 min for
+   free GPUs, 3 min behind the reservations of others in the queue." If the job did not wait at that time, *text remains
+   unchanged. The caller frees *text. Returns false when out of memory. */
 bool hr__wait_sentence(const struct hr_waits *waits, hr_job job, int64_t at_us, char **text);
 
 /* Copies a run into the parcel or out of it. If reading fails, the run must still be finished. */
@@ -432,8 +432,7 @@ struct hr__environment {
 };
 
 struct hr__runner_config {
-  /* the file of this scenario is loaded again for each candidate; the seed of this scenario is the origin of all seeds
-   */
+  /* its file is loaded again for each candidate; its seed is the origin of all seeds */
   const struct hr_scenario *scenario;
   const char *const *overrides; /* `scenario` was loaded with these; those of a candidate are appended */
   size_t n_overrides;

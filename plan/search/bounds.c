@@ -477,7 +477,7 @@ static uint32_t cheapest_axis(const struct hr__slice_prices *prices, uint32_t co
 }
 
 /* Assigns demand to the cheapest fixed capacity first. More expensive fixed capacity serves the demand above it, which
-   is less frequent. */
+   is less frequent. `low`: elastic capacity has the lowest of its prices, otherwise the highest. */
 struct hr__point hr__bounds_start(const struct hr__bounds *bounds, uint32_t slice, bool low) {
   const struct hr__space *space = bounds->space;
   const struct hr__slice_prices *prices = &bounds->slices[slice];
@@ -496,7 +496,8 @@ struct hr__point hr__bounds_start(const struct hr__bounds *bounds, uint32_t slic
   return point;
 }
 
-/* The number of GPUs of fixed capacity that pay off, with each pool at its own price. */
+/* The number of GPUs of fixed capacity that pay off, with each pool at its own price. `low`: elastic capacity has the
+   lowest of its prices, otherwise the highest. */
 static double profitable_gpus(const struct hr__bounds *bounds, uint32_t slice, bool low) {
   const struct hr__space *space = bounds->space;
   const struct hr__slice_prices *prices = &bounds->slices[slice];

@@ -657,7 +657,7 @@ static double allowance(const struct contest *contest, double zone, double sprea
   return zone > 0 ? fmax(0, zone / (2 * r) * (h2 * spread / (zone * zone) - r)) : (spread > 0 ? (double)INFINITY : 0);
 }
 
-/* Whether a goal is missed with statistical significance. */
+/* Sets *fails to whether the finalist misses a goal with statistical significance, or has unknown costs. */
 static enum hr_status significantly_fails(const struct contest *contest, uint32_t finalist, bool *fails) {
   const struct hr__goals *goals = contest->evaluator->goals;
   double *values = malloc(((size_t)contest->made[finalist] + 1) * sizeof *values);
@@ -678,8 +678,8 @@ static enum hr_status significantly_fails(const struct contest *contest, uint32_
   return status;
 }
 
-/* If the leader meets all goals: drops finalists that are significantly worse, or that significantly miss a goal. Sets
- *settled if no further replications are needed. */
+/* If the leader meets all goals: drops finalists that are significantly worse, or that significantly miss a goal. The
+   result in `*settled` is whether no further replications are needed. */
 static enum hr_status drop_losers(struct contest *contest, double *zone, bool *settled) {
   uint32_t best = leader(contest);
   struct hr__evaluation best_evaluation = evaluation_of(contest, best);

@@ -135,10 +135,10 @@ static bool may_meet(const struct hr__evaluator *evaluator, uint32_t candidate, 
   return false;
 }
 
-/* Whether a candidate may be the best after more replications. `near_misses` selects which candidates are accepted. If
-   true: those that slightly miss a goal, and have a better objective than the best candidate. If false: those that meet
-   the goals, and have an equal or slightly worse objective. If the best candidate itself misses a goal, none are
-   accepted if `near_misses` is true, and those with a similar or smaller violation if it is false. */
+/* Whether a candidate may be the best after more replications. With `near_misses`, it slightly misses a goal, and has a
+   better objective than the best candidate. Without `near_misses`, it meets the goals, and has an equal or slightly
+   worse objective. If the best candidate itself misses a goal, there are no near misses, and the others are the
+   candidates with a similar or smaller violation. */
 static bool is_contender(const struct hr_plan *plan, const struct hr__evaluation *best, uint32_t candidate,
                          const struct hr__evaluation *evaluation, bool near_misses) {
   if (best->violation > 0) return !near_misses && evaluation->violation <= best->violation + near_miss;
@@ -148,8 +148,8 @@ static bool is_contender(const struct hr_plan *plan, const struct hr__evaluation
   return evaluation->violation == 0 && evaluation->objective <= best->objective + far_behind * fabs(best->objective);
 }
 
-/* Lists the finalists. Near misses (see is_contender) rank behind all candidates that meet the
-   goals. They are therefore added first, up to half of the places. */
+/* Lists the finalists. Near misses (see is_contender) rank behind all candidates that meet the goals. They are
+   therefore added first, up to half of the places. */
 static void list_finalists(struct hr_plan *plan) {
   const struct hr__search_result *search = &plan->search;
   struct hr__evaluation best = hr__evaluator_evaluate(&plan->evaluator, search->ranking[0], plan->screening);
@@ -483,7 +483,7 @@ static enum hr_status make(struct hr_plan *plan, struct hr_error *error) {
 
 /* ---- Names ----------------------------------------------------------------------------------------- */
 
-/* Checks the keys of the candidate in which one variable has the level `level`, and the others have their first
+/* Checks the keys of the candidate in which `variable` has the level `level`, and all other variables have their first
    level. */
 static enum hr_status check_level(const struct hr_scenario *scenario, const char *const *overrides, size_t n_overrides,
                                   uint32_t variable, uint32_t level, struct hr_error *error) {

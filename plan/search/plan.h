@@ -72,8 +72,8 @@ static inline bool hr__held_is_over_dollars(const struct hr__held *held) {
   return held->serves && held->missed == 0 && held->violation > 0;
 }
 
-/* A pool or a group of pools that is paid for whether it is used or not, and the part of its cost that is wasted if
-   less capacity is needed. This part is found by comparing the mix with the same mix with less of this capacity. */
+/* A pool or a group of pools that is paid for whether it is used or not. The regret is the part of its cost that is
+   wasted if less capacity is needed. It is found by comparing the mix with the same mix with less of this capacity. */
 struct hr__commitment {
   uint32_t axis;
   double gpus, monthly_usd;
@@ -116,8 +116,9 @@ void hr__robustness_finish(struct hr__robustness *robustness); /* accepts a zero
 /* Lists the mixes that are printed: the choice, the cheapest mix that meets all goals under more conditions than the
    choice, and the mix that meets all goals under the most conditions. Of all mixes with an objective within `zone` of
    the objective of the choice, the mix that meets the goals under the most conditions counts as the cheapest. If no mix
-   meets all goals under more conditions than the choice, goals in dollars are ignored: the mix that meets the other
-   goals under the most conditions is listed, if it is better than the choice. Returns the number of listed mixes. */
+   meets all goals under more conditions than the choice, goals in dollars are ignored. Then the mix that meets the
+   other goals under the most conditions is listed, if it is better than the choice. Returns the number of listed mixes.
+ */
 uint32_t hr__robustness_shown(const struct hr__robustness *robustness, double zone,
                               uint32_t shown[HR__MAX_PRINTED_MIXES]);
 

@@ -298,8 +298,8 @@ static enum hr_status plan_excluding(struct hr_plan *plan, struct hr_error *erro
 
 enum { RECHECKED = 4 }; /* number of best candidates of a search that are run again with full depth */
 
-/* Whether a candidate of a ranking, over the replications of the search, is as good as the first one or slightly worse,
-   so it may be the best one over more replications. */
+/* Whether a candidate of a ranking is as good as the first candidate, or slightly worse, over the replications of the
+   search. Such a candidate may be the best one over more replications. */
 static bool is_near_first(const struct hr__evaluator *evaluator, const struct hr__search_result *result, uint32_t rank,
                           uint32_t replications) {
   static const double near_violation = 0.1, near_objective = 0.1;
@@ -461,7 +461,8 @@ static uint32_t depth_of(const struct hr_plan *plan, const struct hr__evaluator 
   return max < REPORTED_RUNS ? max : REPORTED_RUNS;
 }
 
-/* Whether the runs of the best candidate in a changed environment show that it is better there than the choice. */
+/* Sets changed->best_is_better to whether the runs in a changed environment show that the best candidate there is
+   better than the choice. */
 static enum hr_status compare_best(const struct hr_plan *plan, const struct hr__evaluator *evaluator, uint32_t depth,
                                    struct hr__sensitivity_case *changed, struct hr_error *error) {
   bool only_best_is_known = isfinite(changed->best.objective) && !isfinite(changed->same.objective);

@@ -53,7 +53,7 @@ static void put_option(struct plan_json_writer *writer, cJSON *object, const str
   put_metrics(writer, object, option);
 }
 
-/* Writes the option; null if the plan has no such option. */
+/* Writes the option or, if it is not `known`, null. */
 static void put_option_if(struct plan_json_writer *writer, cJSON *object, const char *key,
                           const struct hr__option *option, bool known) {
   if (known)

@@ -62,7 +62,8 @@ static const char *objective_text(const struct plan_page *page, double value, bo
   return difference ? hr__difference_text(unit, value, buffer) : hr__metric_text(unit, value, buffer);
 }
 
-/* Returns the capacities of a mix that are above 0, and its settings. The caller frees the text. */
+/* Returns the capacities of a mix that are above 0, and its settings. The caller frees the text. NULL: out of memory.
+ */
 static char *mix_text(const struct plan_page *page, uint32_t candidate) {
   const struct hr__option option = {.candidate = candidate};
   char *text = NULL;
@@ -155,7 +156,7 @@ static void put_safer_mix(struct plan_page *page, const char *label, const struc
   free(words);
 }
 
-/* Prints the safer mixes; `same_cost` selects those that cost as much as the choice, or the others. */
+/* Prints the safer mixes that cost the same as the choice or, if `same_cost` is false, those with another cost. */
 static void put_safer(struct plan_page *page, bool same_cost) {
   const struct hr__robustness *robustness = &page->plan->robustness;
   uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, page->plan->selection.zone, shown);
@@ -244,7 +245,8 @@ static int name_width(uint32_t count, uint32_t width) {
   return left > HOLDS_WIDTH ? HOLDS_WIDTH : left < MIN_WIDTH ? MIN_WIDTH : left;
 }
 
-/* Prints a row of the table of conditions: the mixes as planned or, with a condition, under it. */
+/* Prints a row of the table of conditions: the mixes as planned or, with a condition, under it. Returns whether a mix
+   of the row has a star (held_text). */
 static bool put_condition(struct plan_page *page, uint32_t width, const char *name, const uint32_t *condition) {
   const struct hr__robustness *robustness = &page->plan->robustness;
   uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, page->plan->selection.zone, shown);

@@ -21,9 +21,10 @@
  * A commitment is tested under falling demand and falling prices: the choice is compared with the same mix with 75, 50,
  * 25 and 0 % of this capacity.
  *
- * The number of replications is set so that, if possible, half the runs that were needed to choose, or MIN_RUNS,
- * suffice for the choice and three other mixes. The number of runs is limited to the runs that were needed to choose,
- * or 2 * MIN_RUNS. The choice and the commitments are always tested.
+ * The number of replications is set so that, if possible, a budget of runs suffices for the choice and three other
+ * mixes. The budget is half the runs that were needed to choose, but at least MIN_RUNS. The total number of runs is at
+ * most the number of runs that were needed to choose, or 2 * MIN_RUNS if that is larger. The choice and the commitments
+ * are always tested.
  *
  * Invariant: the first mix is the choice; the others are sorted by their objective. All mixes have at least the same
  * number of replications under all conditions, with the same random events. Replications that other parts of the plan
@@ -266,8 +267,8 @@ static enum hr_status add_gpu_types(struct hr_plan *plan, struct hr_error *error
 
 /* ---- Effort ----------------------------------------------------------------------------------------- */
 
-/* Sets the number of runs that may be made, and the number of replications: if possible, half of the runs suffice to
-   test the choice and three other mixes. */
+/* Sets the maximum number of runs, and the number of replications. If possible, half of the runs suffice to test the
+   choice and three other mixes. */
 static void set_effort(struct hr_plan *plan) {
   struct hr__robustness *self = &plan->robustness;
   uint64_t runs = (plan->search_runs + plan->selection_runs) / 2;
@@ -281,7 +282,7 @@ static void set_effort(struct hr_plan *plan) {
   if (self->replications > max) self->replications = max;
 }
 
-/* The nodes that exist already: fixed capacity that is not a variable. */
+/* Finds the nodes that exist already: fixed capacity that is not a variable. Returns false when out of memory. */
 static bool find_kept(struct hr_plan *plan) {
   const struct hr_cluster_spec *cluster = &plan->config.scenario->cluster;
   plan->robustness.keeps_nodes = calloc((size_t)cluster->n_pools + 1, sizeof *plan->robustness.keeps_nodes);
@@ -561,7 +562,8 @@ static uint32_t with_on_demand(const struct hr_plan *plan, uint32_t part, uint32
   return hr__space_candidate(&plan->space, &point);
 }
 
-/* Sets the maxima of goals in dollars to infinity, or back to those of the list `bounds`. */
+/* Sets the maxima of goals in dollars to infinity and stores them in `bounds` (`lift`), or restores them from `bounds`.
+ */
 static void lift_dollars(struct hr__goals *goals, double *bounds, bool lift) {
   for (size_t i = 0; i < goals->n_goals; i++) {
     if (!is_in_dollars(goals, i) || !goals->goals[i].at_most) continue;

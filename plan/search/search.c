@@ -141,10 +141,9 @@ static enum hr_status run_batch(struct hr__search *search) {
 
 /* ---- Climbs ----------------------------------------------------------------------------------------- */
 
-/* A climb searches the best candidate of a slice, from a starting point, by steps along the axes of capacity.
+/* A climb searches for the best candidate of a slice, from a starting point, by steps along the axes of capacity.
 
-   Invariant: `at` of a climb is the best candidate that was run of those that the climb proposed, if any of these was
-   run. */
+   Invariant: of the candidates that a climb proposed and that were run, `at` is the best one. */
 
 /* ---- Climbs: starting points ------------------------------------------------------------------------ */
 
@@ -370,8 +369,8 @@ static void enqueue_replacement(struct hr__search *search, const struct climb *c
   enqueue(search, hr__space_candidate(search->space, &point));
 }
 
-/* Enqueues three exchanges for each pair of capacity axes. One exchanges a step on the first axis for a step on the
-   second. The others exchange one level on one axis for the same number of GPUs on the other. */
+/* Enqueues three exchanges for each pair of capacity axes: a step on the first axis for a step on the second axis, and
+   one level on either axis for the same number of GPUs on the other axis. */
 static void enqueue_exchanges(struct hr__search *search, const struct climb *climb) {
   for (uint32_t i = 0; i < search->space->n_capacity; i++)
     for (uint32_t k = 0; k < search->space->n_capacity; k++) {

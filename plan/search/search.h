@@ -176,7 +176,7 @@ static inline double hr__space_gpus_at(const struct hr__space *space, const stru
 enum hr_status hr__space_make(const struct hr_plan_spec *spec, const struct hr_scenario *scenario,
                               struct hr__space *space, struct hr_error *error);
 
-/* Convert the index of a candidate to its levels, and back. */
+/* Converts the index of a candidate to its levels. hr__space_candidate() converts them back. */
 static inline struct hr__point hr__space_point(const struct hr__space *space, uint32_t candidate) {
   struct hr__point point = {{0}};
   for (uint32_t i = space->n_axes; i-- > 0;) {
@@ -287,9 +287,10 @@ struct hr__evaluation hr__evaluator_evaluate(const struct hr__evaluator *evaluat
 /* Whether a goal is a maximum of the cost of capacity, in dollars. */
 bool hr__goal_is_of_cost(const struct hr__goals *goals, const struct hr__goal *goal);
 
-/* If the cost of the scenario is unknown, returns a pool that causes this: the first pool with nodes but no price in
-   which the plan varies the number of nodes, or the first pool if no pool has a price. Otherwise returns HR_NONE. Nodes
-   that exist under all candidates do not affect the choice, so their price may be missing. */
+/* Returns a pool because of which the cost of the scenario is unknown; HR_NONE if the cost is known. If no pool has a
+   price, this is the first pool. Otherwise it is the first pool that has nodes and no price, and whose number of nodes
+   is a variable of the plan. Nodes that exist under all candidates do not affect the choice, so their price may be
+   missing. */
 uint32_t hr__space_unpriced_pool(const struct hr__space *space, const struct hr_scenario *scenario);
 
 /* The number of goals that a candidate cannot meet because its cost is unknown. */
@@ -420,9 +421,9 @@ struct hr__slice_prices {
   double constant_gpus;  /* GPUs of these pools */
   /* minimum over all elastic capacity; 0: no such capacity exists, or its price is unknown */
   double min_elastic;
-  /* For the proven bound. By capacity axis: the share of its GPUs that is not elastic, and whether it has spot
-     capacity; the minimum price of elastic capacity that is never reclaimed; whether a job, once started, runs to its
-     end there. */
+  /* The next four members are for the proven bound. fixed_share: by capacity axis, the share of its GPUs that is not
+     elastic. spot: by capacity axis, whether it has spot capacity. min_on_demand: the minimum price of elastic capacity
+     that is never reclaimed; 0: no such capacity exists. runs_through: each job that starts runs to its end. */
   double fixed_share[HR_MAX_PLAN_VARIABLES];
   bool spot[HR_MAX_PLAN_VARIABLES];
   double min_on_demand;

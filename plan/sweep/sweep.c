@@ -106,8 +106,10 @@ static bool starts_with_level(const struct hr_grid_level *level, const char *tex
   return false;
 }
 
-/* Adds to an error message what caused the error. If it was an override of an axis, adds the axis; if it was another
-   override, only the path of the grid; otherwise the point. */
+/* Adds the cause of an error to its message:
+   - an override of an axis: the axis;
+   - another override: the path of the grid;
+   - otherwise: the point. */
 static enum hr_status locate_error(const struct hr__sweep *sweep, size_t point, enum hr_status status,
                                    const struct hr_error *inner, struct hr_error *error) {
   static const char head[] = "--set ";

@@ -182,7 +182,7 @@ static bool add_override(struct hr__sweep_overrides *overrides, const char *text
   return true;
 }
 
-/* Adds the override "path=value" as an allocated text. */
+/* Adds the override "path=value" as an allocated text. Returns false when out of memory. */
 static bool add_formatted(struct hr__sweep_overrides *overrides, const char *path, const char *value) {
   size_t bytes = strlen(path) + strlen(value) + 2;
   bool room = HR__ARRAY_HAS_ROOM(overrides->owned, overrides->n_owned, overrides->owned_capacity);

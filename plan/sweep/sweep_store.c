@@ -105,7 +105,8 @@ char *hr__sweep_schema_sql(const struct hr__sweep *sweep, enum hr__sweep_stateme
 
 /* ---- Facts ------------------------------------------------------------------------------------------ */
 
-/* Returns the names of the traces without their folders, one per line. */
+/* Returns the names of the traces without their folders, one per line. The caller frees the text with sqlite3_free.
+   NULL: out of memory. */
 static char *trace_names(const struct hr__sweep *sweep) {
   const char **names = calloc(sweep->n_traces + 1, sizeof(*names));
   sqlite3_str *text = sqlite3_str_new(NULL);

@@ -316,9 +316,9 @@ void hr__tco_path_make(const struct hr_tco *tco, const struct hr__tco_option *op
 
 /* ---- Years of an option: break-even points ---------------------------------------------------------- */
 
-/* The utilization at which a useful GPU hour of the option costs as much as one of the other. NaN: none.
-   If the use is multiplied by x, the option costs F + V x and does x times the useful work. This work costs C x in the
-   other option. Both costs are equal at x = F / (C - V). */
+/* The utilization at which a useful GPU hour of the option costs as much as one of the other. NaN: none. If the use is
+   multiplied by x, the option costs F + V x and does x times the useful work. This work costs C x in the other option.
+   Both costs are equal at x = F / (C - V). */
 static double tco_break_even_utilization(const struct hr__tco_path *option, const struct hr__tco_path *other) {
   double load_usd = sum_of(option->load_usd, option->years);
   double other_usd = other->figures[HR__TCO_USEFUL_GPU_HOUR] * sum_of(option->useful_gpu_hours, option->years);

@@ -127,8 +127,8 @@ struct hr_tco {
 
 /* Returns the share of the GPU hours that the jobs need, but the option does not have. */
 double hr__tco_missing(const struct hr__tco_option *option);
-/* Whether an option serves the demand: less than 1 % of the GPU hours is missing, and the number of completed jobs is
-   at most 1 % of the jobs below that of the option that completes most. */
+/* Whether an option serves the demand. Less than 1 % of the GPU hours may be missing. In its first run, the option must
+   complete at least 99 % of the maximum number of jobs that an option completes. */
 bool hr__tco_serves(const struct hr_tco *tco, const struct hr__tco_option *option);
 
 /* Returns the run of a year in a replication. */
@@ -141,7 +141,7 @@ static inline const struct hr__tco_run *hr__tco_run_of(const struct hr_tco *tco,
 void hr__tco_path_make(const struct hr_tco *tco, const struct hr__tco_option *option, uint32_t replication,
                        struct hr__tco_path *path);
 
-/* Return pool number `i` of an option, and the source of its data. */
+/* Returns pool number `i` of an option. hr__tco_source() returns the source of its data. */
 static inline const struct hr_pool_spec *hr__tco_pool(const struct hr_tco *tco, const struct hr__tco_option *option,
                                                       uint32_t i) {
   return &tco->scenario->cluster.pools[option->pools[i]];

@@ -79,8 +79,8 @@ static bool is_on_demand(const struct hr__tco_option *option) {
   return option->kind == HR__TCO_ON_DEMAND;
 }
 
-/* The option with which the cheapest one is compared, of those that serve the demand: on demand if there is one, else
-   the cheapest other one. */
+/* Returns the option with which the cheapest option `best` is compared. It serves the demand. On-demand options precede
+   others, then the cheapest is used. NULL: no other option serves the demand. */
 static const struct hr__tco_option *reference(const struct hr_tco *tco, const struct hr__tco_option *best) {
   const struct hr__tco_option *other = NULL;
   for (uint32_t k = 0; k < tco->n_options; k++) {
@@ -370,7 +370,8 @@ static void put_pairs(struct tco_page *page) {
 
 /* ---- Assumptions ------------------------------------------------------------------------------------ */
 
-/* Prints the options without failures, with or without planned downtime. Returns whether there are any. */
+/* Prints the options without failures: those with planned downtime (`maintained`), or those without. `is_first`: the
+   line gets the label. Returns whether there are any. */
 static bool put_without_failures(struct tco_page *page, bool maintained, bool is_first) {
   const struct hr_tco *tco = page->tco;
   char names[300] = "";

@@ -9,7 +9,7 @@
  *   deadline-greedy   uses spot capacity while it is available, else no nodes;
  *   uniform-progress  spreads the work evenly over time. Done work is cp(t); expected work is
  *                     ep(t) = work x elapsed / (deadline - submit). A job without nodes and with cp(t) < ep(t) uses
- *                     on-demand capacity. It keeps it until spot capacity is available and cp(t) >= ep(t + 2 d);
+ *                     on-demand capacity until spot capacity is available and cp(t) >= ep(t + 2 d);
  *   omniscient        follows the cheapest itinerary, computed when the job is submitted (omniscient.c).
  *
  * A job on spot capacity stays there until the capacity is reclaimed. Owned and reserved capacity is paid for even if
@@ -33,16 +33,17 @@
  * The rules of the policy `deadline`: which pool a job should use now, and when the passage of time alone changes this.
  *
  * C is the work left, R the time to the deadline and d the change-over time. The safety nets are the same for all
- * rules. A job with no nodes or on on-demand nodes uses on-demand nodes when R < C + 2 d. A job on spot nodes keeps
- * them until they are reclaimed; but if it still changes over and R < C + d, it uses on-demand nodes.
+ * rules. A job with no nodes or on on-demand nodes uses on-demand nodes when R < C + 2 d. A job on spot nodes stays
+ * there until the nodes are reclaimed. Exception: if the job has not completed the change to these nodes and R < C + d,
+ * it uses on-demand nodes.
  *
- * With ticks (`tick_s`), the rules are those of the simulator of the authors (Wu et al., "Can't Be Late", NSDI'24):
- * times are compared in whole ticks, C rounded up and R rounded down, and the comparison is "less than or equal". A job
- * that has changed to on-demand capacity for this reason is not committed to it: at the next tick, it may be within the
- * limit again.
+ * With ticks (`tick_s`), the rules are those of the simulator of the authors (Wu et al., "Can't Be Late", NSDI'24).
+ * Times are compared in whole ticks: C is rounded up and R is rounded down. The comparison is "less than or equal". If
+ * a job changes to on-demand capacity because of this rounding, it need not stay there: at the next tick, it may be
+ * within the limit again.
  *
- * Invariant: without ticks, every decision that depends on time has a wake-up in next_change_us. So the decisions
- * for a job do not depend on the times at which events of other jobs cause a pass.
+ * Invariant: without ticks, every decision that depends on time has a wake-up in next_change_us. The decisions for a
+ * job therefore do not depend on the times at which events of other jobs cause a pass.
  */
 
 __extension__ typedef __int128 wide;
@@ -145,8 +146,8 @@ static void set_pace(const struct hr__deadline *self, const struct hr_view *view
   job->is_loose = !is_tight(view, job, self->loose_ppm) && !is_tight(view, job, self->tight_ppm);
 }
 
-/* Ends the wait of a job with a loose deadline, if the job has no nodes and its deadline is no longer loose. The even
-   pace then begins again. */
+/* Ends the wait of a job with a loose deadline, if the job has no nodes and its deadline has ceased to be loose. The
+   even pace then begins again. */
 static void end_wait(const struct hr__deadline *self, const struct hr_view *view, struct hr__deadline_job *job) {
   if (!job->is_loose || job->pool != HR_NONE || !is_tight(view, job, self->tight_ppm)) return;
   job->is_loose = false;
@@ -176,7 +177,8 @@ static uint32_t urgent_pool(const struct hr__deadline *self, const struct hr_vie
   return offer(self, job, HR_MARKET_ON_DEMAND, view->now_us);
 }
 
-/* Returns the pool that the job should use by the rules deadline-greedy and uniform-progress; HR_NONE: none. */
+/* Returns the pool that the job should use by the rules deadline-greedy and uniform-progress; HR_NONE: none. `is_even`:
+   the rule is uniform-progress. */
 static uint32_t online_pool(const struct hr__deadline *self, const struct hr_view *view, struct hr__deadline_job *job,
                             bool is_even) {
   if (holds(self, job, HR_MARKET_SPOT)) return after_spot(self, view, job);
@@ -228,7 +230,7 @@ static int64_t earliest(int64_t now_us, int64_t a_us, int64_t b_us) {
 }
 
 /* Returns the time at which a job without nodes falls behind the pace, or ends its wait because its deadline is no
-   longer loose. */
+   longer loose. HR_NEVER_US: neither happens. */
 static int64_t idle_change_us(const struct hr__deadline *self, const struct hr_view *view,
                               const struct hr__deadline_job *job) {
   int64_t done_us = hr_view_done_us(view, job->job) - job->pace_done_us,
@@ -238,7 +240,8 @@ static int64_t idle_change_us(const struct hr__deadline *self, const struct hr_v
   return job->pace_us + (int64_t)((wide)done_us * (job->deadline_us - job->pace_us) / work_us) + 1;
 }
 
-/* Returns the time at which a job that works on on-demand nodes is far enough ahead of the pace to leave them. */
+/* Returns the time at which a job that works on on-demand nodes is far enough ahead of the pace to leave them.
+   HR_NEVER_US: never. */
 static int64_t caught_up_us(const struct hr__deadline *self, const struct hr_view *view,
                             const struct hr__deadline_job *job) {
   wide gain = job->deadline_us - job->pace_us - (view->jobs->work_us[job->job.id] - job->pace_done_us),
@@ -248,7 +251,7 @@ static int64_t caught_up_us(const struct hr__deadline *self, const struct hr_vie
 }
 
 /* Returns the time at which a job that still changes over to spot nodes has to use on-demand nodes. This can happen
-   only if the nodes may take longer to boot than the change-over time. */
+   only if the nodes may take longer to boot than the change-over time. HR_NEVER_US: it need not. */
 static int64_t spot_too_late_us(const struct hr__deadline *self, const struct hr_view *view,
                                 const struct hr__deadline_job *job) {
   const struct hr_duration *boot = &hr__deadline_spec(self, job->pool)->market.boot;

@@ -87,8 +87,8 @@ static inline int64_t hr__deadline_tick_us(const struct hr__deadline *self, int6
 }
 
 /* Computes the cheapest itinerary that begins at `from_us` and meets the job's deadline. The steps are allocated in the
-   arena; n_steps is 0 if the deadline cannot be met. HR_BAD_INPUT if the spot capacity of a pool is not recorded, or if
-   the search would be too large, because the greatest common divisor of all times is too small. */
+   arena; n_steps is 0 if the deadline cannot be met. HR_BAD_INPUT if the spot capacity of a pool is not recorded.
+   Also HR_BAD_INPUT if the search would be too large, because the greatest common divisor of all times is too small. */
 enum hr_status hr__itinerary_make(const struct hr__deadline *self, hr_job job, int64_t from_us,
                                   struct hr__itinerary *itinerary);
 

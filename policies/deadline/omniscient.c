@@ -36,7 +36,7 @@ struct omniscient_search {
   int64_t grid_us;
   uint32_t n_times, n_work, n_change; /* in grid steps */
   uint32_t n_tick;                    /* grid steps between ticks; 1 without ticks */
-  /* by place: minimum number of steps for which spot capacity must remain available, or it cannot be acquired; 0 for
+  /* by place: spot capacity can be acquired only if it remains available for at least this number of steps; 0 for
      on-demand */
   uint32_t n_notice[MAX_PLACES];
   /* number of grid steps that the job can spend without work and still meet the deadline, plus one */

@@ -126,7 +126,7 @@ static bool find_in_row(const struct hr__matrix *matrix, const struct hr__gang_r
 }
 
 /* Adds the job to the first row in which it fits. A job that fits only where its tasks lack GPU memory is rejected.
-   `*leaves`: whether the job no longer waits outside. */
+   Sets `*leaves` to whether the job was added or rejected, so that it no longer waits outside. */
 static enum hr_status admit(struct hr__matrix *matrix, const struct hr_view *view, struct hr_moves *moves, hr_job job,
                             bool *leaves) {
   struct hr_placement placement;
@@ -252,9 +252,9 @@ static enum hr_status matrix_set_usable(struct hr__matrix *matrix, hr_pool pool,
   return status;
 }
 
-/* After each event, and at the end of a slice, the jobs to run are chosen again. The order of choice is: pinned jobs;
-   jobs of the present row; then running jobs of all rows, unless a slice has just ended; then jobs of the following
-   rows. A choice is one walk over the matrix; a job is chosen if its place is free in matrix->chosen. */
+/* After each event, and at the end of a slice, the jobs to run are chosen again. Pinned jobs are chosen first, then
+   jobs of the present row. If no slice has just ended, the running jobs of all rows are next. Jobs of the following
+   rows are last. A choice is one walk over the matrix; a job is chosen if its place is free in matrix->chosen. */
 
 static const char *const placement_names[] = {"pool", "first-fit", "best-fit", "worst-fit", NULL};
 enum { PARAM_SLICE, PARAM_ROWS, PARAM_PLACEMENT };
@@ -320,7 +320,7 @@ static void leave(struct slicer *slicer, hr_job job) {
   if (gang) matrix_remove(&slicer->matrix, gang);
 }
 
-/* Handles the withdrawal of a waiting job, which is not needed any more. */
+/* Handles the withdrawal of a waiting job, which is not needed any more. False: out of memory. */
 static bool withdraw(struct slicer *slicer, hr_job job) {
   struct hr__gang *gang = slicer->matrix.gang_of[job.id];
   if (!gang && !hr_job_tree_remove(&slicer->matrix.outside, 0, job)) return true; /* it needs no GPUs, and starts now */

@@ -110,7 +110,8 @@ static bool is_waiting(const struct hr__kai_session *session, uint32_t pod, bool
   return state->status == HR__KAI_PENDING || (!real && state->status == HR__KAI_RELEASING && state->is_virtual);
 }
 
-/* Adds the next pods of a pod set: all that it lacks, or one if it has its minimum. Returns their number. */
+/* Adds the next pods of a pod set: all that it lacks, or one if it has its minimum. Returns their number. `real`: pods
+   that the statement evicted are not added. */
 static uint32_t add_next(const struct hr__kai_session *session, uint32_t set, bool real, uint32_t *pods) {
   const struct hr__kai_pod_set *described = set_of(session, set);
   const int64_t n_active = session->sets[set].n_active, min = described->min_available;
@@ -221,8 +222,9 @@ struct hr__kai_cycle *hr__kai_cycle_create(struct hr__kai_session *session) {
 /* ---- Jobs that need not be tried ---- */
 
 /*
- * With signatures, KAI skips jobs that are at least as hard to place as a job that has failed in the same action: they
- * have the same constraints, at least as many pods, and pods that request at least as much.
+ * With signatures, KAI compares each job with the jobs that have failed in the same action. It skips a job that is not
+ * easier to place than one of them: the job has the same constraints and no fewer pods, and its pods do not request
+ * less.
  *
  * With classes, jobs with a known outcome are skipped; this changes no decision. As long as pods are only placed and
  * never evicted, a job fails in `allocate` if a job of its class has failed (FOR_GOOD). A job that may not reclaim now
@@ -274,7 +276,7 @@ static bool is_over(struct hr__kai_cycle *cycle) {
   return hr__kai_order_is_empty(&cycle->order) || (cycle->session->cluster->leaves && cycle->n_live == 0);
 }
 
-/* Whether `job` is at least as hard to place as `other`. */
+/* Whether `job` is not easier to place than `other`. */
 static bool is_no_easier(const struct hr__kai_cluster *cluster, uint32_t job, uint32_t other) {
   const struct hr__kai_job *a = &cluster->jobs[job], *b = &cluster->jobs[other];
   const struct hr__kai_constraint *l = &cluster->groups[a->first_group].constraint,
@@ -296,8 +298,8 @@ static void add_failed(struct hr__kai_cycle *cycle, uint32_t job) {
   *last = cycle->n_failed++;
 }
 
-/* Whether a job is skipped because an easier or equal job has failed; with `in_queue`, only jobs of the same queue
-   count. */
+/* Whether a job is skipped because it is not easier to place than a job that has failed. `in_queue`: only failed jobs
+   of the same queue count. */
 static bool is_skipped(const struct hr__kai_cycle *cycle, uint32_t job, bool in_queue) {
   const struct hr__kai_cluster *cluster = cycle->session->cluster;
   if (!cluster->config.signatures) return false;

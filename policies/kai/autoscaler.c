@@ -5,8 +5,8 @@
  * After a cycle, jobs that still wait and are within the limits of their queues are packed, in their order, on the
  * nodes that are booting (virtual nodes). If a job does not fit, nodes of the cheapest pool are requested. A gang may
  * also use the idle capacity of a pool, but only one gang per pool and pass. Packing only estimates how many nodes are
- * needed; it starts no jobs. A node that has had no pods for `idle_release_us` is released, unless nodes of its pool
- * are booting. Invariant: `idle_us[n]` is the time since which node n has had no pods.
+ * needed; it starts no jobs. A node that has had no pods for `idle_release_us` is released if no nodes of its pool are
+ * booting. Invariant: `idle_us[n]` is the time since which node n has had no pods.
  *
  * Source: Kubernetes cluster-autoscaler (scale-up by bin packing of pending pods, scale-down-unneeded-time).
  */

@@ -20,8 +20,15 @@
 /* ---- Rules of queues ----------------------------------------------------------------------------------- */
 
 /*
- * Queues within their fair share come first, then queues that stay within their quota, then queues of higher priority,
- * then queues with the smaller dominant share.
+ * Two queues are compared by these criteria. A later criterion decides only if all earlier ones are equal.
+ * 1. A queue is second if its allocation exceeds its fair share in every resource.
+ * 2. A queue is first if it stays within its quota with its next job.
+ * 3. The queue of higher priority is first.
+ * 4. A queue is second if it would hold a resource although its allocatable amount (hr__kai_allocatable) is 0.
+ * 5. The queue with the smaller dominant share is first, with its next job and without its victims.
+ * 6. The queue with the smaller dominant share of its present allocation is first.
+ * 7. The queue with the smaller allocatable amounts is first.
+ * 8. The older queue is first.
  *
  * Source: KAI-Scheduler, plugins/proportion/queue_order.
  */
@@ -53,7 +60,7 @@ static bool within_quota(const struct hr__kai_side *side) {
   return hr__kai_at_most(&sum, &deserved);
 }
 
-/* Whether the queue would hold some of a resource of which it may hold nothing. */
+/* Whether the queue, with its next job, would hold a resource although its allocatable amount of it is 0. */
 static bool holds_without_share(const struct hr__kai_side *side) {
   const struct hr__kai_amounts sum = with_job(side);
   for (int r = 0; r < HR__KAI_RESOURCES; r++)
@@ -61,14 +68,14 @@ static bool holds_without_share(const struct hr__kai_side *side) {
   return false;
 }
 
-/* Compares two queues by what they may hold. A queue comes first if it may hold at most as much as the other in every
-   resource; 0 if this is true of both queues or of neither. */
+/* Compares two queues by their allocatable amounts. Returns -1 if `l` has less of some resource and `r` has less of
+   none, 1 in the opposite case, and 0 otherwise. */
 static int by_allocatable(const struct hr__kai_queue *l, const struct hr__kai_queue *r) {
   const struct hr__kai_amounts a = hr__kai_allocatable_of(l), b = hr__kai_allocatable_of(r);
   return first_if(hr__kai_at_most(&a, &b), hr__kai_at_most(&b, &a));
 }
 
-/* The values by which queues are compared, except priority, age, and what a queue may hold. */
+/* The values by which queues are compared, except priority, age and allocatable amounts. */
 static struct hr__kai_queue_key key_of(const struct hr__kai_side *side, const struct hr__kai_amounts *total) {
   struct hr__kai_amounts with = with_job(side);
   const struct hr__kai_amounts held = hr__kai_allocated_of(side->queue);
@@ -185,7 +192,7 @@ static int elastic_state(const struct hr__kai_job_order *order, uint32_t job) {
   return order->session->jobs[job].elastic;
 }
 
-/* The order of jobs in a queue: priority, elastic state, age, name. */
+/* Whether job `l` precedes job `r` in their queue: by priority, elastic state, age, name. */
 static bool job_before(const struct hr__kai_job_order *order, uint32_t l, uint32_t r) {
   const struct hr__kai_cluster *cluster = order->session->cluster;
   const struct hr__kai_job *a = &cluster->jobs[l], *b = &cluster->jobs[r];
@@ -201,15 +208,16 @@ static bool job_before(const struct hr__kai_job_order *order, uint32_t l, uint32
 /* ---- Jobs that are passed ---- */
 
 /*
- * If a job had no effect, the later jobs of its class are skipped. This changes no decision, for this reason: a queue
- * stays at the top of its heap until its next job gives it a larger key than a rival queue has. While nothing changes,
- * these keys depend only on the classes of the jobs. So if the order is total, and a job of a class was returned since
- * the last change, another job of this class is returned as soon as it is the first of its queue. It has no effect
- * either.
+ * If a job had no effect, the later jobs of its class are skipped. This changes no decision:
+ * - A queue stays at the top of its heap until its next job gives it a larger key than another queue of the heap has.
+ * - While nothing changes, these keys depend only on the classes of the jobs.
+ * - If the order is total and a job of a class was returned since the last change, the next job of this class is
+ *   returned as soon as it is the first job of its queue. It has no effect either.
  *
- * Exception: a queue reaches the top with the key of the first job of its first child. On the way down to a job, marked
- * children are moved, so that another child may become the first one. Then the returned job was never compared with the
- * rivals of the queues above it, and nothing can be concluded (`is_clean` is false).
+ * Exception: a queue is moved to the top of its heap by the key of the first job of its first child. During the descent
+ * to a job, marked children are moved, and another child may become the first one. The returned job is then a job of
+ * this other child. It was never compared with the other queues of the heaps above, so later jobs of its class may not
+ * be skipped (`is_clean` is false).
  */
 
 static bool is_passed(const struct hr__kai_job_order *order, uint32_t job) {
@@ -221,10 +229,9 @@ static bool belongs(const struct hr__kai_job_order *order, uint32_t job) {
   return session->jobs[job].n_pending > 0 && (!order->only_preemptible || session->cluster->jobs[job].preemptible);
 }
 
-/* The pending job at the cursor of a queue; HR__KAI_NONE: none. Jobs that do not belong to the order are skipped. Jobs
-   of passed classes are skipped, too; if `depth` limits the order, they count toward the limit. Without a limit, the
-   class is checked first, because this is cheap: most jobs of a long queue are skipped, and their classes are in
-   adjacent memory. */
+/* The pending job at the cursor of a queue; HR__KAI_NONE: none. Skips jobs that do not belong to the order, and jobs of
+   passed classes. If `depth` limits the order, jobs of passed classes count toward the limit. Without a limit, the
+   class is checked first. Most jobs of a long queue are skipped, and this check is cheap. */
 static uint32_t listed_job(const struct hr__kai_job_order *order, uint32_t queue) {
   const struct hr__kai_session *session = order->session;
   if (!order->lists) return HR__KAI_NONE;
@@ -404,8 +411,8 @@ void hr__kai_order_push(struct hr__kai_job_order *order, uint32_t job) {
     remove_last(&heap);
 }
 
-/* Whether siblings differ only in the amount of one resource that they may hold, and this resource is the same for all
-   groups of siblings. Then siblings have a total order. */
+/* Whether the allocatable amounts of siblings differ in one resource only, and this resource is the same for all groups
+   of siblings. Siblings then have a total order. */
 static bool differ_in_one(struct hr__kai_job_order *order) {
   const struct hr__kai_cluster *cluster = order->session->cluster;
   uint32_t *first_child = order->n_asked, first_top = HR__KAI_NONE;
@@ -470,8 +477,9 @@ static uint32_t step_towards(const struct hr__kai_cluster *cluster, uint32_t abo
   return queue;
 }
 
-/* Some jobs get no place and change nothing: those outside the lowest common queue of the requested leaf queues, and
-   those in branches of it without a requested leaf queue. If the order is total, their lists are left out. */
+/* Jobs outside the lowest common queue of the requested leaf queues get no place and change nothing. The same is true
+   of jobs in those branches of this queue that have no requested leaf queue. If the order is total, the lists of all
+   these jobs are left out. */
 void hr__kai_order_add_lists_of(struct hr__kai_job_order *order, const uint32_t *leaves, uint32_t n) {
   const struct hr__kai_cluster *cluster = order->session->cluster;
   if (!has_total_order(order)) {

@@ -254,7 +254,7 @@ static bool make_slices(struct kai *kai, uint32_t n) {
   return kai->slices != NULL;
 }
 
-/* Adds the GPUs of a pod to the slices; pods on the same node share one. */
+/* Adds the GPUs of a pod to the slices. Pods on the same node share one slice. */
 static void add_slice(struct kai *kai, uint32_t *n, uint32_t node, uint32_t gpus) {
   for (uint32_t i = 0; i < *n; i++) {
     if (kai->slices[i].node.id != node) continue;
@@ -327,7 +327,7 @@ static enum hr_status evict(struct kai *kai, uint32_t slot) {
 /* ---- Cycles ----------------------------------------------------------------------------------------- */
 
 /* Lists jobs as running if the action `allocate` has bound pods of them, so that later actions can choose them as
-   victims. */
+   victims. False: out of memory. */
 static bool list_bound(struct kai *kai) {
   struct hr__kai_world *world = &kai->world;
   const struct hr__kai_session *session = world->session;
@@ -343,7 +343,7 @@ static bool list_bound(struct kai *kai) {
   return true;
 }
 
-/* Lists the jobs with evicted pods, in the order of the evictions. */
+/* Lists the jobs with evicted pods, in the order of the evictions. False: out of memory. */
 static bool list_leaving(struct kai *kai) {
   struct hr__kai_world *world = &kai->world;
   const struct hr__kai_session *session = world->session;
@@ -399,10 +399,10 @@ static enum hr_status evict_leaving(struct kai *kai) {
 }
 
 /*
- * Whether jobs reclaim GPUs from each other for ever. A queue within its quota may reclaim from a queue that is within
- * its fair share, which may then reclaim from the first queue. If evicted jobs lose their work, KAI repeats this
- * without end. The model assumes this if no job has ended while jobs were evicted MOST_EVICTIONS times each, on
- * average. Then nothing is evicted until a job ends, so that the run ends.
+ * Whether jobs reclaim GPUs from each other for ever. A queue A within its quota may reclaim from a queue B that is
+ * within its fair share, and B may then reclaim from A. If evicted jobs lose their work, KAI repeats this without end.
+ * The model assumes an endless exchange if no job has ended while jobs were evicted MOST_EVICTIONS times each, on
+ * average. Nothing is then evicted until a job ends, so that the run ends.
  */
 static bool exchanges_for_ever(const struct kai *kai) {
   return kai->n_fruitless > (uint64_t)MOST_EVICTIONS * (kai->world.n_waiting + kai->world.n_running);

@@ -47,7 +47,8 @@ static void add_child(struct hr__kai_domain *parent, uint32_t child) {
   parent->children[parent->n_children++] = child;
 }
 
-/* Allocates the lists of a tree: each domain has a list of its nodes, and room for as many children as it has nodes. */
+/* Allocates the lists of a tree: each domain has a list of its nodes, and room for as many children as it has nodes.
+   False: out of memory. */
 static bool allocate_lists(struct hr__kai_session *session, struct hr__kai_tree *tree,
                            const struct hr__kai_topology *topology) {
   const struct hr__kai_cluster *cluster = session->cluster;
@@ -518,7 +519,7 @@ static int64_t next_gpu(const struct hr__kai_session *session, uint32_t pod, uin
 }
 
 /* Chooses as many GPUs as the pod requests. If `assign`, also opens new shared GPUs and writes the choice to list 0 of
-   the pod. */
+   the pod. `wait_only`: see hr__kai_place_job. */
 static struct gpu_choice choose_gpus(struct hr__kai_session *session, uint32_t pod, uint32_t node, bool wait_only,
                                      bool assign) {
   const struct hr__kai_pod *described = &session->cluster->pods[pod];
@@ -689,7 +690,8 @@ static double score_node(const struct hr__kai_placer *placer, uint32_t pod, uint
 
 /* ---- Placements: pods ------------------------------------------------------------------------------- */
 
-/* Binds or pipelines a pod on a node on which it fits. Returns false if the node has too few GPUs to share. */
+/* Binds or pipelines a pod on a node on which it fits. Returns false if the node has too few GPUs to share.
+   `wait_only`: the pod is pipelined even if it fits now. */
 static bool place_on(struct hr__kai_session *session, uint32_t pod, uint32_t node, bool wait_only) {
   const struct hr__kai_pod *described = &session->cluster->pods[pod];
   bool waits = wait_only;
@@ -751,8 +753,8 @@ static bool is_below(const struct hr__kai_cluster *cluster, uint32_t group, uint
   return group == ancestor;
 }
 
-/* Places those pods of the subject that belong to a child, which is a group or a pod set; the other one is
-   HR__KAI_NONE. */
+/* Places those pods of the subject that belong to a child. If the child is a group, `set` is HR__KAI_NONE; if it is a
+   pod set, `group` is HR__KAI_NONE. Returns whether they were placed. */
 static bool place_child(struct hr__kai_placer *placer, const struct hr__kai_subject *subject, uint32_t group,
                         uint32_t set, const uint8_t *allowed, bool wait_only) {
   const struct hr__kai_cluster *cluster = placer->session->cluster;
@@ -770,7 +772,7 @@ static bool place_child(struct hr__kai_placer *placer, const struct hr__kai_subj
   return placed;
 }
 
-/* Places the child groups by name, then the child pod sets by their order. */
+/* Places the child groups by name, then the child pod sets by their order. Returns whether all were placed. */
 static bool place_children(struct hr__kai_placer *placer, const struct hr__kai_subject *subject, const uint8_t *allowed,
                            bool wait_only) {
   const struct hr__kai_cluster *cluster = placer->session->cluster;
@@ -805,7 +807,7 @@ static bool place_on_nodes(struct hr__kai_placer *placer, const struct hr__kai_s
   return true;
 }
 
-/* Tries to place the subject on a set of nodes. If this fails, all changes are undone. */
+/* Tries to place the subject on a set of nodes. Returns whether it was placed; if not, all changes are undone. */
 static bool try_on_nodes(struct hr__kai_placer *placer, const struct hr__kai_subject *subject, const uint8_t *allowed,
                          bool wait_only) {
   const struct hr__kai_mark mark = hr__kai_mark(placer->session);
@@ -814,7 +816,7 @@ static bool try_on_nodes(struct hr__kai_placer *placer, const struct hr__kai_sub
   return false;
 }
 
-/* Places the subject in one of the domains that its constraint allows. */
+/* Places the subject in one of the domains that its constraint allows. Returns whether it was placed. */
 static bool place_subject(struct hr__kai_placer *placer, const struct hr__kai_subject *subject, const uint8_t *allowed,
                           bool wait_only) {
   const struct hr__kai_cluster *cluster = placer->session->cluster;

@@ -539,11 +539,13 @@ void hr__kai_divide_tree(struct hr__kai_queue *queues, uint32_t n, const struct 
 /*
  * Limits, and what may be reclaimed.
  *
- * A victim may be evicted if its queue exceeds what it may hold, or if the reclaiming queue stays within its quota
- * while the victim's queue exceeds its own quota. The two queues are compared at the level at which their paths from
- * the top split. Afterwards, no queue on the path of the reclaimer may be above its fair share and more saturated than
- * a sibling that lost pods. The scratch array `remaining` has one entry per queue; only the entries of queues that lost
- * pods are used.
+ * A victim may be evicted in two cases:
+ * - Its queue holds more than its allocatable amount (hr__kai_allocatable) of a resource.
+ * - Its queue exceeds its quota, and the reclaiming queue stays within its own quota with the request.
+ *
+ * The two queues are compared at the level at which their paths from the top split. After all evictions, each queue on
+ * the path of the reclaimer must be within its fair share, or be less saturated than every sibling that lost pods. The
+ * scratch array `remaining` has one entry per queue; only the entries of queues that lost pods are used.
  *
  * Source: KAI-Scheduler, plugins/proportion/capacity_policy and reclaimable, and plugins/minruntime.
  */
@@ -660,8 +662,9 @@ static double saturation_ratio(int64_t allocated, int64_t fair) {
   return fair == HR__KAI_UNLIMITED ? 0 : (double)allocated / (double)fair;
 }
 
-/* Whether the queue, which holds `mine` with the request, is within its fair share or less saturated than a sibling
-   that lost pods and now holds `others`. */
+/* Returns whether, for each resource in `involved`, the queue is within its fair share or less saturated than
+   `sibling`, which has lost pods. `mine`: the amounts that the queue holds with the request. `others`: the amounts that
+   the sibling still holds. `multiplier`: the saturation of the queue is multiplied by it. */
 static bool less_saturated(const struct hr__kai_queue *queue, const struct hr__kai_amounts *mine,
                            const struct hr__kai_queue *sibling, const struct hr__kai_amounts *others, unsigned involved,
                            double multiplier) {

@@ -210,16 +210,17 @@ struct hr__kai_taken {
    stay within its quota. */
 bool hr__kai_may_reclaim(const struct hr__kai_queue *queues, const struct hr__kai_reclaimer *reclaimer);
 
-/* Whether the queue is above its fair share: in some resource, `remaining`, which is what it still holds, exceeds what
-   it may hold. Then it may lose a victim. The name is from KAI (MaintainFairShareStrategy). */
+/* Returns whether the queue may lose a victim because it holds too much: in some resource, the amount that it still
+   holds (`remaining`) exceeds hr__kai_allocatable. The name is from KAI (MaintainFairShareStrategy). */
 static inline bool hr__kai_maintains_fair_share(const struct hr__kai_queue *reclaimee,
                                                 const struct hr__kai_amounts *remaining) {
   const struct hr__kai_amounts allocatable = hr__kai_allocatable_of(reclaimee);
   return !hr__kai_at_most(remaining, &allocatable);
 }
 
-/* Whether the reclaiming queue stays within its quota with the request, while the other queue exceeds its own quota.
-   Then the other queue may lose a victim. The name is from KAI (GuaranteeDeservedQuotaStrategy). */
+/* Returns whether the queue `reclaimee` may lose a victim because of quotas. This is so if the queue `reclaimer` stays
+   within its quota with the request, and `reclaimee` exceeds its quota. `remaining` is the amount that `reclaimee`
+   still holds. The name is from KAI (GuaranteeDeservedQuotaStrategy). */
 bool hr__kai_guarantees_quota(const struct hr__kai_queue *reclaimer, const struct hr__kai_amounts *request,
                               const struct hr__kai_queue *reclaimee, const struct hr__kai_amounts *remaining);
 
@@ -234,13 +235,14 @@ struct hr__kai_remaining {
    invalid. */
 bool hr__kai_may_lose(const struct hr__kai_queue *queues, const struct hr__kai_reclaimer *reclaimer, uint32_t queue);
 /* Whether all victims may be evicted for the reclaimer. Victims of one queue are considered in their order. The
-   saturation of a queue is what it holds, divided by its fair share. `saturation` (at least 1) is a factor on the
-   saturation of the queues on the path of the reclaimer. `remaining` has one entry per queue. */
+   saturation of a queue is its allocated amount, divided by its fair share. The saturation of the reclaimer's queue,
+   and of each queue above it, is multiplied by `saturation` (at least 1). `remaining` has one entry per queue. */
 bool hr__kai_reclaimable(const struct hr__kai_queue *queues, uint32_t n_queues,
                          const struct hr__kai_reclaimer *reclaimer, const struct hr__kai_taken *victims,
                          uint32_t n_victims, double saturation, struct hr__kai_remaining *remaining);
 
-/* The time for which a job of the queue `victim` is protected after its start. */
+/* The time for which a job of the queue `victim` may not be preempted after its start. `fallback_us`: the result if
+   neither the queue nor a queue above it has a minimum run time. */
 static inline int64_t hr__kai_preempt_min_runtime(const struct hr__kai_queue *queues, uint32_t victim,
                                                   int64_t fallback_us) {
   for (uint32_t q = victim; q != HR__KAI_NONE; q = queues[q].parent)
@@ -248,6 +250,9 @@ static inline int64_t hr__kai_preempt_min_runtime(const struct hr__kai_queue *qu
   return fallback_us;
 }
 
+/* The time for which no resources may be reclaimed from a job of the queue `victim` after its start, for a job of the
+   queue `reclaimer`. `fallback_us`: the result if the queue that `method` selects, and the queues above it, have no
+   minimum run time. */
 int64_t hr__kai_reclaim_min_runtime(const struct hr__kai_queue *queues, uint32_t reclaimer, uint32_t victim,
                                     enum hr_kai_reclaim_method method, int64_t fallback_us);
 
@@ -344,7 +349,7 @@ struct hr__kai_job {
   uint32_t first_set, n_sets;
   uint32_t first_group, n_groups; /* at least one */
   int64_t last_start_us;          /* INT64_MIN: never started */
-  int64_t stale_since_us;         /* INT64_MIN: not known to be stale */
+  int64_t stale_since_us;         /* since when the gang is known to run below its minimum; INT64_MIN: none */
   bool preemptible;
 };
 
@@ -385,7 +390,7 @@ struct hr__kai_config {
   int64_t stale_grace_us;            /* negative: stale gangs are never evicted */
   int64_t min_gpu_mib;               /* the smallest GPU memory of any node */
   double k_value, saturation_multiplier;
-  bool signatures; /* skip jobs that are at least as hard to place as one that failed in the same action */
+  bool signatures; /* skip jobs that are not easier to place than a job that failed in the same action */
 };
 
 /* The default configuration of KAI. */
@@ -409,13 +414,13 @@ struct hr__kai_cluster {
   const uint32_t *start_order; /* [n_pods] the order in which nodes count pods at the start; NULL: by id */
   uint32_t n_nodes, n_queues, n_jobs, n_pods, n_sets, n_groups, n_topologies, n_dims;
   /* For sessions to which jobs are added later. The entries of these jobs are empty when the session is created (job
-     HR__KAI_NONE, status HR__KAI_DELETED). `room_...`: the maximum number of pods of such a job, of shared GPUs that
-     all pods request together, and of shared GPUs at a time. `jobs_in_queue`: the number of jobs by queue; NULL: no
-     jobs are added later. */
+     HR__KAI_NONE, status HR__KAI_DELETED). Maximum numbers: `room_pods_of_job`, pods of an added job; `room_devices`,
+     shared GPUs that all pods request together; `room_shared`, shared GPUs that exist at the same time.
+     `jobs_in_queue`: the number of jobs by queue; NULL: no jobs are added later. */
   uint32_t room_pods_of_job, room_devices, room_shared;
   const uint32_t *jobs_in_queue;
-  /* The jobs that may have pending pods, and those that may have active ones, in the order in which they are examined;
-     the caller updates these lists between actions. NULL: all jobs. */
+  /* `waiting`: the jobs that may have pending pods. `running`: the jobs that may have active pods. Jobs are examined in
+     the order of the lists. The caller updates the lists between actions. NULL: all jobs. */
   const uint32_t *waiting, *running;
   const uint8_t *is_running; /* [n_jobs] in `running` */
   uint32_t n_waiting, n_running;
@@ -449,7 +454,7 @@ static inline struct hr__kai_job_list hr__kai_running(const struct hr__kai_clust
   return (struct hr__kai_job_list){cluster->running, cluster->running ? cluster->n_running : cluster->n_jobs};
 }
 
-/* Where a pod is before the session starts. `gpus` are ids of shared GPUs, the same id for the same GPU. */
+/* Where a pod is before the session starts. `gpus` are ids of shared GPUs; each id means one GPU. */
 struct hr__kai_start {
   enum hr__kai_status status;
   uint32_t node;        /* HR__KAI_NONE: none */
@@ -484,7 +489,7 @@ struct hr__kai_pod_state {
   bool is_logged;                          /* it has an operation in the log */
   int64_t n_gpus;                          /* shared GPUs in list 0 */
   int64_t on_node[HR__KAI_ENTRIES];        /* the nodes that count it; -1: none */
-  int64_t status_on_node[HR__KAI_ENTRIES]; /* with which these nodes count it */
+  int64_t status_on_node[HR__KAI_ENTRIES]; /* the statuses with which they count it */
   int64_t n_gpus_on_node[HR__KAI_ENTRIES]; /* shared GPUs in lists 1, 2, ... */
 };
 
@@ -500,7 +505,7 @@ struct hr__kai_job_state {
   int64_t n_pending, n_succeeded, n_active, n_used;
   bool is_hopeful;                /* in `hopeful` of the session */
   int64_t is_cached;              /* the following members are valid */
-  struct hr__kai_amounts request; /* of its next pods; GPU memory counts by the smallest GPU */
+  struct hr__kai_amounts request; /* of its next pods, see hr__kai_request_of */
   int elastic;                    /* -1: below its minimum, 0: at it, 1: above it */
 };
 
@@ -574,7 +579,8 @@ void hr__kai_divide_again(struct hr__kai_session *session);
    pending again. */
 void hr__kai_settle(struct hr__kai_session *session);
 
-/* The request of a pod for quotas; GPU memory counts by the smallest GPU of the cluster. */
+/* The request of a pod for quotas. Requested GPU memory counts as a fraction of the memory of the cluster's smallest
+   GPU. */
 struct hr__kai_amounts hr__kai_request_of(const struct hr__kai_cluster *cluster, uint32_t pod);
 
 /* The amounts that a pod counts for quotas; 0 if it was never on a node. */
@@ -611,7 +617,8 @@ static inline int64_t *hr__kai_gpus_of(const struct hr__kai_session *session, ui
 /* Adds a shared GPU that no pod uses to the free entries. Their list is sorted by id, so that the ids of later GPUs do
    not depend on the order in which GPUs were freed. */
 void hr__kai_free_gpu(struct hr__kai_session *session, int64_t gpu);
-/* Opens a new shared GPU on a node. Returns its id; -1: memory is exhausted. */
+/* Opens a new shared GPU on a node. Returns its id; -1: memory is exhausted. `reserved`: the GPU was shared before this
+   session. */
 int64_t hr__kai_open_gpu(struct hr__kai_session *session, uint32_t node, bool reserved);
 
 /* Counts a pod with its status on a node, in a free entry of the pod. If no entry is free, the last one is overwritten,

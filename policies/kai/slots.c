@@ -36,7 +36,7 @@ static struct hr__kai_start *list_starts(const struct hr__kai_world *world, stru
   return start;
 }
 
-/* Creates the session with the present status and node of each pod, and frees the old session. */
+/* Creates the session with the present status and node of each pod, and frees the old session. False: out of memory. */
 bool hr__kai_renew_session(struct hr__kai_world *world) {
   const struct hr__kai_session *old = world->session;
   struct hr_arena *arena = &world->sessions[1 - world->used];
@@ -498,7 +498,8 @@ static void give_back(struct hr__kai_world *world, const struct hr_request *requ
   while (n-- > 0) hr_gpu_inventory_undo(world->inventory, request, &slices[n]);
 }
 
-/* Places all pods of a job on GPUs within the set `within`. */
+/* Places all pods of a job on GPUs within the set `within`. Returns whether all were placed; if not, nothing has
+   changed. */
 static bool place_within(struct hr__kai_world *world, uint32_t slot, uint64_t within, struct hr_slice *slices) {
   const struct hr__kai_job *job = &world->jobs[slot];
   const struct hr_request *request =

@@ -56,8 +56,8 @@ static bool is_protected(const struct hr__kai_solver *solver, enum hr__kai_purpo
 
 /* ---- Losses: rules of the actions ------------------------------------------------------------------- */
 
-/* Adds the loss of some pods of a victim. Pods that were placed again count only if the configuration does not allow
-   consolidating reclaim. */
+/* Adds the loss of some pods of a victim to the list of losses. Pods that were placed again count only if the
+   configuration does not allow consolidating reclaim. Returns the new length of the list. */
 static uint32_t add_loss(struct hr__kai_solver *solver, uint32_t n_losses, const uint32_t *pods, uint32_t n) {
   const struct hr__kai_session *session = solver->session;
   const struct hr__kai_cluster *cluster = session->cluster;
@@ -92,7 +92,8 @@ static uint32_t victims_of(const struct hr__kai_solver *solver, uint32_t job, ui
   return n;
 }
 
-/* Adds the losses of a victim: each pod above the minimum of its pod set separately, then the others together. */
+/* Adds the losses of a victim to the list of losses: each pod above the minimum of its pod set separately, then the
+   others together. Returns the new length of the list. */
 static uint32_t add_losses_of(struct hr__kai_solver *solver, uint32_t n_losses, uint32_t job) {
   const struct hr__kai_cluster *cluster = solver->session->cluster;
   uint32_t *core = solver->pods, n_core = 0;
@@ -296,7 +297,7 @@ static void add_on_node(struct hr__kai_solver *solver, uint32_t position, uint32
   solver->last_on_node[node] = position;
 }
 
-/* Adds victims to the scenario. */
+/* Adds victims to the scenario. `recorded`: they are the victims of an earlier part of the job. */
 static void add_victims(struct hr__kai_solver *solver, uint32_t job, const uint32_t *pods, uint32_t n, bool recorded) {
   const uint32_t first = solver->scenario.n_pods, group = solver->scenario.n_groups;
   add_group(&solver->scenario, job, pods, n, recorded);
@@ -498,9 +499,9 @@ static void end_simulation(struct hr__kai_solver *solver) {
   mark_victims(solver, 0);
 }
 
-/* Places the pending job, and as many evicted victims as possible. SOLVED: the pending job was placed. With lists of
-   queues, the simulation ends as soon as the outcome is known. If `is_final`, the caller treats NO_ROOM and REJECTED
-   alike. */
+/* Places the pending job, and as many evicted victims as possible. Returns SOLVED if the pending job was placed. With
+   lists of queues, the simulation ends as soon as the outcome is known. `is_final`: the caller does not distinguish
+   NO_ROOM from REJECTED. */
 static enum outcome simulate(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose,
                              bool is_final) {
   const struct hr__kai_cluster *cluster = solver->session->cluster;
@@ -530,8 +531,8 @@ static enum outcome simulate(struct hr__kai_solver *solver, uint32_t pending, en
 /*
  * With lists of queues, searches that cannot succeed are skipped. A part has no solution if it requests more GPUs than
  * are free or held by queues that may lose victims. An attempt has no solution if the part and the victims that must be
- * placed again do not fit on the nodes after the evictions. If several nodes count a pod, it is placed again without a
- * check; so if there is such a pod, nothing is skipped.
+ * placed again do not fit on the nodes after the evictions. If several nodes count a pod, the pod is placed again
+ * without a check. If such a pod exists, no search is skipped.
  */
 
 /* Whether several nodes count the pod. */
@@ -569,9 +570,9 @@ static void count_free(const struct hr__kai_solver *solver, uint32_t *n_nodes) {
   }
 }
 
-/* A necessary condition for pods to fit on nodes: if each request and each node is divided into whole pieces of `piece`
-   GPUs, the nodes have enough pieces. `requests` is the number of pods, and `n_nodes` of nodes, by their number of
-   GPUs. */
+/* Whether a necessary condition for pods to fit on nodes is met: if each request and each node is divided into whole
+   pieces of `piece` GPUs, the nodes have enough pieces. `requests[g]`: number of pods that request g GPUs.
+   `n_nodes[g]`: number of nodes with g free GPUs. */
 static bool fits_in_pieces(const uint32_t *requests, const uint32_t *n_nodes, uint32_t piece) {
   uint64_t needed = 0, free = 0;
   for (uint32_t gpus = piece; gpus < MOST_FREE; gpus++) {
@@ -623,7 +624,7 @@ static bool may_suffice(struct hr__kai_solver *solver, uint32_t pending, enum hr
   return suffices || lacking <= 0;
 }
 
-/* Runs a simulation with the present set of evicted pods. */
+/* Runs a simulation with the present set of evicted pods. `is_final`: see simulate. */
 static enum outcome try_evicted(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose,
                                 bool is_final) {
   if (!could_have_room(solver) || (is_final && is_hopeless(solver, purpose))) return NO_ROOM;
@@ -649,8 +650,8 @@ static void make_feasible(struct hr__kai_solver *solver, uint32_t node) {
   solver->feasible_nodes[solver->n_feasible++] = node;
 }
 
-/* Evicts the victims of jobs that have new victims on a node, and runs a simulation. NO_ROOM: the evictions are
-   undone. */
+/* Evicts the victims of jobs that have new victims on a node, and runs a simulation. NO_ROOM: the evictions are undone.
+   `is_final`: no further node is tried. */
 static enum outcome try_node(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose,
                              uint32_t node, bool is_final) {
   const struct hr__kai_mark mark = hr__kai_mark(solver->session);
@@ -678,7 +679,8 @@ static uint32_t next_node_of(const struct hr__kai_session *session, uint32_t job
   return next;
 }
 
-/* Tries to place the part with the victims of the scenario. If this fails, all changes are undone. */
+/* Tries to place the part with the victims of the scenario. Returns whether it was placed; if not, all changes are
+   undone. */
 static bool try_scenario(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose) {
   struct hr__kai_session *session = solver->session;
   const struct hr__kai_victim_list *list = &solver->scenario;
@@ -721,7 +723,7 @@ static void record(struct hr__kai_solver *solver) {
   }
 }
 
-/* Finds victims for the part of the job. */
+/* Finds victims for the part of the job, and places the part. Returns whether it was placed. */
 static bool solve_part(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose) {
   solver->n_feasible = 0;
   for (uint32_t i = 0; i < solver->session->cluster->n_nodes; i++) {

@@ -56,8 +56,9 @@ static inline double hr__kai_score_of_domain(uint32_t i, uint32_t n) {
 
 /* Puts the domains of a level below `domain` into `found`, in the order of the tree, and returns their number. */
 uint32_t hr__kai_domains_of_level(const struct hr__kai_tree *tree, uint32_t domain, uint32_t level, uint32_t *found);
-/* The lowest domain that contains all allowed nodes, at the level `lowest` or above it (0: any level). The root if
-   there is none. Sets `valid[n]` for the allowed nodes of the topology. */
+/* The lowest domain that contains all allowed nodes of the topology. It is not below the level `lowest`; 0: no such
+   limit. The root contains all nodes. Sets `*level` to the level of the domain. Sets `valid[n]` to 1 if node n is
+   allowed and in the topology, else to 0. */
 uint32_t hr__kai_common_domain(const struct hr__kai_topology *topology, uint32_t n_nodes, const uint8_t *allowed,
                                int32_t lowest, uint32_t *level, uint8_t *valid);
 
@@ -102,7 +103,7 @@ double hr__kai_gpu_score(int64_t used_mib, int64_t gpu_mib, bool whole, bool spr
  * other queues changed in the meantime.
  */
 
-/* The key by which queues are compared: the inputs from which it was computed, and its values. */
+/* The key of a queue in comparisons: the inputs of its computation, and its values. */
 struct hr__kai_queue_key {
   struct hr__kai_amounts held, job, victims;
   uint64_t division; /* 1 + the number of the division of the session; 0: not computed */
@@ -150,7 +151,7 @@ bool hr__kai_order_create(struct hr__kai_job_order *order, struct hr__kai_sessio
                           uint32_t *sets);
 void hr__kai_order_clear(struct hr__kai_job_order *order, bool victims, const uint8_t *taken);
 /* Adds the pending jobs in the lists of the queues (`leaves` of the cluster) to an empty order of pending jobs.
-   `order->depth` limits their number in each queue. */
+   `order->depth` limits their number in each queue. `only_preemptible`: adds only preemptible jobs. */
 void hr__kai_order_add_lists(struct hr__kai_job_order *order, bool only_preemptible);
 /* Adds the same jobs, but only from those lists that can influence the relative order of the jobs of the `n` queues
    `leaves`. */
@@ -248,7 +249,9 @@ void hr__kai_evict_now(struct hr__kai_session *session, uint32_t pod);
 
 /* ---- The solver (solver.c) ----------------------------------------------------------------------------- */
 
-/* Searches for victims that make room for a pending job: for consolidation, reclaim and preemption. */
+/* Searches for victims that make room for a pending job: for consolidation, reclaim and preemption. A part of a pending
+   job is its first k next pods. Victims are searched for k = 1, 2, ...; each search begins with the victims that were
+   found for the smaller part. */
 
 enum hr__kai_purpose { HR__KAI_CONSOLIDATION, HR__KAI_RECLAIM, HR__KAI_PREEMPTION };
 

@@ -26,7 +26,7 @@
  * (by releasing pods, minus the requests of pipelined pods). When the first pod is placed on a shared GPU, one GPU is
  * subtracted from the idle whole GPUs. When all its pods are releasing, it counts as one releasing whole GPU. A pod
  * that is pipelined on such a GPU, or on a new one, subtracts one releasing whole GPU again. Invariant: if a pod is
- * counted and then uncounted, all numbers are as before, unless it was the last pod on a shared GPU.
+ * counted and then uncounted, all numbers are as before. The last pod on a shared GPU is the only exception.
  *
  * Source: KAI-Scheduler, api/node_info (node_info and gpu_sharing_node_info).
  */
@@ -120,7 +120,7 @@ static int64_t known_gpus(const struct hr__kai_session *session, uint32_t node) 
   return n;
 }
 
-/* Subtracts an idle GPU, because a whole GPU became a shared one, unless it is already subtracted. */
+/* A whole GPU has become a shared GPU: subtracts it from the idle GPUs if this has not been done. */
 static void take_idle_gpu(struct hr__kai_session *session, uint32_t node) {
   if (session->cluster->nodes[node].n_gpus < known_gpus(session, node)) add(session, idle_gpus(session, node), -1);
 }

@@ -217,7 +217,7 @@ static bool uses_instances(const struct hr__kai_world *world, const struct hr_re
 }
 
 /* Sets the request of the pods of a kind to instances of a profile, on the nodes where this is the smallest sufficient
-   profile. */
+   profile. False: out of memory. */
 static bool request_instances(struct hr__kai_world *world, struct hr__kai_kind *kind, const struct hr_request *request,
                               const char *profile, int64_t *amounts) {
   uint8_t *nodes = hr__kai_alloc(world, world->cluster.n_nodes, sizeof *nodes);
@@ -248,7 +248,7 @@ static void describe_sizes(struct hr__kai_kind *kind) {
 }
 
 /* Sets the pods of a kind. In per-GPU allocation, they are those of the request; otherwise each task is a pod. A task
-   that is larger than all nodes is divided into pods that fill the smallest nodes. */
+   that is larger than all nodes is divided into pods that fill the smallest nodes. False: out of memory. */
 static bool describe_pods(struct hr__kai_world *world, struct hr__kai_kind *kind) {
   const uint32_t n_dims = world->cluster.n_dims;
   int64_t *amounts = hr__kai_alloc(world, 2 * (size_t)n_dims, sizeof *amounts), *last = amounts + n_dims;
@@ -326,7 +326,8 @@ static bool find_kind(struct hr__kai_world *world, const struct hr__kai_kind *wa
   return true;
 }
 
-/* Whether the minimum number of pods of a job of the kind is within the limits of the queue while no other job runs. */
+/* Whether the minimum number of pods of a job of the kind is within the limits of the queue while no other job runs.
+   `preemptible`: quotas do not limit the job, only limits. */
 static bool fits_queue(const struct hr__kai_world *world, const struct hr__kai_kind *kind, uint32_t queue,
                        bool preemptible) {
   struct hr__kai_amounts request = kind->pod.quota;
@@ -454,7 +455,7 @@ static bool create_queues(struct hr__kai_world *world, const struct hr_kai_confi
 
 /* ---- Nodes ------------------------------------------------------------------------------------------ */
 
-/* Adds a dimension for each MIG profile of the pools. */
+/* Adds a dimension for each MIG profile of the pools. False: out of memory. */
 static bool create_dimensions(struct hr__kai_world *world) {
   uint32_t most = 0;
   world->cluster.n_dims = HR__KAI_DIM_MIG;
@@ -678,7 +679,7 @@ static double integral_over(const struct hr_kai_usage *rules, struct hr__kai_his
 
 /* ---- Past usage: windows ---------------------------------------------------------------------------- */
 
-/* Records the present amounts, which are valid since `recorded_us`. */
+/* Records the present amounts, which are valid since `recorded_us`. False: out of memory. */
 static bool record_all(struct hr__kai_past *past) {
   const struct hr__kai_cluster *cluster = &past->world->cluster;
   bool done = true;
@@ -697,7 +698,7 @@ static int64_t window_start(const struct hr_kai_usage *rules, int64_t at_us) {
   return at_us > rules->window_us ? at_us - rules->window_us : 0;
 }
 
-/* Computes the usage at a time since which no amount has changed. */
+/* Computes the usage at the time `at_us`. No amount may have changed since then. */
 static void fetch(struct hr__kai_past *past, int64_t at_us) {
   const int64_t from_us = window_start(&past->rules, at_us);
   for (int r = 0; r < HR__KAI_RESOURCES; r++) {

@@ -9,7 +9,7 @@
  * Each waiting or running job of the run has a slot. A slot is a job of KAI with one group and one pod set; slot, group
  * and pod set have the same index. The slot of an elastic job (`min_gpus`, `max_gpus`) contains its maximum number of
  * pods; some may be pending while others run. A free slot is used again for a job with the same number of pods. If no
- * slot is left, the description is copied to arrays of twice the size, and the session is created again with the
+ * slot is left, the description is copied to arrays of twice the size. The session is then created again with the
  * present status and node of each pod.
  */
 
@@ -104,7 +104,8 @@ struct hr__kai_world {
 
 /* Sets whether a node is up, which means that pods may be placed on it. */
 void hr__kai_set_up(struct hr__kai_world *world, uint32_t node, bool is_up);
-/* Creates the world. `config` NULL: one queue without limits, and default settings. If it fails, writes `error`. */
+/* Creates the world. `config` NULL: one queue without limits, and default settings. If it fails, writes `error`.
+   `is_plain`: see struct hr__kai_world. */
 enum hr_status hr__kai_world_create(struct hr__kai_world *world, const struct hr_policy_env *env,
                                     const struct hr_kai_config *config, bool is_plain, struct hr_error *error);
 
@@ -154,11 +155,11 @@ static inline bool hr__kai_resizes(const struct hr__kai_world *world, uint32_t s
 
 /* The number of pods of a job that run. */
 uint32_t hr__kai_count_running(const struct hr__kai_world *world, uint32_t slot);
-/* Restricts a job that has started to the nodes of its pool. */
+/* Restricts a job that has started to the nodes of its pool. False: out of memory. */
 bool hr__kai_confine(struct hr__kai_world *world, uint32_t slot, uint32_t pool);
-/* Removes the evicted pods of a job from their nodes and makes them pending. */
+/* Removes the evicted pods of a job from their nodes and makes them pending. False: out of memory. */
 bool hr__kai_drop_evicted(struct hr__kai_world *world, uint32_t slot);
-/* Lists a job as waiting if some of its pods are pending. */
+/* Lists a job as waiting if some of its pods are pending. False: out of memory. */
 bool hr__kai_list_pending(struct hr__kai_world *world, uint32_t slot);
 /* Freezes a job that will leave its nodes: it gets no pods until it has left. */
 void hr__kai_freeze(struct hr__kai_world *world, uint32_t slot);
@@ -206,8 +207,8 @@ bool hr__kai_autoscaler_create(struct hr__kai_autoscaler *scaler, struct hr__kai
 /* Requests nodes for the jobs that still wait after a cycle. Sets `some_up` if some of these nodes boot in no time. */
 enum hr_status hr__kai_request_nodes(struct hr__kai_autoscaler *scaler, const struct hr_view *view,
                                      struct hr_moves *moves, bool *some_up);
-/* Releases nodes that have been empty for `idle_release_us`. `next_us`: when the next release is due; HR_NEVER_US:
-   unknown. */
+/* Releases nodes that have been empty for `idle_release_us`. Sets `*next_us` to the time at which the next empty node
+   is to be released; HR_NEVER_US: no node waits for its release. */
 enum hr_status hr__kai_release_nodes(struct hr__kai_autoscaler *scaler, const struct hr_view *view,
                                      struct hr_moves *moves, int64_t *next_us);
 

@@ -19,7 +19,7 @@
 
 enum { FANOUT = 32, MAX_DEPTH = 12, BLOCK_NODES = 64 };
 
-/* The depth of a tree whose root is the index of a single. */
+/* The depth of a tree if its root is the index of a single. */
 #define SINGLE UINT32_MAX
 
 /* The first entry is at index `begin`. A removal of the first entry only increments `begin`, and moves no other entry.
@@ -279,7 +279,7 @@ struct job_tree_split {
   uint32_t job;
 };
 
-/* Splits a full leaf with begin = 0, and inserts the entry into the correct part. */
+/* Splits a full leaf with begin = 0, and inserts the entry into the correct part. False: out of memory. */
 static bool leaf_split(struct hr_tree_store *store, struct leaf *leaf, const struct hr_job_entry *entry,
                        struct job_tree_split *split) {
   split->place = make_leaf(store);
@@ -340,7 +340,7 @@ static bool inner_split(struct hr_tree_store *store, struct inner *inner, uint32
   return true;
 }
 
-/* Adds a new root above the old root and the node that was split off it. */
+/* Adds a new root above the old root and the node that was split off it. False: out of memory. */
 static bool grow_root(struct hr_job_tree *tree, const struct job_tree_split *split, int64_t min, int64_t sum) {
   uint32_t place = make_inner(tree->store);
   if (!place || tree->depth + 1 == MAX_DEPTH) return false;
@@ -358,7 +358,7 @@ static bool grow_root(struct hr_job_tree *tree, const struct job_tree_split *spl
 }
 
 /* Propagates the split of a leaf up the path. `min` and `sum` are the minimum and the sum of the values that remain in
-   the old (left) leaf. */
+   the old (left) leaf. False: out of memory. */
 static bool propagate_split(struct hr_job_tree *tree, struct path *path, struct job_tree_split split, int64_t min,
                             int64_t sum) {
   for (uint32_t level = tree->depth; level-- > 0;) {

@@ -78,7 +78,7 @@ void hr__pods_node_event(struct hr__pods *pods, const struct hr_event *event) {
 /* ---- Kinds ---- */
 
 /* `widest`: the maximum number of GPUs of a node that the job accepts. A task that fits on such a node is not divided.
-   `gpus`: of all pods. */
+   `gpus`: the number of GPUs of all pods. */
 static struct hr__pod_shape counted_shape(const struct hr__job_kind *kind, uint32_t gpus, uint32_t per_node,
                                           uint32_t widest) {
   uint32_t each = kind->tasks > 1 ? kind->gpus / kind->tasks : kind->gpus;
@@ -95,7 +95,8 @@ static struct hr__pod_shape counted_shape(const struct hr__job_kind *kind, uint3
   return shape;
 }
 
-/* The shape of an elastic job: its maximum of pods, and the fewest that have its minimum of GPUs. */
+/* The shape of an elastic job. `n_pods` is its maximum number of pods. `fewest` is the smallest number of pods that
+   have its minimum number of GPUs. */
 static struct hr__pod_shape elastic_shape(const struct hr__job_kind *kind, uint32_t per_node, uint32_t widest) {
   struct hr__pod_shape shape = counted_shape(kind, kind->max_gpus, per_node, widest);
   uint32_t each = shape.gpu_milli / HR_WHOLE_GPU_MILLI;
@@ -147,7 +148,7 @@ static uint32_t widest_node(const struct hr__pods *pods, const struct hr__job_ki
   return widest;
 }
 
-/* Sets the shape of the kind in each pool; no pods in pools that its jobs do not accept. */
+/* Sets the shape of the kind in each pool. In pools that its jobs do not accept, the kind has no pods. */
 static void set_shapes(const struct hr__pods *pods, const struct hr_view *view, hr_job job, struct hr__job_kind *kind,
                        bool is_elastic) {
   uint32_t widest = widest_node(pods, kind);
@@ -340,7 +341,8 @@ uint32_t hr__pods_place(struct hr__pods *pods, hr_job job, uint32_t kind, uint32
   return at;
 }
 
-/* Releases the resources of the pods from `at` on, the last pod first. */
+/* Releases the resources of the pods from `at` on, the last pod first. `undo`: in per-GPU allocation, reverts the last
+   allocations instead of releasing GPUs. */
 static void release(struct hr__pods *pods, uint32_t at, bool undo) {
   /* the list is reversed, walked, and reversed again: undo must happen in the reverse order */
   uint32_t reversed = HR_NONE;
@@ -425,7 +427,8 @@ enum hr_status hr__pods_settle_lists(struct hr__pods *pods, struct hr_moves *mov
 
 /* ---- Placements ---- */
 
-/* Adds a slice; in counted allocation there is one slice for each node. */
+/* Adds a slice to a placement. Without per-GPU allocation (`by_gpu`), a node has one slice, to which the GPUs are
+   added. */
 static void add_slice(struct hr_placement *placement, struct hr_slice *slices, const struct hr_slice *slice,
                       bool by_gpu) {
   for (uint32_t i = 0; i < placement->n_slices && !by_gpu; i++) {
@@ -553,7 +556,7 @@ static void end_trial(struct hr__pods *pods) {
   }
 }
 
-/* Adds a node of the pool that could be requested. Returns false if there is none. */
+/* Adds a node of the pool that could be requested. Returns false if no such node exists. */
 static bool open_node(struct hr__pods *pods, uint32_t pool) {
   if (pods->n_opened[pool] >= hr_cluster_offer(pods->cluster, (hr_pool){pool})) return false;
   uint32_t first = hr_cluster_first_node(pods->cluster, (hr_pool){pool}).id;
@@ -597,7 +600,8 @@ enum trial_outcome { PLACED, DOES_NOT_FIT, OUT_OF_MEMORY };
    differ from the first only for elastic jobs. */
 enum trial { ALL_ON_PRESENT, MORE_ON_ADDED, SOME_ON_PRESENT };
 
-/* Places a job in a pool for a trial, after the pods that it already has. */
+/* Places a job in a pool for a trial, after the pods that it already has. If it does not fit, its pods are removed
+   again. */
 static enum trial_outcome place_in(struct hr__pods *pods, hr_job job, uint32_t kind, uint32_t pool, enum trial trial) {
   const struct hr__pod_shape *shape = &pods->kinds[kind].shapes[pool];
   uint32_t n_pods = shape->n_pods, number = 0, n_before = pods->n_opened[pool], last = hr__pods_last(pods, job);

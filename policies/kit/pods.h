@@ -33,7 +33,7 @@ struct hr__job_kind {
   uint32_t gpus, tasks, cpu_milli, accept_class, request, gpu_mem_mib;
   uint64_t mem_mib;
   uint32_t min_gpus, max_gpus; /* equal to `gpus` unless the policy lets elastic jobs have fewer pods */
-  uint32_t model;              /* HR_NONE unless jobs of a model cannot run in some pool */
+  uint32_t model;              /* the model of the jobs if they cannot run in some pool because of it; else HR_NONE */
   uint32_t group;              /* a further distinction of the policy, such as queues */
   int32_t priority;
   bool is_fixed;                /* its jobs must not be interrupted */
@@ -112,7 +112,7 @@ uint32_t hr__pods_place(struct hr__pods *pods, hr_job job, uint32_t kind, uint32
 /* Removes the pods of a job that follow the pod `last` from their nodes; HR_NONE: all. `undo`: these pods were placed
    last, for a trial. */
 void hr__pods_cut(struct hr__pods *pods, hr_job job, uint32_t last, bool undo);
-/* Removes one pod of a job from a node, on which it has some. Not in per-GPU allocation. */
+/* Removes one pod of a job from a node on which it has pods. Must not be called in per-GPU allocation. */
 void hr__pods_remove(struct hr__pods *pods, hr_job job, uint32_t node);
 /* Sets aside the pods of a job for a trial: their nodes are free, but the pods keep their numbers. hr__pods_put_back
    undoes this; hr__pods_drop frees the numbers. Jobs are put back in the reverse order. */
@@ -146,12 +146,12 @@ static inline uint32_t hr__pods_first(const struct hr__pods *pods, hr_job job) {
   return pods->first_of_job[job.id] - 1; /* HR_NONE: none */
 }
 
-/* The first pool in which all pods of a job, after those that it already has, would fit now; else the first in which it
-   could run; HR_NONE: none. Nothing changes. */
+/* Returns the first pool in which all further pods of a job would fit now. If no such pool exists, returns the first
+   pool in which the job could run, or HR_NONE. Nothing changes. */
 uint32_t hr__pods_pool_that_fits(struct hr__pods *pods, hr_job job, uint32_t kind);
 
-/* Counts the nodes that cannot run the `number`-th pod of a job, by the resource that they lack. `other`: the job does
-   not accept them. */
+/* The number of nodes that cannot run the `number`-th pod of a job, by the resource that they lack. `other`: the job
+   does not accept them. `fits`: nodes that can run it. */
 struct hr__pod_lacks {
   uint32_t n_nodes, cpu, gpu, mem, pods, other, fits;
 };
@@ -163,16 +163,16 @@ void hr__pods_put_lacks(const struct hr__pods *pods, hr_job job, const struct hr
 
 /* ---- The cluster autoscaler ---------------------------------------------------------------------------- */
 
-/* The parameter `elastic_nodes`, for a policy that has no other one. */
+/* The parameter `elastic_nodes`, for a policy that has no other parameters. */
 extern const struct hr_param hr__pod_params[];
 /* Whether the policy requests nodes: its parameter says so, and some pool is elastic. */
 bool hr__pods_are_scaled(const struct hr__pods *pods, const struct hr_policy_env *env);
 /* Calls `next` for the waiting jobs in their order until it returns HR_NONE. `fits`: whether the previous job would be
    placed after the nodes are added. If it is false, other jobs of its kind need not be tried. */
 typedef hr_job hr__pods_next(void *self, bool fits, uint32_t *kind);
-/* Requests nodes for waiting jobs that do not fit, the cheapest first, and releases nodes that have been idle for a
-   long time and that no waiting job would use. `*wake_us`: the earliest time at which the next node may be released;
-   HR_NEVER_US: none. */
+/* Requests nodes for waiting jobs that do not fit; the cheapest nodes are requested first. Releases nodes that have
+   been idle for a long time and that no waiting job would use. `*wake_us`: the earliest time at which the next node may
+   be released; HR_NEVER_US: none. */
 enum hr_status hr__pods_scale(struct hr__pods *pods, const struct hr_view *view, struct hr_moves *moves,
                               hr__pods_next *next, void *self, int64_t *wake_us);
 

@@ -216,9 +216,9 @@ static uint32_t push_range(struct hr__release_contender *heap, const struct hr__
   return count;
 }
 
-/* Returns the k-th smallest time of a range of bins. The heap contains subtrees. The subtree with the earliest time is
-   replaced by its parts until a single bin is on top. This bin is removed, and the procedure is repeated for the next
-   one. */
+/* Returns the k-th smallest time of a range of bins; HR_NEVER_US: the range has fewer bins. The heap contains subtrees.
+   The subtree with the earliest time is replaced by its parts until a single bin is on top. This bin is removed, and
+   the procedure is repeated for the next one. */
 static int64_t release_calendar_kth_time(struct hr_release_calendar *calendar, const struct hr__release_group *group,
                                          const struct hr__release_tournament *tournament, struct hr__bin_range range,
                                          uint32_t k) {
@@ -331,7 +331,8 @@ static int64_t bins_time(struct hr_release_calendar *calendar, struct hr__releas
 
 /* Returns the earliest time at which a gang fits in a pool. The gang uses all GPUs of `whole` nodes, and r GPUs of one
    more node. It therefore needs `whole` wholly free nodes, and `whole` + 1 nodes with at least r free GPUs. Wholly free
-   nodes count for both conditions, so the two times can be computed independently, and the later time is the result. */
+   nodes count for both conditions, so the two times can be computed independently, and the later time is the result.
+   HR_NEVER_US: the gang never fits. */
 static int64_t group_time(struct hr_release_calendar *calendar, struct hr__release_group *group, uint32_t gpus,
                           bool is_single) {
   if (is_single) return group->bin_size >= gpus ? bins_time(calendar, group, gpus, 1) : HR_NEVER_US;
@@ -453,7 +454,8 @@ static struct hr__release_group_tournament *race_for(struct hr_release_calendar 
   return made;
 }
 
-/* Returns the earliest time at which the gang fits in a range of bins, by the conditions of group_time. */
+/* Returns the earliest time at which the gang fits in a range of bins, by the conditions of group_time. HR_NEVER_US:
+   never, or out of memory. */
 static int64_t range_time(struct hr_release_calendar *calendar, struct hr__release_group *pool,
                           struct hr__bin_range range, uint32_t gpus) {
   uint32_t whole = gpus / pool->bin_size, rest = gpus % pool->bin_size;
@@ -482,8 +484,8 @@ static int64_t pool_time(struct hr_release_calendar *calendar, struct hr__releas
 
 /* ---- Earliest times ------------------------------------------------------------------------------- */
 
-/* Returns the earliest time at which a gang fits in one group of the tier, in the given pool. For gangs that do not fit
-   on one node. */
+/* For gangs that do not fit on one node: returns the earliest time at which a gang fits in one group of the tier, in
+   the given pool; HR_NEVER_US: never, or out of memory. */
 static int64_t tier_time(struct hr_release_calendar *calendar, hr_pool pool, enum hr_tier tier, uint32_t gpus) {
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(calendar->cluster, pool);
   if (tier <= HR_TIER_NODE) return HR_NEVER_US;

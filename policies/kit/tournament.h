@@ -80,7 +80,8 @@ static inline void hr__tournament_above(const uint32_t *group, uint32_t lanes, b
   }
 }
 
-/* Sets the values of a place, and updates the path to the root. `values`: [lanes], overwritten. */
+/* Sets the values of a place, and updates the path to the root. `values`: [lanes], overwritten. `tally`: the tree is a
+   tally. */
 static inline void hr__tournament_set(const struct hr__tournament_shape *shape, uint32_t *tree, uint32_t lanes,
                                       bool tally, uint32_t place, uint32_t *values) {
   for (uint32_t level = 0;; level++, place /= HR__GROUP) {
@@ -131,7 +132,7 @@ typedef bool hr__is_before(void *self, uint32_t a, uint32_t b);
 struct hr__contestant {
   struct hr__line line;
   int64_t value; /* the value with which a search compares its bound; it does not affect the order */
-  int64_t own;   /* if it is within the bound, the search needs no contestant that comes later; at least `value` */
+  int64_t own;   /* at least `value`; if it is at most the bound, a search skips later contestants of the subtree */
   uint32_t name; /* by which the caller identifies the contestant; HR_NONE: the leaf is free */
 };
 

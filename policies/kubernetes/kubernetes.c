@@ -199,7 +199,7 @@ static bool violates(const struct hr__kube_preemption *preemption, const struct 
 }
 
 /* Puts each pod back if the preemptor still fits with it, and adds the others to the victims. `violating_bits` has one
-   bit per pod of the list. Only pods whose bit equals `violating` are considered. */
+   bit per pod of the list. Only pods with a bit equal to `violating` are considered. */
 static void put_back(const struct hr__kube_preemption *preemption, const struct hr__kube_pod_state *preemptor,
                      struct hr__kube_node *node, const uint32_t *list, uint32_t n_list, const uint32_t *violating_bits,
                      bool violating, struct hr__kube_candidate *candidate) {

@@ -120,8 +120,9 @@ int64_t hr__kube_score(const struct hr__kube_scoring *scoring, const struct hr__
 struct hr__kube_candidate {
   uint32_t node;
   uint32_t n_victims, n_violations; /* victims, and those whose eviction violates a disruption budget */
-  uint32_t *victims; /* [n_victims] indices of pods, the most important first, those that violate a budget
-                        before the others */
+  /* [n_victims] indices of pods: first the pods that a budget protects from eviction, then the others; in both parts,
+     the most important pod is first */
+  uint32_t *victims;
 };
 
 /* The pods of the snapshot that preemption considers. */
@@ -133,16 +134,17 @@ struct hr__kube_preemption {
   uint32_t n_budgets;
 };
 
-/* Returns whether a pod may preempt others. It must not if its policy is Never. It must not, either, if a node was
-   nominated for it, this node is still suitable, and a pod of lower priority is already terminating there. `on_node`
-   lists the pods of the nominated node. */
+/* Returns whether a pod may preempt others. It must not in two cases:
+   - Its preemption policy is Never.
+   - A node was nominated for it, this node is still suitable, and a pod of lower priority is terminating there.
+   `on_node` lists the pods of the nominated node. */
 bool hr__kube_may_preempt(const struct hr__kube_pod_state *pod, const struct hr__kube_pod_state *pods,
                           const uint32_t *on_node, uint32_t n_on_node, bool node_is_unsuitable);
 
 /* Finds the victims of a pod on one node. `on_node` lists the pods of the node; it is reordered. `node` is modified
    during the call, but unchanged afterwards. `candidate->victims` has room for n_on_node entries; `candidate->node` is
-   not set. Returns false if the pod does not fit even without all pods of lower priority, or if there are none or more
-   than 4096 of these. */
+   not set. Returns false if the pod does not fit even without all pods of lower priority. Returns false, too, if the
+   node has no pods of lower priority, or more than 4096. */
 bool hr__kube_find_victims(const struct hr__kube_preemption *preemption, const struct hr__kube_pod_state *pod,
                            struct hr__kube_node *node, uint32_t *on_node, uint32_t n_on_node,
                            struct hr__kube_candidate *candidate);
@@ -155,14 +157,14 @@ static inline uint32_t hr__kube_candidates_wanted(uint32_t n_nodes, uint32_t per
   return wanted < n_nodes ? (uint32_t)wanted : n_nodes;
 }
 
-/* The number of candidates that the search has found so far. It visits nodes from a random offset on. It stops when it
-   has enough candidates and at least one of them violates no budget. At most `wanted` candidates with violations are
-   kept, and at most as many without. */
+/* The number of candidates that the search has found so far, with and without violations of budgets. The search visits
+   nodes from a random offset on. It stops when it has found at least `wanted` candidates and one of them violates no
+   budget. Of each sort, the first `wanted` candidates are stored. */
 struct hr__kube_search {
   uint32_t wanted, n_violating, n_clean;
 };
 
-/* Counts a candidate, and returns whether it is kept. */
+/* Counts a candidate, and returns whether the caller must store it. */
 static inline bool hr__kube_search_keeps(struct hr__kube_search *search, const struct hr__kube_candidate *candidate) {
   uint32_t *count = candidate->n_violations ? &search->n_violating : &search->n_clean;
   return ++*count <= search->wanted;
@@ -173,9 +175,9 @@ static inline bool hr__kube_search_is_done(const struct hr__kube_search *search)
 }
 
 /* Returns the index of the best candidate; `n_candidates` is at least 1. The best candidate has the fewest violations
-   of budgets. Ties are broken by the lowest priority of the most important victim, the smallest sum of priorities, the
-   fewest victims, the latest start (the earliest start of the victims with the highest priority is compared), and the
-   lowest index. */
+   of budgets. Of equal candidates, the better one has, in this order: the lower priority of its most important victim,
+   the smaller sum of priorities, fewer victims, the later start, the lower index. The start of a candidate is the
+   earliest start of its victims with the highest priority. */
 uint32_t hr__kube_best_candidate(const struct hr__kube_candidate *candidates, uint32_t n_candidates,
                                  const struct hr__kube_pod_state *pods);
 

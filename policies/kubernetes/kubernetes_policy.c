@@ -4,9 +4,10 @@
  * DefaultPreemption, and a cluster autoscaler.
  *
  * Each task of a job is a pod. Pods are scheduled one at a time; a job runs when all its pods are bound. The engine
- * starts a job as a whole. So if only some pods of a job fit, they either hold GPUs in the ledger of this policy, but
- * not in the engine (`partial_jobs` hold), or wait with the others. The eviction of a pod stops its job, which enters
- * the queue again.
+ * starts a job as a whole. If only some pods of a job fit, the setting `partial_jobs` decides:
+ * - `hold`: these pods hold GPUs in the ledger of this policy, but not in the engine.
+ * - `together`: these pods wait with the other pods of the job.
+ * The eviction of a pod stops its job, and the job enters the queue again.
  *
  * Layout: the waiting jobs of one kind (policies/kit/pods.h) are in a tree, ordered by the time at which they entered
  * the queue. If a job of a kind does not fit, the others of its kind are not tried in the same pass, because they would
@@ -29,9 +30,9 @@ enum { HR__KUBE_GPU = HR__KUBE_N_NATIVE, HR__KUBE_N_RESOURCES };
 
 enum { HR__KUBE_MARKS = 32, HR__KUBE_FREED = 1024 };
 
-/* The waiting jobs of a kind. The failures of a kind are numbered from 1; each one counts as a try of all jobs that
-   waited then. So the number of tries of a job is the number of failures since it entered. For this, `marks` has the
-   last job that waited at each of the last failures. */
+/* The waiting jobs of a kind. Failures of a kind are numbered from 1. Each failure counts as a try of all jobs that
+   waited at that time, so the number of tries of a job is the number of failures since the job entered. `marks` stores,
+   for each of the last failures, the last job that waited at the time of the failure. */
 struct hr__kube_queue {
   struct hr_job_tree jobs; /* by time of entry */
   uint32_t kind;
@@ -274,7 +275,7 @@ static bool any_is_lower(const struct hr__kube_policy *kube, int32_t priority) {
   return false;
 }
 
-/* Makes room for the states of all pods, and for a candidate on each node. */
+/* Makes room for the states of all pods, and for a candidate on each node. False: out of memory. */
 static bool make_room(struct hr__kube_policy *kube) {
   struct hr__kube_trial *trial = &kube->trial;
   uint32_t n_nodes = kube->pods.n_nodes;
@@ -408,7 +409,8 @@ static void undo(struct hr__kube_policy *kube, hr_job job, uint32_t last, uint32
 }
 
 /* Places the pods of a job that are not placed yet. `pool`: the pool of all its pods; HR_NONE: any pool, only for jobs
-   with one pod. */
+   with one pod. Returns whether all pods are placed. If not, the changes are undone, unless placed pods are held.
+   `preempts`: pods may be evicted for this. */
 static bool place_in(struct hr__kube_policy *kube, hr_job job, uint32_t kind, uint32_t pool, bool preempts) {
   uint32_t number = count_pods(kube, job), last = hr__pods_last(&kube->pods, job);
   for (bool is_done = false; !is_done; number++) {
@@ -426,8 +428,8 @@ static bool place_in(struct hr__kube_policy *kube, hr_job job, uint32_t kind, ui
 }
 
 /* Places all pods of a job, and evicts other jobs for it if allowed. The evicted jobs are set aside and listed in
-   kube->evicted. On failure, the state is unchanged, except for pods that are held (see struct
-   hr_kubernetes_config). */
+   kube->evicted. Returns whether all pods were placed. If not, the state is unchanged, except for pods that are held
+   (see struct hr_kubernetes_config). */
 static bool place_pods(struct hr__kube_policy *kube, hr_job job, uint32_t kind) {
   const struct hr__job_kind *of = &kube->pods.kinds[kind];
   bool may_preempt = kube->config->preempts && !kube->queues[kind].never_preempts;
@@ -558,7 +560,7 @@ static void note_freed(struct hr__kube_policy *kube, uint32_t node) {
   kube->freed[kube->n_freed++ % HR__KUBE_FREED] = node;
 }
 
-/* Records this for the nodes of all pods of a job. */
+/* Records that all pods of a job leave their nodes. */
 static void note_freed_by(struct hr__kube_policy *kube, hr_job job) {
   for (uint32_t at = hr__pods_first(&kube->pods, job); at != HR_NONE; at = kube->pods.pods[at].next_of_job)
     note_freed(kube, kube->pods.pods[at].slice.node.id);
@@ -584,7 +586,8 @@ static uint64_t tries_over(const struct hr__kube_policy *kube, const struct hr__
   return n_tries;
 }
 
-/* Finds the first job of the kind whose back-off is over. */
+/* Finds the first job of the kind with a back-off that is over, and stores it in `queue->head`. Returns whether such a
+   job exists. */
 static bool find_head(const struct hr__kube_policy *kube, struct hr__kube_queue *queue) {
   struct hr_job_entry entry;
   uint64_t n_tries = tries_over(kube, queue);
@@ -644,8 +647,8 @@ static uint32_t next_kind(struct hr__kube_policy *kube) {
   return kind;
 }
 
-/* Puts a kind back into the heap after its first job has left the queue; or, with `after_head`, after this job did not
-   fit although later ones may fit. */
+/* Puts a kind back into the heap. `after_head`: the first job of the kind did not fit and still waits, but later jobs
+   may fit. Otherwise the first job has left the queue. */
 static void try_again(struct hr__kube_policy *kube, uint32_t kind, bool after_head) {
   struct hr__kube_queue *queue = queue_of(kube, kind);
   struct hr_job_entry entry;
@@ -708,7 +711,7 @@ static void unbind(struct hr__kube_policy *kube, hr_job job) {
   hr__pods_cut(&kube->pods, job, HR_NONE, false);
 }
 
-/* Removes all held pods of each waiting job that holds a pod on a node that leaves. */
+/* Called when a node leaves. Removes all held pods of each waiting job that has a held pod on this node. */
 static void drop_held(struct hr__kube_policy *kube, const struct hr_view *view, uint32_t node) {
   uint32_t at = kube->pods.nodes[node].first_pod;
   while (at != HR_NONE) {
@@ -722,7 +725,7 @@ static void drop_held(struct hr__kube_policy *kube, const struct hr_view *view, 
   }
 }
 
-/* Handles a waiting job that was withdrawn because it is not needed any more. */
+/* Handles a waiting job that was withdrawn because it is not needed any more. False: out of memory. */
 static bool withdraw(struct hr__kube_policy *kube, hr_job job) {
   if (hr__pods_lists(&kube->pods, job)) return true; /* the job starts or is rejected in this pass */
   leave_queue(kube, job);
@@ -775,7 +778,7 @@ static void stop_evicted(struct hr__kube_policy *kube) {
   }
 }
 
-/* Starts a job whose pods are all bound. */
+/* Starts a job whose pods are all bound. `passed_others`: jobs before it in the order still wait. */
 static void start(struct hr__kube_policy *kube, hr_job job, bool passed_others) {
   struct hr_placement placement;
   if (!hr__pods_placement(&kube->pods, job, &placement)) {
@@ -792,7 +795,8 @@ static void start(struct hr__kube_policy *kube, hr_job job, bool passed_others) 
   kube->status = hr_moves_start(kube->moves, job, &placement, passed_others ? HR_REASON_BACKFILL : HR_REASON_IN_ORDER);
 }
 
-/* Tries the first job of a kind. Returns whether it started. */
+/* Tries the first job of a kind. Returns whether it started. `passed_others`: jobs before it in the order still wait.
+ */
 static bool try_job(struct hr__kube_policy *kube, uint32_t kind, bool passed_others) {
   hr_job job = kube->queues[kind].head.job;
   bool any_is_lower = kube->n_priorities > 1, holds = kube->config->partial == HR_KUBERNETES_HOLD, placed = false;
@@ -833,7 +837,7 @@ static void run_queue(struct hr__kube_policy *kube) {
   }
 }
 
-/* The waiting jobs for the autoscaler: kind by kind. */
+/* Returns the next waiting job for the autoscaler, kind by kind (hr__pods_next). */
 static hr_job next_waiting(void *self, bool fits, uint32_t *kind) {
   struct hr__kube_policy *kube = self;
   for (; kube->scale_at < kube->n_listed; kube->scale_at++) {
@@ -868,7 +872,7 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
 
 /* ---- Reasons ---------------------------------------------------------------------------------------- */
 
-/* A job that would fit now is in back-off. */
+/* A waiting job that would fit now waits for the end of its back-off. */
 static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
   struct hr__kube_policy *kube = self;
   uint32_t kind = kube->kind_of[job.id];

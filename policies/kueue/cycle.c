@@ -94,7 +94,8 @@ static bool try_counts(void *argument, const int64_t *counts) {
   return self->trial.mode == HR__KUEUE_PREEMPT && hr__kueue_preempt(&self->preemptor, workload, &self->trial) > 0;
 }
 
-/* Searches for smaller counts of pods that fit, or for which targets are found. */
+/* Searches for smaller counts of pods that fit, or for which targets are found. Returns whether such counts were found.
+ */
 static bool admit_partially(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
   const struct hr__kueue_workload *workload = &self->world->workloads[entry->workload];
   if (!hr__kueue_has_gate(self->world, HR__KUEUE_BIT_PARTIAL_ADMISSION)) return false;
@@ -137,8 +138,8 @@ static bool asks_for_topology(const struct hr__kueue_workload *workload) {
   return false;
 }
 
-/* Chooses the nodes that a workload holds while it needs preemption: nodes that are free once its targets have left,
-   or, without targets, nodes of an empty cluster. */
+/* Chooses the nodes that a workload holds while it needs preemption. With targets, these are nodes that are free after
+   the targets have left. Without targets, the search ignores the usage of nodes. */
 static void place_for_preemption(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
   const struct hr__kueue_topology_calls *topology = &self->world->topology;
   const struct hr__kueue_workload *workload = &self->world->workloads[entry->workload];
@@ -163,9 +164,9 @@ static void assign(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) 
 /* ---- One entry -------------------------------------------------------------------------------------- */
 
 /*
- * Decides about one entry of a cycle. Earlier entries of the cycle hold the quota and the nodes of workloads that they
- * admit or that wait for preemptions. So an entry must fit beside them, after the targets of all these entries have
- * left.
+ * Decides about one entry of a cycle. Earlier entries of the cycle hold quota and nodes if their workloads were
+ * admitted or wait for preemptions. An entry must therefore fit together with the earlier entries, after the targets of
+ * all these entries have left.
  *
  * Source: pkg/scheduler/scheduler.go of kubernetes-sigs/kueue (processEntry and what it calls).
  */
@@ -208,8 +209,8 @@ uint32_t hr__kueue_reserve(const struct hr__kueue_world *world, uint32_t queue,
   return assignment->n_usage;
 }
 
-/* Holds quota and nodes for an entry that needs preemption but has no targets, unless its queue can reclaim them
-   later. */
+/* Holds quota and nodes for an entry that needs preemption but has no targets. Has no effect if the queue of the entry
+   can always reclaim its quota later. */
 static void reserve(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
   const struct hr__kueue_workload *workload = &self->world->workloads[entry->workload];
   if (hr__kueue_can_always_reclaim(&self->world->queues[workload->queue])) return;
@@ -304,7 +305,7 @@ static enum cycle_fit update(struct hr__kueue_cycle *self, struct hr__kueue_entr
 
 /* ---- One entry: variants of a workload -------------------------------------------------------------- */
 
-/* The position of a flavor in the order of the queue. */
+/* The position of a flavor in the order of the queue. HR_NONE: the queue does not have the flavor. */
 static uint32_t flavor_rank(const struct hr__kueue_queue *queue, uint32_t flavor) {
   uint32_t rank = 0;
   for (uint32_t i = 0; i < queue->n_groups; i++)
@@ -330,7 +331,8 @@ static bool may_migrate(const struct hr__kueue_world *world, const struct hr__ku
   return variant_rank(world, workload) <= flavor_rank(queue, queue->least_preferred);
 }
 
-/* An admitted variant of the same workload whose flavor comes before (or after) this one's; HR_NONE: none. */
+/* An admitted variant of the same workload with a flavor that comes before (`more_favorable`) or after the flavor of
+   this workload; HR_NONE: none. */
 static uint32_t find_variant(const struct hr__kueue_world *world, const struct hr__kueue_workload *workload,
                              bool more_favorable) {
   if (!hr__kueue_has_gate(world, HR__KUEUE_BIT_CONCURRENT_ADMISSION) || workload->variant_of == HR_NONE) return HR_NONE;
@@ -493,9 +495,9 @@ static void nominate(struct hr__kueue_cycle *self, uint32_t workload_id) {
 /* ---- Order ------------------------------------------------------------------------------------------ */
 
 /*
- * The order in which the entries of a cycle are processed. Without fair sharing they are sorted once. With fair sharing
- * a tournament over the tree of quotas picks one entry after the other: each child of a cohort proposes an entry, and
- * the cohort compares the shares that the children would have with these entries.
+ * The order in which the entries of a cycle are processed. Without fair sharing, they are sorted once. With fair
+ * sharing, a tournament over the tree of quotas selects one entry after the other. Each child of a cohort proposes an
+ * entry. The cohort compares the shares that its children would have with these entries.
  *
  * Source: pkg/scheduler/scheduler.go (makeClassicalIterator) and fair_sharing_iterator.go of kubernetes-sigs/kueue.
  */
@@ -569,7 +571,7 @@ static void change_usage(struct hr__kueue_cycle *self, const struct hr__kueue_en
   }
 }
 
-/* The share of a node with the usage of its nominee. */
+/* Computes the share that a node would have with the usage of its nominee, and whether it would borrow. */
 static void measure(struct hr__kueue_cycle *self, uint32_t node, uint32_t nominee) {
   const struct hr__kueue_entry *entry = &self->entries[nominee];
   change_usage(self, entry, true);
@@ -578,7 +580,7 @@ static void measure(struct hr__kueue_cycle *self, uint32_t node, uint32_t nomine
   change_usage(self, entry, false);
 }
 
-/* Returns the entry that a node proposes; HR_NONE: none. Cohorts among the children come first. */
+/* Returns the entry that a node proposes; HR_NONE: none. Children that are cohorts are compared before queues. */
 static uint32_t run_tournament(struct hr__kueue_cycle *self, uint32_t node) {
   const struct hr__kueue_tree *tree = &self->world->tree;
   if (node < tree->n_queues) return self->first_of[node];

@@ -26,11 +26,11 @@ struct hr__kueue_outcome {
   int32_t level; /* borrow level */
 };
 
-/* Whether outcome `a` is better than `b`. */
+/* Whether outcome `a` is better than `b`. `preemption_first`: the borrow level is compared before the fit. */
 bool hr__kueue_is_preferred(struct hr__kueue_outcome a, struct hr__kueue_outcome b, bool preemption_first);
 
-/* Simulates the preemption for an amount of one pair. Returns NO_CANDIDATES, PREEMPT or RECLAIM, and sets the borrow
-   level after the preemption. */
+/* Simulates the preemption for an amount of one pair. Returns HR__KUEUE_FIT_NO_CANDIDATES, HR__KUEUE_FIT_PREEMPT or
+   HR__KUEUE_FIT_RECLAIM. Sets `*level` to the borrow level after the preemption. */
 typedef enum hr__kueue_fit hr__kueue_simulate(void *self, struct hr__kueue_world *world,
                                               const struct hr__kueue_workload *workload, uint32_t pair, int64_t amount,
                                               int32_t *level);
@@ -79,7 +79,7 @@ static inline const struct hr__kueue_group *hr__kueue_group_of(const struct hr__
 /* Tries counts of pods; returns whether they fit. */
 typedef bool hr__kueue_try_counts(void *self, const int64_t *counts);
 /* Searches for the largest counts between the minimum and the full counts for which `fits` returns true. `counts` has
-   room for n entries and receives the result. A minimum of -1 means the full count. Returns whether some fit. */
+   room for n entries and receives the result. A minimum of -1 means the full count. Returns whether some counts fit. */
 bool hr__kueue_reduce(const int64_t *full, const int64_t *minimum, uint32_t n, int64_t *counts,
                       hr__kueue_try_counts *fits, void *self);
 
@@ -175,10 +175,10 @@ const char *hr__kueue_cause_name(enum hr__kueue_cause cause);
 
 void hr__kueue_candidates_sort(struct hr__kueue_preemptor *self);
 
-/* Returns whether some ancestor of the queue (or the queue itself) has a sibling that borrows and whose share is at
-   least its own. If not, and no workload of the queue itself is preempted, no strategy allows a first target. The
-   reason is that both strategies require a target whose share is at least that of the preemptor, and preemptions only
-   lower the shares of other nodes. */
+/* Returns whether a node on the path from the queue to the root has a sibling that borrows and whose share is not below
+   that of the node. If not, and no workload of the queue itself is preempted, no strategy allows a first target. Both
+   strategies require a target whose share is at least that of the preemptor, and preemptions only lower the shares of
+   other nodes. */
 bool hr__kueue_fair_reaches(const struct hr__kueue_world *world, uint32_t queue);
 /* Starts the iteration over queues under fair sharing. `candidates` must be sorted. */
 void hr__kueue_fair_begin(struct hr__kueue_preemptor *self);
@@ -221,14 +221,14 @@ enum hr__kueue_ready_cause hr__kueue_ready_countdown(const struct hr__kueue_read
                                                      const struct hr__kueue_readiness *readiness, int64_t now_us,
                                                      int64_t *remaining_us);
 
-/* The state of requeuing: how often, and when the workload may be queued again. */
+/* The state of requeuing: how often the workload was requeued, and when it may be queued again. */
 struct hr__kueue_requeue_state {
   int64_t count; /* -1: not counted yet */
   int64_t at_us; /* HR__KUEUE_NO_TIME: at once */
 };
 
-/* Delays the workload until `wait_until_us`, if that is later, and counts the attempt if `count`. Returns whether the
-   state has changed. */
+/* Delays the workload until `wait_until_us`; a later time that is already set stays. Counts the attempt if `count` is
+   set. Returns whether the state has changed. */
 bool hr__kueue_requeue_delay(struct hr__kueue_requeue_state *state, int64_t wait_until_us, bool count);
 
 /* ---- What happens to a workload that does not run normally ---- */
@@ -370,7 +370,7 @@ bool hr__kueue_cycle_run(struct hr__kueue_cycle *self, const uint32_t *heads, ui
    to `out` and returns their number. */
 uint32_t hr__kueue_reserve(const struct hr__kueue_world *world, uint32_t queue,
                            const struct hr__kueue_assignment *assignment, struct hr__kueue_usage *out);
-/* Whether the bookmarks of the last attempt no longer count. `known_shapes`: both shapes are known. */
+/* Whether the bookmarks of the last attempt have become invalid. `known_shapes`: both shapes are known. */
 bool hr__kueue_bookmark_is_outdated(hr__kueue_gates gates, int64_t last_generation, int64_t generation,
                                     int64_t last_cycle, int64_t cycle, bool known_shapes, bool same_shape);
 
@@ -383,16 +383,17 @@ void hr__kueue_bookmarks_save(const struct hr__kueue_world *world, const struct 
 /* Compares workloads in the classical order of entries: negative if `a` comes first. */
 int hr__kueue_entry_order(const struct hr__kueue_world *world, const struct hr__kueue_workload *a, int32_t a_borrowing,
                           const struct hr__kueue_workload *b, int32_t b_borrowing);
-/* Whether entry `a` comes before entry `b` in a round of the tournament. */
+/* Whether entry `a` comes before entry `b` in a round of the tournament. `a_borrows`, `b_borrows`: whether the entry
+   borrows quota. */
 bool hr__kueue_fair_before(const struct hr__kueue_world *world, const struct hr__kueue_workload *a,
                            const struct hr__kueue_share *a_share, bool a_borrows, const struct hr__kueue_workload *b,
                            const struct hr__kueue_share *b_share, bool b_borrows);
 
 /* ---- Pending workloads (pending.c) --------------------------------------------------------------------- */
 
-/* The workloads that wait in the ClusterQueues. Each queue has a heap, whose first workload is the head of the next
-   cycle. Inadmissible workloads are parked until something changes. The turn of a workload is the cycle in which it is
-   the head. */
+/* The workloads that wait in the ClusterQueues. Each queue has a heap. The first workload of the heap is the head of
+   the next cycle. Inadmissible workloads are parked until something changes. The turn of a workload is the cycle in
+   which it is the head. */
 
 enum hr__kueue_place {
   HR__KUEUE_NOT_QUEUED,
@@ -411,7 +412,7 @@ struct hr__kueue_pending_heap {
 struct hr__kueue_bucket {
   uint32_t queue, shape;
   struct hr__kueue_pending_heap half[2];
-  uint8_t active;          /* index of the half whose workloads can be a head; those of the other half are parked */
+  uint8_t active;          /* index of the half whose workloads can be a head; the other half is parked */
   bool is_listed;          /* is in the list of buckets with parked workloads */
   uint32_t at;             /* position in the heap of its queue; HR_NONE: no workload can be a head */
   uint32_t next, previous; /* in the list */
@@ -426,8 +427,8 @@ struct hr__kueue_pending_queue {
   uint32_t n_heap, n_parked;
   int64_t cycle;       /* counts heads that were taken */
   int64_t freed_cycle; /* `cycle` when parked workloads returned last; -1: never */
-  /* A bucket stays parked when others return if a cycle would certainly park it again. As in Kueue, it uses up one
-     turn: */
+  /* When parked workloads return, a bucket stays parked if a cycle would certainly park it again. In Kueue, one head of
+     the bucket would be examined in vain. The bucket therefore uses up one turn of its queue: */
   uint32_t epoch;               /* counts the returns */
   uint32_t n_stayed, n_skipped; /* buckets that stayed; turns that they have used up */
   uint32_t counted, n_before;   /* a head, and the number of these buckets that precede it */
@@ -441,14 +442,14 @@ struct hr__kueue_pending {
   uint32_t n_buckets, buckets_capacity;
   bool no_memory;                /* memory was exhausted: some workload is in no queue */
   struct hr__pair_map bucket_at; /* by queue and shape */
-  uint8_t *place;                /* by workload: enum hr__kueue_place, but IN_HEAP also if parked in a bucket */
+  uint8_t *place;                /* by workload: enum hr__kueue_place; HR__KUEUE_IN_HEAP also if parked in a bucket */
   uint32_t *bucket;              /* by workload */
   uint8_t *half;                 /* by workload: half of its bucket */
   uint32_t *position;            /* by workload: in the heap of the half */
   uint32_t *next, *previous;     /* by workload: list of workloads that are parked alone */
   int64_t *requeue_us;           /* by workload: end of its back-off; HR__KUEUE_NO_TIME: none */
   bool *held;                    /* by workload: its condition Requeued is false, so it stays parked */
-  uint32_t *shape;               /* by workload: equal numbers are equal requests and priority; HR_NONE: unknown */
+  uint32_t *shape;               /* by workload; equal shapes mean equal requests and priority; HR_NONE: unknown */
   enum hr__kueue_requeue *why;   /* by workload: why it was parked, unless it was parked with its shape */
 };
 
@@ -475,14 +476,15 @@ bool hr__kueue_pending_park_head(struct hr__kueue_pending *self, uint32_t id);
    was not before. */
 bool hr__kueue_pending_requeue(struct hr__kueue_pending *self, uint32_t workload, enum hr__kueue_requeue why,
                                bool has_bookmark);
-/* The same, but the caller decides: `at_once` puts the workload into the heap. */
+/* Queues a workload again as hr__kueue_pending_requeue does, but the caller decides whether it is parked: with
+   `at_once` it is put into the heap. */
 bool hr__kueue_pending_requeue_as(struct hr__kueue_pending *self, uint32_t workload, bool at_once,
                                   enum hr__kueue_requeue why);
 /* Restores the order of the heap of a queue after the usage of its local queues has changed. */
 void hr__kueue_pending_reorder(struct hr__kueue_pending *self, uint32_t id);
-/* Notes that capacity may be free in the tree of `queue`: workloads that are queued again from now on are not parked.
-   The caller calls hr__kueue_pending_return before the next cycle, unless all parked workloads would be parked
-   again. */
+/* Records that capacity may be free in the tree of `queue`. A workload that is queued again before the next head of its
+   queue is taken is then not parked. The caller calls hr__kueue_pending_return before the next cycle. This call is not
+   necessary if all parked workloads would be parked again. */
 void hr__kueue_pending_freed(struct hr__kueue_pending *self, uint32_t queue);
 /* Returns the parked workloads of all queues of the tree of `queue` to their heaps, as capacity may be free. Returns
    their number. */
@@ -494,12 +496,13 @@ typedef bool hr__kueue_stays_parked(void *self, uint32_t queue, uint32_t shape, 
    Each such shape still uses up one turn (hr__kueue_pending_skip). */
 uint32_t hr__kueue_pending_return_some(struct hr__kueue_pending *self, uint32_t id, hr__kueue_stays_parked *stays,
                                        void *argument);
-/* Checks the workloads of a queue that stayed parked and have not used up their turns. They return if `stays` is false
-   now. */
+/* Checks the workloads of a queue that stayed parked and have not used up their turns. A workload returns if `stays`
+   returns false for its shape now. */
 void hr__kueue_pending_recheck(struct hr__kueue_pending *self, uint32_t id, hr__kueue_stays_parked *stays,
                                void *argument);
-/* Returns whether a workload that stayed parked comes before the head of the queue, and then uses up its turn. If there
-   is no head, a turn is used up, too, but the result is false. */
+/* Uses up the turn of a workload that stayed parked and is ordered before the head of the queue. Returns true in this
+   case; the head then waits for the next cycle. If the queue has no head, uses up the turn of a workload that stayed
+   parked, and returns false. Otherwise returns false without effect. */
 bool hr__kueue_pending_skip(struct hr__kueue_pending *self, uint32_t id);
 
 /* Uses up all turns of workloads that stayed parked. Call it if no cycle follows until the next event. */

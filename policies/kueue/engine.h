@@ -199,11 +199,12 @@ struct hr__kueue_engine {
   struct hr__kueue_cycle cycle;
   struct hr__kueue_pending pending;
   uint32_t *heads;
-  uint32_t *root;                          /* by queue: root of its tree */
-  bool *is_freed;                          /* by node: quota of the tree of this root was freed */
-  bool some_freed;                         /* some entry is set */
-  bool *is_filled, some_filled;            /* the same: quota was taken since parked workloads returned */
-  bool evicted;                            /* evictions have ended since the last cycle */
+  uint32_t *root;               /* by queue: root of its tree */
+  bool *is_freed;               /* by node: quota of the tree of this root was freed */
+  bool some_freed;              /* some entry is set */
+  bool *is_filled, some_filled; /* is_filled: by node: quota of the tree of this root was taken since parked workloads
+                                   returned; some_filled: some entry is set */
+  bool evicted;                 /* evictions have ended since the last cycle */
   uint32_t first_leaving, last_leaving;    /* list of evicted workloads that lose their quota after the cycles */
   struct hr__kueue_priorities *priorities; /* by queue */
   int64_t n_cycles;
@@ -226,8 +227,8 @@ struct hr__kueue_engine {
 
 /* Builds the world from the configuration and the trace. */
 enum hr_status hr__kueue_world_build(struct hr__kueue_engine *self, struct hr_error *error);
-/* Finds the queue of a job; its `queue` is HR_NONE if it is not listed and there is no default queue. Returns false if
-   memory is exhausted. */
+/* Finds the queue of a job. If the configuration does not have the queue that the job names, it is the default queue;
+   without a default queue, destination->queue is HR_NONE. Returns false if memory is exhausted. */
 bool hr__kueue_destination_of(struct hr__kueue_engine *self, uint32_t job, struct hr__kueue_destination *destination);
 /* The priority of a job: that of the priority class that it names, else that of the trace. */
 int64_t hr__kueue_priority_of(const struct hr__kueue_engine *self, uint32_t job);
@@ -284,7 +285,8 @@ bool hr__kueue_topology_build(struct hr__kueue_engine *self, const struct hr_kue
 
 /* ---- Placements (engine_topology.c) ----------------------------------------------------------------- */
 
-/* All functions have no effect, or return true, if no flavor has a topology. */
+/* If no flavor has a topology, these functions have no effect; hr__kueue_topology_request and hr__kueue_topology_keep
+   then return true. */
 
 /* Sets the current topology request of the pods of a workload. Returns false if no topology of its queue has the level.
  */
@@ -297,15 +299,16 @@ enum hr__kueue_nodes {
   HR__KUEUE_NODES_AWAITED, /* they are not up, or not provisioned yet */
   HR__KUEUE_NODES_LOST     /* some have failed and are not replaced: the workload is evicted */
 };
-/* Chooses the nodes of a workload with quota and a pending placement, or other nodes in place of a failed one. */
+/* Prepares the nodes of a workload with quota. If its placement is pending, its nodes are chosen. If a node of its
+   placement has failed, another node replaces this node. Returns the state of the nodes. */
 enum hr__kueue_nodes hr__kueue_topology_prepare(struct hr__kueue_engine *self, uint32_t slot);
-/* Whether topologies place the pods of a workload with quota. */
+/* Whether the pods of a workload that has quota are placed by a topology. */
 bool hr__kueue_topology_places(const struct hr__kueue_engine *self, uint32_t slot);
 /* Finds the nodes and GPUs of a placement. Returns false if they are not free. */
 bool hr__kueue_topology_nodes(struct hr__kueue_engine *self, uint32_t slot, const struct hr_need *need,
                               struct hr_placement *placement);
 
-/* Notes that a node came up, or that it has an interruption notice or is gone. */
+/* Notes that a node came up (`is_up`), or that it has an interruption notice or is gone. */
 void hr__kueue_topology_node(struct hr__kueue_engine *self, hr_node node, bool is_up);
 /* Notes that workloads of all queues with topologies may fit now. */
 void hr__kueue_topology_freed(struct hr__kueue_engine *self);
@@ -318,7 +321,7 @@ struct hr__kueue_lack {
   const char *topology;
   int64_t fits, of;
   bool slices;               /* the unit is slices, not pods */
-  uint32_t leaves, selector; /* of the topology; that labels exclude */
+  uint32_t leaves, selector; /* leaves: all leaves of the topology; selector: number of leaves that labels exclude */
 };
 /* Returns false if the flavor has a placement, or no topology. */
 bool hr__kueue_topology_lack(struct hr__kueue_engine *self, uint32_t slot, uint32_t flavor,
@@ -329,11 +332,11 @@ uint32_t hr__kueue_topology_lacking(const struct hr__kueue_engine *self, uint32_
 
 /* ---- Evictions (engine_jobs.c) ---------------------------------------------------------------------- */
 
-/* Evicts a workload for another one. Without a grace period it keeps its quota until hr__kueue_finish_evictions.
-   Returns false if it is already being evicted. */
+/* Evicts a workload for another one. Without a grace period, the evicted workload has its quota until
+   hr__kueue_finish_evictions is called. Returns false if the workload is already being evicted. */
 bool hr__kueue_evict(struct hr__kueue_engine *self, const struct hr__kueue_target *target);
-/* Removes the quota of workloads that were evicted without a grace period. The next cycle serves the preemptors; parked
-   workloads return after it. */
+/* Removes the quota of workloads that were evicted without a grace period. The preemptors are the heads of the next
+   cycle; parked workloads return after this cycle. */
 void hr__kueue_finish_evictions(struct hr__kueue_engine *self);
 /* Removes the quota of an evicted workload, and queues it again. */
 void hr__kueue_queue_evicted(struct hr__kueue_engine *self, uint32_t slot);

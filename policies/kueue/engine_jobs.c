@@ -104,7 +104,7 @@ static struct hr_need fewest_need(const struct hr__kueue_class *class_) {
   return need;
 }
 
-/* Determines the pools and flavors in which the pods can run at all. */
+/* Determines the pools and flavors in which the pods can run at all. Returns false if memory is exhausted. */
 static bool set_suits(struct hr__kueue_engine *self, struct hr__kueue_class *class_) {
   bool *suits = hr_arena_alloc(self->arena, (size_t)self->world.n_flavors + 1);
   bool *accepts = hr_arena_alloc(self->arena, (size_t)self->n_pools + 1);
@@ -246,7 +246,8 @@ bool hr__kueue_timer_set(struct hr__kueue_engine *self, uint32_t slot, int64_t a
   return at_us == HR_NEVER_US || hr_job_tree_insert(&self->timers, (struct hr_job_entry){.key = at_us, .job = {slot}});
 }
 
-/* Sets the timer of a queued job: to the end of its back-off, or of its locality requirement if topologies apply it. */
+/* Sets the timer of a queued job to the end of its back-off. If the back-off is over and topologies are used, the timer
+   is the end of its locality requirement. Returns false if memory is exhausted. */
 static bool set_queued_timer(struct hr__kueue_engine *self, uint32_t slot) {
   int64_t at_us = self->slots[slot].requeue.at_us;
   if (at_us <= self->world.now_us) {
@@ -362,7 +363,8 @@ static bool add_shape(struct hr__kueue_engine *self, const struct hr__kueue_work
   return true;
 }
 
-/* Workloads with the same pods, priority and requirements on nodes have the same shape. */
+/* Sets the shape of the workload of a slot. Workloads with the same pods, priority and requirements on nodes have the
+   same shape. Returns false if memory is exhausted. */
 static bool set_shape(struct hr__kueue_engine *self, uint32_t slot) {
   const struct hr__kueue_workload *workload = &self->world.workloads[slot];
   uint32_t local = workload->local_queue;
@@ -441,7 +443,8 @@ void hr__kueue_release(struct hr__kueue_engine *self, uint32_t slot) {
   self->changed = true;
 }
 
-/* Updates the topology request of a job, because its locality requirement may have ended. */
+/* Updates the topology request of a job, because its locality requirement may have ended. Returns false if memory is
+   exhausted. */
 static bool renew_request(struct hr__kueue_engine *self, uint32_t slot) {
   if (!self->topologies) return true;
   hr__kueue_topology_request(self, slot);
@@ -577,10 +580,10 @@ static void leave(struct hr__kueue_engine *self, uint32_t slot) {
         hr_moves_notice(self->moves, (hr_job){at->job}, self->world.now_us + self->grace_us, self->keeps_work);
 }
 
-/* Evictions take no time in the model. So workloads that evict each other in turn would do so forever at one instant
-   (this occurs with Kueue's fair sharing). A workload that had quota for less than a second before it is evicted again
-   waits for a second until it is queued. Both times double with each repetition, and are reset when it had quota for
-   longer. */
+/* Evictions take no time in the model. Two workloads can evict each other again and again, for example with Kueue's
+   fair sharing; without a delay, this would never end at one instant. If a workload was evicted before and has now had
+   quota for less than a second, it waits for a second until it is queued. Both times double with each repetition. They
+   are reset when the workload has had quota for longer. */
 static void delay_repeated(const struct hr__kueue_engine *self, uint32_t slot) {
   struct hr__kueue_slot *at = &self->slots[slot];
   int64_t period_us = EVICTION_US << at->n_repeated, now_us = self->world.now_us;
@@ -593,9 +596,9 @@ static void delay_repeated(const struct hr__kueue_engine *self, uint32_t slot) {
 }
 
 /* If preempted jobs lose their work, preemptions cause further preemptions in a crowded cluster: a job that starts
-   again needs quota for longer, and preempts other jobs. Kueue has no back-off for this. Here a workload that was
-   preempted MAX_LOSSES times waits for a second after the next preemption, and twice as long after each further one. So
-   the number of preemptions grows with the logarithm of time, and every run ends. */
+   again needs quota for longer, and preempts other jobs. Kueue has no back-off for such a series. Here, after
+   MAX_LOSSES preemptions, a workload waits for a second after the next preemption. The time doubles with each further
+   preemption, up to MAX_LOSS_DOUBLINGS times. The number of preemptions therefore grows slowly, and every run ends. */
 static void delay_losing(const struct hr__kueue_engine *self, uint32_t slot) {
   struct hr__kueue_slot *at = &self->slots[slot];
   if (self->keeps_work) return;

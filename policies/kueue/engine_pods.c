@@ -36,7 +36,7 @@ static bool group_has_pool(const struct hr__kueue_engine *self, const struct hr_
   return self->pool_sets[(size_t)group->pools * self->pool_words + pool / 64] >> pool % 64 & 1;
 }
 
-/* Returns HR_NONE if memory is exhausted. */
+/* Returns the group of a held job; HR_NONE: memory is exhausted. */
 static uint32_t group_of(struct hr__kueue_engine *self, uint32_t slot) {
   uint32_t pools = pools_of(self, slot), class_ = self->slots[slot].class_;
   if (pools == HR_NONE) return HR_NONE;
@@ -63,7 +63,7 @@ static bool is_served_before(const struct hr__kueue_engine *self, uint32_t a, ui
   return self->slots[a].job < self->slots[b].job;
 }
 
-/* Puts a slot into the list of its group, behind those that are served before it. */
+/* Puts a slot into the list of its group: at the front (`front`), or behind those that are served before it. */
 static void insert(struct hr__kueue_engine *self, uint32_t slot, bool front) {
   struct hr__kueue_held *group = &self->groups[self->slots[slot].group];
   uint32_t before = front ? HR_NONE : group->last;
@@ -126,7 +126,7 @@ struct hr_need hr__kueue_need_of(const struct hr__kueue_engine *self, uint32_t s
   return need;
 }
 
-/* Looks for nodes in the pools of the group, in their order. */
+/* Looks for nodes in the pools of the group, in their order. Returns whether a placement was found. */
 static bool find_nodes(struct hr__kueue_engine *self, uint32_t slot, const struct hr_need *need,
                        struct hr_placement *placement) {
   const struct hr__kueue_held *group = &self->groups[self->slots[slot].group];
@@ -177,7 +177,8 @@ static uint32_t next_group(const struct hr__kueue_engine *self) {
   return best;
 }
 
-/* Starts the first job of a group; of a group that topologies place, the first that has its nodes. */
+/* Starts the first job of a group. If topologies place the group, starts the first job whose nodes are free. Returns
+   false if no job was started. */
 static bool start_one(struct hr__kueue_engine *self, const struct hr__kueue_held *group) {
   bool is_placed = group->placed;
   for (uint32_t slot = group->first; slot != HR_NONE && self->status == HR_OK; slot = self->slots[slot].next) {
@@ -308,8 +309,8 @@ static uint32_t count_idle(const struct hr__kueue_engine *self, hr_pool pool) {
   return count;
 }
 
-/* Requests the nodes that the held jobs need beyond those that are idle or booting; at least one if none is booting,
-   since no job fits on the present nodes. */
+/* Requests the nodes that the held jobs need in addition to idle and booting nodes. If no node is booting, requests at
+   least one node, because no held job fits on the present nodes. */
 static void request_nodes(struct hr__kueue_engine *self, uint32_t pool) {
   const struct hr__kueue_wanted *wanted = &self->wanted[pool];
   hr_pool id = {pool};

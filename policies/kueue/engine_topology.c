@@ -72,7 +72,8 @@ static const char *name_of_group(struct hr__kueue_engine *self, const struct hr_
   return text;
 }
 
-/* Sets the labels of the nodes of a pool. Consecutive nodes of one group share the text of the label. */
+/* Sets the labels of the nodes of a pool. Consecutive nodes of one group share the text of the label. Returns false if
+   memory is exhausted. */
 static bool label_pool(struct hr__kueue_engine *self, const struct level_list *list, hr_pool pool) {
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(self->cluster, pool);
   struct hr__tas_node *nodes = self->topologies->nodes.items + hr_cluster_first_node(self->cluster, pool).id;
@@ -112,7 +113,7 @@ static int64_t count_instances(const struct hr_pool_spec *spec, const char *name
 }
 
 /* The amounts of the nodes of a pool. Resources that the engine does not account get a large amount, such that sums
-   over all nodes do not overflow. */
+   over all nodes do not overflow. NULL: memory is exhausted. */
 static int64_t *amounts_of_pool(struct hr__kueue_engine *self, const struct hr_pool_spec *spec) {
   const struct hr__tas_nodes *nodes = &self->topologies->nodes;
   int64_t plenty = INT64_MAX / (2 * ((int64_t)nodes->count + 1));
@@ -143,7 +144,8 @@ static uint32_t count_nodes(const struct hr__kueue_engine *self) {
              : 0;
 }
 
-/* Describes the nodes of the cluster. Nodes of pools without topology have no labels. */
+/* Describes the nodes of the cluster. Nodes of pools without topology have no labels. Returns false if memory is
+   exhausted. */
 static bool build_nodes(struct hr__kueue_engine *self, const struct hr_kueue_config *config) {
   struct hr__tas_nodes *nodes = &self->topologies->nodes;
   struct level_list list = {0};
@@ -171,7 +173,7 @@ static bool build_nodes(struct hr__kueue_engine *self, const struct hr_kueue_con
   return true;
 }
 
-/* Sets which nodes belong to a flavor. */
+/* Sets which nodes belong to a flavor. Returns false if memory is exhausted. */
 static bool select_nodes(struct hr__kueue_engine *self) {
   struct hr__tas_nodes *nodes = &self->topologies->nodes;
   const bool **rows = ALLOC(self, self->world.n_flavors, const bool *);
@@ -205,7 +207,7 @@ static bool create_world(struct hr__kueue_engine *self, const struct hr_kueue_co
   return self->topologies->world != NULL;
 }
 
-/* Sets the nodes of the leaves of all flavors. */
+/* Sets the nodes of the leaves of all flavors. Returns false if memory is exhausted. */
 static bool build_leaves(struct hr__kueue_engine *self) {
   struct hr__kueue_topologies *topologies = self->topologies;
   topologies->leaves = ALLOC(self, self->world.n_flavors, struct hr__kueue_leaf *);
@@ -224,8 +226,8 @@ static bool build_leaves(struct hr__kueue_engine *self) {
   return true;
 }
 
-/* Stores, for each tier, the label of its level in the topologies of a queue. The first flavor whose topology has the
-   tier counts. */
+/* Stores, for each tier, the label of its level in the topologies of a queue. If the topologies of several flavors have
+   the tier, the first flavor counts. */
 static void note_levels(struct hr__kueue_engine *self, const struct hr_kueue_config *config, uint32_t queue) {
   const struct hr__kueue_queue *from = &self->world.queues[queue];
   const char **level_of = self->topologies->level_of + (size_t)queue * HR_N_TIERS;
@@ -240,7 +242,8 @@ static void note_levels(struct hr__kueue_engine *self, const struct hr_kueue_con
     }
 }
 
-/* Pods in elastic pools are placed when their nodes are provisioned, which the policy requests after the admission. */
+/* Marks the flavors with elastic pools: pods are placed there when their nodes are provisioned, which the policy
+   requests after the admission. Returns false if memory is exhausted. */
 static bool set_delays(struct hr__kueue_engine *self) {
   bool *delays = ALLOC(self, self->world.n_flavors, bool), some = false;
   if (!delays) return false;
@@ -348,7 +351,7 @@ bool hr__kueue_topology_request(struct hr__kueue_engine *self, uint32_t slot) {
 
 /* ---- Placements: nodes ------------------------------------------------------------------------------ */
 
-/* Makes room for a placement. The old placement is lost. */
+/* Makes room for a placement. The old placement is lost. Returns false if memory is exhausted. */
 static bool make_room(struct hr__kueue_engine *self, struct hr__kueue_memory *at, uint32_t n_domains,
                       uint32_t n_levels) {
   uint32_t n_values = n_domains * n_levels; /* the levels of a placement are few, and its domains are at most nodes */
@@ -393,7 +396,8 @@ static uint32_t flavor_of(const struct hr__kueue_engine *self, uint32_t slot) {
   return HR_NONE;
 }
 
-/* Looks for a placement of a workload with quota: the first one, or one without its failed node. */
+/* Searches for a placement of a workload with quota. If a node of its placement has failed, only the pods of this node
+   are placed again. NULL: not found. */
 static const struct hr__kueue_placement *find_again(struct hr__kueue_engine *self, uint32_t slot) {
   struct hr__kueue_topologies *topologies = self->topologies;
   const struct hr__kueue_topology_calls *calls = &self->world.topology;
@@ -413,7 +417,7 @@ static const struct hr__kueue_placement *find_again(struct hr__kueue_engine *sel
   return topologies->found.failed == HR_NONE ? topologies->found.found[0] : NULL;
 }
 
-/* Replaces the placement of a workload with quota. */
+/* Replaces the placement of a workload with quota. Returns false if memory is exhausted. */
 static bool replace(struct hr__kueue_engine *self, uint32_t slot, const struct hr__kueue_placement *found) {
   struct hr__kueue_workload *workload = &self->world.workloads[slot];
   const struct hr__kueue_topology_calls *calls = &self->world.topology;

@@ -36,8 +36,8 @@ static bool is_path_of(const struct hr_kueue_local_queue_config *queue, const ch
          strcmp(text + length + 1, queue->name) == 0;
 }
 
-/* Finds a local queue by "namespace/name", or by its name; of several with the name, the one in the namespace
-   `name_space`, else the first. HR_NONE: not found. */
+/* Finds a local queue by "namespace/name", or by its name. If several queues have this name, prefers the queue in the
+   namespace `name_space`, then the first queue. HR_NONE: not found. */
 static uint32_t find_local_queue(const struct hr_kueue_config *config, const char *text, const char *name_space) {
   uint32_t found = HR_NONE;
   for (uint32_t i = 0; i < config->n_local_queues; i++) {
@@ -149,7 +149,7 @@ static void add_resources(struct engine_names *names, const struct hr_kueue_reso
         names->items[names->count++] = groups[i].flavors[k].resources[r].name;
 }
 
-/* Collects the resources of all quotas and of the jobs. */
+/* Collects the resources of all quotas and of the jobs. Returns false if memory is exhausted. */
 static bool collect_resources(struct engine_builder *builder) {
   struct hr__kueue_engine *self = builder->engine;
   const struct hr_kueue_config *config = builder->config;
@@ -277,7 +277,8 @@ static int64_t scaled(const struct engine_builder *builder, uint32_t resource, i
   return resource == builder->engine->gpu ? hr__kueue_times(amount, GPU_UNIT) : amount;
 }
 
-/* Sets the quotas of a node of the tree. `out` has the groups of a queue; NULL: a cohort. */
+/* Sets the quotas of a node of the tree. `out` has the groups of a queue; NULL: a cohort. Returns false if memory is
+   exhausted. */
 static bool build_groups(struct engine_builder *builder, uint32_t node, const struct hr_kueue_resource_group *groups,
                          uint32_t n_groups, struct hr__kueue_group *out) {
   struct hr__kueue_tree *tree = &builder->engine->world.tree;
@@ -420,7 +421,7 @@ static bool build_local_queues(struct engine_builder *builder) {
   return true;
 }
 
-/* The queue of a job that names one; its numbers are those of the world. */
+/* The queue that a job names, as indices of the world's queues; both HR_NONE: no such queue. */
 static struct hr__kueue_destination look_up(const struct hr__kueue_engine *self, uint32_t job) {
   struct hr__kueue_destination found = find_destination(self->config, self->jobs, job);
   for (uint32_t node = 0; found.queue != HR_NONE && node < self->world.tree.n_queues; node++)
@@ -537,7 +538,8 @@ static uint64_t count_gpus(const struct hr_cluster *cluster) {
   return sum;
 }
 
-/* One queue with one flavor. All resources but GPUs have no limit. */
+/* Creates a configuration with one queue and one flavor. All resources except GPUs have no limit. NULL: memory is
+   exhausted. */
 static struct hr_kueue_config *create_default(struct hr__kueue_engine *self) {
   static char name[] = "default", gpus[] = "nvidia.com/gpu", cpu[] = "cpu", memory[] = "memory";
   uint32_t n_mig = self->jobs->mig_profiles.count, n = 0;

@@ -2,9 +2,9 @@
 /*
  * Amounts of resources, and the choice of flavors for the resources of a workload.
  *
- * Pod sets are processed in order, those of one group together. For each resource in order of names, the flavors of its
- * resource group are tried from the bookmark of the last attempt on, and the chosen flavor serves all requested
- * resources of the group.
+ * Pod sets are processed in order, those of one group together. Resources are processed in the order of their names.
+ * For each resource, the flavors of its resource group are tried, beginning with the bookmark of the last attempt. The
+ * chosen flavor serves all requested resources of the group.
  *
  * Layout: scratch arrays by resource hold the requests and the choices. Invariant: the usage of the assignment
  * is the sum of the requests of its pod sets over the chosen flavors, and later pod sets see it.
@@ -218,7 +218,7 @@ static enum hr__kueue_reason group_reason(const struct hr__kueue_pod_set_assignm
   return mildest;
 }
 
-/* One flavor of each resource group is needed, so the most severe of the groups' mildest reasons counts. */
+/* Returns the most severe of the reasons of the resource groups, because the pod set needs a flavor of each group. */
 static enum hr__kueue_reason row_reason(const struct hr__kueue_queue *queue,
                                         const struct hr__kueue_pod_set_assignment *row) {
   if (!row->n_attempts) return HR__KUEUE_NO_MATCHING_FLAVOR;
@@ -260,8 +260,8 @@ void hr__kueue_assignment_place(struct hr__kueue_assignment *assignment,
 /* ---- Search ----------------------------------------------------------------------------------------- */
 
 /* The search over the flavors of one resource group, and the placement of the chosen flavors. A flavor is as good as
-   the worst of its resources. The search stops at the first flavor that is good enough for the fungibility of the
-   queue; otherwise the best flavor is taken, the first of equally good ones. Source:
+   the worst of its resources. The search stops at the first flavor that satisfies the rules of the queue
+   (flavorFungibility). If no flavor does, the best flavor is chosen, or the first of several equally good ones. Source:
    pkg/scheduler/flavorassigner/flavorassigner.go and flavor_assigner_attempts.go of kubernetes-sigs/kueue. */
 
 bool hr__kueue_is_preferred(struct hr__kueue_outcome a, struct hr__kueue_outcome b, bool preemption_first) {
@@ -274,7 +274,8 @@ bool hr__kueue_is_preferred(struct hr__kueue_outcome a, struct hr__kueue_outcome
 
 /* ---- Search: labels --------------------------------------------------------------------------------- */
 
-/* Node affinity, as far as it names keys that the flavor labels. A term without such a key matches everything. */
+/* Whether the required node affinity matches, as far as it names keys that the flavor labels. A term without such a key
+   matches everything. */
 static bool affinity_matches(const struct hr__kueue_selector *selector, const struct hr__kueue_labels *labels) {
   if (!selector->n_required) return true;
   bool some = false;
@@ -451,7 +452,8 @@ static void set_bookmark(struct hr__kueue_assigner *self, uint32_t last, uint32_
 }
 
 /* Tries the flavors of the resource group of `resource` for the group of pod sets of the assigner. Leaves the choices
-   in `best` and the flavors that were tried in `considered`. Returns the outcome of the best flavor; FIT_NONE: none. */
+   in `best` and the flavors that were tried in `considered`. Returns the outcome of the best flavor;
+   HR__KUEUE_FIT_NONE: no flavor fits. */
 static struct hr__kueue_outcome search_flavors(struct hr__kueue_assigner *self,
                                                const struct hr__kueue_workload *workload,
                                                const struct hr__kueue_group *group, uint32_t resource,
@@ -512,7 +514,8 @@ static void attempts_merge(struct hr__kueue_assigner *self, const struct hr__kue
 
 /* ---- Search: topology ------------------------------------------------------------------------------- */
 
-/* The flavor with a topology among the flavors of a pod set. Marks the pod set as failed if there are two. */
+/* The flavor with a topology among the flavors of a pod set; HR_NONE: no flavor has one. Marks the pod set as failed if
+   two different flavors have topologies. */
 static uint32_t topology_flavor(const struct hr__kueue_world *world, struct hr__kueue_pod_set_assignment *row) {
   uint32_t flavor = HR_NONE;
   for (uint32_t k = 0; k < row->n_choices; k++) {
@@ -696,8 +699,8 @@ static void collect_group(struct hr__kueue_assigner *self, const struct hr__kueu
   }
 }
 
-/* Chooses flavors for all resources of the group. Returns false if there is none for some resource; `reason` is then
-   set if no flavor was tried. Sets `imperfect` if some flavor does not simply fit. */
+/* Chooses flavors for all resources of the group. Returns false if no flavor is found for some resource; `reason` is
+   then set if no flavor was tried. Sets `imperfect` if some flavor does not simply fit. */
 static bool choose_flavors(struct hr__kueue_assigner *self, const struct hr__kueue_workload *workload,
                            const struct hr__kueue_assignment *out, bool *imperfect, enum hr__kueue_reason *reason) {
   const struct hr__kueue_world *world = self->world;
@@ -730,7 +733,8 @@ static void inherit_topology(const struct hr__kueue_assigner *self, struct hr__k
   }
 }
 
-/* Finishes the row of a member of the group, and adds its requests to the usage. */
+/* Finishes the row of a member of the group, and adds its requests to the usage. `found`: flavors were found;
+   otherwise, only the attempts are stored. */
 static void finish_row(const struct hr__kueue_assigner *self, const struct hr__kueue_workload *workload,
                        struct hr__kueue_assignment *out, bool found) {
   struct hr__kueue_pod_set_assignment *row = &out->pod_sets[out->n_pod_sets++];

@@ -428,13 +428,13 @@ struct hr__kueue_topology_calls {
   /* Returns whether a pod set of a workload in a queue may use a flavor, as far as topology is concerned. */
   bool (*matches)(void *self, const struct hr__kueue_world *world, uint32_t queue,
                   const struct hr__kueue_pod_set *pod_set, uint32_t flavor);
-  /* Searches placements for the flavors of `assignment`; if `empty`, the usage of nodes by workloads is ignored. Does
-     not change the usage of nodes. If `workload` has no quota, pod sets whose placement is pending are skipped. If it
-     has quota, its own usage is ignored, and a pod set with failed nodes keeps the rest of its placement. */
+  /* Searches for placements for the flavors of `assignment`. If `empty`, the usage of nodes by workloads is ignored.
+     Does not change the usage of nodes. If `workload` has no quota, pod sets whose placement is pending are skipped. If
+     it has quota, its own usage is ignored, and a pod set with failed nodes keeps the rest of its placement. */
   void (*find)(void *self, const struct hr__kueue_world *world, const struct hr__kueue_workload *workload,
                const struct hr__kueue_assignment *assignment, bool empty, struct hr__kueue_placements *result);
-  /* Returns whether the placements of an assignment fit beside the usage of nodes. Pods that the current admission of
-     the workload has in the same domain count once. */
+  /* Returns whether the placements of an assignment fit in addition to the usage of nodes. If the workload is already
+     admitted with pods in the same domain, these pods are not counted twice. */
   bool (*fits)(void *self, const struct hr__kueue_world *world, const struct hr__kueue_workload *workload,
                const struct hr__kueue_assignment *assignment);
   /* Adds the placements of an assignment to the usage of nodes, counted as above (sign 1), or removes them (-1). */
@@ -513,8 +513,8 @@ static inline bool hr__kueue_has_gate(const struct hr__kueue_world *world, enum 
 bool hr__kueue_quantity(const char *text, bool thousandths, int64_t *value);
 
 /* How often requests fit into a capacity, at most INT32_MAX; 0 if nothing is requested. A resource that the capacity
-   does not name has the amount 0. `limiting` is the resource that limits it, the first in order of names; HR_NONE if
-   nothing is requested. It may be NULL. */
+   does not name has the amount 0. `*limiting` is set to the resource that limits the result (of several, the first in
+   order of names); HR_NONE: nothing is requested. `limiting` may be NULL. */
 int64_t hr__kueue_count_in(const struct hr__kueue_amounts *requests, const struct hr__kueue_amounts *capacity,
                            uint32_t *limiting);
 
@@ -526,7 +526,7 @@ int64_t hr__kueue_count_in(const struct hr__kueue_amounts *requests, const struc
 double hr__kueue_local_usage(const struct hr__kueue_amounts *consumed, const struct hr__kueue_amounts *penalty,
                              const double *weights, double queue_weight, uint32_t cpu);
 
-/* The part of a new value in a decayed average after `elapsed`; 0 if the half life is 0. */
+/* The weight of a new value in a decayed average, `elapsed_us` after the old value; 0 if the half life is 0. */
 static inline double hr__kueue_decay_part(int64_t elapsed_us, int64_t half_life_us) {
   if (half_life_us <= 0) return 0;
   return 1 - pow(0.5, (double)elapsed_us / (double)half_life_us);
@@ -568,7 +568,7 @@ static inline size_t hr__kueue_cell(const struct hr__kueue_tree *tree, uint32_t 
 }
 
 /* Computes the children, heights, subtree quotas and `has_quota` of the cohorts from the parents and the quotas of the
-   nodes, and the usage of the cohorts from the usage of the queues. The parents must not form a cycle. */
+   nodes. Computes the usage of the cohorts from the usage of the queues. The parents must not form a cycle. */
 void hr__kueue_tree_prepare(struct hr__kueue_tree *tree);
 
 /* Adds usage of a queue, or removes it. Usage beyond the quota that a node never lends is also usage of its parent. */
@@ -590,8 +590,9 @@ static inline bool hr__kueue_borrows_with(const struct hr__kueue_tree *tree, uin
   return quota != HR__KUEUE_UNLIMITED && hr__kueue_plus(tree->usage[at], amount) > quota;
 }
 
-/* The height of the lowest cohort above the queue within whose quota an additional amount fits; 0: the queue itself has
-   enough. `may_reclaim` is set to whether that part of the tree is smaller than the whole tree; it may be NULL. */
+/* The height of the lowest cohort above the queue whose quota suffices for an additional amount. Returns 0 if the quota
+   of the queue suffices, and the height of the root if no quota suffices. `*may_reclaim` is set to true if the quota of
+   a node below the root suffices; NULL is accepted. */
 uint32_t hr__kueue_borrow_level(const struct hr__kueue_tree *tree, uint32_t queue, uint32_t pair, int64_t amount,
                                 bool *may_reclaim);
 
@@ -608,10 +609,12 @@ static inline uint32_t hr__kueue_root(const struct hr__kueue_tree *tree, uint32_
 /* Computes the share of a node with an additional usage. The share of a node without parent is 0. */
 struct hr__kueue_share hr__kueue_share_of(const struct hr__kueue_world *world, uint32_t node,
                                           const struct hr__kueue_usage *extra, uint32_t n_extra);
-/* Whether the usage of a node with a parent exceeds its quota of a pair of which a positive amount is requested. */
+/* Whether the node has a parent, and its usage of a pair exceeds its quota. Only pairs with a positive amount in
+   `requested` are considered. */
 bool hr__kueue_borrows_on(const struct hr__kueue_world *world, uint32_t node, const struct hr__kueue_usage *requested,
                           uint32_t n_requested);
-/* The amount of each resource that all nodes below `node` together can borrow, summed over flavors. */
+/* The amount of a resource that `node` could use if nothing were used, summed over flavors. Shares of the children of
+   `node` are fractions of this amount. */
 int64_t hr__kueue_lendable(const struct hr__kueue_world *world, uint32_t node, uint32_t resource);
 
 /* The ratio divided by the weight; infinite if the node borrows with weight 0. */
@@ -678,7 +681,7 @@ void hr__kueue_usage_add(struct hr__kueue_usage *list, uint32_t *count, uint32_t
 /* Puts a workload with quota into the list of its queue, and counts its usage in the tree and on the nodes. */
 void hr__kueue_list(struct hr__kueue_world *world, uint32_t id);
 /* Sets the quota and the placements of a workload from an assignment, and lists it. `room` has n_pod_sets * n_resources
-   entries, to which the workload refers from then on. */
+   entries; the workload keeps a pointer to it. */
 void hr__kueue_give_quota(struct hr__kueue_world *world, uint32_t id, const struct hr__kueue_assignment *assignment,
                           struct hr__kueue_assigned *room);
 /* Removes a workload from the list of its queue, and its usage from the tree and the nodes. */

@@ -68,11 +68,12 @@ static const struct hr_param params[] = {
  * has enough quota, even after all preemptions that its queue could make. The bound never calls an admissible workload
  * hopeless, and a hopeless workload has no effect on the other entries of a cycle; so decisions stay the same.
  *
- * In classical preemption, a bound of the preemptions in other queues is known for cohorts without parents. There, a
- * preemption that reclaims from other queues must leave the queue within its nominal quota, or preempt only lower
- * priorities (borrowWithinCohort); any other preemption is within the queue itself. With fair sharing, the bound
- * follows from the shares (hr__kueue_fair_reaches). If no bound is known, a workload is hopeless only if it requests
- * more than its queue could ever use.
+ * Bounds of the preemptions in other queues:
+ * - Classical preemption, cohort without a parent: a preemption in other queues leaves the preempting queue within its
+ *   nominal quota, or it preempts only lower priorities (borrowWithinCohort).
+ * - Classical preemption, cohort with a parent: no bound is known. A workload is hopeless only if it requests more than
+ *   its queue could ever use.
+ * - Fair sharing: the bound follows from the shares (hr__kueue_fair_reaches).
  *
  * Layout: per queue, the usage of its workloads with quota, by priority and pair. Invariant: these sums are those of
  * the list of the queue.
@@ -143,8 +144,7 @@ static void change_own(const struct hr__kueue_engine *self, const struct hr__kue
 }
 
 /* Whether fair sharing may allow a preemption in another queue. An amount within the nominal quota can always be
-   reclaimed. Otherwise the share of the queue must not be above all other shares, even after all preemptions in the
-   queue itself. */
+   reclaimed. Otherwise hr__kueue_fair_reaches must return true, even after all preemptions in the queue itself. */
 static bool may_take_by_share(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload,
                               uint32_t pair, int64_t amount) {
   struct hr__kueue_tree tree = self->world.tree; /* its columns are those of the world */
@@ -177,10 +177,11 @@ static int64_t lower_beside(const struct hr__kueue_engine *self, const struct hr
   return sum;
 }
 
-/* Whether classical preemption may take from other queues. The usage of the queue after the preemption must be within
-   its nominal quota; or, with borrowWithinCohort, the amount must be available after the preemption of lower
-   priorities. Returns true for cohorts with parents, for which it is unknown. `own`: the amount that the workload could
-   preempt in its own queue. `free`: the available amount, including `own`. */
+/* Whether classical preemption may preempt in other queues. One of these conditions must be true:
+   - The cohort has a parent, so that no bound is known.
+   - The queue is within its nominal quota after the preemption.
+   - borrowWithinCohort is set, and the amount is available after the preemption of lower priorities.
+   `own`: the amount that the workload could preempt in its own queue. `free`: the available amount, including `own`. */
 static bool may_reclaim(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload, uint32_t pair,
                         int64_t amount, int64_t own, int64_t free) {
   const struct hr__kueue_tree *tree = &self->world.tree;
@@ -273,7 +274,7 @@ static bool stays_parked(void *argument, uint32_t queue, uint32_t shape, uint32_
   return true;
 }
 
-/* Returns parked workloads with prospects to their queues where quota was freed. */
+/* In trees in which quota was freed, returns the parked workloads to their queues. Hopeless workloads stay parked. */
 static void return_freed(struct hr__kueue_engine *self) {
   const struct hr__kueue_tree *tree = &self->world.tree;
   self->some_freed = false;
@@ -285,8 +286,8 @@ static void return_freed(struct hr__kueue_engine *self) {
   for (uint32_t i = 0; i < tree->n_queues; i++) self->is_freed[self->root[i]] = false;
 }
 
-/* With fair sharing, workloads of queues with a lower share may have prospects after an admission. Returns those that
-   stayed parked and have not had their turn. */
+/* With fair sharing, workloads of queues with a lower share may have prospects after an admission. Such
+   workloads return to their queues if they stayed parked and have not had their turn. */
 static void recheck_stayed(struct hr__kueue_engine *self) {
   for (uint32_t i = 0; i < self->world.tree.n_queues; i++) {
     if (!self->is_filled[self->root[i]]) continue;
@@ -370,8 +371,8 @@ static int64_t ready_deadline(const struct hr__kueue_engine *self, uint32_t slot
   return limit_us == HR__KUEUE_NO_TIME ? HR_NEVER_US : at->since_us + limit_us;
 }
 
-/* Sets the timer of a held job: to the time by which its pods must be ready, or to the end of its locality
-   requirement. */
+/* Sets the timer of a held job: to the time by which its pods must be ready, or to the end of its locality requirement.
+   Returns false if memory is exhausted. */
 static bool set_held_timer(struct hr__kueue_engine *self, uint32_t slot) {
   int64_t at_us = ready_deadline(self, slot);
   int64_t until_us = hr_cluster_locality(self->cluster, (hr_job){self->slots[slot].job}).until_us;
@@ -467,7 +468,7 @@ static void use_bookmarks(struct hr__kueue_engine *self, uint32_t slot) {
 }
 
 /* Takes the heads of all queues. A hopeless head takes its turn, but gets no entry: it is parked, or remains the head
-   if its queue is strict. Sets `*parked` if some head was parked. */
+   if its queue is strict. Sets `*parked` if some head was parked. Returns the number of entries. */
 static uint32_t take_heads(struct hr__kueue_engine *self, bool *parked) {
   uint32_t n = 0;
   *parked = false;
@@ -520,7 +521,7 @@ enum cycle_effect {
   EFFECT_REAL
 };
 
-/* Queues an entry again that was not admitted. */
+/* Queues an entry again that was not admitted. Returns how this changes the state that the next cycle finds. */
 static enum cycle_effect requeue(struct hr__kueue_engine *self, const struct hr__kueue_entry *entry) {
   bool moved = save_bookmarks(self, entry);
   self->slots[entry->workload].reason = entry->reason;
@@ -535,8 +536,8 @@ static bool blocks_admission(const struct hr__kueue_engine *self) {
   return self->config && self->config->wait_for_pods_ready.enable && self->config->wait_for_pods_ready.block_admission;
 }
 
-/* Admits in the order of the cycle; if admissions are blocked until pods are ready, only the first. Returns the number
-   of admissions. */
+/* Admits workloads in the order of the cycle. If admissions are blocked until pods are ready, admits only the first.
+   Returns the number of workloads that the cycle admitted, including those that wait for pods to be ready. */
 static uint32_t admit_all(struct hr__kueue_engine *self) {
   uint32_t n_admitted = 0;
   for (uint32_t i = 0; i < self->cycle.n_order && self->status == HR_OK; i++) {
@@ -554,7 +555,7 @@ static uint32_t admit_all(struct hr__kueue_engine *self) {
   return n_admitted;
 }
 
-/* Evicts the targets of an entry. Returns whether some were not being evicted before. */
+/* Evicts the targets of an entry. Returns false if all of them were already being evicted. */
 static bool preempt_targets(struct hr__kueue_engine *self, const struct hr__kueue_entry *entry) {
   bool some = false;
   for (uint32_t k = 0; k < entry->n_targets && self->status == HR_OK; k++)
@@ -562,7 +563,7 @@ static bool preempt_targets(struct hr__kueue_engine *self, const struct hr__kueu
   return some;
 }
 
-/* Carries out the decisions of a cycle. */
+/* Carries out the decisions of a cycle. Returns how this changes the state that the next cycle finds. */
 static enum cycle_effect carry_out(struct hr__kueue_engine *self) {
   enum cycle_effect effect = admit_all(self) > 0 ? EFFECT_REAL : EFFECT_NONE;
   for (uint32_t i = 0; i < self->cycle.n_entries; i++) {
@@ -591,11 +592,15 @@ static enum cycle_effect run_cycle(struct hr__kueue_engine *self) {
   return parked ? EFFECT_REAL : effect;
 }
 
-/* In Kueue an eviction takes longer than the cycles that follow it. When its quota becomes free, the other workloads
-   have had their turns and are parked. The preemptor stays in its queue. So it has its turn before the parked workloads
-   return, because Kueue returns them with a delay. Therefore evictions end here only when the cycles have no more
-   effect. A StrictFIFO queue whose head fits nowhere would try its flavors forever. So the cycles stop until the next
-   event after all flavors were tried without effect. */
+/* Runs cycles until they have no more effect, then ends the evictions, and repeats both until nothing changes.
+
+   In Kueue an eviction takes longer than the cycles that follow it. When the quota of the evicted workload becomes
+   free, the other workloads have had their turns and are parked. Kueue returns parked workloads with a delay, so the
+   preemptor, which stays in its queue, has its turn first. Here, evictions therefore end only when the cycles have no
+   more effect.
+
+   A StrictFIFO queue whose head fits nowhere would try its flavors forever. After all flavors were tried without
+   effect, the cycles therefore stop until the next event. */
 static void run_cycles(struct hr__kueue_engine *self) {
   uint32_t n_scans = 0;
   while (self->changed && self->status == HR_OK) {
@@ -688,8 +693,8 @@ static enum hr_status end(struct hr__kueue_engine *self, const struct hr_event *
   return HR_OK;
 }
 
-/* Handles a job that has lost its nodes. Unless it was evicted, its workload keeps its quota and its pods wait for
-   other nodes. */
+/* Handles a job that has lost its nodes. If the job was not evicted, its workload still has its quota, and its pods
+   wait for other nodes. */
 static enum hr_status interrupt(struct hr__kueue_engine *self, const struct hr_event *event) {
   uint32_t slot = hr__kueue_slot_of(self, event->job);
   if (slot == HR_NONE) return HR_OK;

@@ -4,10 +4,10 @@
  *
  * Layout: the workloads of one shape in one queue are a bucket with two binary heaps: those that can be a head, and
  * those that are parked. A queue has a binary heap of its buckets, ordered by their first workloads. If a workload of a
- * shape is inadmissible, all others of the shape are parked by exchanging the two heaps, and they return in the same
- * way; so both cost O(log n) for any number of workloads. Workloads without a shape are in one bucket per queue, and
- * are parked one by one. Workloads that stay parked when others return (back-off, held, namespace mismatch) are in a
- * list.
+ * shape is inadmissible, all others of the shape are parked by exchanging the two heaps. They return in the same way.
+ * Both operations take O(log n) amortized time for any number of workloads. Workloads without a shape are in one bucket
+ * per queue, and are parked one by one. Workloads that do not return with the others (back-off, held, namespace
+ * mismatch) are in a list.
  *
  * Invariant: position[items[i]] == i in each heap of a bucket, and a workload is in at most one place.
  *
@@ -124,7 +124,7 @@ struct hr__kueue_step hr__kueue_life_step(const struct hr__kueue_ready_rules *ru
 
 /* ---- Pending workloads --------------------------------------------------------------------------------- */
 
-/* Allocates the arrays by workload, and copies those of `before` workloads. */
+/* Allocates the arrays by workload, and copies those of `before` workloads. Returns false if memory is exhausted. */
 static bool allocate_columns(struct hr__kueue_pending *self, uint32_t before) {
   struct hr__kueue_pending was = *self;
   size_t n = (size_t)self->world->n_workloads + 1;
@@ -216,7 +216,7 @@ static void sink(struct hr__kueue_pending *self, struct hr__kueue_pending_heap *
   put(self, heap, at, workload);
 }
 
-/* Adds a workload to a half of its bucket. */
+/* Adds a workload to a half of its bucket. Returns false if memory is exhausted. */
 static bool join(struct hr__kueue_pending *self, uint32_t bucket, uint8_t half, uint32_t workload) {
   struct hr__kueue_pending_heap *heap = &self->buckets[bucket].half[half];
   if (heap->count == heap->capacity) {
@@ -362,8 +362,9 @@ static uint32_t bucket_of(struct hr__kueue_pending *self, uint32_t workload) {
 
 /* ---- Places ---- */
 
-/* Moves all workloads of one half of a bucket to the other one: the smaller half is moved, and the halves exchange
-   their roles if the larger half should have been moved. `to_active`: the parked ones return. */
+/* Makes all workloads of a bucket active (`to_active`), or parks all of them. The workloads of the smaller half are
+   moved to the larger half. If the larger half was the one to empty, the halves exchange their roles. Returns false if
+   memory is exhausted. */
 static bool merge_halves(struct hr__kueue_pending *self, uint32_t id, bool to_active) {
   struct hr__kueue_bucket *bucket = &self->buckets[id];
   uint8_t from = to_active ? !bucket->active : bucket->active, to = !from;
@@ -381,7 +382,7 @@ static bool merge_halves(struct hr__kueue_pending *self, uint32_t id, bool to_ac
   return true;
 }
 
-/* Returns the parked workloads of a bucket. */
+/* Makes the parked workloads of a bucket active again. Returns their number. */
 static uint32_t return_bucket(struct hr__kueue_pending *self, uint32_t id) {
   struct hr__kueue_pending_queue *queue = &self->queues[self->buckets[id].queue];
   uint32_t count = self->buckets[id].half[!self->buckets[id].active].count;
@@ -402,8 +403,8 @@ static uint32_t count_before(const struct hr__kueue_pending *self, const struct 
   return count;
 }
 
-/* Called before a workload joins a bucket as a possible head. If the bucket stayed parked and its turn has not come
-   yet, its parked workloads return, and share one turn with the new workload. Returns false if memory is exhausted. */
+/* Called before a workload joins a bucket as a possible head. If the bucket stayed parked and has not used up its turn,
+   its parked workloads return, and share one turn with the new workload. Returns false if memory is exhausted. */
 static bool return_stayed(struct hr__kueue_pending *self, uint32_t id) {
   struct hr__kueue_bucket *bucket = &self->buckets[id];
   struct hr__kueue_pending_queue *queue = &self->queues[bucket->queue];
@@ -518,7 +519,8 @@ void hr__kueue_pending_reorder(struct hr__kueue_pending *self, uint32_t id) {
 
 /* ---- Requeue ---- */
 
-/* Parks the workloads that can be a head and have the same shape as an inadmissible one. */
+/* Parks the workloads that can be a head and have the same shape as an inadmissible one. Returns false if memory is
+   exhausted. */
 static bool park_shape(struct hr__kueue_pending *self, uint32_t workload) {
   if (shape_of(self, workload) == HR_NONE) return true;
   uint32_t id = bucket_of(self, workload);

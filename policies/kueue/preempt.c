@@ -3,9 +3,9 @@
  * Preemption: the classical algorithm, the one with fair sharing, and their common part (policies, the order of
  * candidates, the test whether the demand fits, and the minimal set of targets).
  *
- * Targets are taken one after the other, and their usage is removed from the tree and the nodes, until the demand fits.
- * Then those that are not needed are put back, from the last but one to the first. Invariant: after a preemption was
- * computed, the usage is as before.
+ * Targets are selected one after the other, and their usage is removed from the tree and the nodes, until the demand
+ * fits. Then targets that are not needed are removed from the selection, from the last but one to the first. Invariant:
+ * after a preemption was computed, the usage is as before.
  *
  * Source: pkg/scheduler/preemption of kubernetes-sigs/kueue (preemption.go, common/, preemption_oracle.go).
  */
@@ -21,8 +21,8 @@
 /*
  * Classical preemption. Candidates of other queues are collected on the way from the queue to the root of its tree, in
  * the parts of the tree that use more than their quota. If the remaining request fits into the quota of a node, the
- * preemptor has the hierarchical advantage over all candidates that are collected above this node: these can be
- * reclaimed at any priority that the policy allows, even while borrowing.
+ * preemptor has the hierarchical advantage over all candidates that are collected above this node. Such candidates can
+ * be reclaimed at any priority that the policy allows, even while borrowing.
  *
  * Source: pkg/scheduler/preemption/classical and classical_strategy.go of kubernetes-sigs/kueue.
  */
@@ -46,7 +46,8 @@ static bool demand_uses(const struct hr__kueue_preemptor *self, const struct hr_
   return false;
 }
 
-/* Adds the candidates of a queue that were collected at `ancestor` (HR_NONE: the preemptor's queue). */
+/* Adds the candidates of a queue that were collected at `ancestor` (HR_NONE: the preemptor's queue). `advantage`: the
+   preemptor has the hierarchical advantage over them. */
 static void collect_queue(struct hr__kueue_preemptor *self, uint32_t queue, uint32_t ancestor, bool advantage) {
   const struct hr__kueue_preemption *rules = &self->world->queues[self->demand.workload->queue].preemption;
   enum hr__kueue_policy policy = ancestor == HR_NONE ? rules->within_queue : rules->reclaim;
@@ -75,7 +76,8 @@ static bool is_within_nominal(const struct hr__kueue_preemptor *self, uint32_t n
   return true;
 }
 
-/* Collects the candidates below `node`, except those of the subtree `skip`, which was visited before. */
+/* Collects the candidates below `node`, except those of the subtree `skip`, which was visited before. `advantage`: the
+   preemptor has the hierarchical advantage over them. */
 static void collect_below(struct hr__kueue_preemptor *self, uint32_t node, uint32_t ancestor, uint32_t skip,
                           bool advantage) {
   const struct hr__kueue_tree *tree = &self->world->tree;
@@ -123,7 +125,7 @@ static void collect(struct hr__kueue_preemptor *self) {
 /* ---- Attempts ---- */
 
 /* Whether a candidate may be preempted now: its queue, and the cohorts up to where it was collected, still use more
-   than their quota. */
+   than their quota. `borrow`: the preemptor may borrow. */
 static bool is_valid(const struct hr__kueue_preemptor *self, const struct hr__kueue_candidate *candidate, bool borrow) {
   if (candidate->ancestor == HR_NONE) return true;
   if (borrow && candidate->only_without_borrowing) return false;
@@ -133,7 +135,7 @@ static bool is_valid(const struct hr__kueue_preemptor *self, const struct hr__ku
   return true;
 }
 
-/* Whether the demand fits now. */
+/* Whether the demand fits now. `borrow`: the queue may borrow. */
 static bool demand_fits(struct hr__kueue_preemptor *self, bool borrow) {
   const struct hr__kueue_demand *demand = &self->demand;
   const struct hr__kueue_tree *tree = &self->world->tree;
@@ -155,7 +157,8 @@ static void take_target(struct hr__kueue_preemptor *self, uint32_t workload, enu
   self->targets[self->n_targets++] = (struct hr__kueue_target){workload, cause};
 }
 
-/* Puts targets back that are not needed, and restores the usage of all. */
+/* Removes targets that are not needed from the selection; if the demand does not fit (`fits` is false), removes all.
+   Restores the usage of all targets. `borrow`: the queue may borrow. */
 static void settle_targets(struct hr__kueue_preemptor *self, bool fits, bool borrow) {
   for (uint32_t i = self->n_targets; fits && i-- > 0;) {
     if (i + 1 >= self->n_targets) continue; /* the last one was needed */
@@ -239,7 +242,7 @@ static bool is_ancestor(const struct hr__kueue_tree *tree, uint32_t node, uint32
   return false;
 }
 
-/* Prunes a node that can have no more targets. */
+/* Prunes a node if it can have no more targets. Returns whether it is pruned. */
 static bool prune(struct hr__kueue_preemptor *self, uint32_t node, const struct hr__kueue_share *share) {
   const struct hr__kueue_tree *tree = &self->world->tree;
   uint32_t preemptor = self->demand.workload->queue;
@@ -379,7 +382,8 @@ static bool take(struct hr__kueue_preemptor *self, uint32_t workload, enum hr__k
   return fits;
 }
 
-/* Preempts from a foreign queue the first candidate that the strategy allows; the others wait for the second pass. */
+/* Preempts from a foreign queue the first candidate that the strategy allows. The candidates before it are kept for the
+   second pass. Returns whether the demand fits afterwards; false if no candidate was preempted. */
 static bool take_by_share(struct hr__kueue_preemptor *self, uint32_t queue) {
   while (self->heads[queue] != HR_NONE) {
     uint32_t at = self->heads[queue], workload = hr__kueue_fair_pop(self, queue);
@@ -592,7 +596,7 @@ void hr__kueue_candidates_sort(struct hr__kueue_preemptor *self) {
 
 /* ---- Targets ---- */
 
-/* Finds the targets for any demand. */
+/* Finds the targets for any demand. Returns their number. */
 static uint32_t preempt_for(struct hr__kueue_preemptor *self, const struct hr__kueue_demand *demand) {
   self->demand = *demand;
   self->n_targets = self->n_candidates = 0;

@@ -59,7 +59,7 @@ static inline uint32_t hr__tas_ancestor(const struct hr__tas_tree *tree, uint32_
 }
 
 /* Returns the leaf with these values: the host name alone if `by_host` is set, otherwise one value per level. HR_NONE:
-   there is none. */
+   not found. */
 uint32_t hr__tas_leaf_find(const struct hr__tas_tree *tree, const char *const *values, uint32_t n_values);
 
 /* ---- Capacity ---- */
@@ -288,8 +288,8 @@ static inline uint32_t hr__tas_pods_resource(const struct hr__kueue_world *world
 
 /* The state of a search for topology domains, shared by tas_select.c and tas_search.c. A search first counts the pods
    that fit into each domain and selects domains at the requested level (tas_select.c), and then distributes the pods
-   downwards (tas_search.c). In the second half, the counts of selected domains are the numbers of pods that they
-   get. */
+   downwards (tas_search.c). In the second step, the counts of selected domains are the numbers of pods that
+   they get. */
 
 /* The counts of a domain: pods that fit, and later pods that are placed. */
 struct hr__tas_state {
@@ -373,39 +373,44 @@ void hr__tas_fill_counts(struct hr__tas_search *search, const struct hr__tas_dem
 
 /* ---- Orders (tas_select.c) ---- */
 
-/* Whether the least free domains are used first. */
+/* Whether the least free domains are used first. `unconstrained`: the request has no constraint. */
 static inline bool hr__tas_least_free(const struct hr__tas_search *search, bool unconstrained) {
   return unconstrained && search->gates.profile_mixed;
 }
-/* Sorts domains by their counts: the largest first, or the smallest first. */
+/* Sorts domains by their counts: the smallest first if hr__tas_least_free, otherwise the largest first. */
 void hr__tas_sort(const struct hr__tas_search *search, uint32_t *domains, uint32_t count, bool unconstrained);
-/* Sorts domains that can have a leader first, then by their counts beside a leader. */
+/* Sorts domains that can have a leader first, then by their counts beside a leader, in the direction of hr__tas_sort.
+ */
 void hr__tas_sort_with_leader(const struct hr__tas_search *search, uint32_t *domains, uint32_t count,
                               bool unconstrained);
 /* Sorts domains by leaders, slices beside a leader, and entropy of the counts of their children, largest first. */
 void hr__tas_sort_by_entropy(struct hr__tas_search *search, uint32_t *domains, uint32_t count);
-/* Returns the position of the smallest count of slices (or pods) that is at least `needed`, among the first domains
-   that have the same affinity; 0 if not found. With leaders, only domains that can have them count. */
+/* Returns the position of the domain with the smallest count of slices (or pods) that is at least `needed`; 0 if not
+   found. With leaders, only domains that can have them are considered. If preferences for nodes are on, only the
+   domains at the beginning of the list that have the affinity of the first domain are considered. */
 uint32_t hr__tas_best_fit(const struct hr__tas_search *search, const uint32_t *domains, uint32_t count, int64_t needed,
                           int64_t leaders, bool slices);
-/* Moves the first domain that can have the leader without loss of needed capacity to the front. */
+/* Moves a domain to the front: the first domain in which the leader leaves enough capacity in all domains together.
+   `slices`: capacity is counted in slices, otherwise in pods. */
 void hr__tas_leader_first(const struct hr__tas_search *search, uint32_t *domains, uint32_t count, int64_t pods,
                           int64_t leaders, int64_t slice_size, bool slices);
 
 /* ---- Selection ---- */
 
-/* Selects domains at the requested level or above it into `fit`. Sets *level (tas_select.c). */
+/* Selects domains at the requested level or above it into `fit`, and sets *level to their level (tas_select.c). The
+   kind of the result is HR__TAS_FITS, or the reason of a failure. */
 struct hr__tas_failure hr__tas_select_level(struct hr__tas_search *search, uint32_t *level);
 /* Selects domains by balanced placement into `fit`. Returns false if that is not possible; the counts are then as
    before. */
 bool hr__tas_select_balanced(struct hr__tas_search *search, uint32_t *level);
 
-/* The steps of balanced placement. Each returns false if there is no solution. */
+/* The steps of balanced placement. Each returns false if no solution exists. */
 
 /* Returns the balance threshold: the largest number of slices that each domain of one parent can get; 0 if not found.
    Selects the domains of that parent into `fit`, with their counts after pruning. */
 int64_t hr__tas_balance_threshold(struct hr__tas_search *search);
-/* Replaces the list by the smallest set of domains that can have the slices and leaders with the least excess. */
+/* Replaces the list by the smallest set of domains that can have the slices and leaders with the least excess.
+   `by_entropy`: domains are considered in the order of hr__tas_sort_by_entropy, otherwise by number. */
 bool hr__tas_select_optimal(struct hr__tas_search *search, struct hr__tas_list *domains, int64_t slices,
                             int64_t leaders, int64_t slice_size, bool by_entropy);
 /* Distributes slices over an optimal set of the domains so that each gets at least `threshold`. */

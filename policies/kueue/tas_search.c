@@ -144,7 +144,8 @@ bool hr__tas_tree_build(struct hr__tas_tree *tree, struct hr_arena *arena, const
   return ok;
 }
 
-/* Returns the domain with a value among the consecutive domains first .. end - 1 of one parent. */
+/* Returns the domain with this value among the consecutive domains first .. end - 1 of one parent; HR_NONE: not found.
+ */
 static uint32_t find_child(const struct hr__tas_tree *tree, uint32_t first, uint32_t end, const char *value) {
   while (first < end) {
     uint32_t middle = first + (end - first) / 2;
@@ -381,7 +382,7 @@ bool hr__tas_list_clear(struct hr__tas_search *search, struct hr__tas_list *list
 
 /* ---- Distribution of pods over a list of domains ---------------------------------------------------- */
 
-/* The rest that must be distributed. */
+/* The slices or pods, and the leaders, that must still be distributed. */
 struct rest {
   int64_t units; /* slices, or pods */
   int64_t leaders;
@@ -403,7 +404,8 @@ static void give(struct hr__tas_state *state, const struct rest *rest, int64_t u
   state->leaders = leaders;
 }
 
-/* Assigns units and leaders to one domain of the list, while a leader is still to be placed. Returns the domain. */
+/* Assigns units and leaders to one domain of the list, while a leader is still to be placed. Returns the domain.
+   `best_fit`: if one domain suffices, the smallest such domain is used, otherwise the first domain. */
 static uint32_t give_with_leader(struct hr__tas_search *search, const uint32_t *domains, uint32_t count, bool best_fit,
                                  struct rest *rest) {
   struct hr__tas_state *state = &search->state[domains[0]];
@@ -499,7 +501,8 @@ static void descend_by_parent(struct hr__tas_search *search, uint32_t level) {
   swap_lists(search);
 }
 
-/* Goes from the selected domains of a level down to the leaves. */
+/* Distributes the pods from the selected domains of a level down to the leaves. Returns false if memory is exhausted.
+   `is_balanced`: the domains were selected by balanced placement. */
 static bool descend(struct hr__tas_search *search, uint32_t level, bool is_balanced) {
   const struct hr__tas_goal *goal = &search->goal;
   uint32_t last = search->tree->n_levels - 1, capacity = search->tree->n_domains;
@@ -542,7 +545,8 @@ bool hr__tas_has_levels(const struct hr__tas_request *request, uint32_t n_levels
   return true;
 }
 
-/* Sets the sizes of inner slices by level. A size also applies to the levels between two layers. */
+/* Sets the sizes of inner slices by level. A size also applies to the levels between two layers. Returns HR__TAS_FITS,
+   or why a size or level is invalid. */
 static enum hr__tas_failure_kind set_inner_slices(const struct hr__tas_request *request, struct hr__tas_goal *goal) {
   int64_t size = goal->slice_size;
   uint32_t level = goal->slice_level;
@@ -558,7 +562,7 @@ static enum hr__tas_failure_kind set_inner_slices(const struct hr__tas_request *
   return HR__TAS_FITS;
 }
 
-/* Translates a request into a goal. */
+/* Translates a request into a goal. Returns HR__TAS_FITS, or why the request is invalid. */
 static enum hr__tas_failure_kind set_goal(const struct hr__tas_request *request, bool has_leader, uint32_t n_levels,
                                           struct hr__tas_goal *goal) {
   bool only_slices = request->required == HR_NONE && request->preferred == HR_NONE && request->n_slices;
@@ -588,7 +592,8 @@ static bool begin(struct hr__tas_search *search, const struct hr__tas_snapshot *
   return !search->no_memory;
 }
 
-/* Appends the selected leaves to the results, in the order of leaves: the leaders, or the other pods. */
+/* Appends the pods of the selected leaves to the results, in the order of leaves. With `leaders`, appends the leaders
+   instead of the other pods. Returns false if memory is exhausted. */
 static bool append_parts(struct hr__tas_search *search, bool leaders, struct hr__tas_result *result) {
   uint32_t first_leaf = search->tree->first[search->tree->n_levels - 1];
   size_t needed = search->n_parts + (size_t)search->fit.count;
@@ -605,7 +610,8 @@ static bool append_parts(struct hr__tas_search *search, bool leaders, struct hr_
   return true;
 }
 
-/* Places workers and their leader (NULL: none), within a domain (HR_NONE: anywhere). */
+/* Places workers and their leader (NULL: none), within a domain (HR_NONE: anywhere). If they do not fit,
+   `result->failure` is the reason. Returns false if memory is exhausted. */
 static bool find(struct hr__tas_search *search, const struct hr__tas_request *workers,
                  const struct hr__tas_request *leader, struct hr__tas_demand demand, struct hr__tas_result *result,
                  struct hr__tas_result *leader_result) {
@@ -633,7 +639,7 @@ static bool find(struct hr__tas_search *search, const struct hr__tas_request *wo
   return true;
 }
 
-/* Adds the pods of parts first .. of the search to the assumed usage. */
+/* Adds the pods of `count` parts to the assumed usage (NULL: does nothing). */
 static void assume(const struct hr__tas_snapshot *snapshot, int64_t *assumed, const struct hr__tas_part *parts,
                    uint32_t count, const int64_t *pod) {
   for (uint32_t i = 0; assumed && i < count; i++)
@@ -670,7 +676,7 @@ static bool is_elastic(const struct hr__tas_search *search, const struct hr__tas
   return size <= 1 || (count_pods(workers->previous, workers->n_previous) % size == 0 && workers->count % size == 0);
 }
 
-/* Appends parts as a result. */
+/* Appends parts as a result. Returns false if memory is exhausted. */
 static bool append_copy(struct hr__tas_search *search, const struct hr__tas_part *parts, uint32_t count,
                         struct hr__tas_result *result) {
   if (!HR__ARRAY_HAS_ROOM_FOR(search->parts, search->n_parts + (size_t)count, search->parts_capacity)) return false;
@@ -680,7 +686,7 @@ static bool append_copy(struct hr__tas_search *search, const struct hr__tas_part
   return true;
 }
 
-/* Places the pods that were added, beside those of the previous placement. */
+/* Places the pods that were added to the previous placement, which is kept. Returns false if memory is exhausted. */
 static bool grow(struct hr__tas_search *search, const struct hr__tas_request *workers,
                  const struct hr__tas_request *leader, struct hr__tas_demand demand, int64_t *assumed,
                  struct hr__tas_result *result, struct hr__tas_result *leader_result) {
@@ -709,7 +715,7 @@ static bool grow(struct hr__tas_search *search, const struct hr__tas_request *wo
   return true;
 }
 
-/* Keeps the previous placement, or its beginning. */
+/* Keeps the previous placement, or its beginning. Returns false if memory is exhausted. */
 static bool keep(struct hr__tas_search *search, const struct hr__tas_request *workers,
                  const struct hr__tas_request *leader, int64_t *assumed, struct hr__tas_result *result,
                  struct hr__tas_result *leader_result) {
@@ -726,7 +732,8 @@ static bool keep(struct hr__tas_search *search, const struct hr__tas_request *wo
 
 /* ---- Workloads -------------------------------------------------------------------------------------- */
 
-/* Places one pod set, or a leader and its workers. */
+/* Places one pod set, or a leader and its workers. Returns false if memory is exhausted. `empty`: the usage of placed
+   pods is ignored. */
 static bool place_group(struct hr__tas_search *search, const struct hr__tas_request *workers,
                         const struct hr__tas_request *leader, bool empty, int64_t *assumed,
                         struct hr__tas_result *result, struct hr__tas_result *leader_result) {
@@ -780,7 +787,8 @@ bool hr__tas_place(struct hr__tas_search *search, const struct hr__tas_snapshot 
 
 /* ---- Replacement of a failed node ------------------------------------------------------------------- */
 
-/* Returns the domain at a level in which the remaining pods and the lost ones are whole slices; HR_NONE: none. */
+/* Returns the first domain at the level of the slices in which the remaining pods and the lost pods together are whole
+   slices; HR_NONE: none. */
 static uint32_t incomplete_domain(const struct hr__tas_tree *tree, const struct hr__tas_part *parts, uint32_t count,
                                   int64_t lost, struct hr__tas_slice slice) {
   if (slice.level == HR__TAS_UNKNOWN_LEVEL) return HR_NONE;
@@ -825,7 +833,8 @@ static bool has_bad_size(const struct hr__tas_request *request) {
   return false;
 }
 
-/* Replaces the lost pods, beside the remaining parts at the end of the search's parts. */
+/* Replaces the lost pods. The remaining parts, which are at the end of the search's parts, are kept. Returns false if
+   memory is exhausted. */
 static bool replace_lost(struct hr__tas_search *search, struct hr__tas_request request, uint32_t kept, int64_t *assumed,
                          struct hr__tas_result *result) {
   struct hr__tas_demand demand = {.assumed = assumed, .within = HR_NONE};

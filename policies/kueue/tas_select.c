@@ -317,7 +317,7 @@ static void sum_counts(struct hr__tas_search *search, uint32_t domain, const int
  *
  * If a single domain can have all slices, the smallest such domain is selected. Otherwise a required level fails, and a
  * preferred level is replaced by the level above. At the highest level, and without constraint, several domains are
- * selected, as few as possible. Invariant: `fit` contains domains of one level, whose counts have not been changed.
+ * selected, as few as possible. Invariant: `fit` contains domains of one level, and their counts have not been changed.
  *
  * Source: kubernetes-sigs/kueue, pkg/cache/scheduler/tas_flavor_snapshot.go (findLevelWithFitDomains).
  */
@@ -358,7 +358,7 @@ static void select_one(struct hr__tas_search *search, uint32_t domain) {
   search->fit.count = 1;
 }
 
-/* Selects the least free domain that can have everything. */
+/* Selects the least free domain that can have everything. Returns whether such a domain exists. */
 static bool select_least_free(struct hr__tas_search *search) {
   const struct hr__tas_goal *goal = &search->goal;
   for (uint32_t i = 0; i < search->sorted.count; i++) {
@@ -371,7 +371,8 @@ static bool select_least_free(struct hr__tas_search *search) {
   return false;
 }
 
-/* Selects the domains for the leaders; returns how many of the sorted domains were considered. */
+/* Selects the domains for the leaders; returns how many of the sorted domains were considered. `best_fit`: if one
+   domain suffices for the rest, the smallest such domain is selected. */
 static uint32_t select_for_leaders(struct hr__tas_search *search, bool best_fit, int64_t *slices, int64_t *leaders) {
   const uint32_t *sorted = search->sorted.items;
   uint32_t i = 0;
@@ -386,7 +387,8 @@ static uint32_t select_for_leaders(struct hr__tas_search *search, bool best_fit,
   return i;
 }
 
-/* Selects several domains, first for the leaders and then for the remaining slices. */
+/* Selects several domains, first for the leaders and then for the remaining slices. The kind of the result is
+   HR__TAS_FITS, or the reason of a failure. */
 static struct hr__tas_failure select_several(struct hr__tas_search *search, uint32_t level) {
   const struct hr__tas_goal *goal = &search->goal;
   bool best_fit = !hr__tas_least_free(search, goal->unconstrained);
@@ -410,7 +412,8 @@ static struct hr__tas_failure select_several(struct hr__tas_search *search, uint
   return (struct hr__tas_failure){.kind = HR__TAS_FITS};
 }
 
-/* Selects at a required level if the first domain does not suffice. With node preferences, later domains are tried. */
+/* Selects at a required level if the first domain does not suffice. With node preferences, later domains are tried. The
+   result is that of select_several. */
 static struct hr__tas_failure select_required(struct hr__tas_search *search, uint32_t level) {
   const uint32_t *sorted = search->sorted.items;
   int64_t slices = search->goal.count / search->goal.slice_size;
@@ -423,9 +426,9 @@ static struct hr__tas_failure select_required(struct hr__tas_search *search, uin
   return not_enough(search, level, search->state[sorted[0]].slices);
 }
 
-/* Selects at one level in one pass, without sorting: the domain with the least room that suffices; in a tie, the first
-   one. Without leaders and preferences, the result is that of the sorted list. Returns false if several domains have to
-   be selected. */
+/* Selects at one level in one pass, without sorting: the smallest domain that suffices, or the first of several equal
+   ones. The result equals that of the sorted list. Returns false if the list is needed: with leaders or preferences, or
+   if several domains must be selected. */
 static bool select_in_one_pass(struct hr__tas_search *search, uint32_t level, bool *climb,
                                struct hr__tas_failure *failure) {
   const struct hr__tas_goal *goal = &search->goal;
@@ -453,7 +456,8 @@ static bool select_in_one_pass(struct hr__tas_search *search, uint32_t level, bo
   return true;
 }
 
-/* Selects at one level. Sets *climb if the level above is to be tried. */
+/* Selects at one level. The kind of the result is HR__TAS_FITS, or the reason of a failure. If the level above must be
+   tried instead, sets *climb. */
 static struct hr__tas_failure select_at(struct hr__tas_search *search, uint32_t level, bool *climb) {
   const struct hr__tas_goal *goal = &search->goal;
   struct hr__tas_failure fits = {.kind = HR__TAS_FITS};
@@ -500,10 +504,12 @@ struct hr__tas_failure hr__tas_select_level(struct hr__tas_search *search, uint3
 /*
  * Balanced placement: each selected topology domain gets about the same number of slices.
  *
- * For each domain above the requested level, a greedy selection shows how many domains below it are needed and how many
- * slices each of them can have at least (the threshold). Domains that cannot have so many are emptied; what remains
- * must still suffice. The parent with the highest threshold wins. Dynamic programming then selects the smallest set of
- * domains with the least excess, and the slices beyond the threshold are handed out in order.
+ * 1. A parent is a domain above the requested level. For each parent, a greedy selection determines how many domains
+ *    below it are needed. The threshold is the minimum number of slices that each of these domains can have.
+ * 2. The capacity of domains that cannot have `threshold` slices is set to 0. The remaining domains must still suffice.
+ * 3. The parent with the highest threshold is selected.
+ * 4. Dynamic programming selects the smallest set of its domains with the least excess.
+ * 5. Each domain of the set gets `threshold` slices; the remaining slices are distributed in order.
  *
  * Layout: A selection is a set of domains, stored as its last domain and the selection without it. by_size[k] has the
  * selections of k domains, one for each pair (leaders, pods) still to be placed, in the order of these pairs.
@@ -695,7 +701,7 @@ static uint32_t position_of(const struct hr__tas_search *search, const struct hr
   return first;
 }
 
-/* Adds a selection unless one with the same pair exists. */
+/* Adds a selection unless one with the same pair exists. Returns false if memory is exhausted. */
 static bool add_selection(struct hr__tas_search *search, struct hr__tas_list *list, struct hr__tas_selection added) {
   uint32_t at = position_of(search, list, added.leaders, added.pods);
   if (at < list->count) {
@@ -714,7 +720,8 @@ static bool add_selection(struct hr__tas_search *search, struct hr__tas_list *li
   return true;
 }
 
-/* Extends the selections of one size by a domain, with and without a leader in it. */
+/* Extends the selections of one size by a domain, with and without a leader in it. Returns false if memory is
+   exhausted. */
 static bool extend_selections(struct hr__tas_search *search, uint32_t size, uint32_t domain) {
   const struct hr__tas_state *state = &search->state[domain];
   for (uint32_t i = 0; i < search->by_size[size - 1].count; i++) {
@@ -735,7 +742,7 @@ static bool extend_selections(struct hr__tas_search *search, uint32_t size, uint
   return true;
 }
 
-/* Prepares empty lists for selections of 0 to n_domains domains. */
+/* Prepares empty lists for selections of 0 to n_domains domains. Returns false if memory is exhausted. */
 static bool clear_selections(struct hr__tas_search *search, uint32_t n_domains) {
   uint32_t old = search->by_size_capacity;
   search->n_selections = 0;
@@ -749,7 +756,7 @@ static bool clear_selections(struct hr__tas_search *search, uint32_t n_domains) 
   return true;
 }
 
-/* Replaces the list by the complete selection with the least excess. */
+/* Replaces the list by the complete selection with the least excess. Returns false if no selection is complete. */
 static bool take_selection(const struct hr__tas_search *search, uint32_t n_domains, struct hr__tas_list *domains) {
   const struct hr__tas_list *list = &search->by_size[n_domains];
   uint32_t best = HR_NONE;
@@ -809,7 +816,8 @@ bool hr__tas_distribute(struct hr__tas_search *search, struct hr__tas_list *doma
   return extra <= 0 && leaders <= 0;
 }
 
-/* Selects the domains of the level that gets the slices, and distributes them. */
+/* Selects the domains of the level that gets the slices, and distributes them. Returns false if this is not possible.
+ */
 static bool apply(struct hr__tas_search *search, int64_t threshold, uint32_t *level) {
   const struct hr__tas_goal *goal = &search->goal;
   int64_t slices = goal->count / goal->slice_size;

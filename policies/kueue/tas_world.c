@@ -2,9 +2,9 @@
 /*
  * Topology-aware scheduling for the flavors of a world: what the scheduling cycle calls (hr__kueue_topology_calls).
  *
- * Layout: one topology per flavor, with its own usage. If the lowest level is the host name, flavors can overlap: pods
- * of one flavor then count on the same hosts of all others. Kueue joins the usage of overlapping flavors when a cycle
- * begins, but what a cycle tries or reserves changes only the usage of the flavor itself. This module does the same.
+ * Layout: one topology per flavor, with its own usage. If the lowest level is the host name, several flavors can
+ * contain the same host, and pods of one flavor then count on this host in the other flavors. As in Kueue, the usage is
+ * joined when a cycle begins. Trials and reservations of a cycle change only the usage of their own flavor.
  *
  * Invariant: the usage of a flavor is that of the workloads that count in the tree of quotas, plus what the current
  * cycle holds.
@@ -147,8 +147,8 @@ static const struct hr__tas_part *parts_of(struct hr__tas_world *self, const str
 
 /* ---- Parts of the nodes ---- */
 
-/* Excludes the leaves of parts that the workload does not accept, and, unless `only` is HR_NONE, those of all parts
-   except `only`. */
+/* Excludes the leaves of parts that the workload does not accept. If `only` is not HR_NONE, also excludes the leaves of
+   all parts except `only`. */
 static void exclude_parts(struct hr__tas_world *self, const struct hr__tas_flavor *topology,
                           const struct hr__kueue_workload *workload, uint32_t only, uint32_t at) {
   uint8_t *excluded = self->excluded + (size_t)at * topology->tree.n_leaves;
@@ -189,7 +189,8 @@ static void assume_elsewhere(struct hr__tas_world *self, uint32_t flavor, const 
   }
 }
 
-/* Stores the results of the requests of a flavor. Returns false after a failure. */
+/* Stores the results of the requests of a flavor. Returns false after a failure. `overlaps`: other flavors have the
+   same nodes, and the results also count there. */
 static bool keep_results(struct hr__tas_world *self, uint32_t flavor, uint32_t count, bool overlaps,
                          struct hr__kueue_placements *out) {
   for (uint32_t i = 0; i < count; i++) {
@@ -226,7 +227,7 @@ static void replace(struct hr__tas_world *self, uint32_t flavor, const struct hr
     self->no_memory = true;
 }
 
-/* Replaces failed nodes in all pod sets of a flavor. */
+/* Replaces failed nodes in all pod sets of a flavor. Returns false after a failure. */
 static bool replace_in_flavor(struct hr__tas_world *self, uint32_t flavor, const struct hr__kueue_workload *workload,
                               bool keeps, struct hr__kueue_placements *out) {
   for (uint32_t i = 0; i < workload->n_pod_sets && !self->no_memory; i++) {
@@ -270,7 +271,7 @@ static void set_previous(struct hr__tas_world *self, const struct hr__tas_flavor
 }
 
 /* Looks for placements of all pod sets of a flavor in one part of the nodes; HR_NONE: in all. Returns the number of pod
-   sets. */
+   sets. `empty`: the usage of placed pods is ignored. */
 static uint32_t place_in_part(struct hr__tas_world *self, uint32_t flavor, const struct hr__kueue_workload *workload,
                               const struct hr__kueue_assignment *assignment, bool empty, uint32_t part) {
   uint32_t count = 0;
@@ -293,8 +294,9 @@ static bool all_fit(const struct hr__tas_world *self, uint32_t count) {
   return true;
 }
 
-/* Places all pod sets of a flavor: in the first part of the nodes that has room, if the best placement is in several.
- */
+/* Places all pod sets of a flavor. If the best placement would use several parts of the nodes, the pod sets are placed
+   in the first part that has room. Returns false after a failure. `empty`: the usage of placed pods is ignored.
+   `overlaps`: see keep_results. */
 static bool place_in_flavor(struct hr__tas_world *self, uint32_t flavor, const struct hr__kueue_workload *workload,
                             const struct hr__kueue_assignment *assignment, bool empty, bool overlaps,
                             struct hr__kueue_placements *out) {
@@ -310,7 +312,7 @@ static bool place_in_flavor(struct hr__tas_world *self, uint32_t flavor, const s
   return !self->no_memory && keep_results(self, flavor, count, overlaps, out);
 }
 
-/* Whether failed nodes are to be replaced, since the workload has a placement. Otherwise it gets its first
+/* Whether the workload has a placement in which failed nodes must be replaced. If not, the workload gets its first
    placement. */
 static bool is_replaced(const struct hr__kueue_workload *workload) {
   bool has = false;
@@ -356,7 +358,8 @@ static int64_t admitted_in(const struct hr__kueue_workload *workload, uint32_t p
   return pods;
 }
 
-/* Returns whether `count` pods fit beside the usage. Kueue does not count the pods themselves here. */
+/* Returns whether `count` pods fit in addition to the usage. As in Kueue, the number of pods per node is not checked.
+ */
 static bool leaf_has_room(const struct hr__tas_world *self, const struct hr__tas_snapshot *snapshot, uint32_t leaf,
                           const int64_t *pod, int64_t count) {
   size_t row = (size_t)leaf * self->n_resources;
@@ -367,8 +370,9 @@ static bool leaf_has_room(const struct hr__tas_world *self, const struct hr__tas
   return true;
 }
 
-/* Adds what an assignment needs beyond the admission to the usage (sign 1 or -1), or checks whether it fits (sign 0).
-   Each pod set is checked alone. */
+/* Considers the pods of an assignment that the workload's admission does not already have in the same domains. Adds
+   them to the usage (sign 1), removes them (sign -1), or checks whether they fit (sign 0). Each pod set is checked
+   alone. */
 static bool change_by_assignment(struct hr__tas_world *self, const struct hr__kueue_workload *workload,
                                  const struct hr__kueue_assignment *assignment, int sign) {
   for (uint32_t i = 0; i < assignment->n_pod_sets; i++) {
@@ -478,7 +482,7 @@ static bool allocate(struct hr__tas_world *self, struct hr_arena *arena, const s
          self->flavor_of && self->is_removed;
 }
 
-/* Builds the topology of a flavor. */
+/* Builds the topology of a flavor. NULL: memory is exhausted. */
 static struct hr__tas_flavor *build(struct hr__tas_world *self, struct hr_arena *arena,
                                     const struct hr__kueue_world *world, uint32_t number,
                                     const struct hr__tas_nodes *nodes, const char *const *levels, uint32_t n_levels) {

@@ -192,7 +192,7 @@ void hr_capacity_reset(struct hr_capacity *capacity) {
 
 /* ---- Search --------------------------------------------------------------------------------------- */
 
-/* Finds a counted placement within one group of `tier` (HR_TIER_ANY: anywhere). */
+/* Finds a counted placement within one group of `tier` (HR_TIER_ANY: anywhere). False: no placement. */
 static bool find_counted(const struct hr_capacity *capacity, const struct hr_need *need, enum hr_tier tier,
                          struct hr_placement *placement) {
   struct hr_placer *placer = capacity->set->placer;
@@ -249,7 +249,7 @@ bool hr_capacity_find_in(struct hr_capacity *capacity, hr_pool pool, const struc
   return need->tier != HR_TIER_ANY && need->preferred && find_in_pool(capacity, pool, need, HR_TIER_ANY, placement);
 }
 
-/* Allocates the buffers of hr_capacity_find_on. */
+/* Allocates the buffers of hr_capacity_find_on. False: out of memory. */
 static bool make_buffers(struct hr_capacity_set *set) {
   if (set->slices) return true;
   uint32_t most = 0;

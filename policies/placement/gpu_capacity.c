@@ -7,9 +7,9 @@
  * has one variant of the gang's request for each pool. A variant accepts only its pool. Pools are tried in the order of
  * the cluster.
  *
- * With mig_fallback, a job that names a MIG profile prefers the pools that have it: whole GPUs and shares of other
- * pools are only for jobs that find no instance. A gang tries those pools first. A single task has one variant that
- * accepts only those pools, and which is searched for first.
+ * With mig_fallback, a job that names a MIG profile prefers the pools that have it. If these pools have no free
+ * instance, the job may use whole GPUs and shares of other pools. A gang tries the preferred pools first. A single task
+ * has one variant that accepts only the preferred pools; a placement for this variant is searched for first.
  */
 
 #include "policies/placement/gpu_capacity.h"
@@ -404,7 +404,7 @@ static void change(const struct hr__gpu_set *set, const struct hr__gpu_state *st
 
 /* Finds a node and GPUs for one task, within the group `place`, or anywhere if `place` is NULL. If the group is only a
    part of a node (`splits_node`), hr_gpu_inventory_pick_of selects among the GPUs of the group, and the packing rule is
-   not used. */
+   not used. False: no node has room. */
 static bool find_task(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
                       const struct hr__group_place *place, bool splits_node, struct hr_slice *slice) {
   const struct hr_request *asked = &set->asked[request];
@@ -425,7 +425,7 @@ static bool find_task(const struct hr__gpu_set *set, const struct hr__gpu_state 
 }
 
 /* Finds a placement for all tasks, within the group `place`, or anywhere if `place` is NULL. Each task is placed as if
-   the tasks before it were already running. */
+   the tasks before it were already running. False: no placement. `splits_node`: see find_task. */
 static bool find_gang(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
                       const struct hr__group_place *place, bool splits_node) {
   uint32_t tasks = set->asked[request].tasks, placed = 0;
@@ -443,7 +443,7 @@ static struct hr__group_place place_of_pool(const struct hr__gpu_set *set, hr_po
                                   .gpus = UINT64_MAX};
 }
 
-/* Finds a placement for a request with a single task. */
+/* Finds a placement for a request with a single task. False: no placement. */
 static bool find_single(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
                         uint32_t only, struct hr_placement *placement) {
   struct hr__group_place place;
@@ -459,7 +459,7 @@ static bool prefers(const struct hr_request *asked, uint32_t pool) {
   return !asked->prefers_mig || asked->mig_profiles[pool] != 0;
 }
 
-/* Finds a placement for a gang in one of the pools that it prefers, or in one of the others. */
+/* Finds a placement for a gang in one of the pools that it prefers, or in one of the others. False: no placement. */
 static bool find_gang_in_pools(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
                                bool preferred, uint32_t only, struct hr_placement *placement) {
   for (uint32_t pool = 0; pool < set->n_pools; pool++) {
@@ -471,7 +471,7 @@ static bool find_gang_in_pools(const struct hr__gpu_set *set, const struct hr__g
   return false;
 }
 
-/* Finds a placement for a request, whatever its tier. See hr__gpu_state_find. */
+/* Finds a placement for a request, without regard to its tier. False: no placement. See hr__gpu_state_find. */
 static bool find(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request, uint32_t only,
                  struct hr_placement *placement) {
   const struct hr_request *asked = &set->asked[request];
@@ -514,7 +514,8 @@ void hr__gpu_state_reset(const struct hr__gpu_set *set, const struct hr__gpu_sta
   }
 }
 
-/* Allocates the slices one by one, because several slices may be on one GPU. Afterwards reverts these allocations. */
+/* Returns whether the slices are free. They are allocated one by one, because several slices may be on one GPU;
+   afterwards, these allocations are reverted. */
 bool hr__gpu_state_has(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
                        const struct hr_placement *placement) {
   const struct hr_request *asked = &set->asked[request];
@@ -531,7 +532,8 @@ bool hr__gpu_state_has(const struct hr__gpu_set *set, const struct hr__gpu_state
 /* ---- Search in groups ------------------------------------------------------------------------------- */
 
 /* Tries the groups that have enough room, the tightest first, until a placement of all tasks is found in one of them. A
-   group can have enough room but no placement, because the room is computed without placing the tasks one by one. */
+   group can have enough room but no placement, because the room is computed without placing the tasks one by one.
+   False: no placement. */
 static bool find_in_pool(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
                          enum hr_tier tier, hr_pool pool) {
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(set->cluster, pool);
@@ -562,7 +564,7 @@ static bool is_within(const struct hr__gpu_set *set, const struct hr_request *as
 }
 
 /* Finds a placement within one group of the tier in one of the pools that the request prefers, or in one of the others.
-   The groups must be up to date. */
+   The groups must be up to date. False: no placement. */
 static bool find_in_groups(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
                            enum hr_tier tier, bool preferred, uint32_t only, struct hr_placement *placement) {
   const struct hr_request *asked = &set->asked[request];
@@ -590,8 +592,8 @@ bool hr__gpu_state_find(struct hr__gpu_set *set, const struct hr__gpu_state *sta
 
 /* ---- Search on given nodes -------------------------------------------------------------------------- */
 
-/* Places the tasks of all shares, each as if the tasks before it were already running. `gpus`: those of a node that may
-   be used. */
+/* Finds places for the tasks of all shares, each task as if the tasks before it were already running. `gpus`: the GPUs
+   of a node that may be used. False: not all tasks have places. */
 static bool find_shares(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
                         const struct hr_node_share *shares, uint32_t n_shares, uint64_t gpus) {
   struct hr_slice *slices = set->slices;
@@ -639,7 +641,8 @@ static uint32_t count_classes(const struct hr_requests *requests) {
   return n_classes;
 }
 
-/* Makes the acceptance classes: those of the cluster, one for each pool, and one for each request with a preference. */
+/* Makes the acceptance classes: those of the cluster, one for each pool, and one for each request with a preference.
+   False: out of memory. */
 static bool make_acceptance(struct hr__gpu_set *set, struct hr_arena *arena, const struct hr_cluster *cluster) {
   uint32_t n_pools = set->n_pools, n_classes = count_classes(set->requests), n_rows = n_classes + n_pools;
   for (uint32_t i = 0; i < set->requests->count; i++) n_rows += has_preference(&set->requests->request[i]);
@@ -673,7 +676,7 @@ static void add_variants(struct hr__gpu_set *set, uint32_t request) {
   }
 }
 
-/* Creates the list of requests: those of the trace, followed by the variants of gangs. */
+/* Creates the list of requests: those of the trace, followed by the variants of gangs. False: out of memory. */
 static bool make_asked(struct hr__gpu_set *set, struct hr_arena *arena) {
   const struct hr_requests *requests = set->requests;
   uint32_t max_tasks = 1, n_gangs = 0, n_single = 0, class_ = set->first_pool_class + set->n_pools;

@@ -39,9 +39,8 @@ struct hr__gpu_set {
   /* requests of the packers: the requests of the trace, then the variants of gangs for each pool, and those of single
      tasks that prefer some pools */
   struct hr_request *asked;
-  /* by request: for a gang, the index in `asked` of its variant for pool 0, followed by the variants for the next
-     pools; for a single task, the index of its variant for the pools that it prefers, or HR_NONE if it has no
-     preference */
+  /* by request, an index in `asked`. Gang: its variant for pool 0; the variants for the next pools follow in `asked`.
+     Single task: its variant for the pools that it prefers; HR_NONE: it has no preference */
   uint32_t *first_variant;
   uint32_t n_asked, n_pools;
   const struct hr_typical_pods *typical;
@@ -67,7 +66,8 @@ bool hr__gpu_state_init(const struct hr__gpu_set *set, struct hr__gpu_state *sta
    any pool that the job accepts). The slices are valid until the next search of the set. False: no placement. */
 bool hr__gpu_state_find(struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request, enum hr_tier tier,
                         uint32_t only, struct hr_placement *placement);
-/* Finds a placement in which each share of the nodes of a pool gets its tasks. See hr_capacity_find_on. */
+/* Finds a placement in which each share of the nodes of a pool gets its tasks. See hr_capacity_find_on. False: no
+   placement. */
 bool hr__gpu_state_find_on(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
                            enum hr_tier tier, hr_pool pool, const struct hr_node_share *shares, uint32_t n_shares,
                            struct hr_placement *placement);
@@ -110,9 +110,9 @@ void hr__gpu_state_set_window(const struct hr__gpu_set *set, const struct hr__gp
  * constraints.
  *
  * Occupants of the cluster are the running jobs, from now to their expected ends, and the reservations of the current
- * plan. A job may be placed at a time t if the rule of the set finds a placement on the window state of [t, t +
- * length), in which each node has the capacity that is free during all of the window. docs/reference/rules.md
- * ("Conservative") defines this state.
+ * plan. In the window state of [t, t + length), each node has the capacity that is free during all of the window;
+ * docs/reference/rules.md ("Conservative") defines this state. A job may be placed at a time t if the rule of the set
+ * finds a placement on this state.
  *
  * All memory is allocated in the arena of the set. Functions that return bool return false if no memory is available.
  */
@@ -149,7 +149,8 @@ int64_t hr__window_plan_earliest(struct hr__window_plan *plan, const struct hr__
 /* Adds a reservation for a demand from `start_us` on. */
 bool hr__window_plan_reserve(struct hr__window_plan *plan, const struct hr__window_demand *demand, int64_t start_us,
                              const struct hr_placement *placement);
-/* Returns an upper bound for the length of a window from now on in which the need can be met; 0: not even now. */
+/* Returns an upper bound for the length of a window from now on in which the need can be met; 0: the need cannot be met
+   now. */
 int64_t hr__window_plan_longest(struct hr__window_plan *plan, const struct hr_need *need);
 /* Whether memory was exhausted during a search. */
 bool hr__window_plan_failed(const struct hr__window_plan *plan);

@@ -321,9 +321,9 @@ static bool create_gpu_calendar(struct hr__queue *queue, const struct hr_policy_
 }
 
 /* Expected ends for the node release calendar. A job that was never stopped is expected to end when its limit has
-   passed since its start. Expected ends are stored if they cannot be computed again later. This is so in runs that
-   account for saved work, because jobs can be stopped or can wait for data, and in runs that add jobs whose work
-   changes, such as replicas of services. */
+   passed since its start. Expected ends are stored if they cannot be computed again later. This is the case in two
+   kinds of runs: runs that account for saved work, because jobs can be stopped or can wait for data; and runs that add
+   jobs with work that changes, such as replicas of services. False: out of memory. */
 static bool stores_expected(struct hr__queue *queue, const struct hr_view *view) {
   const bool is_stored = view->kept_us || queue->stops || queue->trace->n_added > 0;
   if (is_stored && !queue->expected_us)

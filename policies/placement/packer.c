@@ -6,8 +6,8 @@
  * Scores are stored, and updated only when needed. The nodes are in a list, in order of their last change. Each request
  * stores when it was last updated, as a count of changes. An update of a request visits the nodes that have changed
  * since then, computes their scores, and sets the scores in the tournament of the request. As a result, a node that
- * changed ten times between two updates is scored once, a node that did not change is not scored again, and a request
- * for which searches are rare costs little.
+ * changed ten times between two updates is scored once. A node that did not change is not scored again. A request for
+ * which searches are rare costs little.
  *
  * If the score depends on the node only, requests are updated in blocks of eight. Each request of a block is a lane of
  * one tournament, so one score and one walk up the tree update all of them. If scores are expensive, the first update
@@ -21,7 +21,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Computes all levels above level 0. The caller has set the values of level 0. */
+/* Computes all levels above level 0. The caller has set the values of level 0. `tally`: the tree is a tally. */
 static inline void tournament_build(const struct hr__tournament_shape *shape, uint32_t *tree, uint32_t lanes,
                                     bool tally) {
   for (uint32_t level = 1; level < shape->n_levels; level++)
@@ -296,7 +296,8 @@ static int32_t min_allocated(const struct hr__amounts *amounts, size_t count) {
   return weight ? (int32_t)(sum / weight) : 0;
 }
 
-/* Returns how similar the used share of the CPU and the used share of the memory are: 0 to 100 (equal). */
+/* Returns how similar the used share of the CPU and the used share of the memory are: 0 to 100 (equal). `with_task`:
+   the usage includes the task. */
 static int32_t balance(const struct hr__amounts amounts[HR__N_RESOURCES], bool with_task) {
   double share[2];
   for (size_t i = 0; i < 2; i++) {
@@ -430,9 +431,9 @@ const struct hr_packing_rule *hr_packing_rule_find(const char *name, struct hr_e
 
 /* ---- Packer ----------------------------------------------------------------------------------------- */
 
-/* The first node of each set of equivalent nodes. The table has its own slots and no stored hashes (unlike
-   base/containers.h), because it is cleared and filled again for each series of visits, so its size decides the speed
-   of a series. Its size is fixed, so it needs no check for growth. */
+/* The first node of each set of equivalent nodes. The table is cleared and filled again for each series of visits, so
+   its size decides the speed of a series. It is therefore smaller than a table of base/containers.h: it stores no
+   hashes. Its size is fixed, so it needs no check for growth. */
 struct hr__node_equivalence {
   uint32_t *slot; /* [size]: node + 1; 0: empty */
   uint32_t size;  /* a power of two, at least twice the number of nodes */

@@ -77,7 +77,7 @@ static bool reserve(struct hr__node_timeline *timeline, struct hr_arena *arena, 
 }
 
 /* Replaces all steps: one begins at `now_us`, and one at each distinct time of `ends_us` ([n], ascending, after
-   `now_us`), where occupants end. The uses are undefined. */
+   `now_us`), where occupants end. The uses are undefined. False: out of memory. */
 static bool node_timeline_set_steps(struct hr__node_timeline *timeline, struct hr_arena *arena, int64_t now_us,
                                     const int64_t *ends_us, uint32_t n) {
   if (!reserve(timeline, arena, n + 1)) return false;
@@ -142,7 +142,7 @@ static void add_to(uint64_t *use, const uint64_t *more, uint32_t columns) {
   for (uint32_t i = 0; i < columns; i++) use[i] += more[i];
 }
 
-/* Adds an occupant that uses the node from `from_us` to `to_us`. */
+/* Adds an occupant that uses the node from `from_us` to `to_us`. False: out of memory. */
 static bool node_timeline_add(struct hr__node_timeline *timeline, struct hr_arena *arena, int64_t from_us,
                               int64_t to_us, const uint64_t *use) {
   if (!reserve(timeline, arena, timeline->count + 2)) return false;
@@ -343,7 +343,7 @@ static int64_t end_of(const struct hr__window_plan *plan, const struct running_t
   return task->end_us > plan->now_us ? task->end_us : plan->now_us + 1;
 }
 
-/* Builds the timeline of a node from its running tasks. */
+/* Builds the timeline of a node from its running tasks. False: out of memory. */
 static bool build(struct hr__window_plan *plan, struct planned_node *node) {
   struct hr__node_timeline *timeline = &node->timeline;
   uint32_t n = 0;
@@ -390,7 +390,8 @@ static bool append(struct hr__window_plan *plan, struct hr_slice **slices, uint3
   return true;
 }
 
-/* Lists the slices of the occupants that are on the node during a window, and of the reservations before it. */
+/* Lists the slices of the occupants that are on the node during a window, and of the reservations before it. False: out
+   of memory. */
 static bool list_occupants(struct hr__window_plan *plan, const struct planned_node *node, int64_t from_us,
                            int64_t to_us, struct hr_window_use *use) {
   for (uint32_t i = 0; i < node->n_running; i++) {
@@ -420,7 +421,7 @@ static int64_t end_us_of(int64_t from_us, int64_t length_us) {
   return length_us > HR_NEVER_US - 1 - from_us ? HR_NEVER_US - 1 : from_us + length_us;
 }
 
-/* Sets the state of a node in a capacity to a window. */
+/* Sets the state of a node in a capacity to a window. False: out of memory. */
 static bool set_window(struct hr__window_plan *plan, struct hr_capacity *capacity, uint32_t number, int64_t from_us,
                        int64_t to_us) {
   struct planned_node *node = node_of(plan, number);
@@ -588,8 +589,8 @@ static uint32_t earliest_node(const struct hr__window_plan *plan, uint32_t first
   return earliest;
 }
 
-/* Advances the bounds of the nodes of a pool until the k-th smallest bound is exact. Returns it, or a time after
-   `by_us` if it is after `by_us`. */
+/* Advances the bounds of the nodes of a pool until the k-th smallest bound is exact, and returns this bound. If the
+   bound is after `by_us`, it may not be exact; the result is then any time after `by_us`. */
 static int64_t advance_pool(struct hr__window_plan *plan, const struct hr__window_demand *demand, uint32_t first,
                             uint32_t end, uint32_t k, int64_t by_us) {
   struct hr_use_limits limits = hr_capacity_use_limits(plan->set, &demand->need, plan->nodes[first].pool);
@@ -605,7 +606,7 @@ static int64_t advance_pool(struct hr__window_plan *plan, const struct hr__windo
   return k == 1 ? plan->at_us[earliest_node(plan, first, end)] : kth_bound(plan, first, end, k);
 }
 
-/* Returns the first time at which some pool has as many nodes with room for a task as a placement needs. */
+/* Returns the first time at which some pool has enough nodes for a placement, each with room for a task. */
 static int64_t first_time(struct hr__window_plan *plan, const struct hr__window_demand *demand) {
   int64_t earliest_us = HR_NEVER_US;
   for (uint32_t i = 0, first = 0; i < plan->n_pools; i++) {
@@ -618,7 +619,8 @@ static int64_t first_time(struct hr__window_plan *plan, const struct hr__window_
   return earliest_us;
 }
 
-/* Searches with the placement rule at one time. Nodes with bounds after this time have no room. */
+/* Searches with the placement rule at one time. Nodes with bounds after this time have no room. False: no placement, or
+   out of memory. */
 static bool find_at(struct hr__window_plan *plan, const struct hr__window_demand *demand, int64_t at_us,
                     struct hr_placement *placement) {
   int64_t to_us = end_us_of(at_us, demand->length_us);

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The second step may lower the level by this part of it, because of rounding errors. */
+/* Because of rounding errors, the second step may lower the level by this fraction. */
 #define LEVEL_SLACK 1e-9
 #define SHARE_UNITS 1e9
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The `rounds` policy: scheduling in rounds (Gavel; Narayanan et al., OSDI 2020). An objective determines the share of
- * its time that each job should spend in each pool (round_shares.c). At the start of each round, the policy chooses to
- * run the jobs with run times furthest below their shares. A job that is chosen again for the same pool keeps its
+ * its time that each job should spend in each pool (round_shares.c). At the start of each round, the policy chooses the
+ * jobs with run times that are furthest below their shares. A job that is chosen again for the same pool keeps its
  * placement and continues. Capacity that becomes free within a round is used at once; no job is preempted within a
  * round. A job that runs or waits is called a member.
  *
@@ -166,8 +166,8 @@ static void begin_nodes(struct hr__rounds *rounds) {
   }
 }
 
-/* Subtracts the GPUs of a member, for which the pool was tried, from the spare GPUs of the pool. If the member was not
-   chosen because it does not fit, it awaits these GPUs. */
+/* After a pool was tried for a member: subtracts the member's GPUs from the spare GPUs of the pool. If the member was
+   not chosen because it does not fit, it awaits these GPUs. */
 static void note_nodes(struct hr__rounds *rounds, struct hr__member *member, uint32_t pool) {
   if (!rounds->manages) return;
   uint64_t milli = hr__member_shape(rounds, member)->milli;
@@ -274,8 +274,9 @@ static void sort_candidates(struct hr__rounds *rounds) {
     qsort(rounds->candidates, rounds->n_candidates, sizeof *rounds->candidates, by_priority);
 }
 
-/* Lists all members as candidates for any pool. With the objective fair, the candidate with the least service is first;
-   otherwise the candidate with the largest credit is first. */
+/* Lists all members as candidates for any pool, or only waiting members (`waiting_only`). With the objective fair, the
+   candidate with the least service is first; otherwise the candidate with the largest credit is first. False: out of
+   memory. */
 static bool list_members(struct hr__rounds *rounds, bool waiting_only) {
   rounds->n_candidates = 0;
   for (uint32_t i = 0; i < rounds->n_members; i++) {
@@ -289,7 +290,7 @@ static bool list_members(struct hr__rounds *rounds, bool waiting_only) {
   return true;
 }
 
-/* Lists all pairs with a positive share as candidates, sorted by priority. */
+/* Lists all pairs with a positive share as candidates, sorted by priority. False: out of memory. */
 static bool list_pairs(struct hr__rounds *rounds) {
   rounds->n_candidates = 0;
   for (uint32_t i = 0; i < rounds->n_members; i++)
@@ -342,8 +343,8 @@ static bool evict(struct hr__rounds *rounds, struct hr__member *member, const st
   return has_place(rounds, rounds->leases, with);
 }
 
-/* Ends leases until the place of the member `with` is free in `leases`: first those of members that are not candidates,
-   then those of candidates, beginning with the lowest priority. */
+/* Ends leases until the place of the member `with` is free in `leases`. Leases of members that are not candidates end
+   first. Then leases of candidates end, beginning with the lowest priority. */
 static void evict_for(struct hr__rounds *rounds, const struct hr__member *with) {
   if (has_place(rounds, rounds->leases, with)) return;
   for (uint32_t i = 0; i < rounds->n_members; i++)
@@ -501,7 +502,7 @@ static bool choose_pairs(struct hr__rounds *rounds) {
   return ok;
 }
 
-/* Chooses further members to use the remaining capacity. Not used with the objective cost-slo. */
+/* Chooses further members to use the remaining capacity. Not used with the objective cost-slo. False: out of memory. */
 static bool choose_rest(struct hr__rounds *rounds) {
   bool ok = list_members(rounds, false), passed_over = false;
   for (uint32_t i = 0; i < rounds->n_candidates && ok; i++) {

@@ -19,8 +19,7 @@
 struct hr__share_kind {
   uint32_t jobs; /* number of jobs of the kind, at least 1 */
   double gpus;   /* GPUs of each job, above 0 */
-  /* factor by which a job's rate of work is multiplied before it is compared with those of other jobs; greater than 0
-   */
+  /* factor of a job's rate of work, for the comparison with the rates of other jobs; greater than 0 */
   double scale;
 };
 
@@ -114,10 +113,9 @@ struct hr__rounds {
   bool by_priority;
   bool manages; /* the policy acquires and releases nodes */
   struct hr_capacity_set *capacities;
-  struct hr_capacity *free,
-      /* free capacity. In `free`, only jobs chosen so far use capacity; in `leases`, jobs of the previous round use it,
-         too */
-      *leases;
+  /* Free capacity. In `free`, only jobs chosen so far use capacity; in `leases`, jobs of the previous round use it,
+     too. */
+  struct hr_capacity *free, *leases;
 
   struct hr__member **members, **member_of; /* members: all, in no order; member_of: by job */
   uint32_t n_members, members_capacity;

@@ -102,7 +102,8 @@ static bool has_same(const struct hr__slurm_timeline *line, uint32_t at) {
   return bytes == 0 || memcmp(licenses_of(line, at), licenses_of(line, at + 1), bytes) == 0;
 }
 
-/* Merges the first pair of equal slots from slot `from` to slot `to`, and only this one, as Slurm does. */
+/* Merges the first two neighbouring slots from `from` to `to` that are equal. Other equal slots are not merged, as in
+   Slurm. */
 static void merge_slots(struct hr__slurm_timeline *line, uint32_t from, uint32_t to) {
   while (from < to && from + 1 < line->n_slots && !has_same(line, from)) from++;
   if (from >= to || from + 1 >= line->n_slots) return;
@@ -151,8 +152,9 @@ static uint32_t list_slots(const struct hr__slurm_timeline *line, uint32_t min_n
   return HR_NONE;
 }
 
-/* Sets the scratch set to the usable nodes that are not reserved in the slots from `first` to before `end`. Returns the
-   last slot such that too few nodes are left from it to `end`; HR_NONE if enough are left. */
+/* Sets the scratch set to the usable nodes that are not reserved in any slot from `first` to before `end`. Returns
+   HR_NONE if these are enough nodes. Otherwise, returns the last slot such that too few nodes are left if only the
+   slots from it on are considered. */
 static uint32_t list_unreserved(const struct hr__slurm_timeline *line, const struct hr__slurm_queued *job,
                                 uint32_t first, uint32_t end) {
   uint64_t before[WORDS_OF_BLOCK];
@@ -216,8 +218,8 @@ static bool is_kept(const struct pass *pass, const struct hr__slurm_queued *job,
   return count_of(line->set, line->n_words) < before;
 }
 
-/* Finds the first slot from `first` on such that in the next slot more nodes are usable by the job. Returns the end of
-   this slot; HR_NEVER_US: not found. */
+/* Finds the first slot, from slot `first` on, such that the job may use a node in the next slot that it may not use in
+   the found slot. Returns the end of the found slot; HR_NEVER_US: not found. */
 static int64_t next_gain(const struct hr__slurm_timeline *line, const struct hr__slurm_queued *job, uint32_t first) {
   for (uint32_t at = first; at + 1 < line->n_slots; at++) {
     const uint64_t *now = nodes_of(line, at), *then = now + line->n_words;

@@ -57,7 +57,7 @@ struct hr__slurm_kind {
 /* The state of a job that waits or runs. */
 struct hr__slurm_job {
   int64_t queued_us;  /* when it was submitted, or requeued last */
-  int64_t submit_us;  /* the same; after a requeue, when it may run again */
+  int64_t submit_us;  /* the same, but after a requeue: the time from which it may run again */
   int64_t start_us;   /* while it runs */
   int64_t limit_us;   /* its time limit */
   int64_t charged_us; /* while it runs: the time until which its usage has been added */
@@ -213,7 +213,7 @@ struct hr__slurm_run {
   int64_t full_us;   /* the same, for the next pass of the main scheduler that examines all jobs */
   bool may_do_more;  /* the main scheduler may start jobs although nothing changes; see slurm_policy.c */
   bool changed;      /* the main scheduler runs in this pass */
-  bool is_queued;    /* it runs at `loop_us` in the background loop of slurmctld */
+  bool is_queued;    /* the main scheduler runs at `loop_us` in the background loop of slurmctld */
   int64_t loop_us;
   int64_t looped_us;    /* when it last ran in this loop, not counting passes that examine all jobs */
   int64_t asked_us;     /* the time that was requested for `loop_us` */
@@ -222,7 +222,8 @@ struct hr__slurm_run {
   bool has_gpuless;     /* a waiting job requests no GPUs */
   bool priorities_are_old;
   struct hr__slurm_list rejects, killed, withdrawn,
-      requeued; /* for the next pass: jobs to reject (the first three lists), jobs to add to the queue */
+      requeued;                  /* for the next pass: it rejects the jobs of the first
+                                    three lists and adds those of `requeued` to the queue */
   struct hr__slurm_list delayed; /* requeued jobs that must not start yet, in the order of time */
   const struct hr_view *view;
   struct hr_moves *moves;
@@ -240,8 +241,8 @@ static inline int64_t hr__slurm_whole_second(int64_t time_us) {
   return (time_us + HR_SECOND_US - 1) / HR_SECOND_US * HR_SECOND_US;
 }
 
-/* Makes up for a backfill pass that was due before now and was skipped because no job waited. Its only effect would
-   have been that the scheduler sleeps again. */
+/* Performs the effects of a backfill pass that was due before now and was skipped because no job waited. The only
+   effect of this pass would have been that the scheduler sleeps again. */
 static inline void hr__slurm_make_up(struct hr__slurm_run *run, int64_t now_us) {
   if (!run->plan_is_stale || run->waiting.count > 0) return;
   int64_t pass_us = hr__slurm_whole_second(run->stale_us);
@@ -258,7 +259,7 @@ static inline void hr__slurm_note_stale(struct hr__slurm_run *run, int64_t now_u
   run->plan_is_stale = true;
 }
 
-/* The same, and the main scheduler runs in this pass. */
+/* Records the same change, and lets the main scheduler run in this pass. */
 static inline void hr__slurm_note_change(struct hr__slurm_run *run, int64_t now_us) {
   hr__slurm_note_stale(run, now_us);
   run->changed = true;
@@ -274,8 +275,8 @@ bool hr__slurm_describe(struct hr__slurm_run *run, uint32_t job);
 
 /* ---- Priorities (multifactor.c) --------------------------------------------------------------------- */
 
-/* Updates usage at all times up to `now_us` at which Slurm does so: decays it, and adds that of running jobs. Returns
-   whether there was such a time. */
+/* Performs all ticks up to `now_us` at which Slurm updates usage: decays the usage, and adds that of running jobs.
+   Returns whether there was such a tick. */
 bool hr__slurm_catch_up(struct hr__slurm_run *run, int64_t now_us);
 
 /* A time of the run in seconds of the clock. */
@@ -315,8 +316,8 @@ const char *hr__slurm_hold(struct hr__slurm_run *run, uint32_t job, int64_t now_
 /* Returns whether a job is accepted when it is submitted. */
 bool hr__slurm_may_submit(struct hr__slurm_run *run, uint32_t job);
 
-/* Adds a job to the counters (`sign` 1) or removes it (-1): to those of running jobs if `runs`, else to those of
-   submitted jobs. Returns false if memory is exhausted. */
+/* Adds a job to counters (`sign` 1) or removes it (`sign` -1). The counters are those of running jobs if `runs` is set,
+   otherwise those of submitted jobs. Returns false if memory is exhausted. */
 bool hr__slurm_count(struct hr__slurm_run *run, uint32_t job, int64_t sign, bool runs);
 
 /* ---- Preemption (preempt.c) ------------------------------------------------------------------------- */
@@ -328,8 +329,9 @@ bool hr__slurm_create_preemption(struct hr__slurm_run *run);
    as after hr__slurm_find_now. Returns false if it does not fit, or must wait for jobs that have an eviction notice. */
 bool hr__slurm_preempt(struct hr__slurm_run *run, uint32_t job, const uint64_t *set);
 
-/* Finds when and where a job can start on nodes of a set, like hr__slurm_find_start. It tries three cases: the job fits
-   now; it fits now if all jobs that it may preempt were gone; it fits after other jobs have ended, too. */
+/* Finds when and where a job can start on nodes of a set, like hr__slurm_find_start. It tries three cases, in this
+   order: the job fits now; it would fit now without all jobs that it may preempt; it fits after other jobs have ended,
+   too. Returns false if the job can start in no pool. */
 bool hr__slurm_find_without_victims(struct hr__slurm_run *run, uint32_t job, uint64_t *set, int64_t *start_us);
 
 /* Returns the next time after `now_us` at which the PreemptExemptTime of some running job ends; HR_NEVER_US: there is
@@ -410,12 +412,12 @@ bool hr__slurm_find_start(struct hr__slurm_run *run, const struct hr__slurm_kind
 /* If no job of a kind can start now, returns a time before which none can start on nodes of a set. */
 int64_t hr__slurm_earliest_of(struct hr__slurm_run *run, const struct hr__slurm_kind *kind, const uint64_t *set);
 
-/* The pool of a node; the slice of a job on a node. `set`: the GPUs of the job if GPUs are shared. */
+/* Return the pool of a node, and the slice of a job on a node. `set`: the GPUs of the job if GPUs are shared. */
 hr_pool hr__slurm_pool_of(const struct hr__slurm_run *run, uint32_t node);
 struct hr_slice hr__slurm_slice(const struct hr__slurm_run *run, uint32_t job, uint32_t node, uint64_t set);
 
-/* Starts a job with the shape `run->found` on the nodes that were chosen last. hr__slurm_leave releases the nodes of a
-   job that has left. */
+/* Starts a job with the shape `run->found` on the nodes that were chosen last. Returns false if this fails; run->status
+   is then the error. hr__slurm_leave releases the nodes of a job that has left. */
 bool hr__slurm_start(struct hr__slurm_run *run, uint32_t job, enum hr_reason reason);
 void hr__slurm_leave(struct hr__slurm_run *run, uint32_t job, int64_t now_us);
 

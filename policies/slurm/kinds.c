@@ -3,9 +3,10 @@
  * Kinds of jobs, the nodes on which they may start, and the nodes of running jobs and of advance reservations; see
  * engine.h.
  *
- * A job gets whole GPUs on nodes of one pool: as many nodes as it has tasks, with the same number of GPUs on each; a
- * job with one task gets as few nodes as possible. Invariant: unless `sets_are_old` is set, the sets of pools and of
- * kinds contain exactly those of their nodes that are up.
+ * A job gets whole GPUs on nodes of one pool. A job with several tasks gets one node for each task, with the same
+ * number of GPUs on each node. A job with one task gets as few nodes as possible.
+ *
+ * Invariant: if `sets_are_old` is not set, the set of a pool or kind contains exactly its nodes that are up.
  */
 
 #include "policies/slurm/engine.h"
@@ -38,8 +39,8 @@ static bool limit_nodes(struct hr__slurm_run *run) {
   return true;
 }
 
-/* The fraction of a GPU, in thousandths, that a task gets in a pool: one slot if the GPUs of the pool are divided into
-   equal slots, else the requested fraction; 0: a whole GPU. */
+/* The fraction of a GPU, in thousandths, that a task gets in a pool. It is one slot if the GPUs of the pool are divided
+   into equal slots; otherwise, it is the requested fraction. 0: a whole GPU. */
 static uint32_t share_in(const struct hr_pool_spec *spec, const struct hr_request *request) {
   uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : request->gpu_milli;
   return request->gpus == 0 || milli == HR_WHOLE_GPU_MILLI ? 0 : milli;
@@ -307,9 +308,9 @@ bool hr__slurm_start(struct hr__slurm_run *run, uint32_t job, enum hr_reason rea
  * accounts of a reservation may use its nodes and also other nodes, as with the flags MAGNETIC and FLEX.
  *
  * Reservations may overlap. The users of a reservation with the flag MAINT may use its nodes even if other reservations
- * exclude them. The users of a reservation with the flag OVERLAP may do so unless a reservation with MAINT excludes
- * them. With users and accounts, a job must satisfy both lists. A list of names that begin with '-' excludes these
- * names. An account includes the accounts below it.
+ * exclude them. The users of a reservation with the flag OVERLAP may use its nodes if no reservation with MAINT
+ * excludes them. If a reservation lists users and accounts, a job must satisfy both lists. A list of names that begin
+ * with '-' excludes these names. An account includes the accounts below it.
  *
  * Source: src/slurmctld/reservation.c, doc/html/reservations of SchedMD/slurm.
  */
@@ -426,9 +427,10 @@ static int64_t remove_maintained(const struct hr__slurm_run *run, int64_t from_u
   return end_us;
 }
 
-/* Returns the nodes of word `w` that a job may use in spite of the reservation `other`, because it may use another
-   reservation of these nodes during all of the time `times_us`. If such a reservation begins later, but before
-   `*gain_us`, sets `*gain_us` to its begin. */
+/* Returns the nodes of word `w` that a job may use in spite of the reservation `other`. `allowed`: bit set of the
+   reservations that the job may use. The job may use a node if, from times_us[0] to times_us[1], the node has an
+   allowed reservation that takes precedence over `other`. If such a reservation begins later, but before `*gain_us`,
+   sets `*gain_us` to its begin. */
 static uint64_t kept_nodes(const struct hr__slurm_run *run, const struct hr_slurm_reservation *other, uint64_t allowed,
                            const int64_t times_us[2], uint32_t w, int64_t *gain_us) {
   uint64_t kept = 0;

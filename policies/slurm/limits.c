@@ -125,7 +125,7 @@ static void count(struct hr__slurm_use *use, const int64_t amounts[6], int64_t s
   for (unsigned i = 0; i <= JOBS; i++) use->amounts[i] += sign * amounts[i];
 }
 
-/* Writes the QOS whose limits apply, in the order of their precedence. Returns their number. */
+/* Writes the QOS that limit the job, in the order of their precedence. Returns their number. */
 static uint32_t qos_of_job(const struct hr__slurm_run *run, uint32_t job, uint32_t qos[2]) {
   const struct hr_slurm_partition *part = run->parts[run->kinds[run->jobs[job].kind].partition].config;
   uint32_t of_part = part ? part->qos_index : HR_NONE, of_job = run->jobs[job].qos, n = 0;
@@ -136,7 +136,8 @@ static uint32_t qos_of_job(const struct hr__slurm_run *run, uint32_t job, uint32
   return n;
 }
 
-/* Adds a job to all counters (`sign` 1), or removes it (-1): as a running job, or as a submitted one. */
+/* Adds a job to all counters (`sign` 1), or removes it (-1). `runs`: the counters of running jobs are meant, not those
+   of submitted jobs. Returns false if memory is exhausted. */
 bool hr__slurm_count(struct hr__slurm_run *run, uint32_t job, int64_t sign, bool runs) {
   if (!run->config) return true;
   int64_t amounts[6];

@@ -202,9 +202,9 @@ static void rank_user(struct fair_tree *tree, uint32_t user, bool tied) {
   tree->scratch->order[tree->n_ranked++] = user;
 }
 
-/* Ranks all users, depth first. If an association ties with the sibling before it, the next user that is ranked gets
-   the rank of the user before. (According to Slurm's documentation, the children of tied accounts are also merged, but
-   its code does not do this.) */
+/* Ranks all users, depth first. If an association ties with the sibling before it, the next user gets the same rank
+   as the user before. (According to Slurm's documentation, the children of tied accounts are also merged, but its code
+   does not do this.) */
 static void rank_all(struct fair_tree *tree) {
   const uint32_t root = tree->n_assocs;
   uint32_t at = next_sibling(tree, root, HR_NONE), ancestor = root;
@@ -256,9 +256,10 @@ uint32_t hr__slurm_fair_tree(const struct hr__slurm_assoc *assocs, uint32_t n_as
 /* ---- Values ----------------------------------------------------------------------------------------- */
 
 /*
- * The values that Slurm computes, as rows of two tables: `priorities` has the columns of `sprio -l`, with a row for
- * each waiting job at each computation and for each job that is submitted or requeued; `shares` has those of `sshare -l
- * -a`, with a row for each account and user at each computation. Numbers are rounded as by these commands.
+ * The values that Slurm computes, as rows of two tables. Numbers are rounded as by the commands of Slurm.
+ * - `priorities` has the columns of `sprio -l`. It has a row for each waiting job at each computation, and for each job
+ *   that is submitted or requeued.
+ * - `shares` has the columns of `sshare -l -a`. It has a row for each account and user at each computation.
  *
  * Invariant: nothing here changes a decision. Rows are formatted only if they are written.
  *

@@ -3,10 +3,11 @@
  * Jobs that Slurm stops or suspends: by preemption, according to QOS (preempt/qos) or to the tier of the partition
  * (preempt/partition_prio); and jobs that it stops after their time limits (OverTimeLimit).
  *
- * The candidates are sorted: the lowest priority first, then fewer nodes; or the youngest job first. They are removed
- * one by one until the job fits. Then the last removed candidate is moved to the front, the others are sorted by the
- * number of chosen nodes that they use, and the search is repeated. This is done at most MAX_PASSES times. The removed
- * candidates that use chosen nodes are preempted. Jobs with PreemptMode=suspend are separate candidates, see below.
+ * The candidates are sorted in one of two ways: by priority, the lowest first, and then by nodes, the fewest first; or
+ * by start, the latest first. They are removed one by one until the job fits. Then the last removed candidate is moved
+ * to the front, the others are sorted by the number of chosen nodes that they use, and the search is repeated. This is
+ * done at most MAX_PASSES times. The removed candidates that use chosen nodes are preempted. Jobs with
+ * PreemptMode=suspend are separate candidates, see below.
  *
  * Source: src/plugins/select/cons_tres/job_test.c (_run_now), src/plugins/preempt of SchedMD/slurm.
  */
@@ -363,8 +364,8 @@ static bool is_in_the_way(const struct hr__slurm_run *run, const struct hr__slur
   return false;
 }
 
-/* Marks the candidates to suspend: first candidates in their order, until the CPUs suffice; then unmarks those that
-   turn out not to be necessary. */
+/* Marks the candidates to suspend. The first loop marks candidates in their order until the CPUs suffice. The second
+   loop removes the marks that are not necessary. */
 static void mark(struct hr__slurm_run *run, uint32_t n) {
   struct hr__slurm_candidate *list = run->preemption.candidates;
   int64_t *since_us = run->suspension.since_us;
@@ -382,8 +383,8 @@ static void mark(struct hr__slurm_run *run, uint32_t n) {
   }
 }
 
-/* Suspends as many of the first `n` candidates as necessary, so that a job can start on nodes of a set; its nodes are
-   then chosen. Returns false if the job does not fit even if all their CPUs were free. */
+/* Suspends as many of the first `n` candidates as necessary so that a job can start on nodes of a set, and chooses its
+   nodes. Returns false if the job would not fit even if the CPUs of all candidates were free. */
 static bool suspend(struct hr__slurm_run *run, uint32_t job, uint32_t n, const uint64_t *set) {
   if (n == 0 || !find_overlapping(run, &run->kinds[run->jobs[job].kind], n, set)) return false;
   mark(run, n);

@@ -72,6 +72,8 @@ bool hr__slurm_nodes_limit(struct hr__slurm_nodes *nodes, struct hr_arena *arena
   return nodes->cpu_milli && nodes->mem_mib && nodes->future_cpu && nodes->future_mem && nodes->running;
 }
 
+/* Whether numbers of free whole GPUs do not suffice to decide on which nodes a job fits: GPUs are shared, or the job
+   requests CPUs or memory. */
 static bool is_limited(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape) {
   return nodes->gpu_milli || (nodes->cpu_milli && (shape->cpu_milli || shape->mem_mib));
 }
@@ -217,8 +219,8 @@ static uint32_t next_node(const uint64_t *set, uint32_t n_words, uint32_t from, 
   return n_words * 64;
 }
 
-/* Finds the run to use next for a job that still needs `wanted` nodes: the smallest that suffices, otherwise the
-   largest; of equal runs the first. */
+/* Finds the run to use next for a job that still needs `wanted` nodes: the smallest run that suffices, or the largest
+   if none suffices. Of equally long runs, the first is chosen. */
 static struct node_run best_run(const uint64_t *set, uint32_t n_words, uint32_t wanted) {
   struct node_run best = {0, 0};
   for (uint32_t at = next_node(set, n_words, 0, 0); at < n_words * 64;) {
@@ -232,7 +234,8 @@ static struct node_run best_run(const uint64_t *set, uint32_t n_words, uint32_t 
   return best;
 }
 
-/* Removes `wanted` nodes from the scratch sets, from run to run, and appends them to the chosen nodes. */
+/* Removes up to `wanted` nodes from the scratch sets, from run to run, and appends them to the `n_chosen` chosen nodes.
+   Returns the new number of chosen nodes. */
 static uint32_t take_nodes(struct hr__slurm_nodes *nodes, const uint64_t *from, uint32_t wanted, uint32_t n_chosen) {
   while (wanted > 0) {
     struct node_run run = best_run(from, nodes->n_words, wanted);
@@ -252,7 +255,8 @@ static uint32_t full_nodes(const struct hr__slurm_shape *shape) {
   return shape->last_gpus < shape->gpus_per_node ? shape->nodes - 1 : shape->nodes;
 }
 
-/* Chooses nodes: all but the last one from the scratch set `full`, the last one from `last`, which contains `full`. */
+/* Chooses nodes: all but the last one from the scratch set `full`, the last one from `last`, which contains `full`.
+   Returns false if there are too few nodes. */
 static bool choose(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, uint64_t *set) {
   uint32_t n_full = full_nodes(shape), n_chosen = take_nodes(nodes, nodes->full, n_full, 0);
   if (n_chosen < n_full || take_nodes(nodes, nodes->last, shape->nodes - n_full, n_chosen) < shape->nodes) return false;
@@ -368,7 +372,8 @@ static uint32_t list_future(const struct hr__slurm_nodes *nodes, const struct hr
   return count;
 }
 
-/* Returns how many of the first running jobs must end until a job fits on a set; HR_NONE: it never does. */
+/* Like needed_ends(), but for nodes with limited CPUs or memory (is_limited): tries the ends one by one. HR_NONE: the
+   job never fits. */
 static uint32_t needed_for_all(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape,
                                const uint64_t *set) {
   begin_future(nodes);
@@ -401,8 +406,9 @@ static uint32_t first_after(const struct hr__slurm_nodes *nodes, uint32_t from, 
   return low;
 }
 
-/* Returns the last job of a batch that begins with job `at`: the first job on the set whose successor ends after the
-   batch; if there is none, the last job on the set. Job `needed` - 1 must be on the set, and not before `at`. */
+/* Returns the last job of a batch that begins with job `at`. This is the first job on the set such that the next job
+   ends after the batch; if no such job exists, it is the last job on the set. Job `needed` - 1 must be on the set, and
+   not before `at`. */
 static uint32_t last_of_batch(const struct hr__slurm_nodes *nodes, uint32_t at, int64_t batch_end_us, uint32_t needed,
                               const uint64_t *set) {
   uint32_t after = first_after(nodes, at, batch_end_us), from = after > at + 1 ? after - 1 : at;
@@ -412,8 +418,8 @@ static uint32_t last_of_batch(const struct hr__slurm_nodes *nodes, uint32_t at, 
   return from - 1;
 }
 
-/* Finds the first batch after whose end the set has enough free GPUs, which is the case after the first `needed` jobs
-   have ended. Returns the last running job of this batch. */
+/* Finds the first batch such that the set has enough free GPUs after its end. This is the case when the first `needed`
+   jobs have ended. Returns the last running job of the batch. */
 static uint32_t last_to_wait_for(const struct hr__slurm_nodes *nodes, uint32_t needed, const uint64_t *set) {
   uint32_t at = 0;
   while (!overlaps(&nodes->running[at], set)) at++;

@@ -132,7 +132,8 @@ static bool set_partitions(struct hr__slurm_run *run) {
   return true;
 }
 
-/* Finds the partition or QOS of each name of the trace. */
+/* Finds the partition or QOS of each name of the trace; HR_NONE: it does not exist. Returns an array by name; NULL:
+   memory is exhausted. */
 static uint32_t *resolve(struct hr__slurm_run *run, const struct hr_names *names, bool is_qos) {
   uint32_t *numbers = hr_arena_alloc(run->arena, ((size_t)names->count + 1) * sizeof *numbers);
   struct hr__hash table = {0};
@@ -166,7 +167,7 @@ static bool set_qos(struct hr__slurm_run *run) {
 /* ---- Associations ----------------------------------------------------------------------------------- */
 
 /* Adds an association; HR_NONE if memory is exhausted. `config` NULL: the association is only in the trace, and
-   `first_job` is its first job. */
+   `first_job` is its first job. `is_user`: the association is a user of an account. */
 static uint32_t add_assoc(struct hr__slurm_run *run, uint32_t parent, const struct hr_slurm_assoc *config,
                           uint32_t first_job, bool is_user) {
   struct hr__slurm_accounts *accounts = &run->accounts;
@@ -188,7 +189,7 @@ static uint32_t add_assoc(struct hr__slurm_run *run, uint32_t parent, const stru
   return accounts->count++;
 }
 
-/* Adds an account of the section and, before it, the accounts above it. */
+/* Adds an account of the section and, before it, the accounts above it. Returns false if memory is exhausted. */
 static bool add_account(struct hr__slurm_run *run, uint32_t entry, uint32_t *added, uint32_t *way) {
   uint32_t n_way = 0;
   for (uint32_t at = entry; at != HR_NONE && added[at] == HR_NONE; at = run->config->associations[at].above)
@@ -217,7 +218,8 @@ static bool add_names(struct hr__slurm_run *run, struct hr__hash *table, const s
   return true;
 }
 
-/* Adds the associations of the section. Writes the account of each tenant to `account_of` [number of tenants + 1]. */
+/* Adds the associations of the section. Writes the account of each tenant to `account_of` [number of tenants + 1].
+   Returns false if memory is exhausted. */
 static bool add_configured(struct hr__slurm_run *run, uint32_t *account_of) {
   const struct hr_slurm_config *config = run->config;
   uint32_t n = config ? config->n_associations : 0;
@@ -249,7 +251,7 @@ static struct hr__pair names_of(const struct hr__slurm_run *run, uint32_t job) {
   return (struct hr__pair){tenant == HR_NONE ? 0 : (uint64_t)tenant + 1, user == HR_NONE ? 0 : (uint64_t)user + 1};
 }
 
-/* Adds the accounts and users that are only in the trace. */
+/* Adds the accounts and users that are only in the trace. Returns false if memory is exhausted. */
 static bool add_traced(struct hr__slurm_run *run, uint32_t *account_of) {
   uint32_t n_tenants = run->trace->tenants.count;
   for (uint32_t job = 0; job < run->trace->n_jobs; job++) {

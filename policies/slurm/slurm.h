@@ -284,8 +284,8 @@ struct hr__slurm_selector {
      returns true. If the job cannot start, returns false, and the set is unchanged. NULL: no job is preempted. */
   bool (*make_room)(void *self, uint32_t job, uint64_t *nodes);
   /* Removes those nodes from a set that a job must not use at some time from `from_us` to `to_us` because of advance
-     reservations. Returns the earliest end of these reservations after `from_us`; HR_NEVER_US: there are none. NULL:
-     there are no advance reservations. */
+     reservations. Returns the earliest end of these reservations after `from_us`; HR_NEVER_US: no such reservation.
+     NULL: there are no advance reservations. */
   int64_t (*restrict_nodes)(void *self, uint32_t job, int64_t from_us, int64_t to_us, uint64_t *nodes);
   /* For a job that cannot start now, returns a time before which it cannot start on nodes of a set (NULL: all that it
      may use). NULL: such times are unknown. */
@@ -434,8 +434,9 @@ bool hr__slurm_fits_now(const struct hr__slurm_nodes *nodes, const struct hr__sl
 bool hr__slurm_select(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, int64_t now_us, uint64_t *set,
                       int64_t *start_us);
 
-/* Returns the time at which, if running jobs end at their limits, enough of those on the set have ended for a job to
-   fit. On a subset, the job cannot start earlier, except now. HR_NEVER_US: it can never start. */
+/* Returns the earliest time at which a job fits on nodes of the set if running jobs end at their limits. INT64_MIN: the
+   job fits now; HR_NEVER_US: it never fits. On a subset of the set, the job cannot start before this time, except
+   now. */
 int64_t hr__slurm_earliest(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, const uint64_t *set);
 
 /* Marks the resources of running job number `index` as free (`free` true), or as used again. */
@@ -459,9 +460,11 @@ void hr__slurm_nodes_postpone(struct hr__slurm_nodes *nodes, uint32_t job, int64
 #define HR__SLURM_KILL_WAIT_US (30 * HR_SECOND_US)
 
 /* hr__slurm_nodes_add adds a job that starts on the nodes `chosen`, with the GPUs `chosen_gpus` if they are shared.
-   `at` is memory for a copy of these; hr__slurm_words returns its size. Returns the entry of the job, which is valid
-   until the next change; its `over_us` is KillWait. hr__slurm_nodes_remove removes a job, and returns this memory and
-   the number of its nodes; NULL if the job does not run. */
+   `at` is memory for a copy of both; hr__slurm_words returns its size. The function returns the entry of the job, which
+   is valid until the next change. The member `over_us` of the entry is KillWait.
+
+   hr__slurm_nodes_remove removes a job. It returns the memory `at` of the job, and sets `*n_nodes` to the number of its
+   nodes. It returns NULL if the job does not run. */
 struct hr__slurm_running *hr__slurm_nodes_add(struct hr__slurm_nodes *nodes, uint32_t job,
                                               const struct hr__slurm_shape *shape, int64_t end_us, uint32_t *at);
 uint32_t *hr__slurm_nodes_remove(struct hr__slurm_nodes *nodes, uint32_t job, uint32_t *n_nodes);

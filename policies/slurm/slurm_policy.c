@@ -4,16 +4,16 @@
  * preemption and reservations come from the section `slurm`.
  *
  * The main scheduler starts jobs in the order of the queue until one does not fit. It examines at most
- * default_queue_depth + 1 jobs, but all jobs once per sched_interval. When a job ends, it runs at once. After a
- * submission, it runs in the background loop of slurmctld. This loop checks for queued passes once per second, but runs
- * them only batch_sched_delay after its last pass. As in Slurm, the backfill scheduler runs bf_interval seconds after
- * its last pass if something has changed since; otherwise it runs in the next second after a change. It tests the first
- * bf_max_job_test jobs (slurm.h).
+ * default_queue_depth + 1 jobs, but all jobs once per sched_interval. When a job ends, the main scheduler runs at once.
+ * After a submission, it runs in the background loop of slurmctld. This loop checks for queued passes once per second,
+ * but runs them only batch_sched_delay after its last pass.
  *
- * A backfill pass ends as soon as none of the remaining jobs can start. This is known for the following reason:
- * reservations and starts only remove free nodes. So if no job of a kind fits on the nodes that are free for the
- * shortest time limit of the kind, none fits later in the pass. Only starts have an effect, so the decisions are those
- * of a complete pass.
+ * The backfill scheduler runs bf_interval seconds after its last pass if something has changed since that pass. If not,
+ * it runs in the next second after a change. It tests the first bf_max_job_test jobs (slurm.h).
+ *
+ * A backfill pass ends as soon as none of the remaining jobs can start. Reservations and starts only remove free nodes.
+ * If no job of a kind fits on the nodes that are free for the shortest time limit of the kind, none fits later in the
+ * pass. The decisions are those of a complete pass, because only starts have an effect.
  *
  * Invariant: `waiting` has exactly the waiting jobs, and `nodes` the running ones. engine.h describes the other
  * modules.
@@ -86,7 +86,7 @@ static bool goes_before(const struct hr__slurm_waiting *waiting, const struct hr
   return a->submit_s != b->submit_s ? a->submit_s < b->submit_s : a->job < b->job;
 }
 
-/* Makes room for one more entry before and after the others. */
+/* Makes room for one more entry before and after the others. Returns false if memory is exhausted. */
 static bool make_room(struct hr__slurm_waiting *waiting) {
   if (waiting->first > 0 && waiting->first + waiting->count < waiting->capacity) return true;
   if (waiting->count + 2 > waiting->capacity / 2) {
@@ -159,8 +159,8 @@ void hr__slurm_waiting_sweep(struct hr__slurm_waiting *waiting, uint32_t n, cons
 
 /* ---- Waiting jobs: sorting the front ---------------------------------------------------------------- */
 
-/* Ranges of at most SMALL entries are sorted by insertion. At least CHUNK entries are sorted at a time. A range on the
-   stack is at least as long as the one that is divided next, so the stack has at most MAX_RANGES ranges. */
+/* Ranges of at most SMALL entries are sorted by insertion. At least CHUNK entries are sorted at a time. The smaller
+   part of a range is divided first and the larger one is on the stack, so the stack has at most MAX_RANGES ranges. */
 enum { SMALL = 16, CHUNK = 1024, MAX_RANGES = 33 };
 
 static void sort_by_insertion(const struct hr__slurm_waiting *waiting, struct hr__slurm_entry *entries, uint32_t n) {
@@ -289,7 +289,7 @@ static bool needs_nothing(const struct hr__slurm_run *run, uint32_t job) {
   return run->trace->gpus[job] == 0;
 }
 
-/* Chooses nodes for a job now, if necessary by preemption. */
+/* Chooses nodes for a job now, if necessary by preemption. Returns whether the job can start there. */
 static bool find_nodes(struct hr__slurm_run *run, uint32_t job) {
   const struct hr__slurm_kind *kind = &run->kinds[run->jobs[job].kind];
   for (uint32_t w = 0; w < run->nodes.n_words; w++) run->open_nodes[w] = ~run->closed_nodes[w] & kind->usable[w];
@@ -336,8 +336,9 @@ static void queue_main(struct hr__slurm_run *run, int64_t now_us) {
   run->is_queued = true;
 }
 
-/* Whether starts of the main scheduler may allow further starts in another pass although nothing else has changed. A
-   job that did not fit may now exceed a limit, so that it no longer blocks others; or other jobs may be preempted. */
+/* Whether starts of the main scheduler may allow further starts in another pass although nothing else has changed.
+   There are two reasons. A job that did not fit may now exceed a limit, so that it no longer blocks others. With
+   preemption, other jobs may now be preempted. */
 static bool starts_matter(const struct hr__slurm_run *run) {
   return run->preemption.is_on || run->limits_state.used;
 }
@@ -429,7 +430,8 @@ static bool kind_may_start(struct hr__slurm_run *run, struct hr__slurm_kind *kin
   return hr__slurm_kind_fits(run, kind, run->best);
 }
 
-/* If no job of a kind may start any more, the kind is removed from the list for the rest of the pass. */
+/* Returns whether some job, in entry `next` of the queue or later, may start. If no job of a kind may start any more,
+   the kind is removed from the list for the rest of the pass. */
 static bool any_may_start(void *self, uint32_t next) {
   struct hr__slurm_run *run = self;
   while (run->n_alive && !kind_may_start(run, &run->kinds[run->alive[run->n_alive - 1]], next)) run->n_alive--;
@@ -438,7 +440,8 @@ static bool any_may_start(void *self, uint32_t next) {
 
 /* ---- A backfill pass -------------------------------------------------------------------------------- */
 
-/* Makes room for `n` tested jobs, and for a time line on which each of them splits two slots. */
+/* Makes room for `n` tested jobs, and for a time line on which each of them splits two slots. Returns false if memory
+   is exhausted. */
 static bool make_space(struct hr__slurm_run *run, uint32_t n) {
   if (n <= run->queue_capacity) return true;
   uint32_t capacity = run->queue_capacity ? run->queue_capacity : 32;
@@ -492,15 +495,17 @@ static void set_scopes(const struct hr__slurm_run *run, struct hr__slurm_queued 
   queued->scopes[HR__SLURM_OF_ASSOC] = run->jobs[queued->job].assoc;
 }
 
-/* Jobs of a QOS with the flag NoReserve get no reservation. They may start if their nodes are free for a minute. */
+/* Whether the QOS of a job has the flag NoReserve. Such a job gets no reservation. It may start if its nodes are free
+   for a minute. */
 static bool has_no_reserve(const struct hr__slurm_run *run, uint32_t job) {
   uint32_t qos = run->jobs[job].qos;
   return qos != HR_NONE && run->config->qos[qos].flags >> HR_SLURM_NO_RESERVE & 1;
 }
 
-/* Lists at most `n` jobs that wait only for resources. With preemption, held jobs before them are listed, too, because
-   a stopped job no longer counts toward limits. Returns the number of examined entries of the queue. If a start of this
-   pass puts a listed job over a limit, this job still counts toward `n`; in Slurm it does not. */
+/* Lists at most `n` jobs that wait only for resources. With preemption, held jobs before them in the queue are listed,
+   too, because a stopped job no longer counts toward limits. Returns the number of examined entries of the queue.
+   Difference from Slurm: if a start of this pass causes a listed job to exceed a limit, this job still counts toward
+   `n`. */
 static uint32_t list_queue(struct hr__slurm_run *run, uint32_t n) {
   uint32_t at = 0, i = 0;
   for (uint32_t n_free = 0; at < run->waiting.count && n_free < n; at++) {
@@ -770,7 +775,8 @@ static enum hr_status wake_later(struct hr__slurm_run *run) {
   return status;
 }
 
-/* Computes the priorities again once per PriorityCalcPeriod. In a new order, other jobs may be able to start. */
+/* Computes the priorities again once per PriorityCalcPeriod. In a new order, other jobs may be able to start. Returns
+   false if memory is exhausted. */
 static bool update_priorities(struct hr__slurm_run *run) {
   if (hr__slurm_catch_up(run, run->view->now_us)) run->priorities_are_old = true;
   if (!run->priorities_are_old || !hr__slurm_is_multifactor(run)) return true;

@@ -168,8 +168,8 @@ static bool try_task(struct hr__volcano_session *session, uint32_t job, uint32_t
 
 /* ---- allocate: sub-jobs ----------------------------------------------------------------------------- */
 
-/* Whether the sub-job is incomplete and, in the order of sub-jobs, among the first ones that are needed for the minimum
-   of its policy. */
+/* Whether the sub-job is incomplete, and the minimum of its policy is not met by other sub-jobs that are complete or
+   that precede it. */
 static bool is_needed(const struct hr__volcano_session *session, uint32_t job, uint32_t subjob) {
   const struct hr__volcano_job *info = &session->snapshot->jobs[job];
   uint32_t policy = info->subjobs[subjob].policy;
@@ -211,9 +211,8 @@ static uint32_t take_subjob(struct hr__volcano_session *session, uint32_t job, u
   return n;
 }
 
-/* Places tasks of a sub-job until it is complete. If afterwards it is complete neither with nor without pipelined
-   tasks, this is undone. If tasks were placed, those that were not tried wait again. Returns whether tasks were
-   placed. */
+/* Places tasks of a sub-job until it is complete. If it is then not complete, even with pipelined tasks, the placements
+   are undone. If tasks were placed, those that were not tried wait again. Returns whether tasks were placed. */
 static bool allocate_subjob(struct hr__volcano_session *session, uint32_t job, uint32_t subjob) {
   const struct hr__volcano_job *info = &session->snapshot->jobs[job];
   uint32_t n = take_subjob(session, job, subjob), at = 0, mark = session->n_log;
@@ -401,8 +400,8 @@ static uint32_t collect_possible_nodes(struct hr__volcano_session *session, uint
   return n;
 }
 
-/* Sorts the nodes by descending score. Nodes of equal score keep their order, which is reversed with
-   `prefers_last_node`. */
+/* Sorts the nodes by descending score. Nodes of equal score keep their order; with `prefers_last_node`, their order is
+   reversed. */
 static void sort_nodes(struct hr__volcano_session *session, uint32_t preemptor, uint32_t n) {
   uint32_t *list = session->node_list;
   double *scores = session->node_scores;
@@ -578,7 +577,7 @@ static void collect_starving(struct hr__volcano_session *session, bool all_queue
   for (uint32_t i = 0; i < snapshot->n_queues; i++) n_jobs[i] = 0;
 }
 
-/* In a lasting session, adds the successor of a job that was served, if there is one. */
+/* The same as add_successor(), for the actions preempt and reclaim. */
 static void push_successor(struct hr__volcano_session *session, uint32_t job) {
   if (!session->owner || !session->owner->successor) return;
   uint32_t next = session->owner->successor(session->owner->self, job);

@@ -5,9 +5,11 @@
  * Plug-ins: for the admission of jobs (overcommit, resourcequota, sla), for gangs (gang, priority, conformance), and
  * for proportional shares of queues (proportion). Others are in nodes.c and shares.c.
  *
- * Callbacks call the plug-ins in the order of their tiers, and combine their results. Orders: the first plug-in that
- * finds a difference decides; if none does, age and name decide. Votes: see each function. Victims: within a tier, the
- * lists of the plug-ins are intersected; the first tier with a victim in the intersection decides.
+ * Callbacks call the plug-ins in the order of their tiers, and combine their results:
+ * - Orders: the first plug-in that does not treat both items as equal decides. If all do, age and name decide.
+ * - Votes: each function has its own rule, see there.
+ * - Victims: within a tier, the lists of the plug-ins are intersected. The first tier with a victim in the intersection
+ *   decides.
  *
  * Source: volcano-sh/volcano, pkg/scheduler/framework/session_plugins.go and pkg/scheduler/plugins.
  */
@@ -185,7 +187,7 @@ static int32_t count_role(const struct hr__volcano_session *session, uint32_t jo
 }
 
 /* Whether each role has its minimum number of tasks in the given states. The minimums by role apply only if the minimum
-   of the job is at least their sum. */
+   of the job is at least their sum. `with_best_effort`: pending best-effort tasks are counted, too. */
 static bool roles_are_met(const struct hr__volcano_session *session, uint32_t job, unsigned states,
                           bool with_best_effort) {
   const struct hr__volcano_job *info = &session->snapshot->jobs[job];
@@ -217,7 +219,8 @@ bool hr__volcano_subjob_is_ready(const struct hr__volcano_session *session, uint
   return count_subjob(session, job, subjob, states, true) >= session->snapshot->jobs[job].subjobs[subjob].min_tasks;
 }
 
-/* Whether enough sub-jobs of each policy have their minimum number of tasks in the given states. */
+/* Whether enough sub-jobs of each policy have their minimum number of tasks in the given states. `with_best_effort`:
+   pending best-effort tasks are counted, too. */
 static bool subjobs_are_met(const struct hr__volcano_session *session, uint32_t job, unsigned states,
                             bool with_best_effort) {
   const struct hr__volcano_job *info = &session->snapshot->jobs[job];
@@ -241,7 +244,7 @@ bool hr__volcano_gang_is_valid(const struct hr__volcano_session *session, uint32
          (int64_t)valid >= session->snapshot->jobs[job].min_available;
 }
 
-/* Whether enough tasks are ready, without regard to roles. */
+/* Whether enough tasks are ready (`with_pipelined`: or pipelined), without regard to roles. */
 static bool has_minimum(const struct hr__volcano_session *session, uint32_t job, bool with_pipelined) {
   uint32_t count = hr__volcano_ready_tasks(session, job) + session->job_pending_best_effort[job];
   if (with_pipelined) count += session->job_count[job][HR__VOLCANO_PIPELINED];
@@ -732,8 +735,9 @@ static enum vote enqueue_vote(const struct hr__volcano_session *session, enum hr
   }
 }
 
-/* A rejection by any plug-in decides. Otherwise, a tier with a permission decides, and later tiers are not asked.
-   hr__volcano_is_enqueueable follows the same rule. */
+/* The plug-ins are asked in order, and a rejection ends the vote with the result false. At the end of the first tier in
+   which a plug-in permits, the vote ends with the result true. The result is also true if no plug-in rejects or
+   permits. hr__volcano_is_enqueueable follows the same rule. */
 bool hr__volcano_job_is_pipelined(const struct hr__volcano_session *session, uint32_t job) {
   bool permitted = false;
   for (uint32_t i = 0; i < session->config->n_plugins; i++) {
@@ -767,7 +771,7 @@ static bool priority_is_starving(const struct hr__volcano_session *session, uint
          session->snapshot->jobs[job].n_tasks;
 }
 
-/* All plug-ins of the first tier with a plug-in for this callback must agree. */
+/* Whether a job is starving: all plug-ins of the first tier with a plug-in for this callback must agree. */
 bool hr__volcano_job_is_starving(const struct hr__volcano_session *session, uint32_t job) {
   bool found = false;
   for (uint32_t i = 0; i < session->config->n_plugins; i++) {
@@ -884,7 +888,8 @@ uint32_t hr__volcano_choose_victims(struct hr__volcano_session *session, enum hr
         n_victims = 0;
         tier_is_decided = true;
       } else if (!n_victims) {
-        /* The first list of the tier; or, as in Volcano, the list after an empty intersection, which starts again. */
+        /* This is the first list of the tier, or the intersection became empty. As in Volcano, an empty intersection is
+           replaced by the next list. */
         memcpy(session->victims, of_plugin, found * sizeof *of_plugin);
         n_victims = found;
       } else {

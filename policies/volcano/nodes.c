@@ -30,8 +30,8 @@
 
 /* ---- Spread: counts --------------------------------------------------------------------------------- */
 
-/* Whether the node has the labels of all constraints of the task of one sort: those that are required, or the
-   others. */
+/* Whether the node has the labels of all required constraints of the task or, if `required` is false, of all its other
+   constraints. */
 static bool has_labels(const struct hr__volcano_task *task, uint32_t node, bool required) {
   for (uint32_t i = 0; i < task->n_spread; i++)
     if (task->spread[i].is_required == required && task->spread[i].domain[node] == HR__VOLCANO_NONE) return false;
@@ -70,8 +70,8 @@ static void count_domains(const struct hr__volcano_session *session, const struc
 
 /* ---- Spread: required constraints ------------------------------------------------------------------- */
 
-/* Whether, with the task, the domain of the node exceeds the domain with the fewest pods by at most the permitted
-   skew. */
+/* Whether, if the task is placed on the node, the domain of the node has at most `max_skew` more pods than the domain
+   with the fewest pods. */
 static bool is_even(const struct hr__volcano_session *session, const struct hr__volcano_task *task,
                     const struct hr__volcano_spread *spread, uint32_t node) {
   const uint32_t *counts = session->spread_counts;
@@ -88,7 +88,8 @@ static bool is_even(const struct hr__volcano_session *session, const struct hr__
   return (int64_t)own + spread->matches_itself - least <= spread->max_skew;
 }
 
-/* Whether the required topology spread constraints permit the node. */
+/* Checks whether the required topology spread constraints permit the node. `*reason` is set to the reason of a
+   rejection; NULL: none. */
 static enum hr__volcano_verdict volcano_spread_verdict(const struct hr__volcano_session *session, uint32_t task,
                                                        uint32_t node, const char **reason) {
   const struct hr__volcano_task *info = &session->snapshot->tasks[task];
@@ -404,7 +405,8 @@ static enum hr__volcano_verdict predicates_verdict(const struct hr__volcano_sess
   return HR__VOLCANO_UNSCHEDULABLE;
 }
 
-/* A task that requests no proportional resource must leave enough CPU and memory for the idle units of these
+/* Returns the reason why the proportional part of resource-strategy-fit rejects the node; NULL: it accepts the node. A
+   task that requests no proportional resource must leave enough CPU and memory for the idle units of these
    resources. */
 static const char *proportional_reason(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
   const struct hr__volcano_strategy_arguments *strategy =
@@ -574,8 +576,8 @@ static int64_t allocation_score(const struct hr__volcano_session *session, uint3
   return n ? sum / n : 0;
 }
 
-/* 100 if the used fractions of CPU, memory and GPUs are equal, less if they differ. GPUs count only for tasks that
-   request them. */
+/* The balanced score: 100 if the used fractions of CPU, memory and GPUs are equal, and less if they differ. GPUs count
+   only for tasks that request them. */
 static int64_t balance_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
   double fractions[3], sum = 0;
   int n = 0;

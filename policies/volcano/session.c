@@ -568,7 +568,7 @@ static bool is_within(const struct hr__volcano_session *session, uint32_t queue,
   return hr__volcano_within(&allocated, &state->real_capability, request);
 }
 
-/* Bound tasks belong to complete gangs, and stay within the capability of their queue. */
+/* Checks that bound tasks belong to complete gangs and stay within the capability of their queue. */
 const char *hr__volcano_check_binds(const struct hr__volcano_session *session) {
   const struct hr__volcano_plugin *gang = session->plugin[HR__VOLCANO_GANG];
   const struct hr__volcano_plugin *capacity = session->plugin[HR__VOLCANO_CAPACITY];

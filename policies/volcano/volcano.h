@@ -11,8 +11,8 @@
  * tasks of a job are consecutive. A session is created from a snapshot, which it does not change, and runs the actions
  * in order. All memory of a session comes from one arena; the actions allocate nothing.
  *
- * Not modelled: network topology (HyperNodes), sharding, DRA, affinity between pods, topology spread constraints, and
- * plug-ins that HR__VOLCANO_PLUGINS does not list. Source: volcano-sh/volcano, pkg/scheduler.
+ * Not modelled: network topology (HyperNodes), sharding, DRA, affinity between pods, and plug-ins that
+ * HR__VOLCANO_PLUGINS does not list. Source: volcano-sh/volcano, pkg/scheduler.
  */
 
 #include "headroom/base.h"
@@ -126,14 +126,15 @@ static inline bool hr__volcano_within(const struct hr__volcano_vector *used, con
   return true;
 }
 
-/* Whether used <= limit in at least one requested dimension. Pods are ignored, and dimensions in which both are 0. */
+/* Whether used <= limit in at least one requested dimension. Pods, and dimensions in which both are 0, are ignored. */
 bool hr__volcano_within_partly(const struct hr__volcano_vector *used, const struct hr__volcano_vector *limit,
                                const struct hr__volcano_vector *request);
 /* Whether used > limit in at least one dimension that is requested and that is present in the limit. */
 bool hr__volcano_exceeds_partly(const struct hr__volcano_vector *used, const struct hr__volcano_vector *limit,
                                 const struct hr__volcano_vector *request);
 
-/* Whether some dimension counts as more than 0 in both vectors. */
+/* Whether some dimension counts as more than 0 in both vectors. `ignore_pods`: the dimension of pods is not considered.
+ */
 static inline bool hr__volcano_intersects(const struct hr__volcano_vector *a, const struct hr__volcano_vector *b,
                                           bool ignore_pods) {
   for (uint32_t i = 0; i < a->width && i < b->width; i++)
@@ -440,8 +441,8 @@ enum hr__volcano_verdict {
   HR__VOLCANO_UNSCHEDULABLE_FOR_GOOD = 3 /* evictions do not help */
 };
 
-/* Whether the enabled plug-ins accept the task on the node; resources are not checked. `reason` receives a text with
-   static lifetime, or NULL; it may be NULL. */
+/* Checks whether the enabled plug-ins accept the task on the node. Resources are not checked. `*reason` is set to the
+   reason of a rejection, a text with static lifetime; NULL: none. `reason` may be NULL. */
 enum hr__volcano_verdict hr__volcano_predicate(const struct hr__volcano_session *session, uint32_t task, uint32_t node,
                                                const char **reason);
 /* The sum of the scores of the enabled plug-ins. */
@@ -473,8 +474,8 @@ const char *hr__volcano_check_binds(const struct hr__volcano_session *session);
  *   nodes.c       plug-ins that accept nodes or score them
  *   actions.c     actions enqueue, allocate, backfill, preempt, reclaim, shuffle
  *
- * Changes are logged. A statement of Volcano is the part of the log that follows a mark. It is committed, undone, or
- * forgotten: then its changes of the session remain, but no tasks are bound or evicted.
+ * Changes are logged. A statement of Volcano is the part of the log that follows a mark. A statement is committed,
+ * undone, or forgotten. If it is forgotten, its changes of the session remain, but no tasks are bound or evicted.
  */
 
 /* The resources of a node. future idle = idle + releasing - pipelined. */
@@ -500,10 +501,10 @@ struct hr__volcano_owner {
   const struct hr__volcano_queue_sums *sums; /* by queue */
   /* Returns whether the task can be placed on the node. Its request fits there. */
   bool (*accepts)(void *self, uint32_t task, uint32_t node);
-  /* Called after a task was placed; called before a placed task is removed from its node. */
+  /* `placed` is called after a task was placed, `withdrawn` before a placed task is removed from its node. */
   void (*placed)(void *self, uint32_t task, uint32_t node);
   void (*withdrawn)(void *self, uint32_t task);
-  /* Called after a task was evicted; called after this was undone. */
+  /* `evicted` is called after a task was evicted, `restored` after an eviction was undone. */
   void (*evicted)(void *self, uint32_t task);
   void (*restored)(void *self, uint32_t task);
   /* Returns a waiting job of the same kind as `job`, which was just served; HR__VOLCANO_NONE: none. */
@@ -738,7 +739,7 @@ bool hr__volcano_gang_is_valid(const struct hr__volcano_session *session, uint32
 /* Whether enough tasks of the job are ready or, `with_pipelined`, ready or pipelined. */
 bool hr__volcano_gang_is_ready(const struct hr__volcano_session *session, uint32_t job, bool with_pipelined);
 
-/* The same for a sub-job. */
+/* Whether enough tasks of the sub-job are ready or, `with_pipelined`, ready or pipelined. */
 bool hr__volcano_subjob_is_ready(const struct hr__volcano_session *session, uint32_t job, uint32_t subjob,
                                  bool with_pipelined);
 

@@ -16,8 +16,8 @@
 
 /* Queues and waiting jobs: the configuration, the sums over the jobs of each queue, and the action enqueue. For
    enqueue, the plug-ins vote on the first pending job of each kind. If they reject it, its kind is not tried again in
-   the same session, because the admission of other jobs can only make less room. Invariant: the sums of a queue are
-   those over its jobs that wait or run; see struct hr__volcano_queue_sums. Source: volcano-sh/volcano,
+   the same session, because the admission of other jobs only reduces the available resources. Invariant: the sums of a
+   queue are those over its jobs that wait or run; see struct hr__volcano_queue_sums. Source: volcano-sh/volcano,
    pkg/scheduler/actions/enqueue. */
 
 #define ALL_CALLBACKS ((UINT32_C(1) << HR__VOLCANO_N_CALLBACKS) - 1)
@@ -113,7 +113,7 @@ static bool configure_plugins(struct hr__volcano_policy *volcano) {
 }
 
 /* Sets the actions of the session. Enqueue is not one of them, because this file performs it. Neither is backfill,
-   because jobs that request nothing need no node. */
+   because jobs that request nothing need no node. False: out of memory. */
 static bool configure_actions(struct hr__volcano_policy *volcano) {
   static const uint32_t usual[] = {HR_VOLCANO_ENQUEUE, HR_VOLCANO_ALLOCATE, HR_VOLCANO_BACKFILL};
   const uint32_t *from = volcano->config->n_actions ? volcano->config->actions : usual;
@@ -520,7 +520,7 @@ static void forget(struct hr__volcano_policy *volcano, hr_job job) {
   volcano->sums[volcano->kinds[volcano->kind_of[job.id]].queue].n_jobs--;
 }
 
-/* Handles a waiting job that was cancelled. Between sessions, it has no slot. */
+/* Handles a waiting job that was cancelled. Between sessions, it has no slot. False: out of memory. */
 static bool withdraw(struct hr__volcano_policy *volcano, hr_job job) {
   if (hr__pods_lists(&volcano->pods, job)) return true; /* the job starts or is rejected in this pass */
   stop_waiting(volcano, job);
@@ -613,7 +613,7 @@ static void start(struct hr__volcano_policy *volcano, uint32_t slot) {
   volcano->status = hr_moves_start(volcano->moves, job, &placement, is_first ? HR_REASON_IN_ORDER : HR_REASON_POLICY);
 }
 
-/* Starts the jobs whose pods were bound, and frees the slots of all other waiting jobs. */
+/* Starts the waiting jobs with bound pods, and frees the slots of all other waiting jobs. */
 static void settle(struct hr__volcano_policy *volcano) {
   for (uint32_t i = 0; i < volcano->n_fresh && volcano->status == HR_OK; i++) {
     uint32_t slot = volcano->fresh[i];

@@ -26,7 +26,7 @@ enum { HR__VOLCANO_GPU = HR__VOLCANO_FIRST_OTHER };
 /* The phase of the PodGroup of a waiting job. */
 enum hr__volcano_waiting { HR__VOLCANO_WAITS_PENDING, HR__VOLCANO_WAITS_INQUEUE, HR__VOLCANO_N_WAITING };
 
-/* The waiting jobs of a kind (policies/kit/pods.h). The group of the kind is its queue. */
+/* The waiting jobs of a kind (policies/kit/pods.h). All jobs of a kind are in one queue of Volcano. */
 struct hr__volcano_kind {
   struct hr_job_tree waiting[HR__VOLCANO_N_WAITING]; /* by time of submission */
   uint32_t kind, queue;
@@ -34,7 +34,7 @@ struct hr__volcano_kind {
   uint32_t next;      /* the next kind of the same queue, during the action enqueue */
   uint32_t pool;      /* the pool for which its jobs have slots in this session; HR_NONE: any pool */
   uint32_t equivalence;
-  bool is_uniform; /* its jobs have one pod, whose request is the same in all pools */
+  bool is_uniform; /* its jobs have one pod, with the same request in all pools */
   bool never_fits_queue, is_elastic;
   uint32_t n_pods, fewest;                    /* of an elastic kind: all pods; pods that its jobs need to run */
   struct hr__volcano_vector *requests, *last; /* by pool: of each pod; of the last pod */

@@ -2,7 +2,7 @@
 /* The snapshot of the lasting session: a slot for each running job, and for waiting jobs that a session may start. The
    tasks of a slot are a block of consecutive tasks. A free block is used again for a job with the same number of tasks.
    If there is no room, the session is opened again with twice the size. Invariant: between two sessions, exactly the
-   running jobs have slots, and all their tasks run, except that tasks of elastic jobs may be pending. */
+   running jobs have slots. All their tasks run, except pending tasks of elastic jobs. */
 
 #include "policies/volcano/volcano_policy.h"
 
@@ -159,7 +159,7 @@ static const uint64_t *nodes_of(struct hr__volcano_policy *volcano, struct hr__v
   return set;
 }
 
-/* Makes a slot for a waiting job. Returns HR_NONE if there is no room. */
+/* Makes a slot for a waiting job. Returns HR_NONE if too little room is left. */
 static uint32_t make_slot(struct hr__volcano_policy *volcano, struct hr__volcano_kind *kind, hr_job job) {
   const struct hr__job_kind *of = &volcano->pods.kinds[kind->kind];
   uint32_t pool = kind->pool;
@@ -214,7 +214,8 @@ static uint32_t make_slot(struct hr__volcano_policy *volcano, struct hr__volcano
 
 /* ---- Filling ---- */
 
-/* Chooses the pool for the jobs of a kind: the first in which the job fits, else the first that it accepts. */
+/* Chooses the pool for the jobs of a kind: the first in which the job fits, else the first that it accepts. HR_NONE:
+   any pool. */
 static uint32_t choose_pool(struct hr__volcano_policy *volcano, const struct hr__volcano_kind *kind, hr_job job) {
   if (kind->is_uniform) return HR_NONE;
   uint32_t pool = hr__pods_pool_that_fits(&volcano->pods, job, kind->kind);
@@ -282,8 +283,8 @@ static void withdrawn(void *self, uint32_t task) {
   hr__pods_cut(&volcano->pods, job, last, true);
 }
 
-/* If a pod of a job is evicted, the job will stop, so all its pods are set aside in the ledger. For an elastic job,
-   this is decided after the session. */
+/* If a pod of a job is evicted, the job will stop, so all its pods are set aside in the ledger. Whether an elastic job
+   stops is decided after the session. */
 static void evicted(void *self, uint32_t task) {
   struct hr__volcano_policy *volcano = self;
   struct hr__volcano_slot *slot = &volcano->slots[volcano->tasks[task].job];
@@ -324,9 +325,9 @@ const struct hr__volcano_owner hr__volcano_owner_of_policy = {.accepts = accepts
    tasks; some may be pending. A session may bind pending tasks and evict running ones. If at least minAvailable pods
    are left, the job continues with these; otherwise it stops. After the session, each job with changed pods is resized
    once. Pods that are lost with their node are handled in the same way, unless the configuration requires that the job
-   starts again. Invariant: between two sessions, `held` is the number of running tasks of a job, `n_missing` is the sum
-   of the pending tasks of jobs that can still be resized, and the sums of each queue contain `held` pods of each job.
-   Source: volcano-sh/volcano, pkg/scheduler/plugins/gang, pkg/controllers/job. */
+   starts again. Invariant, between two sessions: `held` is the number of running tasks of a job. `n_missing` is the
+   number of pending tasks of all jobs that can still be resized. The sums of each queue contain `held` pods of each
+   job. Source: volcano-sh/volcano, pkg/scheduler/plugins/gang, pkg/controllers/job. */
 
 static struct hr__volcano_kind *kind_of(const struct hr__volcano_policy *volcano, uint32_t slot) {
   return &volcano->kinds[volcano->slots[slot].kind];

@@ -72,7 +72,7 @@ static bool is_complete(const struct hr_served *served, uint32_t id) {
   return served->result->state[id] == HR_REQUEST_COMPLETED;
 }
 
-/* Computes the p95 of the window whose first request is window->first; sets `number`, `end` and `p95_us`. `times` is
+/* Computes the p95 of the window that begins with request window->first; sets `number`, `end` and `p95_us`. `times` is
    scratch space for all requests. Returns false if too few requests of the window were completed. */
 static bool measure(const struct alert_service *self, struct window *window, int64_t *times) {
   const struct hr_service_requests *requests = self->served->requests;

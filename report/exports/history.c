@@ -379,7 +379,7 @@ static struct chart_time chart_time_of(const struct interval_sums *sums, double 
   return (struct chart_time){time_s, at >= (double)sums->count ? sums->count - 1 : (uint32_t)at};
 }
 
-/* Adds a point whose counts are valid from `begin` to `end`. */
+/* Adds a point with counts that are valid from `begin` to `end`. */
 static void add(struct interval_sums *sums, const struct point *point, struct chart_time begin, struct chart_time end) {
   const double waiting = point->waiting;
   const double value[N_COLUMNS] = {waiting, point->running, (double)point->allocated_milli / 1000,

@@ -8,9 +8,9 @@
  * pool as a flavor. Metrics of the cluster have the names of the most common Slurm exporter (slurm_gpus_...,
  * slurm_queue_...).
  *
- * Series are computed one at a time. Each event of a job changes the value of the series by a constant, such as +1 at a
- * submit and -1 at a start for the number of pending jobs. The change is added to the first sample at or after the
- * event, and the samples are prefix sums of the changes.
+ * Series are computed one at a time. Each event of a job changes the value of the series by a constant. For example,
+ * the number of pending jobs changes by +1 at a submit and by -1 at a start. The change is added to the first sample at
+ * or after the event, and the samples are prefix sums of the changes.
  *
  * The metrics of GPUs are in openmetrics_gpus.c.
  */

@@ -432,7 +432,7 @@ static struct busy_interval busy_part(const struct gpus *gpus, const struct gpu_
   return (struct busy_interval){attempt->begin_us + attempt->restarting_us, attempt->end_us, weight};
 }
 
-/* For each hold of a unit, adds its part of the unit as weight, during the time in which its job is busy. */
+/* For each hold of a unit, adds the held part of the unit as a weight, for the time in which the job is busy. */
 static void add_busy_parts(struct gpus *gpus, uint32_t unit) {
   for (uint32_t i = gpus->units.first_hold[unit]; i < gpus->units.first_hold[unit + 1]; i++) {
     const struct gpu_hold *hold = &gpus->units.holds[i];

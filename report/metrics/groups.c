@@ -14,8 +14,8 @@
 /* ---- Groups ---------------------------------------------------------------------------------------- */
 
 /* Groups jobs with a counting sort. The first pass over the jobs counts the jobs of each group. The second pass
-   stores the wait, completion time and slowdown of each job in arrays in which each group has a contiguous range, so
-   that quantiles of a group are selected in place. Memory: three arrays with one element per job, two with one
+   stores the wait, completion time and slowdown of each job in arrays. Each group has a contiguous range of the arrays,
+   so quantiles of a group are selected in place. Memory: three arrays with one element per job, two with one
    element per group. */
 
 /* The next free positions of a group in the arrays of samples. */
@@ -683,7 +683,8 @@ static void thin_levels(const struct hr_service_result *result, struct hr_servic
   }
 }
 
-/* Copies the decisions of the autoscaler and the numbers of replicas of a service, at most HR_MAX_LISTED of each. */
+/* Copies the decisions of the autoscaler and the numbers of replicas of a service, at most HR_MAX_LISTED of each.
+   Returns false when out of memory. */
 static bool list_changes(const struct hr_served *served, struct hr_service_summary *summary) {
   const struct hr_service_result *result = served->result;
   const uint32_t n_listed = result->n_decisions < HR_MAX_LISTED ? result->n_decisions : HR_MAX_LISTED;
@@ -711,7 +712,7 @@ static struct hr_distribution in_ms(struct hr_distribution seconds) {
   return seconds;
 }
 
-/* Allocates one entry for each hour from the first to the last arrival. */
+/* Allocates one entry for each hour from the first to the last arrival. Returns false when out of memory. */
 static bool make_hours(const struct hr_served *served, uint32_t count, struct hr_service_summary *summary) {
   int64_t first = INT64_MAX, last = 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -749,7 +750,7 @@ static void summarize(const struct hr_served *served, uint32_t count, const stru
   summary->goodput_per_gpu = gpu_s > 0 ? (double)summary->attained / gpu_s : 0;
 }
 
-/* Computes the metrics of `count` services together. */
+/* Computes the metrics of `count` services together. Returns false when out of memory. */
 static bool make_summary(const struct hr_served *served, uint32_t count, const struct hr_cost_summary *costs,
                          struct hr_service_summary *summary) {
   size_t room = 1;

@@ -251,11 +251,12 @@ static inline bool hr__can_kill(const struct hr_cluster_spec *cluster) {
   return false;
 }
 
-/* Compute how GPU time was used (totals.c). hr__goodput_totals sets the metrics of goodput, failures, maintenance,
-   autoscaling and spot capacity. Its `times` are the sums over all jobs, and all members of summary->oom except
-   back_off_gpu_hours must be set before the call. hr__goodput_make also computes `times`, and sets the metrics of
-   out-of-memory kills and of data, and all lists. It returns HR_NO_MEMORY if out of memory. hr__goodput_finish frees
-   the lists; call it even on failure. */
+/* These functions compute how GPU time was used (totals.c).
+   - hr__goodput_totals sets the metrics of goodput, failures, maintenance, autoscaling and spot capacity. Its `times`
+     are the sums over all jobs. All members of summary->oom except back_off_gpu_hours must be set before the call.
+   - hr__goodput_make also computes `times`, and sets the metrics of out-of-memory kills and of data, and all lists. It
+     returns HR_NO_MEMORY if out of memory.
+   - hr__goodput_finish frees the lists; call it even on failure. */
 void hr__goodput_totals(const struct hr_cluster_spec *cluster, const struct hr_result *result,
                         const struct hr_gpu_times *times, struct hr_summary *summary);
 enum hr_status hr__goodput_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
@@ -564,8 +565,8 @@ struct hr__alert_watcher {
 
 extern const struct hr__alert_watcher hr__alert_budgets; /* `over-budget` */
 extern const struct hr__alert_watcher hr__alert_heat;    /* `gpus-hot` */
-/* Appends the alerts of inference services after their run. `origin_us`: time 0 of the run in the
-   clock of the requests. The log borrows the names of the services. */
+/* Appends the alerts of inference services after their run. `origin_us`: time 0 of the run in the clock of the
+   requests. The log borrows the names of the services. */
 void hr__alert_services(const struct hr_alert_rules *rules, const struct hr_served *served, uint32_t count,
                         int64_t origin_us, struct hr__alert_log *log);
 

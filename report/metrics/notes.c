@@ -836,7 +836,8 @@ static bool find_use(const struct hr_pool_spec *pool, bool price, struct series_
   return use->series && hr_series_end_us(use->series) != HR_NEVER_US;
 }
 
-/* Returns whether an earlier pool has the same series. The note on the series was then added for that pool. */
+/* Returns whether an earlier pool has the same series. The note on the series was then added for that pool. `price`:
+   the series is one of prices, otherwise of carbon. */
 static bool is_repeated(const struct hr_cluster_spec *cluster, uint32_t pool, bool price,
                         const struct series_use *use) {
   struct series_use other;

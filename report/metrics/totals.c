@@ -88,7 +88,7 @@ static double chi_squared(bool is_upper, double freedom) {
   return freedom * root * root * root;
 }
 
-/* Returns the exact 95 % interval of the mean time between the events of a Poisson process. */
+/* Sets the mean time to interruption and its exact 95 % interval, if interruptions are a Poisson process. */
 static void add_interval(struct hr_fault_metrics *figures, double time_s) {
   double n = (double)figures->jobs_stopped;
   if (n == 0 || time_s <= 0) return;

@@ -471,7 +471,7 @@ static bool requests_no_less(const struct hr_request *task, const struct hr_requ
 }
 
 /* Removes dominated tasks. Tasks are first sorted by ascending demand, so it is sufficient to compare each task with
-   the tasks before it. */
+   the tasks before it. `is_split`: GPUs of the pool are divided into instances. */
 static void drop_dominated(struct hr__needs *needs, hr_pool pool, bool is_split) {
   uint32_t kept = 0;
   if (needs->count) qsort(needs->task, needs->count, sizeof *needs->task, by_demand);

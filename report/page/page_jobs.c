@@ -64,7 +64,8 @@ static int64_t max_of(const struct page_table *table) {
 }
 
 /* Writes values that are given in millionths. If all values are whole numbers, they are written as such. Otherwise they
-   are written in millionths, or rounded to thousandths if millionths do not fit into 32 bits. */
+   are written in millionths, or rounded to thousandths if millionths do not fit into 32 bits. `delta`: see
+   page_table_column. */
 static void put_millionths(struct page_table *table, const char *name, bool delta) {
   enum { MILLION = 1000000, THOUSAND = 1000 };
   int64_t unit = all_whole(table, MILLION) ? MILLION : max_of(table) <= INT32_MAX ? 1 : THOUSAND;

@@ -307,7 +307,8 @@ bool hr__is_unpriced(const struct hr_summary *summary) {
   return any && summary->costs->total_uusd == 0;
 }
 
-/* Prints which pools have jobs but no price. The costs do not include these pools. */
+/* Prints which pools have jobs but no price. The costs do not include these pools. `all`: no pool with jobs has a
+   price, so the cost is unknown. */
 static void put_unpriced(struct hr__console *table, const struct hr_summary *summary, bool all) {
   const char *label = all ? "cost" : "no price";
   for (size_t i = 0; i < summary->n_pools; i++) {
@@ -786,7 +787,7 @@ static void put_request(struct hr__csv_out *csv, const struct hr_served *served,
   hr__csv_end_row(csv);
 }
 
-/* Returns the service with the earliest next request; `count` if there is none. */
+/* Returns the service with the earliest next request; `count`: no service has one. */
 static uint32_t earliest(const struct hr_served *served, const uint32_t *next, uint32_t count) {
   uint32_t best = count;
   for (uint32_t i = 0; i < count; i++) {

@@ -244,7 +244,7 @@ static bool is_in_a_line(const char *path) {
   return false;
 }
 
-/* Writes the value of a metric to `text` if the metric is listed and known in this run. */
+/* Writes the value of a metric to `text`. Returns whether the metric is listed and known in this run. */
 static bool is_listed(enum hr__metric metric, const struct hr_summary *summary, char *text) {
   const struct hr_metric *row = &hr__metric_rows[metric];
   bool stoppable = hr__metric_section(metric) != HR__SECTION_GOODPUT || summary->stoppable;

@@ -107,7 +107,7 @@ JSON
   says stdout 'jobs of the class are interrupted every 5,000 h on average'
 }
 
-# The note is a sentence for all classes, also for jobs without one.
+# The note is also a complete sentence for jobs without a class.
 case_spot_nodes_that_are_not_tried() {
   cat >s.json <<JSON
 { "trace": { "file": "$project/traces/reference/demo.csv" },

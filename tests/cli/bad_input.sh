@@ -154,7 +154,7 @@ case_scenario_nested_10000_deep() {
   refuses 's\.json:1:72: nested more than 64 levels deep' s.json
 }
 
-# An unknown GPU type is no error. If it resembles a known type, a note suggests that type.
+# An unknown GPU type is accepted. If it resembles a known type, a note suggests that type.
 case_scenario_misspelt_gpu() {
   small_scenario
   printf 'submit_s,duration_s,gpus\n0,1,1\n' >t.csv

@@ -93,8 +93,9 @@ case_ownership() {
   matches stdout '^cloud/a100 .* %'
 }
 
-# Two services load their weights over one storage system of 1 GB/s: 60 and 100 GB share it from 110 s on, so they arrive
-# after 120 and 160 s, before the engine's 5 s. The second start reads them from the caches, or loads them again.
+# Two services load weights of 60 and 100 GB from one storage system of 1 GB/s. Both begin at 110 s and share the
+# bandwidth, so the transfers take 120 and 160 s. Then the engines start, which takes 5 s. At the second start, the
+# weights are in the caches, or they are loaded again.
 case_weights_of_services() {
   services() {
     cat >s.json <<EOF

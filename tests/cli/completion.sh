@@ -79,7 +79,8 @@ options() {
   done
 }
 
-# check_answers ANSWERS: a file with a line `? COMMAND LINE` for each, and the words that are offered.
+# check_answers ANSWERS: compares the offered words with those that are expected. ANSWERS: a file with a line `? COMMAND
+# LINE` for each command line, followed by the words that are offered.
 check_answers() {
   local line word count=0 of
   while IFS=$'\t' read -r line word; do

@@ -41,7 +41,7 @@ case_speed_follows_from_the_rows() {
 }
 
 # The second job has 4 GPUs until 60 s and completes 60 x 360 / 600 = 36 s of its work. It grows to 8 GPUs and ends 64 s
-# later. The third job grows to 16 GPUs at 124 s, but is not faster than with 8 GPUs, because there is no row for 16.
+# later. The third job grows to 16 GPUs at 124 s, but is not faster than with 8 GPUs, because no row is for 16 GPUs.
 case_speed_changes_with_a_resize() {
   scenario 1 "$ROWS"
   printf 'submit_s,duration_s,gpus,min_gpus,max_gpus\n0,60,4,4,4\n0,100,8,4,8\n' >t.csv

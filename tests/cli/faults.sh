@@ -100,7 +100,7 @@ case_opendc_replays() {
   is stdout energy/it_kwh 0.2
 }
 
-# Each failure of a service affects the next node in turn: the third one is on the first node again.
+# Failures of a log affect the nodes in turn: with two nodes, the third failure is on the first node again.
 case_replays_in_turn() {
   jobs a,0,9000,8 b,0,9000,8
   { echo failure_interval,failure_duration; for _ in 1 2 3 4 5; do echo 1000000,100000; done; } >log.csv

@@ -176,7 +176,8 @@ case_no_next_step_for_machines() {
 
 # ---- Drafts --------------------------------------------------------------------------------------------------------
 
-# 200 jobs in 20 days: two classes, two tenants, recorded starts; a fifth requests T4s, the others A100-80s.
+# 200 jobs in 20 days, with two classes, two tenants and recorded starts. A fifth of the jobs requests T4s, the others
+# request A100-80s.
 small_trace() {
   awk 'BEGIN {
     print "submit_s,duration_s,gpus,class,tenant,gpu_type,start_s,limit_s"
@@ -480,7 +481,8 @@ case_draft_of_slurm() {
   says stdout '180 submitted, 180 completed, 0 rejected'
 }
 
-# Interactive jobs of sacct are found by the QOS or else by the partition or the name; the pattern is in the scenario.
+# In output of sacct, interactive jobs are recognized by the QOS, or else by the partition or the name. The draft
+# contains the pattern.
 slurm_trace() {
   awk -v qos="$1" -v partition="$2" -v name="$3" 'BEGIN {
     print "JobID|JobName|User|Partition|QOS|State|Submit|Start|End|ReqTRES|NNodes"

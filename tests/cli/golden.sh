@@ -122,7 +122,7 @@ case_traces() {
   same_as_golden traces.txt
 }
 
-# A month of three clients, and twenty weeks of generated jobs.
+# The forecasts for a month of jobs of three clients and for twenty weeks of generated jobs.
 case_forecast() {
   "$headroom" trace generate --count 4000 --seed 3 --load 0.5 --nodes 2 --median-s 7200 --max-s 86400 --diurnal 0.6 \
     --tenants 2 -o weeks.csv
@@ -163,7 +163,7 @@ case_plan() {
 #            to u + 70. Cost: 4 GPUs x (1:08 + 40 min) at $1 = $2.74.
 #   second   2 GPUs for 40 min, tenant b, submitted at 10 min. Waits for capacity until u + 70 (61:08 min); stopped at
 #            u + 90, 20 min lost; waits 30 min for capacity; runs from u + 120 to u + 160. Cost: 2 x 60 min = $2.00.
-#   third    2 GPUs, tenant b, whose quota is 2 GPUs, submitted at 15 min. Waits for capacity until u + 70 (56:08 min),
+#   third    2 GPUs, tenant b (its quota: 2 GPUs), submitted at 15 min. Waits for capacity until u + 70 (56:08 min),
 #            for quota while second runs (20 min), for capacity (30 min), and for quota (40 min). It starts at u + 160,
 #            after 86:08 + 60 min in all.
 #   huge     8 GPUs: rejected.

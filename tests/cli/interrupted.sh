@@ -7,8 +7,8 @@ set -m # otherwise background processes ignore SIGINT
 program=
 trap '[ -z "$program" ] || kill -s KILL "$program" 2>/dev/null; rm -rf "$work"' EXIT
 
-# has_begun FOLDER BEFORE: whether the program has begun a file in the folder. BEFORE: the files that existed before.
-# The file may have a name or none. Descriptors may disappear while they are read.
+# has_begun FOLDER BEFORE: whether the program has begun to write a file in the folder. BEFORE: the files that existed
+# before. The new file may have no name. Descriptors may disappear while they are read.
 has_begun() {
   [ "$(ls -A "$1")" = "$2" ] || return 0
   local descriptor
@@ -19,8 +19,8 @@ has_begun() {
   return 1
 }
 
-# ends_at "SIGNAL..." CODE ARGUMENT...: sends the signals when the program has begun a file in the folder out. The
-# program must end with the exit code and print nothing.
+# ends_at "SIGNAL..." CODE ARGUMENT...: sends the signals when the program has begun to write a file in the folder out.
+# The program must end with the exit code and print nothing.
 ends_at() {
   local signals=$1 expected=$2 code=0 before
   shift 2

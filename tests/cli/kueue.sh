@@ -251,8 +251,8 @@ case_preemptor_first() {
   starts 0 0 160 100 10
 }
 
-# The second job is admitted with the 8 pods for which there is quota, so that it needs twice the time; the third one
-# waits for all its pods. If the second job is preempted, it is admitted again with 8 pods when the first job ends.
+# The second job is admitted with the 8 pods for which there is quota, so it needs twice the time. The third one waits
+# for quota for all its pods. If the second job is preempted, it is admitted again with 8 pods when the first job ends.
 case_partial_admission() {
   printf '%s\n' submit_s,duration_s,gpus,tasks,min_gpus,queue,priority 0,100,8,8,8,a,0 0,100,16,8,4,a,0 \
     0,100,16,8,16,a,0 >t.csv

@@ -81,8 +81,8 @@ EOF
   matches stdout '"monthly_usd": 11680\.000000,'
 }
 
-# The second job needs spot nodes, which the market rule does not use, or more of them than it uses. `validate` reports
-# it, and a run rejects it: it would wait forever.
+# The second job needs spot nodes, but the market rule uses none or too few of them. The job would wait forever, so
+# `validate` reports it and a run rejects it.
 case_jobs_that_only_unused_spot_nodes_can_hold() {
   local rule
   # the second job is rejected, the first one runs

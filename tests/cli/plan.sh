@@ -69,7 +69,8 @@ case_exhaustive_is_as_good() {
   says all.json '"run": 15,'
 }
 
-# If no goal limits the waits, the cheapest candidate may need unlimited time, and no work needs additional capacity.
+# If no goal limits the waits, the cheapest candidate may need unlimited time. So no amount of work requires more
+# capacity.
 case_work_may_take_for_ever() {
   scenario '{ "pool": "reserved", "from": 0, "to": 10, "step": 1 }, { "pool": "spot", "from": 0, "to": 10, "step": 1 }' '' \
     '"constraints": ["completed >= 100 %"],'

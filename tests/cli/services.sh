@@ -17,8 +17,9 @@ put_service() {
 END
 }
 
-# Maintenance does not delay the start of replicas, because they have no expected end. They start before it, even if a
-# job must wait for its end. The maintenance drains or stops them, as under kubernetes, which does not look ahead.
+# A maintenance does not delay the start of replicas, because they have no expected end. They start before the
+# maintenance, even if a job must wait until it ends. The maintenance drains or stops them, as with the policy
+# kubernetes, which does not look ahead.
 case_start_before_a_maintenance() {
   pools='{"name": "p", "gpu": "L4", "nodes": 4, "gpus_per_node": 1, "market": "owned", "usd_per_gpu_hour": 1,
     "maintenance": [{"start_s": 300, "lead_s": 30, "duration_s": 60, "nodes_per_group": 4}]}'
@@ -149,8 +150,8 @@ case_defaults_for_parts_of_gpus() {
   # 90 % of 24 GiB
   says stderr 'kv_tokens 69106: 90 % of the memory of 1 x 24 GiB and 0.5 of A100-80'
 }
-# A model that needs more GPUs than a replica has; a point of a sweep with it is infeasible. Without a model, the number
-# is not used.
+# A model that is divided among more GPUs than a replica has is an error, and a point of a sweep with it is infeasible.
+# Without a model, `tensor_parallel` has no effect.
 case_tensor_parallel() {
   put_service '"policy": "fixed"' '"gpus": 1, "tensor_parallel": 2, "engine": {}' '"model": "Qwen2.5-7B"'
   for verb in validate run; do
@@ -189,7 +190,7 @@ case_infeasible_points_of_a_sweep() {
   sed -i 's/"reason"/"infeasible"/' g.json
   try 2 sweep g.json --db other.sqlite
   says stderr "axis 'infeasible': the name is reserved for a column of the results"
-  # without infeasible points there is no such column
+  # without infeasible points, the results have no such column
   sed -i 's/"infeasible"/"reason"/; s/, 16//' g.json
   try 0 sweep g.json --csv g.csv --db other.sqlite
   [[ $(sed -n 1p g.csv) != *infeasible* ]] || fail 'a column without values'
@@ -247,8 +248,8 @@ put_disaggregated() {
     "cost": {"distserve": {"prefill_ms": [18.1, 0.102, 7.1e-06], "decode_ms": [19.9, 0.00063, 0.0385]}}'
 }
 
-# There are GPUs for one kind of replica only, so no request can complete. The replica keeps its GPU until the last
-# request.
+# The GPUs are sufficient for only one of the two kinds of replicas, so no request can complete. The replica keeps its
+# GPU until the last request.
 case_one_kind_of_replica() {
   pools='{"name": "p", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 1, "market": "owned", "usd_per_gpu_hour": 1}'
   put_disaggregated '"policy": "fixed"'
@@ -420,7 +421,8 @@ case_notes_on_replicas() {
   ! grep -qF "$words" stderr || fail 'another policy'
 }
 
-# The table has the decisions after the initial number, which is no decision of the JSON file if it is 0.
+# The table counts the decisions after the initial number of replicas. The JSON file also counts the initial number,
+# unless it is 0.
 case_numbers_of_decisions() {
   pools='{"name": "p", "gpu": "L4", "nodes": 2, "gpus_per_node": 1}'
   # put_steps NUMBER...: a schedule with these numbers of replicas, 100 s apart
@@ -554,7 +556,7 @@ case_why_of_a_replica() {
   says stdout 'It requests 1 GPU; its run time is 1 min'
   try 0 why s.json --trace first.csv --job replica-1
   says stdout 'Job replica-1'
-  # fixed replicas that all fit are no jobs
+  # if all fixed replicas fit, they are not listed as jobs
   put_service '"policy": "fixed"'
   try 2 why s.json --job 1
   says stderr 'the replicas of its services do not wait for GPUs; --service NAME explains their requests'

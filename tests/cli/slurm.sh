@@ -19,8 +19,8 @@ JSON
     awk -F'|' 'function seconds(at) { return (substr(at, 12, 2) * 60 + substr(at, 15, 2)) * 60 + substr(at, 18, 2) }
       NR > 1 { print seconds($9) - seconds($7) }' "$records/$record.sacct" >"$record"
   done
-  # The mean wait is within 5 % of that of the two recorded runs. The waits of jobs differ from their means over the two
-  # runs by at most as much, in sum, as the two runs differ from each other.
+  # The mean wait is within 5 % of that of the two recorded runs. The wait of each job is compared with its mean over
+  # the two runs. In sum, these differences are at most as large as the differences between the two runs.
   awk -F, 'NR > 1 { print $5 }' jobs.csv | paste - fifo fifo-repeat | awk '
     function distance(a, b) { return a > b ? a - b : b - a }
     { wait += $1; first += $2; second += $3
@@ -30,10 +30,10 @@ JSON
       exit !(distance(wait, mean) <= 0.05 * mean && error <= spread) }' || fail "the replay is not close to the records"
 }
 
-# A node has 8 GPUs, 16 CPUs and 64 GiB. Job 1 takes 12 CPUs of node 0; job 2 needs 8 CPUs, so node 1. Job 3 needs 40
-# GiB and fits together with job 1; job 4 needs 40 GiB and waits for job 3, until 51 s, although 13 GPUs are free. Job 5
-# has no GPUs, and uses 3 CPUs on the node of jobs 1 and 3; it is backfilled at 10 s. Job 6 needs 10 CPUs of both nodes,
-# which job 1 uses until 100 s. Job 7 would fit on node 1 at 10 s, but would delay job 6.
+# A node has 8 GPUs, 16 CPUs and 64 GiB. Job 1 takes 12 CPUs of node 0. Job 2 needs 8 CPUs, so it runs on node 1. Job 3
+# needs 40 GiB and fits together with job 1. Job 4 needs 40 GiB and waits for job 3 until 51 s, although 13 GPUs are
+# free. Job 5 has no GPUs and uses 3 CPUs on the node of jobs 1 and 3; it is backfilled at 10 s. Job 6 needs 10 CPUs of
+# each node, but job 1 uses those of node 0 until 100 s. Job 7 would fit on node 1 at 10 s, but would delay job 6.
 case_cpus_and_memory() {
   cat >s.json <<'JSON'
 {"cluster": {"by_gpu": true, "pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 8, "cpu_per_node": 16,
@@ -72,12 +72,14 @@ JSON
   echo 'job_id,start_s 1,0 2,1 3,5.5 ' | tr -d '\n' | diff - actual || fail "the starts without a delay differ"
 }
 
-# Two nodes of two GPUs; shards are shares of GPUs. Jobs 1 and 2 share the first GPU, job 3 gets the second one whole. Job
-# 4 does not fit on node 0; job 5 does not fit together with it, but job 6 does. Job 7 needs a whole GPU, which is free
-# when jobs 1 and 2 have ended, at 100 s. Job 8 is behind job 7. It is backfilled at 10 s on the other half of a GPU of
-# node 1, because job 7 will get node 0. Job 9 would need node 0 beyond 100 s, and gets the rest of the GPU of job 8 at
-# 20 s. In the second run, four jobs alternate on each of the four GPUs and take 40 s instead of 10 s; the last job
-# waits for them. The main scheduler starts submitted jobs once in three seconds.
+# Two nodes have two GPUs each, and shards are shares of GPUs. Jobs 1 and 2 share the first GPU, and job 3 gets the
+# second one whole. Job 4 does not fit on node 0, so it gets a GPU of node 1. Job 5 does not fit on the GPU of job 4,
+# but job 6 does. Job 7 needs a whole GPU, and gets one at 100 s, when jobs 1 and 2 have ended. Job 8 is behind job 7.
+# It is backfilled at 10 s on the other half of a GPU of node 1, because job 7 will get node 0. Job 9 would need node 0
+# beyond 100 s, so it gets the rest of the GPU of job 8 at 20 s.
+#
+# In the second run, four jobs alternate on each of the four GPUs and take 40 s instead of 10 s; the last job waits for
+# them. The main scheduler starts submitted jobs once in three seconds.
 case_shards() {
   cat >s.json <<'JSON'
 {"cluster": {"by_gpu": true, "pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 2,
@@ -134,10 +136,10 @@ json() {
 }
 
 # Jobs 1 and 2 of QOS low run on both nodes until job 4 of QOS high stops them at 100 s. They may start again from 221 s
-# on. When job 4 ends at 400 s, job 5 starts first, because its partition has a higher tier; then job 3, which was
-# submitted at 10 s and had to wait for the limit of two jobs per user: the others were submitted again at 100 s. Job 6
-# must avoid node 1, which is reserved from 5000 s on for the user of job 7. Jobs 8 and 9 name a partition and a QOS that
-# do not exist.
+# on. Job 3 waits, because a user may run at most two jobs. When job 4 ends at 400 s, job 5 starts first, because its
+# partition has a higher tier. Job 3 is next: it was submitted at 10 s, and jobs 1 and 2 were submitted again at 100 s.
+# Job 6 must avoid node 1, which is reserved from 5000 s on for the user of job 7. Jobs 8 and 9 name a partition and a
+# QOS that do not exist.
 case_section() {
   cat >s.json <<'JSON'
 {"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 8}]},
@@ -179,9 +181,10 @@ CSV
   says stderr "priority=multifactor needs the section 'slurm'"
 }
 
-# Users u (account a) and v (account b) have one share each. Until 300 s job 1 uses 8 GPUs of one CPU, 2400 CPU seconds
-# that decay as they are used; job 2 of u and job 3 of v wait. Ages are 290 s and 280 s of 1000 s. v, without usage, has
-# the first rank of two users, u the second. Job 4 is submitted at 310 s and gets the fair share of 300 s.
+# Users u (account a) and v (account b) have one share each. Until 300 s, job 1 uses 8 GPUs with one CPU each: 2400 CPU
+# seconds, which decay while they are used. Job 2 of u and job 3 of v wait. At 300 s, their ages are 290 s and 280 s of
+# 1000 s. User v has no usage and is the first of two users in the ranking; u is the second. Job 4 is submitted at 310 s
+# and gets the fair share of 300 s.
 case_priorities_and_shares() {
   cat >s.json <<'JSON'
 {"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 1, "gpus_per_node": 8}]},
@@ -222,10 +225,10 @@ CSV
   says stderr "--shares: the policy computes no shares"
 }
 
-# A node of 16 CPUs. Job 3 has a higher tier and needs 8 CPUs at 10 s: job 1, which has 12, is suspended until job 3 ends at
-# 40 s, so it ends at 130 s; job 2 need not be. Job 4 does not have a higher tier, so it cannot use the CPUs of job 1:
-# it waits for those of job 2. Job 5 needs the GPU of job 1, which job 1 keeps while it is suspended. Job 6 has an even
-# higher tier, and suspends job 5 for 2 s.
+# A node has 16 CPUs. Job 3 has a higher tier and needs 8 CPUs at 10 s. So job 1, which has 12 CPUs, is suspended until
+# job 3 ends at 40 s, and ends at 130 s. Job 2 is not suspended, because this is not necessary. Job 4 does not have a
+# higher tier, so it cannot use the CPUs of job 1 and waits for those of job 2. Job 5 needs the GPU of job 1, which job
+# 1 keeps while it is suspended. Job 6 has an even higher tier, and suspends job 5 for 2 s.
 case_suspend() {
   cat >s.json <<'JSON'
 {"cluster": {"by_gpu": true, "pools": [{"name": "p", "gpu": "H100", "nodes": 1, "gpus_per_node": 8, "cpu_per_node": 16,
@@ -284,8 +287,9 @@ JSON
   [ "$(cut -d, -f1,3,4 jobs.csv | tr '\n' ' ')" = 'job_id,start_s,end_s 1,0,481 2,60,110 ' ] || fail "the decisions differ: $(cat jobs.csv)"
 }
 
-# GrpTRES: 12 GPUs of the QOS normal run at most. MaxTRESPerUser: 8 of a user. Job 2 waits for job 1 of the same user, job
-# 4 for the group. Job 5 exceeds MaxTRESPerJob of a QOS with DenyOnLimit.
+# GrpTRES: the jobs of the QOS normal have at most 12 GPUs in total. MaxTRESPerUser: those of a user have at most 8. Job
+# 2 waits for job 1 of the same user. Job 4 waits because of GrpTRES. Job 5 exceeds MaxTRESPerJob of a QOS with
+# DenyOnLimit.
 case_limits_of_gpus() {
   cat >s.json <<'JSON'
 {"cluster": {"pools": [{"name": "n", "gpu": "A100-80", "nodes": 2, "gpus_per_node": 8}]},
@@ -344,8 +348,9 @@ JSON
   says stdout '"ReqNodeNotAvail, May be reserved for other job"'
 }
 
-# Both nodes are busy until 1000 s. Jobs 2 and 3 wait: 1000 of the QOS, and half of 600 for half of the nodes and GPUs.
-# Nothing has been used before the first computation at 300 s; then u has used 16 CPUs for 300 s.
+# Both nodes are busy until 1000 s, and the other jobs wait. Job 2 has the priority 1000 for its QOS, and half of 600,
+# because it needs half of the nodes and GPUs. Before the first computation at 300 s, the usage is 0. Then u has used 16
+# CPUs for 300 s.
 case_why_in_words_of_slurm() {
   cat >s.json <<'JSON'
 {"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 8}]},

@@ -138,8 +138,7 @@ case_full_disk_and_closed_pipe() {
   says stdout 'check of'
 }
 
-# Checking takes one pass or sort of each column, so a hundred thousand jobs add little to the time of reading. Kinds
-# without findings are not printed. A single row is printed in the singular.
+# The text names only columns that the trace has. A single row is printed in the singular.
 case_words_fit_what_is_told() {
   { echo submit_s,duration_s,gpus; for i in $(seq 30); do printf '5,1200,2\n%d,%d,2\n' $((i * 131)) $((i * 97 + 600)); done; } >t.csv
   try 1 trace check t.csv
@@ -158,6 +157,8 @@ case_words_fit_what_is_told() {
   says stderr "'done' is not one of completed, failed, cancelled, running, pending, unknown"
 }
 
+# The check needs one pass or one sort of each column. So it takes little time for a hundred thousand jobs, compared
+# with reading them.
 case_pipe_in() {
   "$headroom" trace generate --count 100000 --nodes 50 | "$headroom" trace check /dev/stdin >stdout 2>stderr ||
     [ $? -eq 1 ] || fail "a pipe"

@@ -344,7 +344,6 @@ case_the_same_bytes_every_time() {
   twice anonymise --key k
 }
 
-# Traces outside the repository: 447,794 jobs of RICC converted to SWF and back, and the same run of Philly from CSV.
 # same_scaled OUTPUT FILE OPTION...: scaling through files gives the bytes of scaling in memory, which is used without a
 # temporary folder.
 same_scaled() {
@@ -388,6 +387,8 @@ case_scale_memory_is_bounded() {
   fi
 }
 
+# Traces outside the repository: 447,794 jobs of RICC are converted to SWF and back. The run of the Philly trace is the
+# same after the trace is converted to CSV.
 case_real_traces() {
   local ricc=$project/../shared/traces/swf/RICC-2010-2.swf.gz philly=$project/../shared/traces/philly/philly.csv.gz
   digest() {

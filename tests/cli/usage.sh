@@ -717,9 +717,9 @@ case_memory_first_come() {
   says stderr 'first-come'
 }
 
-# The job runs out of memory because of its own tasks, not because of other jobs.
-# Job 3 (10 s) needs the A100, where job 1 has 4 s left at 6: it is refused. Job 4 (9 s) may preempt job 2 on the L4,
-# which has 12 s left, although job 3, which may preempt the same jobs, was refused: job 3 is behind job 4 in the queue.
+# Job 3 (10 s) needs the A100, where job 1 has 4 s left at 6 s, so job 3 does not start. Job 4 (9 s) may preempt job 2
+# on the L4, which has 12 s left. Job 3 may preempt the same jobs and was refused, but this does not prevent the start
+# of job 4, because job 3 is behind job 4 in the queue.
 case_refusals_depend_on_the_type() {
   printf 'submit_s,gpus,duration_s,gpu_type\n3,1,7,\n3,1,16,\n6,1,10,A100-80\n7,1,9,\n' >jobs.csv
   printf '%s' '{"cluster": {"pools": [{"name": "a", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 1},
@@ -810,7 +810,7 @@ case_names_in_a_plan() {
   done
 }
 
-# put_objective MEMBER: the service above with a plan whose objective this member states.
+# put_objective MEMBER: the service above with a plan; MEMBER states the objective.
 put_objective() {
   put_service
   sed -i "1s/{/{\"plan\": {\"constraints\": [\"chat.requests.completed >= 1\"], $1, \"variables\": [{\"path\": \"services.0.autoscale.max\", \"values\": [1, 2]}]},\n/" s.json
@@ -1047,6 +1047,7 @@ case_figures_by_service() {
   matches stdout '^p95 TTFT +best'
 }
 
+# The job runs out of memory because of its own tasks, not because of other jobs.
 case_gang_dies_of_itself() {
   sharing_scenario '"sharing": "time-slice", "replicas": 2, "gpu_mem_gb": 16' >s.json
   printf 'job_id,submit_s,duration_s,gpus,tasks,gpu_mem_gb\na,0,50,2,2,9\n' >t.csv

@@ -92,7 +92,8 @@ tells() {
   says words "$1"
 }
 
-# A job that is stopped and starts elsewhere at the same instant was migrated: no other job ran in between.
+# A job was migrated if it is stopped and starts elsewhere at the same instant. Other jobs were suspended for the turn
+# of other jobs.
 case_moved() {
   local agency=$project/scenarios/agency.json
   try 0 why "$agency" --job retail-tune-17
@@ -140,7 +141,7 @@ case_times_are_rounded() {
   tells 'submitted at 0 d 00:00:59.'
 }
 
-# The explanation of all jobs is in the plural.
+# The explanation of the waits of all jobs is in the plural.
 case_words_of_many() {
   try 0 why "$demo"
   says stdout 'reservation: behind reservations of other jobs'

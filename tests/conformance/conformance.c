@@ -208,7 +208,7 @@ static void fail(const struct hr_policy_choice *choice, const char *property, co
 
 enum { UNCHECKED, CHECKED }; /* values of `check`: checked mode takes most of the time of a run */
 
-/* Runs the workload. The caller destroys `*result`. */
+/* Runs the workload. The caller destroys `*result`. `check`: checked mode. */
 static enum hr_status run_with(const struct workload *workload, const struct hr_policy_choice *choice, bool check,
                                const struct hr_observer *observers, uint32_t n_observers, struct hr_result **result,
                                struct hr_error *error) {
@@ -350,8 +350,8 @@ static bool needs_fixed_nodes(const struct hr_policy_choice *choice) {
   return false;
 }
 
-/* If the environment variable HEADROOM_CONFORMANCE_STEP is N, only every Nth combination of parameters is checked,
-   because runs with sanitizers are slow. */
+/* Returns whether a combination of parameters is skipped. If the environment variable HEADROOM_CONFORMANCE_STEP is N,
+   only every Nth combination is checked, because runs with sanitizers are slow. */
 static bool is_skipped(void) {
   static uint32_t n_settings;
   const char *text = getenv("HEADROOM_CONFORMANCE_STEP");

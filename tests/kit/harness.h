@@ -3,7 +3,7 @@
 #define HR_TESTS_KIT_HARNESS_H
 
 /*
- * The test harness. Each test source is one suite, whose tests are listed in TEST_MAIN. The suites of a folder are
+ * The test harness. Each test source is one suite; TEST_MAIN lists its tests. The suites of a folder are
  * linked into one program, test_FOLDER, with kit/main.c. The program runs the suite that its first argument names.
  * CMake defines TEST_SUITE for the source of each suite: the name of the object that TEST_MAIN defines. CMake also
  * generates the program's table of suites.

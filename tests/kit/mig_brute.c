@@ -42,8 +42,8 @@ static bool is_among(const int *starts, int start) {
   return false;
 }
 
-/* Recomputes the whole state: the instance on each slice, the sums of slices, and the number of instances of each
-   profile. */
+/* Returns whether a state is legal. Recomputes the whole state: the instance on each slice, the sums of slices, and the
+   number of instances of each profile. */
 bool brute_is_legal(const struct brute_type *type, const struct brute_state *state) {
   int instances_on[2 * BRUTE_SLICES] = {0}, number[BRUTE_PROFILES] = {0}, compute = 0, media = 0;
   for (int start = 0; start < BRUTE_SLICES; start++) {

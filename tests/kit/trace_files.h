@@ -6,8 +6,8 @@
 
 #include "headroom/trace_files.h"
 
-/* Return the path of the file `name`; the last two write the file first. The path is valid until the next call of one
-   of these functions. */
+/* Return the path of the file `name`. file_write and file_write_text write the file first. The path is valid until the
+   next call of one of these functions. */
 const char *file_path(const char *name);
 const char *file_write(const char *name, const void *bytes, size_t length);
 const char *file_write_text(const char *name, const char *text);

@@ -279,7 +279,7 @@ static uint64_t fingerprint(const struct hr__kueue_world *world) {
   return hash;
 }
 
-/* Applies the decisions, and checks that usage is within the quotas. */
+/* Applies the decisions. Returns whether the usage is then within the quotas. */
 static bool stays_sound(struct kueue_lab *lab) {
   for (uint32_t i = 0; i < lab->cycle.n_entries; i++) {
     const struct hr__kueue_entry *entry = &lab->cycle.entries[i];

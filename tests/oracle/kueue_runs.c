@@ -31,7 +31,7 @@ struct kueue_world {
   uint32_t n_jobs, nodes, gpus_per_node, n_queues;
   int64_t submit_us[MAX_JOBS], work_us[MAX_JOBS], within_wait_us[MAX_JOBS];
   uint32_t gpus[MAX_JOBS], tasks[MAX_JOBS], queue[MAX_JOBS];
-  uint32_t min_gpus[MAX_JOBS]; /* 0 in the first: no job is elastic */
+  uint32_t min_gpus[MAX_JOBS]; /* min_gpus[0] = 0: no job is elastic */
   int32_t priority[MAX_JOBS];
   uint8_t within[MAX_JOBS];
   struct hr_topology topology;

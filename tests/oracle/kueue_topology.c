@@ -4,12 +4,12 @@
  * hosts or racks as leaves, slices of one or two layers, leaders, preferences for nodes, and all feature gates. Both
  * must find the same placement, or fail with the same number of slices that fit.
  *
- * The replacement of a failed host is compared with a placement of the lost pods in a world in which the other pods use
- * their hosts and hosts outside the domain of the replacement are excluded.
+ * The replacement of a failed host is compared with a placement of the lost pods in another world. In that world, the
+ * other pods use their hosts, and hosts outside the domain of the replacement are excluded.
  *
  * Each placement must also satisfy the request: all pods are placed, no leaf is overcommitted, slices are complete, and
- * a required level is not split. Without leaders and inner slices, a request must fit if and only if there is enough
- * capacity.
+ * a required level is not split. Without leaders and inner slices, a request must fit if and only if the capacity
+ * suffices.
  */
 
 #include "base/containers.h"
@@ -393,7 +393,8 @@ static void narrow(struct topology_lab *lab, struct replacement_domain domain, i
   request->count = lost;
 }
 
-/* If a request has only slices and no slices remain, it has no level, and Kueue does not replace the node. */
+/* Whether the request has a level. A request that has only slices has no level if no slices remain; Kueue then does not
+   replace the node. */
 static bool names_level(const struct topology_lab *lab) {
   return lab->request.mode != NAIVE_ONLY_SLICES || lab->request.n_slices;
 }

@@ -204,10 +204,10 @@ static void labels_and_row_order_keep_outcome(void) {
   }
 }
 
-/* With order `fifo`, backfill `strict` and placement `pool`, more capacity never delays a job. Proof by induction: if
-   no earlier job starts later than in the original run, then at the original start of a job at most as many GPUs are
-   allocated as in the original run. With another backfill or placement, more capacity can delay jobs (Graham's
-   anomalies). */
+/* With order `fifo`, backfill `strict` and placement `pool`, more capacity never delays a job. Proof by induction:
+   assume that no earlier job starts later than in the original run. Then, at the original start of a job, the number of
+   allocated GPUs is not larger than in the original run, so the job fits. With another backfill or placement, more
+   capacity can delay jobs (Graham's anomalies). */
 static void additional_node_delays_no_job_in_strict_fifo(void) {
   const struct replay_rules rules = {NAIVE_FIFO, NAIVE_STRICT, NAIVE_POOL};
   uint32_t n_earlier = 0;

@@ -441,8 +441,8 @@ static void pass_in_order(struct state *s) {
 
 /* ---- Passes: conservative ------------------------------------------------------------------------------- */
 
-/* Returns the row that begins at `time`. If there is none, splits the row that includes `time`. In an empty profile,
-   creates the first row from s->capacity_by_unit. Otherwise `time` must not precede the first row. */
+/* Returns the row that begins at `time`. If no row begins then, splits the row that includes `time`. In an empty
+   profile, creates the first row from s->capacity_by_unit. Otherwise `time` must not precede the first row. */
 static uint32_t row_at(struct state *s, int64_t time) {
   struct profile *profile = &s->profile;
   uint32_t row = profile->rows;
@@ -469,8 +469,8 @@ static void reserve(struct state *s, const struct naive_placement *placement, in
   for (uint32_t row = first; row < end; row++) allocate(s->profile.free[row], placement);
 }
 
-/* Returns the earliest row at whose beginning the job can start, and its placement there. A job can start if it fits
-   into the minimum number of free GPUs of each unit over the length of its reservation. Start times between the
+/* Returns the earliest row such that the job can start at its beginning, and the placement there. A job can start if it
+   fits into the minimum number of free GPUs of each unit over the length of its reservation. Start times between the
    beginnings of rows need not be tried: a job that fits there also fits at the beginning of the row. */
 static uint32_t earliest_row(struct state *s, uint32_t job, struct naive_placement *placement) {
   const struct profile *profile = &s->profile;
@@ -515,8 +515,8 @@ static void remove_started(struct state *s) {
   s->n_waiting = n_kept;
 }
 
-/* Before the first job that does not fit there are no reservations. The number of expected free GPUs then never
-   decreases with time, so jobs that fit now can start without a profile. */
+/* As long as all jobs so far fit, no reservations exist. The number of expected free GPUs then never decreases with
+   time, so jobs that fit now can start without a profile. */
 static void pass_conservative(struct state *s) {
   while (s->n_waiting > 0 && try_start(s, s->waiting[0])) {
     remove_started(s);

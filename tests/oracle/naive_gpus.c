@@ -215,7 +215,8 @@ static int64_t reservation_of(const struct naive_engine *e, int head) {
   return waits && fits_at(e, head, expires, -1, NULL) ? expires : best;
 }
 
-/* Starts a job at its placement unless it would delay the reservation of the head. */
+/* Starts a job at its placement unless it would delay the reservation of the head. Returns whether the job was started.
+ */
 static bool try_backfill(struct naive_engine *e, int job, const struct naive_seat *seat, int head, int64_t reserved) {
   bool ends_before = naive_limit(e, job) <= reserved - e->now;
   if (!ends_before && !fits_at(e, head, reserved, job, seat)) return false;
@@ -303,8 +304,8 @@ static void submit_jobs(struct naive_engine *e) {
   }
 }
 
-/* Schedules the next pass if jobs wait until others can be stopped: one microsecond later if a job could not be stopped
-   only because it has just started, otherwise when the `min_run` of some job has passed. */
+/* Schedules the next pass if jobs wait until others can be stopped. If a job could not be stopped only because it has
+   just started, the pass is one microsecond later. Otherwise the pass is when the `min_run` of some job has passed. */
 static void arrange_pass(struct naive_engine *e) {
   int64_t next = NAIVE_NEVER;
   int jobs[NAIVE_GPUS_JOBS];

@@ -16,20 +16,19 @@
  * preemption with other markets than static. The run aborts with a message if a rule is not implemented.
  *
  * Some rules are not in these documents. They were found by comparison with Headroom:
- *   - A restarted job is expected to end when its limit minus its kept work has passed. Its full limit counts until it
- *     is placed.
- * - Under preemption by priority, EASY tries all jobs again after a start, unless jobs are ordered by priority.
- *   - In the search for victims, a job is not tried if a job with the same request (and tenant or priority) was
- * refused.
- *   - Another pass follows one microsecond later if a job was not stopped only because it had just started.
- *   - Of equal victims, the one with the higher number is stopped first.
- *   - A gang with MIG gets the layout with the most sufficient instances on each GPU without tasks, even if the present
- *     layout has such instances.
- *   - A spot pool is stable from a change of its level that makes nodes available, or from a reclaim. It is not stable
- *     after a change of its level after which all available nodes are in use.
- *   - If an idle node is not released because waiting jobs need it, its idle time begins again.
- * - Passes that were scheduled for ends of idle times, of waits for spot nodes and of minimum run times take place even
- * if they are no longer needed.
+ * - A restarted job is expected to end when its limit minus its kept work has passed. Its full limit counts until it is
+ *   placed.
+ * - Under preemption by priority, EASY tries all jobs again after a start, if jobs are not ordered by priority.
+ * - In the search for victims, a job is not tried if a job with the same request (and tenant or priority) was refused.
+ * - Another pass follows one microsecond later if a job was not stopped only because it had just started.
+ * - Of equal victims, the one with the higher number is stopped first.
+ * - A gang with MIG gets the layout with the most sufficient instances on each GPU without tasks, even if the present
+ *   layout has such instances.
+ * - A spot pool is stable after a reclaim, and after a change of its level that makes nodes available. It is not stable
+ *   after a change of its level after which all available nodes are in use.
+ * - If an idle node is not released because waiting jobs need it, its idle time begins again.
+ * - Passes are scheduled for ends of idle times, of waits for spot nodes, and of minimum run times. They take place
+ * even if they are no longer needed.
  */
 
 #include <stdbool.h>
@@ -111,7 +110,7 @@ struct naive_gpus_job {
   int64_t wait; /* how long the tier is required after the submission; -1: without limit */
 };
 
-/* Milli-GPUs. maximum -1: none. */
+/* Amounts in milli-GPUs. maximum -1: no maximum. */
 struct naive_gpus_quota {
   long guarantee, maximum;
   int cohort; /* -1: none */

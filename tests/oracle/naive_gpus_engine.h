@@ -29,9 +29,10 @@ struct naive_elastic {
 
 enum { NAIVE_TIMERS = 4000 };
 
-/* Times at which a pass takes place although no job or node changes. `protected`: ends of the times in which jobs may
-   not be stopped, also of jobs that no longer run; `timer`: the scheduled passes; `wake`: the last pass that the market
-   rule scheduled. */
+/* Times at which a pass takes place although no job or node changes. Times that no longer matter are not removed.
+   protected  ends of the times in which jobs may not be stopped
+   timer      the scheduled passes
+   wake       the last pass that the market rule scheduled */
 struct naive_timers {
   int n_protected, n_timers;
   int64_t protected[NAIVE_TIMERS], timer[NAIVE_TIMERS], wake;
@@ -60,7 +61,8 @@ struct naive_engine {
 
 /* Lists the waiting jobs in order. Returns their number. */
 int naive_in_order(const struct naive_engine *e, int *jobs);
-/* Returns whether a precedes b in the order. Returns whether the key of b is greater than that of a. */
+/* naive_precedes returns whether a precedes b in the order; naive_has_greater_key returns whether the key of b is
+   greater than the key of a. */
 bool naive_precedes(const struct naive_engine *e, int a, int b);
 bool naive_has_greater_key(const struct naive_engine *e, int a, int b);
 /* Whether two jobs have equal requests and constraints. */
@@ -69,7 +71,7 @@ bool naive_same_request(const struct naive_engine *e, int a, int b);
 bool naive_is_required(const struct naive_engine *e, int job, int64_t at);
 /* Adds a time to a list of struct naive_timers. */
 void naive_add_time(int64_t *times, int *count, int64_t at);
-/* Finds a placement in the present state. */
+/* Finds a placement in the present state. Returns false if the job does not fit. */
 bool naive_find(const struct naive_engine *e, int job, struct naive_seat *seat);
 /* Starts a job, or stops it so that it waits again. */
 void naive_start(struct naive_engine *e, int job, const struct naive_seat *seat);
@@ -89,7 +91,8 @@ bool naive_is_guaranteed(const struct naive_engine *e, int job);
 /* ---- naive_gpus_plan.c ---- */
 
 void naive_conservative_pass(struct naive_engine *e);
-/* Tries waiting jobs in order, and stops running jobs for them. */
+/* Tries waiting jobs in order, and stops running jobs for them. `guaranteed_only`: only for jobs within the guarantees
+   of their tenants. */
 void naive_preemption_pass(struct naive_engine *e, bool guaranteed_only);
 
 /* ---- naive_gpus_market.c ---- */

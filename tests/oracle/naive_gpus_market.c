@@ -86,7 +86,7 @@ static void change_level(struct naive_engine *e, int pool) {
   if (offered > 0 && e->stable[pool] == NAIVE_NEVER) e->stable[pool] = e->now;
 }
 
-/* Steps that do not change the level are no events. */
+/* Steps that do not change the level do not count as events. */
 static int64_t next_level_at(const struct naive_engine *e, int pool) {
   const struct naive_gpus_pool *spec = &e->in->pool[pool];
   int64_t next = NAIVE_NEVER;
@@ -340,7 +340,8 @@ static bool is_worth_moving(struct naive_engine *e, int job) {
   return live->start < e->now;
 }
 
-/* Finds a placement in the first stable spot pool that is cheaper than the job's pool. */
+/* Finds a placement in the first stable spot pool that is cheaper than the job's pool. Returns false if the job fits in
+   no such pool. */
 static bool find_on_spot(const struct naive_engine *e, int job, struct naive_seat *seat) {
   long price = e->in->pool[e->state.node[e->job[job].seat.slice[0].node].pool].price;
   for (int p = 0; p < e->in->n_pools; p++) {

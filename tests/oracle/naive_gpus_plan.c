@@ -59,7 +59,8 @@ static struct naive_state state_at(const struct naive_engine *e, const struct pl
   return state;
 }
 
-/* Writes the slices on a GPU of the occupants that overlap a window, in the order (begin, creation). */
+/* Writes the slices on a GPU of the occupants that overlap a window, in the order (begin, creation). Returns their
+   number. */
 static int slices_on(const struct plan *plan, int node, int g, int64_t from, int64_t until,
                      const struct naive_gpus_slice **slices) {
   int count = 0;
@@ -161,7 +162,7 @@ void naive_conservative_pass(struct naive_engine *e) {
 
 /* ---- Preemption: victims ---------------------------------------------------------------------------- */
 
-/* Returns the guarantees and the usage of a tenant or, with `cohort`, of all tenants of its cohort. */
+/* Sums the guarantees and the usage of a tenant or, with `cohort`, of all tenants of its cohort. */
 static void sums_of(const struct naive_engine *e, int tenant, bool cohort, long *guarantee, long *used) {
   *guarantee = *used = 0;
   for (int t = 0; t < NAIVE_GPUS_TENANTS; t++) {
@@ -171,9 +172,11 @@ static void sums_of(const struct naive_engine *e, int tenant, bool cohort, long 
   }
 }
 
-/* Returns whether quotas allow that the victim is stopped for the job: the victim's tenant uses more than its
-   guarantee and the job's tenant stays within its own. If they belong to different cohorts, the victim's cohort must
-   use more than its guarantee, too, and it suffices that the job's cohort stays within its own. */
+/* Returns whether quotas allow that the victim is stopped for the job. Two conditions must be true:
+   - The victim's tenant uses more than its guarantee. If this tenant is in another cohort than the job's tenant, its
+     cohort must use more than its guarantee, too.
+   - The job's tenant stays within its guarantee. If the two tenants are not in the same cohort, it is enough that the
+     cohort of the job's tenant stays within its guarantee. */
 static bool may_reclaim(const struct naive_engine *e, int job, int victim) {
   int of_job = e->in->job[job].tenant, of_victim = e->in->job[victim].tenant;
   int cohort = e->in->quota[of_job].cohort, other = e->in->quota[of_victim].cohort;
@@ -206,7 +209,8 @@ static bool may_stop_for(const struct naive_engine *e, int job, int victim) {
   return may_reclaim(e, job, victim);
 }
 
-/* Returns a negative number if victim a is stopped before victim b. */
+/* Compares victims: returns a negative number if `a` is stopped before `b`, and a positive number if `b` is stopped
+   before `a`. */
 static int compare_victims(const struct naive_engine *e, int a, int b) {
   const struct naive_gpus_rules *rules = &e->in->rules;
   const struct naive_live *live_a = &e->job[a], *live_b = &e->job[b];
@@ -226,8 +230,8 @@ static int compare_victims(const struct naive_engine *e, int a, int b) {
   return b - a;
 }
 
-/* Returns whether a running job may be stopped for the job if it is not protected because it has just started. Under
-   `reclaim`, quotas are ignored. */
+/* Returns whether a running job may be stopped for the job, even if it has just started. Under `reclaim`, quotas are
+   ignored. */
 static bool may_leave(const struct naive_engine *e, int job, int victim) {
   return is_stoppable(e, victim) && (is(e->in->rules.preemption, "reclaim") || may_stop_for(e, job, victim));
 }
@@ -275,8 +279,9 @@ static bool could_suffice(const struct naive_engine *e, int job, int pool) {
   return any && (blocks_itself(e, job) || naive_find(&trial, job, &unused));
 }
 
-/* Jobs that started at this instant are not eligible. If there are any, another pass follows one microsecond later;
-   under `reclaim` even if quotas do not allow that they are stopped. */
+/* Lists the jobs of a pool that may be stopped for the job, the first victim first. Returns their number. A job that
+   started at this instant is not listed. If such a job could be stopped otherwise, another pass follows one microsecond
+   later. Under `reclaim`, this pass follows even if quotas do not allow that the job is stopped. */
 static int eligible_in(struct naive_engine *e, int job, int pool, int *victims) {
   int count = 0;
   for (int v = 0; v < e->in->n_jobs; v++) {
@@ -355,8 +360,8 @@ static bool is_represented(const struct naive_engine *e, const bool *refused, in
   return false;
 }
 
-/* A job is refused if it does not fit even if others are stopped. If its quota did not admit it, it is refused only
-   until the stop of another job reduces the usage enough. */
+/* A job is refused if it does not fit even if others are stopped. A job that its quota does not admit is tried again
+   when the stop of another job has reduced the usage enough. */
 void naive_preemption_pass(struct naive_engine *e, bool guaranteed_only) {
   const char *rule = e->in->rules.preemption;
   bool refused[NAIVE_GPUS_JOBS] = {false}, over_quota[NAIVE_GPUS_JOBS] = {false};

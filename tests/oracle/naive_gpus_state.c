@@ -99,8 +99,9 @@ static bool is_asked(const struct naive_gpus_input *in, const struct naive_mig_t
   return false;
 }
 
-/* Returns the start after which the maximum number of instances of the largest requested profile can be added, then of
-   the next smaller one, and so on; of equal starts the lowest. -1: the instance does not fit. */
+/* Returns the start after which most instances of the largest requested profile can be added. If starts are equal in
+   this respect, the instances of the next smaller profile decide, and so on. Of equal starts, returns the lowest.
+   Returns -1 if the instance does not fit. */
 static int best_start(const struct naive_gpus_input *in, const struct naive_mig_type *type, const signed char *begins,
                       int profile) {
   int best = -1, best_room[16] = {0};
@@ -126,7 +127,8 @@ struct instance {
   int profile, start, layout;
 };
 
-/* Finds the first idle instance of the smallest sufficient profile in a layout. */
+/* Finds the first idle instance of the smallest sufficient profile in a layout. Returns false if no instance suffices.
+ */
 static bool idle_instance(const struct naive_mig *mig, int layout, const signed char *taken,
                           const struct naive_gpus_job *job, struct instance *found) {
   for (int profile = mig->type->n_profiles - 1; profile >= 0; profile--)
@@ -145,9 +147,9 @@ static int n_sufficient(const struct naive_mig *mig, int layout, const struct na
   return count;
 }
 
-/* Chooses the layout of a GPU without tasks. A job with one task keeps the layout if it has a sufficient instance,
-   else takes the first layout with the smallest sufficient profile. A gang takes the layout with the most sufficient
-   instances; of equal ones the present layout, then the first. */
+/* Chooses an instance on a GPU without tasks. A job with one task keeps the layout of the GPU if it has a sufficient
+   instance, else takes the first layout with the smallest sufficient profile. A gang takes the layout with the most
+   sufficient instances; of equal ones the present layout, then the first. Returns false if no instance suffices. */
 static bool instance_on_empty(const struct naive_mig *mig, const struct naive_gpu *gpu,
                               const struct naive_gpus_job *job, struct instance *found) {
   int best = gpu->layout;
@@ -336,7 +338,8 @@ static long free_on(const struct naive_gpus_input *in, const struct naive_node *
   return sum;
 }
 
-/* Finds the node and the GPUs of one task by the placement rule. In a part of a node, the rule does not matter. */
+/* Finds the node and the GPUs of one task by the placement rule. In a part of a node, the rule does not matter. Returns
+   false if the task does not fit. */
 static bool place_task(const struct naive_gpus_input *in, const struct naive_state *state, int job, unsigned pools,
                        struct group group, struct naive_gpus_slice *slice) {
   const char *rule = in->rules.placement;
@@ -355,7 +358,7 @@ static bool place_task(const struct naive_gpus_input *in, const struct naive_sta
   return best >= 0 && pick(in, &state->node[best], &in->job[job], group.gpus, widest && !group.parted, slice);
 }
 
-/* Places all tasks of a job in a group. */
+/* Places all tasks of a job in a group. Returns false if they do not fit. */
 static bool place_all(const struct naive_gpus_input *in, const struct naive_state *state, int job, unsigned pools,
                       struct group group, struct naive_seat *seat) {
   struct naive_state copy = *state;
@@ -419,7 +422,7 @@ bool naive_is_constrained(const struct naive_gpus_input *in, int job) {
 }
 
 /* Places a job in one group of a pool: the smallest group with enough capacity for all tasks. If the tasks cannot be
-   placed there, tries the next group. */
+   placed there, tries the next group. Returns false if they fit in no group. */
 static bool place_in_group(const struct naive_gpus_input *in, const struct naive_state *state, int job, int pool,
                            struct naive_seat *seat) {
   struct group groups[NAIVE_GPUS_NODES * NAIVE_GPUS_PER_NODE];

@@ -41,7 +41,7 @@ void naive_node_init(const struct naive_gpus_input *in, struct naive_state *stat
 int naive_first_node(const struct naive_gpus_input *in, int pool);
 
 /* Finds a placement of a job in the pools of a set. `required`: the topology constraint is required, not preferred.
-   Does not change the state. */
+   Does not change the state. Returns false if the job does not fit. */
 bool naive_place(const struct naive_gpus_input *in, const struct naive_state *state, int job, bool required,
                  unsigned pools, struct naive_seat *seat);
 /* Returns whether the topology constraint of a job excludes some placements. */

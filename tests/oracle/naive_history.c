@@ -85,7 +85,7 @@ static const char *most_similar_name(const struct naive_input *in, const uint32_
   return best;
 }
 
-/* Which finished jobs are considered: those of the user that have a certain name, those of the user, or all. */
+/* Which finished jobs are considered: jobs of the user with a certain name, jobs of the user, or all jobs. */
 enum scope { SAME_NAME, SAME_USER, ANY_JOB };
 
 /* Returns the weighted mean run time of finished jobs; -1: there are none in the scope. Each job has `decay` times the
@@ -103,9 +103,14 @@ static double mean_run_time(const struct naive_input *in, const uint32_t *finish
   return weights > 0 ? sum / weights : -1;
 }
 
-/* Returns the predicted run time, which is the first of these values that exists: the estimate; the mean over jobs of
-   the same user and name; the mean over the user's jobs with the most similar name; the mean over the user's jobs; the
-   mean over all jobs; the limit; 0. */
+/* Returns the predicted run time. It is the first of these values that exists:
+   1. the estimate
+   2. the mean over jobs of the same user and name
+   3. the mean over the user's jobs with the most similar name
+   4. the mean over the user's jobs
+   5. the mean over all jobs
+   6. the limit
+   7. 0 */
 static double predicted_run_time(const struct naive_input *in, const uint32_t *finished, uint32_t n_finished,
                                  uint32_t job) {
   if (in->estimate[job] >= 0) return (double)in->estimate[job];

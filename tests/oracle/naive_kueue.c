@@ -105,8 +105,8 @@ static bool is_below(const struct naive_cluster *cluster, int node, int ancestor
   return false;
 }
 
-/* Returns the borrow level of an additional amount, and whether a subtree that is smaller than the whole tree has
-   it. */
+/* Returns the borrow level of an additional amount. Sets `*part` to whether the quota of a node below the root suffices
+   for the amount. */
 static int level_of(const struct kueue_state *state, int queue, int pair, long amount, bool *part) {
   const struct naive_cluster *cluster = state->cluster;
   *part = cluster->parent[queue] >= 0;
@@ -293,7 +293,7 @@ static struct kueue_candidate_list classical_candidates(const struct kueue_state
   return list;
 }
 
-/* Removes unneeded victims from the list. */
+/* Removes victims that are not needed from the list. `borrow`: the queue may borrow. */
 static void put_back(struct kueue_state *state, const struct kueue_demand *demand, bool borrow,
                      struct naive_targets *targets) {
   for (int i = targets->n - 2; i >= 0; i--) {

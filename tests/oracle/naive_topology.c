@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The naive placement by topology. See naive_topology.h. Source: the rules in ../shared/vectors, section 1.11. */
+/* The naive placement by topology; see naive_topology.h. Source: kubernetes-sigs/kueue, pkg/cache/scheduler
+   (tas_flavor_snapshot.go, tas_balanced_placement.go). */
 
 #include "naive_topology.h"
 
@@ -111,7 +112,8 @@ static void count_leaf(struct naive_task *task, struct naive_domain *leaf) {
   leaf->pods_beside = count_in(room, task->request->pod);
 }
 
-/* Computes the counts of all domains below this one, and of itself, from those of the leaves. */
+/* Computes the counts of all domains below this one, and of itself, from those of the leaves. `rounds`: the pods of a
+   domain are rounded down to whole inner slices. */
 static void count_up(struct naive_task *task, struct naive_domain *domain, bool rounds) {
   if (domain->n_children) {
     int64_t lost_pods = INT64_MAX, lost_slices = INT64_MAX;
@@ -160,7 +162,8 @@ static void sort(const struct naive_task *task, struct naive_list *list, int fro
     }
 }
 
-/* The smallest domain from `from` on that has at least `needed`; that at `from` if there is none. */
+/* Returns the smallest domain, from index `from` on, that has at least `needed` units. If no domain is large enough,
+   returns the domain at `from`. `slices`: units are slices, otherwise pods. */
 static struct naive_domain *smallest_from(const struct naive_task *task, const struct naive_list *list, int from,
                                           int64_t needed, int leaders, bool slices) {
   struct naive_domain *best = NULL;
@@ -177,7 +180,8 @@ static struct naive_domain *smallest_from(const struct naive_task *task, const s
   return best ? best : list->at[from];
 }
 
-/* Places the leader in the first domain in which its loss of capacity has no effect. */
+/* Moves a domain for the leader to the front: the first domain in which its loss of capacity has no effect. `slices`:
+   capacity is counted in slices, otherwise in pods. */
 static void put_leader_first(struct naive_list *list, int64_t needed, bool slices) {
   int64_t all = 0;
   for (int i = 0; i < list->n; i++) all += slices ? list->at[i]->slices : list->at[i]->pods;
@@ -193,7 +197,8 @@ static void put_leader_first(struct naive_list *list, int64_t needed, bool slice
 
 /* ---- Distribution ---- */
 
-/* Distributes units over the domains of a list in order. Returns the domains that got units. */
+/* Distributes units over the domains of a list in order. Returns the domains that got units. `slices`: units are
+   slices, otherwise pods. */
 static struct naive_list hand_out(struct naive_task *task, struct naive_list list, int64_t pods, int leaders,
                                   int64_t size, bool slices) {
   struct naive_list used = {.n = 0};
@@ -395,7 +400,8 @@ static bool entropy_precedes(const struct naive_domain *a, const struct naive_do
   return a->rank < b->rank;
 }
 
-/* Replaces the list by its best subset. */
+/* Replaces the list by its best subset. Returns false if no subset suffices. `by_entropy`: domains are considered in
+   the order of their entropy, otherwise by rank. */
 static bool best_subset(struct naive_task *task, struct naive_list *list, bool by_entropy) {
   struct naive_domain *last, *last_leader;
   int64_t slices = task->request->count / task->size;
@@ -479,7 +485,8 @@ static int64_t threshold_of(struct naive_task *task, const struct naive_list *li
   return *needed ? lower_threshold : 0;
 }
 
-/* Assigns the threshold to each domain of the best subset, and the rest to the domains in order. */
+/* Assigns the threshold to each domain of the best subset, and the rest to the domains in order. Returns false if this
+   is not possible. */
 static bool balance(struct naive_task *task, struct naive_list *list, int64_t threshold) {
   if (!best_subset(task, list, false)) return false;
   int64_t rest = task->request->count / task->size - list->n * threshold;

@@ -46,8 +46,8 @@ struct replay_case {
   struct replay_pool pools[NAIVE_MAX_POOLS];
   uint32_t n_pools;
   bool shares; /* each node has one shared GPU; `gpus` of jobs and pools counts thousandths of a GPU */
-  /* times are in microseconds; tenant weights are used only with backfill `skip`; if the weight of tenant 0 is 0, there
-     are no weights */
+  /* times are in microseconds; tenant weights are used only with backfill `skip`; if the weight of tenant 0 is 0,
+     tenants have no weights */
   struct naive_params params;
 };
 /* Returns the documented defaults of the queue policy. */

@@ -309,7 +309,7 @@ static bool same_attempt(const struct world *world, const struct naive_gpus_atte
   return true;
 }
 
-/* Returns the n-th attempt of a job; NULL: there is none. */
+/* Returns the n-th attempt of a job; NULL: the job has fewer attempts. */
 static const struct naive_gpus_attempt *attempt_of(const struct naive_gpus_attempt *attempts, int count, int job,
                                                    int n) {
   for (int i = 0; i < count; i++)
@@ -317,7 +317,7 @@ static const struct naive_gpus_attempt *attempt_of(const struct naive_gpus_attem
   return NULL;
 }
 
-/* Compares the attempts and the end of a job. */
+/* Returns whether the attempts and the end of a job are equal. */
 static bool same_job(const struct world *world, const struct naive_gpus_result *naive, const struct outcome *headroom,
                      int job) {
   for (int n = 0;; n++) {
@@ -437,7 +437,7 @@ static struct {
   struct outcome headroom;
 } now;
 
-/* Runs both schedulers. Returns whether the schedules are equal. */
+/* Runs both schedulers. Returns whether the schedules are equal. `check`: checked mode. */
 static bool run_both(bool check) {
   bool same = true;
   run_headroom(&now.world, check, &now.headroom);
@@ -464,8 +464,8 @@ static void shrink(void) {
   run_both(true);
 }
 
-/* Compares one world. `*refused`: Headroom does not support it; the naive scheduler runs it nevertheless. `strict`:
-   without mig_fallback. */
+/* Compares one world. Returns whether the results are equal; if not, prints the difference. Sets `*refused` to whether
+   Headroom does not support the world; the naive scheduler runs it nevertheless. `strict`: without mig_fallback. */
 static bool compare_world(const struct row *row, uint32_t seed, bool strict, struct effects *sum, bool *refused) {
   world_draw(&now.world, row->sharing, row->feature, seed);
   now.world.in.strict = strict;

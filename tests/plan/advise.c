@@ -69,7 +69,7 @@ static void end(void) {
   advice = NULL;
 }
 
-/* Returns the first item of a kind; fails if there is none. */
+/* Returns the first item of a kind; fails if none exists. */
 static struct hr_advice_item find(enum hr_advice_kind kind) {
   struct hr_advice_item item = {0};
   for (size_t i = 0; hr_advice_item(advice, i, &item); i++)
@@ -209,8 +209,8 @@ static void test_goals_decide(void) {
   expect_goals(BOOTING(PLAN("\"wait_s.p95 of training <= 1 h\"")), NULL);
   expect_goals(BOOTING(PLAN("\"wait_s.p95 of training <= 28 min\"")),
                "it misses the goal wait_s.p95 of training <= 28 min: 30 min, today 27 min");
-  /* If a goal is missed today, the advice must not increase the distance to its bound; the cost becomes nearer to its
-     bound. */
+  /* If the scenario misses a goal, the advice must not increase the distance to the bound. Here, the advice reduces the
+     cost, which is above its bound. */
   expect_goals(BOOTING(PLAN("\"wait_s.p95 <= 1 h\",\"monthly_usd <= 1 $\"")), NULL);
 }
 
@@ -495,7 +495,6 @@ static cJSON *json_of(uint32_t n_threads) {
   return json;
 }
 
-/* The JSON is identical for any number of threads, and fits the schema. */
 /* ---- Reliability and power ---------------------------------------------------------------------------- */
 
 #define OWNED(nodes, more)                                                                                             \
@@ -596,6 +595,7 @@ static void test_power_cap(void) {
   end();
 }
 
+/* The JSON is identical for any number of threads, and fits the schema. */
 static void test_json(void) {
   begin(HEAD RECLAIMED "," RESERVED INTERVAL("14700"), long_jobs());
   cJSON *one = json_of(1), *three = json_of(3);

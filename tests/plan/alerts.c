@@ -108,8 +108,8 @@ static void alert_run_finish(struct alert_run *alert_run) {
 
 /* ---- The naive implementation ---------------------------------------------------------------------- */
 
-/* The next alert of a rule and subject in the list, from index *at; NULL if there is none. Sets *at to the index after
-   it. */
+/* Returns the next alert of a rule and subject in the list, from index *at on; NULL: none. Sets *at to the index after
+   this alert. */
 static const struct hr_alert *next_alert(const struct alert_run *alert_run, enum hr_alert_rule rule, const char *where,
                                          size_t *at) {
   for (; *at < alert_run->count; (*at)++)
@@ -188,7 +188,8 @@ static bool may_lose_work(const struct alert_run *alert_run, const struct note *
          alert_run->scenario->classes[class_].checkpoint != HR_CHECKPOINT_CONTINUOUS;
 }
 
-/* Whether an event starts an interval of a rule, and whether it ends one. Both or neither are possible. */
+/* Sets `*begins` to whether an event begins an interval of a rule, and `*ends` to whether it ends one. An event may do
+   both or neither. */
 static void find_begin_and_end(const struct alert_run *alert_run, enum hr_alert_rule rule, const struct note *note,
                                unsigned class_, bool *begins, bool *ends) {
   enum hr_event_kind kind = note->kind;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Whole runs of scenarios with batteries: the rows opendc.batt1 to opendc.batt4 of validation_expected.csv in the
- * shared folder, the summary and the timeline. The state of a battery between two events follows from runs that end
- * earlier.
+ * Whole runs of scenarios with batteries. Tested are the summary, the timeline, and the rows opendc.batt1 to
+ * opendc.batt4 of validation_expected.csv, a file that is not part of the repository. The state of a battery between
+ * two events is derived from runs that end earlier.
  */
 
 #include "harness.h"
@@ -70,7 +70,7 @@ static double mean_w(const struct world *world, unsigned from_s, unsigned to_s) 
 
 /* ---- OpenDC ----------------------------------------------------------------------------------------------------- */
 
-/* Sets `*at` after the next number in the text, which it returns. */
+/* Returns the next number in the text, and sets `*at` to the position after it. */
 static double next_number(const char **at) {
   *at += strcspn(*at, "0123456789");
   char *end;

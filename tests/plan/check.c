@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole checks. A baseline that is written and read again is unchanged, every metric is compared, the first start that
-   differs is the one that a naive search finds, and the output files fit their schemas. */
+/* Whole checks. A baseline that is written and read again is unchanged. Every metric is compared. The first start that
+   differs is that of a naive search. The output files conform to their schemas. */
 
 #include "harness.h"
 
@@ -137,7 +137,7 @@ static void change_of_any_metric_fails(void) {
   CU_ASSERT_FALSE(passes(suite, baseline));
   run->metrics[0].path = path;
   CU_ASSERT_TRUE(passes(suite, baseline));
-  run->seed++; /* a different seed is reported, but is no failure */
+  run->seed++; /* a different seed is reported, but does not count as a failure */
   CU_ASSERT_TRUE(passes(suite, baseline));
   hr_baseline_destroy(baseline);
   hr_suite_destroy(suite);

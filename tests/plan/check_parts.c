@@ -236,7 +236,8 @@ static void directions_of_regressions(void) {
   CU_ASSERT_EQUAL(judge(&none, &only_worse_with_direction, "utilization.makespan", NULL, 0.5, 0.6), HR__WORSE);
 }
 
-/* Compares a metric that has replications before and now: expects the verdict, and returns the p-value. */
+/* Compares a metric that has replications before and now: expects the verdict, and returns the p-value. `paired`: both
+   sides have the same seeds. */
 static double chance(bool paired, enum hr_worse worse, double *before, double *now,
                      enum hr__tolerance_verdict verdict) {
   struct hr_tolerance own[] = {tolerance("wait_s.mean", 0.5, 0, worse)};
@@ -322,8 +323,8 @@ static void tolerances_of_services(void) {
   CU_ASSERT_EQUAL(hr__tolerance_check_names(&tolerances, &error), HR_BAD_INPUT);
 }
 
-/* Without jobs, longer lives of replicas are no regression, unless a tolerance names them or all metrics must be equal.
- */
+/* Without jobs, longer lives of replicas do not count as a regression, unless a tolerance names them or all metrics
+   must be equal. */
 static void replicas_are_not_jobs(void) {
   static char paths[][12] = {"jct_s.mean", "wait_s.p95", "jct_s.p95"};
   const struct hr_tolerances none = {0}, exact = {.profile = HR_PROFILE_EXACT};

@@ -238,7 +238,7 @@ static void seeds_derive_from_the_scenario_seed(void) {
   }
 }
 
-/* Compares a policy with itself. Both runs must have the same random events. */
+/* Compares a policy with itself. Both runs must have the same random events. `shares`: the pool shares GPUs. */
 static void expect_common_events(const char *pool, bool shares) {
   static const char *const twins[] = {"queue", "fifo", NULL};
   struct setup setup;

@@ -102,7 +102,8 @@ static void check_queue(const struct hr__diff_queue *queue, unsigned side, const
   CU_ASSERT_DOUBLE_EQUAL(queue->wait_s[side].p50, waits[low] + (at - (double)low) * (waits[high] - waits[low]), 1e-6);
 }
 
-/* The earliest start that only one run has; HR_NEVER_US: there is none. Jobs of these worlds are never stopped. */
+/* The earliest start that only one run has; HR_NEVER_US: all starts are equal. Jobs of these worlds are never stopped.
+ */
 static int64_t first_difference(const struct hr_result *a, const struct hr_result *b) {
   int64_t first_us = HR_NEVER_US;
   for (uint32_t job = 0; job < a->n_jobs; job++) {

@@ -44,7 +44,8 @@ static void put_jobs(struct hr__stream *random) {
   CU_ASSERT_EQUAL_FATAL(fclose(file), 0);
 }
 
-/* Sets the carbon of jobs, and the same relative to no wait as the run reports it. */
+/* Sets `*kg` to the carbon of all jobs, and `*of_no_wait` to the ratio that the run reports: this carbon divided by the
+   carbon without waits. */
 static void run_rule(const char *rule, double *kg, double *of_no_wait) {
   struct metered run;
   FILE *file = file_named("s.json");
@@ -61,7 +62,8 @@ static void run_rule(const char *rule, double *kg, double *of_no_wait) {
   metered_finish(&run);
 }
 
-/* If no job waits for GPUs, the reported ratio is that of two runs, although jobs restart after interruptions. */
+/* If no job waits for GPUs, the reported ratio equals the ratio of the carbon of two runs, although jobs restart after
+   interruptions. */
 static void carbon_relative_to_no_wait(void) {
   static const char *const rules[] = {"lowest-window", "wait-awhile", "ecovisor", "carbon-time"};
   struct hr__stream random;

@@ -44,8 +44,9 @@ static void student_interval_equals_tables(void) {
   expect(interval.high, 2 + 63.65674116287399 * sqrt(2) / sqrt(2));
 }
 
-/* At the end to which the values are skewed, Hall's transformation of the statistic must give -t. The other end is
-   Student's. Four values: mean 2, standard deviation 2, skewness 2 / sqrt(3), t(0.975; 3) = 3.1824463052837078. */
+/* At the end of the interval to which the values are skewed, Hall's transformation of the statistic must equal -t. The
+   other end equals that of Student's interval. Four values: mean 2, standard deviation 2, skewness 2 / sqrt(3),
+   t(0.975; 3) = 3.1824463052837078. */
 static void mean_interval_is_corrected_for_skewness(void) {
   static const double right[] = {1, 1, 1, 5}, left[] = {-1, -1, -1, -5};
   struct hr__interval interval = interval_of(right, 4, HR_METRIC_MEAN, 0.95, false), mirrored, student;
@@ -194,9 +195,9 @@ static double share_covered(uint32_t count, enum hr_metric_kind kind, bool skewe
 }
 
 /* With six thousand samples, three standard errors of the coverage are 0.85 percentage points. The interval of a mean
-   is meant to cover 93 to 97 % of all kinds of values that occur. Normal values are one end of this range: they have no
-   skewness, but a few of them seem to have some, and the interval then becomes wider than Student's, never narrower.
-   So it covers more than 95 % of them, and at most 97 %. Student's interval itself must cover 95 %. */
+   must cover 93 to 97 % for all distributions that occur. Normal values are at one end of this range. They have no
+   skewness, but a small sample can be skewed by chance. The interval is then wider than Student's, never narrower, so
+   its coverage is above 95 %, but at most 97 %. Student's interval itself must cover 95 %. */
 static void coverage_of_both_intervals(void) {
   static const uint32_t counts[] = {5, 10, 20};
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {

@@ -39,7 +39,7 @@ static struct hr_plan *tested(const struct hr_scenario *scenario, const struct h
   return plan;
 }
 
-/* The index of a condition by its name; exits if there is none. */
+/* The index of the condition with this name; exits if none has it. */
 static uint32_t condition(const struct hr_plan *plan, const char *name) {
   for (uint32_t i = 0; i < plan->robustness.n_conditions; i++)
     if (strcmp(plan->robustness.conditions[i].name, name) == 0) return i;
@@ -93,8 +93,8 @@ static const char spot_or_on_demand[] =
     "\"plan\":{\"variables\":[{\"pool\":\"s\",\"values\":[0,1,2]},{\"pool\":\"o\",\"values\":[0,1,2]}],"
     "\"constraints\":[\"wait_s.p95 <= 10 min\"]}}";
 
-/* The choice uses spot capacity only, so jobs wait while there is none. A mix that also has on-demand capacity has no
-   waits; if there is no spot capacity, a month costs four times as much. */
+/* The choice uses spot capacity only, so jobs wait while no spot capacity is available. With a mix that also has
+   on-demand capacity, jobs do not wait, but a month without spot capacity costs four times as much. */
 static void plan_that_needs_spot(void) {
   struct hr_trace *trace = hourly(500, 1, 1800);
   struct hr_scenario *scenario = planned_scenario(spot_or_on_demand);
@@ -154,8 +154,8 @@ static void dollars_count_as_goals(void) {
   hr_trace_destroy(trace);
 }
 
-/* The printed mixes: the choice, the cheapest one that meets the goals under more conditions, and the one that does so
-   under the most. */
+/* Three mixes are printed: the choice, the cheapest mix that meets the goals under more conditions than the choice, and
+   the mix that meets them under the most conditions. */
 static void printed_mixes(void) {
   struct hr__robustness tested_mixes = {.n_conditions = 9, .n_mixes = 5};
   struct hr__tested_mix *mixes = tested_mixes.mixes;
@@ -166,7 +166,7 @@ static void printed_mixes(void) {
     mixes[i] = (struct hr__tested_mix){.planned = {.objective = objectives[i]}, .n_met = met[i]};
   CU_ASSERT_EQUAL_FATAL(hr__robustness_shown(&tested_mixes, 0, shown), 3);
   CU_ASSERT(shown[0] == 0 && shown[1] == 1 && shown[2] == 4);
-  /* Mixes 1 and 2 cost as much as the choice, so the one that meets the goals under more conditions is printed. */
+  /* Mixes 1 and 2 cost the same as the choice, so mix 2 is printed: it meets the goals under more conditions. */
   CU_ASSERT_EQUAL_FATAL(hr__robustness_shown(&tested_mixes, 1, shown), 3);
   CU_ASSERT(shown[0] == 0 && shown[1] == 2 && shown[2] == 4);
   /* A mix that misses a goal in dollars counts as safer only if no mix that meets all goals is safer. */

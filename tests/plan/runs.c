@@ -87,8 +87,8 @@ static void runs_are_not_repeated(void) {
   tear_down(&runner_setup);
 }
 
-/* Two computations of two runs each, in which the second run follows the first. A run of one is shared. Without
-   look-ahead they would need three batches. */
+/* Two computations need two runs each, and each requests its second run only when its first run is available. One run
+   is common to both. With look-ahead, two batches are made: two runs, then one run. */
 static void look_ahead_makes_independent_runs_together(void) {
   struct runner_setup setup;
   set_up(&setup, 2);

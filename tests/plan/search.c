@@ -103,9 +103,10 @@ struct tally {
   double worst, runs, all_runs, proven;
 };
 
-/* No candidate that meets the goals may cost less than its proven bound, except for rounding to micro-dollars, nor the
-   best candidate less than the bound that the fast search prints. Counts the candidates that violate the bound of the
-   search. Sums the ratio of the proven bound to the cost, for mixes that need both reserved and on-demand capacity. */
+/* Expects that no candidate that meets the goals costs less than its proven bound, apart from rounding to
+   micro-dollars. Expects that the best candidate does not cost less than the bound that the fast search prints. Counts
+   the candidates that violate the bound of the search. Sums the ratio of the proven bound to the cost, for mixes that
+   need both reserved and on-demand capacity. */
 static void expect_bounds(struct tally *tally, const struct hr_plan *fast, const struct hr_plan *all) {
   double least = (double)INFINITY;
   for (uint32_t i = 0; i < all->space.n_candidates; i++) {

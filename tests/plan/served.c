@@ -140,8 +140,9 @@ static void metrics_are_those_of_the_requests(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* A backfill that plans with expected ends finds these jobs again when they end, although runs with services also count
-   the kept work of jobs. The second job waits for the first one, and the plan for the third one respects this. */
+/* Runs with services count the kept work of jobs, so the expected end of a job is stored. The backfill `easy` must find
+   the stored end when the job ends. The second job waits for the first one, and the third job must not delay the second
+   one. */
 static void backfill_with_services(void) {
   static const int64_t submit_us[] = {0, 10 * HR_SECOND_US, 20 * HR_SECOND_US};
   static const int64_t work_us[] = {100 * HR_SECOND_US, 100 * HR_SECOND_US, 50 * HR_SECOND_US};
@@ -403,8 +404,8 @@ static void service_alerts_by_hand(void) {
   finish_run(&replay, scenario, trace);
 }
 
-/* Returns whether, at an instant, some replica has not served a request for `for_us`. Computed from the times of its
-   requests. */
+/* Returns the number of replicas that, at an instant, have been idle for more than `for_us`. It is computed from the
+   times of their requests. */
 static uint32_t count_late(const struct hr_served *served, uint32_t n_replicas, int64_t at_us, int64_t for_us) {
   uint32_t count = 0;
   for (uint32_t r = 0; r < n_replicas; r++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Services over several clusters. Random worlds: with one cluster, the output equals that of a scenario without
- * `clusters`; clusters without spill-over have the output of each cluster alone; and if regions are clusters, each
- * request has the same times as if the regions are pools of one cluster. Other tests: shares, local times, and the
- * place of each error. Runs are in checked mode.
+ * Services over several clusters, in random worlds. With one cluster, the output equals that of a scenario without
+ * `clusters`. Clusters without spill-over have the output of each cluster alone. If regions are clusters, each request
+ * has the same times as if the regions are pools of one cluster. Other tests: shares, local times, and the place of
+ * each error. Runs are in checked mode.
  */
 
 #include "harness.h"

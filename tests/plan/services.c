@@ -264,7 +264,7 @@ static void bad_settings(void) {
 }
 
 /* After requests with uneven times, the averages of the windows of `knative` return to zero, and so does the number of
-   replicas: for the last request, long after the others, there is no replica. */
+   replicas. The last request arrives long after the others, when the service has no replica. */
 static void knative_returns_to_zero(void) {
   char rows[200 * 30] = "arrival_timestamp,prompt_size,token_size\n";
   size_t used = strlen(rows);
@@ -311,8 +311,9 @@ static void waiting_replica_is_withdrawn(void) {
   finish(&run);
 }
 
-/* Two GPUs and four replicas, of which two wait. At 100 s only one is wanted: under every policy the jobs of those that
-   wait are withdrawn, and one that runs ends, so that training that is submitted at 150 s starts soon. */
+/* There are two GPUs and four replicas, so two replicas wait. At 100 s only one replica is wanted. Under every policy,
+   the jobs of the waiting replicas are withdrawn, and one running replica ends. So the training job that is submitted
+   at 150 s starts soon. */
 static void withdrawn_under_every_policy(void) {
   uint32_t n = 0;
   file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n5000,1,1\n");
@@ -362,8 +363,9 @@ static void horizon(void) {
   finish(&run);
 }
 
-/* The same for a service that gets requests from another one: at 0 s, the queue has space for one of three requests,
-   and two go to the other service. Both have own requests before and after the horizon. */
+/* A horizon for a service that gets requests from another service. At 0 s, the queue of service a has space for one of
+   three requests, and the other two go to service b. Both services have requests of their own before and after the
+   horizon. */
 static void horizon_of_received_requests(void) {
   file_write_text("from.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n0,1,1\n0,1,1\n60,1,1\n60,1,1\n");
   file_write_text("to.csv", "arrival_timestamp,prompt_size,token_size\n20,1,1\n70,1,1\n80,1,1\n");
@@ -507,8 +509,8 @@ static const char two_services[] =
     "{\"weights_s\":5},\"queue\":{\"limit\":30},\"replica\":{\"gpu_type\":\"B\",\"engine\":{\"max_sequences\":2,"
     "\"kv_blocks\":1000},\"cost\":{\"fixed_us\":1000000,\"integer\":true}}}]";
 
-/* Every request has exactly one end. The requests that one service spilled are those that the other service received,
-   at the same time and with the same tokens. The result is the same in checked mode. */
+/* Every request has exactly one end. The other service receives the requests that a service spills, at the same times
+   and with the same tokens. The result is the same in checked mode. */
 static void spills_over(void) {
   char text[TEXT];
   snprintf(text, sizeof text, two_services, "1.7");
@@ -547,9 +549,9 @@ static void spills_over(void) {
 }
 
 /* Three services that spill over in a circle, each with one replica that takes 1 s for a request and a queue of one. Of
-   four requests for the first service at 0 s, one remains, one goes to the second and one to the third service. The
-   last request finds all queues full. It does not return to the first service, so the third service refuses it. The
-   second request for the third service at 10 s goes to the first one. */
+   four requests for the first service at 0 s, one remains, one goes to the second service and one to the third service.
+   All queues are full for the last request. It does not return to the first service, so the third service refuses it.
+   The second request for the third service at 10 s goes to the first service. */
 static void spills_in_a_circle(void) {
   static const char each[] =
       "%s{\"name\":\"%s\",\"requests\":{\"trace\":\"%s.csv\"},\"router\":{\"spill\":{\"to\":\"%s\"}},"
@@ -590,8 +592,8 @@ static void spills_in_a_circle(void) {
   finish(&run);
 }
 
-/* While a replica starts, requests go to the other service. These requests also count as demand for the replica. So it
-   is kept for the idle time after the last of them, and serves the next request. */
+/* While a replica starts, requests go to the other service. These requests also count as demand for the replica. The
+   replica is therefore kept for the idle time after the last of these requests, and serves the next request. */
 static void spilled_requests_keep_replica(void) {
   file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n30,1,1\n65,1,1\n");
   file_write_text("none.csv", "arrival_timestamp,prompt_size,token_size\n500,1,1\n");
@@ -623,7 +625,7 @@ static const char *one_of(uint64_t *state, const char *const *words, uint32_t co
   return words[below(state, count)];
 }
 
-/* Writes a service with requests that may go to the next one. */
+/* Writes a service with requests that may spill over to the next service. */
 static size_t put_service(uint64_t *state, char *text, size_t size, uint32_t at, uint32_t count) {
   static const char *const routers[] = {"round-robin", "least-outstanding", "token-jsq", "power-of-two",
                                         "first-available"};

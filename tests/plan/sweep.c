@@ -44,7 +44,7 @@ static void expect(const struct sweep_paths *paths, const char *sql, const char 
 }
 
 /* With one node, the jobs of 100, 50 and 10 s start at 0, 100 and 150 s in submit order, and at 0, 110 and 100 s if the
-   shortest is first. The last job finds the node empty. */
+   shortest is first. The fourth job starts at once, because the node is empty. */
 static void rows_of_a_sweep(void) {
   struct sweep_paths paths;
   struct hr_sweep_counts counts;

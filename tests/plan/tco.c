@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Cost of ownership, compared with published values in ../shared/reliability, with closed forms, and with a naive
-   register of assets in random worlds; and the JSON schema. */
+/* Cost of ownership, compared with published values (validation_expected.csv, which is not part of the repository),
+   with closed forms, and with a naive register of assets in random worlds. Also tests the JSON schema. */
 
 #include "harness.h"
 
@@ -94,8 +94,8 @@ static char *next_field(char **at) {
   return field;
 }
 
-/* Finds the row `id`: its published value and the maximum difference from it. This is the tolerance of the row, but at
-   least half a unit of the last published digit. */
+/* Finds the row `id`. Returns whether it exists. Sets `*published` to its value, and `*tolerance` to the maximum
+   difference from it. This is the tolerance of the row, but at least half a unit of the last published digit. */
 static bool find_row(const char *id, double *published, double *tolerance) {
   char row[2000];
   FILE *file = fopen(EXPECTED, "r");
@@ -237,8 +237,8 @@ static void amortization_by_hand(void) {
   CU_ASSERT_DOUBLE_EQUAL(sum, 1000, 1e-9);
 }
 
-/* With annual annuities at the rate of the comparison and a life of all its years, the present value of the yearly
-   costs is that of the payments. */
+/* Annuities are annual, have the discount rate of the comparison, and the life of the nodes is the number of compared
+   years. The present value of the yearly costs then equals the present value of the payments. */
 static void annuities_have_the_present_value_of_the_purchase(void) {
   static const char pools[] =
       "{\"name\":\"p\",\"nodes\":3,\"gpu\":\"H100\",\"gpus_per_node\":8,\"market\":\"owned\",\"owned\":{"
@@ -259,7 +259,7 @@ static void annuities_have_the_present_value_of_the_purchase(void) {
   finish(&world);
 }
 
-/* RULES 7.4: u = (capital per year + fixed) / (8,760 n (p - energy per hour)). */
+/* Break-even utilization: u = (capital per year + fixed) / (8,760 n (p - energy per hour)). */
 static void break_even_utilization_by_hand(void) {
   static const char pools[] =
       "{\"name\":\"own\",\"nodes\":2,\"gpu\":\"H100\",\"gpus_per_node\":4,\"market\":\"owned\",\"owned\":{"

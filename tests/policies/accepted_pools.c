@@ -118,8 +118,8 @@ static struct hr_mig_spec *make_mig(void) {
   return spec;
 }
 
-/* Runs a job with profile 1g.10gb, one with the unknown profile 9g.90gb, one with a share of a GPU, and one with a
-   whole GPU, in a pool without MIG and a pool with MIG. Sets the pool of each job; HR_NONE: rejected. */
+/* The results of four jobs in a pool without MIG and a pool with MIG. The jobs request the profile 1g.10gb, the unknown
+   profile 9g.90gb, a share of a GPU, and a whole GPU. `pool`: HR_NONE: the job was rejected. */
 struct seen {
   uint32_t pool[JOBS];
   enum hr_reason reason[JOBS];

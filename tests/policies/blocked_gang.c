@@ -36,9 +36,9 @@ static struct hr_result *run_two(const char *policy, struct hr_pool_spec *pool, 
   return result;
 }
 
-/* One node has three GPUs in two equal parts each,
-   so there are six parts; each of three tasks needs a part of two different GPUs. The rule fills GPUs one after the
-   other: the first two tasks take both parts of GPUs 0 and 1, and the third task finds only GPU 2. */
+/* One node has three GPUs with two equal parts each, in total six parts. Each of three tasks needs a part of two
+   different GPUs. The rule fills GPUs one after the other: the first two tasks use both parts of GPUs 0 and 1, so the
+   third task finds free parts only on GPU 2. */
 static void blocked_gang_is_rejected(void) {
   static char name[] = "pool", gpu[] = "GPU";
   struct hr_pool_spec pool = {.name = name,
@@ -55,8 +55,8 @@ static void blocked_gang_is_rejected(void) {
   hr_result_destroy(result);
 }
 
-/* Two tasks of 9 GiB are placed on one GPU of 16 GiB, whose memory is not reserved: they would run out of memory in
-   each attempt. Two tasks of 8 GiB fit. */
+/* Two tasks of 9 GiB are placed on one GPU of 16 GiB, because GPU memory is not reserved: they would run out of memory
+   in each attempt. Two tasks of 8 GiB fit. */
 static void gang_without_memory_is_rejected(void) {
   static char name[] = "pool", gpu[] = "GPU";
   static const char *const policies[] = {NULL, "gang-slice", "rounds"};

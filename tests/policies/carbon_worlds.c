@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs that wait for electricity with less carbon, on clusters in which GPUs are scarce, in random small worlds: every
- * rule with every backfill and order, with limits, restarts, checkpoints and failures of nodes. Runs are checked after
- * each event. And with enough GPUs: deadlines are met despite restarts and checkpoints.
+ * Jobs that wait for electricity with less carbon, in random small worlds. If GPUs are scarce: every rule with every
+ * backfill and order, with limits, restarts, checkpoints and failures of nodes; runs are checked after each event. If
+ * there are enough GPUs: deadlines are met despite restarts and checkpoints.
  */
 
 #include "base/random.h"

@@ -52,9 +52,9 @@ static void every_job_has_a_reservation(void) {
   check_starts((int64_t[]){0, 10, 20, 30, 20}, 5);
 }
 
-/* Two GPUs of a node. A job cannot change its GPUs while it runs, so a window in which one GPU is free at each instant,
-   but not always the same one, is not enough. With first-fit and whole GPUs, job 0 has GPU 0 until 10, and job 1 has
-   GPU 1 until 4. Job 2 needs both GPUs from 10 on. Job 3 (6 us) fits on GPU 1 from 4 on. */
+/* Two GPUs of a node. A job cannot change its GPUs while it runs. A window in which one GPU is free at each instant is
+   therefore not enough, unless it is always the same GPU. With first-fit and whole GPUs, job 0 has GPU 0 until 10, and
+   job 1 has GPU 1 until 4. Job 2 needs both GPUs from 10 on. Job 3 (6 us) fits on GPU 1 from 4 on. */
 static void window_needs_the_same_gpu(void) {
   begin(1, 2, HR_SHARING_FRACTION);
   add(0, 10, 1, 1000);
@@ -118,7 +118,7 @@ static void single_gpu_nodes_equal_counted_nodes(void) {
 /* ---- Partial and full plans ------------------------------------------------------------------------- */
 
 /* Adds jobs that wait in a long queue: small and large ones, with exact limits, with longer ones, or, if `overruns`,
-   also with shorter ones. */
+   also with shorter ones. `shares`: some jobs request a share of a GPU. */
 static void add_crowd(struct lab_dice *dice, uint32_t max_gpus, bool shares, bool overruns) {
   uint32_t exact = lab_roll(dice, 101), gap = 1 + lab_roll(dice, 40);
   int64_t at_us = 0;
@@ -137,7 +137,7 @@ static void add_crowd(struct lab_dice *dice, uint32_t max_gpus, bool shares, boo
 }
 
 /* Runs a crowd. With preemption by priority the queue has subqueues, for which plans are full. All priorities are
-   equal, so no job is preempted. */
+   equal, so no job is preempted. `by_gpu`: per-GPU allocation. */
 static void run_crowd(uint32_t seed, bool by_gpu, bool full, int64_t *start_us) {
   static const char *const placements[] = {"first-fit", "best-fit", "worst-fit", "pool"};
   static const char *const orders[] = {"fifo", "sjf", "largest"};

@@ -27,7 +27,7 @@ struct naive {
   bool loose;
 };
 
-/* C / R < share */
+/* Whether C / R < share. */
 static bool is_loose(const struct naive *it, double share) {
   return (double)(it->work - it->done) < share * (double)(it->deadline - it->tick * it->gap);
 }

@@ -18,8 +18,8 @@ static uint32_t draw(uint32_t below) {
 }
 
 struct deadline_case {
-  /* n_steps: length of the record; work: work of the job; change: change-over time; tick: time between decisions; all
-     in time steps. tick 0: decisions at any time */
+  /* In time steps: length of the record, work of the job, change-over time, time between decisions. `tick` is 0 if
+     decisions are made at any time. */
   uint32_t n_steps, work, change, tick;
   int64_t price[N_PLACES];
   bool available[MAX_STEPS];
@@ -42,8 +42,9 @@ static bool may_move(const struct deadline_case *c, uint32_t time, uint32_t plac
   return place == SPOT && !c->available[time] && next == NOWHERE;
 }
 
-/* Returns the minimum cost from `time` until the work is done at `due`, given the work that has been done, the current
-   place (pool), and the number of steps until the current change of nodes is complete. */
+/* Returns the minimum cost from `time` until the work is done, at the latest at `due`; NEVER_MET: impossible. `done`:
+   the work that has been done. `place`: the current pool. `changing`: the number of steps until the current change of
+   nodes is complete. */
 static int64_t min_cost(const struct deadline_case *c, uint32_t due, uint32_t time, uint32_t place, uint32_t changing,
                         uint32_t done) {
   if (done == c->work) return cost_to_tick(c, time, place);

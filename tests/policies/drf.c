@@ -68,8 +68,8 @@ static double share(const struct backlog *b, uint32_t t, uint32_t n_jobs) {
   return dominant / b->weight[t];
 }
 
-/* Each other tenant can be ahead by at most one job, which uses one GPU. Of the GPUs that remain after one GPU for each
-   other tenant, a tenant with a backlog therefore has its share, or it has such a share of another resource. */
+/* Each other tenant can be ahead by at most one job, which uses one GPU. Subtract one GPU for each other
+   tenant. A tenant with a backlog has its share of the remaining GPUs, or it has such a share of another resource. */
 static void check_shares(const struct backlog *b) {
   double weights = 0;
   for (uint32_t t = 1; t <= b->n_tenants; t++) weights += b->weight[t];

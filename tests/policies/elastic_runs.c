@@ -8,9 +8,10 @@
  * KAI with reclaim, preemption and consolidation: a naive simulation of the run, whose cycles are those of the naive
  * KAI (kai_naive.h). Starts, ends, evictions and GPU time must be the same.
  *
- * Conservation: with queues, preemption and reclaim, the GPU time of each job that ends is its work, rounded up to the
- * next microsecond, and at each eviction; work since the last resize or start before an eviction does not count. A job
- * has one of its sizes at all times. Runs with and without checked mode have the same digest.
+ * Conservation: with queues, preemption and reclaim, the GPU time of each job that ends equals its work. At the end of
+ * the job and at each eviction, the remaining time is rounded up to whole microseconds. GPU time between a start or
+ * resize and an eviction is lost and does not count. A job has one of its allowed sizes at all times. Runs with and
+ * without checked mode have the same digest.
  *
  * Failures: a job that loses pods with a node stops only if too few pods remain.
  */
@@ -157,7 +158,7 @@ static void run(struct elastic_world *world, bool check) {
   hr_policy_choice_finish(&choice);
 }
 
-/* Draws jobs with pods of up to `widest` GPUs, of which at least `fewest` fit. */
+/* Draws jobs with pods of up to `widest` GPUs. A job needs at least `least` of its pods. */
 static void draw_jobs(struct elastic_world *world, uint32_t widest, uint32_t n_queues) {
   int64_t now_us = 0;
   world->n_jobs = 10 + draw(world, MAX_JOBS - 9);

@@ -55,7 +55,7 @@ static void run(struct lab *lab, struct log *log) {
   CU_ASSERT_FATAL(log->count < MAX_LOGGED);
 }
 
-/* Compares the events of two logs before `until_us`. */
+/* Returns whether two logs have the same events before `until_us`. */
 static bool same_until(const struct log *a, const struct log *b, int64_t until_us) {
   for (uint32_t i = 0; i < a->count || i < b->count; i++) {
     bool over_a = i >= a->count || a->entry[i].at_us >= until_us;

@@ -22,7 +22,7 @@ static bool in(int status, int set) {
   return set >> status & 1;
 }
 
-/* The pods of a pod set whose status is in a set. */
+/* The number of pods of a pod set with a status in `statuses`. */
 static int count(const struct naive *s, uint32_t set, int statuses) {
   int n = 0;
   for (uint32_t p = 0; p < s->cluster->n_pods; p++)
@@ -37,7 +37,8 @@ static int count_of_job(const struct naive *s, uint32_t job, int statuses) {
   return n;
 }
 
-/* Returns the idle amount of a resource, and the amount that is being released and for which no pod waits. */
+/* Computes the idle amount of a resource on a node, and the amount that is being released and for which no pod waits.
+ */
 static void free_of(const struct naive *s, int node, uint32_t dim, int64_t *idle, int64_t *releasing) {
   *idle = s->cluster->nodes[node].allocatable[dim];
   *releasing = 0;
@@ -219,7 +220,8 @@ static int sorted_sets(const struct naive *s, uint32_t job, const bool *gone, in
   return n;
 }
 
-/* The pods of a pod set in task order that can be placed. */
+/* Lists the pods of a pod set that can be placed, in task order. `real`: without pods that the simulation evicted.
+   Returns their number. */
 static int waiting(const struct naive *s, int set, bool real, int *pods) {
   int n = 0;
   for (uint32_t i = 0; i < s->cluster->sets[set].n_pods; i++) {
@@ -516,7 +518,8 @@ static bool place_pod(struct naive *s, int p, const bool *allowed, bool wait) {
   return true;
 }
 
-/* Places the next pods of a job, or those of the part, all or none. */
+/* Places the next pods of a job, or those of the part. Places either all or none; returns whether they were placed.
+   `wait`: the pods are only pipelined. */
 static bool place_job(struct naive *s, uint32_t job, const struct part *part, const bool *allowed, bool wait) {
   int pods[NAIVE_PODS], sets[NAIVE_PODS], n;
   double request[3] = {0};
@@ -628,8 +631,9 @@ static void path(const struct naive *s, uint32_t q, int *list, int *n) {
   }
 }
 
-/* Lists the amounts that are lost one after the other when the victims of a queue are evicted, from group `g` on: first
-   each pod above the minimum alone, then all other pods of the job at once. */
+/* Lists the amounts that a queue loses when its victims are evicted, from group `g` on. Of each job, first each pod
+   above the minimum is lost alone, then all other pods at once. Returns their number. `any[r]`: whether some of
+   resource r is lost. */
 static int losses_of(const struct search *x, int g, double (*losses)[3], bool *any) {
   const struct naive *s = x->s;
   const int queue = (int)job_of(s, x->groups[g][0])->queue;
@@ -667,7 +671,7 @@ static int losses_of(const struct search *x, int g, double (*losses)[3], bool *a
   return n;
 }
 
-/* K5: returns whether the pods that remain without a place may be evicted. */
+/* Returns whether the pods that remain without a place may be evicted. */
 static bool may_take(const struct search *x) {
   const struct naive *s = x->s, *b = &x->start;
   const int mine_leaf = (int)s->cluster->jobs[x->part.job].queue;
@@ -744,7 +748,8 @@ static void evict_group(struct search *x, int g, bool *evicted) {
   }
 }
 
-/* Tries the groups. On success the state is the result, otherwise it is unchanged. */
+/* Searches for a placement after groups of pods are evicted. Returns whether an allowed one was found; the state is
+   then the result. Otherwise, the state is reset to the start. */
 static bool try_groups(struct search *x) {
   struct naive *s = x->s;
   const int last = x->n_groups > x->n_recorded ? (int)pod_of(s, x->groups[x->n_groups - 1][0])->job : -1;
@@ -780,7 +785,7 @@ static bool candidate(const struct search *x, uint32_t j) {
   return x->purpose == HR__KAI_CONSOLIDATION || job->queue != mine->queue;
 }
 
-/* Lists the next pods of a victim that are evicted: one pod above the minimum, or all pods. */
+/* Lists the next pods of a victim that are evicted: one pod above the minimum, or all pods. Returns their number. */
 static int next_victims(const struct naive *s, uint32_t job, const bool *gone, int *pods) {
   int sets[NAIVE_PODS], n = 0;
   const int n_sets = sorted_sets(s, job, gone, sets);

@@ -83,7 +83,7 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   if (event->kind == HR_EVENT_END) world->end_us[event->job.id] = event->at_us;
 }
 
-/* Runs the world in checked mode. */
+/* Runs the world in checked mode. `plain`: a new session for each cycle. */
 static void run(struct world *world, bool plain) {
   const char *names[MAX_QUEUES];
   struct hr_class_spec classes[HR_N_CLASSES] = {0};
@@ -294,8 +294,8 @@ static void expect_division(const struct hr_kai_usage *usage, double k, int64_t 
 /*
  * Both weights are a half. A part that is reduced by the past is 1/2 + k (1/2 - usage).
  *
- * - a held all for 300 of 900 s, so its usage is 1/3: the parts are 2/3 and 1, of 8 GPUs 3.2 and 4.8, in whole units 3
- *   and 4, and the last unit is for the larger remainder, of b. With k = 0, both get 4.
+ * - a held all for 300 of 900 s, so its usage is 1/3: the parts are 2/3 and 1, which is 3.2 and 4.8 of 8 GPUs. In whole
+ *   units this is 3 and 4. The last unit is for b, which has the larger remainder. With k = 0, both get 4.
  * - in the last 450 s, a held all for 225 s if it held until 675 s: 1/2 and 1 of 1.5, that is 8/3 and 16/3.
  * - tumbling windows of 600 s: the second one began at 600 s, and a held nothing in it.
  * - half-life 300 s, a held until 300 s, now it is 900 s: the integrals are (1 - 1/2) / 4 = 1/8 and 1 - 1/8 = 7/8, so
@@ -424,9 +424,9 @@ static void sessions_that_last_decide_as_new_ones(void) {
   }
 }
 
-/* In this world, jobs of two queues would reclaim GPUs from each other endlessly: one queue remains within its quota,
-   the other one within its fair share, and both lose their work. After some time the model lets jobs run, so all jobs
-   end. */
+/* In this world, jobs of two queues would reclaim GPUs from each other endlessly, and lose their work each time. One
+   queue remains within its quota, and the other queue within its fair share. After some time the model lets jobs run,
+   so all jobs end. */
 static void exchanges_without_end_stop(void) {
   static struct world world;
   random_state = 281;

@@ -159,7 +159,7 @@ static void nodes_are_the_cheapest_ones(void) {
   hr_result_destroy(result);
 }
 
-/* A job each 0.9 s: the batch ends 10 s after the first one. The next one begins with the next job. */
+/* A job is submitted every 0.9 s. The batch of jobs ends 10 s after its first job. */
 static void batches_end(void) {
   struct world world;
   init(&world);
@@ -199,8 +199,8 @@ static void weights_and_limits_hold(void) {
   }
 }
 
-/* The cheapest pool has no capacity. It is not tried again for 180 s: the second job gets the other pool without a
-   failure, the third one after 182 s fails again. */
+/* The cheapest pool has no capacity. It is not tried again for 180 s, so the second job gets the other pool without a
+   failure. For the third job, after 182 s, the cheapest pool fails again. */
 static void pools_without_capacity_are_left_out(void) {
   struct world world;
   init(&world);
@@ -300,8 +300,8 @@ static void budgets_follow_their_schedules(void) {
   }
 }
 
-/* A node is kept after its last job for the stated time, and without limit with `never`. The first pass after this time
-   finds it. */
+/* A node is kept after its last job for the configured time, or without limit with `never`. It is removed by the first
+   pass after this time. */
 static void nodes_stay_as_long_as_stated(void) {
   struct world world;
   init(&world);
@@ -358,8 +358,8 @@ static void nodes_are_replaced_by_cheaper_ones(void) {
     add_job(&world, 0, (late ? 2000 : 930) * S, 1);
     if (late) add_job(&world, 1070 * S, 1000 * S, 8);
     struct hr_result *result = run(&world);
-    /* both on one node from 41 s; the first job ends at 141 s; found at 150 s, the other node is requested at 165 s,
-       and abandoned at 1065 s if it does not boot. Then the large node accepts jobs again. */
+    /* Both jobs are on one node from 41 s on. The first job ends at 141 s. At 150 s a smaller node is found, which is
+       requested at 165 s. If it does not boot, it is abandoned at 1065 s, and the large node accepts jobs again. */
     CU_ASSERT_EQUAL(result->pools[0].launches, 1);
     CU_ASSERT_EQUAL(result->pools[1].launches, 1);
     CU_ASSERT_EQUAL(result->ended_us[1], (late ? 41 + 2000 : 165 + 70 + 930) * S);
@@ -485,9 +485,8 @@ static void jobs_of_drifted_nodes_move(void) {
   add_drifting(&world, drift_us, 1);
   for (int i = 0; i < 3; i++) add_job(&world, 0, (i == 1 ? 100 : 1000) * S, 1);
   struct hr_result *result = run(&world);
-  /* the first two jobs share a node; the node of the first job is removed at 500 s, the other one is replaced from 510
-     to 550 s
-   */
+  /* The first two jobs share a node. The node of the first job is removed at 500 s. The other node is replaced from 510
+     to 550 s. */
   CU_ASSERT_EQUAL(result->ended_us[0], 1550 * S);
   CU_ASSERT_EQUAL(result->ended_us[2], 1550 * S);
   CU_ASSERT_EQUAL(result->pools[0].up_us, (499 + 549 + 1040) * S);

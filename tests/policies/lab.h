@@ -33,7 +33,7 @@ struct lab {
   uint32_t n_pools;
   struct hr_class_spec classes[HR_N_CLASSES];
   struct hr_quota_node nodes[LAB_QUOTAS];
-  struct hr_quota_spec quotas; /* if it has no nodes, there are no quotas */
+  struct hr_quota_spec quotas; /* without nodes: no quotas */
   struct hr_policy_choice policy;
   int64_t horizon_us;
   struct hr_result *result; /* result of the last run */

@@ -378,8 +378,8 @@ static void check_node_time(uint32_t pool) {
   CU_ASSERT_TRUE((hr_amount)sum_us == world.result->pools[pool].up_us);
 }
 
-/* Jobs that use whole nodes. Counted allocation does not know which GPUs of a node remain after a smaller job was
-   packed on it, so it may request more nodes than per-GPU allocation for smaller jobs. */
+/* Jobs that use whole nodes. For smaller jobs, counted allocation may request more nodes than per-GPU allocation,
+   because it does not know which GPUs of a node remain after a job was packed on it. */
 static void draw_jobs_of_nodes(uint32_t n_gpus) {
   int64_t at_s = 0;
   for (uint32_t i = 0; i < JOBS; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole runs on GPUs with MIG, compared with independent rules and tables (mig_brute.h). The tests check that each
-   running job has an instance that it accepts, that it begins to work when the instance exists, and that with the
-   backfill `skip` no job waits while an instance for it is available. */
+/* Whole runs on GPUs with MIG, compared with independent rules and tables (mig_brute.h). The tests check
+   three properties. Each running job has an instance that it accepts. A job begins to work when its instance exists.
+   With the backfill `skip`, no job waits while an instance for it is available. */
 
 #include "base/random.h"
 #include "harness.h"

@@ -37,7 +37,8 @@ static bool is_empty(const struct naive_model *model, uint32_t at) {
          model->now_us - node->touched_us >= pool->after_us;
 }
 
-/* Chooses empty nodes, the most expensive first, as many as the budgets permit. `only`: chooses among these nodes. */
+/* Chooses as many empty nodes as the budgets permit, the most expensive first. `only`: chooses only among the nodes
+   that are chosen already. Returns whether a node was chosen. */
 static bool choose(struct naive_model *model, bool only) {
   int64_t left[NAIVE_NODE_POOLS];
   bool lacks[NAIVE_PODS], may[NAIVE_CLAIMS], any = false;
@@ -133,7 +134,7 @@ static bool may_consolidate(const struct naive_model *model, uint32_t at) {
 }
 
 /* Lists the nodes of a node pool that may be removed. The nodes with the maximum savings per disrupted job and node are
-   first. */
+   first. Returns their number. */
 static uint32_t list_candidates(const struct naive_model *model, uint32_t p, uint32_t list[NAIVE_CLAIMS]) {
   bool is_listed[NAIVE_CLAIMS] = {false};
   for (uint32_t n = 0;; n++) {

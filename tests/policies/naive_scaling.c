@@ -44,8 +44,8 @@ static bool suits(const struct naive_world *world, uint32_t gpus, uint32_t pool)
   return gpus > largest_node(world) || world->pools[pool].size >= gpus;
 }
 
-/* Allocates the GPUs of one job in a pool, in a copy of the nodes. `booting`: also uses booting nodes. Whole nodes are
-   used first. Stores the GPUs by node. */
+/* Allocates the GPUs of one job in a pool. `booting`: also uses booting nodes. Whole nodes are used first. Stores the
+   GPUs by node. Returns false if the job does not fit; nothing is then allocated. */
 static bool take(const struct naive_world *world, struct node *nodes, uint32_t n_nodes, uint32_t gpus, uint32_t pool,
                  bool booting, uint32_t taken[NAIVE_NODES]) {
   struct node copy[NAIVE_NODES];
@@ -228,8 +228,8 @@ static uint32_t room_to_grow(struct model *model, uint32_t pool) {
   return model->world->pools[pool].is_elastic && !rests(model, pool) ? nodes_allowed(model, pool) : 0;
 }
 
-/* Places as many pods of a job as fit on nodes of a pool. Sets the missing nodes and GPUs. Returns the number of placed
-   pods. */
+/* Places as many pods of a job as fit on nodes of a pool. Sets the missing nodes and GPUs, and `used` for each node
+   that gets a pod. Returns the number of placed pods. */
 static uint32_t put_part(const struct model *model, struct node *nodes, uint32_t pool, struct lacking *lack,
                          bool used[NAIVE_NODES]) {
   const uint32_t size = model->world->pools[pool].size, gpus = model->world->jobs[lack->job].gpus;
@@ -254,7 +254,8 @@ static uint32_t put_part(const struct model *model, struct node *nodes, uint32_t
   return n;
 }
 
-/* Places pods in the pool in which the maximum number fits, if the pool can get nodes for the other pods. */
+/* Places pods in the pool in which the maximum number fits, if the pool can get nodes for the other pods. Sets `needed`
+   for the used nodes. */
 static void reserve(struct model *model, struct node *nodes, struct lacking *lack, bool needed[NAIVE_NODES]) {
   uint32_t most = 0, best = HR_NONE;
   bool used[NAIVE_NODES];
@@ -274,7 +275,7 @@ static void reserve(struct model *model, struct node *nodes, struct lacking *lac
 }
 
 /* Lists the waiting jobs that do not fit on the present nodes. Equal jobs form a group; groups are ordered by their
-   oldest job. Marks the nodes that other jobs use. */
+   oldest job. Sets `needed` for the nodes that other jobs use. Returns the number of listed jobs. */
 static uint32_t find_lacking(struct model *model, struct lacking *lacking, bool needed[NAIVE_NODES]) {
   const struct naive_world *world = model->world;
   struct node nodes[NAIVE_NODES];
@@ -341,7 +342,7 @@ static uint32_t pack(uint32_t size, struct group *groups, uint32_t n_groups, uin
   return n;
 }
 
-/* Lists the groups of jobs that may get new nodes of a pool. */
+/* Lists the groups of jobs that may get new nodes of a pool. Returns their number. */
 static uint32_t group_jobs(const struct naive_world *world, uint32_t pool, const struct lacking *lacking,
                            uint32_t n_lacking, struct group *groups) {
   const uint32_t size = world->pools[pool].size;
@@ -360,8 +361,9 @@ static uint32_t group_jobs(const struct naive_world *world, uint32_t pool, const
   return n;
 }
 
-/* If some job of a group has only a part of its pods, removes the jobs of the last group after it that has pods; if
-   there is no such group, removes a job of this group. Returns false if no job has only a part of its pods. */
+/* Finds the first group in which some job has only a part of its pods. If a later group has pods, removes all jobs of
+   the last such group; otherwise removes jobs of the group that was found. Returns false if no job has only a part of
+   its pods. */
 static bool drop(struct group *groups, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     struct group *group = &groups[i];

@@ -37,7 +37,7 @@ static bool has_rest(const struct naive_nodes *nodes, const struct hr__slurm_sha
 }
 
 /* Finds the run of nodes to use next for a job that still needs `wanted` nodes: the smallest run that is large enough,
-   otherwise the largest. Nodes that are already chosen are no longer in the set. */
+   or the largest run if none is. Nodes that are already chosen do not count. */
 static struct node_run best_run(const struct naive_nodes *nodes, const struct hr__slurm_shape *shape,
                                 const uint32_t *used, uint32_t n_ended, uint32_t gpus, uint32_t wanted,
                                 const uint64_t *set) {
@@ -60,7 +60,7 @@ static struct node_run best_run(const struct naive_nodes *nodes, const struct hr
 }
 
 /* Chooses nodes among those of a set that have enough free GPUs; `used` are the GPUs in use after the first `n_ended`
-   running jobs have ended. */
+   running jobs have ended. Returns false if the nodes do not suffice. */
 static bool choose(struct naive_nodes *nodes, const struct hr__slurm_shape *shape, const uint32_t *used,
                    uint32_t n_ended, uint64_t *set) {
   uint32_t n_chosen = 0;
@@ -212,8 +212,8 @@ static void split_at(struct naive_timeline *line, int64_t time_us) {
     memcpy(licenses_of(line, new), licenses_of(line, at), line->n_license_kinds * sizeof(uint32_t));
 }
 
-/* Joins the first two neighbours that are equal, among those from the second slot before a time to the slot after
-   another. */
+/* Merges the first pair of equal neighbouring slots. Pairs are examined from the second slot before `from_us` on, up to
+   the last slot that begins before `to_us` and its successor. */
 static void join_equal(struct naive_timeline *line, int64_t from_us, int64_t to_us) {
   uint32_t before = 0, before_that = 0;
   for (uint32_t at = 0; line->slots[at].begin_us < from_us; at = line->slots[at].next) {
@@ -253,7 +253,7 @@ static void reserve(struct naive_timeline *line, const struct hr__slurm_queued *
 
 /* ---- Testing a job ---------------------------------------------------------------------------------- */
 
-/* Returns whether the slot after a slot has nodes for a job that are not in the scratch set, or not in the slot. */
+/* Returns whether the next slot has a node for the job that is not in the scratch set or not in slot `slot`. */
 static bool gains_nodes(const struct naive_timeline *line, const struct hr__slurm_queued *job, uint32_t slot) {
   for (uint32_t n = 0; n < line->n_nodes; n++) {
     bool later = has(nodes_of(line, line->slots[slot].next), n) && (!job->usable || has(job->usable, n));
@@ -262,9 +262,10 @@ static bool gains_nodes(const struct naive_timeline *line, const struct hr__slur
   return false;
 }
 
-/* Reduces the scratch set to the nodes that are not reserved at any time from `from_us` to `to_us`. Returns whether the
-   licences suffice. `*later_us` is the time at which the job is tried again: the end of the first slot that gains
-   nodes, or of the last one without enough licences; otherwise unchanged. */
+/* Sets the scratch set to the usable nodes that are not reserved at any time from `from_us` to `to_us`. Returns whether
+   the licences suffice. Sets `*later_us` to the time at which the job is tried again. If the licences suffice, this is
+   the end of the first slot after which the job can use more nodes (gains_nodes); unchanged if no such slot exists. If
+   not, it is the end of the last slot without enough licences. */
 static bool usable_nodes(const struct naive_timeline *line, const struct hr__slurm_queued *job, int64_t from_us,
                          int64_t to_us, int64_t *later_us) {
   for (uint32_t w = 0; w < line->n_words; w++) line->set[w] = job->usable ? job->usable[w] : UINT64_MAX;

@@ -13,7 +13,7 @@ enum { DELAY_S = 121, UNLIMITED_S = 65535 * 60 };
 
 /* ---- Priorities ------------------------------------------------------------------------------------- */
 
-/* Fair shares: two levels, accounts below the root and their users. Ranks fall from the first user to the last. */
+/* Fair shares with two levels: accounts below the root, and their users. The first user has the highest rank. */
 struct naive_ranking {
   struct naive_run *run;
   uint32_t n_users, n_ranked, rank;
@@ -271,8 +271,8 @@ static bool preempt(struct naive_run *run, uint32_t index, uint64_t set) {
 
 /* ---- Passes ----------------------------------------------------------------------------------------- */
 
-/* Order of jobs: a job precedes those that its QOS may preempt; then by tier, priority, time of the last submission,
-   and id. */
+/* Whether job `a` precedes job `b`. A job precedes those that its QOS may preempt. Otherwise, jobs are ordered by tier,
+   priority, time of the last submission, and id. */
 static bool goes_first(const struct naive_run *run, const struct naive_job *a, const struct naive_job *b) {
   bool by_qos = run->preempts && run->preempts_by_qos;
   if (by_qos && run->qos[a->qos].preempts >> b->qos & 1) return true;
@@ -322,7 +322,7 @@ static void run_main(struct naive_run *run) {
   }
 }
 
-/* Returns the expected start if all jobs that this job may stop had ended. */
+/* Finds the expected start of a job as if all jobs that it may stop had ended. Returns false if it can never start. */
 static bool find_without_victims(struct naive_run *run, const struct naive_job *job, int64_t now_us, uint64_t *set,
                                  int64_t *start_us) {
   bool gone[NAIVE_JOBS] = {false};

@@ -386,7 +386,7 @@ bool naive_pipelined(const world *w, uint32_t j) {
   return !on(w, HR__VOLCANO_GANG, HR__VOLCANO_JOB_PIPELINED) ||
          (naive_count(w, j, 1, 1, 1) >= J(w, j)->min_available && role_counts(w, j, true, false, true));
 }
-/* All plug-ins of the worlds are in one tier. */
+/* Whether a job is starving. All plug-ins of the worlds are in one tier, so all of them must agree. */
 bool naive_starving(const world *w, uint32_t j) {
   bool gang = on(w, HR__VOLCANO_GANG, HR__VOLCANO_JOB_STARVING);
   bool priority = on(w, HR__VOLCANO_PRIORITY, HR__VOLCANO_JOB_STARVING);

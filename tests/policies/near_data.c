@@ -74,7 +74,8 @@ static bool is_near(const struct naive *naive, uint32_t set, int node) {
   return naive->valid[node][set] >= kept;
 }
 
-/* Returns the node with the least free GPUs that are enough; -1: none. */
+/* Returns the fitting node with the fewest free GPUs; -1: none. `only_near`: only nodes near the job's data are
+   considered. */
 static int best_node(const struct naive *naive, uint32_t job, bool only_near) {
   int best = -1;
   for (int node = 0; node < ALL_NODES; node++) {

@@ -340,7 +340,7 @@ static void roll_spec(struct lab_dice *dice, struct naive_world *world) {
     world->expanders[i].kind = (enum hr_expander_kind)lab_roll(dice, HR_N_EXPANDERS);
 }
 
-/* Ensures that each job can run: some elastic pool boots in time, has no limit of nodes, and accepts the job. */
+/* Returns whether each job can run: some pool is large enough for it, and boots in time if it is elastic. */
 static bool can_end(const struct naive_world *world) {
   for (uint32_t job = 0; job < world->n_jobs; job++) {
     uint32_t largest = 0;

@@ -295,8 +295,8 @@ static void fragmentation_of_one_node(void) {
   hr__arena_finish(&arena);
 }
 
-/* With each additional CPU in use, one more of the pods does not fit. The resulting states of the node are so many that
-   they collide in the table of known states. */
+/* With each additional CPU in use, one more of the pods does not fit. The node therefore has many states, and some of
+   them collide in the table of known states. */
 static void fragmentation_of_many_states(void) {
   enum { PODS = 9000 };
   struct hr_pool_spec pool = {

@@ -23,7 +23,7 @@ struct event {
   uint32_t kind, job;
 };
 
-/* A scenario and the result of its run. A MIG profile of 0 is none, else the index in profile_names + 1. */
+/* A scenario and the result of its run. `profile`: 0: no MIG profile; else the index in profile_names + 1. */
 struct world {
   int64_t submit_us[MAX_JOBS], work_us[MAX_JOBS], limit_us[MAX_JOBS], wait_us[MAX_JOBS];
   uint32_t gpus[MAX_JOBS], tasks[MAX_JOBS], cpu_milli[MAX_JOBS], tenant[MAX_JOBS], profile[MAX_JOBS];
@@ -146,7 +146,7 @@ static void begin(uint32_t nodes, uint32_t gpus_per_node, enum hr_sharing sharin
   set_param(&world, "preemption", "priority");
 }
 
-/* Adds a job of one task with one GPU that is submitted `at_s` seconds after the start. */
+/* Adds a job of one task with one GPU that is submitted `at_s` seconds after the start. Returns its index. */
 static uint32_t add_job(int64_t at_s, int32_t priority, uint16_t gpu_milli) {
   uint32_t job = world.n_jobs++;
   world.submit_us[job] = at_s * S;
@@ -348,8 +348,8 @@ static void all_instances_leave_for_another_layout(void) {
   unsplit();
 }
 
-/* Adds jobs 0 to 4, so that job 4 has the place of job 1. If the places of jobs 0 and 1 are a pair, and those of jobs 2
-   and 3, and job 5 needs a pair, then the order of victims is 4, 3, 2, and job 4 is restored. */
+/* Adds jobs 0 to 4, so that job 4 has the place of job 1. The places of jobs 0 and 4 are one pair, and those of jobs 2
+   and 3 are another. If job 5 needs a pair, the order of victims is 4, 3, 2, and job 4 is restored. */
 static void fill_two_pairs(uint32_t gpus, uint32_t profile) {
   for (uint32_t i = 0; i < 5; i++) {
     uint32_t job = add_job(i, 0, 1000);

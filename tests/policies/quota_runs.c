@@ -71,7 +71,7 @@ static uint64_t guaranteed_below(const struct lab *lab, uint32_t node) {
 }
 
 /* The borrowing limit of a node is added to the sum of all guarantees at the node and below it. Lending limits are
-   ignored here, because they can only reduce what is available. */
+   ignored here, because they can only reduce the available capacity. */
 static void check_limits(struct watch *w, int64_t now_us) {
   for (uint32_t i = 0; i < w->lab->quotas.n_nodes; i++) {
     const struct hr_quota_node *node = &w->lab->quotas.nodes[i];
@@ -217,8 +217,8 @@ static uint64_t potential(const struct lab *lab, uint32_t node, uint64_t total_m
   return at->borrow_milli != HR_NO_LIMIT && maximum > of + at->borrow_milli ? of + at->borrow_milli : maximum;
 }
 
-/* Returns the amount that a tenant could use on an empty cluster: the result of the function above, limited by the
-   maxima of the nodes on the path, which apply to all usage at a node and below it. */
+/* Returns the amount that a tenant could use on an empty cluster. It is the result of potential(), limited by the
+   maxima of the nodes on the path. A maximum applies to all usage at its node and below it. */
 static uint64_t limited_potential(const struct lab *lab, uint32_t node, uint64_t total_milli) {
   uint64_t maximum = potential(lab, node, total_milli);
   for (; node != HR_NONE; node = lab->quotas.nodes[node].parent)

@@ -3,16 +3,16 @@
  * Compares the fast passes of preemptive orders (las, gittins, srtf) with plain ones on small random clusters.
  *
  * Passes by rank omit jobs that must be refused (ranked.c), but not if there are quotas. Passes of the backfill `easy`
- * are omitted if nothing has changed (backfill.c), but not if failed nodes are excluded. So each case runs twice: the
- * second time with a quota of a tenant that has no jobs or, with `easy`, with excluded nodes, of which there are none.
- * All events must be the same.
+ * are omitted if nothing has changed (backfill.c), but not if failed nodes are excluded. Each case therefore runs
+ * twice. The second run has a quota for a tenant without jobs or, with `easy`, excludes failed nodes, although no node
+ * fails. All events must be the same.
  */
 
 #include "harness.h"
 #include "lab.h"
 
-/* Among the first cases are some in which jobs run beyond their limits, so that T passes without an event. In the last
-   cases some jobs end when they start, so that there are several passes at one instant. */
+/* In some of the first cases, jobs run beyond their limits, so that the reserved time of the head passes without an
+   event. In the last cases, some jobs end when they start, so that there are several passes at one instant. */
 enum { FIRST_CASE = 300, FIRST_INSTANT_CASE = 340, CASES = 60, MAX_EVENTS = 40000 };
 
 static const char *const orders[] = {"las", "gittins", "srtf"};

@@ -143,8 +143,8 @@ static double level(const struct tree *tree, uint32_t tenant) {
   return sum * 1e6 / tree->weight[tenant];
 }
 
-/* Returns the number of accounts that precede an account: the users of tenants with less usage / weight, and, of the
-   users of its own tenant and of tenants with equal usage / weight, those with less usage. */
+/* Returns the number of accounts that precede an account. These are the users of tenants with less usage / weight, and
+   the users with less usage of tenants with equal usage / weight, including its own tenant. */
 static uint32_t rank_of(const struct tree *tree, uint32_t of) {
   uint32_t before = 0;
   for (uint32_t i = 0; i < tree->n_accounts; i++) {

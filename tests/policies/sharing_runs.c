@@ -160,7 +160,7 @@ static void init_naive(struct hr_arena *arena) {
   }
 }
 
-/* Places all tasks of a job, or none. */
+/* Places all tasks of a job, or none. Returns whether they were placed. */
 static bool try_class(const char *rule, uint32_t number, uint32_t accept_class, struct job *job) {
   struct hr_request request = request_of(number, accept_class);
   int at[MAX_TASKS];
@@ -283,7 +283,7 @@ static uint32_t backfill(const char *rule, uint32_t head, int64_t now_us) {
 
 enum backfill { STRICT, SKIP, EASY };
 
-/* A pass occurs only at instants with an event. */
+/* Whether an event occurs at this instant. Passes occur only at such instants. */
 static bool has_event(int64_t now_us) {
   for (uint32_t i = 0; i < JOBS; i++)
     if (world.submit_us[i] == now_us || (world.naive[i].start_us >= 0 && world.naive[i].end_us == now_us)) return true;

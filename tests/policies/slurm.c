@@ -3,7 +3,7 @@
  * Compares the model of Slurm with two recorded runs of a real Slurm: 180 jobs on 8 nodes of 8 GPUs, in FIFO order with
  * backfill. The input of the model is the recorded state at the time of each recorded start: the running jobs with
  * their nodes, and the waiting jobs. The model must start the same job within 2 seconds, on the same nodes. The records
- * are in ../shared; without them the test is skipped.
+ * are not part of the repository; without them the test is skipped.
  */
 
 #include "policies/slurm/slurm.h"

@@ -246,7 +246,7 @@ static void equal_plans_in_random_worlds(void) {
 
 enum { QUEUED = 6000, GONE = 1, WAITS = 0 };
 
-/* The order of jobs: by key, time, and number. */
+/* Whether job `a` precedes job `b`: by key, time, and number. */
 static bool goes_first(const struct hr__slurm_entry *a, const struct hr__slurm_entry *b) {
   if (a->key != b->key) return a->key > b->key;
   return a->submit_s != b->submit_s ? a->submit_s < b->submit_s : a->job < b->job;

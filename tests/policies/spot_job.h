@@ -2,8 +2,8 @@
 #ifndef HR_TESTS_POLICIES_SPOT_JOB_H
 #define HR_TESTS_POLICIES_SPOT_JOB_H
 
-/* One job with a deadline under the policy `deadline`. The cluster has one spot node, whose availability is recorded,
-   and one on-demand node. The job keeps all its work when it is interrupted. */
+/* One job with a deadline under the policy `deadline`. The cluster has one spot node with recorded availability, and
+   one on-demand node. The job keeps all its work when it is interrupted. */
 
 #include "harness.h"
 #include "headroom/sim.h"
@@ -39,8 +39,8 @@ struct spot_bill spot_job_run(const struct spot_job *job);
 /* Returns the cost in dollars. */
 double spot_job_usd(const struct spot_job *job, const struct spot_bill *bill);
 
-/* Reads the first `n_steps` steps of a record of skypilot-org/spot-traces, all if 0. Returns false if the file cannot
-   be read. The caller frees `available`. */
+/* Reads the first `n_steps` steps (0: all steps) of a record of skypilot-org/spot-traces. Returns false if the file
+   cannot be read. The caller frees record->available. */
 bool spot_record_read(struct spot_record *record, const char *path, uint32_t n_steps);
 
 #endif

@@ -59,7 +59,8 @@ static void draw_nodes(struct lab *lab) {
         .zone = HR__VOLCANO_NONE};
 }
 
-/* A vector of a queue: dimensions without amount are absent. */
+/* Draws a vector of a queue. Dimensions without amount are absent. `with_other`: also draws an amount of one more
+   resource. */
 static struct hr__volcano_vector draw_amounts(struct lab *lab, uint32_t bound, bool with_other) {
   struct hr__volcano_vector result;
   hr__volcano_clear(&result);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs of the policy `volcano` with results that follow by hand. Without priorities, and with one queue, jobs are
-   served by their age; overcommit admits jobs of up to 1.2 times the cluster. */
+/* Runs of the policy `volcano` with results computed by hand. Without priorities, and with one queue, jobs are served
+   in the order of their age. The plug-in overcommit admits jobs until their requests exceed 1.2 times the cluster. */
 
 #include "small_run.h"
 
 #include "headroom/unstable/systems/systems.h"
 
-/* Job 0 uses 7 GPUs, and overcommit admits requests of 9.6 GPUs. So job 1 with 8 GPUs is not admitted, and job 2 with
-   one GPU starts first. */
+/* Job 0 uses 7 GPUs, and overcommit admits requests of 9.6 GPUs in total. Job 1 with 8 GPUs is not admitted, and job 2
+   with one GPU starts before it. */
 static void enqueue_admits_what_overcommit_allows(void) {
   const struct small_run run = {.n_jobs = 3,
                                 .submit_s = {0, 1, 2},
@@ -72,10 +72,11 @@ static void sessions_are_periodic(void) {
 }
 
 /* Two jobs of one queue on a node of 8 GPUs: job 0 has four pods of 2 GPUs and a higher priority than job 1, which has
-   two pods of 1 GPU. No pod of job 0 may be evicted by the plug-ins of the first tier, so the second one decides: drf
-   lets job 1 evict a pod of job 0, because its share stays smaller. Then all pods of job 0 stop, and the next session
-   starts job 0 again, because it has the higher priority. This repeats endlessly, so the default configuration of
-   Volcano has no preemption by drf. Returns the number of preemptions since the last progress. */
+   two pods of 1 GPU. The plug-ins of the first tier do not permit the eviction of a pod of job 0, so the second tier
+   decides. There, drf lets job 1 evict a pod of job 0, because the share of job 1 stays smaller. Then all pods of job 0
+   stop, and the next session starts job 0 again, because it has the higher priority. This repeats endlessly, so the
+   default configuration of Volcano has no preemption by drf. Returns the number of preemptions since the last progress.
+ */
 static uint64_t futile_preemptions(bool drf_preempts, bool keeps_work, int64_t horizon_us, bool *stalled) {
   static const int64_t submit_us[] = {0, 0}, work_us[] = {100 * HR_SECOND_US, 50 * HR_SECOND_US};
   static const uint32_t gpus[] = {8, 2}, tasks[] = {4, 2};

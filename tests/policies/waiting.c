@@ -181,7 +181,7 @@ static bool is_before(const struct fixture *f, uint32_t a, uint32_t b) {
 }
 
 /* Returns the first job of a subqueue with a value within the bound; HR_NONE: no such job, or the first job of the
-   subqueue may not start. */
+   subqueue may not start. `preferred_only`: it may not start if its tenant would borrow. */
 static uint32_t first_of_subqueue(const struct fixture *f, const struct job *like, bool preferred_only, int64_t bound) {
   uint32_t found = HR_NONE;
   bool is_first = true;

@@ -174,7 +174,7 @@ static void add_slot(struct place *place, int node, uint32_t gpus) {
 }
 
 /* Places a gang on nodes of a range: on wholly free nodes, those with the lowest indices first, and the remainder on
-   one more node. */
+   one more node. Returns whether it fits. */
 static bool place_gang(enum rule rule, const uint32_t *left, uint32_t from, uint32_t end, uint32_t size, uint32_t gpus,
                        struct place *place) {
   *place = (struct place){0};
@@ -234,7 +234,8 @@ static uint32_t largest_gang(enum rule rule, const uint32_t *left, uint32_t from
   return gpus;
 }
 
-/* Places a gang in the first pool with a group in which it fits; in that pool, in the tightest such group. */
+/* Places a gang in the first pool with a group in which it fits; in that pool, in the tightest such group. Returns
+   whether it fits. */
 static bool place_within(enum rule rule, const uint32_t *left, enum hr_tier tier, uint32_t gpus, struct place *place) {
   if (gpus == 0 || is_single(gpus)) return place_anywhere(rule, left, gpus, place);
   for (uint32_t i = 0; i < world.cluster.n_pools && tier > HR_TIER_NODE; i++) {

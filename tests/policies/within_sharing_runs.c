@@ -239,7 +239,7 @@ static void empty_group(const struct hr_request *request, const struct hr_slice 
   while (placed-- > 0) naive_change(&naive.node[slices[placed].node.id], request, slices[placed].gpus, -1);
 }
 
-/* Places all tasks of a job, or none. */
+/* Places all tasks of a job, or none. Returns whether they were placed. */
 static bool try_group(const char *rule, uint32_t number, uint32_t accept_class, const struct group *group,
                       struct job *job) {
   struct hr_request request = request_of(number, accept_class);
@@ -281,8 +281,8 @@ static uint32_t groups_of(uint32_t pool, enum hr_tier tier, struct group *groups
   return count;
 }
 
-/* Places a job in the first pool with a group that has enough capacity; in that pool, in the group with the least
-   capacity that is enough. */
+/* Places a job in the first pool with a group that has enough capacity; in that pool, in the group with the smallest
+   sufficient capacity. Returns whether it was placed. */
 static bool try_within(const char *rule, uint32_t number, enum hr_tier tier, struct job *job) {
   static struct group groups[NAIVE_MOST_NODES * NAIVE_MOST_GPUS];
   for (uint32_t pool = 0; pool < world.cluster.n_pools; pool++) {
@@ -407,7 +407,8 @@ static int64_t reserved_us(const char *rule, uint32_t head, int64_t now_us) {
   return waits && could_start(rule, head, until_of(head), now_us) ? until_of(head) : best;
 }
 
-/* Starts a job that fits now, if it ends before the reservation of the head or the head still fits. */
+/* Starts a job that fits now if it ends before the reservation of the head, or if the head still fits at its
+   reservation. Returns whether the job was started. */
 static bool backfill(const char *rule, uint32_t number, uint32_t head, int64_t reserved, int64_t now_us) {
   if (!try_start(rule, number, now_us)) return false;
   if (world.limit_us[number] <= reserved - now_us || could_start(rule, head, reserved, now_us)) return true;
@@ -551,7 +552,7 @@ static uint32_t pass(enum mode mode, const char *rule, int64_t now_us) {
   return started;
 }
 
-/* A pass occurs only at instants with an event. */
+/* Whether an event occurs at this instant. Passes occur only at such instants. */
 static bool has_event(int64_t now_us) {
   for (uint32_t i = 0; i < JOBS; i++) {
     bool ends = world.naive[i].start_us >= 0 && world.naive[i].end_us == now_us;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The package has the results and the errors of the command line. Also: Python policies, views on memory, Ctrl-C.
+"""Tests the Python package. Results and errors equal those of the command line. Also: policies in Python, arrays that
+share memory with the library, Ctrl-C.
 
 HEADROOM_PROGRAM: the program to compare with; HEADROOM_SOURCE: the source tree. package.sh sets both.
 """

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Line breaks of the console: there is none between a number and its unit. */
+/* Line breaks of the console: no line break separates a number from its unit. */
 
 #include "base/text.h"
 

@@ -318,8 +318,8 @@ static const struct hr_quota_spec *quotas(void) {
   return scenario.has_quotas ? &spec : NULL;
 }
 
-/* Savings plans for a pool without nodes, for a GPU type, and for all pools; and a price of downtime, so that withheld
-   GPUs are computed. */
+/* Savings plans for a pool without nodes, for a GPU type, and for all pools. There is also a price of downtime. With
+   it, the time of withheld GPUs is computed. */
 static const struct hr_cost_spec *costs(void) {
   static char name[] = "x", type[] = "A100-80", *pools[] = {name}, *gpus[] = {type};
   static struct hr_savings_plan plans[] = {

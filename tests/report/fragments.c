@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fragmentation over time: a run whose metrics are computed by hand, and random runs in which the test recounts all
-   nodes after every pass. */
+/* Fragmentation over time: a run with metrics that were computed by hand, and random runs in which the test recounts
+   all nodes after every pass. */
 
 #include "base/containers.h"
 #include "base/random.h"

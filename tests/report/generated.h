@@ -9,8 +9,8 @@
 
 #include "report/metrics/catalog.h"
 
-/* Replaces what is between "<!-- metrics: WORDS -->" and "<!-- end -->" by the rows of the named metrics. Marks them in
-   `documented`. */
+/* Replaces the text between "<!-- metrics: WORDS -->" and "<!-- end -->" by the rows of the named metrics. Marks them
+   in `documented`. */
 char *generated_tables(const char *name, bool documented[HR__N_METRICS]);
 /* Replaces the metrics in the schema of a summary. `sections`: those that the file has, as a set of bits. */
 char *generated_schema(const char *name, unsigned sections, bool groups);

@@ -74,7 +74,7 @@ static void times_by_hand(void) {
 static void thresholds(void) {
   struct hr_alert found[N_JOBS] = {{0}};
   CU_ASSERT_EQUAL(run(105, found), 0);
-  /* cooled below 102 between the jobs: two alerts */
+  /* between the jobs the GPU cools below 102: two alerts */
   CU_ASSERT_EQUAL_FATAL(run(102, found), 2);
   CU_ASSERT_DOUBLE_EQUAL((double)found[0].begin_us / 1e6, 60 * log(70.0 / 3), 1e-4);
   /* always too hot: from the start to the end */

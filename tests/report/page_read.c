@@ -20,7 +20,7 @@ static void fail(const char *why) {
 
 /* ---- Elements --------------------------------------------------------------------------------------- */
 
-/* Returns the content of the script element with an id; NULL if there is none. As in a browser, the content ends at the
+/* Returns the content of the script element with an id; NULL if none has it. As in a browser, the content ends at the
    first end tag of a script. */
 static char *element(const char *page, const char *id, size_t *length) {
   char mark[160];

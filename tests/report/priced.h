@@ -13,8 +13,9 @@
  *   job  tenant  class      GPUs  pool and time
  *   0    a       training   4     base, 0:00-1:00
  *   1    b       inference  4     burst, 0:30-1:30; its deadline is 1:00; the node is acquired from 0:00 to 1:30
- *   2    -       -          8     spot, 0:00-1:00, when the node is reclaimed, and 1:00-2:00. Of its two hours, 1:00
- * was useful work, 0:30 lost work, 0:15 saving checkpoints and 0:15 restarting
+ *   2    -       -          8     spot, 0:00-1:00, when the node is reclaimed, and 1:00-2:00
+ *
+ * The two hours of job 2 are 1:00 of useful work, 0:30 of lost work, 0:15 of saving checkpoints, and 0:15 of restarts.
  */
 
 #include "headroom/report.h"

@@ -166,7 +166,8 @@ static bool is_between(double value, double low, double high) {
   return value >= low && value <= high;
 }
 
-/* 16 lanes of PCIe generation 3 have 15.75 GB/s. Each later generation doubles this value. */
+/* Whether a bandwidth is that of 16 lanes of some PCIe generation. Generation 3 has 15.75 GB/s. Each later generation
+   doubles this value. */
 static bool is_pcie(double gb_s) {
   for (int doublings = 0; doublings < 6; doublings++)
     if (fabs(gb_s - ldexp(15.75, doublings)) < 1) return true;
@@ -362,8 +363,8 @@ static void presets_are_converted_to_models(void) {
   CU_ASSERT_EQUAL(preset("gcp-v100")->bathtub.last_h, 0);
 }
 
-/* The rate of an advisor band results in the monthly share of interrupted nodes of the band. The rates of the bands are
-   less than a thousandth of the rates that were measured. */
+/* With the rate of an advisor band, the share of nodes that are interrupted in a month is the one of the band. All
+   these rates are less than a thousandth of a rate that was measured. */
 static void advisor_bands(void) {
   static const struct {
     const char *name;

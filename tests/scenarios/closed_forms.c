@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Compares inference services with closed forms of queueing theory, from ../shared/serving/closed_forms.json: M/M/c,
- * M/D/c, M/G/1 (FIFO and processor sharing), continuous batching of decodes, and dynamic batching.
+ * Compares inference services with closed forms of queueing theory: M/M/c, M/D/c, M/G/1 (FIFO and processor sharing),
+ * continuous batching of decodes, and dynamic batching. The file closed_forms.json with the expected values is not part
+ * of the repository. Without it, the tests are skipped.
  *
  * Argument 1: the number of requests of a run. With a million (--full) the mean time in the system must agree within
- * 1 %, above 90 % utilization within 2 %; with fewer requests, the bound increases with the sampling error. The error
- * of the mean of a queue is about sqrt(2 / requests) / (1 - utilization). So the queue behind a full batch at 99 %
- * utilization is checked with --full only, with LONG times as many requests in LONG_RUNS runs: an error of 0.7 %.
+ * 1 %, or within 2 % above 90 % utilization. With fewer requests, the bound increases with the sampling error.
+ *
+ * The sampling error of the mean of a queue is about sqrt(2 / requests) / (1 - utilization). At 99 % utilization, the
+ * queue behind a full batch therefore needs more requests: LONG times as many in LONG_RUNS runs, for an error of 0.7 %.
+ * This queue is only checked with --full.
  */
 
 #include "harness.h"

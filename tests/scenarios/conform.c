@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The models of other schedulers pass the test vectors of these systems. The vectors are in ../shared; without them the
-   tests are skipped. */
+/* The models of other schedulers pass the test vectors of these systems. The vectors are not part of the repository.
+   Without them, the tests are skipped. */
 
 #include "headroom/unstable/conform.h"
 #include "harness.h"
@@ -129,7 +129,7 @@ struct taint_case {
 };
 
 /* Writes a case with three equal nodes and one pod. Volcano selects any of several equal nodes. So the only correct
-   node is not the first or last one, or there is only one node. */
+   node is the one in the middle, or no node is correct. */
 static void write_taint_case(FILE *file, const struct taint_case *row) {
   static const char format[] =
       "[{'id': 'taints', 'kind': 'schedule', 'run': {'actions': ['allocate'], 'tiers': [["

@@ -65,7 +65,7 @@ static void formats_are_read(void) {
   /* WattTime in its own unit; an offset is converted to UTC */
   check_two_hours("point_time,MOER\n2022-01-01T01:00:00+01:00,1000\n2022-01-01T02:00:00+01:00,0\n",
                   ",\"unit\":\"lb/MWh\",\"signal\":\"marginal\"", 453592370, 0);
-  /* Let's Wait Awhile: a blank at the end ends the series */
+  /* Let's Wait Awhile: an empty value in the last row ends the series */
   check_two_hours("time_utc,DE\n2022-01-01 00:00:00,353.319875\n2022-01-01 01:00:00,351\n2022-01-01 02:00:00,\n", "",
                   353319875, 351000000);
   /* the user states that stamps are in UTC */
@@ -86,8 +86,8 @@ static void gaps_can_be_held(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* Writes the quarters of a day from `first_us`, `hour` hours of which have the offset `before` and the others `after`.
-   `missing`: a quarter that is omitted. */
+/* Writes the quarter-hours of the day `date`. Until `hour`, stamps have the UTC offset `before`, then `after`, in
+   hours. `missing`: the index of a quarter-hour that is omitted. */
 static void write_quarters(const char *date, int hour, int before, int after, int missing) {
   FILE *file = fopen("series.csv", "w");
   CU_ASSERT_PTR_NOT_NULL_FATAL(file);

@@ -134,7 +134,7 @@ static void columns_count_characters(void) {
 
 /* ---- Duplicate keys --------------------------------------------------------------------------------- */
 
-/* Returns the byte offset of the first key that repeats a key of the same object; SIZE_MAX if there is none. */
+/* Returns the byte offset of the first key that repeats a key of the same object; SIZE_MAX if no key is repeated. */
 static size_t duplicate_in(const char *text) {
   struct hr__json_repeat repeat;
   cJSON *tree = cJSON_Parse(text);
@@ -159,7 +159,7 @@ static void equal_keys_of_different_objects_are_allowed(void) {
   CU_ASSERT_EQUAL(duplicate_in("3"), SIZE_MAX);
 }
 
-/* Comparing all pairs of so many keys would take too long. */
+/* If all pairs of these keys were compared, the test would take too long. */
 static void large_objects_are_searched_in_linear_time(void) {
   enum { KEYS = 200000, BYTES = 12 };
   char *text = malloc((size_t)KEYS * BYTES + 20);

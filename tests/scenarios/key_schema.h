@@ -13,7 +13,7 @@ void key_schema_read(const char *path, struct hr__json_file *schema);
 void key_schema_expect_table(const struct hr__json_file *schema, const struct hr__key *root);
 
 const cJSON *key_schema_get(const cJSON *object, const char *name);
-/* Returns the subschema for the path of a key; NULL if there is none. */
+/* Returns the subschema for the path of a key; NULL if the schema has none. */
 const cJSON *key_schema_of(const struct hr__json_file *schema, const char *path);
 bool key_schema_list_has(const cJSON *list, const char *text);
 

@@ -104,8 +104,6 @@ static void nodes_come_from_a_file(void) {
   "{\"name\":\"a*2\",\"gpu\":\"V100\",\"nodes\":2,\"gpus_per_node\":1},"                                               \
   "{\"name\":\"b\",\"gpu\":\"V100\",\"nodes\":4,\"gpus_per_node\":1}"
 
-/* The first pool has nodes 0 and 1; its name looks like an entry POOL*COUNT. The second pool has nodes 2 to 5. Nodes
-   that are not listed are last in the order. An entry with more nodes than its pool has ends with the pool. */
 /* Each file of 'catalog' is read: a missing one is an error. */
 static void files_of_the_catalogue_are_read(void) {
 #define FILE_KEY(id, name, ...) "catalog." #name "_file=none.csv",
@@ -116,6 +114,9 @@ static void files_of_the_catalogue_are_read(void) {
     expect_error(&overrides[i], 1, "none.csv: cannot be read: No such file or directory");
 }
 
+/* The first pool has nodes 0 and 1; its name looks like an entry POOL*COUNT. The second pool has nodes 2 to 5. Nodes
+   that are not listed are last in the order. If an entry requests more nodes than its pool has left, it gets all of
+   these. */
 static void node_order_is_read(void) {
   static const struct {
     const char *runs;

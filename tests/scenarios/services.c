@@ -51,8 +51,8 @@ static void one_request(void) {
   }
 }
 
-/* A second request arrives during the first decode. Prompts first: the decode of the first request stalls; mixed: both
-   share the iteration. */
+/* A second request arrives during the first decode. If prompts come first, the decode of the first request stalls. With
+   mixed batches, both share the iteration. */
 static void two_requests(void) {
   static const struct {
     enum hr_service_engine engine;
@@ -78,7 +78,8 @@ static void two_requests(void) {
   }
 }
 
-/* static: the first request gets its result with the second, and a third one waits for both. */
+/* Engine `static`: the first two requests form a batch and end at the same time. The third request waits until this
+   batch has ended. */
 static void static_batch(void) {
   struct hr_service service = service_of(HR_SERVICE_STATIC);
   struct hr_service_result result =

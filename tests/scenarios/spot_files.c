@@ -161,8 +161,8 @@ static void prices_of_accelerators(void) {
   remove(path);
 }
 
-/* Three changes have no price. One of them is in another zone and one is of another instance type, so one is
-   counted. */
+/* Three changes have no price. Two of them are not counted: one is in another zone, and one is of another instance
+   type. */
 static void changes_without_a_price_are_skipped_and_counted(void) {
   static const char text[] = "unix_time,instance_type,region,availability_zone,spot_usd_per_h\n"
                              "0,p3.2xlarge,us-east-1,a,2\n100,p3.2xlarge,us-east-1,a,\n200,p3.2xlarge,us-east-1,b,\n"

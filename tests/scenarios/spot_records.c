@@ -223,8 +223,9 @@ static bool is_in_central_95_percent(double value, double drawn[MARKETS]) {
   return value >= drawn[MARKETS / 40] && value <= drawn[MARKETS - 1 - MARKETS / 40];
 }
 
-/* Sets `*available` to true if the availability of the record is within the central 95 % of the values of drawn
-   records, and `*reclaimed` to the same for the interruption rate. Drawn records have the same zones and length. */
+/* Sets `*available` to whether the availability of the record is within the central 95 % of the values of drawn
+   records. Sets `*reclaimed` in the same way for the interruption rate. Drawn records have the same zones and length.
+   `mean_kept`: see duration_of. */
 static void compare(const struct fit *fit, bool mean_kept, const struct tally *record, bool *available,
                     bool *reclaimed) {
   static double drawn_availability[MARKETS], drawn_rate[MARKETS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Stress of scenarios. Interruption rates are multiplied by the requested factor, measured in long runs, and the
+ * Stress of scenarios. In long runs, the interruption rates are multiplied by the requested factor, and the
  * availability is unchanged. Prices are exact. A GPU type is removed. A rejected stress changes nothing.
  */
 
@@ -75,8 +75,8 @@ static struct hr_spot_metrics spot_figures(const struct hr_scenario *scenario, i
 }
 
 /* Asserts that the measured interruption rate is 1 / mean_h. Periods of availability are a renewal process with mean m
-   and standard deviation s. The number of periods in time H has the variance H s^2 / m^3. The period that the end of
-   the run cuts may count as one more event. */
+   and standard deviation s. The number of periods in time H has the variance H s^2 / m^3. One more event is allowed,
+   because the run ends within a period. */
 static void expect_rate(const struct hr_spot_metrics *figures, double mean_h, double deviation_h) {
   double hours = figures->node_hours, sigma = sqrt(deviation_h * deviation_h / (mean_h * mean_h * mean_h) / hours);
   double off = figures->reclaims_per_node_hour - 1 / mean_h;
@@ -299,7 +299,7 @@ static void outages_withhold_capacity(void) {
   expect_share(share_up(on_off_90, NULL, 0), 0.9);
 }
 
-/* The length of a cycle of the pool's own model is unchanged. */
+/* An outage does not change the length of a cycle of the pool's spot model. */
 static void outages_keep_the_cycle(void) {
   struct hr_scenario *scenario = load_text(on_off_90);
   struct hr_stress stress;

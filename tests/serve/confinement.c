@@ -49,7 +49,7 @@ static int make_pipe(const char *path) {
   return mkfifo(path, 0600);
 }
 
-/* An entry in an allowed folder is rejected. */
+/* `make` creates an entry in an allowed folder. This entry is rejected. */
 static void is_refused(int make(const char *path)) {
   char folder[] = "/tmp/headroom-entry-XXXXXX", path[sizeof folder + 8];
   CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));

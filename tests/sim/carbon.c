@@ -112,8 +112,8 @@ static void carbon_as_in_opendc(void) {
   finish(&world, result);
 }
 
-/* Vessim 145: a run that begins before the first stamp of a series and ends after the last one. 900 W, but nothing from
-   1,500 to 2,000 s, when the node has failed; 1 g/kWh until 1,500 s of the run, then 3 g/kWh. */
+/* Vessim issue 145: a run begins before the first stamp of a series and ends after the last one. The power is 900 W,
+   but 0 from 1,500 to 2,000 s, when the node has failed. There is 1 g/kWh until 1,500 s of the run, then 3 g/kWh. */
 static void a_run_outlasts_its_series(void) {
   struct world world = empty_world();
   world.power.gpu_idle_w = world.power.gpu_max_w = 900;

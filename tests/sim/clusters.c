@@ -87,8 +87,8 @@ static void share_naively(const struct world *world, double *rates) {
   }
 }
 
-/* Checks that every flow gets its demand, or crosses a full link on which no flow has a higher rate per weight. No link
-   exceeds its capacity. */
+/* Returns whether no link exceeds its capacity, and every flow gets its demand or crosses a full link on which no flow
+   has a higher rate per weight. */
 static bool is_fair(const struct world *world, const double *rates) {
   double used[MAX_LINKS] = {0}, highest[MAX_LINKS] = {0};
   for (uint32_t i = 0; i < world->n_flows; i++)
@@ -258,8 +258,8 @@ static void hoard(void) {
     CU_ASSERT_DOUBLE_EQUAL(epochs_s(&remote, epochs[i]) / epochs_s(&job, epochs[i]), speedups[i], 0.01);
 }
 
-/* Two jobs share a cache of 100 GB and 100 MB/s of remote bandwidth: the division of the cache determines the sum of
- * speeds. */
+/* Two jobs share a cache of 100 GB and 100 MB/s of remote bandwidth. The division of the cache determines the sum of
+   speeds. */
 static void cache_goes_to_the_small_data_set(void) {
   static const double cached[][2] = {{100, 0}, {0, 100}, {50, 50}}, sums[] = {200, 105.6, 152.6};
   for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
@@ -372,7 +372,7 @@ static void schedules(void) {
 }
 
 /* The next instant is the first minute that is an instant. A budget does not change before the returned time. If the
-   instants are further apart than its duration, it changes at this time. */
+   instants are further apart than the duration of the budget, it changes at this time. */
 static void next_instants(void) {
   static const char *const texts[] = {
       "*/15 9-17 * * mon-fri", "0 0 29 2 *", "30 4 1,15 * fri", "@hourly", "@weekly", "* * * * *", "59 23 31 12 *"};

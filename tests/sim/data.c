@@ -287,7 +287,7 @@ static int64_t end_of(const struct hr_result *result, uint32_t job) {
   return hr_result_end_us(result, (hr_job){job});
 }
 
-/* 100 GB in 50 s need 2 GB/s: with 1 GB/s the job takes 100 s, and waits for data in half of them. */
+/* 100 GB in 50 s need 2 GB/s. With 1 GB/s the job takes 100 s, and waits for data half of the time. */
 static void one_job(void) {
   struct world world;
   world_init(&world);
@@ -301,7 +301,8 @@ static void one_job(void) {
   hr_result_destroy(result);
 }
 
-/* Demands of 0.25, 1 and 2 GB/s on 1 GB/s: 0.25, 0.375 and 0.375. So the second and the third read 50 GB in 133.3 s. */
+/* The demands are 0.25, 1 and 2 GB/s, and the storage has 1 GB/s: the jobs get 0.25, 0.375 and 0.375. So the second
+   and the third job read their 50 GB in 133.3 s. */
 static void three_jobs_share(void) {
   struct world world;
   world_init(&world);
@@ -450,8 +451,8 @@ static void caches_remain(void) {
   hr_result_destroy(result);
 }
 
-/* VALIDATION D, Hoard: 2.625 GB/s over 1.25 GB/s, with a cache for the whole data set of 150 GB. The published speed-up
-   of 2.1 is its limit; with 2, 10 and 60 epochs it is E / (1 + (E - 1) / 2.1). */
+/* Hoard: the job can read 2.625 GB/s, and the storage has 1.25 GB/s. The cache holds the whole data set of 150 GB. The
+   published speed-up of 2.1 is the limit for many epochs. With E epochs it is E / (1 + (E - 1) / 2.1). */
 static void hoard(void) {
   static const double epochs[] = {2, 10, 60}, speedup[] = {1.35, 1.89, 2.06};
   for (size_t i = 0; i < sizeof epochs / sizeof *epochs; i++) {
@@ -523,8 +524,8 @@ static void copy_on_demand(void) {
   hr_result_destroy(result);
 }
 
-/* A checkpoint of 8 GiB after every 25 s of work is written to the storage from which the other job reads. Alone it
-   takes 8.6 s; together, both have half of the bandwidth. */
+/* After every 25 s of work, a checkpoint of 8 GiB is written to the storage. Alone, this takes 8.6 s. While another job
+   reads or writes, both have half of the bandwidth. */
 static void checkpoints_share(void) {
   struct world world;
   world_init(&world);

@@ -184,9 +184,10 @@ static void a_job_that_hangs_is_preempted(void) {
   }
 }
 
-/* Checkpoints after each 30 s of work, 5 s each; failure after 100 s: work 0-30, 35-65, 70-100. The third checkpoint is
-   not written, so 30 s are lost. After the repair at 130 s: restart 4 s, then 90 s of work are left with two
-   checkpoints: 134-164, 169-199, 204-230 fails at 230 s: 26 s lost. Then at 260 + 4: 264-294 and it is done. */
+/* A checkpoint after each 30 s of work takes 5 s. Until the failure at 100 s, the job works from 0 to 30, 35 to 65 and
+   70 to 100 s. The third checkpoint is not written, so 30 s are lost. The repair ends at 130 s and the restart at 134
+   s, with 90 s of work left. The job works from 134 to 164, 169 to 199 and 204 to 230 s. Then a failure loses 26 s.
+   After the repair and the restart, the job works from 264 to 294 s and ends. */
 static void work_since_the_checkpoint_is_lost(void) {
   struct world world;
   world_init(&world, 1, 1, 1);
@@ -312,7 +313,7 @@ static void an_island_takes_its_node_down(void) {
 
 /* ---- Closed forms ------------------------------------------------------------------------------------- */
 
-/* Runs `n_nodes` nodes for a time, with one job that lasts as long. */
+/* Runs the nodes of the world for `days` days, with one job that does not end in this time. */
 static struct hr_result *run_fleet(struct world *world, double days) {
   world->horizon_us = (int64_t)(days * 86400) * S;
   world->work_us[0] = 10 * world->horizon_us;
@@ -359,8 +360,8 @@ static double availability_of(const struct hr_result *result, const struct world
   return 1 - (double)result->pools[0].down_us / ((double)result->end_us * world->pool.nodes);
 }
 
-/* Four layers of which each unit is one node, or half a node: no layer fails while another one is down, so the
-   availability is 1 / (1 + sum of repair / between), and the failures are those of the time in operation. */
+/* Four layers; each unit of a layer is one node, or half a node. No layer of a node fails while another layer is down,
+   so the availability is 1 / (1 + sum of repair / between). Failures occur only during the time in operation. */
 static void narrow_layers_exclude_each_other(void) {
   struct world world;
   world_init(&world, 200, 8, 1);
@@ -380,8 +381,8 @@ static void narrow_layers_exclude_each_other(void) {
   world_finish(&world);
 }
 
-/* Layers with increasing numbers of nodes are independent, except that nodes do not fail during outages of their
-   groups; the effect of this is less than 0.0001: the availability is the product of those of the layers. */
+/* Layers with increasing numbers of nodes are almost independent: the availability is the product of those of the
+   layers. Nodes do not fail during outages of their groups, but the effect of this is less than 0.0001. */
 static void wide_layers_are_independent(void) {
   struct world world;
   world_init(&world, 640, 1, 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs that wait in several clusters, or are sent again: a simple simulation of FIFO clusters with these routers gives
- * the same starts in 1,000 random worlds. If jobs wait in all clusters, they start as in one pool. Runs are in checked
- * mode.
+ * Jobs that wait in several clusters, or are sent again. In 1,000 random worlds, a simple simulation of FIFO clusters
+ * with these routers gives the same starts. If jobs wait in all clusters, they start as in one pool. Runs are in
+ * checked mode.
  */
 
 #include "harness.h"

@@ -282,7 +282,8 @@ static uint32_t below(struct hr__stream *stream, uint32_t bound) {
   return (uint32_t)(hr__stream_uniform(stream) * bound);
 }
 
-/* Returns whether two windows overlap within a long time, by enumeration of all their times. */
+/* Returns whether two windows overlap within a long time, by enumeration of all their times. `same`: both are the same
+   maintenance, of which two repetitions are compared. */
 static bool meet(const struct hr_maintenance *a, const struct hr_maintenance *b, uint32_t nodes, bool same) {
   int64_t a_us = hr_maintenance_span_us(a, nodes), b_us = hr_maintenance_span_us(b, nodes);
   for (int64_t i = 0; i < (a->repeat_us ? 400 : 1); i++)
@@ -405,8 +406,8 @@ static void plans_avoid_works(void) {
 }
 
 /* Two nodes are in maintenance from 1,000 s to 1,600 s, the other two until 2,200 s. At 1,100 s, a job on all nodes is
-   planned at 2,200 s, a job of 600 s is planned at 1,600 s on the nodes that are then available, and a job of 400 s
-   starts immediately. */
+   planned at 2,200 s. A job of 600 s is planned at 1,600 s on the nodes that are then available. A job of 400 s starts
+   immediately. */
 static void plans_know_the_end_of_a_work(void) {
   struct world world;
   world_init(&world, 4, 3);

@@ -33,7 +33,7 @@ static void log_event(void *self, const struct hr_view *view, const struct hr_ev
         (struct logged){event->at_us / S, event->kind, event->reason, event->job.id, event->node.id};
 }
 
-/* Returns the event with index `n` among the logged events of a kind, or NULL if there are not so many. */
+/* Returns the event with index `n` among the logged events of a kind, or NULL if at most `n` such events are logged. */
 static const struct logged *nth(const struct log *log, enum hr_event_kind kind, uint32_t n) {
   for (uint32_t i = 0; i < log->count; i++)
     if (log->event[i].kind == kind && n-- == 0) return &log->event[i];
@@ -567,8 +567,8 @@ static void released_node_can_be_acquired_again(void) {
 
 /* ---- Notice periods that are longer than the periods of the market ---- */
 
-/* Compares the nodes of a recorded market with the definition, at every instant of a run whose policy requests all
-   nodes: the minimum of the level from now to the end of the notice period. */
+/* Compares the number of nodes of a recorded market with its definition: the minimum of the level from now to the end
+   of the notice period. This is done at every instant of a run in which the policy requests all nodes. */
 struct level_watch {
   const struct hr_spot_spec *spot;
   uint32_t n_instants, n_wrong;

@@ -170,7 +170,7 @@ static void note_energy(void *self, const struct hr_view *view, const struct hr_
 }
 
 /* Three jobs of 100 s on a host of 200 W that fails after 150 s. The energy of the first job follows from its start and
-   end, the second one is stopped after 50 s and runs again, and the third one runs at the end. During the run, a policy
+   end. The second job is stopped after 50 s and runs again. The third job runs at the end. During the run, a policy
    can read the energy of past attempts. */
 static void energy_of_jobs_that_run_once_or_twice(void) {
   struct hr_energy noted[3] = {{0}};
@@ -332,10 +332,9 @@ static void limits_as_measured(void) {
   }
 }
 
-/* ---- Rules --------------------------------------------------------------------------------------------------------
- */
+/* ---- Rules --------------------------------------------------------------------------------------------- */
 
-/* Between two limits the effect is linear; jobs below the limit are not affected; the limit is never exceeded. */
+/* Between two limits the effect is linear. Jobs below the limit are not affected. The limit is never exceeded. */
 static void limits_between_points(void) {
   struct hr_power_cap caps[2] = {{200, 1, 1}, {100, 2, 0.6}};
   struct world world = hosts(2, 10, 200);
@@ -409,8 +408,7 @@ static void the_facility(void) {
   hr_result_destroy(result);
 }
 
-/* ---- Random worlds -------------------------------------------------------------------------------------------------
- */
+/* ---- Random worlds ------------------------------------------------------------------------------------- */
 
 static uint32_t below(struct hr__stream *stream, uint32_t bound) {
   return (uint32_t)(hr__stream_uniform(stream) * bound);

@@ -160,7 +160,7 @@ static void a_node_sleeps_and_boots(void) {
   world_finish(&world);
 }
 
-/* Switching the host off saves energy if it would be idle for more than 211.7 s (RULES 5.5). */
+/* Switching the host off saves energy if it would be idle for more than 211.7 s. */
 static void the_break_even_of_an_idle_time(void) {
   double saved[2];
   for (int longer = 0; longer < 2; longer++) {

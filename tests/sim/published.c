@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Failures and repairs compared with published values and closed forms: the rows of validation_expected.csv in the
- * shared folder, each simulated with its parameters. Rows that are not listed in this file are tested elsewhere.
- * Without the folder, the test is skipped. Units of time are those of the rows; 1 unit is 1,000 s in queues.
+ * Failures and repairs compared with published values and closed forms: the rows of validation_expected.csv, each
+ * simulated with its parameters. Rows that are not listed here are tested elsewhere. The file validation_expected.csv
+ * is not part of the repository. Without it, the test is skipped. Units of time are those of the rows. In queues, 1
+ * unit is 1,000 s.
  */
 
 #include "base/random.h"
@@ -28,7 +29,7 @@ struct row {
   uint32_t n_inputs, n_expected;
 };
 
-/* Reads the numbers of a text that begin at or after `at`. */
+/* Reads the numbers of a text that begin at or after `at`. Returns their number. */
 static uint32_t read_numbers(const char *at, double *numbers, uint32_t max) {
   uint32_t n = 0;
   while (*at && n < max) {
@@ -141,7 +142,8 @@ static void expect(const struct row *row, const char *what, double seen, double 
 
 /* ---- Rows ------------------------------------------------------------------------------------------------- */
 
-/* c servers that fail at any time, and resume the work: c, lambda, mu, xi, eta, crew -> L, W, E[up]. */
+/* Servers that fail at any time, and then resume the work. Inputs: number of servers, arrival rate lambda, service rate
+   mu, failure rate xi, repair rate eta, size of the crew. Expected: L, W, E[up]. */
 static void check_queue(const struct row *row, const double *in, double time_in_system, double mean_up) {
   struct world world;
   world_init(&world, (uint32_t)in[0], MAX_JOBS);
@@ -168,7 +170,7 @@ static void check_queue(const struct row *row, const double *in, double time_in_
   world_finish(&world, result);
 }
 
-/* n machines, failures at xi and repairs at eta by a crew -> availability. */
+/* Inputs: number of machines, failure rate xi, repair rate eta, size of the crew. Expected: availability. */
 static void check_repairmen(const struct row *row) {
   struct world world;
   world_init(&world, (uint32_t)row->inputs[0], 1);
@@ -184,8 +186,8 @@ static void check_repairmen(const struct row *row) {
   world_finish(&world, result);
 }
 
-/* N nodes with r failures a node-day; u0, work between checkpoints and their cost in minutes -> ETTR. The node is up
-   again immediately, so one node with N times the rate is the same. */
+/* Inputs: number of nodes N, failures per node-day, u0, work between checkpoints and cost of a checkpoint (minutes).
+   Expected: ETTR. A failed node is up again immediately, so one node with N times the failure rate is equivalent. */
 static void check_ettr(const struct row *row, double expected) {
   const double *in = row->inputs;
   double mtbf_s = 86400 / (in[0] * in[1]);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Random clusters with all markets, with all backfills and placements, in checked mode. An observer tracks the
- * placements; it uses only the events. It checks that no node is over capacity, that no job starts on a node that is
- * not up, that no job starts on spot capacity that it must not use, that every interruption has a cause, and that the
- * held times of jobs equal their accounts.
+ * placements; it uses only the events. It checks these properties:
+ * - No node is over capacity.
+ * - No job starts on a node that is not up, or on spot capacity that it must not use.
+ * - Every interruption has a cause.
+ * - The times for which jobs have nodes equal their accounts.
  */
 
 #include "harness.h"
@@ -344,8 +346,8 @@ static bool no_node_outlives_its_notice(const struct random_case *random, const 
   return true;
 }
 
-/* Checks that the held time seen by the observer equals the job's account, that the parts of the account add up, and
-   that completed jobs kept all their work. */
+/* Returns whether three conditions are met. The time for which a job had nodes, as seen by the observer, equals the
+   job's account. The parts of the account add up. Completed jobs kept all their work. */
 static bool accounts_agree(const struct random_case *random, const struct tracker *tracker,
                            const struct hr_result *result) {
   for (uint32_t i = 0; i < random->trace.n_jobs && result->account; i++) {
@@ -359,8 +361,8 @@ static bool accounts_agree(const struct random_case *random, const struct tracke
   return true;
 }
 
-/* Compares the node events of two runs up to the end of the shorter one. If the engine requests all nodes, node events
-   must not depend on the policy. */
+/* Returns whether two runs have the same node events up to the end of the shorter one. If the engine requests all
+   nodes, node events must not depend on the policy. */
 static bool node_events_agree(const struct tracker *a, const struct tracker *b) {
   uint32_t count = a->n_node_events < b->n_node_events ? a->n_node_events : b->n_node_events;
   if (count > MAX_NODE_EVENTS) count = MAX_NODE_EVENTS;

@@ -92,11 +92,11 @@ static struct hr_result *run(struct world *world) {
 
 /* ---- Asynchronous checkpoints ----------------------------------------------------------------------------- */
 
-/* Work 30 s, stall 2 s, written for 20 s from the begin of the stall. The first checkpoint begins at 30 s and is
-   complete at 50 s, when 30 + 18 s of work are done; 18 s count for the next interval, so the second one begins at
-   62 s, with 60 s of work, and is complete at 82 s; the third begins at 94 s with 90 s. The failure at 100 s, with 94 s
-   of work, finds 60 s kept: 34 s are lost. After the repair at 110 s and 5 s of restart, 40 s of work and one stall of
-   2 s are left: the job ends at 157 s. */
+/* After each 30 s of work a checkpoint begins: the job stalls for 2 s, and the checkpoint is complete 20 s after its
+   begin. The first checkpoint begins at 30 s and is complete at 50 s. The work since the stall counts for the next
+   interval. So the second checkpoint begins at 62 s, with 60 s of work, and is complete at 82 s. The third begins at
+   94 s. At the failure at 100 s, 94 s of work are done and 60 s are kept, so 34 s are lost. After the repair at 110 s
+   and a restart of 5 s, 40 s of work and one stall of 2 s are left: the job ends at 157 s. */
 static void the_last_unfinished_checkpoint_is_lost(void) {
   struct world world;
   world_init(&world, 1, 1);
@@ -174,9 +174,9 @@ static void corrupted_checkpoints_are_lost(void) {
 
 /* ---- Places in the queue ---------------------------------------------------------------------------------- */
 
-/* Job 0 is stopped at 100 s, with 50 s of work left; jobs 1 and 2 of 30 s have waited since 10 s, and job 3 is
-   submitted at 120 s. After the repair at 110 s: order and head continue with job 0; tail with 1 and 2, before job 0
-   and then job 3. */
+/* Job 0 is stopped at 100 s, with 50 s of work left. Jobs 1 and 2 of 30 s have waited since 10 s, and job 3 is
+   submitted at 120 s. After the repair at 110 s, order and head continue with job 0. With tail the jobs run in the
+   order 1, 2, 0, 3. */
 static void stopped_jobs_wait_at_their_place(void) {
   static const char *const places[] = {"order", "head", "tail"};
   static const int64_t ends_s[][4] = {{160, 190, 220, 250}, {160, 190, 220, 250}, {220, 140, 170, 250}};
@@ -336,8 +336,8 @@ static void failures_go_on_and_overlap(void) {
   world.process.n_replays = 60;
   hr_fault_replays_sort(&world.process, 3);
   struct hr_result *result = run(&world);
-  /* each 100 s, the job works for the 50 s in which no node is down: it ends 50 s after the 20th outage began at 1,900
-     s and ended at 1,950 s */
+  /* in each 100 s, the job works for the 50 s in which no node is down. The 20th outage lasts from 1,900 s to 1,950 s,
+   and the job ends 50 s later */
   CU_ASSERT_EQUAL(result->pools[0].failures, 60);
   CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).end_us, 2000 * S);
   CU_ASSERT((int64_t)result->pools[0].down_us == 60 * 30 * S);
@@ -388,7 +388,7 @@ static void a_blocked_maintenance_waits(void) {
 /* ---- Spares ----------------------------------------------------------------------------------------------- */
 
 /* Three nodes, one of them a spare that is up after 7 s. A job on two nodes is stopped at 100 s, when node 0 and node 1
-   fail at the same time: the spare is up at 107 s, the repaired node 0 at 150 s; node 1 becomes the spare. */
+   fail at the same time. The spare is up at 107 s. Node 0 is repaired and up at 150 s. Node 1 becomes the spare. */
 static void a_spare_replaces_a_node(void) {
   struct world world;
   struct hr_fault_replay replays[] = {{0, 100 * S, 50 * S}, {1, 100 * S, 50 * S}};

@@ -74,8 +74,8 @@ static void drained(void) {
   close_service(&service, &result);
 }
 
-/* The first token is complete at 200 us. The replica is lost at 250 us. The other one computes 10 + 1 tokens again,
-   which produces the second token at 250 + 100 + 110 us, and the third 105 us later. */
+/* The first token is complete at 200 us. The replica is lost at 250 us. The other replica computes 10 + 1 tokens
+   again, which produces the second token at 250 + 100 + 110 us. The third token follows 105 us later. */
 static void killed(void) {
   for (int engine = 0; engine <= HR_SERVICE_ORCA_SPLITWISE; engine++) {
     const struct hr_service spec = service_of((enum hr_service_engine)engine);

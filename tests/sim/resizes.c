@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Elastic jobs: closed forms, and random worlds in checked mode in which a policy starts jobs with any of their sizes
- * and resizes them at random, in counted and in per-GPU allocation, with failures of nodes.
- *
- * The same worlds are run with the `queue` policy.
+ * Elastic jobs: closed forms, and random worlds in checked mode, with counted and per-GPU allocation and failures of
+ * nodes. In these worlds, a policy starts jobs with any of their sizes and resizes them at random. The same worlds are
+ * also run with the `queue` policy.
  *
  * An observer computes the work of each job from the events alone, in GPU-microseconds: the GPUs of a segment times its
  * time after the restart. A job must end at the first microsecond at which this sum reaches its work times the GPUs
@@ -199,7 +198,7 @@ static uint64_t available(const struct hr_view *view, const struct hr_placement 
   return set;
 }
 
-/* Adds slices of `task` GPUs each, at most `most`, on a node. */
+/* Adds slices of `task` GPUs each, at most `most`, on a node. Returns their number. */
 static uint32_t add_slices(const struct hr_view *view, uint32_t node, uint64_t *set, uint32_t task, uint32_t most,
                            struct hr_placement *placement, struct hr_slice *slices) {
   bool by_gpu = hr_cluster_gpu_inventory(view->cluster) != NULL;
@@ -216,7 +215,8 @@ static uint32_t add_slices(const struct hr_view *view, uint32_t node, uint64_t *
   return count;
 }
 
-/* Finds a random placement of a size for a job whose present placement is `own`. */
+/* Finds a random placement of `gpus` GPUs for a job. `own`: its present placement. Returns false if too few GPUs are
+   free. */
 static bool find(const struct hr_view *view, hr_job job, const struct hr_placement *own, uint32_t gpus,
                  struct hr_placement *placement, struct hr_slice *slices) {
   uint32_t n_nodes = world->pool.nodes, first = draw(n_nodes), step = step_of(world, job.id);
@@ -449,11 +449,11 @@ static void by_hand(const char *elastic, const int64_t *end_s) {
 }
 
 /* off: c waits for both. start: c starts at 100 s with 4 GPUs, which takes twice as long.
-   grow: a has 8 GPUs until 50 s; then b starts, and c with 4 GPUs, until b ends at 150 s and c has 400 of its 800
+   grow: a has 8 GPUs until 50 s. Then b and c start with 4 GPUs each. At 150 s b ends, and c has 400 of its 800
    GPU-seconds left.
-   shrink: a has 8 GPUs until 10 s, releases 2 for b, and 1 for c at 20 s. At 72 s it ends (80 + 60 + 52 x 5 = 400), and
-   b and c have 4 GPUs each. b ends at 141 s (20 + 52 x 2 + 69 x 4 = 400), and c at 200 s (52 + 69 x 4 + 59 x 8 =
-   800). */
+   shrink: a has 8 GPUs until 10 s. It releases 2 for b at 10 s and 1 for c at 20 s. At 72 s a ends (80 + 60 + 52 x 5 =
+   400), and b and c have 4 GPUs each. b ends at 141 s (20 + 52 x 2 + 69 x 4 = 400), and c at 200 s (52 + 69 x 4 + 59 x
+   8 = 800). */
 static void levels_by_hand(void) {
   by_hand("off", (const int64_t[]){100, 110, 210});
   by_hand("start", (const int64_t[]){100, 110, 300});

@@ -43,8 +43,9 @@ static struct hr_series *draw(struct hr__stream *random, struct plain *plain) {
   return hr_series_create(plain->at_us, plain->micros, plain->count, plain->repeats);
 }
 
-/* The integrals between any two times within a range equal those from the first stamp. Cursors do not change the
-   integrals, even if a cursor was first used with another series. */
+/* Returns whether two conditions are met. The integrals between any two times within a range equal the differences of
+   those from the first stamp. Cursors do not change the integrals, even if a cursor was first used with another series.
+   */
 static bool integrals_agree(const struct hr_series *series, struct hr_series_cursor *cursor,
                             struct hr__stream *random) {
   bool fits = true;

@@ -501,8 +501,8 @@ static uint32_t count_bad(const struct chain *chain) {
   return n_bad;
 }
 
-/* With limits, timeouts, spill-over, and replicas that are added and removed: the results do not depend on the steps or
-   on the instants to which the services are advanced, and every request has exactly one end. */
+/* Random services with limits, timeouts, spill-over, and replicas that are added and removed. The results do not depend
+   on the steps, nor on the instants to which the services are advanced. Every request has exactly one end. */
 static void random_worlds(void) {
   uint64_t state = 1;
   uint32_t n_different = 0, n_bad = 0, n_of[HR_REQUEST_SPILLED + 1] = {0};

@@ -21,8 +21,8 @@ static uint64_t gpu_set(const uint32_t *gpus, size_t count) {
 
 enum { JOBS = 5 };
 
-/* The jobs request a third of a GPU; two whole GPUs; two tasks with half a GPU and 3 CPUs each; 2 CPUs without a GPU;
-   and no resources. */
+/* Five jobs. Job 0 requests a third of a GPU. Job 1 requests two whole GPUs. Job 2 has two tasks with half a GPU and 3
+   CPUs each. Job 3 requests 2 CPUs and no GPU. Job 4 requests no resources. */
 static const struct hr_trace *a_trace(void) {
   static const int64_t submit_us[JOBS] = {0}, work_us[JOBS] = {10 * S, 10 * S, 10 * S, 10 * S, 10 * S};
   static const uint32_t gpus[JOBS] = {1, 2, 2, 0, 0}, tasks[JOBS] = {1, 1, 2, 1, 1};

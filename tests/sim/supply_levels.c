@@ -130,7 +130,7 @@ static void sum_periods(const struct hr_spot_spec *spec, uint32_t cycles, double
 }
 
 /* The share of time in which a zone is up is a quotient of two sums. Its standard error is derived from the difference
-   (1 - share) x up - share x down of each cycle, whose mean is 0. */
+   (1 - share) x up - share x down of each cycle. The mean of this difference is 0. */
 static void availability_and_reclaim_rate(void) {
   enum { CYCLES = 100000 };
   for (size_t i = 0; i < N_ZONES; i++) {

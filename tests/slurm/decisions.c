@@ -28,7 +28,7 @@ struct model {
   uint64_t started[MAX_ATTEMPTS]; /* by attempt: the nodes on which the model starts it; 0: not started */
 };
 
-/* Exits the program if memory is exhausted. */
+/* Exits the program if an operation has not succeeded because memory is exhausted. */
 static void must(bool succeeded) {
   if (succeeded) return;
   fputs("out of memory\n", stderr);
@@ -42,7 +42,8 @@ static void occupy(struct model *model, uint32_t number, int64_t end_s) {
 
 /* ---- Preemption ------------------------------------------------------------------------------------- */
 
-/* Lists the running attempts that an attempt may preempt, in the order in which they are preempted. */
+/* Lists the running attempts that an attempt may preempt, in the order in which they are preempted. Returns their
+   number. */
 static uint32_t list_victims(const struct model *model, uint32_t number, struct hr__slurm_victim *victims) {
   const struct recorded *run = model->run;
   const bool *may_preempt = run->may_preempt[run->attempts[number].qos];
@@ -78,7 +79,8 @@ static void put_back(struct model *model, uint32_t number, int64_t end_us) {
   occupy(model, number, end_us / HR_SECOND_US);
 }
 
-/* Preempts attempts in order until enough nodes are free. Attempts that do not use the chosen nodes continue. */
+/* Preempts attempts in order until enough nodes are free. Attempts that do not use the chosen nodes continue. Returns
+   whether the attempt fits then. */
 static bool preempt(struct model *model, uint32_t number, uint64_t *set) {
   struct hr__slurm_victim victims[RECORDED_NODES * RECORDED_GPUS];
   int64_t ends_us[RECORDED_NODES * RECORDED_GPUS];
@@ -109,7 +111,8 @@ static bool start_now(void *self, uint32_t number, const uint64_t *nodes) {
   return true;
 }
 
-/* Finds the earliest start of an attempt. If it cannot start now, preemption is not considered. */
+/* Finds the earliest start of an attempt. If it cannot start now, preemption is not considered. Returns false if it can
+   never start. */
 static bool find_start(void *self, uint32_t number, int64_t now_us, uint64_t *nodes, int64_t *start_us) {
   struct model *model = self;
   struct hr__slurm_victim victims[RECORDED_NODES * RECORDED_GPUS];
@@ -131,7 +134,7 @@ static bool started_before(const struct attempt *a, const struct attempt *b) {
   return a->start_ms != b->start_ms ? a->start_ms < b->start_ms : a->job < b->job;
 }
 
-/* The queue is sorted by priority, then by the time of submission, then by id. */
+/* Compares jobs of the queue: by priority, then by the time of submission, then by id. */
 static int by_priority(const void *left, const void *right) {
   const struct hr__slurm_queued *a = left, *b = right;
   if (a->priority != b->priority) return a->priority < b->priority ? 1 : -1;

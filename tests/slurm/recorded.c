@@ -114,7 +114,8 @@ static bool has_name(const char *list, const char *name) {
   return false;
 }
 
-/* Columns 1, 2 and 4 are the name, the priority, and the QOS that may be preempted. */
+/* Reads qos.txt. Columns 1, 2 and 4 are the name, the priority, and the QOS that may be preempted. Returns false if the
+   file cannot be opened. */
 static bool read_qos(struct recorded *run) {
   char line[MAX_LINE], *cells[MAX_CELLS], preempt[MAX_QOS][100] = {{0}};
   FILE *file = open_file(run, "qos.txt");
@@ -145,7 +146,8 @@ static bool read_ticks(struct recorded *run) {
 
 /* ---- The tree of associations ----------------------------------------------------------------------- */
 
-/* The first table of sshare has the tree: accounts are indented by their depth. The row of the root is skipped. */
+/* Reads the tree of associations from the first table of sshare. Accounts are indented by their depth. The row of the
+   root is skipped. Returns false if the file cannot be opened. */
 static bool read_tree(struct recorded *run) {
   char line[MAX_LINE], *cells[MAX_CELLS];
   uint32_t above[MAX_ASSOCS] = {HR_NONE, HR_NONE};
@@ -218,7 +220,8 @@ static bool read_attempts(struct recorded *run) {
   return true;
 }
 
-/* Sets the milliseconds at which attempts started and ended, which sacct does not print. */
+/* Sets the milliseconds at which attempts started and ended, which sacct does not print. Returns false if the file
+   cannot be opened. */
 static bool read_times(struct recorded *run) {
   char line[MAX_LINE];
   FILE *file = open_file(run, "times");

@@ -125,7 +125,7 @@ static void compare_job(const struct recorded *run, const struct shares *shares,
   if (!equal) printf("  job %s: sprio %s, model %s\n", cells[0], real, own);
 }
 
-/* A sample is skipped if a tick may have occurred between its commands. */
+/* Whether a sample is used. It is skipped if a tick may have occurred between its commands. */
 static bool is_clear(const struct recorded *run, int64_t now_s) {
   for (uint32_t t = 0; t < run->n_ticks; t++)
     if (run->ticks[t] >= now_s - 1 && run->ticks[t] <= now_s + 3) return false;

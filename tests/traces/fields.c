@@ -55,7 +55,7 @@ static size_t field_of(const char *key) {
   return field;
 }
 
-/* Returns a trace of two jobs, of which the second has the field, and the record of this job. */
+/* Returns a trace of two jobs; only the second job has the field. Sets `*record` to the record of this job. */
 static struct hr_trace *trace_with(size_t field, struct hr_job_record *record) {
   static char texts[100], tier[10];
   struct hr_trace_builder *builder = hr_trace_builder_create("jobs.csv", "memory");

@@ -65,7 +65,7 @@ static void add_sample(struct moments *moments, double value, double about) {
 }
 
 /* Asserts that the mean is within three standard errors of `about`. The standard error is estimated from the sample and
-   must be below the share `most` of `about`. `moments` are about the value `about`. */
+   must be less than `max_error` x `about`. `moments` are about the value `about`. */
 static void expect_mean(const char *what, const struct moments *moments, double about, double max_error) {
   double mean = moments->sum / moments->n;
   double error = sqrt((moments->squares / moments->n - mean * mean) / (moments->n - 1));

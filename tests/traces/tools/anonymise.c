@@ -51,8 +51,8 @@ static void pseudonyms_match_the_definition(void) {
   hr_trace_destroy(trace);
 }
 
-/* Returns whether jobs have equal names in `b` if and only if they have equal names in `a`, and no name in `b` if and
-   only if they have none in `a`. */
+/* Returns whether two conditions are met. Jobs have equal names in `b` if and only if they have equal names in `a`. A
+   job has no name in `b` if and only if it has none in `a`. */
 static bool same_partition(const uint32_t *a, const uint32_t *b, uint32_t n_jobs) {
   bool same = (a == NULL) == (b == NULL);
   for (uint32_t i = 0; same && a && i < n_jobs; i++)

@@ -263,7 +263,7 @@ static uint64_t submit_200_within_an_hour(struct planted *planted) {
   return 0;
 }
 
-/* Removes all jobs of three working days of the second week. */
+/* Removes all jobs of three working days of the second week. Returns the expected count of the finding. */
 static uint64_t remove_three_days(struct planted *planted) {
   for (uint32_t i = planted->n; i-- > 0;)
     if (JOB(i).submit_us > 8 * DAY_US && JOB(i).submit_us < 11 * DAY_US) planted_drop(planted, i);

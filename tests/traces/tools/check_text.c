@@ -21,7 +21,7 @@ static struct hr_trace *read_text(const char *text) {
   return trace;
 }
 
-/* Returns whether there is a finding of this code with this count on this line whose text contains `part`. */
+/* Returns whether some finding has this code, this count and this line, and a text that contains `part`. */
 static bool has_finding(const struct hr_trace_check *check, enum hr_finding_code code, const char *part, uint64_t count,
                         uint64_t line) {
   const struct hr_finding *findings = check->findings;

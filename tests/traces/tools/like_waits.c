@@ -5,10 +5,10 @@
  *
  * Usage: workload_like_waits [FIRST_SEED [SEEDS]]; the defaults are 101 and 20.
  *
- * Prints the distances between run times (Kolmogorov and Smirnov) for a million drawn jobs, by number of GPUs. Prints
- * mean waits on clusters of 8-GPU nodes, divided by the mean wait of the trace, for workloads drawn from a fitted model
- * and for workloads of resampled weeks. Submit times of drawn workloads are scaled so that the load equals the load of
- * the trace.
+ * Prints the distances between run times (Kolmogorov and Smirnov) for a million drawn jobs, by number of GPUs. Also
+ * prints mean waits on clusters of 8-GPU nodes, divided by the mean wait of the trace. Workloads are drawn from a
+ * fitted model, or consist of resampled weeks. Submit times of drawn workloads are scaled so that the load equals the
+ * load of the trace.
  */
 
 #include "distance.h"

@@ -33,7 +33,8 @@ static bool hour_of(const struct hr_trace *trace, uint32_t job, double *value) {
   return true;
 }
 
-/* Day 0 of dated traces, 1970-01-01, was a Thursday. Traces without dates, like drawn ones, begin on a Monday. */
+/* Sets `*value` to the day of the week of a submit; 0: Monday. Day 0 of dated traces, 1970-01-01, was a Thursday.
+   Traces without dates, like drawn ones, begin on a Monday. Returns true. */
 static bool weekday_of(const struct hr_trace *trace, uint32_t job, double *value) {
   int64_t day = (trace->submit_us[job] + trace->origin_us) / (86400 * HR_SECOND_US);
   *value = (double)((day + (trace->dated ? 3 : 0)) % 7);

@@ -46,7 +46,7 @@ void planted_drop(struct planted *planted, uint32_t job);
 struct hr_trace *planted_trace(const struct planted *planted);
 /* Checks the trace against the cluster of the scenario; NULL: without a cluster. The caller destroys the check. */
 struct hr_trace_check *check_of(const struct hr_trace *trace, const struct hr_scenario *scenario);
-/* Returns the first finding with this code; NULL if there is none. */
+/* Returns the first finding with this code; NULL if no finding has it. */
 const struct hr_finding *finding_of(const struct hr_trace_check *check, enum hr_finding_code code);
 /* Returns the number of findings above notes, and prints them. */
 size_t alarms_of(const struct hr_trace_check *check);

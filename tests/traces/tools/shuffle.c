@@ -16,7 +16,7 @@ static struct hr_trace *shuffled(const struct hr_trace *trace, enum hr_shuffling
   return made;
 }
 
-/* Returns the index of the job with this id; n_jobs if there is none. */
+/* Returns the index of the job with this id; n_jobs: not found. */
 static uint32_t find(const struct hr_trace *trace, const char *id) {
   char buffer[HR_JOB_ID_BUFFER];
   uint32_t job = 0;
