@@ -96,7 +96,7 @@ progress_of() {
     s/^\[ *\([0-9]*\)%\].*/\1 %/p' | tail -n 1
 }
 
-# heartbeat LABEL LOG: a line every 4 seconds until this script ends or kills it, so that nobody wonders.
+# heartbeat LABEL LOG: a line every 4 seconds until this script ends or kills it, so that users see that it still runs.
 heartbeat() {
   elapsed=0
   while sleep 4 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do

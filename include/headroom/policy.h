@@ -322,7 +322,8 @@ HR_API uint32_t hr_cluster_accept_class(const struct hr_cluster *cluster, hr_job
 /* Returns whether jobs of an accept class accept the pool. */
 HR_API bool hr_cluster_accepts(const struct hr_cluster *cluster, uint32_t accept_class, hr_pool pool);
 /* Returns the span of a placement: the narrowest tier such that one group of the tier contains all GPUs of the
-   placement. HR_TIER_POOL for a placement without slices. Takes O(slices). */
+   placement. HR_TIER_POOL for a placement without slices. In counted allocation, HR_TIER_ISLAND for a placement on one
+   node, because its GPUs are unknown. Takes O(slices). */
 HR_API enum hr_tier hr_cluster_span(const struct hr_cluster *cluster, const struct hr_placement *placement);
 /* Returns the class of the network links that join the GPUs of a placement. This is the network of the span
    (hr_cluster_span) or, if the pool does not have this tier (hr_topology_has), of the next wider tier that the pool

@@ -16,7 +16,9 @@
 enum hr__amount { HR__CPU_M, HR__MEMORY_BYTES, HR__GPUS, HR__N_AMOUNTS };
 
 struct hr__node_amounts {
-  int64_t of[HR__N_AMOUNTS]; /* thousandths of a core, bytes, GPUs */
+  /* thousandths of a core, bytes, GPUs. The unit of GPUs is that of the caller: the simulated autoscalers use
+     thousandths of a GPU */
+  int64_t of[HR__N_AMOUNTS];
 };
 
 static inline void hr__amounts_add(struct hr__node_amounts *sum, const struct hr__node_amounts *more, int64_t times) {
