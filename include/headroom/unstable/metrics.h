@@ -144,7 +144,7 @@ struct hr_service_summary {
   /* numbers of requests; `offered`: all requests */
   uint64_t offered, completed, refused, timed_out, unfinished;
   uint64_t spilled;    /* requests that were sent to another service; offered = spilled + due */
-  uint64_t overflowed; /* requests that replicas in the pools of `router.spill` answered */
+  uint64_t overflowed; /* requests that were sent to replicas in the pools of `router.spill` */
   uint64_t due;        /* requests that were not spilled. For all services together, `offered` is set to `due` */
   uint64_t attained;   /* completed requests that met the goals */
   bool has_goals;
