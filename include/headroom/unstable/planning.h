@@ -432,8 +432,8 @@ struct hr_fill_row {
 };
 
 /* Executes all rules and seeds on `n_threads` threads. Results do not depend on the number of threads. Returns
-   HR_BAD_INPUT if a number of the configuration is out of range, or for unsuitable input. The caller frees `*fill` with
-   hr_fill_destroy. */
+   HR_BAD_INPUT if a number of the configuration is out of range, if the cluster has no node, if no job requests a GPU,
+   or if jobs require locality. The caller frees `*fill` with hr_fill_destroy. */
 struct hr_fill;
 HR_API enum hr_status hr_fill(const struct hr_fill_config *config, struct hr_fill **fill, struct hr_error *error);
 HR_API void hr_fill_destroy(struct hr_fill *fill);
