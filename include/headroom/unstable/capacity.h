@@ -226,7 +226,7 @@ HR_API enum hr_reason hr_capacity_never_fits(struct hr_capacity_set *set, const 
 HR_API bool hr_capacity_has(const struct hr_capacity *capacity, const struct hr_need *need,
                             const struct hr_placement *placement);
 
-/* hr_capacity_take allocates a placement, whose capacity must be free, to a job with this need. hr_capacity_give
+/* hr_capacity_take allocates a placement to a job with this need; its capacity must be free. hr_capacity_give
    releases the placement. hr_capacity_undo reverts the last hr_capacity_take of these GPUs, including changes of MIG
    layouts. In counted allocation, the functions ignore parts of a placement on unusable nodes, and they do not change
    the present state. */
@@ -251,8 +251,8 @@ HR_API uint64_t hr_capacity_free_milli(const struct hr_capacity *capacity, hr_po
  *
  * What tasks use of a node is an array of hr_capacity_columns numbers, the columns. In counted allocation the only
  * column is the number of GPUs. In per-GPU allocation there are several columns, such as milli-CPUs (column 0), memory
- * in MiB (column 1) and the milli-GPUs of each GPU. What several tasks use at the same time is the sum of each column.
- * What is used during a window is the maximum of each column over the times of the window.
+ * in MiB (column 1) and the milli-GPUs of each GPU. The use by several tasks at the same time is the sum of each
+ * column. The use during a window is the maximum of each column over the times of the window.
  */
 HR_API uint32_t hr_capacity_columns(const struct hr_capacity_set *set);
 /* Returns the index of the column with the used milli-GPUs of the first GPU; the columns of the next GPUs follow.

@@ -239,7 +239,7 @@ struct hr_discount_query {
  * A discount for the same term with a different upfront payment is an upper bound. It replaces the selected discount if
  * its family comes earlier in this list, or is a longer prefix, and if the discount is smaller.
  *
- * Returns HR_BAD_INPUT if the provider or the instance is unknown, or if there is no candidate.
+ * Returns HR_BAD_INPUT if the provider or the instance is unknown, or if no candidate exists.
  */
 HR_API enum hr_status hr_catalog_discount(const struct hr_catalog *catalog, const struct hr_discount_query *query,
                                           const struct hr_discount **discount, struct hr_error *error);
@@ -280,7 +280,7 @@ struct hr_price_quote {
  * price, the result is the price of the base region x the multiplier of the region.
  *
  * Reserved: The price for the term is used. For the terms 1y and 3y, it is multiplied by (new on-demand price) / (old
- * on-demand price) if the on-demand price has changed since its date. If there is no price for 1y or 3y, the result is
+ * on-demand price) if the on-demand price has changed since its date. If no price exists for 1y or 3y, the result is
  * the on-demand price less the discount (hr_catalog_discount).
  *
  * Spot: The price of the region is used, independent of its age. If the region has no price, the result is the

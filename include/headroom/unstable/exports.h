@@ -232,7 +232,7 @@ struct hr_page_saving {
   const char *advise_command; /* command line that lists all such changes; NULL: the scenario has no prices */
   bool is_searched;           /* false: changes were not searched, because the search would take too long */
   size_t n_examined;          /* number of changes that were examined */
-  const char *command;        /* command line that runs the scenario with the change; NULL: there is no such change */
+  const char *command;        /* command line that runs the scenario with the change; NULL: no such change exists */
   double usd_per_month;       /* the saving */
   const char *pool, *class_, *from, *to; /* texts of struct hr_advice_item (headroom/unstable/planning.h) */
 };
@@ -263,8 +263,8 @@ struct hr_page {
 
 /* Returns whether the library contains the built-in template. */
 HR_API bool hr_page_is_built(void);
-/* Writes the report. If an error occurs, no file appears. `path` "-" is standard output. Returns HR_BAD_INPUT if there
-   is no template, or if the template has no placeholder for the JSON document. */
+/* Writes the report. If an error occurs, no file appears. `path` "-" is standard output. Returns HR_BAD_INPUT if no
+   template exists, or if the template has no placeholder for the JSON document. */
 HR_API enum hr_status hr_page_write(const char *path, const struct hr_page *page, struct hr_error *error);
 
 /* ---- Traces -------------------------------------------------------------------------------------------- */

@@ -74,7 +74,7 @@ struct hr_fault_process {
      which some units are down and the others have worked for some time */
   bool fresh;
   struct hr_duration between; /* the time, on the clock, from the repair of a unit to its next failure */
-  struct hr_fault_class only; /* the delays of failures if there are no classes */
+  struct hr_fault_class only; /* the delays of failures if n_classes is 0 */
   struct hr_fault_class *classes;
   uint32_t n_classes; /* 0: no classes, so all failures are like `only` */
   /* if not empty: recorded times that are used instead of `between`, and instead of the repairs of classes */
@@ -110,7 +110,7 @@ static inline struct hr_fault_units hr_fault_units_of(const struct hr_fault_proc
 
 /* Episodes in which a node is slow. Each node has separate episodes. A job runs at the speed of its slowest node. */
 struct hr_slow_spec {
-  struct hr_duration between; /* from the end of an episode to the next one; a mean of 0: there are no episodes */
+  struct hr_duration between; /* from the end of an episode to the next one; a mean of 0: no episodes */
   struct hr_duration length;  /* of an episode */
   uint32_t speed_ppm;         /* speed of the node during an episode, in ppm of its usual speed */
 };
@@ -200,7 +200,7 @@ struct hr_maintenance {
 
 /* The time of the maintenance of a node. */
 struct hr_maintenance_time {
-  int64_t begin_us, end_us; /* HR_NEVER_US: there is no maintenance */
+  int64_t begin_us, end_us; /* HR_NEVER_US: no maintenance */
   uint32_t window;          /* index in hr_pool_spec.maintenance */
 };
 

@@ -118,7 +118,7 @@ struct hr_forecast_item {
   /* now_gpus: mean number of GPUs in use at the end of the trace, according to the model; now_peak: 95th percentile of
      this number in the busiest hour of a week */
   double now_gpus, now_peak;
-  double trend; /* fitted growth factor per year. For example, 1.2 is growth by a fifth, and 1 is no growth */
+  double trend; /* fitted growth factor per year. 1.2: growth by a fifth; 1: no growth */
   /* smoothing: parameter alpha; spread: standard deviation of the logarithm of a week's demand */
   double smoothing, spread;
   struct hr_forecast_score score;

@@ -156,7 +156,7 @@ struct hr_router_weight {
 
 /* The destination of requests if the predicted wait is too long, or if the queue is full. */
 struct hr_service_spill {
-  char *to;                  /* a service, a pool, a market or "clusters"; NULL: there is no destination */
+  char *to;                  /* a service, a pool, a market or "clusters"; NULL: no destination */
   int64_t predicted_wait_us; /* maximum predicted wait; HR_NEVER_US: no maximum */
   /* index of the service that gets the requests; HR_NONE: replicas of the same service in `pools` get them */
   uint32_t service;
@@ -492,7 +492,7 @@ struct hr_service_result {
   /* sum of the times from a loss of KV memory to the next token; losses before the first token do not count */
   int64_t *preempted_us;
   int64_t *cold_us; /* time before the first iteration in which no replica was ready and one was starting */
-  /* time to transfer the KV memory from the replica of the prompt to the replica that decodes; NULL: there are no
+  /* time to transfer the KV memory from the replica of the prompt to the replica that decodes; NULL: no
      transfers */
   int64_t *transfer_us;
   /* For the engines `disaggregated` and `colocated`; otherwise NULL. decode_replica: the replica that decodes. rest_ps:
