@@ -81,15 +81,14 @@ enum hr_status hr__data_result(struct hr__engine *engine, struct hr_data_result 
  * Layout: flows with the same path and cap are one flow class. A class has one clock, which advances at the speed
  * rate / cap. A class is capped if its rate is its cap. The clock of a capped class advances with the time. The rate of
  * all other classes is the level of their path. Their clocks advance with the service of the path, which is the
- * integral of the level over time. If a level changes, only the classes that become capped, or are no longer capped,
- * are updated. Their flows are not updated.
+ * integral of the level over time. If a level changes, only the classes for which `is_capped` changes are updated.
+ * Their flows are not updated.
  *
  * Three kinds of pairing heaps find the flow that ends next:
  *   - Each class has a heap of its flows, ordered by the clock at which a flow ends.
  *   - Each path has a heap of its classes that are not capped, ordered by the service at which their first flow ends.
  *   - One heap contains all capped classes, ordered by the time at which their first flow ends.
- * The begin or end of a flow takes O(log n) time, plus O(log n) for each class that becomes capped or is no longer
- * capped.
+ * The begin or end of a flow takes O(log n) time, plus O(log n) for each class for which `is_capped` changes.
  *
  * The unit of rates is 2^-10 bytes per second. The unit of clocks is 2^-20 us. The unit of services is the product of
  * the unit of rates and 1 us.

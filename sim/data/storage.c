@@ -186,8 +186,8 @@ static void set_capped(struct hr__flows *flows, uint32_t class_, bool is_capped,
   enqueue(flows, class_);
 }
 
-/* A change of the level of a path. The classes with low < cap <= high become capped (`is_capped`) or are no longer
-   capped. */
+/* A change of the level of a path. For the classes with low < cap <= high, the member of the same name becomes
+   `is_capped`. */
 struct level_change {
   hr__wide low, high;
   int64_t now_us;

@@ -642,7 +642,7 @@ uint32_t hr__standby_count(const struct hr__engine *engine, hr_pool pool, bool a
    the pool the power budget keeps closed or asleep. */
 bool hr__standby_keeps(const struct hr__engine *engine, hr_node node);
 uint32_t hr__standby_held(const struct hr__engine *engine, hr_pool pool);
-/* Must be called when a node fails. If the node is held, it is no longer counted as held. */
+/* Must be called when a node fails. If the node was held, it does not count as held afterwards. */
 void hr__standby_node_fails(struct hr__engine *engine, hr_node node);
 /* Requests another pass of the policy at this instant. */
 enum hr_status hr__standby_ask_for_pass(struct hr__engine *engine);

@@ -470,8 +470,9 @@ void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason 
   if (absent && hold->reason == HR_WAIT_REASON_CAPACITY) find_absence(engine, job, hold, single);
 }
 
-/* If the job does not fit into the free capacity, sets the reason to what is missing. In counted allocation, the check
-   takes a few bit scans per pool. In per-GPU allocation, it examines each node, but only for one task of the job. */
+/* If the job does not fit into the free capacity, sets the reason according to the missing capacity. In counted
+   allocation, the check takes a few bit scans per pool. In per-GPU allocation, it examines each node, but only for one
+   task of the job. */
 static void find_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
   const struct hr_cluster *cluster = view->cluster;
   bool enough = cluster->inventory
