@@ -404,7 +404,7 @@ int64_t hr__data_write_us(const struct hr__engine *engine, hr_job job, hr_pool p
 
 /* ---- Nodes that are gone ---------------------------------------------------------------------------------- */
 
-/* When a node of an elastic pool comes up again, it is another machine, so its cache is empty. */
+/* When a node of an elastic pool comes up again, the provider has replaced the machine. Its cache is empty. */
 static void node_down(struct hr__engine *engine, hr_pool pool, hr_node node) {
   if (engine->data->caches && hr_market_is_elastic(engine->cluster.pools[pool.id].spec->market.market))
     hr__caches_clear(engine->data->caches, node, engine->first_node);

@@ -152,8 +152,8 @@ static inline void hr__clusters_count_waiting(struct hr__part *part, hr_job job,
 
 /* ---- routing.c, dispatch: only if `sending` is not NULL, except hr__dispatch_begin ---- */
 
-/* Allocates `sending` if jobs may have copies or may be routed again. Returns HR_BAD_INPUT if the router cannot have so
-   many clusters. */
+/* Allocates `sending` if jobs may have copies or may be routed again. Returns HR_BAD_INPUT if the run has more
+   clusters than the router supports. */
 enum hr_status hr__dispatch_begin(struct hr__clusters *all);
 /* Sends a job that is submitted to one or more clusters. */
 enum hr_status hr__dispatch_submit(struct hr__clusters *all, hr_job job, int64_t now_us);

@@ -24,8 +24,8 @@
  *   sim/services/ replicas of inference services
  *   sim/data/     jobs that read data
  *
- * A file calls only files to the right of it: run.c -> moves.c -> market.c -> jobs.c -> hooks of the components, and
- * attempts.c -> {checkpoints.c, sharing.c, jobs.c}.
+ * A file calls only functions of files to the right of it: run.c -> moves.c -> market.c -> jobs.c -> hooks of the
+ * components, and attempts.c -> {checkpoints.c, sharing.c, jobs.c}.
  */
 
 #include "base/containers.h"
@@ -55,8 +55,7 @@ enum hr__phase {
   HR__PHASE_BACKING_OFF /* killed for lack of GPU memory; waits before the next try */
 };
 
-/* The present attempt of a job, in runs where jobs can be stopped. Times are absolute; work is in microseconds at the
-   reference speed. */
+/* The present attempt of a job, in runs where jobs can be stopped. Work is in microseconds at the reference speed. */
 struct hr__engine_attempt {
   /* when the attempt began. hr__engine.attempt_us is set earlier, namely when the policy makes the move */
   int64_t begun_us;
@@ -94,17 +93,20 @@ struct hr__async_save {
 
 /* The accounts of disturbed jobs. A job is disturbed if it was stopped or had a phase other than HR__PHASE_WORKING.
    Other jobs have no account, because their figures follow from their start and end. `rows` always has room for the
-   accounts of all running jobs. Account 0 belongs to no job; all its members are 0. */
+   accounts of all running jobs. Account 0 belongs to no job; it has the values of a job that has not started. */
 struct hr__accounts {
   struct hr_job_accounting *rows;
   uint32_t count, capacity;
-  uint32_t unused;   /* first account of the linked list of unused accounts; 0: none. `attempts` is the next account */
+  /* the first unused account; 0: none. The unused accounts are a linked list: the member `attempts` of an unused
+     account is the index of the next one */
+  uint32_t unused;
   uint32_t n_unused; /* number of unused accounts */
   uint32_t reserved; /* number of running jobs without an account */
 };
 
 /* The kept work of a job at the time when its results began to be corrupted. */
 struct hr__clean_work {
+  /* copies of hr__engine.kept_us, and of kept_us and milli_us.kept in the account of the job */
   int64_t kept_us, kept_time_us;
   hr_amount kept_milli_us;
   /* is_set: the other members are valid. is_found: the corruption was detected; when the job stops, its kept work
@@ -155,7 +157,8 @@ struct hr__allocation {
   struct hr_instance instance;
 };
 
-/* The slices of placements with several slices, in blocks of 2^k slices (block class k). Freed blocks are reused. */
+/* The slices of placements with several slices. Each such placement has a block of 2^k slices; k is the class of the
+   block. Freed blocks are reused. */
 enum { HR__SLICE_CLASSES = 32 };
 struct hr__slice_store {
   struct hr_slice *slices;
@@ -166,6 +169,7 @@ struct hr__slice_store {
   uint32_t free_block[HR__SLICE_CLASSES];
 };
 
+/* The kinds of moves of a policy. */
 enum hr__move_kind {
   HR__MOVE_START,
   HR__MOVE_REJECT,
@@ -178,6 +182,7 @@ enum hr__move_kind {
   HR__MOVE_RELEASE
 };
 
+/* A move of a policy. */
 struct hr__move {
   enum hr__move_kind kind;
   enum hr_reason reason;
@@ -187,14 +192,15 @@ struct hr__move {
      of the last of these moves. */
   bool amends, is_amended;
   hr_job job;
-  hr_node node;                     /* for requests and releases of nodes */
-  int64_t at_us;                    /* wake-up: the time of the wake-up; notice: the time when the job is stopped */
-  int64_t attempt_us;               /* start or preemption: the value of hr__engine.attempt_us before the move */
-  int64_t kept_us;                  /* preemption or resize: the kept work of the job before the move */
+  hr_node node;       /* for requests and releases of nodes */
+  int64_t at_us;      /* wake-up: the time of the wake-up; notice: the time when the job is stopped */
+  int64_t attempt_us; /* start, preemption or resize: the value of hr__engine.attempt_us before the move */
+  int64_t kept_us;    /* preemption or resize: the kept work of the job before the move */
   struct hr__allocation allocation; /* preemption or resize: the placement of the job before the move */
   struct hr__node was;              /* release of a node: the state of the node before the move */
 };
 
+/* The moves of the present pass. */
 struct hr_moves {
   struct hr__engine *engine;
   struct hr__move *list;
@@ -273,7 +279,7 @@ struct hr__resident {
 
 /* The columns with memory that is reclaimed during a streamed run (jobs.c). Jobs with successive ids form a block. */
 struct hr__column_reclaim {
-  uint32_t *unfinished;          /* by block: the number of unfinished jobs; NULL unless the run is streamed */
+  uint32_t *unfinished;          /* by block: the number of unfinished jobs. NULL unless the run is streamed */
   uint32_t n_blocks, block_jobs; /* block_jobs: the number of jobs in a block */
   struct hr__reclaimed_column {
     char *at;      /* the first element */
@@ -287,9 +293,10 @@ struct hr__column_reclaim {
 /* Several clusters in one run (sim/engine/clusters.c). */
 struct hr__clusters;
 
-/* Data with a location (sim/data/data.c). */
+/* Data at storage systems (sim/data/data.c). */
 struct hr__data;
 
+/* The state of a run, or of a cluster of a run with several clusters. */
 struct hr__engine {
   const struct hr_run_config *config;
   /* In a run with several clusters, each cluster has an engine, and the whole run has another one. `whole` is set in
@@ -322,19 +329,20 @@ struct hr__engine {
   uint32_t cursor;            /* the next job of the input to be submitted */
   /* number of jobs of the input; jobs with higher ids are added by components during the run */
   uint32_t n_input;
-  /* number of added jobs that were submitted; their ids directly follow those of the input */
+  /* number of added jobs that were submitted; their ids directly follow the ids of the input */
   uint32_t n_added;
   uint32_t n_open; /* number of services with incomplete requests; the run does not end while n_open > 0 */
   struct hr_view view;
   struct hr_moves moves;
   void *policy;
-  /* if the policy is a plug-in: a record of the function that is running now (base/process.h); otherwise NULL */
+  /* if the policy is a plug-in: a record of the function that is running now (base/process.h). NULL for other policies
+   */
   struct hr__policy_call *call;
   uint32_t abilities; /* flags of the policy, such as HR_POLICY_PREEMPTS */
   struct hr_error *error;
 
   const struct hr__component *active[HR__MAX_COMPONENTS + 1]; /* ends with NULL */
-  /* by kind of pending event: the component that handles it; NULL: jobs.c or run.c */
+  /* by kind of pending event: the component that handles it; NULL: run.c handles it */
   const struct hr__component *handler[HR__PENDING_TIMER + 1];
   int64_t hold_until_us;          /* the run does not end before this time; see HR_POLICY_HOLDS_RUN */
   bool disturbs_jobs, is_endless; /* some active component has the flag of the same name */
@@ -373,7 +381,7 @@ struct hr__engine {
   uint32_t shrink_capacity;
   struct hr__storage *storage; /* by pool */
 
-  struct hr__engine_market *markets;          /* by pool; NULL unless nodes come and go */
+  struct hr__engine_market *markets;          /* by pool; NULL unless nodes are added or removed during the run */
   struct hr_pool_accounting *pool_accounting; /* by pool */
   struct hr__faults *faults;                  /* sim/faults/faults.c; NULL unless nodes fail */
   struct hr_outage_accounting *outages;       /* by class of failure (unstable/faults.h); NULL unless nodes fail */
@@ -391,7 +399,8 @@ struct hr__engine {
   struct hr__power *power;              /* sim/power/meter.c; NULL unless the power of some pool is known */
   struct hr__job_energy *energy;        /* the energy of jobs (sim/power/power.c); NULL unless `power` is set */
   struct hr_power_peaks peaks;
-  /* used if nodes come and go, or if jobs slow each other down; otherwise all members are 0 */
+  /* used if nodes are added or removed during the run, or if jobs slow each other down. All members are 0 in other runs
+   */
   struct hr__residents residents;
 
   struct hr__claims claims;
@@ -409,7 +418,7 @@ struct hr__engine {
   int64_t idle_since_us;   /* the time of the first of these passes */
   uint64_t n_futile;       /* preemptions by the policy since futile_since_us */
   int64_t futile_since_us; /* the value of last_progress_us at the last preemption */
-  uint64_t n_livelock;     /* the result of hr__engine_livelock at this instant */
+  uint64_t n_livelock;     /* the result of hr__engine_livelock at this instant, summed over all clusters */
   /* the last instant at which a job was killed for lack of GPU memory. Such a kill emits no event */
   int64_t last_kill_us;
   /* the longest run time that a job can have: its run time at the minimum speed. Valid only if jobs have attempts. In
@@ -590,15 +599,15 @@ hr_node hr__market_request(struct hr__engine *engine, hr_pool pool);
 void hr__market_cancel(struct hr__engine *engine, hr_node node);
 /* Launches a requested node: the node is billed from now on and begins to boot. */
 enum hr_status hr__market_launch(struct hr__engine *engine, hr_node node);
-/* Stops the jobs of a node, turns the node off, emits HR_EVENT_NODE_DOWN with the reason, and calls the hook
-   `node_down` of the components. */
+/* Stops the jobs of a node, turns the node off, calls the hook `node_down` of the components, and emits
+   HR_EVENT_NODE_DOWN with the reason. If the provider has not delivered the node yet, only withdraws its request. */
 enum hr_status hr__market_take_down(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason);
 /* Makes a node available. The node remains off if it has failed, is in maintenance, is in standby, becomes a spare, or
    has a reservation that is not open. */
 enum hr_status hr__market_return(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason);
 /* Sends a notice to all jobs of a node: the jobs will be stopped at `down_us`. */
 enum hr_status hr__market_warn_residents(struct hr__engine *engine, hr_node node, int64_t down_us);
-/* Changes the state of a node and updates all accounts that depend on it. */
+/* Changes the state of a node and updates all accounts that depend on the state. */
 void hr__market_set_state(struct hr__engine *engine, hr_node node, enum hr_node_state state);
 
 /* ---- sim/faults/faults.c: failures. Only if `faults` is not NULL ---- */
@@ -734,16 +743,16 @@ enum hr_status hr__engine_activate(struct hr__engine *engine);
 int64_t hr__engine_next_us(const struct hr__engine *engine);
 /* Returns whether the run is over. `at_us`: the time of the next event or submission; HR_NEVER_US: none. */
 bool hr__engine_is_over(const struct hr__engine *engine, int64_t at_us);
-/* Returns whether the next event is only an outdated wake-up of the policy. Called after the last job: the policy
-   requested the wake-up for a job that has ended since then. */
+/* Returns whether the next event is only an outdated wake-up of the policy. Called only when all jobs have ended: the
+   policy requested the wake-up for a job that has ended since then. */
 bool hr__engine_is_outdated(const struct hr__engine *engine);
 /* Returns HR_STOPPED if the caller of the run has requested its end. Returns HR_OK in all other cases. Called at each
    instant, before its events. */
 enum hr_status hr__engine_poll(struct hr__engine *engine);
-/* Returns whether the run makes no progress. `at_us`: as above. */
+/* Returns whether the run makes no progress. `at_us`: the time of the next event or submission; HR_NEVER_US: none. */
 bool hr__engine_is_stalled(const struct hr__engine *engine, int64_t at_us);
-/* If jobs have only preempted each other since the last progress, returns the number of these preemptions. Returns 0 in
-   all other cases. `at_us`: as above. */
+/* If jobs have only preempted each other for a long time, returns the number of these preemptions. Returns 0 in all
+   other cases. `at_us`: the time of the next event or submission; HR_NEVER_US: none. */
 uint64_t hr__engine_livelock(const struct hr__engine *engine, int64_t at_us);
 /* The steps of an instant. hr__engine_enter sets the clock. hr__engine_free_capacity handles the events before
    submissions. hr__engine_decide handles the events after submissions. If any event was emitted at this instant,
@@ -779,10 +788,12 @@ static inline bool hr__engine_has(const struct hr__engine *engine, hr_job job) {
 }
 /* Submits a replica of a service to the cluster of an engine. */
 enum hr_status hr__clusters_submit_replica(struct hr__engine *engine, hr_job job);
-/* Begins the present instant in a cluster, if it has not begun yet, and returns the engine of the cluster. */
+/* Begins the present instant in a cluster if it has not begun there yet. Sets `*engine` to the engine of the cluster.
+ */
 enum hr_status hr__clusters_enter(struct hr__engine *whole, uint32_t cluster, int64_t now_us,
                                   struct hr__engine **engine);
-/* Returns the engine of a cluster in which the present instant has begun and has not ended; otherwise NULL. */
+/* If the present instant has begun and has not ended in a cluster, returns the engine of the cluster. Returns NULL in
+   all other cases. */
 struct hr__engine *hr__clusters_entered(const struct hr__engine *whole, uint32_t cluster);
 /* Must be called when an event was scheduled in the engine of a cluster while another cluster may be active. */
 void hr__clusters_wake_at(struct hr__engine *engine, int64_t at_us);
