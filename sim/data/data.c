@@ -102,7 +102,7 @@ static uint32_t count_nodes(const struct hr_placement *placement) {
   return count ? count : 1;
 }
 
-/* Begins to copy a data set to those of its storage systems that the pool reads without a link. Has no effect if the
+/* Begins to copy a data set to each of its storage systems that the pool reads without a link. Has no effect if the
    data set is not copied on demand. `pool`: the number of the pool in the whole run. */
 static enum hr_status copy_on_demand(struct hr__engine *engine, uint32_t set, hr_pool pool) {
   const struct hr_data_spec *spec = engine->data->spec;

@@ -18,7 +18,7 @@ extern "C" {
 
 /*
  * Placement of single tasks in per-GPU allocation. A packing rule scores the nodes and selects GPUs. It considers the
- * state of each GPU, and the free CPU and memory of each node. Some rules are those of the Kubernetes scheduler; one
+ * state of each GPU, and the free CPU and memory of each node. Some rules are rules of the Kubernetes scheduler. One
  * rule is the fragmentation-aware rule of Weng et al. ("Beware of Fragmentation", ATC'23). docs/researcher/fill.md
  * defines each rule.
  *
@@ -145,8 +145,8 @@ struct hr_need {
   enum hr_tier tier;     /* all GPUs must be within one group of this tier; HR_TIER_ANY: anywhere */
   bool preferred;        /* if no group of the tier has a placement, any other placement is used */
 };
-/* Returns what a job needs. `tier` is that of its requirement on locality (hr_cluster_locality), and `preferred` is
-   false. If the requirement has expired, the caller sets `preferred` to true. */
+/* Returns what a job needs. `tier` is the tier that the job requires (hr_cluster_locality), and `preferred` is false.
+ * If the requirement has expired, the caller sets `preferred` to true. */
 HR_API struct hr_need hr_need_of(const struct hr_cluster *cluster, const struct hr_trace *jobs, hr_job job);
 /* Returns whether the job needs no node, because it requests no resource that the cluster counts. */
 HR_API bool hr_need_is_empty(const struct hr_cluster *cluster, const struct hr_need *need);
@@ -258,8 +258,8 @@ HR_API uint32_t hr_capacity_columns(const struct hr_capacity_set *set);
 /* Returns the index of the column with the used milli-GPUs of the first GPU; the columns of the next GPUs follow.
    Returns 0 in counted allocation. */
 HR_API uint32_t hr_capacity_first_gpu_column(const struct hr_capacity_set *set);
-/* Adds what one slice of a placement uses to the columns `use`. The slice is on a node of `pool`, and the placement is
-   that of a job with this need. */
+/* Adds the resources that one slice of a placement uses to the columns `use`. The placement is for a job with the need
+   `need`, and the slice is on a node of `pool`. */
 HR_API void hr_capacity_add_use(const struct hr_capacity_set *set, const struct hr_need *need, hr_pool pool,
                                 const struct hr_slice *slice, uint64_t *use);
 /* A condition on the columns of a node that is necessary for hr_capacity_fits_on and cheaper to evaluate. Column 0 is

@@ -196,8 +196,8 @@ HR_API const struct hr_gpu_type *hr_catalog_gpu_named(const struct hr_catalog *c
 /* Returns whether a name may mean the GPU type `gpu`. The name of a GPU type means only this type. Any other name means
    each type that has it as another name, so the name of a family ("A100") means all its members. Case is ignored. */
 HR_API bool hr_catalog_gpu_means(const struct hr_catalog *catalog, const char *name, const char *gpu);
-/* Returns HR_OK if a name means one or more GPU types (hr_catalog_gpu_means); otherwise HR_BAD_INPUT, with the error of
-   hr_catalog_gpu. */
+/* Returns HR_OK if a name means one or more GPU types (hr_catalog_gpu_means). Returns HR_BAD_INPUT, with the error of
+   hr_catalog_gpu, if it means no GPU type. */
 HR_API enum hr_status hr_catalog_check_gpu_name(const struct hr_catalog *catalog, const char *name,
                                                 struct hr_error *error);
 /* Returns the names of a GPU type in the table gpu_names, separated by '|', for hr_pool_spec.gpu_names. The caller
@@ -230,7 +230,7 @@ struct hr_discount_query {
 };
 /*
  * Finds the discount for an instance. Candidates are the discounts of the provider for the term of the query, if their
- * upfront payment is that of the query or "". Among them, the discount is selected by its family:
+ * upfront payment is equal to `upfront` of the query or is "". Among them, the discount is selected by its family:
  *   1. the longest family that is a prefix of the instance's name;
  *   2. if no such family exists, the GPU type of the instance;
  *   3. if no candidate has this family, "*".
@@ -266,8 +266,8 @@ struct hr_price_quote {
   int64_t uusd_h; /* price of the whole instance, in micro-dollars per hour */
   const char *region;
   const char *as_of;
-  /* if the price is in the table, the status of its row; if it was derived with an assumed discount, "assumed";
-     otherwise "derived" */
+  /* for a price in the table: the status of its row. For a price that was derived with an assumed discount: "assumed".
+     For other derived prices: "derived" */
   const char *status;
   char source[400]; /* source of the price, or how it was derived */
 };

@@ -142,7 +142,7 @@ struct hr_cluster_result {
   uint64_t *n_from;
   uint64_t n_rerouted; /* how many times a waiting job was moved from this cluster to another one */
   uint64_t n_passes;
-  /* digest of the events of the cluster, equal to that of a separate run of this cluster with the same jobs */
+  /* digest of the events of the cluster. A run of this cluster alone with the same jobs has the same digest */
   uint64_t digest;
 };
 
@@ -235,8 +235,8 @@ struct hr_disruption_budget {
      `nodes` */
   uint32_t nodes, percent;
   uint32_t reasons; /* the budget applies to these reasons: bits 1 << enum hr_disruption; 0: all reasons */
-  /* NULL: the budget always applies. Otherwise it applies for duration_us, at least one second, from each instant of
-     this cron schedule in UTC */
+  /* a cron schedule in UTC. The budget applies for duration_us from each instant of the schedule. duration_us is at
+     least one second. NULL: the budget always applies */
   char *schedule;
   int64_t duration_us;
 };

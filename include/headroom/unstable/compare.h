@@ -31,7 +31,8 @@ extern "C" {
  * run`. docs/researcher/compare.md has the details.
  */
 
-/* Returns the seed of a replication: `seed` itself for replication 0, otherwise 53 random bits drawn with `seed`. */
+/* Returns the seed of a replication. For replication 0, this is `seed`. For all other replications, it consists of 53
+   random bits that are drawn with `seed`. */
 HR_API uint64_t hr_replication_seed(uint64_t seed, uint32_t replication);
 
 /* A policy to compare. */
@@ -51,10 +52,12 @@ struct hr_compare_config {
   const struct hr_trace *trace;
   const struct hr_contender *contenders; /* [n_contenders]; differences are relative to the first policy */
   uint32_t n_contenders;                 /* at least 1 */
-  /* Number of replications. 0: the comparison chooses it. If nothing is random, it is 1; if the scenario specifies
-     `replications.count`, it is this number; otherwise it is HR_DEFAULT_MIN_REPLICATIONS. A number above 1 is an error
-     if nothing is random: neither the scenario nor a policy uses random numbers, workloads are not redrawn, and no
-     policy is from a shared object. */
+  /* Number of replications. 0: the number is determined by the first of these rules that applies:
+     1. If nothing is random, it is 1.
+     2. If the scenario specifies `replications.count`, it is this count.
+     3. In all other cases, it is HR_DEFAULT_MIN_REPLICATIONS.
+     Nothing is random if neither the scenario nor a policy uses random numbers, workloads are not redrawn, and no
+     policy is from a shared object. In this case, a number above 1 is an error. */
   uint32_t n_replications;
   /* [n_contenders]: for each policy, the path of a CSV file of the jobs in replication 0; NULL: no such files. The
      files appear at these paths when hr_comparison_commit_jobs is called */
@@ -79,8 +82,8 @@ HR_API void hr_comparison_destroy(struct hr_comparison *comparison);
 struct hr_estimate {
   double value; /* mean over replications */
   /* difference: mean of (value - value of the first policy). low, high: confidence interval of this mean. If nothing is
-     random, low and high equal the difference. Otherwise they are NAN if there is only one replication, or if all
-     replications of both policies are identical */
+     random, low and high are equal to the difference. If something is random, but only one replication was made or all
+     replications of both policies are identical, low and high are NAN */
   double difference, low, high;
   bool significant; /* the confidence interval excludes 0; false if no interval exists */
 };
@@ -93,8 +96,8 @@ HR_API struct hr_estimate hr_comparison_estimate(const struct hr_comparison *com
 /* Returns the summary of replication 0 of a policy. `contender` is the index of the policy in the configuration. The
    summary belongs to the comparison. */
 HR_API const struct hr_summary *hr_comparison_summary(const struct hr_comparison *comparison, uint32_t contender);
-/* Returns the trace of replication 0. If workloads are redrawn, it belongs to the comparison. Otherwise it is the trace
-   of the configuration. */
+/* Returns the trace of replication 0. If workloads are redrawn, this is a trace that belongs to the comparison. If they
+   are not redrawn, it is the trace of the configuration. */
 HR_API const struct hr_trace *hr_comparison_trace(const struct hr_comparison *comparison);
 /* Gives the files of jobs (`jobs` of the configuration) their names. If this function is not called, no file of jobs is
    written. */
@@ -284,9 +287,9 @@ HR_API enum hr_status hr_sweep_print(FILE *out, const char *file, const struct h
                                      struct hr_error *error);
 /* Writes the runs of the file as CSV. `path` "-" is standard output. */
 HR_API enum hr_status hr_sweep_write_csv(const char *path, const char *file, struct hr_error *error);
-/* Sets `*text` to the settings and metrics of the runs as JSON for an HTML report (docs/reference/report-data.md). With
-   more than 3,000 runs, it has the settings and mean metrics of points instead; with more than 3,000 points, those of a
-   selection of points. The caller frees `*text` with free(). */
+/* Sets `*text` to the settings and metrics of the runs as JSON for an HTML report (docs/reference/report-data.md). If
+   the file has more than 3,000 runs, `*text` has the settings and mean metrics of points instead. If the file also has
+   more than 3,000 points, `*text` has only a selection of the points. The caller frees `*text` with free(). */
 HR_API enum hr_status hr_sweep_json(const char *file, char **text, struct hr_error *error);
 
 #ifdef __cplusplus

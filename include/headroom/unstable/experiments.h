@@ -135,8 +135,8 @@ enum hr_worse {
 #define HR_WORSE_NAME(name, text) name,
   HR_WORSE_TABLE(HR_WORSE_NAME)
 #undef HR_WORSE_NAME
-  /* not specified: with only_worse (struct hr_tolerances), the direction in which this metric gets worse; otherwise
-     HR_WORSE_EITHER */
+  /* not specified. With only_worse (struct hr_tolerances), this means the direction in which the metric gets worse.
+     Without only_worse, it means HR_WORSE_EITHER */
   HR_WORSE_UNSPECIFIED
 };
 
@@ -191,8 +191,8 @@ struct hr_suite_run {
   size_t n_policies;
   char **set; /* [n_set]: overrides for hr_scenario_load */
   size_t n_set;
-  struct hr_tolerances tolerances; /* override those of the suite */
-  struct hr_placed_text *goals; /* [n_goals]: goals such as "wait_s.p95 <= 10 min", in addition to those of the suite */
+  struct hr_tolerances tolerances; /* override the tolerances of the suite */
+  struct hr_placed_text *goals; /* [n_goals]: goals in addition to the suite's goals, such as "wait_s.p95 <= 10 min" */
   size_t n_goals;
 };
 

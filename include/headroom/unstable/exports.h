@@ -172,9 +172,9 @@ struct hr_openmetrics_size {
   uint64_t steps, samples; /* steps: number of points in time; samples: number of lines */
 };
 
-/* Writes metrics with simulated time stamps as OpenMetrics text. The names of metrics are those of dcgm-exporter, Kueue
-   and a Slurm exporter. `path` "-" is standard output. Sets `*size` to the step and the size of the file; `size` may be
-   NULL. Returns HR_BAD_INPUT if the step is so short that a series would have 100,000,000 samples or more. */
+/* Writes metrics with simulated time stamps as OpenMetrics text. The metrics have the same names as in dcgm-exporter,
+   Kueue and a Slurm exporter. `path` "-" is standard output. Sets `*size` to the step and the size of the file; `size`
+   may be NULL. Returns HR_BAD_INPUT if the step is so short that a series would have 100,000,000 samples or more. */
 HR_API enum hr_status hr_openmetrics_write(const char *path, const struct hr_export *run,
                                            const struct hr_openmetrics_config *config, struct hr_openmetrics_size *size,
                                            struct hr_error *error);
@@ -429,10 +429,10 @@ struct hr_request_parts {
 };
 /* Returns the parts of the time of a request, which must be completed. */
 HR_API struct hr_request_parts hr_request_parts_of(const struct hr_served *served, uint32_t request);
-/* Explains the mean time of requests. `request`: index of a completed request to explain. HR_NONE: all completed
-   requests are explained, and also those of them that missed the goals. `out`: prints a table; NULL: no table. `json`:
-   path of a JSON file; "-": standard output; NULL: no file. Returns HR_BAD_INPUT if the request does not exist or was
-   not completed. */
+/* Explains the mean time of requests. `request`: index of a completed request to explain. HR_NONE: explains the mean of
+   all completed requests, and the mean of all completed requests that missed the goals. `out`: prints a table; NULL: no
+   table. `json`: path of a JSON file; "-": standard output; NULL: no file. Returns HR_BAD_INPUT if the request does not
+   exist or was not completed. */
 HR_API enum hr_status hr_service_why(FILE *out, const char *json, const struct hr_served *served, uint32_t request,
                                      struct hr_error *error);
 

@@ -79,9 +79,9 @@ struct hr_failure_events {
      interval */
   uint32_t n_no_node, n_no_end, n_backwards, n_negative;
 };
-/* Reads the failures of a system; `system` NULL: those of all systems. Returns HR_BAD_INPUT if the file is malformed,
-   if the log does not have the system, or if it has no failure with a node and an end. A log of quantiles has no
-   failures. The caller frees `*events` with hr_failure_events_finish. */
+/* Reads the failures of a system. `system` NULL: the failures of all systems. Returns HR_BAD_INPUT if the file is
+   malformed, if the log does not have the system, or if it has no failure with a node and an end. A log of quantiles
+   has no failures. The caller frees `*events` with hr_failure_events_finish. */
 HR_API enum hr_status hr_failure_events_read(const char *path, const char *system, struct hr_failure_events *events,
                                              struct hr_error *error);
 HR_API void hr_failure_events_finish(struct hr_failure_events *events);

@@ -151,7 +151,8 @@ HR_API uint32_t hr_outages_count(const struct hr_pool_spec *pools, uint32_t n_po
 /* The maximum number of processes of a pool. */
 #define HR_FAULT_PROCESSES 16u
 
-/* Sorts the replays of a process, merges replays of a node that overlap, and removes those of nodes >= `nodes`. */
+/* Sorts the replays of a process, merges replays of a node that overlap, and removes replays of nodes with
+   numbers >= `nodes`. */
 HR_API void hr_fault_replays_sort(struct hr_fault_process *process, uint32_t nodes);
 /* Frees everything that the members of a process point to, but not the process itself. */
 HR_API void hr_fault_process_finish(struct hr_fault_process *process);

@@ -137,7 +137,7 @@ struct hr_service_hour {
   uint64_t offered, due, attained; /* as in struct hr_service_summary */
 };
 
-/* The figures of a service, or of all services together. Durations are those of completed requests. */
+/* The figures of a service, or of all services together. Durations include completed requests only. */
 struct hr_service_summary {
   char *name;      /* NULL: all services together */
   bool is_present; /* false: the run has no services */
@@ -187,8 +187,8 @@ HR_API enum hr_status hr_service_goal_notes(const struct hr_service *service,
 /* Adds the figures of `count` services to a summary. The only error is HR_NO_MEMORY. */
 HR_API enum hr_status hr_summary_add_services(struct hr_summary *summary, const struct hr_served *served,
                                               uint32_t count, struct hr_error *error);
-/* Adds the alerts of inference services to those of a run. Call it before hr_alerts_close. `origin_us`: time 0 of the
-   run in the clock of the requests. The scenario must outlive the alerts. */
+/* Adds the alerts of inference services to the alerts of a run. Must be called before hr_alerts_close. `origin_us`:
+   time 0 of the run in the clock of the requests. The scenario must outlive the alerts. */
 HR_API void hr_alerts_add_services(struct hr_alerts *alerts, const struct hr_served *served, uint32_t count,
                                    int64_t origin_us);
 /* Adds a note for each series of carbon intensities or electricity prices that does not cover the whole run. If the

@@ -122,8 +122,8 @@ struct hr_tco_spec {
 /* Return the names in scenarios and files. */
 HR_API const char *hr_amortization_name(enum hr_amortization method);
 HR_API const char *hr_cost_part_name(enum hr_cost_part part);
-/* Returns (1 + rate)^periods. If `periods` is a whole number up to 10,000, the result is a repeated product; otherwise
-   it is computed by pow() of the C library. */
+/* Returns (1 + rate)^periods. If `periods` is a whole number up to 10,000, the result is a repeated product. For all
+   other values, the result comes from pow() of the C library. */
 HR_API double hr_compound(double rate, double periods);
 /* Returns whether a trace can be resampled with this growth: from HR_MIN_GROWTH to HR_MAX_GROWTH, up to rounding. */
 HR_API bool hr_tco_growth_is_possible(double growth);

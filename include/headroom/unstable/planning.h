@@ -149,8 +149,8 @@ HR_API struct hr_forecast_band hr_forecast_week(const struct hr_forecast *foreca
 /* Returns the forecast for a future month. */
 HR_API struct hr_forecast_month hr_forecast_month(const struct hr_forecast *forecast, uint32_t series, uint32_t month);
 /* Returns the hourly profile of a series, [168]: for each hour of the week, the GPUs in that hour / the mean over the
-   week. The first hour is Monday's first hour if the trace has dates, otherwise the first hour of the trace. The array
-   belongs to the forecast. */
+   week. If the trace has dates, the first hour is Monday's first hour. If not, it is the first hour of the trace. The
+   array belongs to the forecast. */
 HR_API const double *hr_forecast_profile(const struct hr_forecast *forecast, uint32_t series);
 /* Returns notes for the user. */
 HR_API const struct hr_notes *hr_forecast_notes(const struct hr_forecast *forecast);
@@ -177,7 +177,7 @@ struct hr_scenario;
 
 /* The search for the best candidate. */
 enum hr_plan_search {
-  /* exhaustive search if there are few candidates and nothing is random; otherwise fast search */
+  /* exhaustive search if there are few candidates and nothing is random; fast search in all other cases */
   HR_PLAN_SEARCH_AUTO,
   HR_PLAN_SEARCH_FAST,      /* few runs: uses bounds, bisection and successive halving */
   HR_PLAN_SEARCH_EXHAUSTIVE /* every candidate is run as many times as a finalist */
@@ -379,8 +379,9 @@ struct hr_tco_config {
   const char *const *overrides; /* overrides with which the scenario was loaded */
   size_t n_overrides;
   const struct hr_trace *trace;
-  /* number of runs of each option if any option is random; otherwise each option is run once. 0: `replications.count`
-     of the scenario; if the scenario does not specify it, HR_DEFAULT_MIN_REPLICATIONS */
+  /* number of runs of each option if any option is random. If no option is random, each option is run once. 0: the
+     number is `replications.count` of the scenario, or HR_DEFAULT_MIN_REPLICATIONS if the scenario does not specify it
+   */
   uint32_t n_replications;
   uint32_t n_threads;
   struct hr_progress progress;

@@ -65,11 +65,11 @@ struct hr_replay {
   uint32_t n_observers;
   /* the next four arrays have one entry for each service, [scenario->services->count]; NULL: no services */
   struct hr_service_requests *requests;
-  /* if a horizon ends the run: the requests that arrived before it. The columns are those of `requests` */
+  /* if a horizon ends the run: the requests that arrived before the horizon. They use the same columns as `requests` */
   struct hr_service_requests *arrived;
   struct hr_service_result *service_results;
   struct hr_served *served;
-  struct hr_fleet *fleet; /* set if the replicas of services are jobs of the run; otherwise NULL */
+  struct hr_fleet *fleet; /* NULL unless the replicas of services are jobs of the run */
   struct hr_result *result;
   struct hr_summary *summary;
   struct hr_notes notes; /* notes on the results */
@@ -84,7 +84,7 @@ HR_API enum hr_status hr_replay_init(struct hr_replay *replay, const struct hr_r
    was updated. Returns HR_BAD_INPUT if there are already HR_REPLAY_MAX_OBSERVERS observers. */
 HR_API enum hr_status hr_replay_add(struct hr_replay *replay, struct hr_observer observer, struct hr_error *error);
 /* Makes the checks that hr_replay_run makes before the first event, such as whether the policy supports the cluster.
-   The errors are those of hr_replay_run. */
+   Returns the same errors as hr_replay_run. */
 HR_API enum hr_status hr_replay_check(const struct hr_replay *replay, struct hr_error *error);
 /* Adds the notes on a scenario and a trace that are known before the run. Examples are notes on models without speeds,
    on unknown GPU types, and on settings that have no effect. Notes on tenants are not included. `policy` is the policy
@@ -189,9 +189,9 @@ HR_API bool hr_ranks_launched(void);
    is not equal on all ranks, the next call of hr_ranks_agree, hr_ranks_same or hr_ranks_leave returns HR_BAD_INPUT. The
    caller must call hr_ranks_leave, even after an error. */
 HR_API enum hr_status hr_ranks_join(struct hr_ranks *ranks, uint64_t command, struct hr_error *error);
-/* Every rank passes its own `status` and `error`. Returns the same value on all ranks: HR_OK if all ranks passed HR_OK,
-   otherwise the status of the failed rank with the lowest number. On rank 0, `error` is set to the message of that
-   rank. After a failure the ranks do not communicate any more; later calls return `status`. */
+/* Every rank passes its own `status` and `error`. Returns the same value on all ranks. If all ranks passed HR_OK, this
+   is HR_OK. If not, it is the status of the failed rank with the lowest number. On rank 0, `error` is set to the
+   message of that rank. After a failure the ranks do not communicate any more; later calls return `status`. */
 HR_API enum hr_status hr_ranks_agree(struct hr_ranks *ranks, enum hr_status status, struct hr_error *error);
 /* Returns HR_BAD_INPUT on all ranks if `number` is not equal on all ranks. `what`: the name of the number in the error
    message. */

@@ -31,7 +31,7 @@ struct hr_scenario_key {
   const char *help;  /* sentences; the first sentence is understandable without the others */
   bool required;     /* its object must have the key */
   bool is_constant;  /* `fallback` is a value, not words */
-  const char *newer; /* present name of the key, if the key is an old name; otherwise NULL */
+  const char *newer; /* if the key is an old name: the present name of the key. NULL: the name is not old */
 };
 
 /* Lists the key at `path` ("" for all keys) and the keys below it, including the parameters of the built-in policies.

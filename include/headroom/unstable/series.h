@@ -87,8 +87,8 @@ struct hr_electricity {
   const struct hr_series *carbon; /* micrograms of CO2e per kWh; NULL: unknown */
   const struct hr_series *price;  /* micro-dollars per kWh; NULL: unknown */
   enum hr_carbon_signal signal;
-  /* for each series, the time in UTC that is time zero of the trace's clock. HR_NEVER_US: not specified; if the trace
-     has dates, they determine this time, otherwise it is the first stamp of the series */
+  /* for each series, the time in UTC that is time zero of the trace's clock. HR_NEVER_US: not specified. If the trace
+     has dates, this time then follows from the dates. If not, it is the first stamp of the series */
   int64_t carbon_start_us, price_start_us;
   int64_t water_ul_kwh; /* water per kWh of the machines (WUE), in microlitres; 0: unknown */
   int64_t embodied_ug;  /* carbon of the production of a GPU with its part of the node, in micrograms; 0: unknown */

@@ -41,7 +41,8 @@ struct hr_serve_config {
 HR_API enum hr_status hr_serve(const struct hr_serve_config *config, struct hr_error *error);
 
 /* Returns the name of a command-line option, such as "--jobs", for messages. In a process that executes a request of
-   the server, the result is the name of the option in the HTTP interface, if it has one. Otherwise it is `text`. */
+   the server, the result is the name of the option in the HTTP interface. If the option has no such name, and in all
+   other processes, the result is `text`. */
 HR_API const char *hr_serve_phrase(const char *text);
 
 #ifdef __cplusplus

@@ -495,8 +495,8 @@ struct hr_service_result {
   /* time to transfer the KV memory from the replica of the prompt to the replica that decodes; NULL: no
      transfers */
   int64_t *transfer_us;
-  /* For the engines `disaggregated` and `colocated`; otherwise NULL. decode_replica: the replica that decodes. rest_ps:
-     the exact times scheduled, first_token and end minus the rounded times above, in picoseconds. */
+  /* Only for the engines `disaggregated` and `colocated`; NULL for other engines. decode_replica: the replica that
+     decodes. rest_ps: the exact times scheduled, first_token and end minus the rounded times above, in picoseconds. */
   uint32_t *decode_replica;
   int32_t (*rest_ps)[3];
   uint64_t iterations, recomputed_tokens; /* totals of the service */

@@ -334,7 +334,7 @@ struct hr_finding {
 };
 
 /* The demand for a set of pools compared with the capacity of these pools, from the first to the last submit. The
-   demand is that of all jobs that accept no pool outside the set. Each job is assumed to start at submission, and to
+   demand includes all jobs that accept no pool outside the set. Each job is assumed to start at submission, and to
    run at its highest speed in these pools. */
 struct hr_offered_load {
   char *gpu_types;  /* GPU types of the pools, such as "A10|T4" */
@@ -452,8 +452,8 @@ struct hr_workload_model_size {
 struct hr_workload_model {
   char *name, *source; /* source: the origin of the model, as text */
   double jobs_per_day; /* mean over all weeks */
-  /* factors of the arrival rate by hour of the day and by weekday. Weekday 0 is Monday if the trace was dated;
-     otherwise it is the first day of the trace */
+  /* factors of the arrival rate by hour of the day and by weekday. If the trace had dates, weekday 0 is Monday. If not,
+     weekday 0 is the first day of the trace */
   double hours[24], weekdays[7];
   /* factors of the arrival rate by week; after n_weeks weeks, they are repeated from week 0 */
   double weeks[HR_WORKLOAD_MODEL_MAX_WEEKS];

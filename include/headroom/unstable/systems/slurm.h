@@ -29,7 +29,7 @@ extern "C" {
   X(HR_SLURM_NO_NORMAL_TRES, "NO_NORMAL_TRES")                                                                         \
   X(HR_SLURM_INCR_ONLY, "INCR_ONLY") /* priorities never decrease */                                                   \
   X(HR_SLURM_MAX_TRES, "MAX_TRES")   /* the usage of a job is its most expensive resource, not the sum */              \
-  /* the usage is the most expensive of CPU, memory and nodes, plus that of GPUs */                                    \
+  /* the usage is the usage of GPUs, plus the most expensive usage of CPU, memory or nodes */                          \
   X(HR_SLURM_MAX_TRES_GRES, "MAX_TRES_GRES")
 #define HR_SLURM_USAGE_RESET_TABLE(X)                                                                                  \
   X(HR_SLURM_RESET_NONE, "none")                                                                                       \
@@ -58,7 +58,7 @@ extern "C" {
   X(HR_SLURM_PARTITION_TIME_LIMIT, "PartitionTimeLimit") /* jobs may exceed the maximum time of the partition */       \
   X(HR_SLURM_PARTITION_MAX_NODES, "PartitionMaxNodes")   /* jobs may have more nodes than the partition allows */      \
   X(HR_SLURM_PARTITION_MIN_NODES, "PartitionMinNodes")   /* jobs may have fewer nodes than the partition requires */   \
-  X(HR_SLURM_OVER_PART_QOS, "OverPartQOS")               /* limits of the job's QOS override those of the partition */
+  X(HR_SLURM_OVER_PART_QOS, "OverPartQOS")               /* limits of a job's QOS override the partition's limits */
 #define HR_SLURM_RESERVATION_FLAG_TABLE(X)                                                                             \
   X(HR_SLURM_MAINT, "MAINT")             /* for maintenance; may overlap other reservations */                         \
   X(HR_SLURM_OVERLAP, "OVERLAP")         /* may overlap other reservations */                                          \
@@ -138,7 +138,7 @@ struct hr_slurm_partition {
   int64_t max_nodes; /* -1: no limit */
   enum hr_slurm_state state;
   enum hr_slurm_preempt_mode preempt_mode;
-  int64_t grace_us, over_time_limit_us; /* over_time_limit_us HR_UNKNOWN_US: that of the cluster */
+  int64_t grace_us, over_time_limit_us; /* over_time_limit_us HR_UNKNOWN_US: as in the cluster */
   char *qos;                            /* name of the QOS with limits for all jobs of the partition; NULL: none */
   uint32_t qos_index;                   /* its index, set by the checks; HR_NONE: none */
   struct hr_slurm_name *allow_accounts, *deny_accounts, *allow_qos, *deny_qos;
@@ -154,7 +154,7 @@ struct hr_slurm_qos {
   struct hr_slurm_name *preempt; /* names of the QOS with jobs that jobs of this QOS may preempt */
   uint32_t n_preempt;
   enum hr_slurm_preempt_mode preempt_mode;
-  int64_t grace_us, exempt_us; /* exempt_us HR_UNKNOWN_US: that of the cluster */
+  int64_t grace_us, exempt_us; /* exempt_us HR_UNKNOWN_US: as in the cluster */
   double usage_factor;
   uint32_t flags; /* bits 1 << enum hr_slurm_qos_flag */
   struct hr_slurm_limits limits;
@@ -168,7 +168,7 @@ struct hr_slurm_assoc {
   uint32_t above;    /* index of the parent association; HR_NONE: the root. Set by the checks */
   int64_t fairshare; /* shares; -1: "parent", the shares of the parent are used */
   uint32_t priority;
-  char *default_qos;          /* NULL: that of the parent association */
+  char *default_qos;          /* NULL: the default QOS of the parent association */
   uint32_t default_qos_index; /* set by the checks; HR_NONE: none */
   struct hr_slurm_limits limits;
 };

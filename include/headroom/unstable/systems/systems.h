@@ -53,7 +53,7 @@ struct hr_kai_queue {
   uint32_t n_below; /* number of queues with this queue as their parent; set when the section is checked */
   int32_t priority;
   struct hr_kai_resource gpu, cpu, memory;
-  int64_t preempt_min_runtime_us, reclaim_min_runtime_us; /* HR_UNKNOWN_US: those of the parent */
+  int64_t preempt_min_runtime_us, reclaim_min_runtime_us; /* HR_UNKNOWN_US: as in the parent */
 };
 
 /* A priority class: whether jobs with the priority `value` are preemptible. */
