@@ -129,9 +129,9 @@ HR_API void hr_packer_changed(struct hr_packer *packer, hr_node node);
  * Free capacity, for policies: where a job would be placed.
  *
  * A capacity is a state of the cluster in which some placements are in use. It is either the present state or a planned
- * state, such as the state at a future time. There are two implementations: counted allocation (whole GPUs by node or
- * by pool) and per-GPU allocation (shares, MIG instances, CPU, memory, islands). The cluster determines which one is
- * used (hr_cluster_spec_by_gpu), and most policies need not know it.
+ * state, such as the state at a future time. Two implementations exist: counted allocation (whole GPUs by node or by
+ * pool) and per-GPU allocation (shares, MIG instances, CPU, memory, islands). The cluster determines which one is
+ * used (hr_cluster_spec_by_gpu), and most policies work with both.
  *
  * Memory is from the arena. The capacities of a set share buffers, so a placement that a search returned is valid until
  * the next search in any capacity of the set.
@@ -198,9 +198,9 @@ struct hr_node_share {
 /* Finds a placement in which each of the `shares` of the nodes of a pool gets its number of tasks. The job must accept
    the pool, the shares must not overlap, and the rule must not be "pool". Together the shares must have all tasks of
    the job. `gpus`: GPUs of each task in counted allocation; not used in per-GPU allocation. The tier of the need
-   matters only in per-GPU allocation, if it is narrower than a node and there is a single share of one node: then all
-   GPUs are in one group of the tier. Returns false if no placement was found, or if memory is exhausted
-   (hr_capacity_set_failed). */
+   has an effect only in per-GPU allocation, if the tier is narrower than a node and `shares` has a single share with
+   one node. In this case, all GPUs are in one group of the tier. Returns false if no placement was found, or if memory
+   is exhausted (hr_capacity_set_failed). */
 HR_API bool hr_capacity_find_on(struct hr_capacity *capacity, hr_pool pool, const struct hr_need *need,
                                 const struct hr_node_share *shares, uint32_t n_shares, uint32_t gpus,
                                 struct hr_placement *placement);

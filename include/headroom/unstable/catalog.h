@@ -213,7 +213,7 @@ HR_API enum hr_status hr_catalog_mig(const struct hr_catalog *catalog, const cha
 
 /* hr_catalog_check_provider returns HR_BAD_INPUT if the catalogue has no instance type of the provider.
    hr_catalog_check_region returns HR_BAD_INPUT for the same reason, or if the catalogue has regions of the provider but
-   not this one. If the catalogue has no region of the provider, because its prices do not depend on the region, any
+   not `region`. If the catalogue has no region of the provider, because its prices do not depend on the region, any
    region is accepted. */
 HR_API enum hr_status hr_catalog_check_provider(const struct hr_catalog *catalog, const char *provider,
                                                 struct hr_error *error);
@@ -237,7 +237,7 @@ struct hr_discount_query {
  * Of several candidates with the selected family, the newest is selected.
  *
  * A discount for the same term with a different upfront payment is an upper bound. It replaces the selected discount if
- * its family comes earlier in this list, or is a longer prefix, and if the discount is smaller.
+ * its family is earlier in this list, or is a longer prefix, and if the discount is smaller.
  *
  * Returns HR_BAD_INPUT if the provider or the instance is unknown, or if no candidate exists.
  */
@@ -247,7 +247,8 @@ HR_API enum hr_status hr_catalog_discount(const struct hr_catalog *catalog, cons
 /* A price query. */
 struct hr_price_query {
   const char *provider;
-  /* NULL: among the provider's instances with GPUs of the type `gpu`, the one that is cheapest per GPU */
+  /* NULL: the instance of the provider with the lowest price per GPU, among the instances with GPUs of the type `gpu`
+   */
   const char *instance;
   const char *gpu;    /* name of a GPU type; used if `instance` is NULL */
   const char *region; /* NULL: the base region of the provider */
@@ -255,8 +256,8 @@ struct hr_price_query {
   /* for reserved capacity, with the values of struct hr_price. upfront NULL: any upfront payment; of several prices
      with the newest date, the lowest is selected */
   const char *term, *upfront;
-  /* prices that are newer than this date are ignored; of the others, the newest is selected. NULL or "": none is
-     ignored */
+  /* prices that are newer than this date are ignored. The newest of the remaining prices is selected. NULL or "": no
+     price is ignored */
   const char *as_of;
 };
 

@@ -7,10 +7,10 @@
  *
  * Each cluster has its own pools, policy and quotas, and schedules only its own jobs. All clusters have one clock. When
  * a job is submitted, the job router sends it to a cluster. Some routers send a waiting job to another cluster later,
- * or submit copies of a job to several clusters. A job that has started stays in its cluster.
+ * or submit copies of a job to several clusters. A job that has started remains in its cluster.
  *
- * The whole run has the pools of all clusters, in the order of the clusters. Observers see these pools and their nodes.
- * The policy of a cluster sees only the pools of its cluster, numbered from 0.
+ * The whole run has the pools of all clusters, in the order of the clusters. Observers have access to all these
+ * pools and their nodes. The policy of a cluster has access only to the pools of its cluster, numbered from 0.
  */
 
 #include "headroom/base.h"
@@ -57,7 +57,7 @@ enum hr_job_router_kind {
 enum { HR_MULTIKUEUE_CLUSTERS = 20 };
 
 /* A rule of the router `affinity`, for some tenants and classes. For each job, the first rule that applies is used. The
-   job goes to the first of the preferred clusters in which its predicted wait is within max_wait_us. */
+   job is sent to the first preferred cluster in which its predicted wait is at most max_wait_us. */
 struct hr_job_router_rule {
   char **tenants; /* [n_tenants]; n_tenants 0: any */
   uint32_t n_tenants;
@@ -65,7 +65,7 @@ struct hr_job_router_rule {
   char **names;       /* [n_clusters]: the preferred clusters, in order */
   uint32_t *clusters; /* [n_clusters]: their indices */
   uint32_t n_clusters;
-  bool only; /* the jobs never go to other clusters */
+  bool only; /* the jobs are never sent to other clusters */
 };
 
 /*
@@ -275,8 +275,8 @@ struct hr_node_pool {
    uses provision_us, quotas and failure_share, too. The defaults are in scenarios/schema/keys_pool.c. */
 struct hr_autoscaler_spec {
   int64_t scan_us; /* the autoscaler scans the cluster at multiples of this time */
-  /* [n_expanders], from malloc: rules that are applied one after the other, each to the pools that the rule before it
-     has kept. Of the pools that are left, one is drawn at random. NULL: least-waste */
+  /* [n_expanders], from malloc: rules that select pools. Each rule is applied to the pools that the previous rule has
+     selected. If the last rule selects several pools, one of them is drawn at random. NULL: least-waste */
   struct hr_expander *expanders;
   uint32_t n_expanders;
   bool balances;      /* new nodes are divided among similar pools */

@@ -265,7 +265,7 @@ struct hr_sweep_counts {
 
 /*
  * Executes the runs of the shard that the file does not have. All scenarios and traces are read before the first run.
- * If a run fails, the sweep fails and `error` names the run; completed runs stay in the file. If the file is not a
+ * If a run fails, the sweep fails and `error` names the run; completed runs remain in the file. If the file is not a
  * sweep file, or is the file of a different sweep, returns HR_BAD_INPUT and does not change the file.
  *
  * If ranks share the runs (headroom/unstable/replay.h), all of them make the same call. Only rank 0 writes the file and
@@ -275,7 +275,7 @@ HR_API enum hr_status hr_sweep(const struct hr_sweep_config *config, struct hr_s
                                struct hr_error *error);
 
 /* Copies the runs of the files `shards` into `file`. All shards must be of the same sweep, and `file` must not be one
-   of them. If `file` already has runs, they stay in the file. Sets `before` of `*counts` to 0, and `now` to the number
+   of them. Runs that `file` already has remain in the file. Sets `before` of `*counts` to 0, and `now` to the number
    of runs that `file` has afterwards. Returns HR_BAD_INPUT if the files are of different sweeps or have different
    results for a run. */
 HR_API enum hr_status hr_sweep_merge(const char *file, const char *const *shards, size_t n_shards,

@@ -321,8 +321,8 @@ struct hr_stress {
   double on_demand_price;
   /* name of a GPU type, ignoring case; pools of this type get no nodes. NULL: no such type */
   const char *without_gpu;
-  /* [number of pools], borrowed: pools that keep their nodes although their type is `without_gpu`, such as pools that
-     are owned already; NULL: no such pools */
+  /* [number of pools], borrowed: true for pools that still get nodes although their type is `without_gpu`, such as
+     pools that are owned already. NULL: no such pools */
   const bool *keeps_nodes;
   /* borrowed: replaces the spot model, notice and batches of all spot pools. It must not have recorded levels. NULL: no
      change */

@@ -442,8 +442,8 @@ HR_API enum hr_status hr_service_why(FILE *out, const char *json, const struct h
 
 /* Fit distributions to the intervals of a log. hr_failure_fits_print prints a table. hr_failure_fits_write_json writes
    JSON to `path`; "-" is standard output. `source`: name of the log, for output. `system`: name of the group to fit, or
-   "all" for the intervals of all groups together. NULL: each group is fitted, and if there are several, the intervals
-   of all groups together, too. Return HR_BAD_INPUT if the log does not have the system. */
+   "all" for the intervals of all groups together. NULL: each group is fitted. If the log has several groups, the
+   intervals of all groups together are fitted, too. Return HR_BAD_INPUT if the log does not have the system. */
 HR_API enum hr_status hr_failure_fits_print(FILE *out, const char *source, const struct hr_failure_log *log,
                                             const char *system, struct hr_error *error);
 HR_API enum hr_status hr_failure_fits_write_json(const char *path, const char *source, const struct hr_failure_log *log,

@@ -72,8 +72,8 @@ struct hr_failure_events {
   struct hr_failure_event *events; /* [count]: in the order of their rows */
   uint32_t count, n_nodes;
   int64_t first_us; /* the earliest start; 0 in the format "intervals" */
-  /* the log has the format "intervals", so failures have no nodes: `node` is the index of the failure, and the caller
-     assigns the failures to nodes one after the other */
+  /* the log has the format "intervals", in which failures have no nodes. `node` is then the index of the failure, and
+     the caller assigns the failures to the nodes in this order */
   bool in_turn;
   /* numbers of rows that are ignored: without a node, without an end, with an end before the start, with a negative
      interval */

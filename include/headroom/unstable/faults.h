@@ -5,14 +5,14 @@
 /*
  * Failures of nodes, slow nodes, spare nodes, and maintenance.
  *
- * What fails is called a unit: a node, a group of a tier of the topology (island, numa, rack, zone, pool), or a group
- * of consecutive nodes. A node is down while at least one unit that contains it, or that is a part of it, is down. So
- * if an island fails, its node is repaired as a whole. Each unit has a separate renewal process: it works for a random
- * time and fails; the failure is detected after a delay; the unit is repaired for a random time and then works again.
- * Each failure has a class, which determines the delay and the repair. The class is drawn with the shares of the
- * classes as probabilities.
+ * A unit is a set of hardware that fails as a whole: a node, a group of a tier of the topology (island, numa, rack,
+ * zone, pool), or a group of consecutive nodes. A node is down while at least one unit that contains the node, or that
+ * is a part of the node, is down. If an island fails, its node is therefore repaired as a whole. Each unit has a
+ * separate renewal process: it works for a random time and fails; the failure is detected after a delay; the unit is
+ * repaired for a random time and then works again. Each failure has a class, which determines the delay and the repair.
+ * The class is drawn with the shares of the classes as probabilities.
  *
- * From a failure until its detection, the jobs of the unit hold their GPUs and make no progress, unless the class
+ * From a failure until its detection, the jobs of the unit occupy their GPUs and make no progress, unless the class
  * `corrupts`. No job may start on the unit. When the failure is detected, the jobs are stopped. No draw depends on the
  * policy. In elastic pools nodes are not repaired: a failed node does not return, and another node can be requested.
  */
@@ -118,8 +118,10 @@ struct hr_slow_spec {
 /* The failures of a pool. */
 struct hr_fault_spec {
   struct hr_slow_spec slow;
-  /* number of spare nodes: at the start of the run, the last nodes of the pool. A spare comes up `activation_us` after
-     another node of the pool has gone down. A repaired node becomes a spare if enough nodes are up */
+  /* number of spare nodes. At the start of the run, the last nodes of the pool are the spares. A spare comes up
+     `activation_us` after another node of the pool has gone down. A repaired node becomes a spare if enough nodes are
+     up
+   */
   uint32_t spares;
   int64_t activation_us;
   struct hr_fault_process *processes; /* [n_processes] */

@@ -354,8 +354,8 @@ HR_API enum hr_status hr_advise(const struct hr_advise_config *config, struct hr
 HR_API void hr_advice_destroy(struct hr_advice *advice);
 
 /* hr_advice_item sets `*item` to an evaluated change. `place`: its position, from 0. Advised changes are first, sorted
-   by descending savings; the other changes follow. If there is no change at this position, hr_advice_item returns false
-   and does not change `*item`. Strings belong to the advice. hr_advice_notes returns notes for the user. */
+   by descending savings; the other changes follow. If no change has this position, hr_advice_item returns false and
+   does not change `*item`. Strings belong to the advice. hr_advice_notes returns notes for the user. */
 HR_API bool hr_advice_item(const struct hr_advice *advice, size_t place, struct hr_advice_item *item);
 HR_API const struct hr_notes *hr_advice_notes(const struct hr_advice *advice);
 

@@ -38,8 +38,9 @@ enum { HR_REPLAY_MAX_OBSERVERS = 16 };
 /* The input of a replay. Everything is borrowed and must outlive the replay. */
 struct hr_replay_config {
   const struct hr_scenario *scenario;
-  /* the jobs. May be NULL if the scenario has services: there are then no other jobs. hr_replay_init replaces this
-     member by the trace of the run, which has the replicas of services as additional jobs */
+  /* the jobs. If the scenario has services, it may be NULL; the run then has no jobs except the replicas of services.
+     hr_replay_init replaces this member by the trace of the run, which has the replicas of services as additional jobs
+   */
   const struct hr_trace *trace;
   const struct hr_policy_choice *policy; /* the policy of the run; NULL: the policy of the scenario */
   uint64_t seed;                         /* seed of the run; the seed of the scenario is ignored */
@@ -173,7 +174,7 @@ HR_API enum hr_status hr_replicates_write_json(const char *path, const struct hr
 struct hr__ranks_start;
 /* This process in its MPI job. A structure with all members 0 is a process without MPI. */
 struct hr_ranks {
-  int rank, size;                /* number of this rank; number of ranks, 0 or 1 if there is only one */
+  int rank, size;                /* number of this rank; number of ranks. A size of 0 also means one rank */
   bool failed;                   /* the ranks have agreed that one of them failed */
   struct hr__ranks_start *start; /* private: MPI is starting; NULL: MPI has started, or is not used */
 };

@@ -73,9 +73,9 @@ struct hr_draft_config {
 };
 
 /* Drafts a scenario. It has the owned nodes, capacity that can be bought (with prices and their dates) and a plan.
-   Comments (members with names that begin with "//") list facts about the trace and assumptions. If there are neither
-   owned nodes nor a provider, the nodes are estimated from the demand. The caller frees `*json` with free(). Returns
-   HR_BAD_INPUT if `own` or `cloud` is invalid. */
+   Comments (members with names that begin with "//") list facts about the trace and assumptions. If the
+   configuration has neither owned nodes nor a provider, the nodes are estimated from the demand. The caller frees
+   `*json` with free(). Returns HR_BAD_INPUT if `own` or `cloud` is invalid. */
 HR_API enum hr_status hr_scenario_draft(const struct hr_draft_config *config, char **json, struct hr_error *error);
 
 /* ---- Workload models ----------------------------------------------------------------------------------- */
@@ -145,7 +145,7 @@ HR_API const char *hr_scenario_pool_path(const struct hr_scenario *scenario, uin
    effect if the scenario has a single cluster. */
 HR_API void hr_scenario_clusters_update(struct hr_scenario *scenario);
 
-/* Sets `*fit` to true if all replicas of all services fit into the pools at once and hold their GPUs for the whole run.
+/* Sets `*fit` to true if all replicas of all services fit into the pools at once and run during the whole run.
    For this, the numbers of replicas must be fixed, and nothing may change or limit the capacity, such as quotas,
    failures, maintenance or a horizon. If `*fit` is true, hr_service_run has the same results as a run in which replicas
    are jobs. The only error is HR_NO_MEMORY. */

@@ -82,8 +82,8 @@ struct hr_service_phases {
 };
 
 /* The time of an iteration: fixed_us + per_prompt_token_us for each token of a prompt + per_sequence_us for each
-   decoding sequence + per_context_ktoken_us for each 1000 tokens that the sequences have processed before. If there are
-   knots or phases, they replace these terms. */
+   decoding sequence + per_context_ktoken_us for each 1000 tokens that the sequences have processed before. Knots or
+   phases replace these terms. */
 struct hr_service_cost {
   double fixed_us, per_prompt_token_us, per_sequence_us, per_context_ktoken_us;
   bool integer; /* iterations take whole microseconds; the term per_context_ktoken_us is rounded down */
@@ -371,7 +371,7 @@ struct hr_service {
      time. */
   int64_t drain_us;
   char *requests;          /* path of the request trace; NULL: requests are drawn */
-  bool only_gets;          /* the service has no requests of its own; it gets requests from other services only */
+  bool only_gets;          /* the service gets requests from other services only */
   uint32_t prefix_hit_ppm; /* share of the tokens of prompts that need no computation, in ppm */
   struct hr_request_draw draw;
   enum hr_service_router router;

@@ -9,7 +9,7 @@
  * Each hr_transform_* function creates a new trace, which borrows nothing; the caller frees it with hr_trace_destroy.
  * On failure `*made` is NULL. Jobs are sorted by submit; jobs of one instant are in the order of their source. Notes
  * are copied. If the submit of a job changes, its deadline and its recorded start change by the same time. Random draws
- * depend only on the seed and on the position of the job in the trace, so the same input gives the same trace on every
+ * depend only on the seed and on the position of the job in the trace, so the same input has the same result on every
  * machine. Each function returns HR_BAD_INPUT if its parameters are invalid, or if the result has no jobs.
  * docs/reference/traces.md defines what each transformation preserves.
  */
@@ -507,9 +507,9 @@ struct hr_workload_model_figures {
  * Draws jobs in memory and writes them to `path`. If an error occurs, no file appears. `path` "-" is standard output.
  * The name of the file determines the format (hr_generated_file). `figures` may be NULL.
  *
- * Equal models and specifications give identical bytes. If `load` is 0, the jobs of a larger count begin with the jobs
- * of a smaller count. Returns HR_BAD_INPUT if the specification is out of range, if `load` is set but no drawn job has
- * GPU time, or if jobs would arrive over more than 270 years.
+ * Equal models and specifications have identical files as results. If `load` is 0, a file with more jobs begins with
+ * the jobs of a file with fewer jobs. Returns HR_BAD_INPUT if the specification is out of range, if `load` is set but
+ * no drawn job has GPU time, or if jobs would arrive over more than 270 years.
  */
 HR_API enum hr_status hr_workload_model_generate(const struct hr_workload_model *model,
                                                  const struct hr_workload_model_spec *spec, const char *path,
@@ -523,8 +523,9 @@ HR_API enum hr_status hr_workload_model_generate(const struct hr_workload_model 
 HR_API enum hr_status hr_requests_read(const char *path, struct hr_service_requests *requests, struct hr_error *error);
 HR_API void hr_requests_finish(struct hr_service_requests *requests);
 /* Sets `requests` to the requests of a service in order of arrival: reads its trace, or draws requests. If the service
-   has `only_gets`, there are no requests. `index`: number of the service in the scenario. `seed`: seed of the run.
-   Equal numbers give equal requests. The caller frees `requests` with hr_requests_finish, also after an error. */
+   has `only_gets`, the result has no requests. `index`: number of the service in the scenario. `seed`: seed of the run.
+   The same index and seed have the same requests as result. The caller frees `requests` with hr_requests_finish, also
+   after an error. */
 HR_API enum hr_status hr_requests_of_service(const struct hr_service *service, uint32_t index, uint64_t seed,
                                              struct hr_service_requests *requests, struct hr_error *error);
 /* Returns the number of tokens of a prompt that need no computation: prompt_tokens * prefix_hit_ppm / 1000000, rounded
