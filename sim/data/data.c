@@ -52,8 +52,7 @@ static const struct hr_data_read *rule_of(const struct hr__engine *engine, hr_jo
   return NULL;
 }
 
-/* Sets how many bytes a job reads, and the work of an epoch. `epoch_bytes`: the bytes that the job reads in an epoch.
- */
+/* Sets how many bytes a job reads, and the work of an epoch. `epoch_bytes`: the bytes that it reads in an epoch. */
 static void set_sizes(struct hr__data_reader *reader, const struct hr_data_read *rule, int64_t epoch_bytes,
                       int64_t work_us, uint32_t gpus) {
   double epochs = rule->epochs;

@@ -160,8 +160,8 @@ static inline bool hr__flows_has(const struct hr__flows *flows, uint32_t id) {
 /* Returns the part of the length of an active flow that has passed, in 2^-20 us, without `carry`. */
 hr__wide hr__flows_passed(const struct hr__flows *flows, uint32_t id, int64_t now_us);
 /* Returns the flow that ends first, and sets `*at_us` to the time of its end. If several flows end at this time,
-   returns the flow with the lowest index. If no flow makes progress, returns HR_NONE and sets `*at_us` to HR_NEVER_US.
- */
+   returns the flow with the lowest index. If no flow makes progress, sets `*at_us` to HR_NEVER_US, and returns
+   HR_NONE. */
 uint32_t hr__flows_first(const struct hr__flows *flows, int64_t *at_us);
 /* Returns the rate of an active flow. */
 hr__wide hr__flows_rate(const struct hr__flows *flows, uint32_t id);

@@ -68,8 +68,8 @@ struct hr__rate hr__job_rate(const struct hr__engine *engine, hr_job job, uint64
   return rate;
 }
 
-/* Returns how long a job takes with its minimum number of GPUs for work that takes `time_us` with the requested number.
- */
+/* Returns how long work takes with the minimum number of GPUs of a job. `time_us`: how long the work takes with the
+   requested number. */
 static int64_t job_longest_us(const struct hr__engine *engine, hr_job job, int64_t time_us) {
   if (!engine->resized || engine->trace->gpus[job.id] == 0) return time_us;
   struct hr_sizes sizes = hr_cluster_sizes(&engine->cluster, job);

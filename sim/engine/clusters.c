@@ -42,8 +42,7 @@ static bool translate(struct hr__part *cluster, const struct hr_placement *from,
   return true;
 }
 
-/* Copies the free capacity of a pool. For counted allocation only, in which the free capacity of the nodes is shared.
- */
+/* Copies the free capacity of a pool. For counted allocation only: the free capacity of the nodes is shared. */
 static inline void copy_free(const struct hr__part *cluster, hr_pool pool) {
   struct hr_cluster *copy = &cluster->all->whole->cluster;
   struct hr__pool *in_copy = &copy->pools[pool.id + cluster->first_pool];
@@ -148,8 +147,7 @@ static bool is_hidden(struct hr__part *part, const struct hr_event *event) {
   return false;
 }
 
-/* The observer of each cluster. Applies an event of the cluster to the whole run and notifies the observers of the run.
- */
+/* The observer of each cluster. Applies an event of the cluster to the whole run, and notifies the run's observers. */
 static void receive(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr__part *cluster = self;
   struct hr__engine *whole = cluster->all->whole;

@@ -335,8 +335,7 @@ struct hr__engine {
   struct hr_view view;
   struct hr_moves moves;
   void *policy;
-  /* if the policy is a plug-in: a record of the function that is running now (base/process.h). NULL for other policies
-   */
+  /* if the policy is a plug-in: a record of the function that is running now (base/process.h). NULL if it is none */
   struct hr__policy_call *call;
   uint32_t abilities; /* flags of the policy, such as HR_POLICY_PREEMPTS */
   struct hr_error *error;
@@ -399,8 +398,8 @@ struct hr__engine {
   struct hr__power *power;              /* sim/power/meter.c; NULL unless the power of some pool is known */
   struct hr__job_energy *energy;        /* the energy of jobs (sim/power/power.c); NULL unless `power` is set */
   struct hr_power_peaks peaks;
-  /* used if nodes are added or removed during the run, or if jobs slow each other down. All members are 0 in other runs
-   */
+  /* used if nodes are added or removed during the run, or if jobs slow each other down; in other runs, all members are
+     0 */
   struct hr__residents residents;
 
   struct hr__claims claims;
@@ -664,8 +663,8 @@ enum hr_status hr__standby_after_pass(struct hr__engine *engine);
 
 /* ---- sim/market/autoscaler.c: nodes that an autoscaler requests and removes. Only if `autoscaler` is not NULL ---- */
 
-/* Makes a scan of the autoscaler if a scan is due. Called after each pass, and at the end of instants without a pass.
- */
+/* If a scan of the autoscaler is due, makes the scan. Called after each pass, and at the end of instants without a
+   pass. */
 enum hr_status hr__autoscaler_after_pass(struct hr__engine *engine);
 /* Returns whether a pool that the job accepts has fewer nodes than its maximum. */
 bool hr__autoscaler_may_grow(const struct hr__engine *engine, hr_job job);
@@ -788,8 +787,7 @@ static inline bool hr__engine_has(const struct hr__engine *engine, hr_job job) {
 }
 /* Submits a replica of a service to the cluster of an engine. */
 enum hr_status hr__clusters_submit_replica(struct hr__engine *engine, hr_job job);
-/* Begins the present instant in a cluster if it has not begun there yet. Sets `*engine` to the engine of the cluster.
- */
+/* Begins the present instant in a cluster if it has not begun there yet. Sets `*engine` to the cluster's engine. */
 enum hr_status hr__clusters_enter(struct hr__engine *whole, uint32_t cluster, int64_t now_us,
                                   struct hr__engine **engine);
 /* If the present instant has begun and has not ended in a cluster, returns the engine of the cluster. Returns NULL in

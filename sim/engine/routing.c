@@ -631,8 +631,8 @@ static uint64_t eligible(const struct hr__clusters *all) {
   return found;
 }
 
-/* Returns the set of clusters that MultiKueue nominates next for a job. Sets `*more` to true if another round follows.
- */
+/* Returns the set of clusters that MultiKueue nominates next for a job. `*more` is set to true if another round
+   follows, and to false if not. */
 static uint64_t nominate(struct hr__clusters *all, hr_job job, int64_t now_us, bool *more) {
   const struct hr_job_router_spec *router = &all->spec->router;
   struct hr__sending *sending = &all->sending[job.id];

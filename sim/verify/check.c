@@ -118,9 +118,7 @@ static const char *check_sums(const struct hr_gpu_inventory *inventory, uint32_t
   return same ? NULL : "the free capacity summed over its GPUs differs";
 }
 
-/* Checks a node and its GPUs. Returns a description of the first inconsistency. Returns NULL if no inconsistency
- * exists.
- */
+/* Checks a node and its GPUs. Returns a description of the first inconsistency. Returns NULL if none exists. */
 static const char *check_inventory_node(const struct hr_gpu_inventory *inventory, const struct inventory_use *use,
                                         uint32_t node, const struct hr_pool_spec *spec) {
   if (spec->cpu_milli_per_node && use->cpu_milli[node] + inventory->cpu_milli[node] != spec->cpu_milli_per_node)

@@ -220,8 +220,8 @@ HR_API bool hr_capacity_lacks_node_resources(struct hr_capacity *capacity, const
    without jobs in which all nodes are usable: HR_REASON_TOO_LARGE or HR_REASON_NO_GROUP. Returns HR_REASON_NONE if the
    job can fit, and always in counted allocation. */
 HR_API enum hr_reason hr_capacity_never_fits(struct hr_capacity_set *set, const struct hr_need *need);
-/* Returns whether everything that a placement uses is free. The placement may have been found in another state of the
-   set. If the pool allows changes of MIG layouts, the layout of a MIG GPU without tasks need not match the placement.
+/* Returns whether all resources that a placement uses are free. The placement may have been found in another state of
+   the set. If the pool allows changes of MIG layouts, the layout of a MIG GPU without tasks need not match.
  */
 HR_API bool hr_capacity_has(const struct hr_capacity *capacity, const struct hr_need *need,
                             const struct hr_placement *placement);
@@ -262,7 +262,7 @@ HR_API uint32_t hr_capacity_first_gpu_column(const struct hr_capacity_set *set);
    `need`, and the slice is on a node of `pool`. */
 HR_API void hr_capacity_add_use(const struct hr_capacity_set *set, const struct hr_need *need, hr_pool pool,
                                 const struct hr_slice *slice, uint64_t *use);
-/* A condition on the columns of a node that is necessary for hr_capacity_fits_on and cheaper to evaluate. Column 0 is
+/* A condition on the columns of a node. It is necessary for hr_capacity_fits_on and cheaper to evaluate. Column 0 is
    at most `max_first`. Column 1 is at most `max_second`; UINT64_MAX: this column is not limited, or does not exist.
    Among the `n_gpus` columns that begin with column `first_gpu`, at least `gpus` columns are at most `max_gpu_milli`.
  */

@@ -247,8 +247,7 @@ HR_API enum hr_status hr_catalog_discount(const struct hr_catalog *catalog, cons
 /* A price query. */
 struct hr_price_query {
   const char *provider;
-  /* NULL: the instance of the provider with the lowest price per GPU, among the instances with GPUs of the type `gpu`
-   */
+  /* NULL: of the provider's instances with GPUs of the type `gpu`, the instance with the lowest price per GPU */
   const char *instance;
   const char *gpu;    /* name of a GPU type; used if `instance` is NULL */
   const char *region; /* NULL: the base region of the provider */

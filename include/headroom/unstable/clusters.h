@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 /* The rules of job routers. The home of a job is the first cluster that lists the job's tenant in `tenants`. If no
-   cluster lists the tenant, it is the first cluster that serves this tenant.
+   cluster lists the tenant, the home is the first cluster that serves the tenant.
 
    A cluster can run a job if it serves the job's tenant and if the job would fit into the cluster without other jobs.
    All rules except `home` choose among the clusters that can run the job. Of equally good clusters, the first in the
@@ -81,8 +81,8 @@ struct hr_job_router_spec {
      or least-loaded */
   enum hr_job_router_kind spill;
   uint32_t max_waiting; /* `local-first`: maximum number of jobs that wait at home; HR_NONE: no bound */
-  /* `local-first`: maximum predicted wait at home. All rules that compare clusters choose one with a longer predicted
-     wait only if every cluster that can run the job has one. HR_NEVER_US: no bound */
+  /* `local-first`: maximum predicted wait at home. Rules that compare clusters choose a cluster with a longer predicted
+     wait only if the predicted wait is longer in all clusters that can run the job. HR_NEVER_US: no bound */
   int64_t max_wait_us;
   bool keep_deadlines;              /* `local-first`: spill jobs that are predicted to miss their deadline at home */
   int64_t budget_uusd;              /* `local-first`: maximum predicted cost of all spilled jobs; HR_NEVER_US: none */
@@ -190,6 +190,7 @@ enum hr_expander_kind {
       HR_N_EXPANDERS
 };
 
+/* An entry of hr_autoscaler_spec.expanders. */
 struct hr_expander {
   enum hr_expander_kind kind;
 };
@@ -253,16 +254,16 @@ struct hr_node_pool {
   char *name;
   struct hr_named_pool *pools; /* [n_pools], from malloc: the names of its elastic pools */
   uint32_t n_pools;
-  bool *of_pool;   /* by pool of the cluster, from malloc: whether the node pool has the elastic pool */
+  bool *of_pool;   /* by pool of the cluster, from malloc: the pool belongs to this node pool */
   uint32_t weight; /* new nodes are requested from the node pool with the highest weight that can have them */
-  /* limits of the sum over its nodes, including nodes that were requested; UINT32_MAX or INT64_MAX: no limit */
+  /* maximum of the sums over all its nodes, including nodes that were requested. UINT32_MAX or INT64_MAX: no limit */
   uint32_t max_nodes, max_gpus;
   int64_t max_cpu_milli, max_mem_mib;
   enum hr_consolidation consolidation; /* which of its nodes are removed */
   /* a node is removed by consolidation only if this time has passed since its boot and since the last start or end of a
      job on the node */
   int64_t consolidate_after_us;
-  int64_t expire_us; /* a node is removed this time after the request for it; HR_NEVER_US: it does not expire */
+  int64_t expire_us; /* a node is removed when this time has passed since its request; HR_NEVER_US: never */
   struct hr_disruption_budget *budgets; /* [n_budgets], from malloc; the smallest budget that applies limits removals */
   uint32_t n_budgets;
   /* [n_drifts], from malloc: times at which the template of the nodes changes; nodes that were requested before such a
@@ -284,7 +285,9 @@ struct hr_autoscaler_spec {
   /* no scale-up while all jobs that need nodes have waited for less than new_job_us, or while all of them that request
      GPUs have waited for less than new_gpu_job_us */
   int64_t new_job_us, new_gpu_job_us;
-  int64_t provision_us; /* a node that has not booted within this time is given up, and its pool backs off */
+  /* a requested node that has not booted within this time is removed. For the cluster autoscaler, this is a failed
+     scale-up of the pool */
+  int64_t provision_us;
   /* After a failed scale-up, no nodes of the pool are requested for backoff_us. Each further failure doubles this time,
      up to max_backoff_us. backoff_reset_us after the last failure, the time is backoff_us again. */
   int64_t backoff_us, max_backoff_us, backoff_reset_us;
@@ -316,8 +319,8 @@ struct hr_autoscaler_spec {
 HR_API void hr_autoscaler_spec_destroy(struct hr_autoscaler_spec *spec);
 
 struct hr_cluster;
-/* Returns whether an autoscaler manages the nodes of elastic pools. The policy must then not request or release them.
- */
+/* Returns whether an autoscaler manages the nodes of elastic pools. If so, the policy must not request or release nodes
+   of these pools. */
 HR_API bool hr_cluster_is_autoscaled(const struct hr_cluster *cluster);
 
 #ifdef __cplusplus

@@ -40,7 +40,7 @@ struct hr_contender {
   const char *name;  /* name as the user wrote it */
   const char *label; /* name with parameters, or a label that the user chose; labels are distinct */
   const struct hr_policy_choice *policy;
-  bool labelled; /* the user chose the label. Output omits parts that all labels have, but not from such a label */
+  bool labelled; /* the user chose the label, so the output never shortens it */
 };
 
 /* The input of a comparison. Everything is borrowed and must outlive the comparison. */
@@ -99,8 +99,8 @@ HR_API const struct hr_summary *hr_comparison_summary(const struct hr_comparison
 /* Returns the trace of replication 0. If workloads are redrawn, this is a trace that belongs to the comparison. If they
    are not redrawn, it is the trace of the configuration. */
 HR_API const struct hr_trace *hr_comparison_trace(const struct hr_comparison *comparison);
-/* Gives the files of jobs (`jobs` of the configuration) their names. If this function is not called, no file of jobs is
-   written. */
+/* Renames the files of jobs to their final names (`jobs` of the configuration). If this function is not called, no file
+   of jobs appears. */
 HR_API enum hr_status hr_comparison_commit_jobs(struct hr_comparison *comparison, struct hr_error *error);
 /* Returns notes for the user on the runs and on the comparison. They belong to the comparison. */
 HR_API const struct hr_notes *hr_comparison_notes(const struct hr_comparison *comparison);

@@ -53,7 +53,8 @@ enum hr_data_copy { HR_DATA_COPY_START, HR_DATA_COPY_ON_DEMAND };
 struct hr_data_set {
   char *name;
   int64_t bytes; /* its size */
-  /* names of the storage systems that have the data set before the run, and of those to which it is copied */
+  /* names of the storage systems that have the data set before the run; names of the storage systems to which the data
+     set is copied */
   char **storage_names, **copy_names;
   uint32_t n_storage, n_copies;
   /* the indices of these storage systems. Set by the function that builds the scenario (`the builder` below) */
@@ -73,8 +74,8 @@ struct hr_data_cache {
   bool prefetch; /* a job fills the cache before it works */
 };
 
-/* A rule for what jobs read. A rule matches a job if all of its conditions do: `tenant`, `model`, `class_` and the data
-   set. For each job, the first rule that matches applies. Jobs that no rule matches read nothing.
+/* A rule about the data that jobs read. A rule matches a job if all its conditions match: `tenant`, `model`, `class_`
+   and the data set. For each job, the first rule that matches is used. A job without a matching rule reads nothing.
 
    A rule without a data set matches only jobs that name a data set in the trace. A rule with a data set matches jobs
    that name the same data set, and jobs that name none. */
@@ -87,7 +88,7 @@ struct hr_data_read {
   int64_t gpu_bytes_s;             /* if `epochs` is 0: bytes per second that each GPU reads at full speed */
 };
 
-/* The route by which a pool, or a storage system, reads from a storage system. */
+/* The route on which a pool or a storage system reads from a storage system. */
 struct hr_data_route {
   bool exists;
   uint32_t link; /* index of the link; HR_NONE: both are in the same location, so no link is needed */
@@ -136,10 +137,10 @@ struct hr_data_result {
   uint32_t n_storage, n_links;
   struct hr_data_replica *replicas; /* [n_replicas] */
   uint32_t n_replicas;
-  /* month_bytes[month * n_links + link]: bytes by month (HR_MONTH_US). Bytes count in the month in which the transfer
-     ends */
+  /* month_bytes[month * n_links + link]: bytes by month (HR_MONTH_US). Bytes belong to the month in which they are
+     counted (struct hr_data_link_result) */
   hr_amount *month_bytes;
-  uint32_t n_months, month_capacity; /* month_capacity: allocated months of month_bytes */
+  uint32_t n_months, month_capacity; /* month_capacity: allocated elements of month_bytes */
   hr_amount read_bytes;              /* bytes that jobs and replicas of services read, including hits of caches */
   hr_amount cached_bytes;            /* part of read_bytes that was in caches */
   hr_amount copied_bytes;            /* bytes copied to further storage systems, or into caches before a job works */

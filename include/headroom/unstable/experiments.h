@@ -143,13 +143,13 @@ enum hr_worse {
 /* How much a metric may differ from the baseline without a failure. The allowed difference is the maximum of `absolute`
    and `relative` times the value in the baseline. Only differences in the direction `worse` can be failures. */
 struct hr_tolerance {
-  /* name of a metric, such as "wait_s.p95 of inference"; "*": all metrics without a tolerance of their own */
+  /* name of a metric, such as "wait_s.p95 of inference"; "*": all metrics without a specific tolerance */
   struct hr_placed_text metric;
   double relative, absolute;
   enum hr_worse worse;
 };
 
-/* The rule for metrics without a tolerance of their own. The columns: enumerator, name in files.
+/* The rule for metrics without a specific tolerance. The columns: enumerator, name in files.
    slo: a metric of service quality or cost fails if it is worse by more than a default tolerance; other metrics never
    fail. docs/ci/check.md has the tolerances.
    exact: every metric must be equal. */

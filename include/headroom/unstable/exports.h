@@ -85,8 +85,8 @@ HR_API struct hr_history *hr_history_create(const struct hr_trace *trace);
 HR_API void hr_history_destroy(struct hr_history *history);
 /* Returns the observer of the history. Pass it to one run. */
 HR_API struct hr_observer hr_history_observer(struct hr_history *history);
-/* Completes the history after the run: attempts that are still running end at the end of the run. Call it once, before
-   the functions below. Returns HR_NO_MEMORY if records were lost during the run. */
+/* Completes the history after the run: attempts that are still running end at the end of the run. Must be called once,
+   before the functions below. Returns HR_NO_MEMORY if records were lost during the run. */
 HR_API enum hr_status hr_history_close(struct hr_history *history, const struct hr_result *result);
 
 /* Functions that return the records. The arrays belong to the history. hr_history_attempts sets `*attempts` to the
@@ -149,7 +149,7 @@ HR_API enum hr_status hr_perfetto_write(const char *path, const struct hr_export
 
 /* ---- Metrics ---- */
 
-/* What each GPU metric has one time series for: each node, each GPU or each pool. */
+/* Each GPU metric has one time series for each node, for each GPU or for each pool. */
 enum hr_metrics_place { HR_METRICS_BY_NODE, HR_METRICS_BY_GPU, HR_METRICS_BY_POOL };
 
 /* The power of an idle GPU and its power limit, in watts. Below 0: unknown. */
@@ -159,8 +159,8 @@ struct hr_gpu_watts {
 
 /* The options of hr_openmetrics_write. */
 struct hr_openmetrics_config {
-  /* time between samples. 0: the shortest of some round times, at least 5 minutes, with which the file has at most
-     about 500,000 samples */
+  /* time between samples. 0: the shortest time from a list of round times, at least 5 minutes, with which the file has
+     at most about 500,000 samples */
   int64_t step_us;
   enum hr_metrics_place place;
   const struct hr_gpu_watts *watts; /* [pools]; NULL: unknown for all pools */
@@ -211,7 +211,8 @@ struct hr_page_run {
   const struct hr_perf *perf;
 };
 
-/* The maximum number of tenants, and of users, in a report. If the trace has more, the report has the largest. */
+/* The maximum number of tenants, and of users, in a report. If the trace has more, the report has only the largest of
+   them. */
 enum { HR_PAGE_MAX_TENANTS = 1000 };
 
 /* A goal for the run of the report. */
@@ -310,11 +311,12 @@ HR_API enum hr_status hr_workload_model_figures_write(const struct hr_workload_m
 /* ---- Waits --------------------------------------------------------------------------------------------- */
 
 /* Explanations of waits. At each instant, an observer determines the reason for which each job waits
-   (hr_view_wait_reason). It adds the time until the next instant to the part of the wait with this reason. The parts of
-   a wait sum exactly to the wait.
+   (hr_view_wait_reason). It adds the time until the next instant to the part of the wait with this reason. The sum of
+   the parts of a wait is exactly the length of the wait.
 
    Jobs that always wait for the same reason are evaluated together. The caller can name watched jobs, which are
-   evaluated one by one. For these, the observer also records periods with their reasons (struct hr_wait_segment). */
+   evaluated separately. For watched jobs, the observer also records periods with their reasons (struct
+   hr_wait_segment). */
 
 /* The part of a wait that has one reason. */
 struct hr_wait_part {
@@ -338,7 +340,7 @@ struct hr_wait {
 struct hr_wait_segment {
   hr_job job;
   int64_t begin_us, end_us;
-  struct hr_wait_reason hold;              /* the reason; its members free_milli and until_us are those at begin_us */
+  struct hr_wait_reason hold;              /* the reason; free_milli and until_us have their values at begin_us */
   uint64_t min_free_milli, max_free_milli; /* minimum and maximum of free_milli during the period */
   /* at begin_us: the reason in the words of the scheduler that the policy models; "": it models none */
   char description[HR_WAIT_DESCRIPTION_BYTES];
@@ -358,8 +360,8 @@ HR_API struct hr_waits *hr_waits_create(const struct hr_waits_config *config);
 HR_API void hr_waits_destroy(struct hr_waits *waits);
 /* Returns the observer of the waits. Pass it to one run. */
 HR_API struct hr_observer hr_waits_observer(struct hr_waits *waits);
-/* Completes the records after the run: jobs that still wait have waited until the end of the run. Call it once, before
-   the functions below. Returns HR_NO_MEMORY if a wait was lost during the run. */
+/* Completes the records after the run: jobs that still wait have waited until the end of the run. Must be called once,
+   before the functions below. Returns HR_NO_MEMORY if a wait was lost during the run. */
 HR_API enum hr_status hr_waits_close(struct hr_waits *waits, const struct hr_result *result);
 
 /* Functions that return the results, which belong to `waits`. hr_waits_all sets `*all` to all waits, sorted by (job,
@@ -394,7 +396,7 @@ struct hr_why_question {
   uint32_t tenant;      /* the tenant, if of_tenant */
   uint32_t slowest;     /* length of the list of the jobs with the longest waits */
   bool only_slowest;    /* print only this list */
-  uint32_t max_tenants; /* maximum number of tenants in the JSON text, those with the longest waits; 0: all tenants */
+  uint32_t max_tenants; /* the JSON text has at most this number of tenants, with the longest waits; 0: all tenants */
 };
 
 /* Prints the answer, at most 80 columns wide. Returns HR_NO_MEMORY or HR_IO_ERROR on failure. */
@@ -418,7 +420,7 @@ HR_API void hr_service_print(FILE *out, const struct hr_served *served, const st
 HR_API enum hr_status hr_services_write_requests(const char *path, const struct hr_served *served, uint32_t count,
                                                  struct hr_error *error);
 
-/* The parts of the time of a completed request. They add up to its end-to-end latency (E2E). */
+/* The parts of the time of a completed request. Their sum is its end-to-end latency (E2E). */
 struct hr_request_parts {
   int64_t queue_us;      /* from the arrival to the start of the first iteration, without `cold_start_us` */
   int64_t cold_start_us; /* before the first iteration: time in which no replica was ready and one was starting */

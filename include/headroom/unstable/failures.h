@@ -58,7 +58,7 @@ struct hr_failure_log {
 };
 
 /* Reads a log, plain or compressed. The columns in the header determine the format. Returns HR_BAD_INPUT if the file is
-   malformed. After an error the log is empty. Otherwise the caller frees it with hr_failure_log_finish. */
+   malformed. After an error, the log is empty. On success, the caller frees it with hr_failure_log_finish. */
 HR_API enum hr_status hr_failure_log_read(const char *path, struct hr_failure_log *log, struct hr_error *error);
 HR_API void hr_failure_log_finish(struct hr_failure_log *log);
 

@@ -111,7 +111,7 @@ struct hr_metric {
   enum hr_direction direction;
   unsigned flags;    /* a set of the flags above */
   const char *title; /* a few words */
-  const char *help;  /* the definition; all metrics of a distribution have the same one */
+  const char *help;  /* the definition; all metrics of a distribution have the same definition */
 };
 
 /* Sets `*metrics` to the table of all metrics, and returns its length. */
@@ -156,8 +156,8 @@ struct hr_service_summary {
   uint64_t cold_starts, interruptions; /* of replicas */
   uint64_t held_requests;              /* requests that waited while no replica was ready */
   double span_s;                       /* from the first arrival to the end of the last request */
-  /* gpu_hours: GPU time that replicas held, of which they were starting for starting_gpu_hours and busy for
-     busy_gpu_hours. If replicas are not jobs of the run, each replica held its GPUs for the whole span */
+  /* gpu_hours: GPU time of all replicas. starting_gpu_hours, busy_gpu_hours: the parts in which replicas were starting
+     or busy. If replicas are not jobs of the run, each replica had its GPUs for the whole span */
   double gpu_hours, starting_gpu_hours, busy_gpu_hours;
   double goodput_per_gpu;            /* requests that met the goals, per second and GPU */
   int64_t cost_uusd, revenue_uusd;   /* HR_UNKNOWN_UUSD: no price */
@@ -169,7 +169,7 @@ struct hr_service_summary {
   /* number of decisions of the autoscaler; the first is the initial number of replicas */
   uint64_t n_decisions;
   struct hr_scale_decision *decisions; /* [n_listed]: the first decisions, at most HR_MAX_LISTED */
-  /* [n_levels]: numbers of replicas at each change. If there are more than HR_MAX_LISTED changes: their maxima in
+  /* [n_levels]: numbers of replicas at each change. If the number changed more than HR_MAX_LISTED times: the maxima in
      HR_MAX_LISTED intervals of equal length */
   struct hr_replica_level *levels;
   uint32_t n_listed, n_levels;

@@ -379,9 +379,8 @@ struct hr_tco_config {
   const char *const *overrides; /* overrides with which the scenario was loaded */
   size_t n_overrides;
   const struct hr_trace *trace;
-  /* number of runs of each option if any option is random. If no option is random, each option is run once. 0: the
-     number is `replications.count` of the scenario, or HR_DEFAULT_MIN_REPLICATIONS if the scenario does not specify it
-   */
+  /* number of runs of each option if any option is random. If no option is random, each option is run once. 0:
+     `replications.count` of the scenario, or HR_DEFAULT_MIN_REPLICATIONS if the scenario does not specify it */
   uint32_t n_replications;
   uint32_t n_threads;
   struct hr_progress progress;
@@ -443,8 +442,8 @@ HR_API void hr_fill_destroy(struct hr_fill *fill);
    requested GPUs in per cent of the cluster's GPUs, from 1 to 100 * config.to rounded down. */
 HR_API struct hr_fill_row hr_fill_at(const struct hr_fill *fill, uint32_t rule, uint32_t seed_index, uint32_t pct);
 
-/* Means over seeds. The members *_margin are the half widths of their 95 % confidence intervals (Student's t); NAN if
-   there is only one seed. */
+/* Means over seeds. The members *_margin are the half widths of the 95 % confidence intervals of these means (Student's
+   t). With only one seed, they are NAN. */
 struct hr_fill_mean {
   double alloc_pct, alloc_margin, frag_pct, frag_margin, failed, failed_margin;
 };

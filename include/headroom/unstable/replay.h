@@ -39,8 +39,7 @@ enum { HR_REPLAY_MAX_OBSERVERS = 16 };
 struct hr_replay_config {
   const struct hr_scenario *scenario;
   /* the jobs. If the scenario has services, it may be NULL; the run then has no jobs except the replicas of services.
-     hr_replay_init replaces this member by the trace of the run, which has the replicas of services as additional jobs
-   */
+     hr_replay_init replaces this member by the trace of the run, which also has the replicas of services as jobs */
   const struct hr_trace *trace;
   const struct hr_policy_choice *policy; /* the policy of the run; NULL: the policy of the scenario */
   uint64_t seed;                         /* seed of the run; the seed of the scenario is ignored */
@@ -93,7 +92,7 @@ HR_API enum hr_status hr_replay_check(const struct hr_replay *replay, struct hr_
 HR_API enum hr_status hr_replay_input_notes(const struct hr_scenario *scenario, const struct hr_policy_choice *policy,
                                             const struct hr_trace *trace, struct hr_notes *notes,
                                             struct hr_error *error);
-/* Runs the simulation and sets the results. Call it once. */
+/* Runs the simulation and sets the results. Must be called only once. */
 HR_API enum hr_status hr_replay_run(struct hr_replay *replay, struct hr_error *error);
 /* Frees everything that belongs to the replay. */
 HR_API void hr_replay_finish(struct hr_replay *replay);

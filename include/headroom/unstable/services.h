@@ -42,8 +42,7 @@ enum hr_service_engine {
       HR_N_SERVICE_ENGINES
 };
 
-/* Routers: the rules by which requests are assigned to replicas. The columns: enumerator, name in scenarios, meaning.
- */
+/* Routers: rules that assign requests to replicas. The columns: enumerator, name in scenarios, meaning. */
 #define HR_SERVICE_ROUTER_TABLE(X)                                                                                     \
   X(HR_SERVICE_ROUND_ROBIN, "round-robin", "in turn")                                                                  \
   X(HR_SERVICE_RANDOM, "random", "any replica")                                                                        \
@@ -566,7 +565,7 @@ HR_API int64_t hr_fleet_origin_us(const struct hr_fleet *fleet);
 HR_API const struct hr_service_requests *hr_fleet_requests(const struct hr_fleet *fleet, uint32_t service);
 /* Returns the index of the service if a submitted job is a replica; HR_NONE if it is a job of the input. */
 HR_API uint32_t hr_fleet_service_of(const struct hr_fleet *fleet, hr_job job);
-/* Returns the result of a service. Call it after the run. */
+/* Returns the result of a service. Must be called after the run. */
 HR_API const struct hr_service_result *hr_fleet_result(const struct hr_fleet *fleet, uint32_t service);
 
 /* Return the names in scenarios and files. */

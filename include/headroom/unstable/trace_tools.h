@@ -531,8 +531,7 @@ HR_API enum hr_status hr_requests_of_service(const struct hr_service *service, u
 /* Returns the number of tokens of a prompt that need no computation: prompt_tokens * prefix_hit_ppm / 1000000, rounded
    down, at most prompt_tokens - 1. */
 HR_API uint32_t hr_request_cached_tokens(uint32_t prompt_tokens, uint32_t prefix_hit_ppm);
-/* Returns the expected number of drawn requests that arrive before `until_us`. `count` and `duration_us` are ignored.
- */
+/* Returns the expected number of drawn requests that arrive before `until_us`. Ignores `count` and `duration_us`. */
 HR_API double hr_request_draw_expected(const struct hr_request_draw *draw, int64_t until_us);
 /* Returns the mean of the numbers that are drawn, after rounding and after `min` and `max` were applied. Must not be
    called for HR_TOKENS_EMPIRICAL. */

@@ -95,8 +95,7 @@ struct hr_kueue_pod_toleration {
 /* A level of a topology: the groups of a tier of the pools. */
 struct hr_kueue_level {
   char *node_label; /* key of the node label with the name of the group */
-  /* enum hr_tier. If the key is absent: node for kubernetes.io/hostname, and rack, zone and pool for the levels above
-   */
+  /* enum hr_tier. If the key is absent: node for kubernetes.io/hostname; rack, zone and pool for the levels above */
   uint8_t tier;
 };
 
