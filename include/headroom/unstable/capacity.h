@@ -221,8 +221,7 @@ HR_API bool hr_capacity_lacks_node_resources(struct hr_capacity *capacity, const
    job can fit, and always in counted allocation. */
 HR_API enum hr_reason hr_capacity_never_fits(struct hr_capacity_set *set, const struct hr_need *need);
 /* Returns whether all resources that a placement uses are free. The placement may have been found in another state of
-   the set. If the pool allows changes of MIG layouts, the layout of a MIG GPU without tasks need not match.
- */
+   the set. If the pool allows changes of MIG layouts, the layout of a MIG GPU without tasks need not match. */
 HR_API bool hr_capacity_has(const struct hr_capacity *capacity, const struct hr_need *need,
                             const struct hr_placement *placement);
 
@@ -242,17 +241,17 @@ HR_API void hr_capacity_undo(struct hr_capacity *capacity, const struct hr_need 
 HR_API void hr_capacity_set_usable(struct hr_capacity *capacity, hr_pool pool, hr_node node, bool usable, bool renew);
 /* Returns whether a node is usable and no job is on it. Must not be called under the rule "pool". */
 HR_API bool hr_capacity_is_idle(const struct hr_capacity *capacity, hr_pool pool, hr_node node);
-/* Returns the free milli-GPUs of a pool on usable nodes. In per-GPU allocation it takes O(nodes of the pool). */
+/* Returns the free milli-GPUs of a pool on usable nodes. In per-GPU allocation, takes O(nodes of the pool) time. */
 HR_API uint64_t hr_capacity_free_milli(const struct hr_capacity *capacity, hr_pool pool);
 
 /*
  * Time windows. A policy that plans a job for a period (the window) sets each node of a planned state to the part that
  * is free during the whole window. The functions below must not be called under the rule "pool".
  *
- * What tasks use of a node is an array of hr_capacity_columns numbers, the columns. In counted allocation the only
- * column is the number of GPUs. In per-GPU allocation there are several columns, such as milli-CPUs (column 0), memory
- * in MiB (column 1) and the milli-GPUs of each GPU. The use by several tasks at the same time is the sum of each
- * column. The use during a window is the maximum of each column over the times of the window.
+ * The use of a node by tasks is an array of hr_capacity_columns numbers, the columns. In counted allocation the only
+ * column is the number of GPUs. In per-GPU allocation the columns are milli-CPUs (column 0), memory in MiB (column 1),
+ * the milli-GPUs of each GPU, and others. The use by several tasks at the same time is the sum of each column. The use
+ * during a window is the maximum of each column over the times of the window.
  */
 HR_API uint32_t hr_capacity_columns(const struct hr_capacity_set *set);
 /* Returns the index of the column with the used milli-GPUs of the first GPU; the columns of the next GPUs follow.
@@ -264,15 +263,14 @@ HR_API void hr_capacity_add_use(const struct hr_capacity_set *set, const struct 
                                 const struct hr_slice *slice, uint64_t *use);
 /* A condition on the columns of a node. It is necessary for hr_capacity_fits_on and cheaper to evaluate. Column 0 is
    at most `max_first`. Column 1 is at most `max_second`; UINT64_MAX: this column is not limited, or does not exist.
-   Among the `n_gpus` columns that begin with column `first_gpu`, at least `gpus` columns are at most `max_gpu_milli`.
- */
+   At least `gpus` of the `n_gpus` columns that begin with column `first_gpu` are at most `max_gpu_milli`. */
 struct hr_use_limits {
   uint64_t max_first, max_second, max_gpu_milli;
   uint32_t gpus, n_gpus, first_gpu;
 };
 HR_API struct hr_use_limits hr_capacity_use_limits(const struct hr_capacity_set *set, const struct hr_need *need,
                                                    hr_pool pool);
-/* What the tasks of a node use during a window. */
+/* The use of a node by its tasks during a window. */
 struct hr_window_use {
   const uint64_t *columns; /* maximum over the window */
   /* arrays of n_within and n_before slices, for MIG; see struct hr_node_use (headroom/gpu_inventory.h) */

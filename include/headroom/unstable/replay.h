@@ -162,11 +162,11 @@ HR_API enum hr_status hr_replicates_write_json(const char *path, const struct hr
  * calls with the same input. The functions that execute runs (hr_sweep, hr_plan, hr_compare, hr_replicate) divide the
  * runs among the ranks, including rank 0. Only rank 0 has results. Results do not depend on the number of ranks.
  *
- * MPI is initialized only if environment variables of the launcher show that the job has several ranks. So a single
- * process has no overhead and needs no MPI daemon. A build without MPI rejects jobs of several ranks.
+ * MPI is initialized only if environment variables of the launcher show that the job has several ranks. A single
+ * process therefore has no overhead and needs no MPI daemon. A build without MPI rejects jobs of several ranks.
  *
- * A program calls hr_ranks_join at first, hr_ranks_agree after each step that may fail on some ranks only, and
- * hr_ranks_leave at last. All functions except hr_ranks_lead and hr_ranks_launched must be called by the thread that
+ * A program first calls hr_ranks_join. It calls hr_ranks_agree after each step that may fail on only some ranks. Last,
+ * it calls hr_ranks_leave. All functions except hr_ranks_lead and hr_ranks_launched must be called by the thread that
  * called hr_ranks_join.
  */
 

@@ -141,8 +141,8 @@ struct hr_scenario_clusters {
 enum { HR_POOL_PATH_BYTES = 60 };
 HR_API const char *hr_scenario_pool_path(const struct hr_scenario *scenario, uint32_t pool,
                                          char text[HR_POOL_PATH_BYTES]);
-/* Call this after a change of pools in scenario->cluster: copies the changed values to the pools of the clusters. No
-   effect if the scenario has a single cluster. */
+/* Must be called after a change of the pools in scenario->cluster. Copies the changed values to the pools of the
+   clusters. Has no effect if the scenario has a single cluster. */
 HR_API void hr_scenario_clusters_update(struct hr_scenario *scenario);
 
 /* Sets `*fit` to true if all replicas of all services fit into the pools at once and run during the whole run.

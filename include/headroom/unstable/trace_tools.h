@@ -96,10 +96,10 @@ struct hr_scale_spec {
 };
 /*
  * Scales the load of a trace. Thinning and duplication draw a random number for each job, which does not depend on
- * `load`. So for one seed, the jobs of a smaller load are a subset of the jobs of a larger load. The id of a copy is
- * the id of its job with `+1`, `+2`, ... appended. If ids of the trace contain `+`, several `+` are used so that the
- * new ids are distinct. Compression divides times since the first submit by `load`, rounded to microseconds; run times
- * are unchanged.
+ * `load`. For the same seed, the jobs of a smaller load are therefore a subset of the jobs of a larger load. The id of
+ * a copy is the id of its job with `+1`, `+2`, ... appended. If ids of the trace contain `+`, several `+` are used so
+ * that the new ids are distinct. Compression divides times since the first submit by `load`, rounded to microseconds;
+ * run times are unchanged.
  */
 HR_API enum hr_status hr_transform_scale(const struct hr_trace *trace, const struct hr_scale_spec *spec,
                                          struct hr_trace **made, struct hr_error *error);

@@ -44,7 +44,8 @@ extern "C" {
   X(HR_SLURM_PREEMPT_OFF, "off")         /* jobs are not preempted */                                                  \
   X(HR_SLURM_PREEMPT_REQUEUE, "requeue")                                                                               \
   X(HR_SLURM_PREEMPT_CANCEL, "cancel")                                                                                 \
-  X(HR_SLURM_PREEMPT_SUSPEND, "suspend") /* only the CPUs of suspended jobs are free, for jobs that may preempt */
+  /* only the CPUs of suspended jobs are free, and only for jobs that may preempt them */                              \
+  X(HR_SLURM_PREEMPT_SUSPEND, "suspend")
 #define HR_SLURM_STATE_TABLE(X)                                                                                        \
   X(HR_SLURM_UP, "up")             /* new jobs are accepted; waiting jobs are started */                               \
   X(HR_SLURM_DOWN, "down")         /* new jobs are accepted; no job is started */                                      \

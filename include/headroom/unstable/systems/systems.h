@@ -35,7 +35,7 @@ struct hr_systems {
  * The configuration of KAI-Scheduler: the section `kai` of a scenario, for the policy `kai`.
  *
  * Amounts are in the units of KAI's Queue objects: GPUs, thousandths of a CPU, and megabytes. The struct, its arrays
- * and its strings are from malloc; the owner is the scenario.
+ * and its strings are from malloc. The scenario owns them.
  */
 
 /* The quota, limit and weight of a queue for one resource. */
