@@ -44,7 +44,8 @@
  *   resizes         before attempts, because it disturbs jobs: elastic jobs change their speed.
  *   replica_jobs    before attempts, because it disturbs jobs: replicas of services are stopped before their end.
  *   data            before attempts: it must know which data a job reads when the job begins to work.
- *   attempts        after all components that disturb jobs. It is needed if one of them is active.
+ *   attempts        after all components that disturb jobs. It is needed if one of them is active, or if the policy
+ *                   preempts jobs.
  *   run_to_end      last: it is needed only if `attempts` is not active.
  *
  * To add a component, write its file and add its object here. If the component has pending events, add their kinds to
@@ -131,7 +132,7 @@ static enum hr_status run_pending(struct hr__engine *engine, enum hr__pending_ki
   return status;
 }
 
-/* Adds capacity until the components cause no further events at this instant. */
+/* Calls the hook `supply` of the components until they cause no further events at this instant. */
 static enum hr_status add_supply(struct hr__engine *engine) {
   enum hr_status status = HR_OK;
   for (bool any = true; status == HR_OK && any;) {
