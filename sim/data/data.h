@@ -107,6 +107,7 @@ struct hr__heap_node {
   uint32_t child, next, before;
 };
 
+/* A flow. */
 struct hr__data_flow {
   struct hr__heap_node node; /* key: the clock of the class at which the flow ends */
   hr__wide begin;            /* the clock of the class when the flow began */
@@ -114,6 +115,7 @@ struct hr__data_flow {
   uint32_t class_;           /* index in hr__flows.classes; HR_NONE: the flow is not active */
 };
 
+/* A flow class. */
 struct hr__flow_class {
   struct hr__heap_node node; /* in the heap of capped classes or in the heap of its path */
   /* clock: the value of the clock at `from`. from: a time if the class is capped; a service of the path if not */
@@ -123,6 +125,7 @@ struct hr__flow_class {
   bool is_capped;
 };
 
+/* A path. */
 struct hr__flow_path {
   hr__wide service; /* the integral of the level from the start of the run to `from_us` */
   int64_t from_us;  /* when `service` was computed */
@@ -130,6 +133,7 @@ struct hr__flow_path {
   hr__wide was;     /* the level since `from_us` */
 };
 
+/* All flows of a run. */
 struct hr__flows {
   struct hr__bandwidth shares;
   struct hr__flow_path *paths;
@@ -247,6 +251,7 @@ struct hr__data_copy {
   int64_t since_us;         /* since when the data set is complete */
 };
 
+/* The data of a run. All clusters share them. */
 struct hr__data {
   const struct hr_data_spec *spec;
   struct hr__engine *first; /* the engine that created the state; it handles the ends of copies of data sets */

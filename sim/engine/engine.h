@@ -335,7 +335,7 @@ struct hr__engine {
   struct hr_view view;
   struct hr_moves moves;
   void *policy;
-  /* if the policy is a plug-in: a record of the function that is running now (base/process.h). NULL if it is none */
+  /* if the policy is a plug-in: a record of its running function (base/process.h). NULL for other policies */
   struct hr__policy_call *call;
   uint32_t abilities; /* flags of the policy, such as HR_POLICY_PREEMPTS */
   struct hr_error *error;
