@@ -21,7 +21,7 @@
 
 #define HR__MAX_BYTES_S INT64_C(1000000000000000)
 
-/* The number of units in a share of 1. */
+/* The value of a share of 1, in units of 10^-9. */
 enum { SHARE_PPB = 1000000000 };
 
 static struct hr__data_reader *reader_of(const struct hr__engine *engine, hr_job job) {

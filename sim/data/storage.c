@@ -22,8 +22,8 @@
 /* ---- Flows ------------------------------------------------------------------------------------------ */
 
 /*
- * The clocks of classes, where clock0, time0 and service0 are the values when the class last became capped or was no
- * longer capped:
+ * The clocks of classes, where clock0, time0 and service0 are the values at the last change of `is_capped`, or when the
+ * class was created:
  *
  *   capped class:  clock = clock0 + (time - time0)
  *   other class:   clock = clock0 + (service - service0) / cap
@@ -186,8 +186,8 @@ static void set_capped(struct hr__flows *flows, uint32_t class_, bool is_capped,
   enqueue(flows, class_);
 }
 
-/* A change of the level of a path. For the classes with low < cap <= high, the member of the same name becomes
-   `is_capped`. */
+/* A change of the level of a path. It sets `is_capped` of all classes with low < cap <= high to the value given here.
+ */
 struct level_change {
   hr__wide low, high;
   int64_t now_us;

@@ -25,9 +25,9 @@
 
 /*
  * The placements of running jobs, and the list of jobs of each node. A placement takes eight bytes per job. If a
- * placement has several slices, the slices are in an array that all jobs share. They are in a block. The size of the
- * block is a power of two. Freed blocks are reused. The jobs of a node are a linked list. These lists are short,
- * because few jobs fit on a node.
+ * placement has several slices, the slices are a block of an array that all jobs share. The size of a block is a power
+ * of two. Freed blocks are reused. The jobs of a node are a linked list. These lists are short, because few jobs fit on
+ * a node.
  */
 
 /* Returns the smallest k with 2^k >= n_slices. n_slices must be > 1. */
@@ -605,7 +605,7 @@ static bool gives_up(const struct hr__engine *engine, hr_job job) {
 }
 
 void hr__job_reject(struct hr__engine *engine, hr_job job, enum hr_reason reason) {
-  /* only copies of jobs and replicas of services are withdrawn */
+  /* a job of the input that has run was not withdrawn by a user: it is rejected because it must not run again */
   if (reason == HR_REASON_WITHDRAWN && job.id < engine->n_input && engine->start_us[job.id] != HR_NEVER_US &&
       gives_up(engine, job))
     engine->reason[job.id] = (uint8_t)(reason = HR_REASON_REQUEUES);

@@ -492,7 +492,7 @@ static enum hr_status withdraw(struct hr__part *part, hr_job job, int64_t now_us
   if (!HR__ARRAY_HAS_ROOM(part->going, part->n_going, part->going_capacity)) return hr__out_of_memory(part->all->whole);
   part->going[part->n_going++] = job;
   sending->leaving |= bit_of(part->index);
-  part->n_events = UINT64_MAX; /* the policy of the cluster makes a pass */
+  part->n_events = UINT64_MAX; /* the cluster makes a pass at this instant, even without an event */
   const struct hr_event event = {now_us, HR_EVENT_WITHDRAW, HR_REASON_WITHDRAWN, job, NULL, {HR_NONE}, {HR_NONE}};
   return hr__notify_policy(&part->engine, &event);
 }
