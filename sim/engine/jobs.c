@@ -605,7 +605,7 @@ static bool gives_up(const struct hr__engine *engine, hr_job job) {
 }
 
 void hr__job_reject(struct hr__engine *engine, hr_job job, enum hr_reason reason) {
-  /* a job of the input that has run was not withdrawn by a user: it is rejected because it must not run again */
+  /* a job of the input that has run is withdrawn only because it must not run again (hr__job_interrupt) */
   if (reason == HR_REASON_WITHDRAWN && job.id < engine->n_input && engine->start_us[job.id] != HR_NEVER_US &&
       gives_up(engine, job))
     engine->reason[job.id] = (uint8_t)(reason = HR_REASON_REQUEUES);
