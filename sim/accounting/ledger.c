@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The ledger of costs: the cost of each pool, and the charges for each job. The two are computed independently. A pool
- * costs money from the time when its nodes are billed. A job is charged from the time when GPUs are allocated to it.
- * The cost of the pools minus the charges is the cost of idle capacity.
+ * The ledger of costs. It computes the cost of each pool and the charges of jobs independently. A pool costs money
+ * while its nodes are billed. A job is charged while GPUs are allocated to it. The cost of the pools minus the charges
+ * is the cost of idle capacity.
  *
- * Charges are in one array. There is one charge for each account (tenant, service, class, pool, month); a hash table
- * finds the charge of an account. Each node of an elastic pool has a session from its launch to its end. Some providers
- * do not bill a node that is reclaimed within a certain time after its launch. In such pools, charges for the use of a
- * node are deferred until the node's session is longer than this time. Deferred uses are linked lists in one array;
- * freed links are reused.
+ * An account is a combination of tenant, service, class, pool and month. Each account has one charge. All charges are
+ * in one array. A hash table finds the charge of an account.
  *
- * For each running job only the present attempt is stored, and nothing for finished jobs. Unless costs per job are
- * requested, the memory of the ledger therefore does not grow with the number of finished jobs.
+ * Each node of an elastic pool has a session from its launch until it is released or goes down. Some providers do not
+ * bill a node that is reclaimed within a certain time after its launch. In such pools, charges for the use of a node
+ * are deferred until the node's session is longer than this time. The deferred uses of a session are a linked list. The
+ * elements of all lists are in one array. Freed elements are reused.
+ *
+ * The ledger stores only the present attempt of each running job, and nothing for finished jobs. Its memory therefore
+ * does not grow with the number of finished jobs, unless costs per job are requested.
  */
 
 #include "base/containers.h"
@@ -21,15 +23,15 @@
 
 #include <stdlib.h>
 
-/* The job that uses capacity, and the tenant, service and job class that are charged for it. */
+/* The job that uses capacity, and the tenant, service and job class that are charged for the use. */
 struct payer {
   hr_job job;
-  uint32_t tenant, service;
+  uint32_t tenant, service; /* HR_NONE: none */
   uint8_t class_;
 };
 
-/* The present attempt of a running job. The ledger charges it when the attempt ends. Attempts that last until the end
-   of the run end without an event; they are charged when the ledger is closed. */
+/* The present attempt of a running job. The ledger charges the attempt when it ends. Attempts that continue until the
+   end of the run have no event for their end. They are charged when the ledger is closed. */
 struct segment {
   int64_t from_us;
   struct payer payer;
@@ -37,7 +39,7 @@ struct segment {
   uint32_t gpu_milli;
 };
 
-/* A deferred use: the use of a node by a job, which may be charged later. */
+/* A deferred use: a use of a node by a job that may be charged later. */
 struct held_use {
   int64_t from_us, to_us;
   struct payer payer;
@@ -45,18 +47,21 @@ struct held_use {
   uint32_t next; /* index of the next use in the list + 1; 0 at the end of the list */
 };
 
+/* The session of a node of an elastic pool. */
 struct session {
-  int64_t since_us; /* HR_NEVER_US while the node is off */
-  uint32_t held;    /* index of the first deferred use + 1; 0 if the session has none */
+  int64_t since_us; /* the time of its launch; HR_NEVER_US while the node is off */
+  uint32_t held;    /* index of the first deferred use + 1; 0: none */
 };
 
+/* The costs of a pool. */
 struct book {
   const struct hr_pool_spec *spec;
   struct hr__price_sums prices;
   struct hr_pool_account account;
-  uint64_t node_milli;
+  uint64_t node_milli; /* the milli-GPUs of a node */
   uint32_t first_node;
-  int64_t free_us; /* a node that is reclaimed within this time after its launch is not billed; 0: all are billed */
+  int64_t
+      free_us; /* a node that is reclaimed within this time after its launch is not billed; 0: all nodes are billed */
   struct session *sessions; /* by node of the pool; NULL unless the pool is elastic */
 };
 
@@ -68,32 +73,33 @@ struct hr_ledger {
   struct segment *segments; /* the attempts of running jobs, in no particular order */
   uint32_t n_segments, segments_capacity;
   struct hr__hash segment_numbers; /* maps a job to its index in `segments` */
-  hr_amount *job_cost;             /* by job; may be NULL */
+  hr_amount *job_cost;             /* by job; NULL unless costs per job are requested */
   struct hr_charge *charges;
   uint32_t n_charges, charges_capacity;
   struct hr__hash charge_numbers; /* maps an account to its index in `charges` */
   struct held_use *held_uses;
-  /* unused_held: index of the first element of `held_uses` that can be reused + 1; 0 if none exists */
+  /* unused_held: index of the first freed element of `held_uses` + 1; 0: none */
   uint32_t n_held_uses, held_capacity, unused_held;
-  enum hr_status status;
+  enum hr_status status; /* the result of hr_ledger_close: not HR_OK after an error */
 };
 
 /* ---- Amounts ---- */
 
-/* The bound of every amount, about 4.6 trillion dollars. Sums and products of a few amounts and small numbers below it
-   are far from the limits of hr_amount. */
+/* The maximum of each amount, about 4.6 trillion dollars. Sums of a few such amounts, and products with small numbers,
+   are far below the limits of hr_amount. */
 #define MAX_AMOUNT (((hr_amount)1 << 62) * HR_LEDGER_UNITS_PER_UUSD)
-/* Less than 2^42 milli-GPUs exist (HR_MAX_GPUS), so a product with a factor below 2^84 is less than 2^126. */
+/* The number of milli-GPUs is less than 2^42 (HR_MAX_GPUS). Its product with a factor below 2^84 is less than 2^126. */
 enum { FACTOR_BITS = 84 };
 
+/* Returns the amount. If it exceeds MAX_AMOUNT, returns MAX_AMOUNT, and the ledger fails with HR_BAD_INPUT. */
 static hr_amount bounded(struct hr_ledger *ledger, hr_amount amount) {
   if (amount <= MAX_AMOUNT) return amount;
   ledger->status = HR_BAD_INPUT;
   return MAX_AMOUNT;
 }
 
-/* Returns the product of a number of milli-GPUs, or a sum of times of milli-GPUs, and a price or a sum of prices. If it
-   exceeds MAX_AMOUNT, the ledger fails. */
+/* Returns milli x factor. `milli`: milli-GPUs, or milli-GPUs x microseconds. `factor`: a price, or the integral of a
+   price over time. If the product exceeds MAX_AMOUNT, returns MAX_AMOUNT, and the ledger fails with HR_BAD_INPUT. */
 static hr_amount product(struct hr_ledger *ledger, hr_amount milli, hr_amount factor) {
   bool is_small = milli >> (126 - FACTOR_BITS) == 0 && factor >> FACTOR_BITS <= 0;
   hr_amount amount;
@@ -118,7 +124,8 @@ static bool is_same_account(const struct hr_account *a, const struct hr_account 
          a->service == b->service;
 }
 
-/* Returns the charge of an account. If none exists, the function adds one. Returns NULL if memory is exhausted. */
+/* Returns the charge of an account. If the account has no charge yet, adds an empty charge. Returns NULL if memory is
+   exhausted. */
 static struct hr_charge *charge_of(struct hr_ledger *ledger, const struct hr_account *account) {
   struct hr__hash_cursor at;
   uint32_t hash = hash_account(account), i = hr__hash_first(&ledger->charge_numbers, hash, &at);
@@ -154,6 +161,7 @@ static void charge_month(struct hr_ledger *ledger, struct payer payer, hr_pool p
   if (ledger->job_cost) add(ledger, &ledger->job_cost[payer.job.id], amount);
 }
 
+/* Charges a use of capacity. A use in several months is divided into one part for each month. */
 static void charge_use(struct hr_ledger *ledger, struct payer payer, hr_pool pool, uint64_t gpu_milli, int64_t from_us,
                        int64_t to_us) {
   if (gpu_milli == 0) return;
@@ -167,6 +175,7 @@ static void charge_use(struct hr_ledger *ledger, struct payer payer, hr_pool poo
 
 /* ---- Deferred charges ---- */
 
+/* Adds a deferred use to a session. */
 static void hold_back(struct hr_ledger *ledger, struct session *session, struct held_use use) {
   uint32_t place = ledger->unused_held;
   if (place) {
@@ -183,7 +192,7 @@ static void hold_back(struct hr_ledger *ledger, struct session *session, struct 
   session->held = place;
 }
 
-/* Charges the deferred uses of a session, or drops them if `charged` is false. */
+/* Removes all deferred uses of a session. `charged`: also charges them. */
 static void settle_held(struct hr_ledger *ledger, hr_pool pool, struct session *session, bool charged) {
   while (session->held) {
     uint32_t place = session->held;
@@ -195,10 +204,10 @@ static void settle_held(struct hr_ledger *ledger, hr_pool pool, struct session *
   }
 }
 
-/* Handles the end of a segment in a pool that does not bill nodes which are reclaimed early. A node is young while it
-   can still turn out not to be billed. The use of young nodes is deferred. For all other nodes of the placement, the
-   uses that were deferred earlier are charged. Returns how many milli-GPUs the job had on these other nodes; the caller
-   charges them. */
+/* Handles the end of a segment in a pool that does not bill nodes which are reclaimed early. A node is young if its
+   session is not longer than free_us, so that it may not be billed. The use of young nodes is deferred. For all other
+   nodes of the placement, earlier deferred uses are charged. Returns how many milli-GPUs the job had on these other
+   nodes. The caller charges these milli-GPUs. */
 static uint64_t hold_young(struct hr_ledger *ledger, const struct hr_event *event, struct segment segment) {
   const struct book *book = &ledger->books[segment.pool.id];
   uint64_t rest_milli = 0;
@@ -237,7 +246,8 @@ static void begin_segment(struct hr_ledger *ledger, const struct hr_event *event
   ledger->segments[ledger->n_segments++] = segment;
 }
 
-/* Removes the segment of a job from the array and returns it. The last segment of the array moves to the free place. */
+/* Removes the segment of a job from the array and returns the segment. The last segment of the array moves to the free
+   place. If the job has no segment, the result has from_us = HR_NEVER_US. */
 static struct segment take_segment(struct hr_ledger *ledger, hr_job job) {
   struct hr__hash_cursor at, last_at;
   uint32_t place = hr__hash_first(&ledger->segment_numbers, hr__hash_u32(job.id), &at);
@@ -259,8 +269,8 @@ static void end_segment(struct hr_ledger *ledger, const struct hr_event *event) 
   charge_use(ledger, segment.payer, segment.pool, gpu_milli, segment.from_us, event->at_us);
 }
 
-/* Bills a session. The billed time can be longer than the session, because it is rounded up and has a minimum. The
-   additional time is billed at the price that is valid at the end of the session. */
+/* Bills a session. The billed time is rounded up and has a minimum, so it can be longer than the session. The price of
+   the additional time is the price at the end of the session. */
 static void bill_session(struct hr_ledger *ledger, struct book *book, int64_t since_us, int64_t to_us) {
   int64_t length_us = hr__billed_us(&book->spec->market.billing, to_us - since_us);
   hr_amount extra_us = length_us - (to_us - since_us);
@@ -270,6 +280,8 @@ static void bill_session(struct hr_ledger *ledger, struct book *book, int64_t si
   book->account.gpu_time += (hr_amount)book->node_milli * length_us;
 }
 
+/* Ends a session: bills the session and charges its deferred uses. Does neither if the node was reclaimed so early that
+   it is not billed. */
 static void end_session(struct hr_ledger *ledger, hr_pool pool, struct session *session, int64_t to_us,
                         bool reclaimed) {
   struct book *book = &ledger->books[pool.id];
@@ -282,8 +294,8 @@ static void end_session(struct hr_ledger *ledger, hr_pool pool, struct session *
   session->since_us = HR_NEVER_US;
 }
 
-/* Returns the session of the event's node, or NULL if the pool is not elastic. Pools that are not elastic are billed
-   for a fixed time, so the states of their nodes do not matter. */
+/* Returns the session of the event's node. Returns NULL if the pool is not elastic. Such pools are billed for a fixed
+   time, so the states of their nodes have no effect. */
 static struct session *session_of(const struct hr_ledger *ledger, const struct hr_event *event) {
   const struct book *book = &ledger->books[event->pool.id];
   return book->sessions ? &book->sessions[event->node.id - book->first_node] : NULL;
@@ -386,8 +398,8 @@ void hr_ledger_destroy(struct hr_ledger *ledger) {
 
 /* ---- Results ---- */
 
-/* Bills a pool that is not elastic. All its nodes are billed: for the whole reserved time, or from their delivery to
-   the end of the run. */
+/* Bills a pool that is not elastic. All its nodes are billed from market.from_us. A reserved pool with an end is billed
+   until market.to_us. All other pools are billed until the end of the run. */
 static void bill_window(struct hr_ledger *ledger, struct book *book, int64_t end_us) {
   const struct hr_market_spec *market = &book->spec->market;
   bool reserved = market->market == HR_MARKET_RESERVED;
@@ -409,6 +421,7 @@ static void close_book(struct hr_ledger *ledger, hr_pool pool, int64_t end_us) {
     if (book->sessions[i].since_us != HR_NEVER_US) end_session(ledger, pool, &book->sessions[i], end_us, false);
 }
 
+/* Charges the attempts of jobs that run at the end of the run. */
 static void charge_running(struct hr_ledger *ledger, const struct hr_result *result) {
   for (uint32_t i = 0; i < ledger->n_segments; i++) {
     const struct segment *segment = &ledger->segments[i];

@@ -2,14 +2,16 @@
 /*
  * Jobs that read data, as a component of the engine.
  *
- * While a job works, it has a flow (data.h). The length of the flow is the time that the work takes at the speed of
- * its GPUs. The flow's demand is the rate at which the job then reads from storage. So the job works at min(GPU speed,
- * data speed), and the time that passes without progress is the time in which its GPUs wait for data. A flow ends at
- * the job's next checkpoint, at its end, or when its first epoch is over and the rest comes from caches in part.
- * Checkpoints are flows, too, and so are copies of data sets (storage.c).
+ * While a job works, it has a flow (data.h). The length of the flow is the time that the work takes at the speed of the
+ * job's GPUs. The demand of the flow is the rate at which the job reads from storage at this speed. The job therefore
+ * works at the lower of two speeds: the speed of its GPUs, and the speed at which its data arrive. Time that passes
+ * without progress is time for which its GPUs wait for data. A flow ends at the job's next checkpoint or at the job's
+ * end. A flow also ends at the end of the first epoch if the job reads a different share of its data from storage
+ * afterwards, because the caches then have data. Checkpoints and copies of data sets are also flows (storage.c).
  *
- * Invariant: what jobs have read is what they have read from storage plus the hits of caches. It is exact: the bytes up
- * to a progress p are a whole function of p.
+ * Invariant: the bytes that jobs have read are the bytes that they have read from storage plus the bytes that they have
+ * read from caches. The sum is exact, because the bytes that a job has read are an integer function of its completed
+ * work.
  */
 
 #include "sim/data/data.h"
@@ -19,6 +21,7 @@
 
 #define HR__MAX_BYTES_S INT64_C(1000000000000000)
 
+/* The value of a share of 1, in units of 10^-9. */
 enum { SHARE_PPB = 1000000000 };
 
 static struct hr__data_reader *reader_of(const struct hr__engine *engine, hr_job job) {
@@ -27,7 +30,8 @@ static struct hr__data_reader *reader_of(const struct hr__engine *engine, hr_job
 
 /* ---- What a job reads ------------------------------------------------------------------------------------- */
 
-/* Returns the first rule that matches a job, and its data set; NULL: it reads nothing. */
+/* Returns the first rule that matches a job, and sets `*set` to the data set that the job reads. Returns NULL if the
+   job reads nothing. */
 static const struct hr_data_read *rule_of(const struct hr__engine *engine, hr_job job, uint32_t *set) {
   const struct hr_data_spec *spec = engine->data->spec;
   const struct hr_trace *trace = engine->trace;
@@ -48,6 +52,7 @@ static const struct hr_data_read *rule_of(const struct hr__engine *engine, hr_jo
   return NULL;
 }
 
+/* Sets how many bytes a job reads, and the work of an epoch. `epoch_bytes`: the bytes that it reads in an epoch. */
 static void set_sizes(struct hr__data_reader *reader, const struct hr_data_read *rule, int64_t epoch_bytes,
                       int64_t work_us, uint32_t gpus) {
   double epochs = rule->epochs;
@@ -58,18 +63,19 @@ static void set_sizes(struct hr__data_reader *reader, const struct hr_data_read 
   if (epoch_us > (double)work_us) reader->epoch_us = (int64_t)fmin(round(epoch_us), 0x1p60);
 }
 
-/* The bytes that a job has read at a progress. */
+/* Returns the bytes that a job has read when it has completed `progress_us` of its work. */
 static int64_t bytes_at(const struct hr__data_reader *reader, int64_t work_us, int64_t progress_us) {
   return (int64_t)((hr_amount)reader->bytes * progress_us / work_us);
 }
 
+/* Returns the share of its data that a job reads from storage, in 10^-9, if `cached` of `bytes` bytes are in caches. */
 static uint32_t remote_ppb(const struct hr_data_cache *cache, int64_t cached, int64_t bytes) {
   if (cached >= bytes) return 0;
   const enum hr__cache_policy policy = cache->caching == HR_DATA_CACHE_LRU ? HR__CACHE_LRU : HR__CACHE_UNIFORM;
   return SHARE_PPB - (uint32_t)llround(hr__cache_hits(policy, (double)cached / (double)bytes, false) * SHARE_PPB);
 }
 
-/* Takes room in the caches of the job's nodes, and sets what it reads from storage. */
+/* Reserves space in the caches of a job's nodes, and sets the shares that the job reads from storage. */
 static void use_caches(struct hr__engine *engine, struct hr__data_reader *reader,
                        const struct hr_placement *placement) {
   struct hr__data *data = engine->data;
@@ -95,7 +101,8 @@ static uint32_t count_nodes(const struct hr_placement *placement) {
   return count ? count : 1;
 }
 
-/* Copies the data set to the storage systems of the pool, if it is copied on demand. */
+/* Begins to copy a data set to each of its storage systems that the pool reads without a link. Has no effect if the
+   data set is not copied on demand. `pool`: the number of the pool in the whole run. */
 static enum hr_status copy_on_demand(struct hr__engine *engine, uint32_t set, hr_pool pool) {
   const struct hr_data_spec *spec = engine->data->spec;
   const struct hr_data_set *data_set = &spec->sets[set];
@@ -135,7 +142,7 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
   return copy_on_demand(engine, at, (hr_pool){engine->first_pool + placement->pool.id});
 }
 
-/* What the nodes have read in the first epoch is in their caches. */
+/* Must be called when a job has read its whole data set. The data are then in the caches of its nodes. */
 static void fill_caches(struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
   const struct hr_placement placement = hr__allocation_placement(engine, job, &one);
@@ -176,7 +183,7 @@ static enum hr_status begin_flow(struct hr__engine *engine, hr_job job, hr__wide
   return hr__data_schedule(engine);
 }
 
-/* The share that is read from storage at a progress. */
+/* Returns the share that a job reads from storage when it has completed `progress_us` of its work. */
 static uint32_t ppb_at(const struct hr__data_reader *reader, int64_t progress_us) {
   return progress_us < reader->cold_until_us ? reader->first_ppb : reader->later_ppb;
 }
@@ -215,7 +222,7 @@ bool hr__data_flows(const struct hr__engine *engine, hr_job job) {
   return hr__flows_has(&engine->data->flows, job.id);
 }
 
-/* Returns how much of its flow a job has passed, in 2^-20 us. */
+/* Returns which part of the length of a job's flow has passed, in 2^-20 us. */
 static hr__wide passed_of(const struct hr__engine *engine, hr_job job) {
   const struct hr__data_reader *reader = reader_of(engine, job);
   const hr__wide all = (hr__wide)(uint64_t)reader->length_us << HR__CLOCK_BITS;
@@ -229,7 +236,7 @@ int64_t hr__data_worked_us(const struct hr__engine *engine, hr_job job) {
   return (int64_t)(passed_of(engine, job) >> HR__CLOCK_BITS);
 }
 
-/* Counts what a job has copied into its cache before it works. */
+/* Counts the bytes that a job has copied into the caches of its nodes before its work. `passed`: see passed_of. */
 static void pause_fill(struct hr__engine *engine, hr_job job, hr__wide passed) {
   struct hr__data_reader *reader = reader_of(engine, job);
   const hr__wide all = (hr__wide)(uint64_t)reader->length_us << HR__CLOCK_BITS;
@@ -303,7 +310,8 @@ enum hr_status hr__data_load(struct hr__engine *engine, hr_job job, struct hr__d
   return status == HR_OK ? begin_flow(engine, job, cap, cap) : status;
 }
 
-/* Counts the bytes of a load that is complete, or that is given up. */
+/* Ends the load of a replica's weights and counts the bytes. `is_complete`: the load is complete. Without
+   `is_complete`, the load is cancelled. */
 static enum hr_status end_load(struct hr__engine *engine, hr_job job, bool is_complete) {
   struct hr__data *data = engine->data;
   struct hr__data_reader *reader = reader_of(engine, job);
@@ -328,7 +336,7 @@ static enum hr_status finish_load(struct hr__engine *engine, hr_job job) {
   return status;
 }
 
-/* The job of a replica leaves its nodes. Weights that are not complete are not kept. */
+/* Called when the job of a replica leaves its nodes. Incomplete weights do not remain in the caches. */
 static enum hr_status stop_replica(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
   struct hr__data_reader *reader = reader_of(engine, job);
   const enum hr_status status = reader->loads ? end_load(engine, job, false) : HR_OK;
@@ -348,6 +356,7 @@ uint32_t hr__data_storage_of(const struct hr__engine *engine, hr_pool pool) {
   return HR_NONE;
 }
 
+/* Returns the path of checkpoints of jobs in a pool. */
 static uint32_t write_path(const struct hr__engine *engine, hr_pool pool) {
   return hr__data_add_path(engine->data, (struct hr__data_path){hr__data_storage_of(engine, pool), HR_NONE, HR_NONE});
 }
@@ -363,6 +372,7 @@ enum hr_status hr__data_write(struct hr__engine *engine, hr_job job, hr_pool poo
   return begin_flow(engine, job, cap, cap);
 }
 
+/* Ends a write of a checkpoint and counts the bytes. */
 static enum hr_status end_write(struct hr__engine *engine, hr_job job, hr_amount bytes) {
   struct hr__data *data = engine->data;
   struct hr__data_reader *reader = reader_of(engine, job);
@@ -393,7 +403,7 @@ int64_t hr__data_write_us(const struct hr__engine *engine, hr_job job, hr_pool p
 
 /* ---- Nodes that are gone ---------------------------------------------------------------------------------- */
 
-/* An elastic pool gets another machine when it requests a node again. */
+/* When a node of an elastic pool comes up again, the provider has replaced the machine. Its cache is empty. */
 static void node_down(struct hr__engine *engine, hr_pool pool, hr_node node) {
   if (engine->data->caches && hr_market_is_elastic(engine->cluster.pools[pool.id].spec->market.market))
     hr__caches_clear(engine->data->caches, node, engine->first_node);
@@ -401,6 +411,7 @@ static void node_down(struct hr__engine *engine, hr_pool pool, hr_node node) {
 
 /* ---- Events ----------------------------------------------------------------------------------------------- */
 
+/* Handles the end of a job's flow. */
 static enum hr_status end_job_flow(struct hr__engine *engine, hr_job job) {
   struct hr__data_reader *reader = reader_of(engine, job);
   const struct hr__component *attempts = engine->handler[HR__PENDING_PHASE];
@@ -423,7 +434,7 @@ static enum hr_status advance(struct hr__engine *engine, struct hr__pending pend
   const uint32_t flow = hr__flows_first(&data->flows, &at_us);
   if (flow == HR_NONE || at_us > engine->view.now_us) return HR_OK;
   if ((flow < data->n_jobs ? data->readers[flow].engine : data->first) != engine)
-    return HR_OK; /* it has an entry of its own */
+    return HR_OK; /* the flow belongs to another engine, which has an entry for it */
   return flow < data->n_jobs ? end_job_flow(engine, (hr_job){flow}) : hr__data_finish_copy(engine, flow);
 }
 
@@ -469,6 +480,7 @@ bool hr__data_is_active(const struct hr__engine *engine) {
 
 /* ---- Near data -------------------------------------------------------------------------------------------- */
 
+/* Returns whether the pool reads the data set without a link. */
 static bool reads_without_link(const struct hr__engine *engine, uint32_t set, hr_pool pool) {
   const struct hr__data *data = engine->data;
   const uint32_t path = data->route[(size_t)set * data->spec->n_pools + engine->first_pool + pool.id];
@@ -507,13 +519,12 @@ uint64_t hr_view_data_changes(const struct hr_view *view) {
 
 uint32_t hr__data_next_flow(const struct hr__engine *engine, uint32_t from) {
   const struct hr__data *data = engine->data;
-  for (uint32_t job = from; data && job < engine->n_input; job++) /* jobs of replicas have an event */
+  for (uint32_t job = from; data && job < engine->n_input; job++) /* jobs of replicas have their own pending event */
     if (data->readers[job].engine == engine && hr__flows_has(&data->flows, job) && !engine->heap.place[job]) return job;
   return HR_NONE;
 }
 
-/* Checks that no storage system or link has more than its capacity, and that each flow has its cap or crosses a full
-   one. */
+/* Checks that for each storage system and link, the sum of the rates of all flows is at most the capacity. */
 static enum hr_status check_rates(const struct hr__engine *engine) {
   const struct hr__data *data = engine->data;
   const struct hr__bandwidth *shares = &data->flows.shares;

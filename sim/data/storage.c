@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The data of a run: flows in time, data sets at storage systems, the paths from there to clients, copies to further
- * storage systems, and caches of nodes.
+ * The data of a run: flows in time, caches of nodes, the paths from storage systems to clients, and copies of data sets
+ * to other storage systems.
  *
- * Layout: a path is a storage system, with a link or without, to clients or to another storage system. Each pool has
- * one path for each data set (`route`); it changes when a copy is complete. A copy is a flow of its own, numbered after
- * those of the jobs. All clusters of a run share this state. The first end of all flows is a pending event of the
- * engine to which the flow belongs. The layout of flows is described in data.h.
+ * Layout: a path begins at a storage system and ends at clients or at another storage system. It may cross a link. Each
+ * pool has one path for each data set (`route`). This path may change when a copy of the data set is complete. A copy
+ * is a flow. Its index is after the indices of the flows of jobs. All clusters of a run share this state. Only the flow
+ * that ends first has a pending event. The event is in the engine to which the flow belongs. data.h describes the
+ * layout of flows.
  *
  * Invariant: the bytes of a storage system or a link are the sum over the flows that have crossed it.
  */
@@ -21,22 +22,28 @@
 /* ---- Flows ------------------------------------------------------------------------------------------ */
 
 /*
- * A class at the level of its path has clock = clock0 + (service - service0) / cap; a capped one has clock = clock0 +
- * time - time0. Both are computed from the last change between the two, so rounding errors do not add up with the
- * number of events. An end is the first microsecond at which the clock has reached the end of the flow.
+ * The clocks of classes, where clock0, time0 and service0 are the values at the last change of `is_capped`, or when the
+ * class was created:
  *
- * Invariants: a class is capped if and only if its cap is at most the level of its path; its key is the first instant,
- * or service, at which its first flow ends.
+ *   capped class:  clock = clock0 + (time - time0)
+ *   other class:   clock = clock0 + (service - service0) / cap
+ *
+ * Rounding errors therefore do not increase with the number of events. A flow ends at the first microsecond at which
+ * the clock of its class has reached the end of the flow.
+ *
+ * Invariants: a class is capped if and only if its cap is at most the level of its path. The key of a capped class is
+ * the time at which its first flow ends. The key of another class is the service of its path at this time.
  */
 
 /* ---- Flows: pairing heaps --------------------------------------------------------------------------- */
 
-/* The nodes of a heap are at equal distances: flows, or classes. */
+/* The array that contains the nodes of a heap: the array of flows or of classes. */
 struct nodes {
-  char *first;
-  size_t stride;
+  char *first;   /* the node of the first element */
+  size_t stride; /* the size of an element */
 };
 
+/* Returns the node of the element with the index `at` - 1. */
 static struct hr__heap_node *node_at(struct nodes nodes, uint32_t at) {
   return (struct hr__heap_node *)(void *)(nodes.first + (size_t)(at - 1) * nodes.stride);
 }
@@ -49,7 +56,8 @@ static struct nodes class_nodes(const struct hr__flows *flows) {
   return (struct nodes){(char *)&flows->classes[0].node, sizeof *flows->classes};
 }
 
-/* Joins two heaps; the node with the lower key, of equal ones the lower number, is the root. */
+/* Joins the heaps with the roots `a` and `b`; 0 is an empty heap. Returns the new root. It is the root with the lower
+   key. If both keys are equal, it is the root with the lower number. */
 static uint32_t meld(struct nodes nodes, uint32_t a, uint32_t b) {
   if (!a || !b) return a ? a : b;
   const hr__wide key_a = node_at(nodes, a)->key, key_b = node_at(nodes, b)->key;
@@ -66,13 +74,15 @@ static uint32_t meld(struct nodes nodes, uint32_t a, uint32_t b) {
   return a;
 }
 
+/* Adds a node to a heap. Returns the new root. */
 static uint32_t add_node(struct nodes nodes, uint32_t root, uint32_t at) {
   struct hr__heap_node *node = node_at(nodes, at);
   node->child = node->next = node->before = 0;
   return meld(nodes, root, at);
 }
 
-/* Joins the children of a removed node: in pairs, then from the last pair to the first. */
+/* Joins the children of a removed node to one heap. First joins pairs of children. Then joins the pairs, from the last
+   pair to the first. Returns the root. */
 static uint32_t join_children(struct nodes nodes, uint32_t first) {
   uint32_t pairs = 0;
   while (first) {
@@ -94,6 +104,7 @@ static uint32_t join_children(struct nodes nodes, uint32_t first) {
   return root;
 }
 
+/* Removes a node from a heap. Returns the new root; 0: the heap is empty. */
 static uint32_t remove_node(struct nodes nodes, uint32_t root, uint32_t at) {
   struct hr__heap_node *node = node_at(nodes, at);
   const uint32_t children = join_children(nodes, node->child);
@@ -111,7 +122,7 @@ static uint32_t remove_node(struct nodes nodes, uint32_t root, uint32_t at) {
 
 /* ---- Flows: clocks ---------------------------------------------------------------------------------- */
 
-/* Most quotients have 64 bits, for which the processor has an instruction. */
+/* Returns a / b. In most cases both numbers have 64 bits. The processor has an instruction for this case. */
 static hr__wide divide(hr__wide a, hr__wide b) {
   return a >> 64 || b >> 64 ? a / b : (uint64_t)a / (uint64_t)b;
 }
@@ -124,12 +135,13 @@ static struct hr__flow_path *path_of(const struct hr__flows *flows, uint32_t cla
   return &flows->paths[share_of(flows, class_)->path];
 }
 
+/* Returns the service of a path at the present time. */
 static hr__wide service_at(const struct hr__flow_path *path, int64_t now_us) {
-  if (path->was == HR__NO_LIMIT) return path->service; /* no class follows it */
+  if (path->was == HR__NO_LIMIT) return path->service; /* all classes of the path are capped */
   return path->service + path->was * (uint64_t)(now_us - path->from_us);
 }
 
-/* Returns the clock of a class. */
+/* Returns the clock of a class at the present time. */
 static hr__wide clock_at(const struct hr__flows *flows, uint32_t class_, int64_t now_us) {
   const struct hr__flow_class *self = &flows->classes[class_];
   if (self->is_capped) return self->clock + (((hr__wide)(uint64_t)now_us - self->from) << HR__CLOCK_BITS);
@@ -137,7 +149,7 @@ static hr__wide clock_at(const struct hr__flows *flows, uint32_t class_, int64_t
   return self->clock + divide(service << HR__CLOCK_BITS, share_of(flows, class_)->cap);
 }
 
-/* Returns the key of a class: when its first flow ends, as time or as service of the path. */
+/* Returns the key of a class: the time or the service of the path at which its first flow ends. */
 static hr__wide end_of(const struct hr__flows *flows, uint32_t class_) {
   const struct hr__flow_class *self = &flows->classes[class_];
   const hr__wide mark = node_at(flow_nodes(flows), self->flows)->key;
@@ -163,7 +175,7 @@ static void dequeue(struct hr__flows *flows, uint32_t class_) {
   *heap = remove_node(class_nodes(flows), *heap, class_ + 1);
 }
 
-/* Sets whether a class has its cap, from now on. */
+/* Sets whether a class is capped from now on. */
 static void set_capped(struct hr__flows *flows, uint32_t class_, bool is_capped, int64_t now_us) {
   struct hr__flow_class *self = &flows->classes[class_];
   const hr__wide clock = clock_at(flows, class_, now_us);
@@ -174,14 +186,15 @@ static void set_capped(struct hr__flows *flows, uint32_t class_, bool is_capped,
   enqueue(flows, class_);
 }
 
-/* A change of the level of a path: the classes with caps above `low` and up to `high` get their cap, or lose it. */
+/* A change of the level of a path. It sets `is_capped` of all classes with low < cap <= high to the value given here.
+ */
 struct level_change {
   hr__wide low, high;
   int64_t now_us;
   bool is_capped;
 };
 
-/* Moves the classes below a node of the treap. */
+/* Applies a change of the level to the classes in a subtree of the treap. `at`: the index of the root + 1; 0: none. */
 static void move_classes(struct hr__flows *flows, uint32_t at, const struct level_change *change) {
   while (at) {
     const struct hr__share_class *class_ = &flows->shares.classes[at - 1];
@@ -197,7 +210,7 @@ static void move_classes(struct hr__flows *flows, uint32_t at, const struct leve
   }
 }
 
-/* Brings the services of all paths up to now, before rates change. */
+/* Updates the services of all paths to the present time. Must be called before rates change. */
 static void read_services(struct hr__flows *flows, int64_t now_us) {
   for (uint32_t i = 0; i < flows->shares.n_paths; i++) {
     flows->paths[i].service = service_at(&flows->paths[i], now_us);
@@ -205,7 +218,7 @@ static void read_services(struct hr__flows *flows, int64_t now_us) {
   }
 }
 
-/* Shares the bandwidth again after the flows have changed. */
+/* Computes the levels of all paths, and updates the classes. Must be called after a flow has begun or ended. */
 static void share_again(struct hr__flows *flows, int64_t now_us) {
   hr__shares_solve(&flows->shares);
   for (uint32_t i = 0; i < flows->shares.n_paths; i++) {
@@ -232,13 +245,14 @@ void hr__flows_close(struct hr__flows *flows) {
   flows->shares.classes = NULL;
 }
 
+/* Returns a pseudo-random number for `x`. It is the priority of a class in the treap. */
 static uint32_t scrambled(uint32_t x) {
   x = (x ^ x >> 16) * 0x7feb352dU;
   x = (x ^ x >> 15) * 0x846ca68bU;
   return x ^ x >> 16;
 }
 
-/* Returns an unused class; HR_NONE: out of memory. */
+/* Returns an unused class. Returns HR_NONE if memory is exhausted. */
 static uint32_t make_class(struct hr__flows *flows) {
   if (flows->unused) {
     const uint32_t class_ = flows->unused - 1;
@@ -251,7 +265,8 @@ static uint32_t make_class(struct hr__flows *flows) {
   return flows->n_classes++;
 }
 
-/* Returns the class of a path with a cap, for one more flow; HR_NONE: out of memory. */
+/* Returns the class with this path and cap, and increases its weight by 1 for a new flow. If the class does not exist,
+   creates it. Returns HR_NONE if memory is exhausted. */
 static uint32_t class_for(struct hr__flows *flows, uint32_t path, hr__wide cap, int64_t now_us) {
   const struct hr__share_path *share_path = &flows->shares.paths[path];
   uint32_t class_ = hr__shares_find(&flows->shares, share_path, cap);
@@ -339,6 +354,7 @@ static int64_t time_of(const struct hr__flows *flows, uint32_t class_) {
   return us < (hr__wide)HR_NEVER_US / 2 ? path->from_us + (int64_t)us : HR_NEVER_US;
 }
 
+/* Updates `*first` and `*at_us` if the first flow of a class ends earlier, or at the same time with a lower index. */
 static void consider(const struct hr__flows *flows, uint32_t class_, uint32_t *first, int64_t *at_us) {
   const int64_t time_us = time_of(flows, class_);
   const uint32_t flow = flows->classes[class_].flows - 1;
@@ -364,12 +380,13 @@ hr__wide hr__flows_rate(const struct hr__flows *flows, uint32_t id) {
 
 /* ---- Caches of nodes -------------------------------------------------------------------------------- */
 
-/* Invariant: on each node, the room of all data sets together is at most the size of the cache; the valid part of a
-   data set is at most its room, and without readers both are equal. */
+/* Invariants: on each node, the sum of the reserved space of all data sets is at most the size of the cache. The valid
+   bytes of a data set are at most its reserved space. If no running job reads the data set, both are equal. */
 
+/* A data set in the cache of a node. */
 struct cache_entry {
-  int64_t room, valid;
-  uint32_t readers;
+  int64_t room, valid; /* the reserved space and the valid data, in bytes */
+  uint32_t readers;    /* the number of running jobs on the node that read the data set */
 };
 
 struct hr__caches {
@@ -378,7 +395,7 @@ struct hr__caches {
   uint64_t n_changes;
 };
 
-/* Creates empty caches with memory from the arena; NULL if memory is exhausted. */
+/* Creates empty caches with memory from the arena. Returns NULL if memory is exhausted. */
 static struct hr__caches *caches_create(struct hr_arena *arena, uint32_t n_nodes, uint32_t n_sets) {
   struct hr__caches *caches = hr_arena_alloc(arena, sizeof *caches);
   if (!caches) return NULL;
@@ -387,7 +404,7 @@ static struct hr__caches *caches_create(struct hr_arena *arena, uint32_t n_nodes
   return caches->entries ? caches : NULL;
 }
 
-/* The nodes of a placement: slices of one node follow each other. */
+/* Returns whether a slice is the first slice on its node. Slices on the same node are adjacent in a placement. */
 static bool is_new_node(const struct hr_placement *placement, uint32_t slice) {
   return slice == 0 || placement->slices[slice].node.id != placement->slices[slice - 1].node.id;
 }
@@ -396,7 +413,8 @@ static struct cache_entry *entries_of(const struct hr__caches *caches, hr_node n
   return &caches->entries[((size_t)node.id + first_node) * caches->n_sets];
 }
 
-/* Makes room for more of a data set on a node. */
+/* Increases the reserved space of a data set on a node by up to `wanted` bytes. If the free space is not sufficient,
+   removes data sets without readers. */
 static void grow(const struct hr__caches *caches, struct cache_entry *entries, uint32_t set, int64_t wanted,
                  int64_t node_bytes) {
   int64_t free_bytes = node_bytes;
@@ -465,6 +483,7 @@ uint64_t hr__caches_changes(const struct hr__caches *caches) {
 
 /* ---- Pending events --------------------------------------------------------------------------------- */
 
+/* Returns the engine to which a flow belongs. */
 static struct hr__engine *owner_of(const struct hr__data *data, uint32_t flow) {
   return flow < data->n_jobs ? data->readers[flow].engine : data->first;
 }
@@ -486,6 +505,7 @@ enum hr_status hr__data_schedule(struct hr__engine *engine) {
 
 /* ---- Paths ------------------------------------------------------------------------------------------ */
 
+/* Returns the maximum rate of a client on a path in bytes per second; 0: no limit. */
 static int64_t client_limit(const struct hr__data *data, const struct hr__data_path *path) {
   const struct hr_data_spec *spec = data->spec;
   int64_t limit = spec->storage[path->storage].client_bytes_s;
@@ -510,7 +530,7 @@ hr__wide hr__data_cap(const struct hr__data *data, uint32_t path, uint32_t clien
   return limit && own < all ? own : all;
 }
 
-/* Returns the number of a path; it is added if it is new. The arrays have room for all. */
+/* Returns the index of a path in `paths`. If the path is new, it is added first. */
 uint32_t hr__data_add_path(struct hr__data *data, struct hr__data_path path) {
   struct hr__bandwidth *shares = &data->flows.shares;
   for (uint32_t i = 0; i < shares->n_paths; i++)
@@ -524,7 +544,8 @@ uint32_t hr__data_add_path(struct hr__data *data, struct hr__data_path path) {
   return shares->n_paths++;
 }
 
-/* Returns whether route `a` is better than `b`: local, then cheaper, then faster. */
+/* Returns whether route `a` is better than `b`. A route without a link is better than a route with a link. Of two
+   routes with links, the cheaper route is better. If both cost the same, the faster route is better. */
 static bool is_better(const struct hr_data_spec *spec, const struct hr_data_route *a, const struct hr_data_route *b) {
   if (a->link == HR_NONE || b->link == HR_NONE) return b->link != HR_NONE;
   const struct hr_data_link *x = &spec->links[a->link], *y = &spec->links[b->link];
@@ -532,7 +553,7 @@ static bool is_better(const struct hr_data_spec *spec, const struct hr_data_rout
   return x->bytes_s != y->bytes_s && y->bytes_s && (!x->bytes_s || x->bytes_s > y->bytes_s);
 }
 
-/* Chooses, for each pool, the storage system from which it reads a data set. */
+/* Chooses the storage system from which each pool reads a data set. */
 static void find_routes(struct hr__data *data, uint32_t set) {
   const struct hr_data_spec *spec = data->spec;
   for (uint32_t pool = 0; pool < spec->n_pools; pool++) {
@@ -552,11 +573,12 @@ static void find_routes(struct hr__data *data, uint32_t set) {
 
 /* ---- Copies of data sets ---------------------------------------------------------------------------- */
 
+/* Returns the index of the flow that copies a data set to a storage system. */
 static uint32_t copy_flow(const struct hr__data *data, uint32_t set, uint32_t to) {
   return data->n_jobs + set * data->spec->n_storage + to;
 }
 
-/* Returns the best path of a copy to a storage system; HR_NONE: none. */
+/* Returns the best path on which a data set can be copied to a storage system; HR_NONE: no such path exists. */
 static uint32_t copy_path(struct hr__data *data, uint32_t set, uint32_t to) {
   const struct hr_data_spec *spec = data->spec;
   const struct hr_data_route *best = NULL;
@@ -589,8 +611,9 @@ enum hr_status hr__data_begin_copy(struct hr__engine *engine, uint32_t set, uint
   return hr__data_schedule(engine);
 }
 
-/* Returns the bytes of a link in the month of a time. If memory is exhausted, the status says so at the next event, or
-   at the end. */
+/* Returns the counter of the bytes that cross a link in the month of `now_us`. If memory is exhausted, sets
+   data->status and returns another counter. The run then ends with an error at the next event of data, or when its
+   result is made. */
 static hr_amount *month_of(struct hr__data *data, int64_t now_us, uint32_t link) {
   struct hr_data_result *result = &data->result;
   const uint32_t month = (uint32_t)(now_us / HR_MONTH_US), n_links = result->n_links;
@@ -614,7 +637,8 @@ void hr__data_count_bytes(struct hr__data *data, uint32_t path, hr_amount bytes,
   if (way->to != HR_NONE) data->result.storage[way->to].written_bytes += bytes;
 }
 
-/* Jobs that read a data set from farther away read it from the new place. */
+/* Ends the flows of all working jobs that read a data set, and begins them again. The jobs then read the data set on
+   the path that is now the best. */
 static enum hr_status reroute(struct hr__engine *engine, uint32_t set) {
   struct hr__data *data = engine->data;
   enum hr_status status = HR_OK;
@@ -688,7 +712,7 @@ static void set_capacities(struct hr__data *data) {
     capacity[spec->n_storage + i] = spec->links[i].bytes_s ? hr__rate_units(spec->links[i].bytes_s) : HR__NO_LIMIT;
 }
 
-/* Finds the data sets that jobs name in the trace. */
+/* Finds the data sets that the trace names. Returns HR_BAD_INPUT if a data set does not exist. */
 static enum hr_status find_named(struct hr__engine *owner, struct hr__data *data) {
   const struct hr_names *names = &owner->trace->data_sets;
   for (uint32_t name = 0; name < names->count; name++) {
@@ -750,7 +774,7 @@ void hr__data_close(struct hr__data *data) {
   data->result = (struct hr_data_result){0};
 }
 
-/* Counts what copies that are not complete have transferred. */
+/* Counts the bytes that incomplete copies have transferred. */
 static void count_partial_copies(struct hr__data *data, int64_t end_us) {
   for (uint32_t flow = data->n_jobs; flow < data->flows.n_flows; flow++) {
     if (!hr__flows_has(&data->flows, flow)) continue;
@@ -765,6 +789,7 @@ static void count_partial_copies(struct hr__data *data, int64_t end_us) {
   }
 }
 
+/* Adds the complete copies of data sets, and the storage that they have used, to the result. */
 static void count_stored(struct hr__data *data, int64_t end_us) {
   for (uint32_t i = 0; i < data->spec->n_sets; i++)
     for (uint32_t k = 0; k < data->spec->n_storage; k++) {

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Attempts of jobs, in runs where a job can be stopped before its end. An attempt consists of phases: restarting
- * (except in the first attempt of the job), working and, from time to time, writing a checkpoint. After a notice, a
- * job may write a checkpoint and then leave its nodes. If the GPUs of a job have too little free memory, the job is
- * killed before it restarts or works, and retries later.
+ * Attempts of jobs, in runs where a job can be stopped before its end. An attempt consists of phases. A job first
+ * restarts, except in its first attempt. Then it works and, from time to time, writes a checkpoint. While it writes a
+ * synchronous checkpoint, it does not work. An asynchronous checkpoint stalls it only for a short time. After a notice,
+ * a job may write a checkpoint and then leave its nodes. If the GPUs of a job have too little free memory, the job is
+ * killed before it restarts or works, and tries again later.
  *
- * The event heap has one entry per running job: the end of its phase or of its work. Jobs that write to the shared
- * storage of their pool are an exception. They have no entries; the storage has one entry, for the first write that
- * will complete. Jobs with series of checkpoints (checkpoints.c) are another exception. Work is measured on the job's
- * own clock, which stops during restarts and checkpoints. When a job is stopped, the work before its last checkpoint
- * is kept and later work is lost. The end of each phase adds its time to the account of the job (checkpoints.c).
+ * The event heap has one entry for each running job: the end of its phase or of its work. Two kinds of jobs are
+ * exceptions. Jobs that write to shared storage have no entries, because the storage has an entry for the first write
+ * that will complete. Jobs with a series of checkpoints (checkpoints.c) have an entry only for the end of the work
+ * after the series.
+ *
+ * When a job is stopped, the work before its last checkpoint is kept, and later work is lost. At the end of each phase,
+ * the time of the phase is added to the account of the job (checkpoints.c).
  *
  * Elastic jobs can also be resized: they continue at once with another number of GPUs.
  */
@@ -22,6 +25,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* Claims GPU memory if the run has claims. Returns false if the GPUs have too little free memory. */
 static inline bool claims_take(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
   return !engine->claims.of_gpu || hr__claims_take_memory(engine, job, placement);
 }
@@ -29,22 +33,23 @@ static inline bool claims_take(struct hr__engine *engine, hr_job job, const stru
 /* ---- Elastic jobs ----------------------------------------------------------------------------------- */
 
 /*
- * Jobs that start with fewer or more GPUs than they request, and running jobs with a changing number of
- * GPUs. This component is active if the policy resizes jobs and the trace has elastic jobs. Other runs do not allocate
- * its columns.
+ * An elastic job can start with fewer or more GPUs than it requests, and its number of GPUs can change while it runs.
+ * This component is active if the policy resizes jobs and the trace has elastic jobs. Other runs do not allocate its
+ * columns.
  *
- * A job with n GPUs works at the rate s(n) / s(gpus), where s is its table of scaling (scenario key `scaling`); without
- * a table, n / gpus. The rate is stored as numerator and denominator, and the denominator depends only on the job. An
- * incomplete microsecond of work is therefore carried over exactly at a resize, and the work of a job is conserved.
+ * Let g be the number of GPUs that a job requests. With n GPUs, the job works at the rate s(n) / s(g), where s is the
+ * scaling table of its model (scenario key `scaling`). Without a table, the rate is n / g. The rate is stored as
+ * numerator and denominator. The denominator depends only on the job. An incomplete microsecond of work therefore
+ * remains exact at a resize, and the job does neither more nor less work than without the resize.
  *
- * A resize is the end of one segment of a job and the begin of the next at the same instant. Components see it as
- * `stop` and `start`, observers as HR_EVENT_PREEMPT and HR_EVENT_START with the reason HR_REASON_RESIZED. Code that
- * accounts for placements therefore needs no special case for resizes.
+ * A resize ends one segment of a job and begins the next segment at the same instant. It calls the hooks `stop` and
+ * `start` of the components. It notifies the observers of HR_EVENT_PREEMPT and HR_EVENT_START with the reason
+ * HR_REASON_RESIZED. Code that accounts for placements therefore needs no special case for resizes.
  */
 
 /* ---- Elastic jobs: rates ---------------------------------------------------------------------------- */
 
-/* Returns how many GPUs a job has at a placement of this size. */
+/* Returns how many of its GPUs a job has at a placement with `gpu_milli` milli-GPUs. */
 static uint32_t gpus_at(const struct hr__engine *engine, hr_job job, uint64_t gpu_milli) {
   uint64_t asked_milli = hr_cluster_asked_milli(&engine->cluster, job), gpus = engine->trace->gpus[job.id];
   return asked_milli ? (uint32_t)(gpu_milli * gpus / asked_milli) : (uint32_t)gpus;
@@ -63,7 +68,8 @@ struct hr__rate hr__job_rate(const struct hr__engine *engine, hr_job job, uint64
   return rate;
 }
 
-/* Returns how long work takes at the minimum size of a job if it takes `time_us` at the requested size. */
+/* Returns how long work takes with the minimum number of GPUs of a job. `time_us`: how long the work takes with the
+   requested number. */
 static int64_t job_longest_us(const struct hr__engine *engine, hr_job job, int64_t time_us) {
   if (!engine->resized || engine->trace->gpus[job.id] == 0) return time_us;
   struct hr_sizes sizes = hr_cluster_sizes(&engine->cluster, job);
@@ -73,7 +79,8 @@ static int64_t job_longest_us(const struct hr__engine *engine, hr_job job, int64
 
 /* ---- Elastic jobs: resizes -------------------------------------------------------------------------- */
 
-/* Ends the segment of a job at its stored placement, and then stores the placement `next`. */
+/* Ends the segment of a job at its stored placement, and then stores the placement `next`. `how`: HR__STOP_RESIZE or
+   HR__STOP_SHRINK. */
 static enum hr_status end_segment(struct hr__engine *engine, hr_job job, struct hr__allocation next,
                                   enum hr__stop how) {
   struct hr_slice one;
@@ -130,9 +137,9 @@ enum hr_status hr__job_resize(struct hr__engine *engine, const struct hr__move *
 
 /* ---- Elastic jobs: nodes that go down --------------------------------------------------------------- */
 
-/* Writes the slices of a job on nodes that are up and have not failed. Reduces or drops the last of them, until the
-   number of GPUs is a multiple of the step between two sizes of the job. Returns the number of slices; 0: fewer GPUs
-   than the job's minimum remain, so it cannot shrink. */
+/* Writes those slices of a job to `slices` that are on nodes which are up and have not failed. Then removes GPUs from
+   the last of these slices until the number of GPUs is a multiple of the step between two sizes of the job. Returns the
+   number of slices. Returns 0 if fewer GPUs than the job's minimum remain; the job then cannot shrink. */
 static uint32_t remaining(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                           struct hr_slice *slices) {
   struct hr_sizes sizes = hr_cluster_sizes(&engine->cluster, job);
@@ -216,7 +223,8 @@ static bool is_elastic(const struct hr__engine *engine) {
   return false;
 }
 
-/* Clusters of one run share the columns. So if one of them resizes jobs, the others fill them, too. */
+/* The clusters of a run share the columns. If one cluster resizes jobs, all other clusters must therefore fill the
+   columns, too. */
 static bool resizes_are_needed(const struct hr__engine *engine) {
   const uint32_t abilities = engine->abilities | (engine->whole ? engine->whole->abilities : 0);
   return abilities & HR_POLICY_RESIZES && is_elastic(engine);
@@ -235,7 +243,7 @@ static void close_resizes(struct hr__engine *engine) {
   free(engine->shrink_slices);
 }
 
-/* Checks that each running job has a size within its bounds. */
+/* Checks that each running job has one of its sizes, and that its stored number of GPUs is correct. */
 static enum hr_status check_resizes(const struct hr__engine *engine, const struct hr__running *running) {
   for (uint32_t i = 0; i < running->count; i++) {
     hr_job job = running->jobs[i];
@@ -260,11 +268,12 @@ const struct hr__component hr__component_resizes = {.disturbs_jobs = true,
 
 /* ---- Attempts --------------------------------------------------------------------------------------- */
 
-/* Wait times between retries, as in Kubernetes' CrashLoopBackOff: 10 s, 20 s, 40 s, ..., at most 5 minutes
-   (kubernetes.io, "Pod Lifecycle", "How Pods handle problems with containers"). */
+/* The wait times before the retries are 10 s, 20 s, 40 s and so on, but at most 5 minutes. Kubernetes uses the same
+   times in CrashLoopBackOff (kubernetes.io, "Pod Lifecycle", "How Pods handle problems with containers"). */
 #define FIRST_BACK_OFF_US (10 * HR_SECOND_US)
 #define MAX_BACK_OFF_US (300 * HR_SECOND_US)
 
+/* Returns whether a job can write checkpoints. */
 static bool can_save(const struct hr__engine *engine, hr_job job) {
   enum hr_checkpoint checkpoint = hr__class_spec(engine, job)->checkpoint;
   if (checkpoint == HR_CHECKPOINT_CONTINUOUS) return false; /* all work is always kept, so no checkpoint is needed */
@@ -273,7 +282,7 @@ static bool can_save(const struct hr__engine *engine, hr_job job) {
 
 /* ---- Phases ----------------------------------------------------------------------------------------- */
 
-/* Returns the asynchronous checkpoint that is being written; NULL: none is. */
+/* Returns the asynchronous checkpoint that the job is writing; NULL: it is writing none. */
 static struct hr__async_save *async_save(const struct hr__engine *engine, hr_job job) {
   return engine->async_saves && engine->async_saves[job.id].durable_us ? &engine->async_saves[job.id] : NULL;
 }
@@ -283,14 +292,16 @@ static void note_slow(struct hr__engine *engine, hr_job job, const struct hr_pla
   if (engine->node_speed_ppm) hr__attempt(engine, job)->slow_ppm = hr__slowest_node_ppm(engine, placement);
 }
 
-/* Schedules the next event of a job that works, until this time at the speed of its GPUs. */
+/* Schedules the next event of a working job. `until_us`: how long the job works until this event, without the time for
+   which it waits for data. */
 static enum hr_status schedule_work(struct hr__engine *engine, hr_job job, int64_t until_us,
                                     enum hr__pending_kind kind) {
   if (hr__attempt_reads(engine, job)) return hr__data_work(engine, job, until_us, kind);
   return hr__schedule(engine, engine->view.now_us + until_us, kind, job.id);
 }
 
-/* The job works while its last checkpoint is written: until that is complete, or its work is done. */
+/* Schedules the next event of a job that works while an asynchronous checkpoint is being written. The event is the end
+   of the checkpoint or the end of the work, whichever is earlier. */
 static enum hr_status work_while_writing(struct hr__engine *engine, hr_job job, int64_t durable_us) {
   const struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us, now_us = engine->view.now_us;
@@ -299,7 +310,7 @@ static enum hr_status work_while_writing(struct hr__engine *engine, hr_job job, 
     const enum hr_status status = hr__data_work(engine, job, time_us, HR__PENDING_END);
     if (status != HR_OK) return status;
     hr__event_heap_remove_job(&engine->heap, job.id);
-    if (hr__data_flows(engine, job)) end_us = INT64_MAX; /* the end of the flow ends the job */
+    if (hr__data_flows(engine, job)) end_us = INT64_MAX; /* the end of the job's flow has its own pending event */
   }
   if (end_us <= durable_us) return hr__schedule(engine, end_us, HR__PENDING_END, job.id);
   return hr__schedule(engine, durable_us > now_us ? durable_us : now_us, HR__PENDING_PHASE, job.id);
@@ -320,6 +331,7 @@ static enum hr_status work_on(struct hr__engine *engine, hr_job job) {
   return schedule_work(engine, job, hr__time_left_us(left_us, attempt->part, attempt->rate), HR__PENDING_END);
 }
 
+/* Ends the present phase of a job and begins another phase. */
 static void enter(struct hr__engine *engine, hr_job job, enum hr__phase phase) {
   hr__account_phase(engine, job);
   hr__attempt(engine, job)->phase = phase;
@@ -348,7 +360,8 @@ static enum hr_status set_speed(struct hr__engine *engine, hr_job job, uint32_t 
   return attempt->phase == HR__PHASE_WORKING ? work_on(engine, job) : HR_OK;
 }
 
-/* Begins an asynchronous checkpoint of the work so far: the job stops for a short time, then it works on. */
+/* Begins an asynchronous checkpoint of the work so far. The job stops for a short time, the stall, and then continues
+   to work. */
 static enum hr_status save_async(struct hr__engine *engine, hr_job job) {
   const struct hr_class_spec *class_ = hr__class_spec(engine, job);
   enter(engine, job, HR__PHASE_SAVING);
@@ -359,12 +372,14 @@ static enum hr_status save_async(struct hr__engine *engine, hr_job job) {
   return hr__schedule(engine, now_us + stall_us, HR__PENDING_PHASE, job.id);
 }
 
+/* If this is the first checkpoint of a job, stores the time in its account. */
 static void account_saved(struct hr__engine *engine, hr_job job) {
   int64_t *saved_us = &hr__account_open(engine, job)->saved_us;
   if (*saved_us == HR_NEVER_US) *saved_us = engine->view.now_us;
 }
 
-/* Completes an asynchronous checkpoint: the work at its begin is kept, and the job works on. */
+/* Completes an asynchronous checkpoint. The work that was complete when the checkpoint began is kept. The job continues
+   to work. */
 static enum hr_status finish_async(struct hr__engine *engine, hr_job job) {
   struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   struct hr__async_save *saved = &engine->async_saves[job.id];
@@ -384,7 +399,7 @@ static enum hr_status finish_async(struct hr__engine *engine, hr_job job) {
   return status == HR_OK ? work_on(engine, job) : status;
 }
 
-/* Cancels an asynchronous checkpoint, and its stall. */
+/* If the job is writing an asynchronous checkpoint, cancels the checkpoint and its stall. */
 static void drop_async(struct hr__engine *engine, hr_job job) {
   struct hr__async_save *saved = async_save(engine, job);
   if (!saved) return;
@@ -392,6 +407,7 @@ static void drop_async(struct hr__engine *engine, hr_job job) {
   if (hr__attempt(engine, job)->phase == HR__PHASE_SAVING) enter(engine, job, HR__PHASE_WORKING);
 }
 
+/* Begins a checkpoint. `phase`: HR__PHASE_SAVING or HR__PHASE_LEAVING. */
 static enum hr_status save(struct hr__engine *engine, hr_job job, enum hr__phase phase) {
   if (phase == HR__PHASE_SAVING && engine->async_saves && hr__class_spec(engine, job)->async)
     return save_async(engine, job);
@@ -399,8 +415,8 @@ static enum hr_status save(struct hr__engine *engine, hr_job job, enum hr__phase
   return hr__checkpoint_write(engine, job, hr__attempt_pool(engine, job));
 }
 
-/* Returns whether the job would complete by `down_us` if it wrote no further checkpoint. If the job backs off, the
-   function assumes that its next try succeeds. */
+/* Returns whether the job would complete by `down_us` if it wrote no further checkpoint. In HR__PHASE_BACKING_OFF, the
+   function assumes that the next try succeeds. */
 static bool ends_by(const struct hr__engine *engine, hr_job job, int64_t down_us) {
   const struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us, from_us = attempt->phase_us;
@@ -409,8 +425,8 @@ static bool ends_by(const struct hr__engine *engine, hr_job job, int64_t down_us
   return hr__time_left_us(left_us, attempt->part, attempt->rate) <= down_us - from_us;
 }
 
-/* Completes a checkpoint. If the job was to leave its nodes after this checkpoint, it leaves now, unless it can
-   complete before its node goes down. */
+/* Completes a checkpoint. In HR__PHASE_LEAVING, the job then leaves its nodes, unless it can complete before its node
+   goes down. */
 static enum hr_status finish_save(struct hr__engine *engine, hr_job job) {
   struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   struct hr_slice one;
@@ -450,6 +466,7 @@ static enum hr_status begin_execution(struct hr__engine *engine, hr_job job) {
   return work_on(engine, job);
 }
 
+/* Tries again to get GPU memory for a job that was killed for lack of it. */
 static enum hr_status try_again(struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
@@ -483,8 +500,8 @@ static enum hr_status advance_phase(struct hr__engine *engine, hr_job job) {
 
 /* ---- Start and end of an attempt -------------------------------------------------------------------- */
 
-/* After a resize, a job continues with the work of the segment before. If it was restarting, it still needs at least
-   the time that was left. */
+/* Copies the work of the segment before a resize to the segment after the resize. If the job was restarting, the new
+   segment needs at least the restart time that was left. */
 static void carry_over(struct hr__engine_attempt *attempt, const struct hr__engine_attempt *before) {
   attempt->progress_us = before->progress_us;
   attempt->part = before->part;
@@ -525,7 +542,7 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
   return status == HR_OK ? hr__sharing_update_speeds(engine, placement) : status;
 }
 
-/* Sets a job that is resized back to its kept work. */
+/* Makes a job that is being resized begin its next segment with its kept work. */
 static void begin_again(struct hr__engine *engine, hr_job job) {
   struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   attempt->progress_us = engine->kept_us[job.id];
@@ -548,7 +565,7 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
   enum hr_status status = saves ? hr__checkpoint_cancel(engine, job, placement->pool) : HR_OK;
   bool keeps_all = how != HR__STOP_KEEP_SAVED && phase != HR__PHASE_HANGING;
   bool resizes = how == HR__STOP_RESIZE || how == HR__STOP_SHRINK;
-  bool returns = engine->clean && engine->clean[job.id].is_found; /* the job returns to work that is not corrupted */
+  bool returns = engine->clean && engine->clean[job.id].is_found; /* the job returns to its last uncorrupted work */
   if (resizes && !returns)
     hr__account_segment(engine, job, how == HR__STOP_RESIZE);
   else
@@ -576,7 +593,7 @@ static void settle(struct hr__engine *engine) {
 
 /* ---- Notices ---------------------------------------------------------------------------------------- */
 
-/* Records that a job leaves after the checkpoint that it is writing now. */
+/* Records that a job must leave its nodes after the checkpoint that it is writing now. */
 static enum hr_status leave_when_saved(struct hr__engine *engine, hr_job job, int64_t down_us) {
   struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   if (attempt->phase == HR__PHASE_SAVING || down_us < attempt->down_us) attempt->down_us = down_us;
@@ -584,9 +601,13 @@ static enum hr_status leave_when_saved(struct hr__engine *engine, hr_job job, in
   return HR_OK;
 }
 
-/* Handles a notice. A job that will complete by `down_us` continues to work. Of the other jobs, one that restarts or
-   backs off has no new work to save and is interrupted at once. A working job writes a checkpoint and then leaves, if
-   the remaining time is sufficient for the checkpoint. Otherwise the job continues to work until it is stopped. */
+/* Handles a notice. The first of these rules that is true applies:
+   - A job that cannot write checkpoints, or hangs, ignores the notice.
+   - A job that is writing a synchronous checkpoint leaves its nodes after this checkpoint.
+   - A job that will complete by `down_us` continues, and writes no further checkpoint.
+   - A job that restarts or backs off has no new work. It is interrupted at once.
+   - A job that can write a checkpoint by `down_us` writes it now, and then leaves its nodes.
+   - All other jobs continue to work until they are stopped. */
 static enum hr_status warn(struct hr__engine *engine, hr_job job, int64_t down_us) {
   struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   if (!can_save(engine, job) || attempt->phase == HR__PHASE_HANGING) return HR_OK;
@@ -616,8 +637,8 @@ static enum hr_status warn(struct hr__engine *engine, hr_job job, int64_t down_u
   return work_on(engine, job);
 }
 
-/* A node of the job has failed: the job makes no progress until it is stopped. Every running job has an entry in the
-   heap; the time of the entry of a hanging job is HR_NEVER_US. */
+/* Called when a node of the job has failed. The job makes no progress until it is stopped. Its entry in the event heap
+   has the time HR_NEVER_US. */
 static enum hr_status hang(struct hr__engine *engine, hr_job job) {
   struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   if (attempt->phase == HR__PHASE_HANGING) return HR_OK;
@@ -638,8 +659,9 @@ static enum hr_status notice(struct hr__engine *engine, hr_job job, struct hr__j
   return status == HR_OK && !notice.keeps ? warn(engine, job, notice.at_us) : status;
 }
 
-/* Ends the notice of a preempted job. The call has no effect if the job no longer runs or if a later notice replaced
-   this one. If the job has finished and its memory was reclaimed, the state that is read here is not HR_JOB_RUNNING. */
+/* Stops a job when the policy's notice to the job ends. Has no effect if the job no longer runs, or if a later notice
+   has replaced this notice. The memory of a finished job may have been reclaimed; the state that is read here is then
+   not HR_JOB_RUNNING. */
 static enum hr_status evict(struct hr__engine *engine, hr_job job) {
   const struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   if (engine->state[job.id] != HR_JOB_RUNNING || attempt->evict_us != engine->view.now_us) return HR_OK;
@@ -657,7 +679,7 @@ static enum hr_status advance(struct hr__engine *engine, struct hr__pending pend
 
 /* ---- Queries of policies ---------------------------------------------------------------------------- */
 
-/* Returns the work completed by a running job in a run where jobs cannot be stopped. */
+/* Returns the completed work of a running job in a run where jobs cannot be stopped. */
 static int64_t done_unstopped_us(const struct hr__engine *engine, hr_job job) {
   int64_t passed_us = engine->view.now_us - engine->start_us[job.id], work_us = engine->trace->work_us[job.id];
   if (!hr__speeds_vary(&engine->speeds) && !engine->network.table) return passed_us;
@@ -685,6 +707,7 @@ static bool is_needed(const struct hr__engine *engine) {
   return engine->disturbs_jobs || engine->abilities & HR_POLICY_PREEMPTS;
 }
 
+/* Returns how long `work_us` of work takes at the minimum speed. */
 static int64_t max_run_us(const struct hr__engine *engine, int64_t work_us) {
   int64_t time_us = hr__time_for_us(hr__time_for_us(work_us, engine->speeds.min_ppm), engine->network.min_ppm);
   if (engine->node_speed_ppm) time_us = hr__time_for_us(time_us, hr__slowest_ppm(engine));
@@ -756,8 +779,8 @@ static enum hr_status check_pending(const struct hr__engine *engine, uint32_t at
   return HR_OK;
 }
 
-/* Checks that the stored speed of a running job is the speed that follows from its placement, and that it is greater
-   than 0. */
+/* Checks that the stored speed of a running job is equal to the speed computed from its placement, and that this speed
+   is greater than 0. */
 static enum hr_status check_speed(const struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
   if (engine->trace->gpus[job.id] == 0) return HR_OK;

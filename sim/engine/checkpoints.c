@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The accounts of jobs that can be stopped, and their checkpoints: when jobs write them, how long a write takes, and
- * the storage that they are written to. The settings are those of the job's class and of the job in the trace.
+ * The accounts of jobs that can be stopped, and the checkpoints of these jobs: when a job writes a checkpoint, how long
+ * the write takes, and to which storage. Settings come from the job's class, or from the trace if the trace has a value
+ * for the job.
  *
- * Each pool has one shared storage. Checkpoints that are written at the same time share its bandwidth equally, so all
- * writers receive the same amount of service in the same time. The storage therefore needs only one clock. It advances
- * by the service that each of the present writers receives. The mark of a writer is the value of the clock when the
- * writer began plus the size of its checkpoint. The writer is done when the clock reaches this mark. Service is an
- * integer. Its unit is 2^-10 MiB x microseconds per second, which is so small that the division by the number of
- * writers causes almost no rounding error. Integers are used because their results are the same on all machines.
+ * Each pool can have one shared storage. Checkpoints that are written at the same time share the bandwidth equally.
+ * Service is the amount of data that a writer has written. All writers receive the same service in the same time, so
+ * one clock per storage is sufficient. The clock increases by the service that each of the present writers receives.
+ * The mark of a writer is the value of the clock when the writer began, plus the size of its checkpoint. The writer is
+ * done when the clock reaches the mark. Service is an integer, because integers have the same results on all machines.
+ * The unit is 2^-10 MiB x microseconds per second. This unit is so small that the division by the number of writers
+ * causes almost no rounding error.
  *
- * Jobs with very many checkpoints write them in series. Of each series, only the last checkpoint has an entry in the
- * event heap and emits an event. The others are computed, at each instant, for all jobs with a series.
+ * A job with very many checkpoints writes them in series. The checkpoints of a series emit no events and have no
+ * entries in the event heap. At each instant, the engine computes the state of all jobs with a series. The first
+ * checkpoint after a series has an entry and emits an event.
  */
 
 #include "base/containers.h"
@@ -24,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Returns the GPU time of an attempt in this time, in milli-GPUs x microseconds. */
 static inline hr_amount attempt_gpu_time(const struct hr__engine_attempt *attempt, int64_t time_us) {
   return (hr_amount)attempt->gpu_milli * time_us;
 }
@@ -31,12 +35,13 @@ static inline hr_amount attempt_gpu_time(const struct hr__engine_attempt *attemp
 /* ---- Slots and accounts ----------------------------------------------------------------------------- */
 
 /*
- * A slot holds the present attempt of a running job. An account holds the times of a job in all its attempts; it exists
- * only if the job was stopped, or was also in another phase than working. Both are elements of arrays that grow with
- * the number of running jobs, and both are reused through a linked list of unused elements.
+ * A slot contains the present attempt of a running job. An account contains the times of all attempts of a job. A job
+ * has an account only if the job was stopped, or had another phase than HR__PHASE_WORKING. Slots and accounts are
+ * elements of two arrays. The arrays grow with the number of running jobs. Each array has a linked list of unused
+ * elements, which are used again.
  *
- * The times of an account add up to the time for which the job held its GPUs, in time and in GPU time. The end of each
- * phase adds the time of that phase to one member; hr__account_check verifies the sum.
+ * The sum of the times in an account is the time for which the job held its GPUs. The same is true for GPU times. At
+ * the end of each phase, the time of the phase is added to one member. hr__account_check checks the sums.
  */
 
 /* ---- Slots and accounts: work and phases ------------------------------------------------------------ */
@@ -52,15 +57,15 @@ void hr__account_keep(struct hr__engine *engine, hr_job job) {
   attempt->unkept_milli_us = 0;
 }
 
-/* Returns the time that a job has worked in its present phase, without the time in which it waited for data. */
+/* Returns how long a job has worked in its present phase, without the time for which it waited for data. */
 static int64_t worked_us(const struct hr__engine *engine, hr_job job) {
   if (hr__attempt_reads(engine, job)) return hr__data_worked_us(engine, job);
   return engine->view.now_us - hr__attempt(engine, job)->phase_us;
 }
 
 /* Returns the work completed so far. `*part` is set to the completed fraction of the next microsecond of work. The end
-   of a phase is rounded up to a whole microsecond. Because of this rounding, a fast job could seem to have done more
-   work than it has, so the result is limited to the job's total work. */
+   of a phase is rounded up to a whole microsecond. In the added fraction of a microsecond, a fast job could seem to do
+   more work than it has. The result is therefore limited to the job's total work. */
 int64_t hr__attempt_progress_us(const struct hr__engine *engine, hr_job job, uint64_t *part) {
   const struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   *part = attempt->part;
@@ -72,7 +77,8 @@ int64_t hr__attempt_progress_us(const struct hr__engine *engine, hr_job job, uin
   return attempt->progress_us + left_us;
 }
 
-/* Ends the work of a job that reads data. Returns the time in which it waited for data, which is not working time. */
+/* Ends the work phase of a job that reads data. `from_us`: the completed work at the beginning of the phase. Returns
+   the time for which the job waited for data. This time does not count as work. */
 static int64_t pause(struct hr__engine *engine, hr_job job, int64_t from_us) {
   struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   struct hr_job_accounting *accounting = hr__account_open(engine, job);
@@ -83,7 +89,8 @@ static int64_t pause(struct hr__engine *engine, hr_job job, int64_t from_us) {
   return waited_us;
 }
 
-/* Counts the GPU time that the job lost in a time of work because of a slow node. */
+/* Adds the GPU time that a job lost because of a slow node to the account of the pool. `time_us`: how long the job has
+   worked. */
 static void account_slow(struct hr__engine *engine, hr_job job, const struct hr__engine_attempt *attempt,
                          int64_t time_us) {
   if (attempt->slow_ppm == 0 || attempt->slow_ppm == HR__FULL_SPEED_PPM) return;
@@ -135,7 +142,7 @@ bool hr__attempts_make(struct hr__engine *engine) {
   return true;
 }
 
-/* Gives a slot to a job that starts, unless it has one because it was resized. */
+/* Assigns an unused slot to a job that starts. Has no effect if the job already has a slot, because it was resized. */
 bool hr__attempt_take(struct hr__engine *engine, hr_job job) {
   if (engine->attempt_slot[job.id]) return true;
   uint32_t slot = engine->unused_attempt;
@@ -169,7 +176,7 @@ bool hr__accounts_make(struct hr__engine *engine) {
   return true;
 }
 
-/* Begins an attempt. A job without an account gets none yet, but room for its account is reserved. */
+/* Must be called when an attempt begins. If the job has no account, room for an account is reserved. */
 bool hr__account_begin(struct hr__engine *engine, hr_job job) {
   struct hr__accounts *accounts = engine->accounts;
   if (engine->account[job.id]) {
@@ -182,8 +189,8 @@ bool hr__account_begin(struct hr__engine *engine, hr_job job) {
   return true;
 }
 
-/* Returns the account of a running job. A job without an account is in its first attempt; an account is created for
-   it. */
+/* Returns the account of a running job. If the job has no account, the job is in its first attempt, and an account is
+   added. */
 struct hr_job_accounting *hr__account_open(struct hr__engine *engine, hr_job job) {
   struct hr__accounts *accounts = engine->accounts;
   if (engine->account[job.id]) return hr__account(engine, job);
@@ -209,7 +216,8 @@ void hr__account_free(struct hr__engine *engine, hr_job job) {
   engine->account[job.id] = 0;
 }
 
-/* Completes the account of a job that ends. The account is freed if it can be computed from the start and the end. */
+/* Completes the account of a job that ends. If all values of the account follow from the start and the end of the job,
+   the account is freed. */
 void hr__account_close(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
   struct hr_job_accounting *account = hr__account(engine, job);
   int64_t held_us = engine->view.now_us - engine->start_us[job.id];
@@ -222,8 +230,8 @@ void hr__account_close(struct hr__engine *engine, hr_job job, const struct hr_pl
   if (is_plain) hr__account_free(engine, job);
 }
 
-/* Completes a job that was not disturbed: it ran once, and only worked. Returns false, and changes nothing, if the job
-   needs an account. */
+/* Completes a job that was not disturbed, and returns true. Such a job ran once and only worked. If the job needs an
+   account, changes nothing and returns false. */
 bool hr__account_end_undisturbed(struct hr__engine *engine, hr_job job) {
   const struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   if (engine->account[job.id] || attempt->phase != HR__PHASE_WORKING || engine->resized || engine->clean) return false;
@@ -236,8 +244,8 @@ bool hr__account_end_undisturbed(struct hr__engine *engine, hr_job job) {
   return true;
 }
 
-/* Returns the account of a job that has none of its own: it ran from its start to its end, or it has not started.
-   `milli`: its milli-GPUs. */
+/* Returns the values of the account of a job without an account. Such a job was never disturbed, or has not started.
+   `end_us`: HR_NEVER_US if the job has not ended. `milli`: the milli-GPUs of the job. */
 static struct hr_job_accounting plain_account(uint32_t attempts, int64_t start_us, int64_t end_us, uint64_t milli) {
   int64_t held_us = end_us == HR_NEVER_US ? 0 : end_us - start_us;
   return (struct hr_job_accounting){.attempts = attempts,
@@ -265,7 +273,7 @@ struct hr_job_accounting hr_result_accounting(const struct hr_result *result, hr
 
 /* ---- Slots and accounts: end of an attempt ---------------------------------------------------------- */
 
-/* Adds the time of the present segment of a job to the time for which it held GPUs. */
+/* Adds the time of the present segment of a job to the time for which the job held its GPUs. */
 static void add_held(struct hr__engine *engine, hr_job job) {
   int64_t held_us = engine->view.now_us - engine->attempt_us[job.id];
   hr__account_open(engine, job)->held_us += held_us;
@@ -296,8 +304,8 @@ void hr__account_segment(struct hr__engine *engine, hr_job job, bool saves) {
   attempt->resizes = true;
 }
 
-/* Stores the kept work of a running job as its last work that is not corrupted. With `found`, records instead that the
-   job will return to the stored work. */
+/* Without `found`: stores the present kept work, which is the last work that is not corrupted. With `found`: records
+   that the job will return to the stored work. */
 enum hr_status hr__account_corrupt(struct hr__engine *engine, hr_job job, bool found) {
   struct hr__clean_work *clean = &engine->clean[job.id];
   const struct hr_job_accounting *accounting = hr__account(engine, job);
@@ -308,7 +316,7 @@ enum hr_status hr__account_corrupt(struct hr__engine *engine, hr_job job, bool f
   return HR_OK;
 }
 
-/* Removes corrupted work from the kept work of a job that was stopped. */
+/* If the corruption was detected, the kept work of a stopped job becomes the stored work. The difference is lost. */
 void hr__account_roll_back(struct hr__engine *engine, hr_job job) {
   struct hr__clean_work *clean = &engine->clean[job.id];
   struct hr_job_accounting *accounting = hr__account(engine, job);
@@ -325,8 +333,8 @@ void hr__account_roll_back(struct hr__engine *engine, hr_job job) {
 
 /* ---- Slots and accounts: checked mode --------------------------------------------------------------- */
 
-/* Checks that the time for which a job held its GPUs is the sum of its work, checkpoints and restarts. This is true
-   while the job has no attempt, and at the end of the run. */
+/* Checks that the time for which a job held its GPUs is the sum of the times in its account. This must be true while
+   the job does not run. Also checks the kept work of the job. */
 enum hr_status hr__account_check(const struct hr__engine *engine, uint32_t job) {
   const struct hr_job_accounting value = hr_view_accounting(&engine->view, (hr_job){job}), *accounting = &value;
   if ((accounting->attempts > 0) != (engine->start_us[job] != HR_NEVER_US))
@@ -369,13 +377,14 @@ void hr__storage_close(struct hr__engine *engine) {
   for (uint32_t i = 0; engine->storage && i < engine->cluster.n_pools; i++) free(engine->storage[i].writers);
 }
 
+/* Updates the clock of a storage to the present time. */
 static void read_clock(struct hr__storage *storage, int64_t now_us) {
   if (storage->count)
     storage->clock += ((hr__service)storage->mib_s << 10) * (uint64_t)(now_us - storage->clock_us) / storage->count;
   storage->clock_us = now_us;
 }
 
-/* Returns the time until the clock has advanced by `service` while there are `count` writers. */
+/* Returns how long the clock takes to increase by `service` with `count` writers. */
 static int64_t time_for(const struct hr__storage *storage, hr__service service, uint32_t count) {
   hr__service rate = (hr__service)storage->mib_s << 10;
   hr__service us = (service * count + rate - 1) / rate;
@@ -438,20 +447,21 @@ static uint64_t checkpoint_mib(const struct hr__engine *engine, hr_job job) {
   return own ? own : hr__class_spec(engine, job)->checkpoint_mib;
 }
 
-/* Returns whether checkpoints of the job are written to a storage system in the location of the pool, from which jobs
-   may also read. */
+/* Returns whether checkpoints of the job are written to the storage system for data at the location of the pool. Jobs
+   may also read from this storage system. */
 static bool writes_to_data(const struct hr__engine *engine, hr_job job, hr_pool pool) {
   if (!engine->data || hr__class_spec(engine, job)->async || checkpoint_mib(engine, job) == 0) return false;
   return engine->cluster.pools[pool.id].spec->storage_mib_s == 0 && hr__data_storage_of(engine, pool) != HR_NONE;
 }
 
-/* Returns whether checkpoints of the job are written to the pool's storage. This requires that the bandwidth of the
-   storage and the size of the checkpoints are known. Otherwise a checkpoint takes the write time of the job's class. */
+/* Returns whether checkpoints of the job are written to the storage of the pool. This is the case if the checkpoints
+   are synchronous, and the bandwidth of the storage and the size of the checkpoints are known. */
 static bool writes_to_storage(const struct hr__engine *engine, hr_job job, hr_pool pool) {
   if (hr__class_spec(engine, job)->async) return false;
   return engine->cluster.pools[pool.id].spec->storage_mib_s > 0 && checkpoint_mib(engine, job) > 0;
 }
 
+/* Returns how long a checkpoint of the job takes if no other job uses the storage. */
 static int64_t alone_write_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
   if (writes_to_data(engine, job, pool)) return hr__data_write_us(engine, job, pool, checkpoint_mib(engine, job), true);
   if (!writes_to_storage(engine, job, pool)) return hr__class_spec(engine, job)->write_us;
@@ -459,8 +469,8 @@ static int64_t alone_write_us(const struct hr__engine *engine, hr_job job, hr_po
   return (int64_t)llround(seconds * (double)HR_SECOND_US);
 }
 
-/* Returns how many times as often a job on `n_nodes` nodes is interrupted as a job on one node. A job is interrupted if
-   any of its nodes is reclaimed. */
+/* Returns the ratio r(n_nodes) / r(1), where r(n) is the rate of interruptions of a job on n nodes. A job is
+   interrupted if any of its nodes is reclaimed. */
 static double nodes_lost_apart(const struct hr_spot_spec *spot, uint32_t pool_nodes, uint32_t n_nodes) {
   switch (spot->model) {
   case HR_SPOT_ON_OFF:
@@ -477,8 +487,8 @@ static double nodes_lost_apart(const struct hr_spot_spec *spot, uint32_t pool_no
   return n_nodes;
 }
 
-/* Returns how often a job on `n_nodes` nodes is interrupted by failures, per second, if all groups of nodes that fail
-   together contain at most one of its nodes. */
+/* Returns how often failures interrupt a job on `n_nodes` nodes, in interruptions per second. The function assumes that
+   each group of nodes that fail together contains at most one node of the job. */
 static double failures_per_s(const struct hr_pool_spec *spec, uint32_t n_nodes) {
   double per_s = 0;
   for (uint32_t i = 0; spec->faults && i < spec->faults->n_processes; i++) {
@@ -492,8 +502,9 @@ static double failures_per_s(const struct hr_pool_spec *spec, uint32_t n_nodes) 
 }
 
 /* Returns the first-order checkpoint interval of Daly ("A higher order estimate of the optimum checkpoint interval for
-   restart dumps", 2006). Let d be the time to write a checkpoint and M the mean time between interruptions. The
-   interval is sqrt(2 d M) - d, or M if d >= 2 M. */
+   restart dumps", 2006). Let d be the time to write a checkpoint and M the mean time between interruptions. If d < 2 M,
+   the interval is sqrt(2 d M) - d. If d >= 2 M, the interval is M. If the job is never interrupted, returns
+   HR_NEVER_US. */
 static int64_t young_daly_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
   const struct hr_pool_spec *spec = engine->cluster.pools[pool.id].spec;
   uint32_t n_nodes = engine->allocation[job.id].n_slices;
@@ -531,7 +542,7 @@ static int64_t requested_interval_us(const struct hr__engine *engine, hr_job job
 }
 
 int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
-  enum { MAX_WRITES = 1000000 }; /* of a job to a storage in which writes may delay each other */
+  enum { MAX_WRITES = 1000000 }; /* the maximum number of writes of a job to shared storage */
   if (!engine->disturbs_jobs && engine->abilities & HR_POLICY_KEEPS_WORK) return HR_NEVER_US; /* no work can be lost */
   int64_t interval_us = requested_interval_us(engine, job, pool), work_us = engine->trace->work_us[job.id];
   if (interval_us >= work_us / MAX_WRITES) return interval_us;
@@ -539,7 +550,8 @@ int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, 
   return is_shared ? work_us / MAX_WRITES : interval_us;
 }
 
-/* Returns how long a checkpoint of the job takes; HR_UNKNOWN_US if it is written to the storage of the pool. */
+/* Returns how long a checkpoint of the job takes. Returns HR_UNKNOWN_US if it is written to shared storage, because the
+   time then depends on other jobs. */
 static int64_t write_time_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
   const bool is_shared = writes_to_storage(engine, job, pool) || writes_to_data(engine, job, pool);
   return is_shared ? HR_UNKNOWN_US : hr__class_spec(engine, job)->write_us;
@@ -593,9 +605,10 @@ enum hr_status hr__storage_advance(struct hr__engine *engine, hr_pool pool, hr_j
 
 /* ---- Checkpoints: series ---------------------------------------------------------------------------- */
 
-/* If an attempt has more than MAX_SAVED_EVENTS checkpoints left, only every n-th checkpoint emits an event, where n is
-   their number divided by MAX_SAVED_EVENTS. Observers learn of the progress of a job from events, so a series is not
-   longer than SERIES_US, unless the attempt would then have more than MAX_SERIES series. */
+/* Let S be the number of checkpoints that an attempt has left, and p the length of a period. An attempt has series if
+   S > MAX_SAVED_EVENTS. A series has at most S / MAX_SAVED_EVENTS checkpoints, so about MAX_SAVED_EVENTS checkpoints
+   emit events. Observers know the progress of a job only from events. A series therefore also has at most
+   SERIES_US / p + S / MAX_SERIES checkpoints. The second term limits the number of series to about MAX_SERIES. */
 enum { MAX_SAVED_EVENTS = 10000, MAX_SERIES = 1000000 };
 #define SERIES_US (3600 * HR_SECOND_US)
 
@@ -611,7 +624,7 @@ void hr__series_drop(struct hr__engine *engine, hr_job job) {
   hr__attempt(engine, job)->series = 0;
 }
 
-/* Adds a time of work to the attempt, at a constant speed. */
+/* Adds a time of work at the present speed to the attempt of a job. */
 static void add_work(struct hr__engine *engine, hr_job job, int64_t time_us) {
   struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   account_slow(engine, job, attempt, time_us);
@@ -620,7 +633,8 @@ static void add_work(struct hr__engine *engine, hr_job job, int64_t time_us) {
   attempt->unkept_milli_us += attempt_gpu_time(attempt, time_us);
 }
 
-/* Completes `count` checkpoints of a job, after its work was added. The last of them is complete at `now_us`. */
+/* Completes `count` checkpoints of a job. The caller has added the work before these checkpoints. The last of them is
+   complete at `now_us`. */
 static void complete_saves(struct hr__engine *engine, const struct hr__checkpoint_series *series, int64_t count,
                            int64_t now_us) {
   struct hr__engine_attempt *attempt = hr__attempt(engine, series->job);
@@ -636,7 +650,7 @@ static void complete_saves(struct hr__engine *engine, const struct hr__checkpoin
   attempt->phase_us = now_us;
 }
 
-/* Brings a job with a series to the state that it has at `now_us`. Returns whether the series continues. */
+/* Updates a job with a series to `now_us`. Returns whether the series continues. */
 static bool continue_series(struct hr__engine *engine, struct hr__checkpoint_series *series, int64_t now_us) {
   struct hr__engine_attempt *attempt = hr__attempt(engine, series->job);
   int64_t period_us = series->work_us + series->write_us;
@@ -670,8 +684,7 @@ void hr__series_catch_up(struct hr__engine *engine, int64_t now_us) {
   }
 }
 
-/* Ends the series of a job. The series must be up to date. The end of the present phase is entered into the event
-   heap. */
+/* Ends the series of a job, and schedules the end of the job's present phase. The series must be up to date. */
 enum hr_status hr__series_end(struct hr__engine *engine, hr_job job) {
   const struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   if (attempt->series == 0) return HR_OK;
@@ -682,8 +695,9 @@ enum hr_status hr__series_end(struct hr__engine *engine, hr_job job) {
   return hr__schedule(engine, attempt->phase_us + length_us, HR__PENDING_PHASE, job.id);
 }
 
-/* Begins a series if the job, which has just begun to work after a checkpoint or at the start of an attempt, has very
-   many checkpoints left. `*until_us`: the time until the next entry; it is increased by the length of the series. */
+/* Called when a job begins to work after a checkpoint or at the start of an attempt. Begins a series if the job has
+   very many checkpoints left. `left_us`: the work that is left, in microseconds at the reference speed. `*until_us`:
+   the time until the next pending event of the job; the function adds the length of the series to it. */
 enum hr_status hr__series_begin(struct hr__engine *engine, hr_job job, int64_t left_us, int64_t *until_us) {
   struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   int64_t saves = left_us / attempt->interval_us, write_us;
@@ -691,7 +705,7 @@ enum hr_status hr__series_begin(struct hr__engine *engine, hr_job job, int64_t l
   write_us = write_time_us(engine, job, hr__attempt_pool(engine, job));
   if (write_us == HR_UNKNOWN_US || hr__class_spec(engine, job)->async) return HR_OK;
   uint64_t part = attempt->part;
-  int64_t max_work_us = hr__work_done_us(*until_us, attempt->rate, &part) + 1; /* of a period */
+  int64_t max_work_us = hr__work_done_us(*until_us, attempt->rate, &part) + 1; /* the maximum work of a period */
   int64_t periods = min_i64(saves / MAX_SAVED_EVENTS, (left_us - 1) / max_work_us - 1);
   int64_t period_us = *until_us + write_us;
   if (period_us <= 0) return HR_OK;

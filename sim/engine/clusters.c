@@ -3,18 +3,20 @@
  * Several clusters in one run (headroom/unstable/clusters.h).
  *
  * Each cluster has a separate engine, with its pools, its policy and its pending events. One more engine represents the
- * whole run: it has no policy and no pending events, but the observers, the per-job columns, which all clusters share,
- * and a copy of the state of all pools. The copy follows the events of the clusters; pools and nodes get the numbers
- * that they have in the whole run. In counted allocation, the free capacity of nodes is stored only once: the array of
- * a cluster is a part of that of the whole run.
+ * whole run. It has no policy. Its only pending events are the times at which waiting jobs are routed again. It has the
+ * observers, the per-job columns, which all clusters share, and a copy of the state of all pools. The copy is updated
+ * at each event of a cluster. In the copy, pools and nodes have the numbers of the whole run. In counted allocation,
+ * the free capacity of nodes is stored only once: the array of a cluster is a part of the array of the whole run.
  *
- * At each instant the clusters with events handle them up to the arrival of new capacity, in the order of the clusters.
- * Then the jobs of this instant are sent to clusters, and services handle their requests. Then each of these clusters
- * handles its timers and makes a pass. So the order of events in a cluster is the same as in a separate run of this
- * cluster.
+ * An instant has four steps:
+ *   1. The clusters with events handle the events before submissions, in the order of the clusters.
+ *   2. The jobs of this instant are sent to clusters.
+ *   3. The services of all clusters handle their requests.
+ *   4. Each cluster with events or new jobs handles its wake-ups and makes a pass.
+ * The order of events in a cluster is therefore the same as in a run of this cluster alone.
  *
- * Invariant: each submitted job is in one cluster (copies: see routing.c), and only this cluster writes the job's
- * elements of the columns.
+ * Invariant: each submitted job is in one cluster, and only this cluster writes the job's elements of the columns.
+ * routing.c describes the exception for jobs with copies.
  */
 
 #include "sim/engine/clusters.h"
@@ -27,7 +29,8 @@
 
 /* ---- The copy of the state of all pools ---- */
 
-/* Translates a placement to the numbers of the whole run. False: out of memory. */
+/* Translates a placement to the numbers of the whole run. `to` is valid until the next call. Returns false if memory is
+   exhausted. */
 static bool translate(struct hr__part *cluster, const struct hr_placement *from, struct hr_placement *to) {
   struct hr__clusters *all = cluster->all;
   if (!HR__ARRAY_HAS_ROOM_FOR(all->slices, from->n_slices, all->n_slices)) return false;
@@ -39,7 +42,7 @@ static bool translate(struct hr__part *cluster, const struct hr_placement *from,
   return true;
 }
 
-/* In counted allocation: copies the free capacity of a pool. The free capacity of its nodes is shared. */
+/* Copies the free capacity of a pool. For counted allocation only: the free capacity of the nodes is shared. */
 static inline void copy_free(const struct hr__part *cluster, hr_pool pool) {
   struct hr_cluster *copy = &cluster->all->whole->cluster;
   struct hr__pool *in_copy = &copy->pools[pool.id + cluster->first_pool];
@@ -73,7 +76,7 @@ static inline void copy_placement(const struct hr__part *cluster, const struct h
     copy_free(cluster, (hr_pool){event->placement->pool.id - cluster->first_pool});
 }
 
-/* Allocates the placement of a job that starts in the copy, and expects its end. */
+/* Applies the start of a job to the copy. If the router predicts waits, also stores the expected end of the job. */
 static inline enum hr_status copy_start(struct hr__part *cluster, const struct hr_event *event) {
   struct hr__clusters *all = cluster->all;
   struct hr__engine *whole = all->whole;
@@ -135,8 +138,8 @@ void hr__clusters_count(struct hr__part *part) {
   load->used_milli = view->allocated_milli + part->waiting_milli;
 }
 
-/* For jobs with copies: records an event of one copy. Returns true if the event is only about this copy, not about the
-   job. */
+/* Records an event of a job that may have copies. Returns true if the observers must not be notified of the event,
+   because it only concerns one of several copies. */
 static bool is_hidden(struct hr__part *part, const struct hr_event *event) {
   if (event->kind == HR_EVENT_SUBMIT) return part->all->is_copy;
   if (event->kind == HR_EVENT_REJECT) return hr__dispatch_rejected(part, event->job);
@@ -144,7 +147,7 @@ static bool is_hidden(struct hr__part *part, const struct hr_event *event) {
   return false;
 }
 
-/* Receives an event of a cluster: applies it to the whole run and notifies the observers. */
+/* The observer of each cluster. Applies an event of the cluster to the whole run, and notifies the run's observers. */
 static void receive(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr__part *cluster = self;
   struct hr__engine *whole = cluster->all->whole;
@@ -227,8 +230,9 @@ struct hr__engine *hr__clusters_entered(const struct hr__engine *whole, uint32_t
   return all->awake[cluster / 64] >> cluster % 64 & 1 ? &all->at[cluster].engine : NULL;
 }
 
-/* The replicas of a cluster have the numbers after its jobs of the input. These are known before the run if each job
-   goes home. */
+/* Sets n_home of each cluster. The numbers of its replicas begin at n_home, after the numbers of its jobs of the input.
+   With the router `home`, the number of jobs of each cluster is known before the run. With other routers, n_home is the
+   number of all jobs. */
 static enum hr_status count_homes(struct hr__clusters *all) {
   const struct hr__engine *whole = all->whole;
   const bool goes_home = all->spec->router.kind == HR_JOB_ROUTER_HOME;
@@ -246,8 +250,9 @@ static enum hr_status count_homes(struct hr__clusters *all) {
 
 /* ---- Times of next events ---- */
 
-/* The times are in blocks of about the square root of their number, and each block has its earliest time. A scan of a
-   block reads adjacent memory. This is faster than a tree, where each step needs the result of the step before. */
+/* Sets the time of the next event of a cluster. The times are in blocks. The size of a block is about the square root
+   of the number of clusters. The earliest time of each block is stored. A scan of a block reads adjacent memory. This
+   is faster than a search in a tree, in which each step needs the result of the step before. */
 static void set_next(struct hr__clusters *all, uint32_t index, int64_t at_us) {
   const uint32_t block = index >> all->block_bits;
   const int64_t *times = all->next_us + ((size_t)block << all->block_bits);
@@ -304,7 +309,7 @@ enum hr_status hr__clusters_wake(struct hr__part *part, int64_t now_us) {
   return hr__engine_free_capacity(&part->engine);
 }
 
-/* Begins the instant in all clusters with events, in the order of the clusters. */
+/* Begins the instant in all clusters with events at this instant, in the order of the clusters. */
 static enum hr_status wake_all(struct hr__clusters *all, int64_t now_us) {
   enum hr_status status = HR_OK;
   for (uint32_t block = 0; block < all->n_blocks; block++) {
@@ -316,8 +321,8 @@ static enum hr_status wake_all(struct hr__clusters *all, int64_t now_us) {
   return status;
 }
 
-/* Returns whether no cluster can have further events that matter. `*stalled`: some clusters have waiting jobs, but no
-   progress. */
+/* Returns whether the whole run is over: each cluster is over or stalled, and no further jobs are submitted or routed.
+   Sets `*stalled` to true if a cluster is stalled. */
 static bool is_over(const struct hr__clusters *all, bool *stalled) {
   bool over = all->whole->cursor == all->whole->n_input && (!all->sending || hr__dispatch_is_idle(all));
   all->whole->n_livelock = 0;
@@ -343,8 +348,8 @@ static enum hr_status submit_jobs(struct hr__clusters *all, int64_t now_us) {
   return status;
 }
 
-/* Records the digest of the cluster if a run of this cluster alone would end now. This is the case if its last job has
-   just ended, or has ended before and only a wake-up of the policy is left. */
+/* Records the digest of the cluster if a run of this cluster alone would end now. There are two cases: the last job of
+   the cluster has ended at this instant, or it ended earlier and only an outdated wake-up of the policy is pending. */
 static void note_idle(struct hr__part *cluster) {
   const struct hr__engine *engine = &cluster->engine;
   const uint64_t n_ended = engine->n_completed + engine->n_rejected;
@@ -358,7 +363,8 @@ static void note_idle(struct hr__part *cluster) {
   cluster->n_ended = n_ended;
 }
 
-/* Ends the instant in a cluster: timers, and a pass. `*any`: set to true if something happened. */
+/* Ends the instant in a cluster: handles its wake-ups and makes a pass. Sets `*any` to true if an event has occurred in
+   the cluster at this instant. */
 static enum hr_status decide(struct hr__part *cluster, bool *any) {
   struct hr__clusters *all = cluster->all;
   const uint32_t index = cluster->index;
@@ -372,8 +378,9 @@ static enum hr_status decide(struct hr__part *cluster, bool *any) {
   return status;
 }
 
-/* Handles the events of services in all clusters before any cluster makes a pass: requests can go from one cluster to
-   another at one instant. Services are in the first HR__MAX_COPIES clusters, which are one word. */
+/* Handles the events of services in all clusters before any cluster makes a pass, because requests can be sent from one
+   cluster to another at the same instant. A run with services has at most HR__MAX_COPIES clusters, so one word of
+   `awake` contains all clusters. */
 static enum hr_status serve(struct hr__clusters *all) {
   enum hr_status status = HR_OK;
   for (bool any = true; any && status == HR_OK;) {
@@ -384,7 +391,8 @@ static enum hr_status serve(struct hr__clusters *all) {
   return status;
 }
 
-/* Checked mode: the copy agrees with the clusters, and each submitted job is counted in one cluster. */
+/* For checked mode. Checks that the copy is equal to the state of the clusters, and that each submitted job is counted
+   in exactly one cluster. */
 static enum hr_status check_clusters(const struct hr__engine *whole) {
   const struct hr__clusters *all = whole->clusters;
   uint64_t submitted = 0, total_milli = 0;
@@ -427,7 +435,7 @@ static enum hr_status step(struct hr__clusters *all, int64_t now_us) {
   if (status == HR_OK && all->sending) status = hr__dispatch_timers(all, now_us);
   if (status == HR_OK) status = all->plugin.failed;
   if (status == HR_OK && all->whole->config->fleet) status = serve(all);
-  for (uint32_t word = 0; word < n_words; word++) /* copies and services are in one word only */
+  for (uint32_t word = 0; word < n_words; word++) /* runs with copies or services have only one word */
     while (all->awake[word] && status == HR_OK) {
       status = decide(&all->at[64 * word + (uint32_t)__builtin_ctzll(all->awake[word])], &any);
       if (status == HR_OK && all->n_todo) status = hr__dispatch_go_on(all, now_us);
@@ -564,7 +572,7 @@ enum hr_status hr__clusters_begin(struct hr__engine *whole) {
   if (status == HR_OK) status = count_homes(all);
   if (status == HR_OK) status = hr__dispatch_begin(all);
   whole->cluster.is_copy = true;
-  whole->view.total_milli = 0; /* hr__clusters_count adds those of each cluster */
+  whole->view.total_milli = 0; /* hr__clusters_count adds the total of each cluster */
   for (uint32_t i = 0; i < all->spec->count && status == HR_OK; i++) {
     struct hr__engine *engine = &all->at[i].engine;
     status = hr__engine_activate(engine);
@@ -581,7 +589,7 @@ enum hr_status hr__clusters_begin(struct hr__engine *whole) {
   return status;
 }
 
-/* Adds the figures of the clusters to those of the whole run. */
+/* Adds the figures of a cluster to the figures of the whole run, and sets the result of the cluster. */
 static void add_figures(struct hr__engine *whole, struct hr__part *cluster) {
   const struct hr__engine *engine = &cluster->engine;
   whole->n_submitted += engine->n_submitted - engine->n_left;
@@ -610,7 +618,7 @@ static void add_figures(struct hr__engine *whole, struct hr__part *cluster) {
   cluster->result.digest = ends_early ? cluster->idle_digest : engine->digest;
 }
 
-/* Counts the jobs of each cluster by their home cluster. Replicas of services stay in their cluster. */
+/* Counts the jobs of each cluster by their home cluster. Replicas of services are always counted in their cluster. */
 static void count_flows(struct hr__clusters *all) {
   const struct hr__engine *whole = all->whole;
   const uint32_t n = all->spec->count;

@@ -3,9 +3,9 @@
 #define HR_SIM_ENGINE_CLUSTERS_H
 
 /*
- * The state of a run with several clusters, for clusters.c (engines, loop and copy of the state of all pools),
- * routing.c (offers of the clusters to jobs, and the choice among them; jobs that wait in several clusters, or are sent
- * to another one).
+ * The state of a run with several clusters. clusters.c has the engines, the loop, and a copy of the state of all pools.
+ * routing.c chooses a cluster for each job. It also handles jobs that wait in several clusters, and jobs that are sent
+ * to another cluster while they wait.
  */
 
 #include "headroom/unstable/clusters.h"
@@ -16,108 +16,112 @@
 struct hr__part {
   struct hr__clusters *all;
   uint32_t index;                  /* in hr__clusters.at */
-  uint32_t first_pool, first_node; /* in the whole run */
-  /* what the whole run has already counted of this cluster */
+  uint32_t first_pool, first_node; /* the numbers of its first pool and node in the whole run */
+  /* the values that are already included in the view of the whole run */
   uint32_t n_waiting, n_running;
   uint64_t allocated_milli, total_milli;
   uint64_t waiting_milli; /* milli-GPUs that waiting jobs request */
-  /* at the present instant */
-  uint64_t n_events, n_others; /* before the instant: all events; those that are not wake-ups of the policy */
-  uint64_t n_ended;            /* jobs that had completed or were rejected */
-  uint64_t idle_digest;        /* the digest at the last time at which all jobs so far had ended */
-  bool is_outdated;            /* since then, only the policy would have woken up */
-  uint32_t n_home, n_replicas; /* for numbers of replicas of services: jobs of the input; replicas so far */
-  hr_job *going;               /* from malloc: jobs that its policy must reject in its next pass (routing.c) */
+  /* the number of events before the present instant; the number of these events that are not wake-ups of the policy */
+  uint64_t n_events, n_others;
+  uint64_t n_ended;     /* the number of jobs that had completed or were rejected at the last instant of the cluster */
+  uint64_t idle_digest; /* the digest when a run of this cluster alone would have ended, see note_idle */
+  bool is_outdated;     /* only an outdated wake-up of the policy is pending */
+  /* for the numbers of replicas of services. n_home: number of jobs of the input. n_replicas: replicas so far */
+  uint32_t n_home, n_replicas;
+  hr_job *going; /* from malloc: the jobs that the policy of the cluster must reject in its next pass (routing.c) */
   uint32_t n_going, going_capacity;
-  /* for the router, if it predicts waits: the running jobs, and the sum over waiting jobs of milli-GPUs x expected run
-     time */
+  /* only if the router predicts waits: the expected ends of the running jobs; the sum over all waiting jobs of
+     milli-GPUs x expected run time in microseconds */
   struct hr__expected_releases releases;
   hr_amount waiting_work;
   struct hr__engine engine;
   struct hr_run_config config;
   struct hr_observer observer;
   struct hr_cluster_result result;
-  bool has_kinds; /* the price of a job follows from its traits, see struct hr__traits */
+  bool has_kinds; /* the price of a job depends only on its traits, see struct hr__traits */
 };
 
-/* All properties of a job that determine whether an empty cluster could run it, and its price there. */
+/* The properties of a job that determine whether an empty cluster could run the job, and at what price. */
 struct hr__traits {
-  uint32_t request; /* in per-GPU allocation, otherwise the number of GPUs */
+  uint32_t request; /* in per-GPU allocation: the number of the request. In counted allocation: the number of GPUs */
   uint32_t gpu_types, regions, class_, mig_profile, flags, model;
   uint64_t gpu_mem_mib;
 };
 
-/* The offers of all clusters to jobs, by their traits. A row has a price of a GPU hour for each cluster: HR_NEVER_US if
-   the cluster can never run such jobs, HR__OFFER_UNKNOWN if it is not computed yet. If the table is full, rows are
-   computed for each job. */
+/* The offers of all clusters to jobs, by the traits of the jobs. A row has the price of a GPU hour in each cluster. The
+   price is HR_NEVER_US if the cluster can never run such jobs, and HR__OFFER_UNKNOWN if it is not computed yet. If the
+   table is full, the prices of jobs with other traits are computed for each job. */
 enum { HR__OFFER_ROWS = 1024, HR__OFFER_SLOTS = 4 * HR__OFFER_ROWS, HR__PLAIN_GPUS = 64, HR__OFFER_UNKNOWN = -1 };
 struct hr__offers {
   struct hr__traits *traits; /* [HR__OFFER_ROWS] */
-  int64_t *price;            /* [HR__OFFER_ROWS + 1][count]; the last row is scratch */
+  int64_t *price;            /* [HR__OFFER_ROWS + 1][count]; the last row is temporary */
   uint32_t *same_as;         /* by row: the first row with the same prices; HR_NONE: not known */
-  uint32_t *slot;            /* [HR__OFFER_SLOTS]: hash table of rows + 1; 0: free */
-  uint32_t *plain;           /* [HR__PLAIN_GPUS]: row + 1 by GPUs, if jobs differ in nothing else */
+  uint32_t *slot;            /* [HR__OFFER_SLOTS]: hash table with the values row + 1; 0: free */
+  uint32_t *plain;           /* [HR__PLAIN_GPUS]: row + 1 by number of GPUs; 0: no row yet. Used only if is_plain */
   uint32_t n_rows;
-  /* the row with the prices of the loads; of rows with equal prices, the first. HR_NONE: the loads do not have the
-     prices of a row */
+  /* the loads (hr__clusters.loads) have the prices of this row. If several rows have these prices, `asked` is the first
+     of them. HR_NONE: no row has the prices of the loads */
   uint32_t asked;
+  /* is_plain: jobs differ only in their number of GPUs. by_model: the price may depend on the model of a job */
   bool is_plain, by_model;
 };
 
-/* The copies of a job, if jobs may have several copies or may be routed again. Sets of clusters are bits. */
+/* The copies of a job. Used only if jobs may have several copies or may be routed again. In a set of clusters, bit i is
+   the cluster with index i. */
 enum { HR__MAX_COPIES = 64 };
 struct hr__sending {
-  uint64_t copies;       /* clusters with policies that know the job */
-  uint64_t leaving;      /* subset of `copies`: clusters that it must leave */
-  uint64_t tried;        /* clusters that were nominated, or in which it did not start in time */
-  uint32_t target;       /* the next cluster, after it has left the present one; HR_NONE: none */
-  uint32_t n_moves;      /* how many times it was routed again */
-  int64_t sent_us;       /* when it was sent to its cluster */
-  bool is_sent;          /* it has been submitted to a cluster */
-  uint8_t state, reason; /* the true values, during the pass of a cluster that the job leaves */
+  uint64_t copies;  /* set of clusters: the policy of the cluster knows the job */
+  uint64_t leaving; /* subset of `copies`: the job must leave the cluster */
+  uint64_t tried;   /* set of clusters: the cluster was nominated, or the job did not start there in time */
+  uint32_t target;  /* the cluster to which the job is sent when it has left its present cluster; HR_NONE: none */
+  uint32_t n_moves; /* how many times the job was routed again */
+  int64_t sent_us;  /* when the job was last sent to a cluster */
+  bool is_sent;     /* the job has been submitted to a cluster */
+  /* during a pass of a cluster that the job must leave: the true state of the job (see hr__dispatch_disguise) */
+  uint8_t state, reason;
 };
 
 struct hr__clusters {
   const struct hr_clusters *spec;
   struct hr__engine *whole;
   struct hr__part *at; /* [spec->count] */
-  int64_t *next_us;    /* [n_blocks << block_bits] time of the next event of each cluster; HR_NEVER_US: none */
-  int64_t *first_us;   /* [n_blocks] the earliest of these times in each block */
+  int64_t *next_us;    /* [n_blocks << block_bits]: time of the next event of each cluster; HR_NEVER_US: none */
+  int64_t *first_us;   /* [n_blocks]: the earliest of these times in each block */
   uint32_t n_blocks, block_bits;
-  uint64_t *awake;          /* [(count + 63) / 64]: clusters with events at the present instant */
-  uint32_t *home;           /* by tenant of the trace, then one for jobs without a tenant */
-  uint32_t *of_job;         /* the cluster of each job; HR_NONE before it is submitted */
-  uint64_t *flows;          /* [count][count]: at the end, the jobs of each cluster by their home */
-  uint32_t *number;         /* of each job among the jobs of its cluster */
-  int64_t *expected_end_us; /* of running jobs; NULL unless the router predicts waits */
+  uint64_t *awake;          /* [(count + 63) / 64]: set of clusters in which the present instant has begun */
+  uint32_t *home;           /* home cluster by tenant of the trace; the last entry is for jobs without a tenant */
+  uint32_t *of_job;         /* by job: its cluster; HR_NONE before the job is submitted */
+  uint64_t *flows;          /* [count][count]: the number of jobs by cluster and home; set at the end of the run */
+  uint32_t *number;         /* by job: its number among the jobs of its cluster */
+  int64_t *expected_end_us; /* by running job; NULL unless the router predicts waits */
   struct hr__offers offers;
   struct hr__cluster_load *loads; /* by cluster; sizes and counts are always up to date */
-  struct hr_slice *slices;        /* of one event, with the numbers of the whole run */
+  struct hr_slice *slices;        /* the slices of the event that is being handled, with nodes of the whole run */
   uint32_t n_slices;
-  int64_t spilled_uusd;
-  bool predicts;   /* the router uses predicted waits */
-  uint8_t *serves; /* [tenants + 1][count]: the cluster serves the tenant; NULL: all serve all */
-  uint32_t *rule;  /* [tenants + 1][HR_N_CLASSES]: rule of `affinity` + 1; NULL: other routers */
-  const uint8_t *asked_serves;
+  int64_t spilled_uusd; /* see hr__job_router_choose */
+  bool predicts;        /* the router uses predicted waits */
+  uint8_t *serves;      /* [tenants + 1][count]: the cluster serves the tenant. NULL: all clusters serve all tenants */
+  uint32_t *rule;       /* [tenants + 1][HR_N_CLASSES]: number of the rule of `affinity` + 1. NULL: another router */
+  const uint8_t *asked_serves; /* the row of `serves` for which `loads` was last computed */
   /* the router of a shared object */
   struct {
     void *self;
     struct hr_router_cluster *clusters; /* [count]: the input of the router */
     struct hr__policy_call *call;
     bool created;
-    enum hr_status failed; /* HR_OK, unless an answer of the router was wrong */
+    enum hr_status failed; /* not HR_OK if an answer of the router was wrong */
   } plugin;
-  /* the following only if jobs may have copies (routing.c) */
-  struct hr__sending *sending; /* by job; NULL: each job stays where it is sent */
-  hr_job *todo;                /* jobs that have started, or have left a cluster, in this pass */
+  /* the following members are used only if jobs may have copies or may be routed again (routing.c) */
+  struct hr__sending *sending; /* by job. NULL: each job remains in the cluster to which it is sent first */
+  hr_job *todo;                /* the jobs that have started, or have left a cluster, in the present pass */
   uint32_t n_todo, todo_capacity;
-  uint64_t n_extra;  /* copies in addition to the first copy or the running job */
-  uint32_t stays;    /* if a waiting job is routed again: its present cluster; HR_NONE: a new job is routed */
-  int64_t waited_us; /* how long the job has waited in its present cluster */
-  bool is_copy;      /* the job that is being submitted was submitted before */
+  uint64_t n_extra;  /* the number of copies of all jobs minus the number of jobs with copies */
+  uint32_t stays;    /* while a waiting job is routed again: its present cluster. HR_NONE: a new job is routed */
+  int64_t waited_us; /* how long this waiting job has waited in its present cluster */
+  bool is_copy;      /* the job that is being submitted was already submitted to another cluster */
 };
 
-/* Returns the expected run time of a job: its estimate, otherwise its limit, otherwise its run time. */
+/* Returns the expected run time of a job. This is the first known value of: its estimate, its time limit, its work. */
 static inline int64_t hr__expected_us(const struct hr_trace *trace, hr_job job) {
   if (trace->estimate_us && trace->estimate_us[job.id] != HR_UNKNOWN_US) return trace->estimate_us[job.id];
   if (trace->limit_us && trace->limit_us[job.id] != HR_UNKNOWN_US) return trace->limit_us[job.id];
@@ -126,16 +130,16 @@ static inline int64_t hr__expected_us(const struct hr_trace *trace, hr_job job) 
 
 /* ---- clusters.c ---- */
 
-/* Begins the present instant in a cluster, if it has not begun yet: handles the events before submissions. */
+/* Begins the present instant in a cluster: handles the events before submissions. Has no effect if the instant has
+   already begun there. */
 enum hr_status hr__clusters_wake(struct hr__part *part, int64_t now_us);
-/* Returns the number of a job of the input that is submitted next to a cluster. */
+/* Returns the number that the next job of the input gets if it is submitted to this cluster. */
 static inline uint32_t hr__clusters_job_number(const struct hr__part *part) {
   return (uint32_t)part->engine.n_submitted - part->n_replicas;
 }
-/* Updates the counts of the whole run from the cluster. The counts change just before an event is emitted, or when a
-   job is submitted. */
+/* Updates the counts in the view of the whole run from the counts of a cluster. */
 void hr__clusters_count(struct hr__part *part);
-/* Adds a job to the waiting jobs that the router counts, or removes it. */
+/* With `waits`, adds a job to the waiting jobs that the router counts. Without `waits`, removes it. */
 static inline void hr__clusters_count_waiting(struct hr__part *part, hr_job job, bool waits) {
   const struct hr__engine *whole = part->all->whole;
   const uint64_t milli = hr_cluster_asked_milli(&whole->cluster, job);
@@ -147,37 +151,41 @@ static inline void hr__clusters_count_waiting(struct hr__part *part, hr_job job,
 
 /* ---- routing.c, dispatch: only if `sending` is not NULL, except hr__dispatch_begin ---- */
 
+/* Allocates `sending` if jobs may have copies or may be routed again. Returns HR_BAD_INPUT if the run has more
+   clusters than the router supports. */
 enum hr_status hr__dispatch_begin(struct hr__clusters *all);
-/* Sends a job that is submitted. */
+/* Sends a job that is submitted to one or more clusters. */
 enum hr_status hr__dispatch_submit(struct hr__clusters *all, hr_job job, int64_t now_us);
 /* Records that a job has started in a cluster. */
 enum hr_status hr__dispatch_started(struct hr__part *part, hr_job job);
-/* Records that a policy has rejected a job. Returns whether other copies of the job wait; then the job is not rejected.
- */
+/* Records that the policy of a cluster has rejected a job. If other clusters have copies of the job, returns true, and
+   the job is not rejected. Returns false in all other cases. */
 bool hr__dispatch_rejected(struct hr__part *part, hr_job job);
-/* Before a pass of a cluster: sets the state of the jobs that must leave it to waiting. After the pass: restores their
-   states. */
+/* hr__dispatch_disguise is called before a pass of a cluster. It sets the state of the jobs that must leave the cluster
+   to waiting. hr__dispatch_undisguise is called after the pass. It restores the states of these jobs, except of jobs
+   that the policy has started in the pass. */
 void hr__dispatch_disguise(struct hr__part *part);
 void hr__dispatch_undisguise(struct hr__part *part);
-/* After a pass: withdraws the other copies of jobs that have started, and sends jobs to their next clusters. */
+/* Called after a pass. Withdraws the other copies of jobs that have started, and sends jobs that have left a cluster to
+   their next cluster. */
 enum hr_status hr__dispatch_go_on(struct hr__clusters *all, int64_t now_us);
-/* hr__dispatch_timers routes the jobs again that are due; hr__dispatch_next_us returns the next time at which a job is
-   due; hr__dispatch_is_idle returns whether further calls would change nothing if the clusters have no further events.
-   */
+/* A waiting job is due when it must be routed again. hr__dispatch_timers routes all jobs that are due now.
+   hr__dispatch_next_us returns the next time at which a job is due; HR_NEVER_US: never. hr__dispatch_is_idle returns
+   whether routing jobs again would change nothing if the clusters have no further events. */
 enum hr_status hr__dispatch_timers(struct hr__clusters *all, int64_t now_us);
 int64_t hr__dispatch_next_us(struct hr__clusters *all);
 bool hr__dispatch_is_idle(const struct hr__clusters *all);
 
 /* ---- routing.c, choice of a cluster ---- */
 
-/* Allocates what routing needs, after all engines were created. */
+/* Allocates the data of the router. Must be called after all engines were created. */
 enum hr_status hr__routing_begin(struct hr__clusters *all);
 /* Frees the state of the router. */
 void hr__routing_end(struct hr__clusters *all);
-/* Returns the cluster for a job that is submitted now; HR_NONE: no cluster may run it. Sets `plugin.failed` if the
-   router of a shared object gives a wrong answer. */
+/* Returns the cluster for a job that is submitted or routed again now. Returns HR_NONE if the job may not run in any
+   cluster. If the router of a shared object returns a wrong cluster, sets `plugin.failed`. */
 uint32_t hr__routing_choose(struct hr__clusters *all, hr_job job, int64_t now_us);
-/* Returns the home of a job; HR_NONE: no cluster serves its tenant. */
+/* Returns the home cluster of a job. Returns HR_NONE if no cluster serves the tenant of the job. */
 uint32_t hr__routing_home(const struct hr__clusters *all, hr_job job);
 
 #endif

@@ -2,8 +2,9 @@
 /*
  * The life of jobs: their placements, their events, and the stages from submission to the end.
  *
- * Two components are here, too. One returns the memory of finished jobs in streamed runs. The other runs jobs to their
- * end, in runs in which no job can be stopped.
+ * The file also has three components. The first has the lists of the jobs of each node. The second returns the memory
+ * of finished jobs to the system in streamed runs. The third runs jobs to their end, in runs in which no job can be
+ * stopped.
  */
 
 #include "base/containers.h"
@@ -24,15 +25,17 @@
 
 /*
  * The placements of running jobs, and the list of jobs of each node. A placement takes eight bytes per job. If a
- * placement has several slots (struct hr_slice), they are in one common array, in a block with a size that is a power
+ * placement has several slices, the slices are a block of an array that all jobs share. The size of a block is a power
  * of two. Freed blocks are reused. The jobs of a node are a linked list. These lists are short, because few jobs fit on
  * a node.
  */
 
+/* Returns the smallest k with 2^k >= n_slices. n_slices must be > 1. */
 static unsigned size_class(uint32_t n_slices) {
-  return 32u - (unsigned)__builtin_clz(n_slices - 1); /* n_slices > 1 */
+  return 32u - (unsigned)__builtin_clz(n_slices - 1);
 }
 
+/* Allocates a block for `n_slices` slices. Sets `*block` to the index of its first slice. */
 static enum hr_status take_block(struct hr__slice_store *store, uint32_t n_slices, uint32_t *block) {
   unsigned class_ = size_class(n_slices);
   if (store->free_block[class_]) {
@@ -47,8 +50,8 @@ static enum hr_status take_block(struct hr__slice_store *store, uint32_t n_slice
   return HR_OK;
 }
 
-/* Returns the pool that is recorded for a placement without slots. If a job needs no node, a policy may place it in any
-   pool. If that pool has no nodes, the first pool that has nodes is recorded instead. */
+/* Returns the pool that is recorded for a placement. If a job needs no node, the placement has no slices, and a policy
+   may place the job in any pool. If that pool has no nodes, the first pool with nodes is recorded instead. */
 static hr_pool pool_of(const struct hr_cluster *cluster, const struct hr_placement *placement) {
   return cluster->pools[placement->pool.id].spec->nodes > 0 ? placement->pool : cluster->first_pool;
 }
@@ -69,6 +72,7 @@ enum hr_status hr__allocation_store(struct hr__engine *engine, hr_job job, const
   return HR_OK;
 }
 
+/* Returns the slice of a placement with a single slice. */
 static struct hr_slice one_slice(const struct hr__engine *engine, hr_job job, hr_node node) {
   if (!engine->gpu_milli) return (struct hr_slice){node, (uint32_t)hr__job_gpu_milli(engine->trace, job), 0, {0}};
   if (!engine->allocation_gpus) return (struct hr_slice){node, engine->gpu_milli[job.id], 0, {0}};
@@ -102,6 +106,7 @@ struct hr_placement hr_view_placement(const struct hr_view *view, hr_job job, st
 
 /* ---- Placements of running jobs: the jobs of each node ---------------------------------------------- */
 
+/* Allocates an element for the lists of jobs. Sets `*link` to its index. */
 static enum hr_status take_link(struct hr__residents *residents, uint32_t *link) {
   if (residents->unused) {
     *link = residents->unused - 1;
@@ -141,7 +146,7 @@ static enum hr_status unlist_residents(struct hr__engine *engine, hr_job job, co
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     uint32_t *at = &residents->first[placement->slices[i].node.id];
     while (*at && residents->links[*at - 1].job.id != job.id) at = &residents->links[*at - 1].next;
-    if (!*at) continue; /* the job was already removed, because an earlier slot is on the same node */
+    if (!*at) continue; /* the job was already removed, because an earlier slice is on the same node */
     uint32_t link = *at - 1;
     *at = residents->links[link].next;
     residents->links[link].next = residents->unused;
@@ -196,22 +201,22 @@ const struct hr__component hr__component_residents = {.is_needed = residents_are
 /* ---- Memory of finished jobs ------------------------------------------------------------------------ */
 
 /*
- * Streamed runs. Per-job columns (arrays indexed by job) have addresses for all jobs of the trace. The jobs are divided
- * into blocks, and only blocks in use have memory. The pages of a block get memory when the first job of the block is
- * submitted. They are returned to the system when all jobs of the block are finished. While a job runs for months, only
- * its own block keeps its memory; later blocks can be returned. Job ids are the same as in runs that are not streamed.
- * Other code of the engine and of policies therefore does not depend on streaming, and ties are broken in the same way.
+ * Streamed runs. Per-job columns have addresses for all jobs of the trace. The jobs are divided into blocks of
+ * successive jobs, and only blocks in use have physical memory. The pages of a block get memory when the first job of
+ * the block is submitted. They are returned to the system when all jobs of the block are finished. A job that runs for
+ * months therefore uses only the memory of its own block. Job ids are the same as in runs that are not streamed. Other
+ * code of the engine and of policies therefore does not depend on streaming, and ties are broken in the same way.
  *
- * Pages of the engine's columns lose their contents when they are returned. Pages of the trace are mapped from the
- * trace's file, so they do not lose their contents: a later access reads them from the file again.
+ * Pages of the engine's columns lose their contents when they are returned. Pages of the trace are mapped from the file
+ * of the trace, so they do not lose their contents. A later access reads them from the file again.
  */
 
-/* Some code reads the state of a job after the job has finished. It reads the last state or, if the memory was
-   reclaimed, zero. Neither value may mean that the job waits or runs. */
+/* Some code reads the state of a job after the job has finished. The value is the last state, or 0 if the memory was
+   reclaimed. Neither value may mean that the job waits or runs. */
 _Static_assert(HR_JOB_FUTURE == 0, "the state of a finished job must not read as waiting or running");
 
-/* Returns how many jobs a block has: as many as a page has bytes. Each column has a whole number of bytes per job, so a
-   block takes a whole number of pages in each column. */
+/* Returns the number of jobs in a block. This is the number of bytes in a page, but at least 4096. Each column has a
+   whole number of bytes per job, so a block takes a whole number of pages in each column. */
 static uint32_t block_jobs(void) {
   long page_bytes = sysconf(_SC_PAGESIZE);
   return page_bytes > 4096 ? (uint32_t)page_bytes : 4096;
@@ -240,8 +245,8 @@ static bool list_trace_columns(struct hr__column_reclaim *reclaim, const struct 
 
 static void release_block(const struct hr__column_reclaim *reclaim, uint32_t block);
 
-/* Allocates a column. Huge pages are disabled, because otherwise a block could not be returned to the system
-   separately. */
+/* Allocates a column. Huge pages are disabled, because with huge pages a single block could not be returned to the
+   system. */
 static void *column_of(void *self, uint32_t n_jobs, size_t width) {
   struct hr__column_reclaim *reclaim = self;
   size_t bytes = ((size_t)n_jobs + reclaim->block_jobs) * width;
@@ -253,13 +258,15 @@ static void *column_of(void *self, uint32_t n_jobs, size_t width) {
   return NULL;
 }
 
+/* Implements hr_arena_passed_job: called when code that reads all jobs of the trace has read a job. Releases a block
+   after its last job. */
 static void passed_job(void *self, hr_job job) {
   const struct hr__column_reclaim *reclaim = self;
   if ((job.id + 1) % reclaim->block_jobs == 0) release_block(reclaim, job.id / reclaim->block_jobs);
 }
 
-/* Registers the columns of the trace. Afterwards, the engine's arena allocates per-job columns in such a way that their
-   memory can be reclaimed. */
+/* Registers the columns of the trace. After this call, the engine's arena allocates per-job columns with column_of, so
+   that their memory can be reclaimed. */
 static enum hr_status open_columns(struct hr__engine *engine) {
   struct hr__column_reclaim *reclaim = &engine->reclaim;
   const struct hr_trace *trace = engine->trace;
@@ -276,13 +283,13 @@ static enum hr_status open_columns(struct hr__engine *engine) {
   return HR_OK;
 }
 
-/* When a page of a mapped file is accessed for the first time, Linux also maps the pages around it that are already in
-   its page cache. By default these are the pages of an area of 64 KiB (fault_around_bytes). */
+/* When a page of a mapped file is accessed for the first time, Linux also maps pages around it if they are already in
+   the page cache. By default, Linux does this in an aligned area of 64 KiB (fault_around_bytes). */
 enum { FAULT_AROUND_BYTES = 1 << 16 };
 
-/* Releases all pages of a trace column that an access to the block may have mapped. These may include pages of
-   neighbouring blocks that are still in use; the next access maps such pages from the file again. The column may begin
-   at any address within a page, because the bytes around it belong to the same file. */
+/* Releases all pages of a trace column that an access to the block may have mapped. Some of these pages may belong to
+   neighbouring blocks that are still in use. The next access maps such pages from the file again. The column need not
+   begin at the start of a page, because the bytes before and after it belong to the same file. */
 static void release_trace_block(const struct hr__column_reclaim *reclaim, const struct hr__reclaimed_column *column,
                                 uint32_t block) {
   uintptr_t page = reclaim->block_jobs, first = (uintptr_t)column->at, last = first + column->length;
@@ -337,13 +344,13 @@ const struct hr__component hr__component_column_reclaim = {
 /* ---- Events ----------------------------------------------------------------------------------------- */
 
 /*
- * The pending events of a run, and the notification of observers and policy. When an event occurs, it is added to the
- * digest. Then the observers are notified, and last the policy.
+ * The pending events of a run, and the notification of observers and policy. When an event occurs, the event is added
+ * to the digest. Then the observers are notified, and then the policy.
  *
  * Pending events are in a binary heap (base/containers.h). If `place` is not NULL, the heap records the index of each
- * job's entry, so that the entry can be removed early. Floyd's variant of removal, in which the hole of the removed
- * entry first sinks to a leaf, would halve the number of comparisons. It is not used, because runs of 1,000,000 jobs on
- * 1,024 and on 100,000 GPUs were not measurably faster with it.
+ * job's entry, so that the entry can be removed before its time. Floyd's variant of removal is not used. In this
+ * variant, the hole of the removed entry first sinks to a leaf, which halves the number of comparisons. Runs of
+ * 1,000,000 jobs on 1,024 and on 100,000 GPUs were not measurably faster with this variant.
  */
 
 /* ---- Events: heap of pending events ----------------------------------------------------------------- */
@@ -409,6 +416,7 @@ void hr__event_heap_remove_job(struct hr__event_heap *heap, uint32_t job) {
 
 /* ---- Events: notification --------------------------------------------------------------------------- */
 
+/* Progress is reported once in this number of events. */
 enum { PROGRESS_EVENTS = 1 << 16 };
 
 static uint32_t event_code(enum hr_event_kind kind) {
@@ -456,7 +464,7 @@ enum hr_status hr__notify_policy(struct hr__engine *engine, const struct hr_even
   hr__policy_leave(engine->call);
   if (status == HR_NO_MEMORY) return hr__out_of_memory(engine);
   if (status == HR_BAD_INPUT && engine->error && engine->error->status == status)
-    return status; /* if the policy failed, it has written the error */
+    return status; /* the policy has written the error */
   return status == HR_OK ? HR_OK
                          : hr_fail(engine->error, HR_BAD_POLICY, "policy '%s' failed at %s of job %" PRIu32, ops->name,
                                    hr_event_name(event->kind), event->job.id);
@@ -476,20 +484,21 @@ enum hr_status hr__broken(const struct hr__engine *engine, const char *format, .
 /* ---- Preemptions that restarts cause ---------------------------------------------------------------- */
 
 /*
- * A job that a failure has stopped starts again, and another job was preempted for it. (Kokolis et al., "Revisiting
- * Reliability in Large-Scale Machine Learning Research Clusters", HPCA 2025, section on second-order preemptions.)
+ * This part counts the preemptions that failures cause indirectly. A job that a failure has stopped starts again, and
+ * another job is preempted to make room for it (Kokolis et al., "Revisiting Reliability in Large-Scale Machine Learning
+ * Research Clusters", HPCA 2025, section on second-order preemptions).
  *
- * The engine does not know why a policy preempts a job, so the rule is: at the instant at which the job was preempted,
- * a job that a failure had stopped starts on one of its nodes. A preempted job counts once. Jobs that leave after a
- * grace period count in the same way.
+ * The engine does not know why a policy preempts a job. A preemption is therefore counted if, at the same instant, a
+ * job that a failure had stopped starts on one of the preempted job's nodes. Each preemption is counted only once. The
+ * stop of a preempted job after its grace period is also a preemption in this sense.
  */
 
 /* Marks of a job. */
 enum { STOPPED_BY_FAILURE = 1, PREEMPTED = 2 };
 
-/* The job that was last preempted on a node. */
+/* The last preemption on a node. */
 struct hr__node_victim {
-  int64_t at_us;
+  int64_t at_us; /* HR_NEVER_US: no preemption yet */
   uint32_t job;
 };
 
@@ -527,19 +536,20 @@ static void restarts_job_starts(struct hr__engine *engine, hr_job job, const str
 /* ---- The life of a job ------------------------------------------------------------------------------ */
 
 /*
- * The life of a job. A job is submitted, and is then waiting or rejected. A start makes it a running job. It then ends,
- * or it is interrupted or preempted and waits again. Each function below makes one of these transitions. It changes the
- * state of the job and of the cluster, calls the hooks of components, and emits the event. Starts, preemptions and
- * rejections are moves of the policy; their state was already changed when the policy made the move (moves.c).
+ * After its submission, a job waits or is rejected. When it has started, it runs. It then ends, or it is interrupted or
+ * preempted and waits again. Each function below makes one of these transitions: it changes the state of the job and of
+ * the cluster, calls the hooks of components, and emits the event. Starts, preemptions and rejections are moves of the
+ * policy. For them, the state was already changed when the policy made the move (moves.c).
  *
- * The second part is the component for runs in which no job can be stopped or change its speed. A job then has a single
- * pending event, its end.
+ * The second part is the component for runs in which no job can be stopped or change its speed. In such runs, the only
+ * pending event of a job is its end.
  */
 
-/* The upper limit of simulated time. Because of the limit, the sum of a time and a duration from the input cannot
+/* The upper limit of simulated time. The limit ensures that the sum of a time and a duration from the input does not
    overflow. */
 #define LAST_US (INT64_MAX / 2)
 
+/* Must be called when a job has completed or was rejected, after its last event. */
 static void forget(struct hr__engine *engine, hr_job job) {
   if (engine->config->stream && engine->account) hr__account_free(engine, job);
   if (engine->config->stream && engine->energy) hr__job_energy_free_row(engine->energy, job);
@@ -553,12 +563,13 @@ static enum hr_status leave(struct hr__engine *engine, hr_job job, const struct 
   return status;
 }
 
+/* Returns the run time of a job at a placement if nothing disturbs the job. */
 static int64_t run_time_us(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
   return hr__time_for_us(engine->trace->work_us[job.id], hr__speed_at_ppm(engine, job, placement));
 }
 
-/* Initializes the columns of a job in a streamed run. In other runs the columns of all jobs are initialized at the
-   start of the run. */
+/* Initializes the columns of a job in a streamed run, or of an added job. In other cases, the columns are initialized
+   at the start of the run. */
 static void init_columns(struct hr__engine *engine, hr_job job) {
   engine->start_us[job.id] = HR_NEVER_US;
   hr__speeds_find_row(&engine->speeds, engine->trace, job);
@@ -594,7 +605,7 @@ static bool gives_up(const struct hr__engine *engine, hr_job job) {
 }
 
 void hr__job_reject(struct hr__engine *engine, hr_job job, enum hr_reason reason) {
-  /* only copies of jobs and replicas of services are withdrawn */
+  /* a job of the input that has run is withdrawn only because it must not run again (hr__job_interrupt) */
   if (reason == HR_REASON_WITHDRAWN && job.id < engine->n_input && engine->start_us[job.id] != HR_NEVER_US &&
       gives_up(engine, job))
     engine->reason[job.id] = (uint8_t)(reason = HR_REASON_REQUEUES);
@@ -670,8 +681,8 @@ enum hr_status hr__job_notice(struct hr__engine *engine, hr_job job, struct hr__
   return status;
 }
 
-/* Closes the accounts of a preempted job. The policy may already have started the job again in the same pass, so the
-   job's old placement is restored for the time of the call. */
+/* Completes the preemption of a job. The policy may already have started the job again in the same pass. The placement
+   before the move is therefore restored during the call. */
 enum hr_status hr__job_preempt(struct hr__engine *engine, const struct hr__move *move) {
   struct hr__allocation now = hr__allocation_get(engine, move->job);
   int64_t attempt_us = engine->attempt_us[move->job.id];
@@ -700,7 +711,7 @@ static bool is_needed(const struct hr__engine *engine) {
   return !engine->attempt_slot;
 }
 
-/* The times of completion are stored only if they do not follow from the start and the work of a job. */
+/* Allocates the times of completion. They are not needed if they follow from the start and the work of each job. */
 static enum hr_status begin(struct hr__engine *engine) {
   if (!hr__speeds_vary(&engine->speeds) && !engine->network.table && !engine->whole) return HR_OK;
   const bool is_first = !engine->whole || !engine->whole->ended_us;
@@ -729,7 +740,7 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
   return HR_OK;
 }
 
-/* Checks that each pending end is the time at which the work of the job completes. */
+/* Checks that the end of each running job is pending at the time at which its work completes. */
 static enum hr_status check(const struct hr__engine *engine, const struct hr__running *running) {
   for (uint32_t i = 0; i < engine->heap.count; i++) {
     struct hr__pending pending = engine->heap.entries[i];

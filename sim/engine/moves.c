@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Moves of a policy. A move takes effect in the cluster as soon as the policy makes it, so the policy's view is always
- * up to date. The moves of a pass are stored in a list. The list is used to roll moves back, and to notify observers
- * after the pass. If a move breaks a rule, it is refused and the run ends. The error names the time, job, policy and
- * rule.
+ * Moves of a policy. A move changes the state of the cluster as soon as the policy makes it, so the policy's view is
+ * always up to date. The moves of a pass are stored in a list. The policy can undo the last moves of the list. After
+ * the pass, the run loop completes the moves in the list (run.c). If a move breaks a rule, it is refused and the run
+ * ends. The error names the time, the job, the policy and the rule.
  *
- * The last part finds the reason why a waiting job does not start. The policy is asked first. If the policy states no
- * reason, the engine checks whether the free capacity suffices.
+ * The last part of the file finds the reason why a waiting job does not start. The policy is asked first. If the policy
+ * states no reason, the engine checks whether the free capacity suffices.
  */
 
 #include "base/containers.h"
@@ -18,6 +18,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+/* Refuses a move: writes the error, unless an earlier move was already refused. `job`: HR_NONE if the move has no job.
+   `move`, `rule`: text for the error. Returns the status of the first refused move. */
 static enum hr_status refuse(struct hr_moves *moves, hr_job job, const char *move, const char *rule) {
   const struct hr__engine *engine = moves->engine;
   if (moves->status != HR_OK) return moves->status;
@@ -46,6 +48,7 @@ static bool is_waiting(const struct hr__engine *engine, hr_job job) {
   return job.id < engine->trace->n_jobs && engine->state[job.id] == HR_JOB_WAITING;
 }
 
+/* Changes the state of a job, and the numbers of waiting and running jobs in the view. */
 static void set_state(struct hr__engine *engine, hr_job job, enum hr_job_state state, enum hr_reason reason) {
   engine->view.n_waiting += (state == HR_JOB_WAITING) - (uint32_t)(engine->state[job.id] == HR_JOB_WAITING);
   engine->view.n_running += (state == HR_JOB_RUNNING) - (uint32_t)(engine->state[job.id] == HR_JOB_RUNNING);
@@ -53,7 +56,7 @@ static void set_state(struct hr__engine *engine, hr_job job, enum hr_job_state s
   engine->reason[job.id] = (uint8_t)reason;
 }
 
-/* Returns a description of the locality rule that a start would break, or NULL if it would break none. */
+/* Returns a description of the locality rule that a placement would break. Returns NULL if it breaks no such rule. */
 static const char *refuse_locality(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
   const struct hr_cluster *cluster = &engine->cluster;
   bool needs_no_node = placement->n_slices == 0 && engine->trace->gpus[job.id] == 0;
@@ -110,7 +113,7 @@ uint32_t hr_moves_mark(const struct hr_moves *moves) {
   return moves->count;
 }
 
-/* Returns the last start or resize of a running job in this pass; NULL: none. */
+/* Returns the last move of this pass that starts or resizes a running job; NULL: no such move exists. */
 static struct hr__move *last_begin(const struct hr_moves *moves, hr_job job) {
   if (moves->engine->attempt_us[job.id] != moves->engine->view.now_us) return NULL;
   for (uint32_t i = moves->count; i-- > 0;)
@@ -126,6 +129,7 @@ static bool is_starting(const struct hr_moves *moves, hr_job job) {
   return last_begin(moves, job) != NULL;
 }
 
+/* Makes the move of hr_moves_preempt (`keeps`) or hr_moves_requeue. */
 static enum hr_status stop(struct hr_moves *moves, hr_job job, enum hr_reason reason, bool keeps) {
   struct hr__engine *engine = moves->engine;
   if (!(engine->abilities & HR_POLICY_PREEMPTS))
@@ -171,7 +175,7 @@ enum hr_status hr_moves_notice(struct hr_moves *moves, hr_job job, int64_t at_us
   return add_move(moves, (struct hr__move){.kind = HR__MOVE_NOTICE, .job = job, .at_us = at_us, .keeps = keeps});
 }
 
-/* Returns a description of the rule that a resize breaks, or NULL. */
+/* Returns a description of the rule that a resize breaks. Returns NULL if the resize is allowed. */
 static const char *refuse_resize(const struct hr_moves *moves, hr_job job, const struct hr_placement *placement) {
   const struct hr__engine *engine = moves->engine;
   if (!(engine->abilities & HR_POLICY_RESIZES)) return "the policy did not declare that it resizes jobs";
@@ -200,7 +204,7 @@ enum hr_status hr_moves_resize(struct hr_moves *moves, hr_job job, const struct 
                           .attempt_us = engine->attempt_us[job.id],
                           .kept_us = engine->kept_us[job.id],
                           .allocation = hr__allocation_get(engine, job)};
-  /* a job with a failed node continues with work that is not saved */
+  /* the present work of a job with a failed node cannot be saved */
   bool saves = !begin && hr__attempt(engine, job)->phase != HR__PHASE_HANGING;
   int64_t kept_us = saves ? hr_view_done_us(&engine->view, job) : move.kept_us;
   hr__cluster_release(&engine->cluster, &before, job);
@@ -235,6 +239,7 @@ static bool has_job(const struct hr_cluster *cluster, const struct hr__pool *poo
   return cluster->node_free_milli[node.id] != pool->spec->gpus_per_node * 1000;
 }
 
+/* Returns a description of the rule that the release of a node breaks. Returns NULL if the release is allowed. */
 static const char *why_not_released(const struct hr__engine *engine, hr_node node) {
   const struct hr_cluster *cluster = &engine->cluster;
   if (!cluster->nodes || node.id >= cluster->n_nodes) return "there is no such node, or it cannot be released";
@@ -246,6 +251,7 @@ static const char *why_not_released(const struct hr__engine *engine, hr_node nod
   return has_job(cluster, pool, node) ? "there is a job on the node" : NULL;
 }
 
+/* Returns whether the policy has requested the node in this pass. */
 static bool is_booked(const struct hr_moves *moves, hr_node node) {
   for (uint32_t i = 0; i < moves->count; i++)
     if (moves->list[i].kind == HR__MOVE_ACQUIRE && moves->list[i].node.id == node.id) return true;
@@ -281,8 +287,7 @@ static void undo_start(struct hr__engine *engine, const struct hr__move *move) {
   set_state(engine, job, HR_JOB_WAITING, HR_REASON_NONE);
 }
 
-/* Undoes a preemption. The capacity that the job had is free again, because all later moves have already been
-   undone. */
+/* Undoes a preemption. All later moves have already been undone, so the capacity that the job had is free. */
 static void undo_preemption(struct hr__engine *engine, const struct hr__move *move) {
   struct hr_slice one;
   hr__allocation_set(engine, move->job, move->allocation);
@@ -295,8 +300,8 @@ static void undo_preemption(struct hr__engine *engine, const struct hr__move *mo
   set_state(engine, move->job, HR_JOB_RUNNING, HR_REASON_NONE);
 }
 
-/* Undoes a resize. The capacity that the job had is free again when its new placement is released, because all later
-   moves have already been undone. */
+/* Undoes a resize. All later moves have already been undone. The capacity that the job had is therefore free after the
+   new placement was released. */
 static void undo_resize(struct hr__engine *engine, const struct hr__move *move) {
   struct hr_slice one;
   if (move->amends) last_begin(&engine->moves, move->job)->is_amended = false;
@@ -364,8 +369,7 @@ const char *hr_wait_reason_words(enum hr_wait_reason_kind reason) {
   return (unsigned)reason < HR_N_WAIT_REASONS ? all[reason] : "";
 }
 
-/* Returns whether the whole job fits on one empty node of an acceptable pool. Such a job is always placed on one
-   node. */
+/* Returns whether a whole job fits on one empty node of an acceptable pool. Such a job is always placed on one node. */
 static bool fits_one_node(const struct hr_cluster *cluster, uint32_t gpus, uint32_t accept_class) {
   for (uint32_t i = 0; i < cluster->n_pools; i++)
     if (cluster->pools[i].spec->gpus_per_node >= gpus && hr_cluster_accepts(cluster, accept_class, (hr_pool){i}))
@@ -373,8 +377,8 @@ static bool fits_one_node(const struct hr_cluster *cluster, uint32_t gpus, uint3
   return false;
 }
 
-/* Returns whether a gang fits: whether enough nodes are empty, and one more node has room for the remaining GPUs of the
-   gang. */
+/* Returns whether a gang fits. It fits if enough nodes are empty for its full nodes, and one more node has room for its
+   remaining GPUs. */
 static bool fits_gang(const struct hr_free_index *index, uint32_t gpus) {
   uint32_t size = hr_free_index_gpus_per_node(index), whole = gpus / size, rest = gpus % size;
   uint32_t n_free = hr_free_index_count(index, size);
@@ -382,6 +386,7 @@ static bool fits_gang(const struct hr_free_index *index, uint32_t gpus) {
   return rest == 0 || n_free > whole || hr_free_index_lowest(index, rest) < size;
 }
 
+/* Returns whether a job fits into the free capacity of any acceptable pool, in counted allocation. */
 static bool has_nodes(const struct hr_cluster *cluster, uint32_t gpus, uint32_t accept_class) {
   bool single = fits_one_node(cluster, gpus, accept_class);
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
@@ -392,7 +397,7 @@ static bool has_nodes(const struct hr_cluster *cluster, uint32_t gpus, uint32_t 
   return gpus == 0;
 }
 
-/* Returns whether one task of the request fits on any node, in per-GPU allocation. */
+/* Returns whether one task of a request fits on any acceptable node, in per-GPU allocation. */
 static bool has_node(const struct hr_cluster *cluster, const struct hr_request *request) {
   for (uint32_t node = 0; node < cluster->n_nodes; node++)
     if (hr_cluster_accepts(cluster, request->accept_class, (hr_pool){cluster->inventory->pool[node]}) &&
@@ -401,6 +406,7 @@ static bool has_node(const struct hr_cluster *cluster, const struct hr_request *
   return !hr_request_needs_node(request);
 }
 
+/* Sets the milli-GPUs that a job requests, and the maximum of the free milli-GPUs of the acceptable pools. */
 static void count_room(const struct hr_cluster *cluster, hr_job job, struct hr_wait_reason *hold) {
   uint32_t accept_class = hr_cluster_accept_class(cluster, job);
   hold->asked_milli = hr_cluster_asked_milli(cluster, job);
@@ -411,8 +417,8 @@ static void count_room(const struct hr_cluster *cluster, hr_job job, struct hr_w
   }
 }
 
-/* Returns whether the job would fit into the pool if the nodes that are booting were already up. With `with_queued`,
-   nodes that the provider has not delivered yet count as booting, too. */
+/* Returns whether the job would fit into the pool if the nodes that are booting were already up. `single`: the job must
+   be on one node. `with_queued`: nodes that the provider has not delivered yet also count as booting. */
 static bool is_booting(const struct hr_cluster *cluster, hr_job job, hr_pool number, uint64_t asked_milli, bool single,
                        bool with_queued) {
   const struct hr__pool *pool = &cluster->pools[number.id];
@@ -427,8 +433,8 @@ static bool is_booting(const struct hr_cluster *cluster, hr_job job, hr_pool num
   return hr_cluster_accepts(cluster, hr_cluster_accept_class(cluster, job), number);
 }
 
-/* Sets the reason to repair or maintenance if the job would fit into a pool after the repair of its failed nodes, or
-   after the maintenance of its nodes. */
+/* Sets the reason to power, repair or maintenance if a pool would have enough free GPUs for the job with its held
+   nodes, after the repair of its failed nodes, or after the maintenance of its nodes. */
 static void find_absence(const struct hr__engine *engine, hr_job job, struct hr_wait_reason *hold, bool single) {
   const struct hr_cluster *cluster = &engine->cluster;
   uint32_t accept_class = hr_cluster_accept_class(cluster, job);
@@ -464,8 +470,9 @@ void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason 
   if (absent && hold->reason == HR_WAIT_REASON_CAPACITY) find_absence(engine, job, hold, single);
 }
 
-/* If the job does not fit into the free capacity, sets what it lacks as the reason. In counted allocation the check
-   takes a few bit scans per pool. In per-GPU allocation it examines each node, but for one task of the job only. */
+/* If the job does not fit into the free capacity, sets the reason according to the missing capacity. In counted
+   allocation, the check takes a few bit scans per pool. In per-GPU allocation, it examines each node, but only for one
+   task of the job. */
 static void find_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
   const struct hr_cluster *cluster = view->cluster;
   bool enough = cluster->inventory
@@ -475,7 +482,7 @@ static void find_lack(const struct hr_view *view, hr_job job, struct hr_wait_rea
   if (!enough) hr_view_lack(view, job, hold);
 }
 
-/* Returns the view in which the job waits: in a run with several clusters, that of its cluster. */
+/* Returns the view in which the job waits. In a run with several clusters, this is the view of the job's cluster. */
 static const struct hr_view *view_of(const struct hr_view *view, hr_job job) {
   const struct hr__engine *engine = hr__engine_of(view);
   const struct hr_view *own =

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Routing of jobs to clusters during a run: homes, offers of the clusters, and loads for the choice
- * (sim/clusters/clusters.h). Also jobs that may change their cluster, which have copies in several clusters or are
- * routed again.
+ * Routing of jobs to clusters during a run. This file computes the homes of jobs, the offers of the clusters, and the
+ * loads of the clusters. sim/clusters/ then chooses a cluster. The second part of the file handles jobs that may change
+ * their cluster: they have copies in several clusters or are routed again.
  *
- * Whether an empty cluster could run a job, and at what price, depends on few properties of the job (struct
- * hr__traits). The prices in all clusters are stored in one row for each combination of these properties, so most jobs
- * need one look-up and one scan of adjacent memory. Invariant: a row is valid for the whole run. For clusters with
- * changing prices, or with jobs that require tiers, the price is computed for each job.
+ * Whether an empty cluster could run a job, and at what price, depends on only a few properties of the job (struct
+ * hr__traits). For each combination of these properties, the prices in all clusters are stored in one row. Most jobs
+ * therefore need one look-up and one scan of adjacent memory. Invariant: a row is valid for the whole run. If a cluster
+ * has changing prices, or has jobs that require tiers, its price is computed for each job.
  */
 
 #include "base/containers.h"
@@ -21,8 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The price of pools without a known price. It is higher than all known prices, so these pools are last in the
-   order. */
+/* The price of pools without a known price. It is higher than all known prices, so the router chooses these pools
+   last. */
 #define UNKNOWN_PRICE (HR_NEVER_US - 1)
 
 /* ---- Offers ----------------------------------------------------------------------------------------- */
@@ -42,12 +42,13 @@ static int64_t price_of(const struct hr_cluster *cluster, hr_job job, int64_t no
   return lowest;
 }
 
-/* Returns the price of a job in a cluster; HR_NEVER_US if the cluster can never run it. */
+/* Returns the price of a GPU hour for a job in a cluster. Returns HR_NEVER_US if the cluster can never run the job. */
 static int64_t offer_of(const struct hr__part *part, hr_job job, int64_t now_us) {
   const struct hr_cluster *pools = &part->engine.cluster;
   return hr__cluster_never_fits(pools, job) == HR_REASON_NONE ? price_of(pools, job, now_us) : HR_NEVER_US;
 }
 
+/* Returns whether the price of some pool changes during the run. */
 static bool prices_change(const struct hr_cluster *cluster) {
   for (uint32_t i = 0; i < cluster->n_pools; i++)
     if (cluster->spec->pools[i].market.n_prices) return true;
@@ -91,6 +92,7 @@ static uint64_t hash_of(const struct hr__traits *traits) {
   return hash;
 }
 
+/* Sets all prices of a row to unknown, and returns the row. */
 static uint32_t clear_row(const struct hr__clusters *all, uint32_t row) {
   int64_t *price = all->offers.price + (size_t)row * all->spec->count;
   for (uint32_t i = 0; i < all->spec->count; i++) price[i] = HR__OFFER_UNKNOWN;
@@ -105,7 +107,8 @@ static uint32_t add_row(struct hr__clusters *all, struct hr__traits traits) {
   return ++all->offers.n_rows;
 }
 
-/* Returns the row of the traits of a job; HR__OFFER_ROWS if the table is full. */
+/* Returns the row of a job's traits. Adds the row if the table does not have it. If the table is full, returns the
+   temporary row HR__OFFER_ROWS. */
 static uint32_t row_of(struct hr__clusters *all, hr_job job) {
   struct hr__offers *offers = &all->offers;
   const bool is_full = offers->n_rows == HR__OFFER_ROWS;
@@ -132,14 +135,14 @@ static uint32_t first_same(const struct hr__offers *offers, uint32_t row, uint32
   return first;
 }
 
-/* Returns the row of a job in tables by tenant. */
+/* Returns the index of a job's tenant in tables by tenant. Jobs without a tenant have the last index. */
 static uint32_t tenant_of(const struct hr__clusters *all, hr_job job) {
   const struct hr_trace *trace = all->whole->trace;
   const bool has_tenant = trace->tenant && trace->tenant[job.id] != HR_NONE;
   return has_tenant ? trace->tenant[job.id] : trace->tenants.count;
 }
 
-/* Updates the loads of all clusters for a job. */
+/* Updates the prices in the loads of all clusters, and which clusters could run the job. */
 static void routing_ask(struct hr__clusters *all, hr_job job, int64_t now_us) {
   const uint8_t *serves = all->serves ? all->serves + (size_t)tenant_of(all, job) * all->spec->count : NULL;
   struct hr__offers *offers = &all->offers;
@@ -168,8 +171,9 @@ uint32_t hr__routing_home(const struct hr__clusters *all, hr_job job) {
   return all->home[tenant_of(all, job)];
 }
 
-/* The predicted wait in the cluster of a waiting job is at least the time that it has waited there. If only the
-   shortest wait matters, the prediction of each other wait ends as soon as it is known to be longer. */
+/* Predicts how long a job with `milli` milli-GPUs would wait in each cluster. If the job already waits in a cluster,
+   its predicted wait there is not shorter than the time that it has already waited. Some routers need only the shortest
+   wait. For them, the prediction for a cluster ends as soon as its wait is longer than the shortest wait so far. */
 static void predict(struct hr__clusters *all, uint64_t milli, int64_t now_us) {
   const struct hr_job_router_spec *router = &all->spec->router;
   const bool only_shortest =
@@ -189,13 +193,15 @@ static void predict(struct hr__clusters *all, uint64_t milli, int64_t now_us) {
   }
 }
 
+/* Returns whether a pool of the cluster can read the data of a job without a link, or the job reads no data. */
 static bool has_local_data(const struct hr__engine *engine, hr_job job) {
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
     if (engine->cluster.pools[i].spec->nodes > 0 && hr__data_is_local(engine, job, (hr_pool){i})) return true;
   return false;
 }
 
-/* If the job can start soon enough in a cluster that has its data, clusters without its data are not considered. */
+/* If the predicted wait in a cluster with the data of the job is at most local_wait_us, excludes all clusters without
+   the data. */
 static void prefer_local_data(struct hr__clusters *all, hr_job job) {
   const uint32_t n = all->spec->count;
   const int64_t most_us = all->spec->router.local_wait_us;
@@ -207,7 +213,8 @@ static void prefer_local_data(struct hr__clusters *all, hr_job job) {
   if (any) all->offers.asked = HR_NONE; /* the loads differ from all rows of offers */
 }
 
-/* Returns the cluster by the rule of `affinity` for the job. */
+/* Returns the cluster that the rule of the router `affinity` chooses for a job. If no cluster can run the job, returns
+   its home, which then rejects the job. If the rule allows only its own clusters, returns HR_NONE in this case. */
 static uint32_t prefer(struct hr__clusters *all, hr_job job, const struct hr__routed_job *routed) {
   const struct hr_job_router_spec *router = &all->spec->router;
   const struct hr_trace *trace = all->whole->trace;
@@ -217,10 +224,11 @@ static uint32_t prefer(struct hr__clusters *all, hr_job job, const struct hr__ro
   const struct hr_job_router_rule none = {.clusters = &home, .n_clusters = 1};
   const struct hr_job_router_rule *chosen = rule ? &router->rules[rule - 1] : &none;
   const uint32_t to = hr__job_router_prefer(router, chosen, all->loads, all->spec->count);
-  return to == HR_NONE && !chosen->only ? home : to; /* the home then rejects it */
+  return to == HR_NONE && !chosen->only ? home : to;
 }
 
-/* Asks the router of a shared object. A wrong answer ends the run. */
+/* Calls the router of a shared object. If the router returns a cluster that cannot run the job or does not exist, the
+   run ends with an error. */
 static uint32_t ask_plugin(struct hr__clusters *all, hr_job job, const struct hr__routed_job *routed, int64_t now_us) {
   const struct hr_router_ops *ops = all->spec->router.ops;
   const uint32_t n = all->spec->count;
@@ -288,7 +296,7 @@ static bool has_name(char *const *names, uint32_t n, const char *name) {
   return false;
 }
 
-/* Finds which clusters serve which tenants. */
+/* Stores which clusters serve which tenants. */
 static enum hr_status find_served(struct hr__clusters *all) {
   const struct hr_names *tenants = &all->whole->trace->tenants;
   const uint32_t n = all->spec->count;
@@ -306,7 +314,8 @@ static enum hr_status find_served(struct hr__clusters *all) {
   return HR_OK;
 }
 
-/* The home of a tenant is the first cluster that names it, otherwise the first that serves it. */
+/* Finds the home of each tenant. The home is the first cluster that names the tenant in `tenants`. If no cluster names
+   the tenant, the home is the first cluster that serves it. */
 static void find_homes(struct hr__clusters *all) {
   const struct hr_names *tenants = &all->whole->trace->tenants;
   const uint32_t n = all->spec->count;
@@ -319,6 +328,7 @@ static void find_homes(struct hr__clusters *all) {
   }
 }
 
+/* Returns whether a rule applies to jobs of a tenant and class. `tenant`: NULL for jobs without a tenant. */
 static bool applies(const struct hr_job_router_rule *rule, const char *tenant, uint32_t class_) {
   if (rule->n_tenants && (!tenant || !has_name(rule->tenants, rule->n_tenants, tenant))) return false;
   return !rule->classes || rule->classes >> class_ & 1;
@@ -418,17 +428,19 @@ void hr__routing_end(struct hr__clusters *all) {
 /* ---- Dispatch --------------------------------------------------------------------------------------- */
 
 /*
- * Jobs that may change their cluster: copies of a job that wait in several clusters until one of them starts it
- * (multikueue, slurm-federation), and waiting jobs that are sent to another cluster (skypilot, reroute_s).
+ * Jobs that may change their cluster. There are two kinds. With the routers `multikueue` and `slurm-federation`, copies
+ * of a job wait in several clusters until one cluster starts the job. With the router `skypilot` or the key
+ * `reroute_s`, a waiting job is sent to another cluster.
  *
  * A copy leaves a cluster in two steps. First the policy of the cluster is notified (HR_EVENT_WITHDRAW) and removes the
- * job from its data. In its next pass, which follows at the same instant, the policy rejects the job; the engine
- * replaces this by a move that only removes the copy from this cluster. During this pass, the job has the state of a
- * waiting job, even if it runs elsewhere. The first copy that starts becomes the job; at the same instant, and before
- * any other cluster makes a pass, the other copies are withdrawn. So a job never runs twice.
+ * job from its data. In its next pass, at the same instant, the policy rejects the job. The engine replaces this
+ * rejection by a move that only removes the copy from this cluster. During this pass, the job has the state of a
+ * waiting job, even if it runs in another cluster. When the first copy starts, the other copies are withdrawn at the
+ * same instant, before any other cluster makes a pass. A job therefore never runs twice.
  *
- * Invariant: `copies` has the clusters with policies that know the job. All but one of them are counted in `n_extra`. A
- * job that has started stays in its cluster. Timers of jobs are in the heap of the whole run.
+ * Invariant: `copies` is the set of clusters with policies that know the job. One of these copies is not counted in
+ * `n_extra`. A job that has started remains in its cluster. The times at which jobs are routed again are in the event
+ * heap of the whole run.
  *
  * Sources: kubernetes-sigs/kueue, pkg/controller/admissionchecks/multikueue; SchedMD/slurm, doc/html/federation.shtml;
  * skypilot-org/skypilot, sky/optimizer.py and the fail-over of its back end.
@@ -444,6 +456,7 @@ static uint32_t lowest_of(uint64_t clusters) {
 
 /* ---- Dispatch: copies ------------------------------------------------------------------------------- */
 
+/* Submits a job to a cluster. The job may already have copies in other clusters. */
 static enum hr_status send_copy(struct hr__part *part, hr_job job, int64_t now_us) {
   struct hr__clusters *all = part->all;
   struct hr__sending *sending = &all->sending[job.id];
@@ -470,7 +483,8 @@ static enum hr_status send_copies(struct hr__clusters *all, hr_job job, uint64_t
   return status;
 }
 
-/* Withdraws a copy from the policy of a cluster. */
+/* Withdraws a copy of a job from a cluster: notifies the policy, which then rejects the job in its next pass. Has no
+   effect if the cluster has no copy or the copy is already leaving. */
 static enum hr_status withdraw(struct hr__part *part, hr_job job, int64_t now_us) {
   struct hr__sending *sending = &part->all->sending[job.id];
   enum hr_status status = hr__clusters_wake(part, now_us);
@@ -478,7 +492,7 @@ static enum hr_status withdraw(struct hr__part *part, hr_job job, int64_t now_us
   if (!HR__ARRAY_HAS_ROOM(part->going, part->n_going, part->going_capacity)) return hr__out_of_memory(part->all->whole);
   part->going[part->n_going++] = job;
   sending->leaving |= bit_of(part->index);
-  part->n_events = UINT64_MAX; /* the policy of the cluster makes a pass */
+  part->n_events = UINT64_MAX; /* the cluster makes a pass at this instant, even without an event */
   const struct hr_event event = {now_us, HR_EVENT_WITHDRAW, HR_REASON_WITHDRAWN, job, NULL, {HR_NONE}, {HR_NONE}};
   return hr__notify_policy(&part->engine, &event);
 }
@@ -493,7 +507,7 @@ void hr__dispatch_disguise(struct hr__part *part) {
   }
 }
 
-/* If the policy has started the job in the pass, the job keeps its new state. */
+/* If the policy has started a job in the pass, the new state of the job is not changed. */
 void hr__dispatch_undisguise(struct hr__part *part) {
   struct hr__engine *whole = part->all->whole;
   for (uint32_t i = 0; i < part->n_going; i++) {
@@ -522,7 +536,7 @@ void hr__dispatch_mark(const struct hr__engine *engine, hr_job job, bool leaves)
     part->all->sending[job.id].leaving |= bit_of(part->index);
 }
 
-/* Removes a copy from the accounts of a cluster. */
+/* Removes a copy of a job from the sets and counts. */
 static void forget_copy(struct hr__part *part, hr_job job) {
   struct hr__clusters *all = part->all;
   struct hr__sending *sending = &all->sending[job.id];
@@ -534,6 +548,7 @@ static void forget_copy(struct hr__part *part, hr_job job) {
   all->whole->view.n_waiting++;
 }
 
+/* Adds a job to `todo` for hr__dispatch_go_on. */
 static enum hr_status note(struct hr__clusters *all, hr_job job) {
   if (!HR__ARRAY_HAS_ROOM(all->todo, all->n_todo, all->todo_capacity)) return hr__out_of_memory(all->whole);
   all->todo[all->n_todo++] = job;
@@ -600,6 +615,7 @@ enum hr_status hr__dispatch_go_on(struct hr__clusters *all, int64_t now_us) {
 
 /* ---- Dispatch: new jobs ----------------------------------------------------------------------------- */
 
+/* Returns whether the router sends copies of a job to several clusters. */
 static bool is_sibling(enum hr_job_router_kind kind) {
   return kind == HR_JOB_ROUTER_MULTIKUEUE || kind == HR_JOB_ROUTER_FEDERATION;
 }
@@ -615,7 +631,8 @@ static uint64_t eligible(const struct hr__clusters *all) {
   return found;
 }
 
-/* Returns the clusters that MultiKueue nominates next for a job. `*more`: a further round follows. */
+/* Returns the set of clusters that MultiKueue nominates next for a job. `*more` is set to true if another round
+   follows, and to false if not. */
 static uint64_t nominate(struct hr__clusters *all, hr_job job, int64_t now_us, bool *more) {
   const struct hr_job_router_spec *router = &all->spec->router;
   struct hr__sending *sending = &all->sending[job.id];
@@ -636,8 +653,9 @@ static uint64_t nominate(struct hr__clusters *all, hr_job job, int64_t now_us, b
   return found;
 }
 
-/* Returns the cheapest cluster in which the job was not tried in this round; among equally cheap ones, the first. If
-   all were tried, a new round begins. HR_NONE: no cluster can run the job. */
+/* Returns the cheapest cluster in which the job was not tried in this round. If several clusters are equally cheap,
+   returns the first of them. If all clusters were tried, a new round begins. Returns HR_NONE if no cluster can run the
+   job. */
 static uint32_t next_location(struct hr__clusters *all, hr_job job, int64_t now_us) {
   struct hr__sending *sending = &all->sending[job.id];
   routing_ask(all, job, now_us);
@@ -651,7 +669,8 @@ static uint32_t next_location(struct hr__clusters *all, hr_job job, int64_t now_
   return best;
 }
 
-/* Returns the clusters of a job that is submitted. `*again_us`: when the choice is made again; HR_NEVER_US: never. */
+/* Returns the set of clusters to which a new job is sent. Sets `*again_us` to the time at which the job is routed
+   again; HR_NEVER_US: never. */
 static uint64_t choose(struct hr__clusters *all, hr_job job, int64_t now_us, int64_t *again_us) {
   const struct hr_job_router_spec *router = &all->spec->router;
   const bool has_gpus = all->whole->trace->gpus[job.id] > 0;
@@ -680,7 +699,7 @@ enum hr_status hr__dispatch_submit(struct hr__clusters *all, hr_job job, int64_t
   int64_t again_us;
   const uint32_t home = hr__routing_home(all, job);
   uint64_t clusters = home == HR_NONE ? 0 : choose(all, job, now_us, &again_us);
-  if (!clusters) { /* the job is rejected there, because its home is too small for it or may not run it */
+  if (!clusters) { /* the home rejects the job, because it is too small for the job or may not run it */
     clusters = bit_of(home == HR_NONE ? 0 : home);
     again_us = HR_NEVER_US;
     if (home == HR_NONE || all->rule) all->whole->barred = job;
@@ -694,6 +713,7 @@ enum hr_status hr__dispatch_submit(struct hr__clusters *all, hr_job job, int64_t
 
 /* ---- Dispatch: waiting jobs that are routed again --------------------------------------------------- */
 
+/* Returns whether a job waits and has never started. */
 static bool waits(const struct hr__engine *whole, uint32_t job) {
   return whole->state[job] == HR_JOB_WAITING && whole->start_us[job] == HR_NEVER_US;
 }
@@ -716,6 +736,7 @@ static uint32_t choose_again(struct hr__clusters *all, hr_job job, int64_t now_u
   return to;
 }
 
+/* Routes a waiting job again: sends more copies, or withdraws the job from its cluster and sets its next cluster. */
 static enum hr_status look_again(struct hr__clusters *all, hr_job job, int64_t now_us) {
   const struct hr_job_router_spec *router = &all->spec->router;
   struct hr__sending *sending = &all->sending[job.id];

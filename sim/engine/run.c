@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The run loop. At each instant the loop handles the ends of jobs, changes of nodes, submissions and timers, in this
- * order. Then it runs one pass of the policy and completes the policy's moves in order: attempts begin or end, and
- * events are emitted. If a pass starts a job with zero run time, the job ends at the same instant. The loop then
- * handles this instant again.
+ * The run loop. At each instant the loop handles, in this order: ends of jobs, changes of nodes, submissions, events of
+ * services, and wake-ups of the policy. Then it makes one pass of the policy and completes the policy's moves in order.
+ * If a pass starts a job with zero run time, the job ends at the same instant. The loop then handles this instant
+ * again.
  *
  * Every event is added to the digest. Observers are notified of all events. The policy is notified of all events except
  * its own moves.
  *
- * The last part has the names of states, events, reasons, job classes and outcomes, and job ids as text.
+ * The last part of the file has the names of states, events, reasons, job classes and outcomes, and job ids as text.
  */
 
 #include "base/containers.h"
@@ -30,25 +30,26 @@
 /*
  * The components, in the order in which their hooks are called.
  *
- *   column_reclaim  first: the columns of all others are allocated in the memory that it manages.
- *   markets         before residents and sharing, which need the lists of jobs of each node if nodes come and go.
- *   faults          after markets: it turns some of their nodes off at the start.
- *   spares          before faults: some nodes do not work at the start.
+ *   column_reclaim  first, because the columns of all other components are in the memory that it manages.
+ *   markets         before residents and sharing, which need lists of the jobs of each node if there are markets.
+ *   spares          before faults, which must know at the start which nodes are spares.
+ *   faults          after markets: at the start, faults may turn nodes of markets off.
  *   maintenance     after faults: a node in maintenance may also have failed.
- *   slow            before attempts: a job begins with the speed of its nodes.
+ *   slow            before attempts: the first speed of a job depends on the speed of its nodes.
  *   autoscaler      before attempts: it may remove nodes with jobs.
  *   standby         before power, which counts sleeping nodes.
  *   power           after faults, which turn some nodes off at the start without a change of their power.
  *   residents       before sharing: when a job has left, only the remaining jobs of its nodes may change their speed.
- *   sharing         before attempts: whether jobs have attempts depends on all components that disturb jobs.
- *   resizes         before attempts: elastic jobs change their speed.
- *   replica_jobs    before attempts: replicas of services are stopped before their end.
- *   data            before attempts: what a job reads is known when it begins to work.
- *   attempts        the begin of an attempt depends on the GPU memory and the speed of the job.
- *   run_to_end      last: needed only if jobs have no attempts.
+ *   sharing         before attempts, because it disturbs jobs.
+ *   resizes         before attempts, because it disturbs jobs: elastic jobs change their speed.
+ *   replica_jobs    before attempts, because it disturbs jobs: replicas of services are stopped before their end.
+ *   data            before attempts: it must know which data a job reads when the job begins to work.
+ *   attempts        after all components that disturb jobs. It is needed if one of them is active, or if the policy
+ *                   preempts jobs.
+ *   run_to_end      last: it is needed only if `attempts` is not active.
  *
- * To add a component, write its file and add its object here. If it has pending events, add their kinds to
- * enum hr__pending_kind, at the place in which they are handled at one instant.
+ * To add a component, write its file and add its object here. If the component has pending events, add their kinds to
+ * enum hr__pending_kind. The order of the kinds is the order in which they are handled at one instant.
  */
 extern const struct hr__component hr__component_column_reclaim, hr__component_markets, hr__component_spares,
     hr__component_faults, hr__component_maintenance, hr__component_slow, hr__component_autoscaler,
@@ -69,22 +70,25 @@ _Static_assert((int)N_COMPONENTS <= (int)HR__MAX_COMPONENTS, "more components th
    is always reclaimed before the jobs can write a checkpoint. */
 #define STALL_US (INT64_C(365) * 86400 * HR_SECOND_US)
 
-/* A run is stopped if jobs only preempt each other. Two conditions must be true. First, since the last progress there
-   were at least MIN_FUTILE preemptions, plus FUTILE_PER_JOB for each job that is left. Second, so much time has passed
-   since then that any job that was not preempted would have ended. A day is added to this time, because priorities may
-   change with time, or a month if capacity may become available again. */
+/* A run is stopped if jobs only preempt each other. Both of these conditions must be true:
+   - The number of preemptions since the last progress is at least MIN_FUTILE + FUTILE_PER_JOB x n. n is the number of
+     waiting and running jobs.
+   - The time since the last progress is longer than the maximum run time of a job plus LIVELOCK_US. This time is added
+     because priorities may change with time. LIVELOCK_WITH_EVENTS_US is added instead if capacity may become available
+     again. */
 enum { FUTILE_PER_JOB = 10, MIN_FUTILE = 10000 };
 #define LIVELOCK_US (INT64_C(86400) * HR_SECOND_US)
 #define LIVELOCK_WITH_EVENTS_US (30 * LIVELOCK_US)
 
+/* Checked mode checks the invariants of single jobs once in this number of passes. */
 enum { JOBS_CHECK_PASSES = 1 << 12 };
 
-/* The number of successive passes, within this simulated time, after which a policy counts as waking itself without
-   progress. Such passes are caused only by its wake-ups, and make no move except the next wake-up. Such a run would not
-   end in any reasonable time. */
+/* An idle pass is caused only by a wake-up of the policy, and makes no move except the next wake-up. If
+   MAX_IDLE_PASSES successive passes are idle and take less than IDLE_US of simulated time, the run ends with an error,
+   because it would not end in any reasonable time. */
 enum { MAX_IDLE_PASSES = 1000000 };
 
-/* The caller is asked whether to stop the run after this number of instants. */
+/* hr__engine_poll calls is_stopped of the caller once, and then not for this number of instants. */
 enum { POLL_INSTANTS = 63 };
 #define IDLE_US (100 * HR_SECOND_US)
 
@@ -128,7 +132,7 @@ static enum hr_status run_pending(struct hr__engine *engine, enum hr__pending_ki
   return status;
 }
 
-/* Lets components add capacity, until they have added all that they can. */
+/* Calls the hook `supply` of the components until they cause no further events at this instant. */
 static enum hr_status add_supply(struct hr__engine *engine) {
   enum hr_status status = HR_OK;
   for (bool any = true; status == HR_OK && any;) {
@@ -144,7 +148,7 @@ enum hr_status hr__engine_free_capacity(struct hr__engine *engine) {
   return status == HR_OK && !(engine->abilities & HR_POLICY_MANAGES_CAPACITY) ? add_supply(engine) : status;
 }
 
-/* Handles the events of the present instant up to the submissions. */
+/* Handles the events before submissions, and then the submissions of the present instant. */
 static enum hr_status submit_jobs(struct hr__engine *engine) {
   enum hr_status status = hr__engine_free_capacity(engine);
   while (status == HR_OK && engine->cursor < engine->n_input &&
@@ -211,7 +215,8 @@ static enum hr_status run_pass(struct hr__engine *engine) {
   return hr__check_state(engine, engine->n_passes % JOBS_CHECK_PASSES == 0);
 }
 
-/* Counts a pass. `before`: n_events - n_timers before the pass's instant; it is unchanged if the pass was idle. */
+/* Counts a pass if it was idle. `before`: the value of n_events - n_timers before the instant of the pass. An idle pass
+   does not change this value. */
 static enum hr_status count_idle_pass(struct hr__engine *engine, uint64_t before) {
   if (engine->n_events - engine->n_timers != before) {
     engine->n_idle_passes = 0;
@@ -243,22 +248,22 @@ static int64_t next_instant(const struct hr__engine *engine) {
   return at_us;
 }
 
-/* Advances the clock to the horizon and notifies the observers. The caller has checked that the next event is later
-   than the horizon. */
+/* Sets the clock to the horizon and notifies the observers. The next event must be later than the horizon. */
 static void stop_at_horizon(struct hr__engine *engine) {
   engine->view.now_us = engine->last_us = engine->config->horizon_us;
   if (engine->n_series) HR__EACH_ACTIVE(engine, catch_up, at)(*at)->catch_up(engine, engine->last_us);
   hr__notify_instant(engine);
 }
 
-/* Sets the end of a stalled run. This is the last event or, if later, the last kill for lack of GPU memory. Such a kill
-   emits no event, but it advances the clock. */
+/* Sets the end of a stalled run. The end is the last event, or the last kill for lack of GPU memory if this kill is
+   later. Such a kill emits no event. */
 static void stop_stalled(struct hr__engine *engine) {
   if (engine->last_kill_us <= engine->last_us) return;
   engine->view.now_us = engine->last_us = engine->last_kill_us;
   hr__notify_instant(engine);
 }
 
+/* Returns whether all jobs of the input are submitted. */
 static bool all_submitted(const struct hr__engine *engine) {
   const struct hr__engine *input = engine->whole ? engine->whole : engine;
   return input->cursor == input->n_input;
@@ -269,7 +274,7 @@ static bool is_timer_next(const struct hr__engine *engine) {
   return engine->heap.count && hr__pending_kind(engine->heap.entries[0]) == HR__PENDING_TIMER;
 }
 
-/* Returns whether the policy still has to release nodes. */
+/* Returns whether the policy manages capacity and has nodes of elastic pools that it has not released. */
 static bool rents_nodes(const struct hr__engine *engine) {
   if (!(engine->abilities & HR_POLICY_MANAGES_CAPACITY)) return false;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
@@ -286,9 +291,10 @@ bool hr__engine_is_outdated(const struct hr__engine *engine) {
   return !rents_nodes(engine) && !(engine->data && hr__data_is_active(engine));
 }
 
-/* Returns whether the run is over. A run that always has further events, or in which only the policy wakes up later, is
-   over when its last job has ended, unless the policy holds the run until a later time. Nodes are paid for until the
-   end of the run. */
+/* Returns whether the run is over. A run without further events is over. A run with further events is over only if its
+   last job has ended and all requests of services are complete. In addition, a component must be endless, or the next
+   event must be an outdated wake-up of the policy. A policy can hold the run until a later time (HR_POLICY_HOLDS_RUN).
+   Nodes are paid for until the end of the run. */
 bool hr__engine_is_over(const struct hr__engine *engine, int64_t at_us) {
   if (at_us == HR_NEVER_US) return true;
   if (at_us <= engine->hold_until_us || engine->n_open > 0) return false;
@@ -311,11 +317,11 @@ uint64_t hr__engine_livelock(const struct hr__engine *engine, int64_t at_us) {
   return at_us - engine->last_progress_us - engine->longest_us > patience_us ? engine->n_futile : 0;
 }
 
-/* Returns whether the run is stalled. A run with a horizon always continues to the horizon, because costs accrue until
-   then. */
+/* Returns whether the run is stalled. A run with a horizon is never stalled. It continues to the horizon, because its
+   costs increase until then. */
 bool hr__engine_is_stalled(const struct hr__engine *engine, int64_t at_us) {
   if (!engine->attempt_slot || !all_submitted(engine) || engine->config->horizon_us != HR_NEVER_US) return false;
-  /* jobs that wait for data are not stalled, because their data arrives at some time */
+  /* a run with active flows of data is not stalled, because each flow ends at some time */
   if (engine->data && hr__data_is_active(engine)) return false;
   if (engine->view.n_waiting + engine->view.n_running == 0 || engine->n_series > 0) return false;
   return at_us - engine->last_progress_us - engine->longest_us > STALL_US || hr__engine_livelock(engine, at_us) > 0;
@@ -338,7 +344,7 @@ bool hr__engine_serve(struct hr__engine *engine, enum hr_status *status) {
 static enum hr_status decide(struct hr__engine *engine, uint64_t n_events, uint64_t n_others) {
   enum hr_status status = run_pending(engine, HR__PENDING_TIMER);
   if (status != HR_OK) return status;
-  if (engine->n_events == n_events) /* all pending entries were outdated, or the only one was a scan */
+  if (engine->n_events == n_events) /* all entries were outdated, or the only valid entry was a scan */
     return engine->autoscaler ? hr__autoscaler_after_pass(engine) : HR_OK;
   engine->last_us = engine->view.now_us;
   if (engine->standby) status = hr__standby_before_pass(engine);
@@ -348,7 +354,8 @@ static enum hr_status decide(struct hr__engine *engine, uint64_t n_events, uint6
   return status == HR_OK ? count_idle_pass(engine, n_others) : status;
 }
 
-/* The power of nodes can change without an event, such as when a suspended node sleeps, and after a pass. */
+/* The power of nodes can change without an event, for example when a suspended node begins to sleep. It can also change
+   after a pass. */
 enum hr_status hr__engine_decide(struct hr__engine *engine, uint64_t n_events, uint64_t n_others) {
   enum hr_status status = decide(engine, n_events, n_others);
   if (status == HR_OK && !engine->whole && engine->power && !hr__power_is_noted(engine)) hr__notify_instant(engine);
@@ -590,7 +597,7 @@ static void move_columns(struct hr__engine *engine, struct hr_result *result) {
   engine->resized = NULL;
 }
 
-/* Creates the result. In runs that are not streamed, the result becomes the owner of its per-job columns. */
+/* Creates the result. If the run is not streamed, the result then owns the per-job columns. */
 static enum hr_status make_result(struct hr__engine *engine, struct hr_result **result) {
   *result = malloc(sizeof **result);
   if (!*result) return hr__out_of_memory(engine);
@@ -627,8 +634,8 @@ static enum hr_status make_result(struct hr__engine *engine, struct hr_result **
   return HR_OK;
 }
 
-/* Frees the per-job columns that come from malloc. In a streamed run they are in the arena; those of a cluster belong
-   to the whole run. */
+/* Frees the per-job columns that come from malloc. In a streamed run, the columns are in the arena. The columns of a
+   cluster belong to the whole run. */
 static void free_columns(struct hr__engine *engine) {
   if (engine->config->stream || engine->whole) return;
   free(engine->state);
@@ -659,7 +666,8 @@ void hr__engine_finish(struct hr__engine *engine) {
   free_columns(engine);
 }
 
-/* Sets the end of a run in which jobs are left: services may have served requests after the last event of a job. */
+/* Sets the end of a run in which jobs wait or run. Services may have served requests after the last event of a job; the
+   end is then the last instant with such requests. */
 static void end_when_served(struct hr__engine *engine) {
   if (engine->served_us <= engine->last_us || engine->view.n_waiting + engine->view.n_running == 0) return;
   engine->view.now_us = engine->last_us = engine->served_us;

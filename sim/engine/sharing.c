@@ -2,16 +2,16 @@
 /*
  * Jobs that share a GPU: their GPU memory and their speeds.
  *
- * Memory: some pools do not reserve the GPU memory that jobs request. There a job claims the memory of its tasks when
- * its attempt begins, and releases this memory when it leaves its placement. If some GPU has too little memory, all
- * tasks of the job are killed. The job keeps its placement but claims no memory, like a container that its node
- * restarts. It tries again after a back-off time that doubles with each consecutive kill. Claims are not part of the
- * GPU inventory, because the inventory also changes while a policy makes and undoes moves. Claims change only when jobs
- * actually begin and leave.
+ * Memory: some pools do not reserve the GPU memory that jobs request. In such a pool, a job claims the memory of its
+ * tasks when its attempt begins, and releases this memory when it leaves its placement. If some GPU has too little free
+ * memory, all tasks of the job are killed. The job remains at its placement but claims no memory, like a container that
+ * its node restarts. It tries again after a back-off time, which doubles with each consecutive kill. Claims are not
+ * part of the GPU inventory. The inventory also changes while a policy makes and undoes moves, but claims change only
+ * when attempts begin and end.
  *
- * Speed: jobs on one GPU slow each other down, except jobs that back off after a kill. A job that has several GPUs runs
- * at the minimum of its speeds on them. When a task is placed on a GPU or leaves it, the speeds of the jobs on this GPU
- * change. No completed work is lost by such a change.
+ * Speed: jobs on the same GPU slow each other down, except jobs that back off after a kill. If a job has different
+ * speeds on its GPUs, it runs at the lowest of these speeds. When a task is placed on a GPU or leaves it, the speeds of
+ * the jobs on this GPU change. No completed work is lost by such a change.
  */
 
 #include "sim/engine/engine.h"
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the speed of a job with GPUs that are connected by links of the given kind. */
+/* Returns the speed factor of a job with GPUs that are connected by links of the kind `links`, in ppm. */
 static inline uint32_t hr__network_ppm(const struct hr__network_speeds *network, const struct hr_trace *trace,
                                        hr_job job, enum hr_network links) {
   if (!network->table || links == HR_NETWORK_NONE || trace->gpus[job.id] < 2) return HR__FULL_SPEED_PPM;
@@ -29,6 +29,7 @@ static inline uint32_t hr__network_ppm(const struct hr__network_speeds *network,
   return hr_network_span_ppm(network->table, network->spans[row * HR_N_NETWORKS + links], trace->gpus[job.id]);
 }
 
+/* Returns whether jobs in the pool claim GPU memory. */
 static bool has_claims(const struct hr__engine *engine, hr_pool pool) {
   return engine->claims.of_gpu && hr_pool_kills(engine->cluster.pools[pool.id].spec);
 }
@@ -63,7 +64,7 @@ static void take(const struct hr__engine *engine, struct hr_slice slice, uint32_
   }
 }
 
-/* Releases the memory of one task. `claims`: those of the engine, or a copy of them. */
+/* Releases the memory of one task. `claims`: the claims of the engine, or a copy of these claims. */
 static void give(const struct hr__engine *engine, struct hr__claim *claims, struct hr_slice slice, uint32_t mib) {
   for (uint64_t rest = slice.gpus; rest; rest &= rest - 1) {
     struct hr__claim *claim =
@@ -110,7 +111,7 @@ static int by_models(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Builds the pair table of a pool. Pairs with a model that is not in the trace are omitted. */
+/* Creates the pair table of a pool. Pairs with a model that is not in the trace are omitted. */
 static enum hr_status bind_pairs(struct hr__engine *engine, const struct hr_pool_spec *spec,
                                  struct hr__pair_table *table) {
   table->of = hr_arena_alloc(&engine->arena, ((size_t)spec->n_pairs + 1) * sizeof *table->of);
@@ -135,7 +136,8 @@ static enum hr_status bind_all_pairs(struct hr__engine *engine) {
   return status;
 }
 
-/* Returns the speed of `job` while it shares a GPU with `other`, or 0 if this speed is unknown. */
+/* Returns the speed of `job` while it shares a GPU with `other`, in ppm of its speed on an unshared GPU. Returns 0 if
+   this speed is unknown. */
 static uint32_t pair_ppm(const struct hr__engine *engine, hr_pool pool, hr_job job, hr_job other) {
   const struct hr__pair_table *table = &engine->pairs[pool.id];
   const uint32_t *model = engine->trace->model;
@@ -171,8 +173,8 @@ uint32_t hr__speed_at_ppm(const struct hr__engine *engine, hr_job job, const str
   return both_ppm > 0 ? both_ppm : 1;
 }
 
-/* Returns the speed factor of each of `tasks` tasks that together use `milli` milli-GPUs of one GPU, in ppm. With
-   time-slicing, each task gets an equal share of the time. */
+/* Returns the speed factor of a task on a GPU in ppm. `tasks`: the number of tasks on the GPU. `milli`: the milli-GPUs
+   that all these tasks use. With time-slicing, each task gets an equal share of the time. */
 static uint32_t speed_together_ppm(const struct hr_pool_spec *spec, uint32_t milli, uint32_t tasks) {
   uint32_t turn_ppm = spec->sharing == HR_SHARING_TIME_SLICE ? HR__FULL_SPEED_PPM / tasks : HR__FULL_SPEED_PPM;
   uint32_t step = 0;
@@ -181,7 +183,7 @@ static uint32_t speed_together_ppm(const struct hr_pool_spec *spec, uint32_t mil
   return (uint32_t)((uint64_t)turn_ppm * spec->interference[step].speed_ppm / HR__FULL_SPEED_PPM);
 }
 
-/* Returns the other job on a GPU with two tasks, or HR_NONE if both tasks belong to `job`. */
+/* Returns the other job on a GPU with two tasks. Returns HR_NONE if both tasks belong to `job`. */
 static hr_job other_on(const struct hr__engine *engine, hr_job job, hr_node node, uint64_t gpu) {
   const struct hr__residents *residents = &engine->residents;
   for (uint32_t link = residents->first[node.id]; link; link = residents->links[link - 1].next) {
@@ -198,7 +200,7 @@ static hr_job other_on(const struct hr__engine *engine, hr_job job, hr_node node
 static uint32_t speed_on_ppm(const struct hr__engine *engine, hr_job job, hr_pool pool, hr_node node, uint32_t gpu) {
   const struct hr_gpu_inventory *inventory = engine->cluster.inventory;
   size_t at = (size_t)node.id * inventory->max_gpus + gpu;
-  /* the claims do not include tasks that were killed, because these have no process on the GPU */
+  /* killed tasks have no process on the GPU, so the claims do not include them */
   const struct hr__claim *claim = claim_on(engine, pool, node, gpu);
   uint32_t tasks = claim ? claim->tasks : inventory->gpu_tasks[at];
   if (tasks < 2) return HR__FULL_SPEED_PPM;
@@ -211,6 +213,7 @@ static uint32_t speed_on_ppm(const struct hr__engine *engine, hr_job job, hr_poo
   return speed_together_ppm(spec, claim ? claim->milli : HR_WHOLE_GPU_MILLI - inventory->gpu_milli[at], tasks);
 }
 
+/* Returns the lowest of the relative speeds of a job on the GPUs of a slice, in ppm. */
 static uint32_t slowest_ppm(const struct hr__engine *engine, hr_job job, hr_pool pool, struct hr_slice slice) {
   uint32_t min_ppm = UINT32_MAX;
   for (uint64_t rest = slice.gpus; rest; rest &= rest - 1) {
@@ -252,6 +255,7 @@ static enum hr_status set_speed(struct hr__engine *engine, hr_job job, uint32_t 
   return status;
 }
 
+/* Updates the speeds of the jobs that use GPUs of a slice. */
 static enum hr_status update_node(struct hr__engine *engine, struct hr_slice slice) {
   const struct hr__residents *residents = &engine->residents;
   enum hr_status status = HR_OK;
@@ -292,7 +296,7 @@ static enum hr_status init_reconfiguration(struct hr__engine *engine) {
 }
 
 /* Returns the time until the instance of a slice is ready. If a GPU with a layout is being reconfigured, the job waits
-   until this reconfiguration has ended, even if its own instance needs none. */
+   for the end of this reconfiguration, even if the layout already has the instance of the job. */
 static int64_t lead_us(struct hr__engine *engine, const struct hr_mig_spec *mig, const struct hr_slice *slice) {
   if (mig->mode == HR_MIG_ON_DEMAND) return mig->lead_us;
   size_t gpu = (size_t)slice->node.id * engine->cluster.inventory->max_gpus + (uint32_t)__builtin_ctzll(slice->gpus);
@@ -332,7 +336,7 @@ static enum hr_status init_claims(struct hr__engine *engine) {
   return HR_OK;
 }
 
-/* Returns the minimum factor by which sharing can reduce the speed of a job, in ppm; at least 1. */
+/* Returns the minimum speed factor that sharing can cause, in ppm. The result is at least 1. */
 static uint32_t min_interference_ppm(const struct hr__engine *engine) {
   uint32_t min_ppm = HR__FULL_SPEED_PPM;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
@@ -361,7 +365,7 @@ static enum hr_status init_speeds(struct hr__engine *engine) {
   return engine->residents.first ? HR_OK : hr__out_of_memory(engine);
 }
 
-/* Must follow the initialization of markets, which may already have allocated the lists of residents. */
+/* Must be called after the initialization of markets, which may already have allocated the lists of residents. */
 static enum hr_status init(struct hr__engine *engine) {
   engine->interference_ppm = min_interference_ppm(engine);
   enum hr_status status = init_speeds(engine);
@@ -382,7 +386,8 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
 
 /* ---- Checked mode ---- */
 
-/* Checks that the claims are those of the running jobs: without these claims, the memory of each GPU is free. */
+/* Checks that only running jobs have claims. The function releases the claims of all running jobs in a copy. Then the
+   memory of each GPU must be free. */
 static enum hr_status check(const struct hr__engine *engine, const struct hr__running *running) {
   if (!engine->claims.of_gpu) return HR_OK;
   const struct hr_cluster *cluster = &engine->cluster;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Checked mode. The checks find the running jobs through their pending events, recompute the state from these jobs, and
- * compare it with the state that the engine maintains. They cover free GPUs per node, per pool and in the index, job
- * counts, the order of the event heap, the GPU inventory and MIG instances. Then the hooks `check` of all active
- * components check the state of these components. Scratch memory comes from malloc. This code is not optimized for
- * speed.
+ * Checked mode. Each check has three steps. First it finds the running jobs through their pending events. Then it
+ * computes the state from these jobs, and compares the result with the state that the engine maintains: free GPUs per
+ * node, per pool and in the index, counts of jobs, the order of the event heap, the GPU inventory, and MIG instances.
+ * Last, it calls the hooks `check` of all active components. Temporary memory comes from malloc. This code is not
+ * optimized for speed.
  */
 
 #include "sim/cluster/cluster.h"
@@ -15,18 +15,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The resources in use on each node and GPU, summed over the running jobs. */
+/* The resources of each node and GPU that the running jobs use. */
 
 struct inventory_use {
-  uint64_t *cpu_milli, *mem_mib;     /* by node */
-  uint32_t *tasks, *alone;           /* by node; `alone`: how many tasks use the node exclusively */
+  uint64_t *cpu_milli, *mem_mib; /* by node */
+  uint32_t *tasks, *alone;       /* by node: the number of tasks; the number of tasks that use the node exclusively */
   uint64_t *gpu_milli, *gpu_mem_mib; /* by node and GPU, as in the inventory */
-  /* by node and GPU: the instances of tasks. Only the member `at` is used. The value UINT8_MAX marks an instance that
-     two tasks use */
+  /* by node and GPU: the instances that tasks use. Only the member `at` is used. The value UINT8_MAX means that two
+     tasks use the same instance */
   struct hr_mig_gpu *instances;
 };
 
-/* Initializes all sums to 0. Does not allocate the arrays in counted allocation. Returns HR_OK or HR_NO_MEMORY. */
+/* Initializes all sums to 0. In counted allocation, the arrays are not needed and not allocated. Returns HR_NO_MEMORY
+   if memory is exhausted. */
 static enum hr_status inventory_use_init(struct inventory_use *use, const struct hr_cluster *cluster) {
   *use = (struct inventory_use){0};
   const struct hr_gpu_inventory *inventory = cluster->inventory;
@@ -53,6 +54,7 @@ static void inventory_use_finish(struct inventory_use *use) {
   free(use->instances);
 }
 
+/* Adds the resources of a job. */
 static void inventory_use_add(struct inventory_use *use, const struct hr_cluster *cluster, hr_job job,
                               const struct hr_placement *placement) {
   const struct hr_gpu_inventory *inventory = cluster->inventory;
@@ -76,6 +78,8 @@ static void inventory_use_add(struct inventory_use *use, const struct hr_cluster
   }
 }
 
+/* Checks the free capacity of a GPU. Returns a description of the first inconsistency. Returns NULL if no inconsistency
+   exists. */
 static const char *check_inventory_gpu(const struct hr_gpu_inventory *inventory, const struct inventory_use *use,
                                        size_t gpu, const struct hr_pool_spec *spec) {
   if (use->gpu_milli[gpu] + inventory->gpu_milli[gpu] != HR_WHOLE_GPU_MILLI) return "the free share of a GPU differs";
@@ -85,8 +89,8 @@ static const char *check_inventory_gpu(const struct hr_gpu_inventory *inventory,
   return NULL;
 }
 
-/* Checks that the tasks on a GPU use different instances, and that these are the instances recorded for the GPU.
-   Returns a description of the first inconsistency, or NULL. */
+/* Checks that the tasks on a GPU use different instances, and that the inventory has these instances for the GPU.
+   Returns a description of the first inconsistency. Returns NULL if no inconsistency exists. */
 static const char *check_instances(const struct hr_gpu_inventory *inventory, const struct inventory_use *use,
                                    size_t gpu, const struct hr_mig_spec *mig) {
   const struct hr_mig_gpu *used = &use->instances[gpu], *has = &inventory->mig_gpu[gpu];
@@ -101,7 +105,8 @@ static const char *check_instances(const struct hr_gpu_inventory *inventory, con
   return memcmp(layout, has, sizeof *layout) == 0 ? NULL : "the instances of a GPU differ from its layout";
 }
 
-/* Checks the stored sums over the GPUs of a node. Returns a description of the first inconsistency, or NULL. */
+/* Checks the stored sums over the GPUs of a node. Returns a description of an inconsistency. Returns NULL if no
+   inconsistency exists. */
 static const char *check_sums(const struct hr_gpu_inventory *inventory, uint32_t node) {
   const uint16_t *milli = hr_gpu_inventory_gpus(inventory, (hr_node){node});
   uint32_t sum = 0, widest = 0;
@@ -113,6 +118,7 @@ static const char *check_sums(const struct hr_gpu_inventory *inventory, uint32_t
   return same ? NULL : "the free capacity summed over its GPUs differs";
 }
 
+/* Checks a node and its GPUs. Returns a description of the first inconsistency. Returns NULL if none exists. */
 static const char *check_inventory_node(const struct hr_gpu_inventory *inventory, const struct inventory_use *use,
                                         uint32_t node, const struct hr_pool_spec *spec) {
   if (spec->cpu_milli_per_node && use->cpu_milli[node] + inventory->cpu_milli[node] != spec->cpu_milli_per_node)
@@ -133,7 +139,8 @@ static const char *check_inventory_node(const struct hr_gpu_inventory *inventory
   return NULL;
 }
 
-/* Returns the first inconsistency and stores its node in `*node`. Returns NULL if no inconsistency exists. */
+/* Checks all nodes. Returns a description of the first inconsistency and sets `*node` to its node. Returns NULL if no
+   inconsistency exists. */
 static const char *inventory_use_check(const struct inventory_use *use, const struct hr_cluster *cluster,
                                        uint32_t *node) {
   for (uint32_t i = 0; cluster->inventory && i < cluster->n_pools; i++) {
@@ -150,12 +157,13 @@ static const char *inventory_use_check(const struct inventory_use *use, const st
 
 /* ---- The running jobs ---- */
 
+/* The running jobs, and the capacity that they use. */
 struct usage {
   uint64_t *pool_milli; /* allocated milli-GPUs, by pool */
   uint32_t *node_milli; /* allocated milli-GPUs, by node */
   struct inventory_use inventory;
   struct hr__running running;
-  uint64_t all_milli;
+  uint64_t all_milli; /* the sum over all pools */
 };
 
 static void add_job(const struct hr__engine *engine, hr_job job, struct usage *usage) {
@@ -171,6 +179,7 @@ static void add_job(const struct hr__engine *engine, hr_job job, struct usage *u
     usage->node_milli[placement.slices[i].node.id] += placement.slices[i].gpu_milli;
 }
 
+/* Finds the running jobs and adds their capacity. Also checks the event heap. */
 static enum hr_status add_running(const struct hr__engine *engine, struct usage *usage) {
   for (uint32_t i = 0; i < engine->heap.count; i++) {
     struct hr__pending pending = engine->heap.entries[i];
@@ -286,7 +295,7 @@ static enum hr_status check_components(const struct hr__engine *engine, const st
   return status;
 }
 
-/* Returns the maximum number of running jobs that pending events can show. */
+/* Returns an upper limit of the number of running jobs that add_running can find. */
 static size_t max_running(const struct hr__engine *engine) {
   size_t count = engine->heap.count;
   for (uint32_t i = 0; engine->storage && i < engine->cluster.n_pools; i++) count += engine->storage[i].count;

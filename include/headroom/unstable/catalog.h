@@ -3,13 +3,14 @@
 #define HEADROOM_UNSTABLE_CATALOG_H
 
 /*
- * The catalogue: GPU types and their MIG profiles, instance types, dated prices, discounts, and models of spot
- * interruptions.
+ * The catalogue: tables of GPU types, their names and MIG profiles, effects of power limits, speeds by network,
+ * instance types, dated prices, regions, links between regions, discounts, and models of spot interruptions.
+ * HR_CATALOG_TABLES below lists them.
  *
  * The built-in tables are part of the library. CSV files with the same columns can add rows, or replace rows with the
  * same key. Each row has a source and a status: "quoted" (the source states the values), "derived" or "assumed" (the
  * source explains how or why), or "mixed". All strings and rows belong to the catalogue. Lookups by name ignore case.
- * If no row matches, lookups return HR_BAD_INPUT and `error` suggests the nearest names.
+ * If no row matches, functions that return a status return HR_BAD_INPUT, and `error` suggests similar names.
  */
 
 #include "headroom/base.h"
@@ -92,7 +93,7 @@ struct hr_discount {
   const char *as_of, *status, *source;
 };
 
-/* The parameters of spot interruptions, fitted to a record or published. */
+/* A model of spot interruptions. Its parameters were fitted to recorded spot capacity, or were published. */
 struct hr_spot_preset {
   const char *name, *provider;
   const char *gpu, *region; /* "*": any GPU type or region */
@@ -108,9 +109,10 @@ struct hr_mig_entry {
   const char *status, *source;
 };
 
-/* The speed of jobs of a model family on `gpus` GPUs joined by a network, relative to the speed within one node. */
+/* The speed of jobs on `gpus` GPUs in several nodes that are joined by `network`, relative to the speed of the same job
+   within one node. */
 struct hr_network_entry {
-  const char *model; /* a prefix of model names */
+  const char *model; /* a prefix of model names; the row applies to all models with this prefix */
   enum hr_network network;
   double gpus;
   int64_t speed_ppm;
@@ -126,16 +128,17 @@ struct hr_region_link {
   const char *as_of, *status, *source;
 };
 
-/* A measured effect of a power limit on a GPU type, relative to its highest limit. */
+/* The measured effect of a power limit on a GPU type. time_ratio and power_ratio are the run time and the power of the
+   GPU at the limit `limit_w`, divided by those at the highest limit of the type. */
 struct hr_power_cap_entry {
   const char *gpu; /* a name in the table of GPU types, or the name of a type that occurs only in this table */
   double limit_w, time_ratio, power_ratio;
   const char *status, *source;
 };
 
-/* The tables of the catalogue. A scenario, the built-in CSV files and the structs below have one of each. The columns:
-   enumerator, name, struct of a row, content in words. A new table also needs its columns (catalog_tables.c) and its
-   file in scenarios/CMakeLists.txt. */
+/* The tables of the catalogue. Each table has a built-in CSV file, a key in the object `catalog` of scenarios, and
+   members of the structs below. The columns of this list: enumerator, name, struct of a row, content in words. A new
+   table also needs its columns in scenarios/catalog/catalog_tables.c and its file in scenarios/CMakeLists.txt. */
 #define HR_CATALOG_TABLES(X)                                                                                           \
   X(GPUS, gpus, hr_gpu_type, "GPU types")                                                                              \
   X(INSTANCES, instances, hr_instance_type, "instance types")                                                          \
@@ -160,25 +163,26 @@ struct hr_catalog {
   size_t n_mig_types;
 };
 
-/* CSV files that extend the built-in tables. They have the columns of the built-in table and are plain or compressed
-   with gzip or zstd. NULL: the built-in table only. */
+/* Paths of CSV files that extend the built-in tables. A file has the columns of the built-in table. It is plain, or
+   compressed with gzip or zstd. NULL: no file, so only the built-in table is used. */
 struct hr_catalog_files {
 #define HR_CATALOG_FILE(id, name, ...) const char *name;
   HR_CATALOG_TABLES(HR_CATALOG_FILE)
 #undef HR_CATALOG_FILE
 };
 
-/* Loads the built-in tables and `files`, which may be NULL. The caller frees `*catalog` with hr_catalog_destroy. On
-   HR_BAD_INPUT, `error` names file, line and column. */
+/* Loads the built-in tables and `files`, which may be NULL. The caller frees `*catalog` with hr_catalog_destroy.
+   Returns HR_BAD_INPUT if a file is malformed, or if a row refers to a name that does not exist in the other tables;
+   `error` then names the file and line, or the built-in table. */
 HR_API enum hr_status hr_catalog_load(const struct hr_catalog_files *files, struct hr_catalog **catalog,
                                       struct hr_error *error);
 HR_API void hr_catalog_destroy(struct hr_catalog *catalog);
 
-/* Whether `as_of` is a valid date: a day (2026-07-20), a month (2026-07) or a year (2026). */
+/* Returns whether `as_of` is a valid date: a day (2026-07-20), a month (2026-07) or a year (2026). */
 HR_API bool hr_catalog_is_date(const char *as_of);
 
-/* Each of these functions finds a row by name: a GPU type, an instance type or a spot preset. On HR_OK, the last
-   argument before `error` is set to the row. */
+/* Each of these functions finds a row by name: a GPU type, an instance type or a model of spot interruptions. On HR_OK,
+   the argument before `error` is set to the row. */
 HR_API enum hr_status hr_catalog_gpu(const struct hr_catalog *catalog, const char *name, const struct hr_gpu_type **gpu,
                                      struct hr_error *error);
 HR_API enum hr_status hr_catalog_instance(const struct hr_catalog *catalog, const char *provider, const char *instance,
@@ -189,57 +193,71 @@ HR_API enum hr_status hr_catalog_spot_preset(const struct hr_catalog *catalog, c
 /* Returns the GPU type that a name means in Slurm, Kubernetes, a cloud or nvidia-smi, such as "NVIDIA-A100-SXM4-80GB".
    Separators and vendor do not matter. Returns NULL if the name means no type, or if it means several ("A100"). */
 HR_API const struct hr_gpu_type *hr_catalog_gpu_named(const struct hr_catalog *catalog, const char *name);
-/* Returns whether a name may mean the GPU type `gpu`: it is the type, in any case, or no type has this name and it is
-   another name of the type. The name of a family ("A100") means all its members. */
+/* Returns whether a name may mean the GPU type `gpu`. The name of a GPU type means only this type. Any other name means
+   each type that has it as another name, so the name of a family ("A100") means all its members. Case is ignored. */
 HR_API bool hr_catalog_gpu_means(const struct hr_catalog *catalog, const char *name, const char *gpu);
-/* Returns HR_BAD_INPUT, with the error of hr_catalog_gpu, if a name means no GPU type. */
+/* Returns HR_OK if a name means one or more GPU types (hr_catalog_gpu_means). Returns HR_BAD_INPUT, with the error of
+   hr_catalog_gpu, if it means no GPU type. */
 HR_API enum hr_status hr_catalog_check_gpu_name(const struct hr_catalog *catalog, const char *name,
                                                 struct hr_error *error);
-/* Returns all other names of a GPU type, separated by '|', for hr_pool_spec.gpu_names. The caller frees the text. If
-   the type has no other name, the text is empty. Returns NULL if memory is exhausted. */
+/* Returns the names of a GPU type in the table gpu_names, separated by '|', for hr_pool_spec.gpu_names. The caller
+   frees the text. If the table has no name of the type, the text is empty. Returns NULL if memory is exhausted. */
 HR_API char *hr_catalog_gpu_names(const struct hr_catalog *catalog, const char *gpu);
-/* Returns all names of all GPU types, for hr_cluster_spec.gpu_vocabulary. The caller frees the text. Returns NULL if
-   memory is exhausted. */
+/* Returns all names of all GPU types, in the format of hr_cluster_spec.gpu_vocabulary. The caller frees the text.
+   Returns NULL if memory is exhausted. */
 HR_API char *hr_catalog_gpu_vocabulary(const struct hr_catalog *catalog);
 
 /* Finds the MIG profiles of a GPU type. Returns HR_BAD_INPUT if the type has no MIG. */
 HR_API enum hr_status hr_catalog_mig(const struct hr_catalog *catalog, const char *gpu, const struct hr_mig_type **type,
                                      struct hr_error *error);
 
-/* hr_catalog_check_provider returns HR_BAD_INPUT if the provider does not exist. hr_catalog_check_region also returns
-   HR_BAD_INPUT if the provider does not have the region. If the prices of a provider do not depend on the region, the
-   provider has all regions. */
+/* hr_catalog_check_provider returns HR_BAD_INPUT if the catalogue has no instance type of the provider.
+   hr_catalog_check_region returns HR_BAD_INPUT for the same reason, or if the catalogue has regions of the provider but
+   not `region`. If the catalogue has no region of the provider, because its prices do not depend on the region, any
+   region is accepted. */
 HR_API enum hr_status hr_catalog_check_provider(const struct hr_catalog *catalog, const char *provider,
                                                 struct hr_error *error);
 HR_API enum hr_status hr_catalog_check_region(const struct hr_catalog *catalog, const char *provider,
                                               const char *region, struct hr_error *error);
 
-/* Finds the discount for an instance. Candidates are the discounts for the term of the query with an upfront payment
-   equal to that of the query or to "". The selected discount is the one with the longest family that is a prefix of the
-   instance's name. If no such discount exists, it is the discount with the GPU type of the instance as its family; if
-   none exists, the discount with the family "*". Of several such discounts, the newest is selected. A discount with a
-   different upfront payment is an upper bound: it replaces the selected discount if its family matches better and if it
-   is smaller. Returns HR_BAD_INPUT if no discount applies. */
+/* A query for a discount. */
 struct hr_discount_query {
   const char *provider, *instance;
-  const char *term, *upfront; /* upfront NULL: any */
-  /* select the newest discount that is not newer than this date; NULL or "": the newest of all */
+  /* term: "1y", "3y" or "spot". upfront: "none", "partial" or "all"; NULL: any */
+  const char *term, *upfront;
+  /* discounts that are newer than this date are ignored; NULL or "": none is ignored */
   const char *as_of;
 };
+/*
+ * Finds the discount for an instance. Candidates are the discounts of the provider for the term of the query, if their
+ * upfront payment is equal to `upfront` of the query or is "". Among them, the discount is selected by its family:
+ *   1. the longest family that is a prefix of the instance's name;
+ *   2. if no such family exists, the GPU type of the instance;
+ *   3. if no candidate has this family, "*".
+ * Of several candidates with the selected family, the newest is selected.
+ *
+ * A discount for the same term with a different upfront payment is an upper bound. It replaces the selected discount if
+ * its family is earlier in this list, or is a longer prefix, and if the discount is smaller.
+ *
+ * Returns HR_BAD_INPUT if the provider or the instance is unknown, or if no candidate exists.
+ */
 HR_API enum hr_status hr_catalog_discount(const struct hr_catalog *catalog, const struct hr_discount_query *query,
                                           const struct hr_discount **discount, struct hr_error *error);
 
 /* A price query. */
 struct hr_price_query {
   const char *provider;
-  /* NULL: among the provider's instances with GPUs of the type `gpu`, the one that is cheapest per GPU */
+  /* NULL: of the provider's instances with GPUs of the type `gpu`, the instance with the lowest price per GPU */
   const char *instance;
   const char *gpu;    /* name of a GPU type; used if `instance` is NULL */
   const char *region; /* NULL: the base region of the provider */
   enum hr_market market;
-  /* for reserved capacity. upfront NULL: any upfront payment; of the newest prices, the cheapest is selected */
+  /* for reserved capacity, with the values of struct hr_price. upfront NULL: any upfront payment; of several prices
+     with the newest date, the lowest is selected */
   const char *term, *upfront;
-  const char *as_of; /* select the newest price that is not newer than this date; NULL or "": the newest of all */
+  /* prices that are newer than this date are ignored. The newest of the remaining prices is selected. NULL or "": no
+     price is ignored */
+  const char *as_of;
 };
 
 /* The result of a price query. Pointers belong to the catalogue or to the query. */
@@ -248,23 +266,28 @@ struct hr_price_quote {
   int64_t uusd_h; /* price of the whole instance, in micro-dollars per hour */
   const char *region;
   const char *as_of;
-  /* if the price is in the table, the status of its row; if it was derived with an assumed discount, "assumed";
-     otherwise "derived" */
+  /* for a price in the table: the status of its row. For a price that was derived with an assumed discount: "assumed".
+     For other derived prices: "derived" */
   const char *status;
   char source[400]; /* source of the price, or how it was derived */
 };
 
 /*
- * Finds or derives the price of an instance. The row of the table is used if it is up to date. Otherwise the price is
- * derived:
- *   on-demand  The price of the region. If the price of the base region has changed since then, the price of the region
- * is scaled by that change. If the region has no price: the price of the base region x the multiplier of the region.
- *   reserved   The price of the term. For terms 1y and 3y, it is scaled by the change of the on-demand price since.
- *              If the terms 1y and 3y have no price: the on-demand price less the discount.
- *   spot       The price of the region, independent of its age. If the region has no price: the on-demand price less
- *              the usual spot discount.
+ * Finds or derives the price of an instance.
  *
- * Prices are computed in integers and rounded half up to micro-dollars. Returns HR_BAD_INPUT if the price is unknown.
+ * On-demand: The price of the region is used. If the price of the base region has changed since the date of this price,
+ * the price is multiplied by (new price of the base region) / (old price of the base region). If the region has no
+ * price, the result is the price of the base region x the multiplier of the region.
+ *
+ * Reserved: The price for the term is used. For the terms 1y and 3y, it is multiplied by (new on-demand price) / (old
+ * on-demand price) if the on-demand price has changed since its date. If no price exists for 1y or 3y, the result is
+ * the on-demand price less the discount (hr_catalog_discount).
+ *
+ * Spot: The price of the region is used, independent of its age. If the region has no price, the result is the
+ * on-demand price less the discount for the term "spot".
+ *
+ * Prices are computed in integers and rounded half up to micro-dollars. Returns HR_BAD_INPUT if the price is unknown,
+ * if a name in the query is unknown, or for other markets.
  */
 HR_API enum hr_status hr_catalog_price(const struct hr_catalog *catalog, const struct hr_price_query *query,
                                        struct hr_price_quote *quote, struct hr_error *error);

@@ -2,8 +2,8 @@
 #ifndef HEADROOM_UNSTABLE_COMPARE_H
 #define HEADROOM_UNSTABLE_COMPARE_H
 
-/* Runs that are compared with each other: comparisons of policies, differences of two scenarios, checks against a
-   baseline, and sweeps. */
+/* Functions that execute several runs and compare their results: comparisons of policies, differences of two scenarios,
+   checks against a baseline, and sweeps. */
 
 #include "headroom/base.h"
 #include "headroom/report.h"
@@ -24,49 +24,55 @@ extern "C" {
 /*
  * Comparison of policies on the same trace with the same random events.
  *
- * Replication r runs each policy with the seed hr_replication_seed(seed, r). Random draws do not depend on the
- * decisions of policies, so all policies have the same interruptions, boot times and prices (common random numbers).
- * Differences of metrics are computed within each replication. The mean difference has a 95 % confidence interval from
- * Student's t over replications. Replication 0 is identical to the run of `headroom run`. docs/researcher/compare.md
- * has the details.
+ * Replication r runs each policy with the seed hr_replication_seed(seed, r), where `seed` is the seed of the scenario.
+ * Random draws do not depend on the decisions of policies, so all policies have the same interruptions, boot times and
+ * prices (common random numbers). Differences of metrics are computed within each replication. The mean difference has
+ * a 95 % confidence interval from Student's t over replications. Replication 0 is identical to the run of `headroom
+ * run`. docs/researcher/compare.md has the details.
  */
 
-/* Returns the seed of a replication: `seed` itself for replication 0, otherwise 53 random bits drawn with `seed`. */
+/* Returns the seed of a replication. For replication 0, this is `seed`. For all other replications, it consists of 53
+   random bits that are drawn with `seed`. */
 HR_API uint64_t hr_replication_seed(uint64_t seed, uint32_t replication);
 
 /* A policy to compare. */
 struct hr_contender {
   const char *name;  /* name as the user wrote it */
-  const char *label; /* name with parameters, or a label of the user; labels are distinct */
+  const char *label; /* name with parameters, or a label that the user chose; labels are distinct */
   const struct hr_policy_choice *policy;
-  bool labelled; /* the user chose the label, so parts of it that all policies have are not removed */
+  bool labelled; /* the user chose the label, so the output never shortens it */
 };
 
-/* The input. Everything is borrowed and must outlive the comparison. */
+/* The input of a comparison. Everything is borrowed and must outlive the comparison. */
 struct hr_compare_config {
   const struct hr_scenario *scenario; /* the scenario's policy is ignored */
   /* overrides with which the scenario was loaded; if prices are random, the scenario is loaded again for each seed */
   const char *const *overrides;
   size_t n_overrides;
   const struct hr_trace *trace;
-  const struct hr_contender *contenders; /* [n_contenders]; differences are relative to the first one */
-  uint32_t n_contenders;
-  /* 0: the number of the scenario (`replications.count`), otherwise HR_DEFAULT_MIN_REPLICATIONS; one if nothing is
-     random. More than one is an error if neither the scenario nor any policy uses random numbers and workloads are not
-     redrawn. */
+  const struct hr_contender *contenders; /* [n_contenders]; differences are relative to the first policy */
+  uint32_t n_contenders;                 /* at least 1 */
+  /* Number of replications. 0: the number is determined by the first of these rules that applies:
+     1. If nothing is random, it is 1.
+     2. If the scenario specifies `replications.count`, it is this count.
+     3. In all other cases, it is HR_DEFAULT_MIN_REPLICATIONS.
+     Nothing is random if neither the scenario nor a policy uses random numbers, workloads are not redrawn, and no
+     policy is from a shared object. In this case, a number above 1 is an error. */
   uint32_t n_replications;
-  /* [n_contenders]: paths of the CSV files of the jobs of each policy in replication 0, written by
-     hr_comparison_commit_jobs; NULL: none */
+  /* [n_contenders]: for each policy, the path of a CSV file of the jobs in replication 0; NULL: no such files. The
+     files appear at these paths when hr_comparison_commit_jobs is called */
   const char *const *jobs;
-  uint32_t n_threads;
-  struct hr_ranks *ranks;      /* ranks of an MPI job that share the runs; NULL: none. All ranks make the same call */
+  uint32_t n_threads;          /* at least 1 */
+  struct hr_ranks *ranks;      /* ranks of an MPI job that share the runs (headroom/unstable/replay.h); NULL: none */
   struct hr_progress progress; /* counts jobs of all runs; called from any thread, but not concurrently */
 };
 
-/* If the scenario redraws its workload (`replications.workload`), replication r of every policy has the workload that
-   `headroom run --replications` draws for replication r. Executes all policies and replications on `n_threads` threads.
-   Results do not depend on the number of threads. If a run fails, the comparison fails and `error` names the policy.
-   The caller frees `*comparison` with hr_comparison_destroy. */
+/* Executes all policies and replications on `n_threads` threads. Results do not depend on the number of threads. If the
+   scenario redraws its workload (`replications.workload`), replication r of every policy has the workload that
+   `headroom run --replications` draws for replication r. If a run fails, the comparison fails and `error` names the
+   policy. Returns HR_BAD_INPUT for an invalid number of policies, threads or replications, and if every cluster of the
+   scenario has its own policy. The caller frees `*comparison` with hr_comparison_destroy. If ranks share the runs, all
+   ranks make the same call, and only the comparison of rank 0 has results. */
 struct hr_comparison;
 HR_API enum hr_status hr_compare(const struct hr_compare_config *config, struct hr_comparison **comparison,
                                  struct hr_error *error);
@@ -75,8 +81,9 @@ HR_API void hr_comparison_destroy(struct hr_comparison *comparison);
 /* A metric of one policy, compared with the first policy. NAN: unknown. */
 struct hr_estimate {
   double value; /* mean over replications */
-  /* difference: mean of (value - value of the first policy); low, high: confidence interval of this mean. If nothing is
-     random, the interval has width 0. If all replications of both policies are identical, no interval exists */
+  /* difference: mean of (value - value of the first policy). low, high: confidence interval of this mean. If nothing is
+     random, low and high are equal to the difference. If something is random, but only one replication was made or all
+     replications of both policies are identical, low and high are NAN */
   double difference, low, high;
   bool significant; /* the confidence interval excludes 0; false if no interval exists */
 };
@@ -89,19 +96,21 @@ HR_API struct hr_estimate hr_comparison_estimate(const struct hr_comparison *com
 /* Returns the summary of replication 0 of a policy. `contender` is the index of the policy in the configuration. The
    summary belongs to the comparison. */
 HR_API const struct hr_summary *hr_comparison_summary(const struct hr_comparison *comparison, uint32_t contender);
-/* Returns the trace of replication 0, which differs from that of the configuration if workloads are redrawn. It belongs
-   to the comparison or to the caller. */
+/* Returns the trace of replication 0. If workloads are redrawn, this is a trace that belongs to the comparison. If they
+   are not redrawn, it is the trace of the configuration. */
 HR_API const struct hr_trace *hr_comparison_trace(const struct hr_comparison *comparison);
-/* Renames the files of jobs to their final names, if the configuration has any. */
+/* Renames the files of jobs to their final names (`jobs` of the configuration). If this function is not called, no file
+   of jobs appears. */
 HR_API enum hr_status hr_comparison_commit_jobs(struct hr_comparison *comparison, struct hr_error *error);
-/* Returns notes on the runs and on the comparison. */
+/* Returns notes for the user on the runs and on the comparison. They belong to the comparison. */
 HR_API const struct hr_notes *hr_comparison_notes(const struct hr_comparison *comparison);
 
-/* Prints the comparison as a table, 80 columns wide. `perf` may be NULL; its sim_s is the sum over all runs. */
+/* Prints the comparison as a table, 80 columns wide. `perf`: time and memory of the program; its sim_s is the sum over
+   all runs. NULL: not printed. `colour`: use colours of the terminal. */
 HR_API enum hr_status hr_comparison_print(FILE *out, const struct hr_comparison *comparison, const struct hr_perf *perf,
                                           bool colour);
-/* Write the comparison to a file; `path` "-" is standard output. JSON: see docs/reference/schemas/compare.schema.json.
-   CSV: one row per policy, group and metric. */
+/* The three functions hr_comparison_write_* write the comparison to a file; `path` "-" is standard output. JSON: see
+   docs/reference/schemas/compare.schema.json. CSV: one row per policy, group and metric. */
 HR_API enum hr_status hr_comparison_write_json(const char *path, const struct hr_comparison *comparison,
                                                const struct hr_perf *perf, struct hr_error *error);
 /* Returns the comparison as JSON text, which the caller frees with free(); NULL if memory is exhausted. */
@@ -114,22 +123,23 @@ HR_API enum hr_status hr_comparison_write_markdown(const char *path, const struc
 /* ---- Differences of two scenarios ------------------------------------------------------------------------ */
 
 /*
- * The effect of a change: two scenarios, A and B, on the same trace with the same seed. Shows the keys in which the
- * scenarios differ, waits by queue, metrics, and the first scheduling decision that differs. docs/reference/diff.md has
- * the details.
+ * The effect of a change: two scenarios, A and B, are run on the same trace with the same seed. The result has the keys
+ * in which the scenarios differ, waits by queue, metrics, and the first scheduling decision that differs.
+ * docs/reference/diff.md has the details.
  */
 
-/* A scenario of the comparison. Everything is borrowed and must outlive the result. */
+/* One of the two scenarios. Everything is borrowed and must outlive the result. */
 struct hr_diff_side {
   const char *label; /* for output: the path as the user wrote it */
   const struct hr_scenario *scenario;
   const char *const *overrides; /* overrides with which the scenario was loaded */
   size_t n_overrides;
-  /* the jobs. Both sides must have jobs with equal submit times; other fields, such as classes, may differ if the
-     scenarios read the trace in different ways */
+  /* the jobs. Both sides must have the same number of jobs with equal submit times. Other fields, such as classes, may
+     differ if the scenarios read the trace in different ways */
   const struct hr_trace *trace;
 };
 
+/* The input of a diff. */
 struct hr_diff_config {
   struct hr_diff_side sides[2]; /* A and B */
   uint64_t seed;                /* of both runs */
@@ -138,17 +148,19 @@ struct hr_diff_config {
 };
 
 /* Runs both scenarios and compares the results. The result does not depend on the number of threads. If a run fails,
-   `error` names its side. The caller frees `*diff` with hr_diff_destroy. */
+   `error` names its scenario. Returns HR_BAD_INPUT if the traces do not match. The caller frees `*diff` with
+   hr_diff_destroy. */
 struct hr_diff;
 HR_API enum hr_status hr_diff(const struct hr_diff_config *config, struct hr_diff **diff, struct hr_error *error);
 HR_API void hr_diff_destroy(struct hr_diff *diff);
-/* Returns notes on the runs. */
+/* Returns notes for the user on the runs. */
 HR_API const struct hr_notes *hr_diff_notes(const struct hr_diff *diff);
 /* Returns the rejected jobs of a side: 0 (A) or 1 (B). */
 HR_API const struct hr_rejections *hr_diff_rejections(const struct hr_diff *diff, unsigned side);
-/* Prints the differences, 80 columns wide. */
+/* Prints the differences, 80 columns wide. `colour`: use colours of the terminal. */
 HR_API enum hr_status hr_diff_print(FILE *out, const struct hr_diff *diff, bool colour);
-/* Writes the differences as JSON (docs/reference/schemas/diff.schema.json); `path` "-" is standard output. */
+/* Writes the differences as JSON (docs/reference/schemas/diff.schema.json); `path` "-" is standard output. `perf`: time
+   and memory of the program; may be NULL. */
 HR_API enum hr_status hr_diff_write_json(const char *path, const struct hr_diff *diff, const struct hr_perf *perf,
                                          struct hr_error *error);
 
@@ -158,19 +170,19 @@ HR_API enum hr_status hr_diff_write_json(const char *path, const struct hr_diff 
  * Regression checks: the runs of a suite are compared with a baseline.
  *
  * For each run, a baseline has the metrics, the digest of the events, and data with which the first different
- * scheduling decision can be found. Runs are deterministic. Therefore, unless a tolerance is set, the printed metrics
- * must be equal and the digests must be equal. Replicated runs are compared by confidence intervals. docs/ci/check.md
- * has the details.
+ * scheduling decision can be found. The tolerances of the suite and of the run determine which differences are failures
+ * (struct hr_tolerances). Replicated runs are compared by confidence intervals. A run also fails if it misses a goal.
+ * docs/ci/check.md has the details.
  */
 
 /* ---- Checks ---- */
 
-/* The input. Everything is borrowed and must outlive the check. */
+/* The input of a check. Everything is borrowed and must outlive the check. */
 struct hr_check_config {
   const struct hr_suite *suite;
   const struct hr_baseline *baseline; /* NULL: no baseline exists, so all runs are new */
   const char *baseline_path;          /* path as the user wrote it, for output */
-  bool updating;                      /* the caller writes the baseline: all output says so */
+  bool updating;                      /* the caller will write a new baseline; the output then mentions it */
   uint32_t n_threads;
   struct hr_progress progress; /* counts jobs of all runs; called from any thread, but not concurrently */
 };
@@ -185,10 +197,10 @@ HR_API void hr_check_destroy(struct hr_check *check);
    that only the baseline has. hr_check_passed returns true if no run failed. */
 HR_API size_t hr_check_failures(const struct hr_check *check);
 HR_API size_t hr_check_runs(const struct hr_check *check);
-/* Returns how many goals are missed, by all runs together. */
+/* Returns the sum over all runs of the number of goals that the run misses. */
 HR_API size_t hr_check_missed_goals(const struct hr_check *check);
-/* Writes how many figures of all runs are outside tolerance and how many goals are missed to `text` of `size` bytes:
-   "4 figures outside tolerance, 1 goal missed". Counts of 0 are left out. */
+/* Writes the number of metrics outside their tolerance and the number of missed goals, over all runs, to `text` of
+   `size` bytes: "4 figures outside tolerance, 1 goal missed". Counts of 0 are omitted. */
 HR_API void hr_check_failure_text(const struct hr_check *check, char *text, size_t size);
 static inline bool hr_check_passed(const struct hr_check *check) {
   return hr_check_failures(check) == 0;
@@ -196,15 +208,16 @@ static inline bool hr_check_passed(const struct hr_check *check) {
 /* Returns notes for the user. */
 HR_API const struct hr_notes *hr_check_notes(const struct hr_check *check);
 
-/* Writes the runs as a baseline (docs/reference/schemas/baseline.schema.json). */
+/* Writes the runs of the suite as a baseline (docs/reference/schemas/baseline.schema.json). Returns HR_BAD_INPUT if the
+   file would exceed HR_MAX_BASELINE_BYTES. */
 HR_API enum hr_status hr_check_write_baseline(const char *path, const struct hr_check *check, struct hr_error *error);
 
-/* Prints the differences, 80 columns wide. */
+/* Prints the differences, 80 columns wide. `colour`: use colours of the terminal. */
 HR_API enum hr_status hr_check_print(FILE *out, const struct hr_check *check, bool colour);
-/* Prints an annotation for each failed run, in the form of GitHub workflow commands. */
+/* Prints an annotation for each failed run, in the format of GitHub workflow commands. */
 HR_API enum hr_status hr_check_annotate(FILE *out, const struct hr_check *check);
-/* Write the result to a file; `path` "-" is standard output. JSON: see docs/reference/schemas/check-result.schema.json.
-   JUnit: one test case per run. */
+/* The three functions below write the result to a file; `path` "-" is standard output. JSON: see
+   docs/reference/schemas/check-result.schema.json. JUnit: one test case per run. */
 HR_API enum hr_status hr_check_write_json(const char *path, const struct hr_check *check, struct hr_error *error);
 HR_API enum hr_status hr_check_write_junit(const char *path, const struct hr_check *check, struct hr_error *error);
 HR_API enum hr_status hr_check_write_markdown(const char *path, const struct hr_check *check, struct hr_error *error);
@@ -215,27 +228,28 @@ HR_API enum hr_status hr_check_write_markdown(const char *path, const struct hr_
  * Sweeps: runs of a scenario with many settings. The results are stored in a SQLite file.
  *
  * A grid has axes. A point has one level of each axis. The design determines the points: all combinations, or a sample.
- * A point without randomness is run once. A random point has `replications` runs, as many as the grid specifies.
+ * A point without randomness is run once. Other points are run as many times as `replications` of the grid specifies.
  * Replication r has the seed hr_replication_seed(seed, r), where `seed` is the seed of the point's scenario. Runs are
  * numbered from 0: first all runs of the first point, then all runs of the second point, and so on.
  *
- * At any time, the file contains the runs that have been stored so far. A sweep executes the missing runs and stores
- * each run when it ends. Therefore a sweep can be interrupted at any time and resumed. When all runs are stored, the
- * bytes of the file depend only on the grid, on the files that the grid reads, and on the version of Headroom.
- * docs/researcher/sweep.md has the details.
+ * A sweep executes the runs that the file does not have, and stores each run when it ends. Therefore a sweep can be
+ * interrupted at any time and resumed. When all runs are stored, the bytes of the file depend only on the grid, on the
+ * files that the grid reads, and on the version of Headroom. docs/researcher/sweep.md has the details.
  */
 
 /* ---- Sweeps ---- */
 
+/* The maximum of n_shards on the command line. */
 #define HR_MAX_SHARDS 100000
 
-/* The input. Everything is borrowed. */
+/* The input of a sweep. Everything is borrowed. */
 struct hr_sweep_config {
-  const char *grid;            /* path of the grid file */
-  const char *file;            /* path of the SQLite file, which is created if it does not exist */
-  uint64_t max_runs;           /* replaces the limit of the grid; 0: the limit of the grid */
-  uint32_t shard, n_shards;    /* execute the runs i with i modulo n_shards = shard - 1; both 0: all runs */
-  uint32_t n_threads;          /* number of threads of this process */
+  const char *grid;  /* path of the grid file */
+  const char *file;  /* path of the SQLite file, which is created if it does not exist */
+  uint64_t max_runs; /* maximum number of runs of the grid; 0: as specified in the grid */
+  /* execute only the runs i with i % n_shards == shard - 1; both 0: all runs */
+  uint32_t shard, n_shards;
+  uint32_t n_threads;          /* number of threads of this process, at least 1 */
   struct hr_ranks *ranks;      /* ranks of an MPI job that share the runs; NULL: none */
   struct hr_progress progress; /* counts the executed runs; called from one thread at a time */
 };
@@ -245,13 +259,13 @@ struct hr_sweep_counts {
   uint64_t points, runs;  /* of the whole grid */
   uint64_t before, now;   /* before: number of runs that the file already had; now: number of runs that were added */
   uint64_t missing;       /* number of runs that the file still does not have */
-  uint64_t first_missing; /* index of the first missing run */
+  uint64_t first_missing; /* number of the first missing run; 0 if no run is missing */
   struct hr_notes notes;  /* notes for the user; free them with hr_notes_finish */
 };
 
 /*
  * Executes the runs of the shard that the file does not have. All scenarios and traces are read before the first run.
- * If a run fails, the sweep fails and `error` names the run; completed runs stay in the file. If the file is not a
+ * If a run fails, the sweep fails and `error` names the run; completed runs remain in the file. If the file is not a
  * sweep file, or is the file of a different sweep, returns HR_BAD_INPUT and does not change the file.
  *
  * If ranks share the runs (headroom/unstable/replay.h), all of them make the same call. Only rank 0 writes the file and
@@ -260,19 +274,22 @@ struct hr_sweep_counts {
 HR_API enum hr_status hr_sweep(const struct hr_sweep_config *config, struct hr_sweep_counts *counts,
                                struct hr_error *error);
 
-/* Copies the runs of the files `shards`, which must be of one sweep, into `file`, which must not be among them. If
-   `file` already has runs, they stay in the file. Sets `before` of `*counts` to 0 and `now` to the number of runs
-   found. Returns HR_BAD_INPUT if the files are of different sweeps or have different results for a run. */
+/* Copies the runs of the files `shards` into `file`. All shards must be of the same sweep, and `file` must not be one
+   of them. Runs that `file` already has remain in the file. Sets `before` of `*counts` to 0, and `now` to the number
+   of runs that `file` has afterwards. Returns HR_BAD_INPUT if the files are of different sweeps or have different
+   results for a run. */
 HR_API enum hr_status hr_sweep_merge(const char *file, const char *const *shards, size_t n_shards,
                                      struct hr_sweep_counts *counts, struct hr_error *error);
 
-/* Prints a summary of the sweep, 80 columns wide. For a few metrics, it also prints the best and the worst points. */
+/* Prints a summary of the sweep, 80 columns wide. The summary has the points that cannot be simulated and, for a few
+   metrics, the best and the worst points. `colour`: use colours of the terminal. */
 HR_API enum hr_status hr_sweep_print(FILE *out, const char *file, const struct hr_sweep_counts *counts, bool colour,
                                      struct hr_error *error);
 /* Writes the runs of the file as CSV. `path` "-" is standard output. */
 HR_API enum hr_status hr_sweep_write_csv(const char *path, const char *file, struct hr_error *error);
-/* Sets `*text` to the runs of the file as JSON for an HTML report (docs/reference/report-data.md): settings and
-   metrics. If there are very many points, only a selection is included. The caller frees `*text` with free(). */
+/* Sets `*text` to the settings and metrics of the runs as JSON for an HTML report (docs/reference/report-data.md). If
+   the file has more than 3,000 runs, `*text` has the settings and mean metrics of points instead. If the file also has
+   more than 3,000 points, `*text` has only a selection of the points. The caller frees `*text` with free(). */
 HR_API enum hr_status hr_sweep_json(const char *file, char **text, struct hr_error *error);
 
 #ifdef __cplusplus

@@ -2,9 +2,9 @@
 #ifndef HEADROOM_UNSTABLE_EXPERIMENTS_H
 #define HEADROOM_UNSTABLE_EXPERIMENTS_H
 
-/* What scenarios, grids and suites specify about experiments: axes, plans, tolerances, suites and baselines. The
-   functions of this header read and validate these specifications. The functions of planning.h and compare.h
-   execute them. */
+/* Specifications of experiments, as scenarios, grids and suites contain them: axes, plans, tolerances, suites,
+   baselines and stress tests. The functions of this header read and validate these specifications. The functions of
+   planning.h and compare.h execute them. */
 
 #include "headroom/scenario.h"
 
@@ -14,7 +14,7 @@ extern "C" {
 
 /* ---- Grids ---- */
 
-/* A level of an axis: one of its values. It is applied as overrides of the scenario. */
+/* A level: one of the values of an axis. It is applied to the scenario by overrides. */
 struct hr_grid_level {
   char *text;    /* the value as text, or the label of the setting */
   double number; /* the value; NAN if it is not a number */
@@ -34,6 +34,8 @@ struct hr_grid_axis {
   /* for ranges. true: values are drawn uniformly on a logarithmic scale; false: uniformly on a linear scale */
   bool logarithmic;
 };
+
+/* The sampled designs `sobol` and `latin-hypercube` draw `n_points` points; `full` has all combinations of levels. */
 
 /* The designs of a grid, which determine its points. The columns: enumerator, name in files. */
 #define HR_DESIGN_TABLE(X)                                                                                             \
@@ -72,14 +74,15 @@ HR_API void hr_grid_destroy(struct hr_grid *grid);
 
 /* ---- Plans ---- */
 
-/* Does what hr_scenario_load_with does, for a candidate of a plan or a point of a sweep: replicas that no pool can hold
-   are not an error. They will be rejected when a run submits them, and `(*scenario)->services->unfit` has the reason.
- */
+/* Does the same as hr_scenario_load_with, for a candidate of a plan or a point of a sweep. The only difference: if a
+   replica of a service does not fit into any pool, this is not an error. Such replicas are rejected when a run submits
+   them, and `(*scenario)->services->unfit` has the reason. */
 HR_API enum hr_status hr_scenario_load_candidate(const struct hr_catalog *built_in, const char *path,
                                                  const char *const *overrides, size_t n_overrides,
                                                  struct hr_scenario **scenario, struct hr_error *error);
 
-/* Checks keys and the types of their values in a scenario after overrides, but not rules across keys. HR_BAD_INPUT. */
+/* Checks the keys of a scenario and the types of their values, after overrides. Rules that concern several keys are not
+   checked. Returns HR_BAD_INPUT if a check fails. */
 HR_API enum hr_status hr_scenario_check_keys(const char *path, const char *const *overrides, size_t n_overrides,
                                              struct hr_error *error);
 
@@ -100,24 +103,23 @@ struct hr_plan_term {
 
 enum { HR_MAX_PLAN_VARIABLES = 12 };
 
-/* The `plan` of a scenario: variables, goals and objective. */
+/* The object `plan` of a scenario: variables, goals and objective. */
 struct hr_plan_spec {
   struct hr_plan_variable *variables;
   uint32_t n_variables;
   /* [n_constraints]: goals such as "wait_s.p95 of inference <= 60" */
   struct hr_placed_text *constraints;
   uint32_t n_constraints;
-  struct hr_plan_term *objective; /* [n_terms]: the objective, which is minimized: a weighted sum of metrics */
+  struct hr_plan_term *objective; /* [n_terms]: the terms of the objective, a sum that is minimized */
   uint32_t n_terms;
-  /* [n_variables]: today's mix, as one level of each variable. The level has no overrides (n_set is 0) if the scenario
-     does not state today's value of the variable. NULL: not specified */
+  /* [n_variables]: today's mix, as one level of each variable. A level has no overrides (n_set is 0) if the plan does
+     not state today's value of the variable. NULL: today's mix is not specified */
   struct hr_grid_level *baseline;
-  /* the objective of the chosen candidate may exceed the minimum by this share */
+  /* the objective of the chosen candidate may exceed the minimum by this share of the minimum */
   double indifference;
   uint32_t max_replications;         /* maximum number of replications of a finalist */
   uint64_t max_candidates, max_runs; /* limits; a plan with more candidates or runs is refused */
-  /* its `place` is the position of the plan in the file, for errors that concern the whole plan */
-  struct hr_placed_text self;
+  struct hr_placed_text self; /* `place`: position of the plan in the file, for errors that concern the whole plan */
 };
 HR_API void hr_plan_spec_destroy(struct hr_plan_spec *spec);
 
@@ -133,29 +135,30 @@ enum hr_worse {
 #define HR_WORSE_NAME(name, text) name,
   HR_WORSE_TABLE(HR_WORSE_NAME)
 #undef HR_WORSE_NAME
-  /* not specified. This means HR_WORSE_EITHER; if only_worse is set, it means the direction in which this metric
-     gets worse */
+  /* not specified. With only_worse (struct hr_tolerances), this means the direction in which the metric gets worse.
+     Without only_worse, it means HR_WORSE_EITHER */
   HR_WORSE_UNSPECIFIED
 };
 
-/* How much a metric may differ from the baseline: by `relative` times the value in the baseline, or by `absolute`,
-   whichever is greater. */
+/* How much a metric may differ from the baseline without a failure. The allowed difference is the maximum of `absolute`
+   and `relative` times the value in the baseline. Only differences in the direction `worse` can be failures. */
 struct hr_tolerance {
-  /* name of a metric, such as "wait_s.p95 of inference"; "*": all metrics without a tolerance of their own */
+  /* name of a metric, such as "wait_s.p95 of inference"; "*": all metrics without a specific tolerance */
   struct hr_placed_text metric;
   double relative, absolute;
   enum hr_worse worse;
 };
 
-/* What applies to metrics without a tolerance of their own. The columns: enumerator, name in files.
-   slo: only regressions of service and cost fail, and only if they exceed a tolerance; see docs/ci/check.md.
+/* The rule for metrics without a specific tolerance. The columns: enumerator, name in files.
+   slo: a metric of service quality or cost fails if it is worse by more than a default tolerance; other metrics never
+   fail. docs/ci/check.md has the tolerances.
    exact: every metric must be equal. */
 #define HR_TOLERANCE_PROFILE_TABLE(X)                                                                                  \
   X(HR_PROFILE_SLO, "slo")                                                                                             \
   X(HR_PROFILE_EXACT, "exact")
 
 enum hr_tolerance_profile {
-  HR_PROFILE_UNSPECIFIED, /* of a run: that of its suite; of a suite: slo */
+  HR_PROFILE_UNSPECIFIED, /* not specified. For a run: the profile of its suite. For a suite: slo */
 #define HR_PROFILE_NAME(name, text) name,
   HR_TOLERANCE_PROFILE_TABLE(HR_PROFILE_NAME)
 #undef HR_PROFILE_NAME
@@ -166,10 +169,12 @@ struct hr_tolerances {
   struct hr_tolerance *at; /* [count] */
   size_t count;
   enum hr_tolerance_profile profile;
-  bool only_worse;        /* a metric that improved is never a failure; if not specified: true in the profile slo */
-  bool only_worse_is_set; /* the file specifies only_worse; if a run specifies it, the value in its suite is ignored */
-  /* exact_digest: digests must be equal. loose_digest: digests may differ. If neither is set, digests must be equal in
-     the profile exact, unless tolerances or replications are specified */
+  bool only_worse; /* a metric that improved is never a failure */
+  /* only_worse is specified. If a run does not specify it, the value of its suite applies; if the suite does not
+     specify it either, it is true in the profile slo and false in the profile exact */
+  bool only_worse_is_set;
+  /* exact_digest: digests must be equal. loose_digest: digests may differ. If neither is set, digests must be equal if
+     the run has no replications, no tolerance is specified, and only_worse is false */
   bool exact_digest, loose_digest;
 };
 
@@ -180,14 +185,14 @@ struct hr_suite_run {
   char *name;     /* distinct */
   char *scenario; /* path, resolved relative to the suite's folder */
   char *trace;    /* path, resolved relative to the folder of the suite; NULL: the trace of the scenario */
-  /* [n_policies]: for each policy there is a run with the name "NAME/POLICY"; empty: one run with the policy of the
-     scenario */
+  /* [n_policies]: the scenario is run with each of these policies, as a run named "NAME/POLICY"; n_policies 0: one run
+     with the policy of the scenario */
   char **policies;
   size_t n_policies;
   char **set; /* [n_set]: overrides for hr_scenario_load */
   size_t n_set;
-  struct hr_tolerances tolerances; /* override those of the suite */
-  struct hr_placed_text *goals; /* [n_goals]: goals such as "wait_s.p95 <= 10 min", in addition to those of the suite */
+  struct hr_tolerances tolerances; /* override the tolerances of the suite */
+  struct hr_placed_text *goals; /* [n_goals]: goals in addition to the suite's goals, such as "wait_s.p95 <= 10 min" */
   size_t n_goals;
 };
 
@@ -201,7 +206,7 @@ struct hr_suite {
   size_t n_goals;
 };
 
-/* Sets `*is_suite` to whether a JSON file is a suite, which has the key `runs`, and not a scenario. */
+/* Sets `*is_suite` to true if a JSON file has the key `runs`, so that it is a suite and not a scenario. */
 HR_API enum hr_status hr_suite_recognise(const char *path, bool *is_suite, struct hr_error *error);
 /* Reads and validates a suite, but not its scenarios. The caller frees `*suite` with hr_suite_destroy. On HR_BAD_INPUT,
    `error` names file, line and column. */
@@ -210,10 +215,11 @@ HR_API enum hr_status hr_suite_load(const char *path, struct hr_suite **suite, s
    extension. `trace` may be NULL. The caller frees `*suite` with hr_suite_destroy. */
 HR_API enum hr_status hr_suite_of_scenario(const char *path, const char *trace, const char *const *overrides,
                                            size_t n_overrides, struct hr_suite **suite, struct hr_error *error);
-/* Adds a tolerance for all runs from a text such as "wait_s.p95=2%", or "monthly_usd=100" in the unit of the metric.
-   The name of a profile sets the profile. Errors begin with "--tolerance TEXT: ". */
+/* Adds a tolerance for all runs. `text` is METRIC=SHARE, such as "wait_s.p95=2%", METRIC=NUMBER in the unit of the
+   metric, such as "monthly_usd=100", or the name of a profile, which becomes the profile of the suite. Returns
+   HR_BAD_INPUT for other texts; the error begins with "--tolerance TEXT: ". */
 HR_API enum hr_status hr_suite_add_tolerance(struct hr_suite *suite, const char *text, struct hr_error *error);
-/* Adds a goal for all runs, such as "wait_s.p95 of interactive <= 10 min". It is parsed by the check. */
+/* Adds a goal for all runs, such as "wait_s.p95 of interactive <= 10 min". The text is parsed by hr_check, not here. */
 HR_API enum hr_status hr_suite_add_goal(struct hr_suite *suite, const char *text, struct hr_error *error);
 /* Specifies for all runs that improvements are never failures. */
 static inline void hr_suite_set_only_worse(struct hr_suite *suite) {
@@ -250,7 +256,7 @@ struct hr_baseline_metric {
   char *group; /* name of a class, tenant, pool or service; NULL: the metric is of the whole run */
   enum hr_metric_of of;
   double value; /* the value, rounded as printed */
-  /* confidence interval, only in a replicated run that was executed for this check; NAN otherwise */
+  /* confidence interval of a replicated run that was executed for this check; NAN for other runs */
   double low, high;
   /* [n_samples]: the value in each replication of a replicated run; NULL if the value is unknown in at least one
      replication */
@@ -275,9 +281,9 @@ struct hr_baseline_run {
   uint32_t replications; /* 0: not a replicated run */
   struct hr_baseline_metric *metrics;
   size_t n_metrics;
-  /* Data with which the first different decision is found, for runs without replications. `chain` has two characters
-     for each block of `spacing` decisions. They are a hash of all events up to the end of the block. Therefore, if they
-     are equal in two runs, all these events are equal, except with probability 1/4096. */
+  /* For runs without replications: data with which the first different decision is found. `decisions` is their number.
+     `chain` has two characters for each block of `spacing` decisions: a hash of all events up to the end of the block.
+     If these characters are equal in two runs, all these events are equal, except with probability 1/4096. */
   uint64_t decisions, spacing;
   char *chain;
   char *starts; /* encoded starts of the first jobs; NULL for replicated runs */
@@ -294,7 +300,8 @@ struct hr_baseline {
 /* Reads and validates a baseline. The caller frees `*baseline` with hr_baseline_destroy. On HR_BAD_INPUT, `error` names
    file, line and column. */
 HR_API enum hr_status hr_baseline_load(const char *path, struct hr_baseline **baseline, struct hr_error *error);
-/* Whether an invalid file was probably meant to be a baseline. For error messages. */
+/* Returns whether a file looks like a baseline, that is a JSON object with the keys `format` and `runs`. For error
+   messages about invalid files. */
 HR_API bool hr_baseline_recognise(const char *path);
 /* hr_baseline_destroy frees a baseline; NULL is accepted. hr_baseline_run_finish frees the members of a run. */
 HR_API void hr_baseline_destroy(struct hr_baseline *baseline);
@@ -306,33 +313,32 @@ HR_API void hr_baseline_run_finish(struct hr_baseline_run *run);
    loaded scenario in place before its run; no other function modifies a loaded scenario. docs/planner/spot.md
    describes the effect on each model of interruptions. */
 
-/* A stress. A factor of 1 means no change; the members after `without_gpu` change nothing if they are zero. */
+/* A stress. A factor of 1 means no change. The members from `without_gpu` on have no effect if they are 0 or NULL. */
 struct hr_stress {
   double spot_reclaims; /* factor on the rate of spot reclaims, 0.001 to 1000 */
   double spot_price;    /* factor on spot prices, 0 to 1000, rounded to millionths; applies to each price step */
   /* factor on the prices of on-demand pools, and on on_demand_uusd_h of all pools */
   double on_demand_price;
-  /* name of a GPU type, ignoring case; pools of this type get no nodes. NULL: none */
+  /* name of a GPU type, ignoring case; pools of this type get no nodes. NULL: no such type */
   const char *without_gpu;
-  /* [number of pools] pools that keep their nodes although their type is `without_gpu`, such as nodes that are owned
-     already; NULL: none. Borrowed */
+  /* [number of pools], borrowed: true for pools that still get nodes although their type is `without_gpu`, such as
+     pools that are owned already. NULL: no such pools */
   const bool *keeps_nodes;
-  /* the spot model, notice and batches of all spot pools, in place of their own; NULL: no change. Without a record of
-     levels. Borrowed */
+  /* borrowed: replaces the spot model, notice and batches of all spot pools. It must not have recorded levels. NULL: no
+     change */
   const struct hr_spot_spec *spot_as;
-  /* share of time in which no spot capacity is available, 0 to 1. Spot pools that are unavailable for a larger share do
-     not change. At 1, spot pools get no nodes */
+  /* minimum share of time in which no spot capacity is available, 0 to 1. Pools in which capacity is unavailable for a
+     larger share of time do not change. At 1, spot pools get no nodes */
   double spot_outage;
 };
 
-/* Sets the defaults: all factors are 1, all GPU types are available, and the spot models do not change. */
+/* Sets all members so that the stress changes nothing: all factors are 1, the other members are 0 or NULL. */
 HR_API void hr_stress_init(struct hr_stress *stress);
 
 /*
- * Applies a stress to a scenario. If the scenario was stressed before, the factors multiply. Prices are rounded half up
- * to micro-dollars. If pools become empty because their capacity is unavailable, the node order of the other pools, the
- * quotas and the kind of allocation (counted or per GPU) do not change. `spot_as` is applied first, then `spot_outage`,
- * then `spot_reclaims`.
+ * Applies a stress to a scenario. If a stress was applied before, the factors multiply. Prices are rounded half up to
+ * micro-dollars. If pools lose all nodes, the order of the nodes of the other pools, the quotas and the kind of
+ * allocation (counted or per GPU) do not change. `spot_as` is applied first, then `spot_outage`, then `spot_reclaims`.
  *
  * Returns HR_BAD_INPUT if a factor, a resulting price or a resulting rate is out of range, or if no pool has the GPU
  * type; `error` suggests the nearest type. In this case the scenario is unchanged.

@@ -25,26 +25,29 @@ struct hr_acceptance {
 };
 
 /* The pods that represent a trace. A pod is a task of a job; tasks without GPUs are included. Pods are grouped by CPU,
-   GPUs, share of each GPU, suitable MIG profiles and accept class. The typical pods are the most frequent groups, as
-   many as are needed to cover 95 % of all pods. Each group is represented by one request. */
+   GPUs, share of each GPU, suitable MIG profiles and accept class. The typical pods are the most frequent groups that
+   together have at least 95 % of all pods. Each group is represented by one request. */
 struct hr_typical_pods {
   uint32_t count;
   struct hr_request *request; /* [count], the most frequent first; `mem_mib` and `gpu_mem_mib` are 0 */
   uint64_t *pods;             /* [count]: number of pods of the group */
-  uint64_t total;             /* number of pods of all groups */
+  uint64_t total;             /* sum of `pods` */
 };
+/* Finds the typical pods of a trace; `requests` are all requests of its jobs. */
 HR_API struct hr_typical_pods *hr_typical_pods_create(struct hr_arena *arena, const struct hr_requests *requests);
 
 /* ---- Fragmentation ---- */
 
 /*
- * The fragment of a node for a typical pod is the part of the node's idle GPUs that the pod cannot use. If the pod
- * requests no GPU, does not accept the pool, or does not fit because of its CPU or its number of GPUs, the fragment is
- * all idle capacity of the node's GPUs. Otherwise it is a sum over those GPUs that have too little idle capacity for
- * the pod: less than the pod's share of a GPU or, with MIG, no suitable instance. The sum is over the idle milli-GPUs
- * of these GPUs. F(node) is the mean fragment over the typical pods, in milli-GPUs.
+ * The fragment of a node for a typical pod is the idle GPU capacity of the node that the pod cannot use:
+ *   - If the pod requests no GPU, does not accept the pool, or does not fit because of its CPU or its number of GPUs,
+ * the fragment is the idle capacity of all GPUs of the node.
+ *   - In all other cases, the fragment is the idle capacity of the GPUs that are too full for the pod. A GPU without
+ * MIG is too full if its idle capacity is less than the share that the pod requests. A GPU with MIG is too full if it
+ * has no room for a suitable instance. F(node) is the mean fragment over the typical pods, in milli-GPUs.
  */
 struct hr_fragmentation;
+/* Creates the state for an inventory. The arguments must outlive the result. */
 HR_API struct hr_fragmentation *hr_fragmentation_create(struct hr_arena *arena, const struct hr_typical_pods *typical,
                                                         const struct hr_acceptance *acceptance,
                                                         const struct hr_gpu_inventory *inventory);

@@ -2,7 +2,8 @@
 #ifndef HEADROOM_UNSTABLE_REPLAY_H
 #define HEADROOM_UNSTABLE_REPLAY_H
 
-/* Complete runs of a scenario: one run, and several runs with different random events. */
+/* Complete runs of a scenario: one run (a replay), several runs with different random events (replications), and the
+   ranks of an MPI job, which share the runs. */
 
 #include "headroom/base.h"
 #include "headroom/report.h"
@@ -21,8 +22,8 @@ extern "C" {
 /* ---- One run ------------------------------------------------------------------------------------------- */
 
 /*
- * A complete run of a scenario. A replay creates the observers that a summary needs, adds the observers of the caller,
- * runs the simulation, closes the accounts, and computes the summary.
+ * A replay is a complete run of a scenario. It creates the observers that a summary needs, adds the observers of the
+ * caller, runs the simulation, closes the accounts, and computes the summary.
  *
  *   struct hr_replay replay;
  *   status = hr_replay_init(&replay, &config, &error);
@@ -37,17 +38,16 @@ enum { HR_REPLAY_MAX_OBSERVERS = 16 };
 /* The input of a replay. Everything is borrowed and must outlive the replay. */
 struct hr_replay_config {
   const struct hr_scenario *scenario;
-  /* the jobs; NULL: none, only if the scenario has services. After hr_replay_init, the trace of the run: with services
-     it also has their replicas */
+  /* the jobs. If the scenario has services, it may be NULL; the run then has no jobs except the replicas of services.
+     hr_replay_init replaces this member by the trace of the run, which also has the replicas of services as jobs */
   const struct hr_trace *trace;
-  /* used instead of the policy of the scenario; NULL: the policy of the scenario */
-  const struct hr_policy_choice *policy;
-  uint64_t seed;      /* seed of the run; the seed of the scenario is ignored */
-  bool check;         /* checked mode: verify all invariants during the run */
-  bool costs_by_job;  /* the ledger also records the cost of each job */
-  bool alerts;        /* evaluate the alerts of the scenario */
-  bool skip_fairness; /* the metrics of fairness are not needed; they are 0 */
-  double growth;      /* factor of the rates at which requests are drawn; 0: 1 */
+  const struct hr_policy_choice *policy; /* the policy of the run; NULL: the policy of the scenario */
+  uint64_t seed;                         /* seed of the run; the seed of the scenario is ignored */
+  bool check;                            /* checked mode: verify all invariants during the run */
+  bool costs_by_job;                     /* the ledger also records the cost of each job */
+  bool alerts;                           /* evaluate the alerts of the scenario */
+  bool skip_fairness;                    /* do not compute the metrics of fairness; they are then 0 */
+  double growth; /* the rates at which requests of services are drawn are multiplied by this factor; 0 means 1 */
   struct hr_progress progress;
 };
 
@@ -57,18 +57,19 @@ struct hr_replay {
   struct hr_usage *usage;
   struct hr_ledger *ledger; /* `ledger` and `meter` are NULL if the scenario has no prices */
   struct hr_meter *meter;
-  const struct hr_values *values; /* set it after hr_replay_init to receive values of modelled schedulers */
-  struct hr_links *links;         /* NULL unless the scenario has network speeds */
-  struct hr_alerts *alerts;       /* NULL unless requested in the configuration */
+  /* the caller may set this member after hr_replay_init, to receive values of modelled schedulers */
+  const struct hr_values *values;
+  struct hr_links *links;   /* NULL unless the scenario has network speeds */
+  struct hr_alerts *alerts; /* NULL unless requested in the configuration */
   struct hr_observer observers[HR_REPLAY_MAX_OBSERVERS];
   uint32_t n_observers;
-  /* of the services of the scenario, [scenario->services->count]; NULL: none */
+  /* the next four arrays have one entry for each service, [scenario->services->count]; NULL: no services */
   struct hr_service_requests *requests;
-  struct hr_service_requests
-      *arrived; /* `requests` of `served`: those until the end of the run. The columns are shared */
+  /* if a horizon ends the run: the requests that arrived before the horizon. They use the same columns as `requests` */
+  struct hr_service_requests *arrived;
   struct hr_service_result *service_results;
   struct hr_served *served;
-  struct hr_fleet *fleet; /* set if the replicas of services are jobs of the run; otherwise NULL */
+  struct hr_fleet *fleet; /* NULL unless the replicas of services are jobs of the run */
   struct hr_result *result;
   struct hr_summary *summary;
   struct hr_notes notes; /* notes on the results */
@@ -76,22 +77,22 @@ struct hr_replay {
   double seconds;        /* wall-clock time of all steps, in seconds */
 };
 
-/* Initializes a replay. Call hr_replay_finish afterwards, even if the initialization failed. */
+/* Initializes a replay. The caller must call hr_replay_finish in the end, even if the initialization failed. */
 HR_API enum hr_status hr_replay_init(struct hr_replay *replay, const struct hr_replay_config *config,
                                      struct hr_error *error);
-/* Adds an observer at the end of the list of observers. At each instant it is called after `replay->usage` was updated.
-   Returns HR_BAD_INPUT if there are already HR_REPLAY_MAX_OBSERVERS observers. */
+/* Adds an observer at the end of the list of observers. At each instant the observer is called after `replay->usage`
+   was updated. Returns HR_BAD_INPUT if there are already HR_REPLAY_MAX_OBSERVERS observers. */
 HR_API enum hr_status hr_replay_add(struct hr_replay *replay, struct hr_observer observer, struct hr_error *error);
-/* Checks what hr_replay_run checks before the first event, such as whether the policy supports the cluster. The errors
-   are those of hr_replay_run. */
+/* Makes the checks that hr_replay_run makes before the first event, such as whether the policy supports the cluster.
+   Returns the same errors as hr_replay_run. */
 HR_API enum hr_status hr_replay_check(const struct hr_replay *replay, struct hr_error *error);
-/* Adds the notes on a scenario and a trace that are known before the run and are not about tenants: models without
-   speeds, unknown models of pairs, unknown GPU types, and deadlines in pools of other speeds. `policy` is that of the
-   run. */
+/* Adds the notes on a scenario and a trace that are known before the run. Examples are notes on models without speeds,
+   on unknown GPU types, and on settings that have no effect. Notes on tenants are not included. `policy` is the policy
+   of the run. */
 HR_API enum hr_status hr_replay_input_notes(const struct hr_scenario *scenario, const struct hr_policy_choice *policy,
                                             const struct hr_trace *trace, struct hr_notes *notes,
                                             struct hr_error *error);
-/* Runs the simulation and sets the results. Call it once. */
+/* Runs the simulation and sets the results. Must be called only once. */
 HR_API enum hr_status hr_replay_run(struct hr_replay *replay, struct hr_error *error);
 /* Frees everything that belongs to the replay. */
 HR_API void hr_replay_finish(struct hr_replay *replay);
@@ -99,8 +100,8 @@ HR_API void hr_replay_finish(struct hr_replay *replay);
 /* ---- Replications -------------------------------------------------------------------------------------- */
 
 /*
- * Replications of a scenario: several runs with different random events and, if requested, redrawn workloads. Also
- * statistics of metrics over replications.
+ * Replications are several runs of a scenario with different random events and, if requested, redrawn workloads. The
+ * result has statistics of metrics over the replications.
  *
  * Replication r has the seed hr_replication_seed(seed, r), see headroom/unstable/compare.h. If a metric is a mean or a
  * sum, the result is its mean over replications with Student's confidence interval, corrected for skewness. If a metric
@@ -110,7 +111,7 @@ HR_API void hr_replay_finish(struct hr_replay *replay);
 
 struct hr_scenario;
 
-/* The input. Everything is borrowed and must outlive the result. */
+/* The input of replications. Everything is borrowed and must outlive the result. */
 struct hr_replicate_config {
   const struct hr_scenario *scenario;
   const char *const *overrides; /* overrides with which the scenario was loaded */
@@ -118,13 +119,13 @@ struct hr_replicate_config {
   const struct hr_trace *trace;
   const struct hr_replication_spec *spec;
   uint32_t n_threads;
-  struct hr_ranks *ranks; /* ranks of an MPI job that share the runs; NULL: none. All ranks make the same call */
+  struct hr_ranks *ranks; /* ranks of an MPI job that share the runs; NULL: none */
   struct hr_progress progress;
 };
 
 /* Executes all runs on `n_threads` threads. Results do not depend on the number of threads. If neither the scenario nor
    the policy uses random numbers and the workload is not redrawn, one run is executed. The caller frees `*replicates`
-   with hr_replicates_destroy. */
+   with hr_replicates_destroy. If ranks share the runs, all ranks make the same call. */
 struct hr_replicates;
 HR_API enum hr_status hr_replicate(const struct hr_replicate_config *config, struct hr_replicates **replicates,
                                    struct hr_error *error);
@@ -135,63 +136,68 @@ struct hr_replicated {
   uint32_t count;          /* number of replications in which the metric is known */
   double mean, median, sd; /* sd: standard deviation */
   double low, high;        /* confidence interval */
-  /* `low` and `high` are the interval of the median; otherwise they are the interval of the mean */
-  bool of_median;
+  bool of_median;          /* true: low and high are the interval of the median; false: the interval of the mean */
 };
-/* Computes the statistics of the metric `name`, written as users write it. Returns HR_BAD_INPUT for an unknown name. */
+/* Computes the statistics of a metric. `name` is written as in goals, such as "wait_s.p95 of inference". Returns
+   HR_BAD_INPUT if the name is unknown. */
 HR_API enum hr_status hr_replicates_metric(const struct hr_replicates *replicates, const char *name,
                                            struct hr_replicated *figure, struct hr_error *error);
 /* Returns notes for the user. */
 HR_API const struct hr_notes *hr_replicates_notes(const struct hr_replicates *replicates);
 
-/* Prints the results as a table, 80 columns wide. */
+/* Prints the results as a table, 80 columns wide. `perf`: time and memory of the program; may be NULL. `colour`: use
+   colours of the terminal. */
 HR_API enum hr_status hr_replicates_print(FILE *out, const struct hr_replicates *replicates, const struct hr_perf *perf,
                                           bool colour);
-/* Writes the summary of replication 0 as JSON, as `headroom run` does. In addition, the key `replications` contains the
-   statistics over all replications (docs/reference/schemas/summary.schema.json). `path` "-" is standard output. */
+/* Writes the summary of replication 0 as JSON, in the format of `headroom run`. The additional key `replications` has
+   the statistics over all replications (docs/reference/schemas/summary.schema.json). `path` "-" is standard output. */
 HR_API enum hr_status hr_replicates_write_json(const char *path, const struct hr_replicates *replicates,
                                                const struct hr_perf *perf, struct hr_error *error);
 
 /* ---- Ranks of an MPI job ---------------------------------------------------------------------------- */
 
 /*
- * The ranks of an MPI job. mpirun starts one program as several processes, the ranks, which share the runs of a sweep,
- * a plan, a comparison or of replications. Every rank makes the same calls with the same input. The functions that make
- * runs (hr_sweep, hr_plan, hr_compare, hr_replicate) divide them among the ranks; rank 0 makes its share of the runs
- * too. Only rank 0 has output. Results do not depend on the number of ranks.
+ * The ranks of an MPI job. mpirun starts one program as several processes. These processes are the ranks; they are
+ * numbered from 0. They share the runs of a sweep, a plan, a comparison or of replications. Every rank makes the same
+ * calls with the same input. The functions that execute runs (hr_sweep, hr_plan, hr_compare, hr_replicate) divide the
+ * runs among the ranks, including rank 0. Only rank 0 has results. Results do not depend on the number of ranks.
  *
- * MPI is initialized only if environment variables of the launcher show that the job has several ranks. So a single
- * process has no overhead and needs no MPI daemon. A build without MPI rejects jobs of several ranks.
+ * MPI is initialized only if environment variables of the launcher show that the job has several ranks. A single
+ * process therefore has no overhead and needs no MPI daemon. A build without MPI rejects jobs of several ranks.
  *
- * Use: join, then agree after each step that may fail on some ranks only, then leave. All functions except
- * hr_ranks_lead must be called by the thread that called hr_ranks_join.
+ * A program first calls hr_ranks_join. It calls hr_ranks_agree after each step that may fail on only some ranks. Last,
+ * it calls hr_ranks_leave. All functions except hr_ranks_lead and hr_ranks_launched must be called by the thread that
+ * called hr_ranks_join.
  */
 
 struct hr__ranks_start;
 /* This process in its MPI job. A structure with all members 0 is a process without MPI. */
 struct hr_ranks {
-  int rank, size;                /* size is 0 or 1 if there is only one rank */
+  int rank, size;                /* number of this rank; number of ranks. A size of 0 also means one rank */
   bool failed;                   /* the ranks have agreed that one of them failed */
-  struct hr__ranks_start *start; /* private: MPI is starting; NULL: it has started */
+  struct hr__ranks_start *start; /* private: MPI is starting; NULL: MPI has started, or is not used */
 };
 
-/* Whether this process should print results: true for rank 0, and without MPI. May be called before hr_ranks_join. */
+/* Returns whether this process should print results: true for rank 0, and without MPI. May be called before
+   hr_ranks_join. */
 HR_API bool hr_ranks_lead(void);
-/* Whether a launcher has started this process, even as the only rank. May be called before hr_ranks_join. */
+/* Returns whether a launcher of MPI jobs has started this process, even as the only rank. May be called before
+   hr_ranks_join. */
 HR_API bool hr_ranks_launched(void);
-/* Begins to initialize MPI if this process is one of several ranks. The caller can read its input meanwhile, because
-   only the next call of a function below waits until MPI is initialized. `command` identifies the command: the first
-   agreement returns HR_BAD_INPUT if it is not equal on all ranks. The caller must call hr_ranks_leave, even after an
-   error. */
+/* Begins to initialize MPI if this process is one of several ranks. The caller can read its input meanwhile: only the
+   next call of a function below waits until MPI is initialized. `command`: a number that identifies the command. If it
+   is not equal on all ranks, the next call of hr_ranks_agree, hr_ranks_same or hr_ranks_leave returns HR_BAD_INPUT. The
+   caller must call hr_ranks_leave, even after an error. */
 HR_API enum hr_status hr_ranks_join(struct hr_ranks *ranks, uint64_t command, struct hr_error *error);
-/* Every rank passes its own `status` and `error`. Returns the same value on all ranks: the status of the first rank
-   that failed. Rank 0 also gets the message of that rank. After a failure, the ranks do not communicate any more. */
+/* Every rank passes its own `status` and `error`. Returns the same value on all ranks. If all ranks passed HR_OK, this
+   is HR_OK. If not, it is the status of the failed rank with the lowest number. On rank 0, `error` is set to the
+   message of that rank. After a failure the ranks do not communicate any more; later calls return `status`. */
 HR_API enum hr_status hr_ranks_agree(struct hr_ranks *ranks, enum hr_status status, struct hr_error *error);
-/* Returns HR_BAD_INPUT on all ranks if `number` is not equal on all ranks. `what` is the name of the number in the
-   message: "rank 1 has other WHAT than rank 0". */
+/* Returns HR_BAD_INPUT on all ranks if `number` is not equal on all ranks. `what`: the name of the number in the error
+   message. */
 HR_API enum hr_status hr_ranks_same(struct hr_ranks *ranks, uint64_t number, const char *what, struct hr_error *error);
-/* Waits for all ranks and ends MPI; it cannot be joined again. Returns on rank 0 the status of the first rank that
-   failed, with its message, or `status`. Returns HR_OK on the other ranks, which have nothing to report. */
+/* Waits for all ranks and ends MPI; MPI cannot be joined again. On rank 0, returns the same as hr_ranks_agree. On the
+   other ranks, returns HR_OK, because they report no errors. */
 HR_API enum hr_status hr_ranks_leave(struct hr_ranks *ranks, enum hr_status status, struct hr_error *error);
 
 #ifdef __cplusplus

@@ -2,7 +2,8 @@
 #ifndef HEADROOM_UNSTABLE_SCENARIO_FILES_H
 #define HEADROOM_UNSTABLE_SCENARIO_FILES_H
 
-/* Files that users write or edit: the keys of scenarios, drafts of scenarios, and workload models. */
+/* Files that users write or edit: keys and drafts of scenarios, workload models, scenarios from the configuration of
+   other schedulers, and scenarios with several clusters. */
 
 #include "headroom/base.h"
 #include "headroom/policies.h"
@@ -22,20 +23,20 @@ extern "C" {
 
 /* A key of a scenario. */
 struct hr_scenario_key {
-  char *path;        /* such as "cluster.pools.*.nodes"; "*" is any name, or any index of a list */
-  char *type;        /* with bounds or choices: "whole number from 0 to 16000000" */
-  char *only_with;   /* the choice with which the key may be used: "market reserved or spot"; NULL: it always may */
-  char *fallback;    /* the default, or what happens without the key; NULL: nothing */
-  const char *unit;  /* NULL: none */
-  const char *help;  /* sentences; the first one is understandable without the others */
-  bool required;     /* in its object */
+  char *path;      /* such as "cluster.pools.*.nodes"; "*" is any name, or any index of a list */
+  char *type;      /* with bounds or choices: "whole number from 0 to 16000000" */
+  char *only_with; /* the key may be used only with this choice, such as "market reserved or spot"; NULL: always */
+  char *fallback;  /* the default value, or the effect if the key is absent, in words; NULL: no default and no effect */
+  const char *unit;  /* NULL: no unit */
+  const char *help;  /* sentences; the first sentence is understandable without the others */
+  bool required;     /* its object must have the key */
   bool is_constant;  /* `fallback` is a value, not words */
-  const char *newer; /* the key is an old name of this one; NULL: it is not */
+  const char *newer; /* if the key is an old name: the present name of the key. NULL: the name is not old */
 };
 
 /* Lists the key at `path` ("" for all keys) and the keys below it, including the parameters of the built-in policies.
-   An index of a list may be "*" or a number. The caller frees the list with hr_scenario_keys_free. HR_BAD_INPUT: the
-   key does not exist. */
+   An index of a list may be "*" or a number. The caller frees the list with hr_scenario_keys_free. Returns HR_BAD_INPUT
+   if the key does not exist. */
 HR_API enum hr_status hr_scenario_keys(const char *path, struct hr_scenario_key **keys, size_t *count,
                                        struct hr_error *error);
 HR_API void hr_scenario_keys_free(struct hr_scenario_key *keys, size_t count);
@@ -43,9 +44,9 @@ HR_API void hr_scenario_keys_free(struct hr_scenario_key *keys, size_t count);
 /* Sets `*json` to the JSON Schema of scenarios. The caller frees it with free(). */
 HR_API enum hr_status hr_scenario_schema(char **json, struct hr_error *error);
 
-/* Sets `*json` to a small scenario that can be run. With `all`, it also has a comment on every key: a member with a
-   name that begins with "//". `trace` is the path of the trace; NULL: a shipped trace if one is found. The caller frees
-   `*json` with free(). */
+/* Sets `*json` to a small scenario that can be run. With `all`, the scenario also has a comment on every key: a member
+   with a name that begins with "//". `trace`: path of the trace; NULL: hr_scenario_demo_trace, if it is found. The
+   caller frees `*json` with free(). */
 HR_API enum hr_status hr_scenario_template(const char *trace, bool all, char **json, struct hr_error *error);
 /* Returns the absolute path of the trace of the shipped scenario 'demo', for first steps; NULL if it is not found. The
    caller frees it with free(). */
@@ -53,27 +54,28 @@ HR_API char *hr_scenario_demo_trace(void);
 
 /* ---- Drafts -------------------------------------------------------------------------------------------- */
 
-/* Drafts a scenario from a trace, from owned nodes and from the offers of a provider. The draft can be run at once. */
+/* A draft is a scenario that is generated from a trace, from owned nodes and from the offers of a provider. It can be
+   run without changes. */
 
-/* What to draft. All strings are borrowed. */
+/* The input of a draft. All strings are borrowed. */
 struct hr_draft_config {
-  const char *name;                /* of the scenario */
+  const char *name;                /* name of the scenario */
   const struct hr_trace *trace;    /* the jobs; the whole trace must be in memory */
-  const char *file;                /* path of the trace as the scenario names it */
-  const char *format;              /* NULL: recognised by content */
-  const struct hr_column_map *map; /* NULL: none */
-  bool lenient;
-  const char *const *own; /* [n_own]: nodes that exist, as NODESxGPUSxTYPE: "8x8xA100-80" */
+  const char *file;                /* path of the trace, as the scenario will state it */
+  const char *format;              /* format of the trace; NULL: the scenario does not state it */
+  const struct hr_column_map *map; /* columns of the trace; NULL: the scenario does not state them */
+  bool lenient;                    /* the scenario states that invalid rows of the trace are skipped */
+  const char *const *own;          /* [n_own]: owned nodes, as NODESxGPUSxTYPE: "8x8xA100-80" */
   size_t n_own;
-  const char *cloud;        /* capacity of this PROVIDER or PROVIDER:REGION may be bought; NULL: none */
+  const char *cloud;        /* PROVIDER or PROVIDER:REGION from which capacity may be bought; NULL: none */
   const char *const *goals; /* [n_goals]: constraints of the plan, such as "wait_s.p95 <= 1 h"; they are not checked */
   size_t n_goals;
 };
 
-/* Drafts a scenario: owned nodes, capacity that can be bought with prices and their dates, a plan. Comments (members
-   with names that begin with "//") list facts about the trace and assumptions. Without owned nodes and without a
-   provider, the nodes are guessed from the demand. The caller frees `*json` with free(). HR_BAD_INPUT: `error` names
-   the option (own or cloud) that is wrong. */
+/* Drafts a scenario. It has the owned nodes, capacity that can be bought (with prices and their dates) and a plan.
+   Comments (members with names that begin with "//") list facts about the trace and assumptions. If the
+   configuration has neither owned nodes nor a provider, the nodes are estimated from the demand. The caller frees
+   `*json` with free(). Returns HR_BAD_INPUT if `own` or `cloud` is invalid. */
 HR_API enum hr_status hr_scenario_draft(const struct hr_draft_config *config, char **json, struct hr_error *error);
 
 /* ---- Workload models ----------------------------------------------------------------------------------- */
@@ -89,8 +91,8 @@ HR_API enum hr_status hr_workload_model_shipped(const char *name, struct hr_work
                                                 struct hr_error *error);
 HR_API enum hr_status hr_workload_model_load(const char *path, struct hr_workload_model **model,
                                              struct hr_error *error);
-/* Whether a file is a workload model: a JSON object that has the key "headroom_workload". Returns false for pipes and
-   other files that cannot be read twice. */
+/* Returns whether a file is a workload model: a JSON object that has the key "headroom_workload". Returns false for
+   pipes and other files that cannot be read twice. */
 HR_API bool hr_workload_model_is_file(const char *path);
 /* Writes a model to a file. hr_workload_model_load reads an equal model from this file. `path` "-" is standard
    output. */
@@ -99,27 +101,29 @@ HR_API enum hr_status hr_workload_model_write(const struct hr_workload_model *mo
 
 /* ---- Scenarios from the configuration of other schedulers ---- */
 
-/* The systems with a configuration that can be imported; ends with NULL. */
+/* The systems with a configuration that can be imported, terminated by NULL. */
 HR_API extern const char *const hr_import_systems[];
 
 /* Writes a scenario with the cluster and the policy of a configuration to the file `output` ("-": standard output).
-   `notes` lists everything that is not modelled, with its place and its effect; the caller finishes it. Returns
-   HR_BAD_INPUT, with file and line, if the system is unknown or the configuration is not valid. */
+   Adds a note to `notes` for each setting that is not modelled, with its place and its effect; the caller frees the
+   notes with hr_notes_finish. Returns HR_BAD_INPUT if the system is unknown, or if the configuration is not valid;
+   `error` then names file and line. */
 HR_API enum hr_status hr_import(const char *system, const char *const *files, size_t n_files, const char *output,
                                 struct hr_notes *notes, struct hr_error *error);
 
 /* ---- Several clusters ------------------------------------------------------------------------------- */
 
-/* The clusters of a scenario: its sections `clusters` and `router`; and whether replicas of services fit into them. */
+/* The clusters of a scenario (its sections `clusters` and `router`), and tests whether replicas of services fit into
+   the pools. */
 
 /* A cluster of a scenario. */
 struct hr_scenario_cluster {
   char *name;
   char **tenants; /* [n_tenants]: tenants that have this cluster as their home */
   uint32_t n_tenants;
-  char **only; /* [n_only]: it serves only these tenants; n_only 0: all */
+  char **only; /* [n_only]: the cluster serves only these tenants; n_only 0: all tenants */
   uint32_t n_only;
-  bool own_policy;              /* the cluster has a policy of its own; otherwise that of the scenario */
+  bool own_policy;              /* the cluster has its own policy; false: it has the policy of the scenario */
   struct hr_scenario *scenario; /* pools, policy, quotas, classes and speeds of the cluster */
 };
 
@@ -128,8 +132,8 @@ struct hr_scenario_clusters {
   struct hr_scenario_cluster *at; /* [count] */
   uint32_t count;
   struct hr_job_router_spec router;
-  struct hr_router_choice router_plugin; /* with a router in a shared object: the data that `router` borrows */
-  struct hr_cluster_part *parts;         /* [count]: the same for hr_sim_run; borrows from `at` */
+  struct hr_router_choice router_plugin; /* for a router in a shared object: the data that `router` borrows */
+  struct hr_cluster_part *parts;         /* [count]: the clusters in the form of hr_clusters.at; borrows from `at` */
 };
 
 /* Writes the path of a pool in the scenario file, such as "cluster.pools.0" or "clusters.1.pools.0", and returns
@@ -137,14 +141,18 @@ struct hr_scenario_clusters {
 enum { HR_POOL_PATH_BYTES = 60 };
 HR_API const char *hr_scenario_pool_path(const struct hr_scenario *scenario, uint32_t pool,
                                          char text[HR_POOL_PATH_BYTES]);
-/* Copies changed values of the pools of the whole scenario to those of its clusters. */
+/* Must be called after a change of the pools in scenario->cluster. Copies the changed values to the pools of the
+   clusters. Has no effect if the scenario has a single cluster. */
 HR_API void hr_scenario_clusters_update(struct hr_scenario *scenario);
 
-/* Whether the replicas of all services, if their numbers are fixed, fit into the pools at once and hold their GPUs for
-   the whole run. If so, hr_service_run gives the results of a run in which replicas are jobs. HR_NO_MEMORY. */
+/* Sets `*fit` to true if all replicas of all services fit into the pools at once and run during the whole run.
+   For this, the numbers of replicas must be fixed, and nothing may change or limit the capacity, such as quotas,
+   failures, maintenance or a horizon. If `*fit` is true, hr_service_run has the same results as a run in which replicas
+   are jobs. The only error is HR_NO_MEMORY. */
 struct hr_service;
 HR_API enum hr_status hr_replicas_fit(const struct hr_scenario *scenario, bool *fit, struct hr_error *error);
-/* Finds why no pool with nodes can hold a replica of a service; HR_REASON_NONE: one can. HR_NO_MEMORY. */
+/* Sets `*reason` to the reason why a replica of a service does not fit into any pool with nodes; HR_REASON_NONE: it
+   fits into a pool, or the service has no replicas. The only error is HR_NO_MEMORY. */
 HR_API enum hr_status hr_replica_refusal(const struct hr_scenario *scenario, const struct hr_service *service,
                                          enum hr_reason *reason, struct hr_error *error);
 

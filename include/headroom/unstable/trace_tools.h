@@ -3,14 +3,15 @@
 #define HEADROOM_UNSTABLE_TRACE_TOOLS_H
 
 /*
- * Transformations of traces before they are replayed: cutting, scaling, merging, anonymising, shuffling.
- * docs/reference/traces.md defines what each transformation preserves.
+ * Tools for traces: transformations (cutting, scaling, merging, anonymising, shuffling), statistics, checks, workload
+ * models, and requests of inference services.
  *
- * Each function creates a new trace, which borrows nothing; the caller frees it with hr_trace_destroy. On failure
- * `*made` is NULL. Jobs are sorted by submit; jobs of one instant are in the order of their source. Notes are copied.
- * If the submit of a job changes, its deadline and its recorded start move with it. Random draws depend only on the
- * seed and on the position of the job in the trace, so the same input gives the same trace on every machine. Each
- * function returns HR_BAD_INPUT if the result has no jobs.
+ * Each hr_transform_* function creates a new trace, which borrows nothing; the caller frees it with hr_trace_destroy.
+ * On failure `*made` is NULL. Jobs are sorted by submit; jobs of one instant are in the order of their source. Notes
+ * are copied. If the submit of a job changes, its deadline and its recorded start change by the same time. Random draws
+ * depend only on the seed and on the position of the job in the trace, so the same input has the same result on every
+ * machine. Each function returns HR_BAD_INPUT if its parameters are invalid, or if the result has no jobs.
+ * docs/reference/traces.md defines what each transformation preserves.
  */
 
 #include "headroom/base.h"
@@ -37,12 +38,12 @@ struct hr_name_list {
 struct hr_cut_spec {
   int64_t from_us, to_us; /* the window [from_us, to_us) in which jobs are submitted, relative to the first submit */
   struct hr_name_list tenants, users;
-  /* matches jobs that accept one of these GPU types; a job that accepts any type matches, too */
+  /* jobs that accept one of these GPU types match; jobs that accept any type match, too */
   struct hr_name_list gpu_types;
-  uint32_t max_jobs; /* maximum number of jobs; later jobs are left out. 0: no limit */
-  /* Also select jobs that were submitted before the window and ran at its beginning, according to their recorded
-     starts, which the trace must have. Such a job is submitted at the beginning of the window, with its remaining work.
-     Its limit and its estimate are reduced by the time that it has run; its id is unchanged; its fail_at_ppm becomes
+  uint32_t max_jobs; /* maximum number of jobs; later jobs are omitted. 0: no limit */
+  /* Also selects jobs that were submitted before the window and ran at its beginning, according to their recorded
+     starts. The trace must have recorded starts. Such a job is submitted at the beginning of the window with its
+     remaining work. Its limit and its estimate are reduced by the time that it has run. Its fail_at_ppm becomes
      unknown. */
   bool keep_running;
 };
@@ -63,7 +64,7 @@ HR_API enum hr_status hr_span_parse(const char *option, const char *text, bool m
 
 /* ---- Scaling ---- */
 
-/* How the load of a trace is scaled. The columns: enumerator, name as users type it. */
+/* Methods to scale the load of a trace. The columns: enumerator, name as users type it. */
 #define HR_SCALING_TABLE(X)                                                                                            \
   X(HR_SCALING_THIN, "thin")           /* select each job with the probability `load` */                               \
   X(HR_SCALING_DUPLICATE, "duplicate") /* repeat each job `load` times on average, at about the same time */           \
@@ -75,8 +76,10 @@ enum hr_scaling {
 #undef HR_SCALING_NAME
       HR_N_SCALINGS
 };
+/* Returns the name as users type it. */
 HR_API const char *hr_scaling_name(enum hr_scaling scaling);
 
+/* The bounds of `load`. */
 #define HR_MIN_LOAD_SCALE 0.001
 #define HR_MAX_LOAD_SCALE 1000.0
 
@@ -85,27 +88,29 @@ struct hr_scale_spec {
   enum hr_scaling by;
   /* load relative to the trace: at most 1 for thinning, at least 1 for duplication */
   double load;
-  /* a copy is submitted at most this time before or after its job; the difference is uniformly distributed. If it would
-     be submitted before the first or after the last submit of the trace, its time is reflected at that submit */
+  /* for duplication: a copy is submitted at most this time before or after its job; the difference is uniformly
+     distributed. If a copy would be submitted before the first or after the last submit of the trace, its time is
+     reflected at that submit */
   int64_t jitter_us;
   uint64_t seed;
 };
 /*
- * Scales the load of a trace. Thinning and duplication draw a random number for each job, so for one seed the jobs of a
- * smaller load are a subset of the jobs of a larger load. The id of a copy is the id of its job with `+1`, `+2`, ...
- * appended. If ids of the trace contain `+`, several `+` are used so that the new ids are distinct. Compression divides
- * times since the first submit by `load`, rounded to microseconds; run times are unchanged.
+ * Scales the load of a trace. Thinning and duplication draw a random number for each job, which does not depend on
+ * `load`. For the same seed, the jobs of a smaller load are therefore a subset of the jobs of a larger load. The id of
+ * a copy is the id of its job with `+1`, `+2`, ... appended. If ids of the trace contain `+`, several `+` are used so
+ * that the new ids are distinct. Compression divides times since the first submit by `load`, rounded to microseconds;
+ * run times are unchanged.
  */
 HR_API enum hr_status hr_transform_scale(const struct hr_trace *trace, const struct hr_scale_spec *spec,
                                          struct hr_trace **made, struct hr_error *error);
 
 /* ---- Merging ---- */
 
-/* How the clocks of merged traces are aligned. HR_ALIGN_CLOCK requires that all traces have dates with time zones, or
-   that all have dates without time zones, or that no trace has dates. The columns: enumerator, name as users type it.
- */
+/* Methods to align the clocks of merged traces. HR_ALIGN_CLOCK requires one of three cases: all traces have dates with
+   time zones, all have dates without time zones, or no trace has dates. The columns: enumerator, name as users type
+   it. */
 #define HR_ALIGN_TABLE(X)                                                                                              \
-  X(HR_ALIGN_CLOCK, "clock") /* by their own clocks */                                                                 \
+  X(HR_ALIGN_CLOCK, "clock") /* times on the clocks of the traces are unchanged */                                     \
   X(HR_ALIGN_START, "start") /* all traces begin when the first trace begins */
 
 enum hr_align {
@@ -115,7 +120,7 @@ enum hr_align {
       HR_N_ALIGNS
 };
 
-/* All tenants in `from` become the tenant `to`. */
+/* Replaces all tenants in `from` by the tenant `to`. */
 struct hr_tenant_merge {
   struct hr_name_list from;
   const char *to;
@@ -123,11 +128,11 @@ struct hr_tenant_merge {
 /* The parameters of merging. */
 struct hr_merge_spec {
   enum hr_align align;
-  /* [n_traces]: distinct labels of the traces. Each id gets the label of its trace and `/` as prefix. NULL: no
-     prefixes; in this case the ids of all traces must be distinct. */
+  /* [n_traces]: distinct labels of the traces. The label of the trace and `/` are put before each id as a prefix. NULL:
+     no prefixes; the ids of all traces must then be distinct */
   const char *const *labels;
-  bool renames_tenants;                  /* the names of tenants and users get the prefixes, too */
-  const struct hr_tenant_merge *tenants; /* [n_tenants]: tenants to merge. Their names include the prefixes */
+  bool renames_tenants;                  /* the prefixes are also put before the names of tenants and users */
+  const struct hr_tenant_merge *tenants; /* [n_tenants]: tenants to merge; their names include the prefixes */
   size_t n_tenants;
 };
 /* Creates a trace of the jobs of all traces. */
@@ -142,10 +147,10 @@ enum { HR_MIN_PSEUDONYM_DIGITS = 4, HR_MAX_PSEUDONYM_DIGITS = 64, HR_PSEUDONYM_D
 
 /* The parameters of anonymising. */
 struct hr_anonymise_spec {
-  const void *key; /* borrowed; at least one byte */
+  const void *key; /* secret key, borrowed; at least one byte */
   size_t key_bytes;
   unsigned digits;  /* number of digits of a pseudonym */
-  int64_t shift_us; /* in microseconds, added to all times */
+  int64_t shift_us; /* this time is added to all times */
   bool undated;     /* the output has seconds since the first submit instead of dates */
   uint64_t forget;  /* set of fields that become unknown (hr_fields_parse) */
 };
@@ -155,15 +160,15 @@ HR_API void hr_anonymise_spec_init(struct hr_anonymise_spec *spec);
  * Replaces ids, users, tenants and models by pseudonyms. A pseudonym is `j-`, `u-`, `t-` or `m-`, followed by the first
  * digits of HMAC-SHA-256(key, KIND || 0 || name) in hexadecimal, with KIND "job", "user", "tenant" or "model" (RFC
  * 2104, FIPS 198-1). With one key, equal names have equal pseudonyms in all traces. Returns HR_BAD_INPUT if two names
- * of one kind get the same pseudonym. All other members that affect a simulation (GPU types, regions, sizes, times) are
- * unchanged, unless `spec` changes them.
+ * of one kind get the same pseudonym. Other fields that affect a simulation (GPU types, regions, sizes, times) change
+ * only as `spec` states.
  */
 HR_API enum hr_status hr_transform_anonymise(const struct hr_trace *trace, const struct hr_anonymise_spec *spec,
                                              struct hr_trace **made, struct hr_error *error);
 
 /* ---- Shuffling ---- */
 
-/* The data that are permuted. The columns: enumerator, name as users type it. */
+/* Kinds of permutations. The columns: enumerator, name as users type it. */
 #define HR_SHUFFLING_TABLE(X)                                                                                          \
   X(HR_SHUFFLE_ARRIVALS, "arrivals") /* permute the jobs among the submit times of the trace */                        \
   X(HR_SHUFFLE_ROWS, "rows")         /* permute the jobs that are submitted at the same instant */                     \
@@ -206,12 +211,13 @@ struct hr_transformation {
   const struct hr_trace_written *written;
   const char *method; /* the method, such as "thin" or "arrivals"; NULL: the action has only one method */
   uint64_t seed;
-  bool seeded; /* `seed` was used */
+  bool seeded; /* the transformation used `seed` */
 };
+
+/* ---- Statistics ---- */
 
 /* Statistics of a trace: sizes and run times of jobs, arrivals by user and by time, inequality, fitted distributions.
    docs/reference/trace-stats.md defines them. */
-
 struct hr_trace_stats;
 
 /* Computes the statistics. The caller frees `*stats` with hr_trace_stats_destroy. The trace must outlive the
@@ -223,15 +229,15 @@ HR_API void hr_trace_stats_destroy(struct hr_trace_stats *stats);
 
 /* ---- Checks -------------------------------------------------------------------------------------------- */
 
-/* Trace checks: errors and suspicious values in a trace, reported as findings before it is simulated. The trace
-   should be read with `lenient`, so that invalid rows are reported as findings. docs/reference/trace-check.md
+/* Trace checks: errors and suspicious values in a trace are reported as findings before the trace is simulated. The
+   trace should be read with `lenient`, so that invalid rows are reported as findings. docs/reference/trace-check.md
    defines the condition and the reason of each finding. */
 
-/* How serious a finding is. The columns: enumerator, name in files. */
+/* Severities of findings. The columns: enumerator, name in files. */
 #define HR_SEVERITY_TABLE(X)                                                                                           \
   X(HR_SEVERITY_NOTE, "note")       /* information; the trace may be correct */                                        \
   X(HR_SEVERITY_WARNING, "warning") /* suspicious; results may be misleading */                                        \
-  X(HR_SEVERITY_ERROR, "error")     /* wrong; rows are lost, jobs can never run, or the queue grows without bound */
+  X(HR_SEVERITY_ERROR, "error")     /* rows are lost, jobs can never run, or the queue grows without bound */
 
 enum hr_severity {
 #define HR_SEVERITY_NAME(name, text) name,
@@ -239,6 +245,7 @@ enum hr_severity {
 #undef HR_SEVERITY_NAME
       HR_N_SEVERITIES
 };
+/* Returns the name in files. */
 HR_API const char *hr_severity_name(enum hr_severity severity);
 
 /* The kinds of findings, in the order of output within a severity. The columns: enumerator, code. Codes never
@@ -303,13 +310,14 @@ enum hr_finding_code {
 #undef HR_FINDING_NAME
       HR_N_FINDINGS
 };
+/* Returns the code as text, such as "bad-rows". */
 HR_API const char *hr_finding_name(enum hr_finding_code code);
-/* hr_finding_meaning returns a sentence on what the finding means for a simulation. hr_finding_advice returns a
-   sentence on what users can do about it. */
+/* hr_finding_meaning returns a sentence about the effect of the finding on a simulation. hr_finding_advice returns a
+   sentence about what the user can do. */
 HR_API const char *hr_finding_meaning(enum hr_finding_code code);
 HR_API const char *hr_finding_advice(enum hr_finding_code code);
-/* Parses a list of codes such as "burst,gap" into a set. On HR_BAD_INPUT for an unknown code, `error` suggests the
-   nearest code. */
+/* Parses a list of codes such as "burst,gap". set[code] becomes true for each code of the list. Returns HR_BAD_INPUT
+   for an unknown code; `error` then suggests a similar code. */
 HR_API enum hr_status hr_findings_parse(const char *text, bool set[HR_N_FINDINGS], struct hr_error *error);
 
 /* A finding. */
@@ -317,7 +325,7 @@ struct hr_finding {
   enum hr_finding_code code;
   enum hr_severity severity;
   char *text;    /* the finding as text, with figures */
-  char *subject; /* the GPU type, column or user that the finding is about; NULL: none */
+  char *subject; /* the GPU type, column or user to which the finding applies; NULL: none */
   /* `count`: number of jobs (or rows, hours, days) with the problem; `of`: number of jobs (or rows, hours, days) that
      were examined. Both are 0 if nothing is counted */
   uint64_t count, of;
@@ -325,23 +333,22 @@ struct hr_finding {
   hr_job job;    /* the first such job; HR_NONE: none */
 };
 
-/* The demand for a set of pools compared with the capacity of these pools, from the first to the last submit. The set
-   is closed: the demand is that of all jobs that accept only pools of the set. Each job is assumed to start at
-   submission and to run at its highest speed in these pools. */
+/* The demand for a set of pools compared with the capacity of these pools, from the first to the last submit. The
+   demand includes all jobs that accept no pool outside the set. Each job is assumed to start at submission, and to
+   run at its highest speed in these pools. */
 struct hr_offered_load {
   char *gpu_types;  /* GPU types of the pools, such as "A10|T4" */
   uint64_t gpus;    /* number of GPUs of the pools, including nodes that are not always present */
-  double gpu_hours; /* GPU-hours requested by these jobs */
-  /* demand / capacity from the first to the last submit; 1: the pools are fully used */
-  double load;
-  /* as `load`, but demand includes only the work that would be done before the last submit if all jobs started at
+  double gpu_hours; /* demand: GPU-hours that these jobs request */
+  double load;      /* demand / capacity; 1: the pools are fully used */
+  /* the same ratio for the part of the demand that would be done before the last submit if all jobs started at
      submission */
   double within;
   /* days: number of days since the first submit, of which the last may be partial; over: number of days on which demand
      exceeds capacity */
   uint32_t days, over;
   double worst;       /* maximum load of a day */
-  uint32_t worst_day; /* index of that day, from 0 */
+  uint32_t worst_day; /* index of the day with this load, from 0 */
   double backlog_h;   /* maximum backlog of work, in hours of all GPUs of the pools */
 };
 
@@ -349,20 +356,20 @@ struct hr_offered_load {
 struct hr_trace_check_config {
   const struct hr_trace *trace; /* read with `lenient` */
   /* cluster: the cluster with which the trace is compared; NULL: no comparison. cluster_name: its name in output.
-     `classes` and `speeds` are those of the cluster's scenario. */
+     `classes` and `speeds` are from the scenario of the cluster. */
   const struct hr_cluster_spec *cluster;
   const char *cluster_name;
   const struct hr_class_spec *classes; /* [HR_N_CLASSES]; must be set if `cluster` is set */
   const struct hr_speeds *speeds;      /* may be NULL */
-  bool allowed[HR_N_FINDINGS];         /* [code]: skip these findings */
+  bool allowed[HR_N_FINDINGS];         /* [code]: findings with this code are not reported */
 };
 
 /* The result of a trace check. */
 struct hr_trace_check {
   struct hr_trace_check_config config;
   struct hr_finding *findings; /* [n_findings], sorted by severity (highest first), then by code */
-  /* [n_loads]: the load of each closed set of pools, highest load first. Empty without a cluster, or if all jobs
-     are submitted at one instant. */
+  /* [n_loads]: the loads of sets of pools, highest load first. n_loads is 0 without a cluster, or if all jobs are
+     submitted at one instant */
   struct hr_offered_load *loads;
   uint32_t n_findings, n_loads;
 };
@@ -371,7 +378,7 @@ struct hr_trace_check {
    this case `*check` is NULL. */
 HR_API enum hr_status hr_trace_check_make(const struct hr_trace_check_config *config, struct hr_trace_check **check,
                                           struct hr_error *error);
-/* Frees the check with its findings and loads. NULL is allowed. */
+/* Frees the check with its findings and loads. NULL is accepted. */
 HR_API void hr_trace_check_destroy(struct hr_trace_check *check);
 
 /* Returns the number of findings of a severity. */
@@ -380,13 +387,12 @@ HR_API size_t hr_trace_check_count(const struct hr_trace_check *check, enum hr_s
 /* ---- Workload models ----------------------------------------------------------------------------------- */
 
 /*
- * Workload models: a few hundred numbers that describe a workload. A model is fitted to a trace, or read from a file
- * (headroom/unstable/scenario_files.h). Traces of any length can be drawn from it. docs/researcher/generate.md defines
- * the fitted quantities and how jobs are drawn.
+ * A workload model is a few hundred numbers that describe a workload. A model is fitted to a trace, or read from a file
+ * (headroom/unstable/scenario_files.h). Traces of any length can be drawn from a model. A model contains no job of the
+ * trace. docs/researcher/generate.md defines the fitted quantities and how jobs are drawn.
  *
- * Jobs arrive as a Poisson process. Its rate depends on the hour of the day, the weekday and the week. The size of a
- * job is a range of GPU counts. The request, the run time and the outcome of a job depend on its size. A model contains
- * no job of the trace.
+ * Jobs arrive as a Poisson process with a rate that depends on the hour of the day, the weekday and the week. Jobs are
+ * divided into sizes: ranges of GPU counts. The request, the run time and the outcome of a job depend on its size.
  */
 
 enum {
@@ -397,7 +403,7 @@ enum {
   HR_WORKLOAD_MODEL_STRATA = 6,
   HR_WORKLOAD_MODEL_MAX_SIZES = 24,
   HR_WORKLOAD_MODEL_MAX_REQUESTS = 32, /* maximum number of different requests of jobs of one size */
-  HR_WORKLOAD_MODEL_MAX_RANKS = 256,   /* maximum number of users, and of tenants, for which shares are fitted */
+  HR_WORKLOAD_MODEL_MAX_RANKS = 256,   /* maximum number of users, and of tenants, with shares fitted to a trace */
   HR_WORKLOAD_MODEL_MAX_PEOPLE = 1000000,
   HR_WORKLOAD_MODEL_MAX_WEEKS = 1000
 };
@@ -418,8 +424,8 @@ static inline uint32_t hr_workload_model_stratum(double p) {
 
 /* A request of jobs, with its frequency. */
 struct hr_workload_model_request {
-  /* share of the jobs of the size. These shares need not sum to 1, because only their ratios matter. The same is true
-     for the shares of sizes, users and tenants. */
+  /* share of the jobs of the size with this request. Shares need not sum to 1, because only their ratios matter. The
+     same is true for the shares of sizes, users and tenants. */
   double share;
   uint32_t gpus, tasks;
   /* gpu_milli: share of each GPU in milli-GPUs, 1000: whole GPUs; cpu_milli: per task, 0: unknown */
@@ -437,8 +443,8 @@ struct hr_workload_model_size {
   uint32_t n_requests;
   struct hr_workload_model_request requests[HR_WORKLOAD_MODEL_MAX_REQUESTS];
   double run_s[HR_WORKLOAD_MODEL_RUN_KNOTS]; /* quantiles of run times, in seconds; the last quantile is the maximum */
-  /* By stratum: shares of the jobs with each outcome. If the three shares sum to less than 1, the other jobs have an
-     unknown outcome. */
+  /* by stratum: shares of the jobs with each outcome. If the three shares sum to less than 1, the other jobs have an
+     unknown outcome */
   double completed[HR_WORKLOAD_MODEL_STRATA], failed[HR_WORKLOAD_MODEL_STRATA], cancelled[HR_WORKLOAD_MODEL_STRATA];
 };
 
@@ -446,10 +452,10 @@ struct hr_workload_model_size {
 struct hr_workload_model {
   char *name, *source; /* source: the origin of the model, as text */
   double jobs_per_day; /* mean over all weeks */
-  /* factors of the arrival rate by hour of the day and by weekday. Weekday 0 is Monday if the trace was dated;
-     otherwise it is the first day of the trace */
+  /* factors of the arrival rate by hour of the day and by weekday. If the trace had dates, weekday 0 is Monday. If not,
+     weekday 0 is the first day of the trace */
   double hours[24], weekdays[7];
-  /* factors of the arrival rate by week; after the last week, week 0 follows */
+  /* factors of the arrival rate by week; after n_weeks weeks, they are repeated from week 0 */
   double weeks[HR_WORKLOAD_MODEL_MAX_WEEKS];
   uint32_t n_weeks;
   /* probability that a job has the same request as the previous job of its user */
@@ -477,11 +483,11 @@ HR_API void hr_workload_model_destroy(struct hr_workload_model *model);
 HR_API enum hr_status hr_workload_model_set_people(struct hr_workload_model *model, uint32_t n_users,
                                                    uint32_t n_tenants, struct hr_error *error);
 
-/* What to draw from a model. */
+/* The parameters of a workload that is drawn from a model. */
 struct hr_workload_model_spec {
   uint64_t count, seed; /* count: number of jobs */
-  /* (GPU time requested by all jobs) / (GPU time of the cluster between the first and the last submit); 0: the arrival
-     rate is that of the model */
+  /* load: (GPU time requested by all jobs) / (GPU time of the cluster between the first and the last submit). The
+     arrival rate of the model is scaled so that the drawn jobs have this load. 0: the rate is not scaled */
   double load;
   uint32_t nodes, gpus_per_node; /* the cluster to which `load` refers */
 };
@@ -492,40 +498,45 @@ HR_API void hr_workload_model_spec_init(struct hr_workload_model_spec *spec);
 struct hr_workload_model_figures {
   uint64_t jobs, users, tenants; /* users, tenants: number of users and of tenants with at least one job */
   double span_s;                 /* from the first to the last submit, in seconds */
-  double gpu_hours, mean_gpus;   /* mean_gpus: mean of concurrent GPUs over the span; 0 if the span is 0 */
+  double gpu_hours, mean_gpus;   /* mean_gpus: GPU time requested by all jobs / span; 0 if the span is 0 */
   /* number of jobs that request more GPUs than the cluster to which `load` refers has; 0 if `load` is 0 */
   uint64_t too_large;
   uint32_t max_gpus; /* maximum number of GPUs of a job */
 };
 /*
- * Draws jobs in memory and writes them to `path`, completely or not at all. `path` "-" is standard output. The format
- * is one that hr_generated_file accepts. With a load, the arrival rate is scaled such that the drawn jobs have this
- * load. `figures` may be NULL.
+ * Draws jobs in memory and writes them to `path`. If an error occurs, no file appears. `path` "-" is standard output.
+ * The name of the file determines the format (hr_generated_file). `figures` may be NULL.
  *
- * Equal models and specifications give identical bytes. Without a load, a larger count begins with the same jobs.
- * Returns HR_BAD_INPUT if the specification is out of range, if no job contributes to the load, or if jobs would arrive
- * over more than 270 years.
+ * Equal models and specifications have identical files as results. If `load` is 0, a file with more jobs begins with
+ * the jobs of a file with fewer jobs. Returns HR_BAD_INPUT if the specification is out of range, if `load` is set but
+ * no drawn job has GPU time, or if jobs would arrive over more than 270 years.
  */
 HR_API enum hr_status hr_workload_model_generate(const struct hr_workload_model *model,
                                                  const struct hr_workload_model_spec *spec, const char *path,
                                                  struct hr_workload_model_figures *figures, struct hr_error *error);
 
+/* ---- Requests of services ---- */
+
 /* Reads a request trace: CSV, plain or compressed, with the columns arrival_timestamp (seconds), prompt_size and
-   token_size, in order of arrival. The caller finishes `requests`, also after an error. HR_BAD_INPUT: `error` has file,
-   line and column. */
+   token_size, in order of arrival. The caller frees `requests` with hr_requests_finish, also after an error. Returns
+   HR_BAD_INPUT if the file is malformed or has no requests; `error` names file, line and column. */
 HR_API enum hr_status hr_requests_read(const char *path, struct hr_service_requests *requests, struct hr_error *error);
 HR_API void hr_requests_finish(struct hr_service_requests *requests);
-/* Returns the requests of a service in order of arrival: reads its trace, or draws them. `index` is the number of the
-   service and `seed` that of the run; the same numbers give the same requests. Otherwise as hr_requests_read. */
+/* Sets `requests` to the requests of a service in order of arrival: reads its trace, or draws requests. If the service
+   has `only_gets`, the result has no requests. `index`: number of the service in the scenario. `seed`: seed of the run.
+   The same index and seed have the same requests as result. The caller frees `requests` with hr_requests_finish, also
+   after an error. */
 HR_API enum hr_status hr_requests_of_service(const struct hr_service *service, uint32_t index, uint64_t seed,
                                              struct hr_service_requests *requests, struct hr_error *error);
-/* The tokens of a prompt that need no computation, with a share in millionths: rounded down, and less than all. */
+/* Returns the number of tokens of a prompt that need no computation: prompt_tokens * prefix_hit_ppm / 1000000, rounded
+   down, at most prompt_tokens - 1. */
 HR_API uint32_t hr_request_cached_tokens(uint32_t prompt_tokens, uint32_t prefix_hit_ppm);
-/* Expected number of drawn requests before a time, if `count` does not end them. */
+/* Returns the expected number of drawn requests that arrive before `until_us`. Ignores `count` and `duration_us`. */
 HR_API double hr_request_draw_expected(const struct hr_request_draw *draw, int64_t until_us);
-/* The mean of the numbers that are drawn: whole numbers within the bounds. Not for HR_TOKENS_EMPIRICAL. */
+/* Returns the mean of the numbers that are drawn, after rounding and after `min` and `max` were applied. Must not be
+   called for HR_TOKENS_EMPIRICAL. */
 HR_API double hr_token_law_mean(const struct hr_token_law *law);
-/* Whether the requests of a service depend on the seed of the run. */
+/* Returns whether the requests of a service depend on the seed of the run. */
 HR_API bool hr_requests_are_random(const struct hr_service *service);
 
 #ifdef __cplusplus

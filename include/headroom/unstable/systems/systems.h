@@ -4,8 +4,8 @@
 
 /*
  * The configuration of real schedulers, for the policies that model them. A scenario has one optional section for each
- * system, with the system's name. The members of a struct are filled from the key table of the section. The structs of
- * Kueue and Slurm have headers of their own.
+ * system, with the name of the system. The members of a struct are the keys of the section;
+ * scenarios/schema/keys_systems.c explains each key. The structs of Kueue and Slurm are in kueue.h and slurm.h.
  */
 
 #include "headroom/base.h"
@@ -20,7 +20,7 @@ struct hr_kueue_config;
 struct hr_slurm_config;
 struct hr_volcano_config;
 
-/* NULL: the scenario does not have the section. */
+/* The sections of a scenario. NULL: the scenario does not have the section. */
 struct hr_systems {
   struct hr_kai_config *kai;
   struct hr_kubernetes_config *kubernetes;
@@ -35,43 +35,47 @@ struct hr_systems {
  * The configuration of KAI-Scheduler: the section `kai` of a scenario, for the policy `kai`.
  *
  * Amounts are in the units of KAI's Queue objects: GPUs, thousandths of a CPU, and megabytes. The struct, its arrays
- * and its strings are from malloc; the owner is the scenario.
+ * and its strings are from malloc. The scenario owns them.
  */
 
 /* The quota, limit and weight of a queue for one resource. */
 struct hr_kai_resource {
-  double quota; /* -1: unlimited */
-  double limit; /* -1: none */
-  double over_quota_weight;
+  double quota;             /* -1: unlimited */
+  double limit;             /* -1: no limit */
+  double over_quota_weight; /* weight in the division of what exceeds all quotas */
 };
 
+/* A queue. */
 struct hr_kai_queue {
   char *name;
-  char *parent;     /* NULL: a top queue */
-  uint32_t above;   /* index of the parent; HR_NONE: a top queue. Set by the checks of the section */
-  uint32_t n_below; /* number of queues of which this one is the parent; also set by the checks */
+  char *parent;     /* NULL: the queue has no parent */
+  uint32_t above;   /* index of the parent; HR_NONE: no parent. Set when the section is checked */
+  uint32_t n_below; /* number of queues with this queue as their parent; set when the section is checked */
   int32_t priority;
   struct hr_kai_resource gpu, cpu, memory;
-  int64_t preempt_min_runtime_us, reclaim_min_runtime_us; /* HR_UNKNOWN_US: not set */
+  int64_t preempt_min_runtime_us, reclaim_min_runtime_us; /* HR_UNKNOWN_US: as in the parent */
 };
 
-/* The preemptibility of jobs by their priority. */
+/* A priority class: whether jobs with the priority `value` are preemptible. */
 struct hr_kai_priority_class {
   char *name;
   int32_t value;
   bool preemptible;
 };
 
-/* The columns: name, word in the configuration. */
+/* Words of settings. The columns: enumerator, word in the configuration. */
 #define HR_KAI_STRATEGY_TABLE(X)                                                                                       \
   X(HR_KAI_BINPACK, "binpack") /* nodes with little free capacity first */                                             \
   X(HR_KAI_SPREAD, "spread")   /* nodes with much free capacity first */
+/* The queue with the minimum run time that applies if a queue reclaims from another queue. */
 #define HR_KAI_RECLAIM_METHOD_TABLE(X)                                                                                 \
-  X(HR_KAI_RECLAIM_LCA, "lca")     /* the minimum run time is that below the lowest common ancestor */                 \
-  X(HR_KAI_RECLAIM_QUEUE, "queue") /* the minimum run time is that of the victim's queue */
+  /* the ancestor of the victim's queue directly below the lowest common ancestor of both queues */                    \
+  X(HR_KAI_RECLAIM_LCA, "lca")                                                                                         \
+  X(HR_KAI_RECLAIM_QUEUE, "queue") /* the victim's queue */
+/* The window of past usage. */
 #define HR_KAI_WINDOW_TABLE(X)                                                                                         \
   X(HR_KAI_SLIDING, "sliding")   /* the window ends now */                                                             \
-  X(HR_KAI_TUMBLING, "tumbling") /* the window begins again after each window size */
+  X(HR_KAI_TUMBLING, "tumbling") /* time is divided into windows of equal length; the window is the present one */
 
 #define HR_KAI_NAME(name, word) name,
 enum hr_kai_strategy { HR_KAI_STRATEGY_TABLE(HR_KAI_NAME) };
@@ -79,7 +83,7 @@ enum hr_kai_reclaim_method { HR_KAI_RECLAIM_METHOD_TABLE(HR_KAI_NAME) };
 enum hr_kai_window { HR_KAI_WINDOW_TABLE(HR_KAI_NAME) };
 #undef HR_KAI_NAME
 
-/* Time-based fair share: past usage reduces the share of what exceeds the quotas. */
+/* Time-based fair share: past usage of a queue reduces its share of what exceeds the quotas. */
 struct hr_kai_usage {
   bool enabled;
   enum hr_kai_window window;
@@ -87,38 +91,39 @@ struct hr_kai_usage {
   int64_t window_us, fetch_interval_us;
 };
 
+/* The settings of the scheduler. */
 struct hr_kai_scheduler {
-  int64_t period_us;
+  int64_t period_us; /* time between two cycles */
   double k_value, saturation_multiplier;
   enum hr_kai_strategy gpu_placement, cpu_placement;
-  bool gpu_spread; /* shared GPUs: spread, not pack */
+  bool gpu_spread; /* placement of shares on GPUs. true: spread; false: binpack */
   bool allow_consolidating_reclaim;
-  int64_t max_consolidation_victims; /* -1: no limit; 0: no consolidation */
-  int64_t stale_grace_us;            /* below 0: stale gangs are never evicted */
-  int64_t preempt_min_runtime_us, reclaim_min_runtime_us;
+  int64_t max_consolidation_victims;                      /* -1: no limit; 0: no consolidation */
+  int64_t stale_grace_us;                                 /* below 0: gangs below their minimum are never evicted */
+  int64_t preempt_min_runtime_us, reclaim_min_runtime_us; /* for queues that do not specify them */
   enum hr_kai_reclaim_method reclaim_method;
-  int64_t termination_grace_us; /* from the eviction of a pod to its end */
-  bool signatures;              /* after a job has failed, jobs like it are skipped in the same action */
-  /* how many jobs of a queue an action tries; 0: all */
+  int64_t termination_grace_us; /* maximum time from the eviction of a pod to its end */
+  bool signatures;              /* if a job does not fit, jobs with equal requests are skipped in the same action */
+  /* maximum number of jobs of a queue that an action tries; 0: no limit */
   int64_t allocate_depth, consolidation_depth, reclaim_depth, preempt_depth;
   struct hr_kai_usage usage;
 };
 
+/* The section `kai`. */
 struct hr_kai_config {
   struct hr_kai_queue *queues;
   uint32_t n_queues;
   struct hr_kai_priority_class *classes;
   uint32_t n_classes;
   struct hr_kai_scheduler scheduler;
-  char *default_queue;      /* of jobs without a queue, or with an unknown queue; NULL: none */
-  int32_t default_priority; /* of jobs without a priority */
-  char *topology;           /* name of the topology, for people; NULL: none */
+  char *default_queue;      /* queue of jobs without a queue or with an unknown queue; NULL: they are rejected */
+  int32_t default_priority; /* priority of jobs without a priority */
+  char *topology;           /* name of the topology, for messages; NULL: no name */
 };
 
 /* ---- Kubernetes ------------------------------------------------------------------------------------- */
 
-/* The configuration of kube-scheduler: the section `kubernetes` of a scenario. The key table is
-   scenarios/schema/keys_systems.c. Texts and arrays are from malloc. */
+/* The configuration of kube-scheduler: the section `kubernetes` of a scenario. Texts and arrays are from malloc. */
 
 /* The scoring strategies of the plug-in NodeResourcesFit. The columns: enumerator, name in files. */
 #define HR_KUBERNETES_SCORING_TABLE(X)                                                                                 \
@@ -131,10 +136,10 @@ struct hr_kai_config {
   X(HR_KUBERNETES_PREEMPT_LOWER_PRIORITY, "PreemptLowerPriority")                                                      \
   X(HR_KUBERNETES_PREEMPT_NEVER, "Never")
 
-/* How pods that fit are treated while other pods of the same job do not fit. */
+/* The treatment of pods that fit while other pods of the same job do not fit. */
 #define HR_KUBERNETES_PARTIAL_TABLE(X)                                                                                 \
-  X(HR_KUBERNETES_TOGETHER, "together") /* they wait, and hold nothing */                                              \
-  X(HR_KUBERNETES_HOLD, "hold")         /* they are bound, and hold their GPUs, as in Kubernetes */
+  X(HR_KUBERNETES_TOGETHER, "together") /* they wait and use no resources */                                           \
+  X(HR_KUBERNETES_HOLD, "hold")         /* they are bound, so their GPUs are allocated, as in Kubernetes */
 
 #define HR_KUBERNETES_NAME(name, text) name,
 enum hr_kubernetes_scoring { HR_KUBERNETES_SCORING_TABLE(HR_KUBERNETES_NAME) };
@@ -142,6 +147,7 @@ enum hr_kubernetes_preemption { HR_KUBERNETES_PREEMPTION_TABLE(HR_KUBERNETES_NAM
 enum hr_kubernetes_partial { HR_KUBERNETES_PARTIAL_TABLE(HR_KUBERNETES_NAME) };
 #undef HR_KUBERNETES_NAME
 
+/* A resource with its weight in scores. */
 struct hr_kubernetes_resource {
   char *name; /* such as "cpu" or "nvidia.com/gpu" */
   uint32_t weight;
@@ -152,39 +158,40 @@ struct hr_kubernetes_point {
   uint32_t utilization, score;
 };
 
+/* A PriorityClass. */
 struct hr_kubernetes_class {
   char *name;
   int32_t value; /* the priority of its pods */
   enum hr_kubernetes_preemption preemption;
 };
 
+/* The section `kubernetes`. */
 struct hr_kubernetes_config {
   enum hr_kubernetes_scoring scoring;
   struct hr_kubernetes_resource *resources; /* [n_resources]; NULL: cpu and memory, with equal weights */
   uint32_t n_resources;
-  struct hr_kubernetes_point *shape; /* [n_points]; NULL: 0 to 10 for a utilization of 0 to 100 */
+  struct hr_kubernetes_point *shape; /* [n_points]; NULL: linear from score 0 at utilization 0 to 10 at 100 */
   uint32_t n_points;
   struct hr_kubernetes_resource *balanced; /* [n_balanced]; NULL: cpu and memory; weights are unused */
   uint32_t n_balanced;
   uint32_t fit_weight, balanced_weight; /* of the plug-ins NodeResourcesFit and NodeResourcesBalancedAllocation */
   uint32_t percentage_of_nodes;         /* percentageOfNodesToScore; 0: adaptive */
   bool preempts;
-  struct hr_kubernetes_class *classes; /* [n_classes]; a job has the class with its priority as the value */
+  struct hr_kubernetes_class *classes; /* [n_classes]; the class of a job is the class with `value` = its priority */
   uint32_t n_classes;
   int64_t initial_backoff_us, max_backoff_us;
   enum hr_kubernetes_partial partial;
-  char *gpu_resource; /* the name of GPUs; NULL: nvidia.com/gpu */
+  char *gpu_resource; /* name of the resource that counts GPUs; NULL: nvidia.com/gpu */
   uint32_t pods_per_node;
   int64_t idle_release_us; /* idle time after which the cluster autoscaler releases a node */
-  uint64_t seed;           /* of the choice between nodes with equal scores; 0: that of the scenario */
+  uint64_t seed;           /* for the choice between nodes with equal scores; 0: the seed of the scenario */
 };
 
 /* ---- Volcano ---------------------------------------------------------------------------------------- */
 
-/* The configuration of Volcano: the section `volcano` of a scenario. The key table is scenarios/schema/keys_systems.c.
-   Texts and arrays are from malloc. */
+/* The configuration of Volcano: the section `volcano` of a scenario. Texts and arrays are from malloc. */
 
-/* The plug-ins that a run models. The columns: enumerator without its prefix, name in files. */
+/* The plug-ins that runs support. The columns: enumerator without its prefix, name in files. */
 #define HR_VOLCANO_PLUGIN_TABLE(X)                                                                                     \
   X(GANG, "gang")                                                                                                      \
   X(PRIORITY, "priority")                                                                                              \
@@ -198,7 +205,8 @@ struct hr_kubernetes_config {
   X(OVERCOMMIT, "overcommit")                                                                                          \
   X(SLA, "sla")
 
-/* The functions of a plug-in, with the names of their options in Volcano: "jobOrder" is enableJobOrder. */
+/* The functions of a plug-in. The columns: enumerator without its prefix, name. The option of Volcano that enables the
+   function "jobOrder" is enableJobOrder. */
 #define HR_VOLCANO_CALLBACK_TABLE(X)                                                                                   \
   X(JOB_ORDER, "jobOrder")                                                                                             \
   X(QUEUE_ORDER, "queueOrder")                                                                                         \
@@ -215,6 +223,7 @@ struct hr_kubernetes_config {
   X(PREDICATE, "predicate")                                                                                            \
   X(NODE_ORDER, "nodeOrder")
 
+/* Actions. The columns: enumerator without its prefix, name in files. */
 #define HR_VOLCANO_ACTION_TABLE(X)                                                                                     \
   X(ENQUEUE, "enqueue")                                                                                                \
   X(ALLOCATE, "allocate")                                                                                              \
@@ -234,17 +243,19 @@ struct hr_volcano_amount {
   double amount;
 };
 
+/* The weight of a resource. */
 struct hr_volcano_weight {
   char *resource;
   uint32_t weight;
 };
 
+/* The arguments of a plug-in. Comments name the plug-in that uses a member. */
 struct hr_volcano_plugin_config {
   enum hr_volcano_plugin_id id;
-  uint32_t disabled;        /* set of enum hr_volcano_callback */
+  uint32_t disabled;        /* functions that are not used: bits 1 << enum hr_volcano_callback */
   bool is_hierarchical;     /* capacity: queues form a tree */
   double overcommit_factor; /* overcommit */
-  int64_t waiting_us;       /* sla: maximum wait until a job is enqueued; 0: not limited */
+  int64_t waiting_us;       /* sla: maximum wait until a job is enqueued; 0: no maximum */
   uint32_t ancestor_level;  /* capacity: ancestorReclaimLevel */
   uint32_t least_requested, most_requested, balanced_resource; /* nodeorder: weights */
   uint32_t weight;                                             /* binpack */
@@ -252,13 +263,15 @@ struct hr_volcano_plugin_config {
   uint32_t n_resources;
 };
 
+/* A tier of plug-ins, as in Volcano's configuration. */
 struct hr_volcano_tier {
   struct hr_volcano_plugin_config *plugins; /* [n_plugins] */
   uint32_t n_plugins;
 };
 
+/* A queue. */
 struct hr_volcano_queue {
-  char *name, *parent; /* parent: NULL: the queue has none */
+  char *name, *parent; /* parent NULL: the queue has no parent */
   uint32_t weight;
   int32_t priority;
   bool reclaimable, is_closed;
@@ -266,19 +279,20 @@ struct hr_volcano_queue {
   uint32_t n_capability, n_deserved, n_guarantee;
 };
 
+/* The section `volcano`. */
 struct hr_volcano_config {
-  /* enum hr_volcano_action; NULL: enqueue, allocate, backfill */
+  /* [n_actions]: enum hr_volcano_action; NULL: enqueue, allocate, backfill */
   uint32_t *actions;
   uint32_t n_actions;
   struct hr_volcano_tier *tiers; /* NULL: the tiers of Volcano's default configuration */
   uint32_t n_tiers;
   struct hr_volcano_queue *queues;
   uint32_t n_queues;
-  char *default_queue; /* for jobs that name no queue, or a queue that does not exist; NULL: "default" */
-  int64_t period_us;
+  char *default_queue;  /* queue of jobs that name no queue, or a queue that does not exist; NULL: "default" */
+  int64_t period_us;    /* time between two cycles */
   bool not_preemptable; /* jobs are not preemptable */
   bool restarts_jobs;   /* a job that loses pods with a node starts again, even if it is elastic */
-  char *gpu_resource;   /* the name of GPUs; NULL: nvidia.com/gpu */
+  char *gpu_resource;   /* name of the resource that counts GPUs; NULL: nvidia.com/gpu */
   uint32_t pods_per_node;
   int64_t idle_release_us; /* idle time after which the cluster autoscaler releases a node */
 };
