@@ -140,6 +140,42 @@ static void job_does_not_return_before_its_end(void) {
   CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_END, ON_DEMAND, 0), 1560);
 }
 
+/* The wait of job 0 for spot capacity ends at 100 s, that of jobs 1 and 2 at 150 s. One on-demand node is acquired for
+   each of them, also if the first waiting job has precedence. */
+static void one_node_for_each_job_that_stops_waiting(void) {
+  static const char *const backfills[] = {"strict", "skip", "easy", "conservative"};
+  for (size_t i = 0; i < sizeof backfills / sizeof *backfills; i++) {
+    struct log log;
+    run_case((struct market_case){.rule = "spot-first",
+                                  .n_jobs = 3,
+                                  .submit_s = {0, 50, 50},
+                                  .work_s = {500, 500, 500},
+                                  LATE_SPOT,
+                                  .set = {{"spot_wait_s", "100"}, {"backfill", backfills[i]}}},
+             &log);
+    CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, ON_DEMAND, 0), 100);
+    CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, ON_DEMAND, 1), 150);
+    CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, ON_DEMAND, 2), 150);
+    CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, ON_DEMAND, 3), -1);
+  }
+}
+
+/* Spot capacity is available from 120 s on, and stable from 130 s on. The job starts at 160 s on the on-demand node
+   that was acquired at 100 s. No event follows, so the rule considers a return 10 s later. */
+static void job_returns_although_nothing_happens(void) {
+  struct log log;
+  run_case((struct market_case){.rule = "spot-first",
+                                .n_jobs = 1,
+                                .work_s = {5000},
+                                .levels = {{0, 0}, {120, 4}},
+                                .n_levels = 2,
+                                .set = {{"spot_wait_s", "100"}, {"spot_hold_s", "10"}}},
+           &log);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_START, ON_DEMAND, 0), 160);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, SPOT, 0), 170);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_START, SPOT, 0), 230);
+}
+
 static void spot_first_prefers_available_spot(void) {
   struct log log;
   run_case((struct market_case){.rule = "spot-first", .n_jobs = 3, .work_s = {500, 500, 500}}, &log);
@@ -195,5 +231,6 @@ static void spot_share_is_limited(void) {
 }
 
 TEST_MAIN("market", TEST(spot_first_waits_uses_on_demand_and_returns), TEST(job_does_not_return_before_its_end),
+          TEST(one_node_for_each_job_that_stops_waiting), TEST(job_returns_although_nothing_happens),
           TEST(spot_first_prefers_available_spot), TEST(on_demand_only_acquires_no_spot),
           TEST(idle_nodes_are_released_down_to_the_minimum), TEST(spot_share_is_limited))

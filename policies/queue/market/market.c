@@ -146,8 +146,8 @@ static void end_patience(struct hr__market *market, int64_t now_us) {
 }
 
 /* Checks whether the tenant's quota admits the job in addition to the jobs that were accepted before in this count. If
-   so, subtracts the job from the `held` jobs of its demand, and adds it to the usage of its tenant for the rest of the
-   count. Otherwise returns false, so that the later jobs of the subqueue are not visited. */
+   so, subtracts the job from the jobs of its demand that are held, and adds it to the usage of its tenant for the rest
+   of the count. Otherwise returns false, so that the later jobs of the subqueue are not visited. */
 static bool count_in(void *self, struct hr_job_entry entry) {
   struct hr__queue *queue = self;
   struct hr__market *market = queue->market;
@@ -157,17 +157,22 @@ static bool count_in(void *self, struct hr_job_entry entry) {
       hr__ensure_room(queue->arena, market->counted, market->n_counted, &market->counted_capacity, sizeof(hr_job));
   if (!market->counted) return false;
   market->counted[market->n_counted++] = entry.job;
-  market->demands[market->demand_of[entry.job.id]].held--;
+  struct hr__market_demand *demand = &market->demands[market->demand_of[entry.job.id]];
+  demand->held--;
+  demand->held_impatient -= market->patience_us[entry.job.id] == HR__IMPATIENT;
   hr__quota_count(queue, entry.job);
   return true;
 }
 
-/* Sets `held` of each demand: the number of its jobs that quotas would block even if there were enough nodes. False:
-   out of memory. */
+/* Sets `held` and `held_impatient` of each demand: the numbers of its jobs that quotas would block even if there were
+   enough nodes. False: out of memory. */
 static bool count_held(struct hr__queue *queue) {
   struct hr__market *market = queue->market;
   market->n_counted = 0;
-  for (uint32_t i = 0; i < market->n_demands; i++) market->demands[i].held = market->demands[i].count;
+  for (uint32_t i = 0; i < market->n_demands; i++) {
+    market->demands[i].held = market->demands[i].count;
+    market->demands[i].held_impatient = market->demands[i].impatient;
+  }
   for (uint32_t i = 0; i < queue->waiting.n_active_subqueues; i++)
     hr_job_tree_each(&queue->waiting.active_subqueues[i]->jobs, NULL, count_in, queue);
   for (uint32_t i = 0; i < market->n_counted; i++) hr__quota_uncount(queue, market->counted[i]);

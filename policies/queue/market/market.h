@@ -50,7 +50,9 @@ struct hr__market_demand {
   struct hr_need need;
   /* count: number of waiting jobs; impatient: number of waiting jobs without remaining patience */
   uint32_t count, impatient;
-  uint32_t held;      /* number of waiting jobs that quotas block in this pass */
+  /* held: number of waiting jobs that quotas block in this pass; held_impatient: number of those without remaining
+     patience */
+  uint32_t held, held_impatient;
   uint32_t active_at; /* index in market->active_demands if any job waits */
   bool is_single, may_use_spot;
 };

@@ -556,9 +556,13 @@ static enum hr_status supply(struct hr__queue *queue, const struct hr__market_de
     return hr__supply_acquire(queue, demand, left, false, view, moves, &found);
   enum hr_status status = hr__supply_acquire(queue, demand, left, true, view, moves, &found);
   packed += found;
-  uint32_t impatient = demand->impatient > packed ? demand->impatient - packed : 0;
-  if (status != HR_OK || impatient == 0) return status;
-  return hr__supply_acquire(queue, demand, impatient, false, view, moves, &found);
+  packed += demand->held_impatient;
+  if (status != HR_OK || demand->impatient <= packed) return status;
+  return hr__supply_acquire(queue, demand, demand->impatient - packed, false, view, moves, &found);
+}
+
+static bool is_impatient(const struct hr__market *market, hr_job job) {
+  return market->patience_us[job.id] == HR__IMPATIENT;
 }
 
 /* Acquires nodes for the first job in order before those for other jobs. Does nothing with the backfill `skip`, under
@@ -568,13 +572,12 @@ static enum hr_status supply_first(struct hr__queue *queue, const struct hr_view
   const struct hr__shape *shape = hr__waiting_first(&queue->waiting);
   *of = NULL;
   if (queue->backfill->passes_over || !shape) return HR_OK;
-  const struct hr__market *market = queue->market;
   *of = hr__market_demand_of(queue, shape->head.job);
   if (!*of) return HR_OK;
   struct hr__market_demand one = **of;
   one.count = 1;
-  one.held = 0;
-  one.impatient = market->patience_us[shape->head.job.id] == HR__IMPATIENT;
+  one.held = one.held_impatient = 0;
+  one.impatient = is_impatient(queue->market, shape->head.job);
   return supply(queue, &one, view, moves);
 }
 
@@ -583,10 +586,14 @@ static enum hr_status supply_each(struct hr__queue *queue, const struct hr_view 
   struct hr__market *market = queue->market;
   struct hr__market_demand *of_first;
   enum hr_status status = supply_first(queue, view, moves, &of_first);
-  if (of_first) of_first->held++; /* not counted again: supply_first has packed the first job or acquired its nodes */
+  bool first_is_impatient = of_first && is_impatient(market, hr__waiting_first(&queue->waiting)->head.job);
+  /* the first job is not counted again: supply_first has packed it or acquired its nodes */
+  if (of_first) of_first->held++;
+  if (first_is_impatient) of_first->held_impatient++;
   for (uint32_t i = 0; i < market->n_demands && status == HR_OK; i++)
     if (market->demands[i].count > market->demands[i].held) status = supply(queue, &market->demands[i], view, moves);
   if (of_first) of_first->held--;
+  if (first_is_impatient) of_first->held_impatient--;
   return status;
 }
 
