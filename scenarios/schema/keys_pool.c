@@ -77,7 +77,7 @@ const struct hr__key hr__owned_keys[] = {
      HELP("Power that an idle node draws, as a share of 'power_kw_per_node'. Only for 'headroom tco'; other commands "
           "assume that all nodes are in use.")},
     {"pue", REAL(1, 10), DEFAULT("1.55"), AT(DOUBLE, OWNERSHIP, pue), HELP("Power usage effectiveness of the site.")},
-    {"usd_per_kwh", USD_UP_TO(1e6), DEFAULT("0"), AT(DOUBLE, OWNERSHIP, usd_per_kwh), HELP("Price of energy.")},
+    {"usd_per_kwh", USD_UP_TO(1e6), DEFAULT("0"), AT(DOUBLE, OWNERSHIP, usd_per_kwh), HELP("Price of energy per kWh.")},
     {"colocation_usd_per_kw_month", USD, DEFAULT("0"), AT(DOUBLE, OWNERSHIP, colocation_usd_per_kw_month),
      HELP("Colocation price per kW of provisioned power and month.")},
     {"maintenance_share_per_year", SHARE, DEFAULT("0"),
@@ -221,9 +221,10 @@ static const struct hr__key mig_keys[] = {
     {"layouts", LIST(1, 100, EACH(NAME)), WITH(1 << HR_MIG_DYNAMIC), OTHERWISE("Volcano's groups"),
      HELP("Layouts that a GPU without jobs may get.")},
     {"repartition_s", SECONDS, WITH(1 << HR_MIG_DYNAMIC), DEFAULT("0"),
-     HELP("Time to change the layout of a GPU. Jobs on this GPU begin to work after it.")},
+     HELP("Time to change the layout of a GPU. Jobs that start on the GPU during this time begin to work when it is "
+          "over.")},
     {"create_s", SECONDS, WITH(1 << HR_MIG_ON_DEMAND), DEFAULT("0"),
-     HELP("Time to create an instance. Its job begins to work after it.")},
+     HELP("Time to create an instance, before its job begins to work.")},
     END};
 
 static const struct hr__key interference_keys[] = {
@@ -245,7 +246,7 @@ static const struct hr__key pair_keys[] = {
 #define NETWORK(tier, words)                                                                                           \
   {                                                                                                                    \
     words, CHOICE_AFTER_FIRST(networks), AT(INTEGER, struct hr_topology, network[tier]),                               \
-        HELP("Network between the parts of one " words ".")                                                            \
+        HELP("Network that joins the parts of a group of the tier " words ".")                                         \
   }
 static const struct hr__key network_keys[] = {NETWORK(HR_TIER_ISLAND, "island"),
                                               NETWORK(HR_TIER_NUMA, "numa"),
@@ -273,17 +274,17 @@ static const struct hr__key topology_keys[] = {
 #define EXPECTED (1 << HR_DURATION_FIXED | 1 << HR_DURATION_EXPONENTIAL)
 static const struct hr__key duration_keys[] = {
     {"distribution", CHOICE(distributions), MUST, .selects = true, AT(INTEGER, struct hr_duration, kind),
-     HELP("Distribution of the duration.")},
+     HELP("Kind of distribution.")},
     {"mean_s", REAL(MIN_SCALE, MAX_SECONDS), .unit = "s", NEEDED_WITH(EXPECTED), AT(DOUBLE, struct hr_duration, a),
-     HELP("Mean.")},
+     HELP("Mean of the distribution.")},
     {"mu", REAL(-MAX_LOG_S, MAX_LOG_S), NEEDED_WITH(1 << HR_DURATION_LOG_NORMAL), AT(DOUBLE, struct hr_duration, a),
      HELP("Mean of the natural logarithm of seconds. If you know it for hours, add ln 3600 = 8.18869.")},
     {"sigma", REAL(0, 10), NEEDED_WITH(1 << HR_DURATION_LOG_NORMAL), AT(DOUBLE, struct hr_duration, b),
      HELP("Standard deviation of the natural logarithm of seconds.")},
     {"shape", REAL(0.01, 100), NEEDED_WITH(1 << HR_DURATION_WEIBULL), AT(DOUBLE, struct hr_duration, a),
-     HELP("Shape.")},
+     HELP("Shape parameter of the distribution.")},
     {"scale_s", REAL(MIN_SCALE, MAX_SECONDS), .unit = "s", NEEDED_WITH(1 << HR_DURATION_WEIBULL),
-     AT(DOUBLE, struct hr_duration, b), HELP("Scale.")},
+     AT(DOUBLE, struct hr_duration, b), HELP("Scale parameter of the distribution.")},
     END};
 
 static const struct hr__key billing_keys[] = {
@@ -292,13 +293,13 @@ static const struct hr__key billing_keys[] = {
     {"minimum_s", SECONDS, OTHERWISE("60 for aws and gcp, else 0"), AS_US(struct hr_billing, minimum_us),
      HELP("Minimum time charged for a node.")},
     {"free_if_reclaimed_s", SECONDS, DEFAULT("0"), AS_US(struct hr_billing, free_if_reclaimed_us),
-     HELP("Market spot: a node costs nothing if it is interrupted within this time after its request.")},
+     HELP("With market spot: a node costs nothing if it is interrupted within this time after its request.")},
     END};
 
 /* ---- Autoscalers ------------------------------------------------------------------------------------ */
 
 static const struct hr__key expander_keys[] = {
-    {"*", CHOICE(expanders), AT(INTEGER, struct hr_expander, kind), HELP("An expander.")}, END};
+    {"*", CHOICE(expanders), AT(INTEGER, struct hr_expander, kind), HELP("Name of an expander.")}, END};
 
 static const struct hr__key scaling_quota_keys[] = {
     {"gpus", WHOLE(0, HR_MAX_GPUS), .unit = "GPUs", MUST, AT(INTEGER, struct hr_scaling_quota, max_gpus),
@@ -340,7 +341,7 @@ const struct hr__key hr__node_pool_keys[] = {
     {"name", NAME, MUST, AT(TEXT, NODE_POOL, name), HELP("Name of the node pool.")},
     {"pools", LIST(1, 1000, EACH(NAME, AT(TEXT, struct hr_named_pool, name))), OTHERWISE("all elastic pools"),
      AS_ARRAY(NODE_POOL, pools, n_pools),
-     HELP("Names of its elastic pools. Required if there are several node pools.")},
+     HELP("Names of the elastic pools in this node pool. Required if there are several node pools.")},
     {"weight", WHOLE(0, 100), DEFAULT("0"), AT(INTEGER, NODE_POOL, weight),
      HELP("New nodes come from the node pool with the highest weight among those whose 'limits' permit another node.")},
     {"limits", OBJECT(limit_keys), .store = HR__STORE_PART,
@@ -370,7 +371,8 @@ const struct hr__key hr__node_pool_keys[] = {
 #define KARPENTER (1u << HR_NODE_AUTOSCALER_KARPENTER)
 const struct hr__key hr__autoscaler_keys[] = {
     {"name", CHOICE(autoscalers), MUST, .selects = true, AT(INTEGER, SCALER, kind),
-     HELP("cluster-autoscaler: that of Kubernetes. karpenter: Karpenter.")},
+     HELP("Which autoscaler is modelled. cluster-autoscaler: the cluster autoscaler of Kubernetes. karpenter: "
+          "Karpenter.")},
     {"scan_interval_s", SECONDS_FROM(0.001), WITH(CLUSTER), DEFAULT("10"), AS_US(SCALER, scan_us),
      HELP("The autoscaler examines the cluster at multiples of this time.")},
     {"expanders", LIST(1, HR_N_EXPANDERS, expander_keys), WITH(CLUSTER), OTHERWISE("least-waste"),
@@ -401,18 +403,19 @@ const struct hr__key hr__autoscaler_keys[] = {
     {"backoff_reset_s", SECONDS, WITH(CLUSTER), DEFAULT("10800"), AS_US(SCALER, backoff_reset_us),
      HELP("Time after the last failure of a pool at which its back-off is reset to 'backoff_s'.")},
     {"unneeded_s", SECONDS, WITH(CLUSTER), DEFAULT("600"), AS_US(SCALER, unneeded_us),
-     HELP("A node is removed if it was unneeded in all scans for longer than this.")},
+     HELP("A node is removed if it was unneeded in all scans for longer than this. A node is unneeded if it has no job "
+          "and no waiting job would use it.")},
     {"drain", BOOLEAN, WITH(CLUSTER), DEFAULT("false"), AT(INTEGER, SCALER, drains),
      HELP("Whether nodes with jobs are also removed if all their jobs fit on other nodes. The jobs are interrupted. "
           "false: a node with a job is never removed.")},
     {"utilization_threshold", SHARE, WITH(CLUSTER), DEFAULT("0.5"), AT(DOUBLE, SCALER, utilization_threshold),
      HELP("With 'drain': a node is not removed while more than this share of its GPUs is allocated.")},
     {"delay_after_add_s", SECONDS, WITH(CLUSTER), DEFAULT("600"), AS_US(SCALER, after_add_us),
-     HELP("No nodes are removed for this time after a scale-up.")},
+     HELP("No nodes are removed for this time after nodes were added.")},
     {"delay_after_delete_s", SECONDS, WITH(CLUSTER), DEFAULT("0"), AS_US(SCALER, after_delete_us),
-     HELP("No nodes are removed for this time after a removal.")},
+     HELP("No nodes are removed for this time after nodes were removed.")},
     {"delay_after_failure_s", SECONDS, WITH(CLUSTER), DEFAULT("180"), AS_US(SCALER, after_failure_us),
-     HELP("No nodes are removed for this time after a failed scale-up.")},
+     HELP("No nodes are removed for this time after a failed request for nodes.")},
     {"max_deletions", WHOLE(1, HR_MAX_NODES), .unit = "nodes", WITH(CLUSTER), DEFAULT("10"),
      AT(INTEGER, SCALER, max_deletions), HELP("Maximum number of nodes that a scan removes.")},
     {"max_drains", WHOLE(1, HR_MAX_NODES), .unit = "nodes", WITH(CLUSTER), DEFAULT("1"),
@@ -443,7 +446,7 @@ static const struct hr__key autoscale_keys[] = {
      AT(INTEGER, struct hr_pool_spec, scale_priority),
      HELP("With the expander 'priority': pools with the highest number grow first.")},
     {"no_capacity", SHARE, DEFAULT("0"),
-     HELP("Probability that the provider has no capacity for a node that is requested. Then the rest of the request is "
+     HELP("Probability that the provider has no capacity for a requested node. Then the rest of the request is "
           "cancelled, and no nodes of the pool are requested for some time.")},
     END};
 
@@ -494,7 +497,7 @@ static const struct hr__key bad_node_keys[] = {
   {"mtbf_h", REAL(0.000278, 1e9), .unit = "h",                                                                         \
    HELP("Mean time between the repair of a node (or group) and its next failure, exponentially distributed.")},        \
       {"between", OBJECT(duration_keys), AT(PART, struct hr_fault_process, between),                                   \
-       HELP("Instead of 'mtbf_h': this time as a random duration.")},                                                  \
+       HELP("Instead of 'mtbf_h': time between a repair and the next failure, as a random duration.")},                \
       {"clock", CHOICE(fault_clocks), DEFAULT("up"), AT(INTEGER, struct hr_fault_process, clock),                      \
        HELP("Which time counts until the next failure. up: time in operation. wall: all time; a failure of a node "    \
             "that is already down has no effect. busy: time in which jobs run on the node (or group).")},              \
@@ -545,7 +548,8 @@ static const struct hr__key fault_group_keys[] = {
 
 const struct hr__key hr__fault_keys[] = {
     {"per_1000_node_days", REAL(0, 1e9), .unit = "failures",
-     HELP("Failures of 1,000 nodes in a day of operation, as published for fleets. 0: none. Instead of 'mtbf_h'.")},
+     HELP("Instead of 'mtbf_h': number of failures of 1,000 nodes in a day of operation, as published for fleets. 0: "
+          "no failures.")},
     FAULT_PROCESS,
     {"log", OBJECT(fault_log_keys),
      HELP("Instead of random failures: the failures of a log, with the same intervals and repairs. The nodes of the "
@@ -563,7 +567,8 @@ const struct hr__key hr__fault_keys[] = {
      HELP("Number of nodes of the pool that are spares. When a node goes down, a spare replaces it. A repaired node "
           "becomes a spare if enough nodes are up.")},
     {"activation_s", SECONDS, DEFAULT("0"),
-     HELP("Time until a spare is up: short for warm spares, the time of a boot or of a delivery for cold ones.")},
+     HELP("Time from the failure of a node until a spare is up. It is short for warm spares; for cold spares, it is "
+          "the time to boot or to deliver a node.")},
     {"slow", OBJECT(slow_keys), HELP("Episodes in which nodes are slow.")},
     {"crew", WHOLE(1, HR_MAX_NODES), OTHERWISE("no limit"), .unit = "repairs",
      HELP("Maximum number of nodes or groups of the pool that are repaired at the same time. Repairs begin in the "
@@ -621,7 +626,7 @@ static const struct hr__key power_loss_keys[] = {
 static const struct hr__key power_cap_keys[] = {
     {"limit_w", WATTS, MUST, AT(DOUBLE, struct hr_power_cap, limit_w), HELP("Power limit of a GPU.")},
     {"time_ratio", REAL(1, 1000), MUST, AT(DOUBLE, struct hr_power_cap, time_ratio),
-     HELP("Time of the work at this limit / time at the highest limit.")},
+     HELP("Time to do the same work at this limit / time at the highest limit.")},
     {"power_ratio", REAL(1e-3, 1), MUST, AT(DOUBLE, struct hr_power_cap, power_ratio),
      HELP("Mean power of a GPU at this limit / mean power at the highest limit.")},
     END};
@@ -635,7 +640,8 @@ static const struct hr__key sleep_keys[] = {
     {"suspend_w", WATTS, OTHERWISE("that of an idle node"), AT(DOUBLE, struct hr_power_sleep, suspend_w),
      HELP("Power of a node while it is being suspended.")},
     {"boot_s", SECONDS, DEFAULT("0"), AT(DOUBLE, struct hr_power_sleep, boot.a),
-     HELP("Time from the request for a sleeping node until jobs may start on it. Its power is 'boot_w'.")},
+     HELP("Time from the request for a sleeping node until jobs may start on it. During this time, the node draws "
+          "'boot_w'.")},
     {"boot", OBJECT(duration_keys), AT(PART, struct hr_power_sleep, boot),
      HELP("Instead of 'boot_s': a random duration.")},
     {"min_awake", WHOLE(0, HR_MAX_NODES), .unit = "nodes", DEFAULT("0"), AT(INTEGER, struct hr_power_sleep, min_awake),
@@ -661,10 +667,10 @@ static const struct hr__key battery_keys[] = {
      HELP("The battery charges while the carbon intensity is below this value.")},
     {"discharge_g_per_kwh", REAL(0, 1e6), .unit = "g/kWh", OTHERWISE("'threshold_g_per_kwh'"),
      AT(DOUBLE, struct hr_power_battery, upper_g_per_kwh),
-     HELP("The battery serves the load while the carbon intensity is not below this value.")},
+     HELP("The battery serves the load while the carbon intensity is at or above this value.")},
     {"discharge_w", REAL(1e-3, HR_POWER_MAX_W), .unit = "W", OTHERWISE("the whole load"),
      AT(DOUBLE, struct hr_power_battery, discharge_w),
-     HELP("Maximum power with which the battery serves the load. The rest is from the grid.")},
+     HELP("Maximum power with which the battery serves the load. The grid serves the rest.")},
     {"efficiency", REAL(0.01, 1), DEFAULT("1"), AT(DOUBLE, struct hr_power_battery, efficiency),
      HELP("Stored energy / energy that is taken from the grid.")},
     {"initial_kwh", REAL(0, 1e9), .unit = "kWh", DEFAULT("0"), AT(DOUBLE, struct hr_power_battery, initial_kwh),
@@ -715,7 +721,7 @@ const struct hr__key hr__power_keys[] = {
      HELP("Effects of power limits on jobs, from the highest limit to the lowest. Between two limits, they are "
           "interpolated linearly.")},
     {"sleep", OBJECT(sleep_keys), OTHERWISE("nodes do not sleep"),
-     HELP("Idle nodes are suspended, and are woken when jobs wait for them. Not for elastic pools.")},
+     HELP("Idle nodes are suspended, and are woken when jobs wait for them. Not in elastic pools.")},
     {"temperature", OBJECT(heat_keys), OTHERWISE("temperatures are unknown"),
      HELP("Temperature of the GPUs, for alerts and for OpenMetrics output.")},
     {"battery", OBJECT(battery_keys), OTHERWISE("none"),
@@ -727,13 +733,13 @@ const struct hr__key hr__power_keys[] = {
 /* ---- Spot ------------------------------------------------------------------------------------------- */
 
 static const struct hr__key bathtub_keys[] = {
-    {"a", REAL(0, 1), MUST, AT(DOUBLE, struct hr_bathtub, a), HELP("Factor of the distribution.")},
+    {"a", REAL(0, 1), MUST, AT(DOUBLE, struct hr_bathtub, a), HELP("Factor a of the distribution.")},
     {"tau1_h", REAL(MIN_SCALE, 1e6), .unit = "h", MUST, AT(DOUBLE, struct hr_bathtub, tau1_h),
-     HELP("Time scale of early interruptions.")},
+     HELP("Time scale tau1 of early interruptions.")},
     {"tau2_h", REAL(MIN_SCALE, 1e6), .unit = "h", MUST, AT(DOUBLE, struct hr_bathtub, tau2_h),
-     HELP("Time scale of late interruptions.")},
+     HELP("Time scale tau2 of late interruptions.")},
     {"b_h", REAL(0, 1e6), .unit = "h", MUST, AT(DOUBLE, struct hr_bathtub, b_h),
-     HELP("Age at which late interruptions begin.")},
+     HELP("Age b at which late interruptions begin.")},
     {"last_h", REAL(MIN_SCALE, 1e6), .unit = "h", MUST, AT(DOUBLE, struct hr_bathtub, last_h),
      HELP("Maximum lifetime of a node.")},
     END};
@@ -742,7 +748,7 @@ static const struct hr__key bathtub_keys[] = {
 enum { PRICE_TRACE = 1 << 1, PRICE_OU = 1 << 2 };
 static const struct hr__key spot_price_keys[] = {
     {"model", CHOICE(price_models), MUST, .selects = true,
-     HELP("How the price varies. fixed: not at all. trace: as recorded. ou: around the pool's price (an "
+     HELP("How the price varies. fixed: it is constant. trace: as recorded. ou: it varies around the pool's price (an "
           "Ornstein-Uhlenbeck process of the logarithm), up to the on-demand price.")},
     {"file", PATH, NEEDED_WITH(PRICE_TRACE), HELP("A list of price changes, relative to the scenario's folder.")},
     {"accelerator", NAME, WITH(PRICE_TRACE), OTHERWISE("prices of the pool's 'instance'"),
@@ -766,13 +772,13 @@ static const struct hr__key spot_keys[] = {
           "one place. 'headroom list spot-presets' prints them. Other keys have precedence over the preset.")},
     {"model", CHOICE(spot_models), .selects = true, OTHERWISE("that of the preset"),
      HELP("Model of interruptions. none: no interruptions. trace: as recorded. on-off: all nodes of a zone are "
-          "interrupted together. exponential: at a constant rate. bathtub: depending on the age of the node. advisor: "
-          "as exponential, with the rate that follows from 'monthly_interruption'.")},
+          "interrupted together. exponential: each node is interrupted at a constant rate. bathtub: the rate depends "
+          "on the age of the node. advisor: as exponential, with the rate that follows from 'monthly_interruption'.")},
     {"notice_s", SECONDS, OTHERWISE("the preset's, else 120 for aws, 30 for other providers, 0 without a provider"),
      AS_US(struct hr_spot_spec, notice_us), HELP("Warning time before a node is interrupted.")},
     {"file", PATH, NEEDED_WITH(SPOT(TRACE)),
-     HELP("A record of the number of available nodes, relative to the scenario's folder. The record is repeated "
-          "without end. Its highest count corresponds to all nodes.")},
+     HELP("A record of the number of available nodes over time, relative to the scenario's folder. At its end, the "
+          "record is repeated. Its highest count corresponds to all nodes.")},
     {"offset_s", SECONDS, WITH(SPOT(TRACE)), DEFAULT("0"), AS_US(struct hr_spot_spec, offset_us),
      HELP("Position in the record at which the run begins.")},
     {"up", OBJECT(duration_keys), NEEDED_WITH(SPOT(ON_OFF)), AT(PART, struct hr_spot_spec, up),
@@ -786,7 +792,8 @@ static const struct hr__key spot_keys[] = {
     {"batch_mean", REAL(1, HR_MAX_NODES), .unit = "nodes", WITH(SPOT(EXPONENTIAL) | SPOT(ADVISOR)), DEFAULT("1"),
      HELP("Mean number of nodes that are interrupted together.")},
     {"bathtub", OBJECT(bathtub_keys), NEEDED_WITH(SPOT(BATHTUB)), AT(PART, struct hr_spot_spec, bathtub),
-     HELP("Distribution of lifetimes. F(t) = a (1 - exp(-t / tau1) + exp((t - b) / tau2)), 1 from last_h on.")},
+     HELP("Distribution of lifetimes: F(t) = a (1 - exp(-t / tau1) + exp((t - b) / tau2)) for t below last_h, and F(t) "
+          "= 1 from last_h on.")},
     {"price", OBJECT(spot_price_keys), OTHERWISE("the price is constant"), HELP("How the price varies.")},
     END};
 #undef SPOT
@@ -844,9 +851,11 @@ const struct hr__key hr__pool_keys[] = {
          "How nodes of the pool fail, and how they are repaired. Elastic pools get another node instead of a repair.")},
     {"carbon", OBJECT(hr__carbon_keys), OTHERWISE("'cluster.carbon'; without it, carbon is unknown"),
      HELP("Carbon intensity of the electricity, and carbon of the production of the hardware.")},
-    {"energy_price", OBJECT(hr__energy_price_keys), OTHERWISE("'cluster.energy_price'; without it, it is unknown"),
+    {"energy_price", OBJECT(hr__energy_price_keys),
+     OTHERWISE("'cluster.energy_price'; without it, the price is unknown"),
      HELP("Price of the electricity over time.")},
-    {"wue_l_per_kwh", REAL(0, 1000), .unit = "l/kWh", OTHERWISE("'cluster.wue_l_per_kwh'; without it, it is unknown"),
+    {"wue_l_per_kwh", REAL(0, 1000), .unit = "l/kWh",
+     OTHERWISE("'cluster.wue_l_per_kwh'; without it, the water is unknown"),
      HELP("Water per kWh of the machines: the water usage effectiveness of the site.")},
     {"maintenance", LIST(0, HR_MAINTENANCE_WINDOWS, EACH(OBJECT(hr__maintenance_keys))),
      OTHERWISE("'cluster.maintenance', or none"),

@@ -350,7 +350,7 @@ static const struct hr__key storage_cost_keys[] = {
   OBJECT(EACH(REAL(0, 1e9), .unit = "GB", .store = HR__STORE_MICROS, .scale = 1e-3,                                    \
               .bytes = sizeof(((struct hr_egress_cost *)NULL)->member[0]), HELP("Amount for jobs of this class."))),   \
       .choices = hr__class_keys, BY_CLASS(struct hr_egress_cost, member),                                              \
-      HELP(words " By class of job. default: classes that are not listed.")
+      HELP(words " By class of job. The entry 'default' applies to classes that are not listed.")
 static const struct hr__key egress_keys[] = {
     {"usd_per_gb", USD, DEFAULT("0"), AS_UUSD(struct hr_egress_cost, uusd_per_gb),
      HELP("Price of outgoing data, per 10^9 bytes.")},
@@ -389,12 +389,13 @@ static const struct hr__key savings_plan_keys[] = {
     END};
 
 static const struct hr__key cost_keys[] = {
-    {"storage", OBJECT(storage_cost_keys), AT(PART, struct hr_cost_spec, storage), HELP("Data sets and checkpoints.")},
-    {"egress", OBJECT(egress_keys), AT(PART, struct hr_cost_spec, egress), HELP("Outgoing data.")},
+    {"storage", OBJECT(storage_cost_keys), AT(PART, struct hr_cost_spec, storage),
+     HELP("Cost of stored data sets and checkpoints.")},
+    {"egress", OBJECT(egress_keys), AT(PART, struct hr_cost_spec, egress), HELP("Cost of outgoing data.")},
     {"operations", OBJECT(operations_keys), AT(PART, struct hr_cost_spec, operations),
-     HELP("Staff and orchestration.")},
+     HELP("Cost of staff and orchestration.")},
     {"downtime", OBJECT(downtime_keys), AT(PART, struct hr_cost_spec, downtime),
-     HELP("Price of waiting and of missed deadlines.")},
+     HELP("Cost of waiting and of missed deadlines.")},
     {"idle_split", CHOICE(idle_splits), DEFAULT("none"), AT(INTEGER, struct hr_cost_spec, idle_split),
      HELP("How the statements of tenants split the cost of unused capacity. none: no tenant pays for it. proportional: "
           "in proportion to use. even: equally.")},
@@ -412,8 +413,8 @@ static const struct hr__key cost_keys[] = {
 #define QUOTA_ROWS                                                                                                     \
   {"guaranteed_gpus", QUOTA_GPUS, DEFAULT("0"), SCALED(1000, struct hr_quota_node, guaranteed_milli),                  \
    HELP(                                                                                                               \
-       "GPUs that are always available to the tenant or cohort: immediately, or after lent GPUs have been reclaimed. " \
-       "Thousandths are possible. A cohort's guarantee is in addition to the guarantees of its members.")},            \
+       "Number of GPUs that are always available to the tenant or cohort: immediately, or after lent GPUs have been "  \
+       "reclaimed. Thousandths are possible. A cohort's guarantee is in addition to the guarantees of its members.")}, \
       {"guaranteed_share", SHARE,                                                                                      \
        HELP("Instead of 'guaranteed_gpus': a share of the GPUs of the cluster with all its nodes.")},                  \
       {"max_gpus", QUOTA_GPUS, OTHERWISE("no limit"), SCALED(1000, struct hr_quota_node, max_milli),                   \
@@ -427,7 +428,8 @@ static const struct hr__key cost_keys[] = {
        HELP("Maximum number of unused guaranteed GPUs that others may use. 0: unused guaranteed GPUs stay idle.")},    \
   {                                                                                                                    \
     "weight", REAL(MIN_SCALE, 1e6), DEFAULT("1"), AT(DOUBLE, struct hr_quota_node, weight),                            \
-        HELP("A member with twice the weight may borrow twice as much before others have precedence.")                 \
+        HELP("Weight in borrowing: a member with twice the weight may borrow twice as much before other members have " \
+             "precedence.")                                                                                            \
   }
 
 static const struct hr__key cohort_keys[] = {
@@ -499,7 +501,7 @@ static const struct hr__key waiting_keys[] = {
      OBJECT(EACH(SECONDS, .store = HR__STORE_INTEGER, .scale = 1e6, .bytes = sizeof(int64_t),
                  HELP("Maximum wait of jobs of this class."))),
      .choices = hr__class_keys, BY_CLASS(RULES, waiting_us),
-     HELP("Maximum wait by class. default: classes that are not listed.")},
+     HELP("Maximum wait by class. The entry 'default' applies to classes that are not listed.")},
     END};
 static const struct hr__key over_budget_keys[] = {
     ON(HR_ALERT_BUDGET),
@@ -532,23 +534,24 @@ static const struct hr__key hot_keys[] = {ON(HR_ALERT_HOT),
 
 static const struct hr__key alert_keys[] = {
     {"gpus_underused", OBJECT(underused_keys), .store = HR__STORE_PART,
-     HELP("A small share of a pool's GPUs is allocated.")},
+     HELP("Alert: only a small share of a pool's GPUs is allocated.")},
     {"gpus_saturated", OBJECT(saturated_keys), .store = HR__STORE_PART,
-     HELP("Nearly all GPUs that a pool has, or could still acquire, are allocated.")},
+     HELP("Alert: nearly all GPUs that a pool has, or could still request, are allocated.")},
     {"spot_reclaims", OBJECT(reclaims_keys), .store = HR__STORE_PART,
-     HELP("Too many of a spot pool's nodes are interrupted.")},
+     HELP("Alert: many of a spot pool's nodes are interrupted.")},
     {"no_checkpoint", OBJECT(unsaved_keys), .store = HR__STORE_PART,
-     HELP("Jobs on spot nodes run for a long time without a checkpoint.")},
-    {"queue_time", OBJECT(waiting_keys), .store = HR__STORE_PART, HELP("Jobs wait for a long time.")},
-    {"over_budget", OBJECT(over_budget_keys), .store = HR__STORE_PART, HELP("A tenant spends more than its budget.")},
+     HELP("Alert: jobs on spot nodes run for a long time without a checkpoint.")},
+    {"queue_time", OBJECT(waiting_keys), .store = HR__STORE_PART, HELP("Alert: jobs wait for a long time.")},
+    {"over_budget", OBJECT(over_budget_keys), .store = HR__STORE_PART,
+     HELP("Alert: a tenant spends more than its budget.")},
     {"service_latency", OBJECT(latency_keys), .store = HR__STORE_PART,
-     HELP("The latency of a service is far above its baseline.")},
+     HELP("Alert: the latency of a service is far above its baseline.")},
     {"serving_idle", OBJECT(idle_replica_keys), .store = HR__STORE_PART,
-     HELP("A ready replica serves nothing for a long time.")},
+     HELP("Alert: a ready replica serves no request for a long time.")},
     {"out_of_memory", OBJECT(kv_memory_keys), .store = HR__STORE_PART,
-     HELP("Sequences of a service lose their KV memory.")},
+     HELP("Alert: sequences of a service lose their KV memory.")},
     {"gpus_hot", OBJECT(hot_keys), .store = HR__STORE_PART,
-     HELP("The GPUs of a node are too hot. Needs 'temperature' of 'power'.")},
+     HELP("Alert: the GPUs of a node are too hot. Needs 'temperature' of 'power'.")},
     END};
 
 /* ---- Replications and plan -------------------------------------------------------------------------- */
@@ -585,7 +588,7 @@ static const struct hr__key setting_keys[] = {
     END};
 
 #define AXIS_ROWS                                                                                                      \
-  {"path", NAME, AT(TEXT, struct hr_grid_axis, path), HELP("A key of the scenario, as for --set.")},                   \
+  {"path", NAME, AT(TEXT, struct hr_grid_axis, path), HELP("Path of a key of the scenario, as for --set.")},           \
       {"values", LIST(1, HR__MAX_LEVELS, EACH(SCALAR)), HELP("Values of the key.")},                                   \
       {"from", REAL(-MAX_NUMBER, MAX_NUMBER), AT(DOUBLE, struct hr_grid_axis, from),                                   \
        HELP("Instead of 'values': the "                                                                                \
@@ -606,7 +609,8 @@ const struct hr__key hr__axis_keys[] = {
     END};
 
 static const struct hr__key variable_keys[] = {
-    {"name", NAME, AT(TEXT, struct hr_grid_axis, name), OTHERWISE("the pool, or the path"), HELP("Name in results.")},
+    {"name", NAME, AT(TEXT, struct hr_grid_axis, name), OTHERWISE("the pool, or the path"),
+     HELP("Name of the variable in results.")},
     {"pool", NAME, HELP("The variable is the number of GPUs of this pool, in whole nodes.")},
     {"pools", LIST(1, HR_MAX_POOLS, EACH(NAME)),
      HELP("The variable is the total number of GPUs of these pools, which have equal numbers of nodes.")},
@@ -685,7 +689,7 @@ static const struct hr__key router_keys[] = {
     {"keep_deadlines", BOOLEAN, DEFAULT("false"), AT(INTEGER, ROUTER, keep_deadlines),
      HELP(
          "With local-first: whether a job is sent to another cluster if it would probably miss its deadline at home.")},
-    {"data_local_wait_s", SECONDS, OTHERWISE("the place of data does not matter"), AS_US(ROUTER, local_wait_us),
+    {"data_local_wait_s", SECONDS, OTHERWISE("the place of data has no effect"), AS_US(ROUTER, local_wait_us),
      HELP("A job is sent to a cluster that reads its data set without a link, if its predicted wait there is at most "
           "this. The router chooses among such clusters. Needs 'data'. Not with home.")},
     {"budget_usd", USD, OTHERWISE("unlimited"), AS_UUSD(ROUTER, budget_uusd),
@@ -703,7 +707,7 @@ static const struct hr__key router_keys[] = {
      HELP("With multikueue: length of a round of incremental dispatch.")},
     {"timeout_s", SECONDS_FROM(1), DEFAULT("600"), AS_US(ROUTER, timeout_us),
      HELP("With skypilot: a job that has not started after this time is sent to the next cluster.")},
-    {"reroute_s", SECONDS_FROM(1), OTHERWISE("a job stays where it was sent"), AS_US(ROUTER, reroute_us),
+    {"reroute_s", SECONDS_FROM(1), OTHERWISE("jobs are not routed again"), AS_US(ROUTER, reroute_us),
      HELP("Interval at which waiting jobs that have never started are routed again. Not with home, multikueue, "
           "slurm-federation or skypilot.")},
     {"max_reroutes", WHOLE(1, 1e6), DEFAULT("1000"), AT(INTEGER, ROUTER, max_reroutes),
@@ -745,19 +749,20 @@ static const struct hr__key scenario_keys[] = {
     {"trace", OBJECT(trace_keys), .store = HR__STORE_PART,
      HELP("The jobs. Without a file, use --trace on the command line.")},
     {"catalog", OBJECT(catalog_keys),
-     HELP("CSV files with rows that are added to the catalogue or replace those with the same key. Relative to the "
-          "scenario's folder.")},
+     HELP("CSV files with rows that are added to the catalogue, or that replace rows with the same key. Paths are "
+          "relative to the scenario's folder.")},
     {"cluster", OBJECT(cluster_keys), OTHERWISE("required, unless there are 'clusters'"), AT(PART, SCENARIO, cluster),
      .schema = "{\"oneOf\": [{\"required\": [\"pools\"]}, {\"required\": [\"nodes_file\"]}]}",
      HELP("The machines: either 'pools' or 'nodes_file'. At most 4,000,000 GPUs in all.")},
     {"clusters", LIST(1, 1000, EACH(OBJECT(entry_keys), .brief = true)),
      HELP("Instead of 'cluster': several clusters, each with its own pools and policy. 'policy', 'quotas' and the "
-          "sections of modelled schedulers apply to clusters without their own.")},
+          "sections of modelled schedulers of the scenario apply to clusters that do not set these keys.")},
     {"router", OBJECT(router_keys), OTHERWISE("every job runs at home"),
      HELP("With 'clusters': how submitted jobs are sent to clusters.")},
     {"classes", OBJECT(EACH(OBJECT(class_keys), HELP("Jobs of this class."))), .choices = hr__class_keys,
      BY_CLASS(SCENARIO, classes),
-     HELP("Checkpoints, restarts and topology by class of job. default: classes that are not listed.")},
+     HELP("Checkpoints, restarts and topology by class of job. The entry 'default' applies to classes that are not "
+          "listed.")},
     {"models", OBJECT(model_keys), OR_TEXT("catalogue"), OTHERWISE("the same speed everywhere"),
      .schema = "{\"pattern\": \"^catalogue$\"}",
      HELP("Speed of jobs on the pools' GPUs, by the model in the trace. catalogue: the speed of all models is the "

@@ -34,7 +34,7 @@ static const char *const disciplines[] = {"fcfs", "ps", NULL};
 
 static const struct hr__key transfer_keys[] = {
     {"setup_ms", REAL(0, MAX_MS), .unit = "ms", DEFAULT("0"), AT(DOUBLE, SERVICE, phases.link.setup_ms),
-     HELP("Time before the first byte.")},
+     HELP("Time until the first byte is transferred.")},
     {"gb_per_s", REAL(MIN_SCALE, 1e6), .unit = "GB/s", OTHERWISE("the transfer of the bytes takes no time"),
      AT(DOUBLE, SERVICE, phases.link.gb_per_s), HELP("Bandwidth, in units of 10^9 bytes per second.")},
     {"kv_bytes_per_token", REAL(1, 1e12), OTHERWISE("required with 'gb_per_s'"),
@@ -147,8 +147,8 @@ static const struct hr__key cost_keys[] = {
      HELP("Instead of the times above: a table of times. Between two entries, and beyond the first and the last one, "
           "the time is linear.")},
     {"mixed_factor", REAL(0, 1000), DEFAULT("1.1"), AT(DOUBLE, SERVICE, cost.mixed_factor),
-     HELP("With 'table': factor for iterations with prompts and decodes. Their time is mixed_factor * the time of "
-          "(prompt tokens + decoding sequences) prompt tokens.")},
+     HELP("With 'table': factor for iterations with prompts and decodes. Their time is mixed_factor * 'prompt_us' at "
+          "(prompt tokens + decoding sequences) tokens.")},
     {"distserve", OBJECT(distserve_keys), .store = HR__STORE_PART,
      HELP("Instead of the times above: the formula of DistServe's simulator.")},
     END};
@@ -167,8 +167,9 @@ static const struct hr__key replica_keys[] = {
      HELP("Acceptable regions of pools, separated by '|'.")},
     {"gpu_mem_gb", REAL(0, 1e6), .unit = "GiB", DEFAULT("0"), SCALED(1024, SERVICE, gpu_mem_mib),
      HELP("Requested memory of each GPU.")},
-    {"cpu", REAL(0, 1e6), DEFAULT("0"), SCALED(1000, SERVICE, cpu_milli), HELP("CPUs.")},
-    {"mem_gb", REAL(0, 1e6), .unit = "GiB", DEFAULT("0"), SCALED(1024, SERVICE, mem_mib), HELP("Memory.")},
+    {"cpu", REAL(0, 1e6), DEFAULT("0"), SCALED(1000, SERVICE, cpu_milli), HELP("Requested CPUs.")},
+    {"mem_gb", REAL(0, 1e6), .unit = "GiB", DEFAULT("0"), SCALED(1024, SERVICE, mem_mib),
+     HELP("Requested host memory.")},
     {"interruptible", BOOLEAN, DEFAULT("true"), AT(NOT, SERVICE, uninterruptible),
      HELP("Whether replicas may use spot nodes and be preempted.")},
     {"engine", OBJECT(engine_keys), MUST, .store = HR__STORE_PART, HELP("How requests are batched.")},
@@ -257,8 +258,9 @@ static const struct hr__key scale_step_keys[] = {
 
 static const struct hr__key autoscale_keys[] = {
     {"policy", CHOICE(autoscalers), DEFAULT("fixed"), .selects = true, AT(INTEGER, SCALE, policy),
-     HELP("How the number of replicas is chosen. fixed: 'replicas'. schedule: by time. knative, hpa, keda, ray-serve, "
-          "nvcf: as those systems do. slo: the fewest replicas that are predicted to meet the goals 'slo'.")},
+     HELP("How the number of replicas is chosen. fixed: it is 'replicas'. schedule: it is set by time in 'steps'. "
+          "knative, hpa, keda, ray-serve, nvcf: as those systems do. slo: the fewest replicas that are predicted to "
+          "meet the goals 'slo'.")},
     {"replicas", WHOLE(1, MAX_REPLICAS), WITH(ONE(FIXED)), DEFAULT("1"), AT(INTEGER, SCALE, max),
      HELP("Number of replicas.")},
     {"min", WHOLE(0, MAX_REPLICAS), WITH(~ONE(FIXED)), OTHERWISE("1 for hpa, otherwise 0"), AT(INTEGER, SCALE, min),
@@ -286,9 +288,9 @@ static const struct hr__key autoscale_keys[] = {
     {"panic_window_share", REAL(0.01, 1), WITH(ONE(KNATIVE)), DEFAULT("0.1"), AT(DOUBLE, SCALE, panic_window_share),
      HELP("Length of the panic window, as a share of the stable window.")},
     {"max_scale_up_rate", REAL(1.01, 1e6), WITH(ONE(KNATIVE)), DEFAULT("1000"), AT(DOUBLE, SCALE, max_scale_up_rate),
-     HELP("Maximum factor of a decision for more replicas.")},
+     HELP("Maximum factor by which a decision increases the number of replicas.")},
     {"max_scale_down_rate", REAL(1.01, 1e6), WITH(ONE(KNATIVE)), DEFAULT("2"), AT(DOUBLE, SCALE, max_scale_down_rate),
-     HELP("Maximum factor of a decision for fewer replicas.")},
+     HELP("Maximum factor by which a decision decreases the number of replicas.")},
     {"stable_window_s", REAL(1, 3600), .unit = "s", WITH(ONE(KNATIVE)), DEFAULT("60"), AS_US(SCALE, stable_window_us),
      HELP("Window of the average load.")},
     {"scale_down_delay_s", REAL(0, 3600), .unit = "s", WITH(ONE(KNATIVE)), DEFAULT("0"),
@@ -364,8 +366,8 @@ static const struct hr__key cold_start_keys[] = {
           "('data.caches').")},
     STAGE("engine_s", engine_us, "Initialization of the engine. After it, the replica is ready for requests."),
     {"cache", BOOLEAN, DEFAULT("true"), AT(INTEGER, SERVICE, cold_start.caches),
-     HELP("Whether a node that has completed the stages of node, image and weights does not need them again until it "
-          "goes down.")},
+     HELP("Whether the stages of node, image and weights are omitted on a node on which they were completed before. A "
+          "node that goes down loses their results.")},
     END};
 
 #define ROUTER(router) (1u << HR_SERVICE_##router)
