@@ -169,7 +169,7 @@
   X(HR__M_AVAILABILITY, "faults.availability", "availability", SHARE, RATIO, HIGHER, NULLABLE | LISTED,                \
     "Availability",                                                                                                    \
     "1 - (node time from failures to repairs) / (nodes x length of the run), in owned and reserved pools with "        \
-    "failures; `null` if there is no such pool",                                                                       \
+    "failures; `null` without such pools",                                                                             \
     number(s->faults.known && s->faults.availability >= 0, s->faults.availability), UNKNOWN)                           \
   X(HR__M_MTBF, "faults.mtbf_s", "mtbf_s", SECONDS, MEAN, HIGHER, NULLABLE, "Mean time between failures",              \
     "(node time, without the time from failures to repairs) / failures, in the pools of `faults.availability`; "       \
@@ -251,8 +251,8 @@
     number(s->carbon.known, s->carbon.jobs.operational_kg), UNKNOWN)                                                   \
   X(HR__M_CARBON_OF_NO_WAIT, "carbon.of_no_wait", "carbon_of_no_wait", INDEX, RATIO, LOWER, NULLABLE | LISTED,         \
     "Carbon relative to no wait",                                                                                      \
-    "carbon of the electricity of completed jobs / carbon that it would have been if each of these jobs had started "  \
-    "at its submission. `null` if pools have different series, and in streamed runs",                                  \
+    "carbon of the electricity of completed jobs / carbon of the same jobs if each of them had started at its "        \
+    "submission. `null` if pools have different series, and in streamed runs",                                         \
     number(s->carbon.of_no_wait > 0, s->carbon.of_no_wait), UNKNOWN)                                                   \
   X(HR__M_CARBON_G_PER_KWH, "carbon.g_per_kwh", "g_per_kwh", G_PER_KWH, RATIO, LOWER, NULLABLE,                        \
     "Mean carbon intensity", "`carbon.operational_kg` / energy of the pools with known `power` and `carbon`",          \
@@ -363,8 +363,8 @@
   X(HR__M_PARTIES, "fairness.parties", "fairness_parties", COUNTS, COUNT, NEITHER, 0, "Parties",                       \
     "number of parties with a completed job", known_count(s->fairness.over, s->fairness.parties), UNKNOWN)             \
   X(HR__M_JAIN, "fairness.jain", "jain", INDEX, RATIO, HIGHER, NULLABLE, "Fairness (Jain)",                            \
-    "Jain's index (sum of x)^2 / (n x sum of x^2) over the n parties. Here x is a party's mean of run time / "         \
-    "completion time over its jobs (Jain, Chiu and Hawe, 1984). The index is 1 if all parties progress at the same "   \
+    "Jain's index (sum of x)^2 / (n x sum of x^2) over the n parties. Here x is the mean of run time / completion "    \
+    "time over the jobs of a party (Jain, Chiu and Hawe, 1984). The index is 1 if all parties progress at the same "   \
     "pace, and 1/n if only one progresses",                                                                            \
     number(s->fairness.parties > 0, s->fairness.jain), UNKNOWN)                                                        \
   HR__DISTRIBUTION_ROWS(X, HR__M_RHO, "fairness.finish_time_fairness", "finish_time_fairness_", "", FACTOR, SERVICE,   \
@@ -436,9 +436,9 @@
     "Cost a month (old name)", "another name of `monthly_usd`", usd(COST_OF(s, monthly_uusd)), UNKNOWN)                \
   X(HR__M_MONTHLY, "monthly_usd", "monthly_usd", DOLLARS, RATIO, LOWER, NULLABLE | LISTED, "Cost a month",             \
     "cost of a month of 730 hours if the demand continues. It is a sum of two parts. The first part is: costs of "     \
-    "on-demand and spot pools whose nodes are paid for while they are used, x 730 h / the submit window (if all jobs " \
-    "are submitted at once: the length of the run). The second part is: all other costs x 730 h / the length of the "  \
-    "run. The two lengths differ because, after the last submit, the run only waits for its last jobs",                \
+    "on-demand and spot pools with nodes that are paid for only while they are used, x 730 h / the submit window (if " \
+    "all jobs are submitted at once: the length of the run). The second part is: all other costs x 730 h / the "       \
+    "length of the run. The two lengths differ because, after the last submit, the run only waits for its last jobs",  \
     usd(COST_OF(s, monthly_uusd)), UNKNOWN)
 
 /* Metrics of services: `v` is a service, or all services together. */

@@ -230,8 +230,8 @@ static const struct hr__key mig_keys[] = {
 static const struct hr__key interference_keys[] = {
     {"up_to", REAL(0.001, 1), .unit = "share", MUST,
      SCALED(HR_WHOLE_GPU_MILLI, struct hr_interference_step, up_to_milli),
-     HELP("Allocated share of the GPU up to which this speed applies. The first entry whose bound is not exceeded "
-          "applies; above all bounds, the last entry.")},
+     HELP("Allocated share of the GPU up to which this speed applies. The first entry with a bound that is not "
+          "exceeded applies; above all bounds, the last entry.")},
     {"speed", REAL(1e-6, 1), MUST, SCALED(1e6, struct hr_interference_step, speed_ppm),
      HELP("Speed of each job, relative to running alone.")},
     END};
@@ -343,7 +343,8 @@ const struct hr__key hr__node_pool_keys[] = {
      AS_ARRAY(NODE_POOL, pools, n_pools),
      HELP("Names of the elastic pools in this node pool. Required if there are several node pools.")},
     {"weight", WHOLE(0, 100), DEFAULT("0"), AT(INTEGER, NODE_POOL, weight),
-     HELP("New nodes come from the node pool with the highest weight among those whose 'limits' permit another node.")},
+     HELP("New nodes come from the node pool with the highest weight, if its 'limits' permit another node; otherwise "
+          "from the next one.")},
     {"limits", OBJECT(limit_keys), .store = HR__STORE_PART,
      HELP("Limits that the nodes of the node pool must not exceed.")},
     {"consolidation", CHOICE(consolidations), DEFAULT("when-empty-or-underutilized"),
@@ -600,8 +601,8 @@ const struct hr__key hr__maintenance_keys[] = {
           "if they can, and leave. migrate: all jobs leave when the lead time begins, and lose no work.")},
     {"max_unavailable", SCALAR, OTHERWISE("no limit"),
      HELP("Disruption budget: maximum number of nodes of the pool that are down or in maintenance, including the group "
-          "whose maintenance begins. The maintenance is delayed until the budget permits it. A number of nodes, or a "
-          "share such as \"25%\", which is rounded up.")},
+          "that begins its maintenance. The maintenance is delayed until the budget permits it. A number of nodes, or "
+          "a share such as \"25%\", which is rounded up.")},
     END};
 
 /* ---- Power ------------------------------------------------------------------------------------------ */
@@ -916,7 +917,7 @@ const struct hr__key hr__pool_keys[] = {
      HELP("Instead of 'boot_s': a random duration.")},
     {"queued", OBJECT(queued_keys), WITH(1 << HR_MARKET_ON_DEMAND), .store = HR__STORE_PART,
      HELP("Queued provisioning, such as GCP's flex-start: a request of the autoscaler 'cluster-autoscaler' waits until "
-          "the provider provides all its nodes at once. Nodes are billed from then on.")},
+          "the provider provides all its nodes at once. Nodes are billed from that time.")},
     {"autoscale", OBJECT(autoscale_keys), WITH(ELASTIC), .store = HR__STORE_PART,
      HELP("With 'autoscaler' of the cluster: settings of the pool. The key 'nodes' is its maximum number of nodes.")},
     {"owned", OBJECT(hr__owned_keys), WITH(1 << HR_MARKET_OWNED),

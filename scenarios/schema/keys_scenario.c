@@ -666,13 +666,14 @@ static const struct hr__key rule_keys[] = {
 #define ROUTER struct hr_job_router_spec
 static const struct hr__key router_keys[] = {
     {"name", CHOICE(routers), MUST, AT(INTEGER, ROUTER, kind),
-     HELP("How jobs are sent to clusters. home: to the cluster that lists their tenant; other jobs go to the first "
-          "cluster. local-first: home, unless a bound is exceeded there. cheapest: to the cluster with the lowest "
-          "price of a GPU-hour; owned and reserved nodes count as 0. shortest-predicted-wait: as named. least-loaded: "
-          "to the cluster with the lowest share of GPUs that are allocated or requested by waiting jobs. affinity: by "
-          "'rules'. multikueue (at most 20 clusters) and slurm-federation: copies of a job wait in several clusters, "
-          "and only the first copy that can start runs. skypilot: to the cheapest cluster; if the job does not start "
-          "in time, to the next one. plugin: to the cluster that the router in the shared object 'file' chooses.")},
+     HELP("How jobs are sent to clusters. home: to the cluster that lists their tenant, or to the first cluster that "
+          "may serve them. local-first: home, unless a bound is exceeded there. cheapest: to the cluster with the "
+          "lowest price of a GPU-hour; owned and reserved nodes count as 0. shortest-predicted-wait: as named. "
+          "least-loaded: to the cluster with the lowest share of GPUs that are allocated or requested by waiting jobs. "
+          "affinity: by 'rules'. multikueue (at most 20 clusters) and slurm-federation: copies of a job wait in "
+          "several clusters, and only the first copy that can start runs. skypilot: to the cheapest cluster; if the "
+          "job does not start in time, to the next one. plugin: to the cluster that the router in the shared object "
+          "'file' chooses.")},
     {"file", PATH, AT(FILE, ROUTER, file),
      HELP("With plugin: the shared object, relative to the folder of the scenario. Its interface is "
           "headroom/router.h.")},
@@ -719,8 +720,8 @@ static const struct hr__key entry_keys[] = {
     {"name", NAME, MUST, AT(TEXT, CLUSTER, name), HELP("Name, different from those of other clusters.")},
     {"tenants", LIST(1, MAX_MEMBERS, EACH(NAME, .store = HR__STORE_TEXT)), AS_ARRAY(CLUSTER, tenants, n_tenants),
      OTHERWISE("none"),
-     HELP("Tenants whose home is this cluster. The home of tenants that no cluster lists is the first cluster that may "
-          "serve them.")},
+     HELP("Tenants with this cluster as their home. The home of tenants that no cluster lists is the first cluster "
+          "that may serve them.")},
     {"only_tenants", LIST(1, MAX_MEMBERS, EACH(NAME, .store = HR__STORE_TEXT)), AS_ARRAY(CLUSTER, only, n_only),
      OTHERWISE("all"), HELP("For a dedicated cluster: routers send it only jobs of these tenants.")},
     {"region", NAME, HELP("Region of all pools without their own 'region'.")},

@@ -297,7 +297,7 @@ static const struct hr__key autoscale_keys[] = {
      AS_US(SCALE, scale_down_delay_us),
      HELP("The number of replicas is reduced only after fewer replicas have sufficed for this time.")},
     {"scale_to_zero_grace_s", REAL(0, 86400), .unit = "s", WITH(ONE(KNATIVE)), DEFAULT("30"), AS_US(SCALE, grace_us),
-     HELP("Time for which the last replica remains after it is no longer needed.")},
+     HELP("Time for which the last replica remains when it is not needed any more.")},
     {"retention_s", REAL(0, 86400), .unit = "s", WITH(ONE(KNATIVE)), DEFAULT("0"), AS_US(SCALE, retention_us),
      HELP("Minimum time for which the last replica remains. If it is longer than 'scale_to_zero_grace_s', it applies "
           "instead.")},

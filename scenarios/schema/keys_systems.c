@@ -73,7 +73,7 @@ static const struct hr__key toleration_keys[] = {
 #define LEVEL struct hr_kueue_level
 static const struct hr__key level_keys[] = {
     {"node_label", NAME, MUST, AT(TEXT, LEVEL, node_label),
-     HELP("Key of the node label whose value names the group of the node.")},
+     HELP("Key of a node label. Its value is the name of the group of the node.")},
     {"tier", CHOICE(level_tiers),
      OTHERWISE("node for kubernetes.io/hostname; for the levels above it, in order, rack, zone, pool"),
      HELP("The tier of the groups with this label.")},
@@ -312,7 +312,7 @@ const struct hr__key hr__kueue_keys[] = {
     {"excluded_resources", KUEUE_NAMES, AS_ARRAY(CONFIG, excluded_resources, n_excluded_resources), OTHERWISE("none"),
      HELP("Prefixes of the names of resources that need no quota, such as cpu.")},
     {"default_queue", NAME, AT(TEXT, CONFIG, default_queue), OTHERWISE("such jobs are rejected"),
-     HELP("LocalQueue or ClusterQueue of jobs whose queue or tenant is not a listed name.")},
+     HELP("LocalQueue or ClusterQueue of jobs without a listed queue or tenant.")},
     {"flavors", OBJECTS(flavor_keys), AS_ARRAY(CONFIG, flavors, n_flavors), HELP("ResourceFlavors.")},
     {"topologies", OBJECTS(topology_keys), AS_ARRAY(CONFIG, topologies, n_topologies), HELP("Topologies.")},
     {"cluster_queues", LIST(1, MAX_OBJECTS, EACH(OBJECT(cluster_queue_keys))), MUST,
@@ -602,9 +602,9 @@ static const struct hr__key partition_keys[] = {
     {"deny_accounts", SLURM_NAMES(PARTITION, deny_accounts, n_deny_accounts, "An account."),
      HELP("DenyAccounts: accounts that must not use the partition.")},
     {"allow_qos", SLURM_NAMES(PARTITION, allow_qos, n_allow_qos, "A QOS."), OTHERWISE("all"),
-     HELP("AllowQos: QOS whose jobs may use the partition.")},
+     HELP("AllowQos: QOS of jobs that may use the partition.")},
     {"deny_qos", SLURM_NAMES(PARTITION, deny_qos, n_deny_qos, "A QOS."),
-     HELP("DenyQos: QOS whose jobs must not use the partition.")},
+     HELP("DenyQos: QOS of jobs that must not use the partition.")},
     {"tres_billing_weights", OBJECT(slurm_weight_keys), AT(PART, PARTITION, billing), OTHERWISE("1 per CPU"),
      HELP("TRESBillingWeights: weights of the allocated resources. Their weighted sum is the usage of a job per "
           "second.")},
@@ -617,7 +617,7 @@ static const struct hr__key qos_keys[] = {
      HELP("Priority: contribution of the QOS to the priority of its jobs. It also determines the order in which jobs "
           "are preempted.")},
     {"preempt", SLURM_NAMES(QOS, preempt, n_preempt, "A QOS."),
-     HELP("Preempt: QOS whose jobs may be preempted by jobs of this QOS.")},
+     HELP("Preempt: QOS of the jobs that jobs of this QOS may preempt.")},
     {"preempt_mode", CHOICE(preempt_modes), DEFAULT("default"), AT(INTEGER, QOS, preempt_mode),
      HELP("PreemptMode: what happens to jobs of the QOS that are preempted.")},
     {"grace_time_s", SECONDS, DEFAULT("0"), AS_US(QOS, grace_us),
