@@ -473,19 +473,19 @@ const struct hr__key hr__policy_keys[] = {
 static const struct hr__key underused_keys[] = {
     ON(HR_ALERT_UNDERUSED),
     {"below", SHARE, DEFAULT("0.2"), AT(DOUBLE, RULES, underused_below),
-     HELP("The alert is raised while a smaller share of the GPUs of a pool is allocated.")},
+     HELP("The alert is raised while less than this share of the GPUs of a pool is allocated.")},
     {"for_s", SECONDS, DEFAULT("3600"), AS_US(RULES, underused_for_us), HELP("Minimum duration.")},
     END};
 static const struct hr__key saturated_keys[] = {
     ON(HR_ALERT_SATURATED),
     {"above", SHARE, DEFAULT("0.95"), AT(DOUBLE, RULES, saturated_above),
-     HELP("The alert is raised while a larger share of the GPUs of a pool is allocated.")},
+     HELP("The alert is raised while more than this share of the GPUs of a pool is allocated.")},
     {"for_s", SECONDS, DEFAULT("1800"), AS_US(RULES, saturated_for_us), HELP("Minimum duration.")},
     END};
 static const struct hr__key reclaims_keys[] = {
     ON(HR_ALERT_RECLAIMS),
     {"above", SHARE, DEFAULT("0.2"), AT(DOUBLE, RULES, reclaims_above),
-     HELP("The alert is raised while the share of interrupted nodes of a spot pool is larger than this.")},
+     HELP("The alert is raised while more than this share of the nodes of a spot pool was interrupted in the window.")},
     {"within_s", SECONDS_FROM(1), DEFAULT("86400"), AS_US(RULES, reclaims_within_us),
      HELP("Window in which interruptions are counted.")},
     END};

@@ -393,9 +393,9 @@ static const struct hr__key place_keys[] = {
     {"replicas", WHOLE(0, MAX_REPLICAS), OTHERWISE("that of 'autoscale'"), AT(INTEGER, PLACE, max),
      HELP("Number of replicas in this cluster, with the autoscaler fixed.")},
     {"min", WHOLE(0, MAX_REPLICAS), OTHERWISE("that of 'autoscale'"), AT(INTEGER, PLACE, min),
-     HELP("Minimum number of replicas in this cluster, with other autoscalers.")},
+     HELP("Minimum number of replicas in this cluster, with autoscalers other than fixed.")},
     {"max", WHOLE(1, MAX_REPLICAS), OTHERWISE("that of 'autoscale'"), AT(INTEGER, PLACE, max),
-     HELP("Maximum number of replicas in this cluster, with other autoscalers.")},
+     HELP("Maximum number of replicas in this cluster, with autoscalers other than fixed.")},
     END};
 
 static const struct hr__key spill_keys[] = {

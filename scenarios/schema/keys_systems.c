@@ -133,7 +133,7 @@ static const struct hr__key borrow_keys[] = {
      HELP("Whether a job that borrows may preempt jobs of other queues. Never: it may not. LowerPriority: it may "
           "preempt jobs of lower priority.")},
     {"max_priority_threshold", WHOLE(-MAX_PRIORITY - 1, MAX_PRIORITY), OTHERWISE("no threshold"),
-     HELP("Maximum priority of the jobs that are preempted.")},
+     HELP("Jobs with a higher priority than this are not preempted.")},
     END};
 
 #define PREEMPTION struct hr_kueue_preemption_config
