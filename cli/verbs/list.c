@@ -704,20 +704,21 @@ static void print_cell(const char *text) {
   fputs(" |", stdout);
 }
 
-/* Tables omit long lists of choices, which are in the reference of rules. */
+/* Prints the row of a key. Tables omit long lists of choices, which `list keys PATH` prints. */
 static void print_row(const struct hr_scenario_key *key, const char *name) {
   enum { LONG_LIST = 100 };
-  char text[900];
+  char text[1600];
   bool is_long = strncmp(key->type, "one of ", strlen("one of ")) == 0 && strlen(key->type) > LONG_LIST;
-  int help_length = (int)(is_long ? strcspn(key->help, ":") : strlen(key->help));
+  size_t length = strlen(key->help);
+  const char *stop = length && key->help[length - 1] != '.' ? "." : "";
   printf("| `%s` |", name);
   snprintf(text, sizeof text, "%s%s%s", is_long ? "one of many names" : key->type, key->unit ? ", in " : "",
            key->unit ? key->unit : "");
   print_cell(text);
   print_cell(key->required ? "required" : key->fallback ? key->fallback : "");
-  snprintf(text, sizeof text, "%.*s%s%s%s%s", help_length, key->help,
-           is_long ? ". [rules.md](rules.md) has all names." : "", key->only_with ? " Only with " : "",
-           key->only_with ? key->only_with : "", key->only_with ? "." : "");
+  snprintf(text, sizeof text, "%s%s%s%s%s%s", key->help, stop,
+           is_long ? " 'headroom list keys' with the path of the key prints all names." : "",
+           key->only_with ? " Only with " : "", key->only_with ? key->only_with : "", key->only_with ? "." : "");
   print_cell(text);
   putchar('\n');
 }

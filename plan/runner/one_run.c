@@ -503,7 +503,7 @@ static enum hr_status note_sessions(struct hr_replay *replay, struct hr_error *e
     if (!result->cold_starts || !result->n_decisions || result->decisions[0].reason != HR_SCALE_INITIAL) continue;
     status = hr_notes_add(&replay->notes,
                           "service '%.60s': its initial replicas need a cold start, because volcano binds pods in the "
-                          "session after the one that admits them, so none has its GPUs at the begin of the run",
+                          "session after the one that admits them, so none has its GPUs at the beginning of the run",
                           replay->config.scenario->services->at[i].name);
   }
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");

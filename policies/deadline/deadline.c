@@ -300,8 +300,9 @@ static const struct hr_param params[] = {
      .type = HR_PARAM_CHOICE,
      .fallback = "deadline-greedy",
      .choices = rule_names,
-     .help = "what a job uses before its deadline requires on-demand nodes: spot nodes only; spot nodes, and on-demand "
-             "nodes if it is behind an even pace; the cheapest nodes if the future is known"},
+     .help = "nodes of a job until its deadline requires on-demand nodes. deadline-greedy: spot nodes only; "
+             "uniform-progress: spot nodes, and on-demand nodes if the job is behind an even pace; omniscient: the "
+             "cheapest nodes if all future spot capacity is known"},
     {.key = "changeover_s",
      .type = HR_PARAM_REAL,
      .fallback = "0",
@@ -316,29 +317,29 @@ static const struct hr_param params[] = {
      .type = HR_PARAM_REAL,
      .fallback = "0",
      .max = 1e9,
-     .help =
-         "decide only at multiples of this time, at least 1, and pay for nodes until the next one; 0: decide at any "
-         "time",
+     .help = "decisions are made only at multiples of this time, which is at least 1 s; nodes are paid for until the "
+             "next multiple; 0: decisions are made at any time",
      .advanced = true},
     {.key = "hysteresis",
      .type = HR_PARAM_REAL,
      .fallback = "2",
      .max = 1e6,
-     .help = "uniform-progress: how far a job must be ahead of the even pace to leave on-demand nodes for spot nodes, "
-             "in units of changeover_s",
+     .help = "uniform-progress: a job leaves on-demand nodes for spot nodes only if it is ahead of the even pace by at "
+             "least this multiple of changeover_s",
      .advanced = true},
     {.key = "wait_below",
      .type = HR_PARAM_REAL,
      .fallback = "0.6",
      .max = 1,
-     .help = "uniform-progress: a job with less work than this share of the time to its deadline first waits for spot "
-             "nodes; 0: no job does",
+     .help = "uniform-progress: a job first uses only spot nodes if its work is less than this share of the time until "
+             "its deadline; 0: no job does so",
      .advanced = true},
     {.key = "wait_until",
      .type = HR_PARAM_REAL,
      .fallback = "0.7",
      .max = 1,
-     .help = "uniform-progress: such a job waits until the work left is this share of the time left",
+     .help = "uniform-progress: a job of wait_below uses only spot nodes until its remaining work is at least this "
+             "share of the time until its deadline",
      .advanced = true},
     {0}};
 

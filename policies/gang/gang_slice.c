@@ -265,18 +265,19 @@ static const struct hr_param params[] = {
      .fallback = "30",
      .min = 5,
      .max = 65533,
-     .help = "time slice: how long a row of jobs runs before the next one"},
+     .help = "length of a time slice, in which one row of jobs runs"},
     {.key = "rows",
      .type = HR_PARAM_INTEGER,
      .fallback = "4",
      .min = 1,
      .max = 64,
-     .help = "maximum number of jobs that share a GPU in turn; others wait, first come first served"},
+     .help = "maximum number of rows, which is the maximum number of jobs that take turns on a GPU; all other jobs "
+             "wait, first come, first served"},
     {.key = "placement",
      .type = HR_PARAM_CHOICE,
      .fallback = "best-fit",
      .choices = placement_names,
-     .help = "where a job is placed in its row: pool counts GPUs only, the others choose nodes"},
+     .help = "where a job is placed in its row. pool: only free GPUs are counted; all other rules choose nodes"},
     {0}};
 
 struct slicer {

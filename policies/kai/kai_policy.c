@@ -29,7 +29,8 @@ static const struct hr_param params[] = {
     {.key = "autoscale",
      .type = HR_PARAM_BOOLEAN,
      .fallback = "true",
-     .help = "request nodes of elastic pools for jobs that wait; otherwise all available nodes are used"},
+     .help = "whether nodes of elastic pools are requested only for waiting jobs; false: all available nodes are "
+             "requested at all times"},
     {.key = "idle_release_s",
      .type = HR_PARAM_INTEGER,
      .fallback = "600",
@@ -39,12 +40,12 @@ static const struct hr_param params[] = {
     {.key = "check",
      .type = HR_PARAM_BOOLEAN,
      .fallback = "false",
-     .help = "verify the invariants of KAI's session after each cycle",
+     .help = "whether the invariants of KAI's session are verified after each cycle",
      .advanced = true},
     {.key = "plain",
      .type = HR_PARAM_BOOLEAN,
      .fallback = "false",
-     .help = "build each session again and try every job: slow, for tests",
+     .help = "whether each session is built from scratch and every job is tried; slow, for tests",
      .advanced = true},
     {0}};
 

@@ -521,8 +521,8 @@ const struct hr_param hr__pod_params[] = {
      .type = HR_PARAM_CHOICE,
      .fallback = "autoscaler",
      .choices = elastic_names,
-     .help = "nodes of elastic pools. autoscaler: requested for pods that do not fit, released when they are idle; "
-             "static: all that are available",
+     .help = "how nodes of elastic pools are requested. autoscaler: for pods that do not fit; idle nodes are released; "
+             "static: all available nodes at all times",
      .advanced = true},
     {0}};
 

@@ -36,60 +36,65 @@ const struct hr_param hr__queue_params[] = {
      .type = HR_PARAM_CHOICE,
      .fallback = "strict",
      .choices = backfill_names,
-     .help =
-         "if a job does not fit: strict stops, skip tries the next, easy reserves for this job, conservative for all"},
+     .help = "what happens if a job does not fit. strict: no later job starts; skip: later jobs are tried; easy: the "
+             "job gets a reservation, and later jobs start if they do not delay it; conservative: every waiting job "
+             "gets a reservation"},
     {.key = "placement",
      .type = HR_PARAM_CHOICE,
      .fallback = "best-fit",
      .choices = hr__placement_names,
-     .help =
-         "where a job is placed: pool counts GPUs per pool, the others choose nodes, or GPUs with per-GPU allocation. "
-         "data-local: best-fit, on nodes near the job's data if there are any (docs/reference/data.md)"},
+     .help = "where a job is placed. pool: only the free GPUs of a pool are counted; all other rules choose nodes and, "
+             "with per-GPU allocation, GPUs. data-local: as best-fit, on nodes near the job's data if there are any "
+             "(docs/reference/data.md)"},
     {.key = "data_local_wait_s",
      .type = HR_PARAM_REAL,
      .fallback = "0",
      .max = MAX_S,
-     .help = "data-local: how long after its submission a job waits for nodes near its data while others are free",
+     .help = "data-local: maximum time from its submission for which a job waits for nodes near its data while other "
+             "nodes are free",
      .advanced = true},
     {.key = "requeue",
      .type = HR_PARAM_CHOICE,
      .fallback = "order",
      .choices = requeue_names,
-     .help = "where a job waits that was stopped by a failure, a reclaim or maintenance: as in the order, at the head "
-             "of the queue, or at its tail (order=fifo only)",
+     .help = "place in the queue of a job that was stopped by a failure, a reclaim or maintenance. order: its place in "
+             "the order; head: the first place (needs an order with keys that do not change, such as fifo); tail: the "
+             "last place (needs order=fifo)",
      .advanced = true},
     {.key = "exclude_nodes",
      .type = HR_PARAM_INTEGER,
      .fallback = "0",
      .max = 1000,
-     .help = "a job does not return to the last nodes that failed under it: how many of them are excluded; 0: none",
+     .help = "a job does not start again on the last nodes that failed while it ran on them. Number of these nodes; 0: "
+             "none",
      .advanced = true},
     {.key = "exclude_s",
      .type = HR_PARAM_REAL,
      .fallback = "86400",
      .min = 1,
      .max = MAX_S,
-     .help = "exclude_nodes: how long a node is excluded for a job after it failed under it",
+     .help = "exclude_nodes: time after its failure for which a node is excluded for a job",
      .advanced = true},
     {.key = "market",
      .type = HR_PARAM_CHOICE,
      .fallback = "spot-first",
      .choices = market_names,
-     .help = "how on-demand and spot nodes are acquired. static: all that are available, paid whether used or not. The "
-             "others acquire a node when a job needs it, and release it when it is idle: on-demand-only; spot-first "
-             "(spot, else on-demand); price-capacity (by price and risk)",
+     .help = "how on-demand and spot nodes are requested. static: all available nodes, which are paid for at all "
+             "times. All other rules request a node when a job needs it, and release it when it is idle. "
+             "on-demand-only: on-demand nodes; spot-first: spot nodes, and on-demand nodes after spot_wait_s; "
+             "price-capacity: nodes with the lowest price, which includes the risk of reclaims",
      .advanced = true},
     {.key = "spot_wait_s",
      .type = HR_PARAM_REAL,
      .fallback = "600",
      .max = MAX_S,
-     .help = "spot-first: how long a job waits for spot capacity before it uses on-demand",
+     .help = "spot-first: time for which a job waits for spot nodes before it uses on-demand nodes",
      .advanced = true},
     {.key = "spot_hold_s",
      .type = HR_PARAM_REAL,
      .fallback = "600",
      .max = MAX_S,
-     .help = "spot-first: how long spot capacity must be available, without a reclaim, before it is used again",
+     .help = "spot-first: time for which a spot pool must have been available, without a reclaim, before it is used",
      .advanced = true},
     {.key = "idle_release_s",
      .type = HR_PARAM_REAL,
@@ -102,13 +107,14 @@ const struct hr_param hr__queue_params[] = {
      .type = HR_PARAM_INTEGER,
      .fallback = "0",
      .max = HR_MAX_NODES,
-     .help = "on-demand-only, spot-first, price-capacity: minimum number of on-demand nodes, used or not",
+     .help =
+         "on-demand-only, spot-first, price-capacity: minimum number of on-demand nodes, whether they are used or not",
      .advanced = true},
     {.key = "max_spot_share",
      .type = HR_PARAM_REAL,
      .fallback = "1",
      .max = 1,
-     .help = "spot-first, price-capacity: maximum share of spot among elastic nodes",
+     .help = "spot-first, price-capacity: maximum share of spot nodes among all elastic nodes",
      .advanced = true},
     {.key = "reclaim_hours",
      .type = HR_PARAM_REAL,
@@ -119,31 +125,31 @@ const struct hr_param hr__queue_params[] = {
     {.key = "return_to_spot",
      .type = HR_PARAM_BOOLEAN,
      .fallback = "true",
-     .help = "spot-first: move running jobs from on-demand back to spot capacity when no job waits",
+     .help = "spot-first: while no job waits, running jobs move from on-demand nodes to spot nodes",
      .advanced = true},
     {.key = "preemption",
      .type = HR_PARAM_CHOICE,
      .fallback = "auto",
      .choices = preemption_names,
-     .help =
-         "which waiting jobs preempt running ones: none; those earlier in order; those of higher priority; those of a "
-         "tenant if others use its guarantee; auto: by order under srtf, las and gittins, else none",
+     .help = "which waiting jobs may stop running jobs. none: no job; order: jobs that precede the running job in "
+             "order; priority: jobs of higher priority; reclaim: jobs within the guarantee of their tenant, if other "
+             "tenants exceed their own guarantees; auto: as order under srtf, las and gittins, otherwise as none",
      .advanced = true},
     {.key = "preempted",
      .type = HR_PARAM_CHOICE,
      .fallback = "auto",
      .choices = stopped_names,
-     .help =
-         "what a preempted job loses: nothing (checkpoint), the work since its last checkpoint (requeue), or it is not "
-         "restarted (kill); auto: nothing if preempted by order and its class has no checkpoints, else as requeue",
+     .help = "what happens to a preempted job. checkpoint: it loses no work; requeue: it loses the work since its last "
+             "checkpoint; kill: it is rejected; auto: as checkpoint if it was preempted by order and its class has no "
+             "checkpoints, otherwise as requeue",
      .advanced = true},
     {.key = "victims",
      .type = HR_PARAM_CHOICE,
      .fallback = "last",
      .choices = victim_names,
-     .help =
-         "which job is preempted first: the last in order (by priority: the lowest), the one with the least lost work, "
-         "the youngest, or the one with the lowest priority",
+     .help = "which job is preempted first. last: the last in order (with preemption=priority: the one with the lowest "
+             "priority); least-lost: the one that loses the least work; youngest: the one that started last; "
+             "lowest-priority: the one with the lowest priority",
      .advanced = true},
     {.key = "min_run_s",
      .type = HR_PARAM_REAL,
@@ -155,22 +161,22 @@ const struct hr_param hr__queue_params[] = {
      .type = HR_PARAM_REAL,
      .fallback = "0",
      .max = MAX_S,
-     .help = "grace period: time that a preempted job has to save its work and leave",
+     .help = "grace period: maximum time for which a preempted job may continue, to save its work",
      .advanced = true},
     {.key = "elastic",
      .type = HR_PARAM_CHOICE,
      .fallback = "off",
      .choices = elastic_names,
-     .help =
-         "jobs with min_gpus or max_gpus: off: they get what they request; start: the first in order starts with fewer "
-         "GPUs if it does not fit; grow: also, jobs grow while no job waits; shrink: also, they shrink for the first",
+     .help = "number of GPUs of elastic jobs (with min_gpus or max_gpus). off: as requested; start: the first job in "
+             "order starts with fewer GPUs if it does not fit; grow: as start, and running jobs get more GPUs while no "
+             "job waits; shrink: as grow, and running jobs release GPUs for the first job in order",
      .advanced = true},
     {.key = "recovery",
      .type = HR_PARAM_CHOICE,
      .fallback = "requeue",
      .choices = recovery_names,
-     .help = "a job of which a node fails: requeue: it waits again; shrink: it continues with its other GPUs if these "
-             "are at least min_gpus, and gets new ones before other jobs start",
+     .help = "what happens to an elastic job if one of its nodes fails. requeue: it waits again; shrink: it continues "
+             "with its other GPUs if they are at least min_gpus, and gets new GPUs before other jobs start",
      .advanced = true},
     {.key = "aging_s",
      .type = HR_PARAM_REAL,
@@ -196,15 +202,15 @@ const struct hr_param hr__queue_params[] = {
      .type = HR_PARAM_REAL,
      .fallback = "0",
      .max = 1e6,
-     .help = "las: a job returns to the first queue after waiting this many times as long as it ran; 0: never",
+     .help = "las: a job returns to the first queue when its wait exceeds this multiple of the time for which it has "
+             "run; 0: never",
      .advanced = true},
     {.key = "fair_share",
      .type = HR_PARAM_CHOICE,
      .fallback = "tree",
      .choices = share_names,
-     .help =
-         "fair-share, multifactor: how usage is compared with shares: ranks in the tree of tenants and users (Slurm's "
-         "Fair Tree), or 2^(-usage / share)",
+     .help = "fair-share, multifactor: how usage is compared with shares. tree: ranks in the tree of tenants and users "
+             "(Slurm's Fair Tree); classic: 2^(-usage / share)",
      .advanced = true},
     {.key = "half_life_s",
      .type = HR_PARAM_REAL,
@@ -216,7 +222,7 @@ const struct hr_param hr__queue_params[] = {
      .type = HR_PARAM_REAL,
      .fallback = "300",
      .max = MAX_S,
-     .help = "fair-share with classic factors, multifactor: how often factors are computed; 0: in each pass",
+     .help = "fair-share=classic, multifactor: minimum time between two computations of the factors; 0: in each pass",
      .advanced = true},
     {.key = "weight_age",
      .type = HR_PARAM_REAL,
@@ -240,7 +246,7 @@ const struct hr_param hr__queue_params[] = {
      .type = HR_PARAM_REAL,
      .fallback = "1000",
      .max = MAX_S,
-     .help = "multifactor: weight of the priority relative to the highest",
+     .help = "multifactor: weight of the priority, relative to the highest priority of the trace",
      .advanced = true},
     {.key = "max_age_s",
      .type = HR_PARAM_REAL,
@@ -258,7 +264,7 @@ const struct hr_param hr__queue_params[] = {
      .type = HR_PARAM_REAL,
      .fallback = "0.8",
      .max = 1,
-     .help = "qssf: weight of a past run time relative to the next one",
+     .help = "qssf: weight of a past run time, divided by the weight of the next run time",
      .advanced = true},
     {.key = "qssf_similarity",
      .type = HR_PARAM_REAL,
@@ -270,23 +276,23 @@ const struct hr_param hr__queue_params[] = {
      .type = HR_PARAM_CHOICE,
      .fallback = "no-wait",
      .choices = carbon_names,
-     .help =
-         "how long jobs wait for electricity with less carbon (docs/reference/carbon.md). They start: in the lowest "
-         "step (lowest-slot); so that their carbon is lowest (lowest-window, wait-awhile-contiguous), or what they "
-         "save per time (carbon-time, reserved-first). They run in the lowest steps (wait-awhile), or below a "
-         "quantile (ecovisor). all-wait: as long as they may",
+     .help = "how jobs wait for electricity with less carbon (docs/reference/carbon.md). no-wait: they do not wait; "
+             "lowest-slot: a job starts in the step with the lowest intensity; lowest-window, wait-awhile-contiguous: "
+             "it starts so that its carbon is lowest; carbon-time, reserved-first: it starts so that saved carbon / "
+             "completion time is largest; wait-awhile: it runs in the steps with the lowest intensity; ecovisor: it "
+             "runs while the intensity is below a quantile; all-wait: it waits as long as allowed",
      .advanced = true},
     {.key = "carbon_wait_s",
      .type = HR_PARAM_REAL,
      .fallback = "86400",
      .max = MAX_S,
-     .help = "carbon: how much later a job may start",
+     .help = "carbon: maximum delay of the start of a job",
      .advanced = true},
     {.key = "carbon_short_wait_s",
      .type = HR_PARAM_REAL,
      .fallback = "21600",
      .max = MAX_S,
-     .help = "carbon: how much later a short job may start",
+     .help = "carbon: maximum delay of the start of a short job",
      .advanced = true},
     {.key = "carbon_short_s",
      .type = HR_PARAM_REAL,
@@ -298,51 +304,52 @@ const struct hr_param hr__queue_params[] = {
      .type = HR_PARAM_CHOICE,
      .fallback = "wait",
      .choices = carbon_deadline_names,
-     .help = "carbon: until when a job must end. wait: carbon_wait_s later than without a wait; job: its deadline in "
-             "the trace; next-workday, next-monday, semi-weekly: at 9 h UTC, as in Let's Wait Awhile",
+     .help = "carbon: time by which a job must end. wait: at most its maximum delay later than without a wait; job: "
+             "its deadline in the trace; next-workday, next-monday, semi-weekly: the rules of Let's Wait Awhile",
      .advanced = true},
     {.key = "carbon_length",
      .type = HR_PARAM_CHOICE,
      .fallback = "estimate",
      .choices = carbon_length_names,
      .help = "lowest-window, carbon-time, reserved-first: expected run time of a job. estimate: its estimate, limit or "
-             "run time; average: that of all short or of all other jobs, as in GAIA",
+             "run time; average: the mean of all short jobs or of all other jobs, as in GAIA",
      .advanced = true},
     {.key = "carbon_step_s",
      .type = HR_PARAM_REAL,
      .fallback = "0",
      .max = MAX_S,
-     .help = "carbon: a job may start at multiples of this after its submission; 0: at any time",
+     .help = "carbon: a job may start only at multiples of this time after its submission; 0: at any time",
      .advanced = true},
     {.key = "carbon_reserved_first",
      .type = HR_PARAM_BOOLEAN,
      .fallback = "false",
-     .help = "carbon: a job does not wait while it fits on free capacity that is paid for anyway; always so with "
+     .help = "carbon: a job does not wait while it fits on free nodes that are paid for in any case; always true with "
              "reserved-first and all-wait",
      .advanced = true},
     {.key = "carbon_lag_s",
      .type = HR_PARAM_REAL,
      .fallback = "0",
      .max = 86400,
-     .help = "carbon_reserved_first: time after which waiting jobs see that capacity became free; GAIA's tick is 5 s",
+     .help = "carbon_reserved_first: delay after which waiting jobs use capacity that became free; GAIA's tick is 5 s",
      .advanced = true},
     {.key = "carbon_quantile",
      .type = HR_PARAM_REAL,
      .fallback = "0.3",
      .max = 1,
-     .help = "ecovisor: jobs run while the intensity is below this quantile",
+     .help = "ecovisor: jobs run while the intensity is below this quantile of the intensities of the next "
+             "carbon_lookahead_s",
      .advanced = true},
     {.key = "carbon_lookahead_s",
      .type = HR_PARAM_REAL,
      .fallback = "86400",
      .min = 1,
      .max = MAX_S,
-     .help = "ecovisor: time after the submission of which the quantile is taken",
+     .help = "ecovisor: length of the period, from the submission, for which the quantile is computed",
      .advanced = true},
     {.key = "carbon_forecast_error",
      .type = HR_PARAM_REAL,
      .fallback = "0",
      .max = 10,
-     .help = "carbon: standard deviation of the error of the forecast, relative to the mean intensity",
+     .help = "carbon: standard deviation of the forecast error, relative to the mean intensity",
      .advanced = true},
     {0}};

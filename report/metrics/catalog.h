@@ -84,11 +84,11 @@
 
 #define HR__TIME_METRICS(X)                                                                                            \
   X(HR__M_MAKESPAN, "makespan_s", "makespan_s", SECONDS, SUM, LOWER, SERVICE | NULLABLE | LISTED, "Makespan",          \
-    "from the first submit to the last end. If jobs are `unfinished`, or not yet submitted at the horizon: until the " \
-    "horizon. `null` if no job ever ran and none waited to the end",                                                   \
+    "time from the first submit to the last end. If jobs are `unfinished`, or were not yet submitted at the horizon, " \
+    "it ends at the horizon instead. `null` if no job is `completed` or `unfinished`",                                 \
     number(s->jobs_completed + s->jobs_unfinished > 0, s->makespan_s), UNKNOWN)                                        \
   X(HR__M_SUBMIT_WINDOW, "submit_window_s", "submit_window_s", SECONDS, SUM, NEITHER, SERVICE, "Submit window",        \
-    "from the first submit to the last submit, or to the horizon if that is earlier",                                  \
+    "time from the first submit to the last submit, or to the horizon if that is earlier",                             \
     number(true, s->submit_window_s), UNKNOWN)                                                                         \
   X(HR__M_UTILIZATION_SUBMIT_WINDOW, "utilization.submit_window", "utilization_submit_window", SHARE, RATIO, HIGHER,   \
     NULLABLE | LISTED, "Utilization, submit window",                                                                   \
@@ -141,7 +141,7 @@
     "Spot reclaims per node hour", "reclaims / hours that nodes were paid for, including boot and notice",             \
     number(s->spot.node_hours > 0, s->spot.reclaims_per_node_hour), UNKNOWN)                                           \
   X(HR__M_INTERRUPTED, "spot.jobs_interrupted", "spot_jobs_interrupted", COUNTS, COUNT, LOWER, 0,                      \
-    "Spot interruptions", "interruptions of jobs; a job that is interrupted twice counts twice",                       \
+    "Spot interruptions", "number of times that a job on spot nodes was stopped, other than by preemption",            \
     known_count(s->spot.pools > 0, s->spot.jobs_interrupted), UNKNOWN)                                                 \
   X(HR__M_SPOT_HOURS, "spot.gpu_hours", "spot_gpu_hours", GPU_HOURS, SUM, NEITHER, 0, "Spot GPU hours",                \
     "GPUs x the time that their nodes were paid for", number(s->spot.pools > 0, s->spot.gpu_hours), UNKNOWN)           \
@@ -164,99 +164,101 @@
     "failures of nodes, and of groups of nodes that fail together; a group counts once",                               \
     known_count(s->faults.known, s->faults.failures), UNKNOWN)                                                         \
   X(HR__M_FAILED_JOBS, "faults.jobs_stopped", "jobs_stopped_by_failures", COUNTS, COUNT, LOWER, LISTED,                \
-    "Jobs stopped by failures", "a job that is stopped twice counts twice",                                            \
+    "Jobs stopped by failures", "number of times that a failure stopped a job",                                        \
     known_count(s->faults.known, s->faults.jobs_stopped), UNKNOWN)                                                     \
   X(HR__M_AVAILABILITY, "faults.availability", "availability", SHARE, RATIO, HIGHER, NULLABLE | LISTED,                \
     "Availability",                                                                                                    \
-    "1 - node time from a failure to its repair / (nodes x length of the run), in owned and reserved pools with "      \
-    "failures; `null` if there are none",                                                                              \
+    "1 - (node time from failures to repairs) / (nodes x length of the run), in owned and reserved pools with "        \
+    "failures; `null` without such pools",                                                                             \
     number(s->faults.known && s->faults.availability >= 0, s->faults.availability), UNKNOWN)                           \
   X(HR__M_MTBF, "faults.mtbf_s", "mtbf_s", SECONDS, MEAN, HIGHER, NULLABLE, "Mean time between failures",              \
-    "node time without the time of repairs / failures, of the same pools; `null` without a failure",                   \
+    "(node time, without the time from failures to repairs) / failures, in the pools of `faults.availability`; "       \
+    "`null` without a failure",                                                                                        \
     number(s->faults.mtbf_s > 0, s->faults.mtbf_s), UNKNOWN)                                                           \
   X(HR__M_MTTI, "faults.mtti_s", "mtti_s", SECONDS, MEAN, HIGHER, NULLABLE | LISTED, "Mean time to interruption",      \
-    "time for which jobs held GPUs / jobs stopped by failures; `null` if none was stopped",                            \
+    "(time for which jobs held GPUs) / `faults.jobs_stopped`; `null` if no job was stopped",                           \
     number(s->faults.mtti_s > 0, s->faults.mtti_s), UNKNOWN)                                                           \
   X(HR__M_MTTI_LOW, "faults.mtti_low_s", "mtti_low_s", SECONDS, MEAN, HIGHER, NULLABLE, "MTTI, lower bound",           \
-    "lower bound of the exact 95 % interval for a Poisson process: 2 x time / the 97.5 % quantile of chi-square with " \
-    "2 n + 2 degrees of freedom",                                                                                      \
+    "lower bound of the exact 95 % interval for a Poisson process: 2 x (time for which jobs held GPUs) / the 97.5 % "  \
+    "quantile of chi-square with 2 n + 2 degrees of freedom, where n is `faults.jobs_stopped`",                        \
     number(s->faults.mtti_low_s > 0, s->faults.mtti_low_s), UNKNOWN)                                                   \
   X(HR__M_MTTI_HIGH, "faults.mtti_high_s", "mtti_high_s", SECONDS, MEAN, HIGHER, NULLABLE, "MTTI, upper bound",        \
-    "upper bound of the same interval: 2 x time / the 2.5 % quantile of chi-square with 2 n degrees of freedom",       \
+    "upper bound of the same interval: 2 x (time for which jobs held GPUs) / the 2.5 % quantile of chi-square with 2 " \
+    "n degrees of freedom",                                                                                            \
     number(s->faults.mtti_high_s > 0, s->faults.mtti_high_s), UNKNOWN)                                                 \
   X(HR__M_ETTR, "faults.ettr", "ettr", SHARE, RATIO, HIGHER, GROUPS | NULLABLE | LISTED, "ETTR",                       \
     "effective training time ratio: useful GPU time / (GPU time that jobs held + requested GPUs x time that jobs "     \
-    "waited after interruptions); `headroom tco` leaves these waits out of its ETTR",                                  \
+    "waited after interruptions). The ETTR of `headroom tco` does not include these waits",                            \
     number(s->faults.known && s->faults.ettr >= 0, s->faults.ettr), number(g->ettr >= 0, g->ettr))                     \
   X(HR__M_HANGING, "faults.hanging_gpu_hours", "hanging_gpu_hours", GPU_HOURS, SUM, LOWER, 0,                          \
     "GPU hours until detection", "GPU hours that jobs held from a failure until it was detected",                      \
     number(s->faults.known, s->faults.hanging_gpu_hours), UNKNOWN)                                                     \
   X(HR__M_SPARE_SWAPS, "faults.spare_swaps", "spare_swaps", COUNTS, COUNT, NEITHER, NULLABLE,                          \
-    "Spares that replaced a node", "how many times a spare node came up",                                              \
+    "Spares that replaced a node", "number of times that a spare replaced a node",                                     \
     known_count(s->faults.has_spares, s->faults.spare_swaps), UNKNOWN)                                                 \
   X(HR__M_SPARE_HELD, "faults.spare_gpu_hours", "spare_gpu_hours", GPU_HOURS, SUM, LOWER, NULLABLE,                    \
     "GPU hours of spares", "GPUs x time in which nodes waited as spares",                                              \
     number(s->faults.has_spares, s->faults.spare_gpu_hours), UNKNOWN)                                                  \
   X(HR__M_SPARE_USED, "faults.spare_used_gpu_hours", "spare_used_gpu_hours", GPU_HOURS, SUM, NEITHER, NULLABLE,        \
-    "GPU hours of spares in use", "GPUs x time in which a spare had replaced another node, or was out of order",       \
+    "GPU hours of spares in use", "GPUs x time in which a spare had replaced another node or had failed itself",       \
     number(s->faults.has_spares, s->faults.spare_used_gpu_hours), UNKNOWN)                                             \
   X(HR__M_SLOW_EPISODES, "faults.slow_episodes", "slow_episodes", COUNTS, COUNT, LOWER, NULLABLE,                      \
-    "Times a node became slow", "how many times a node became slow",                                                   \
+    "Times a node became slow", "number of times that a node became slow",                                             \
     known_count(s->faults.has_slow, s->faults.slow_episodes), UNKNOWN)                                                 \
   X(HR__M_SLOW_LOST, "faults.slow_gpu_hours", "slow_gpu_hours", GPU_HOURS, SUM, LOWER, NULLABLE,                       \
     "GPU hours lost to slow nodes", "GPUs x time of work x (1 - speed of the slowest node of the job)",                \
     number(s->faults.has_slow, s->faults.slow_gpu_hours), UNKNOWN)                                                     \
   X(HR__M_EXCLUSIONS, "faults.exclusions", "exclusions", COUNTS, COUNT, NEITHER, 0, "Excluded nodes",                  \
-    "how many times a node was excluded for a job that its failure had stopped (`exclude_nodes` of the policy)",       \
+    "number of times that a node was excluded for a job after its failure had stopped this job (`exclude_nodes` of "   \
+    "the policy)",                                                                                                     \
     known_count(s->faults.known, s->faults.exclusions), UNKNOWN)                                                       \
   X(HR__M_EXCLUDED, "faults.excluded_s", "excluded_s", SECONDS, SUM, LOWER, 0, "Time of exclusions",                   \
-    "sum over these exclusions of their time until they expired or their job completed",                               \
+    "sum over all exclusions of the time until the exclusion expired or its job completed",                            \
     number(s->faults.known, s->faults.excluded_s), UNKNOWN)                                                            \
   X(HR__M_RESTART_PREEMPTIONS, "faults.restart_preemptions", "restart_preemptions", COUNTS, COUNT, LOWER, 0,           \
     "Preemptions caused by restarts",                                                                                  \
-    "jobs that the policy preempted at the instant at which a job that a failure had stopped started again on one of " \
-    "their nodes; part of `preemptions`",                                                                              \
+    "number of preemptions for a job that a failure had stopped: this job started again, at the same instant, on a "   \
+    "node of the preempted job. Part of `preemptions`",                                                                \
     known_count(s->faults.known, s->faults.restart_preemptions), UNKNOWN)
 
 #define HR__MAINTENANCE_METRICS(X)                                                                                     \
   X(HR__M_MAINTENANCES, "maintenance.groups", "maintained_groups", COUNTS, COUNT, NEITHER, LISTED,                     \
-    "Groups of nodes served", "how many times the work on a group of nodes began",                                     \
+    "Groups of nodes served", "number of times that the work on a group of nodes began",                               \
     known_count(s->maintenance.known, s->maintenance.groups), UNKNOWN)                                                 \
   X(HR__M_MAINTAINED_JOBS, "maintenance.jobs_stopped", "jobs_stopped_by_maintenance", COUNTS, COUNT, LOWER, LISTED,    \
-    "Jobs stopped by maintenance", "a job that is stopped twice counts twice",                                         \
+    "Jobs stopped by maintenance", "number of times that maintenance stopped a job",                                   \
     known_count(s->maintenance.known, s->maintenance.jobs_stopped), UNKNOWN)                                           \
   X(HR__M_PLANNED, "maintenance.planned_gpu_hours", "planned_gpu_hours", GPU_HOURS, SUM, LOWER, 0, "Planned downtime", \
-    "GPU hours of nodes in maintenance, without the time in which the node was out of order, too",                     \
+    "GPU hours of nodes in maintenance, without the time in which the node had also failed",                           \
     number(s->maintenance.known, s->maintenance.planned_gpu_hours), UNKNOWN)                                           \
   X(HR__M_UNPLANNED, "maintenance.unplanned_gpu_hours", "unplanned_gpu_hours", GPU_HOURS, SUM, LOWER, 0,               \
-    "Unplanned downtime",                                                                                              \
-    "GPU hours of nodes from a failure to its repair, in owned and reserved pools with maintenance",                   \
+    "Unplanned downtime", "GPU hours of nodes from failures to repairs, in owned and reserved pools with maintenance", \
     number(s->maintenance.known, s->maintenance.unplanned_gpu_hours), UNKNOWN)                                         \
   X(HR__M_DRAINING, "maintenance.draining_gpu_hours", "draining_gpu_hours", GPU_HOURS, SUM, LOWER, 0,                  \
     "Time of drains", "GPU hours of nodes on which no job could start because of the next maintenance",                \
     number(s->maintenance.known, s->maintenance.draining_gpu_hours), UNKNOWN)                                          \
   X(HR__M_OPERATIONAL, "maintenance.availability", "operational_availability", SHARE, RATIO, HIGHER, LISTED,           \
     "Operational availability",                                                                                        \
-    "1 - planned and unplanned downtime / (nodes x length of the run), in pools with maintenance",                     \
+    "1 - (node time of planned and unplanned downtime) / (nodes x length of the run), in pools with maintenance",      \
     number(s->maintenance.known, s->maintenance.availability), UNKNOWN)
 #define HR__CARBON_METRICS(X)                                                                                          \
   X(HR__M_CARBON_KG, "carbon.operational_kg", "carbon_kg", KG, SUM, LOWER, NULLABLE | LISTED, "Operational carbon",    \
-    "carbon of the electricity of pools with known `power` and `carbon`, with the facility, as CO2 equivalents; "      \
-    "with a battery, of the energy from the grid",                                                                     \
+    "carbon of the electricity of pools with known `power` and `carbon`, with the facility, as CO2 equivalents. With " \
+    "a battery, it is the carbon of the energy from the grid",                                                         \
     number(s->carbon.known, s->carbon.all.operational_kg), UNKNOWN)                                                    \
   X(HR__M_CARBON_JOBS_KG, "carbon.jobs_kg", "carbon_jobs_kg", KG, SUM, LOWER, NULLABLE | LISTED, "Carbon of jobs",     \
     "part of `carbon.operational_kg`: GPUs in use, and their share of the hosts",                                      \
     number(s->carbon.known, s->carbon.jobs.operational_kg), UNKNOWN)                                                   \
   X(HR__M_CARBON_OF_NO_WAIT, "carbon.of_no_wait", "carbon_of_no_wait", INDEX, RATIO, LOWER, NULLABLE | LISTED,         \
     "Carbon relative to no wait",                                                                                      \
-    "carbon of the electricity of completed jobs / what it would have been if each had started at its submission; "    \
-    "`null` if pools have different series, and in streamed runs",                                                     \
+    "carbon of the electricity of completed jobs / carbon of the same jobs if each of them had started at its "        \
+    "submission. `null` if pools have different series, and in streamed runs",                                         \
     number(s->carbon.of_no_wait > 0, s->carbon.of_no_wait), UNKNOWN)                                                   \
   X(HR__M_CARBON_G_PER_KWH, "carbon.g_per_kwh", "g_per_kwh", G_PER_KWH, RATIO, LOWER, NULLABLE,                        \
-    "Mean carbon intensity", "`carbon.operational_kg` / energy of these pools",                                        \
+    "Mean carbon intensity", "`carbon.operational_kg` / energy of the pools with known `power` and `carbon`",          \
     number(s->carbon.g_per_kwh > 0, s->carbon.g_per_kwh), UNKNOWN)                                                     \
   X(HR__M_EMBODIED_KG, "carbon.embodied_kg", "embodied_kg", KG, SUM, LOWER, NULLABLE | LISTED, "Embodied carbon",      \
-    "carbon of the production of the nodes, for the time in which they were there",                                    \
+    "carbon of the production of the nodes, for the time in which the nodes existed",                                  \
     number(s->carbon.embodied_known, s->carbon.all.embodied_kg), UNKNOWN)                                              \
   X(HR__M_EMBODIED_JOBS_KG, "carbon.embodied_jobs_kg", "embodied_jobs_kg", KG, SUM, NEITHER, NULLABLE,                 \
     "Embodied carbon of jobs", "part of `carbon.embodied_kg`: GPUs in use",                                            \
@@ -265,11 +267,11 @@
     "`carbon.operational_kg` + `carbon.embodied_kg`",                                                                  \
     number(s->carbon.known, s->carbon.all.operational_kg + s->carbon.all.embodied_kg), UNKNOWN)                        \
   X(HR__M_ENERGY_USD, "carbon.energy_usd", "energy_usd", DOLLARS, SUM, LOWER, NULLABLE | LISTED, "Price of energy",    \
-    "price of the energy of pools with known `power` and `energy_price`, with the facility; it is not part of "        \
+    "price of the energy of pools with known `power` and `energy_price`, with the facility. It is not part of "        \
     "`cost.total_usd`",                                                                                                \
     dollars(s->carbon.price_known, s->carbon.all.energy_usd), UNKNOWN)                                                 \
   X(HR__M_USD_PER_KWH, "carbon.usd_per_kwh", "usd_per_kwh", DOLLARS, RATIO, LOWER, NULLABLE, "Mean price of energy",   \
-    "`carbon.energy_usd` / energy of these pools; `null` if unknown",                                                  \
+    "`carbon.energy_usd` / energy of the pools with known `power` and `energy_price`; `null` if unknown",              \
     dollars(s->carbon.price_known && s->carbon.any_energy, s->carbon.usd_per_kwh), UNKNOWN)                            \
   X(HR__M_WATER_L, "carbon.water_l", "water_l", LITRES, SUM, LOWER, NULLABLE, "Water",                                 \
     "energy of pools with known `power` and `wue_l_per_kwh`, without the facility, x `wue_l_per_kwh`",                 \
@@ -300,34 +302,36 @@
   X(HR__M_OTHER_KWH, "energy.other_kwh", "other_kwh", KWH, SUM, LOWER, 0, "Energy of other equipment",                 \
     "part of `energy.it_kwh`: `other_w`", number(s->energy.known, s->energy.use_kwh[HR_ENERGY_OTHER]), UNKNOWN)        \
   X(HR__M_LOSS_KWH, "energy.loss_kwh", "loss_kwh", KWH, SUM, LOWER, 0, "Conversion losses",                            \
-    "what the stages of conversion lose; it is contained in the other parts of `energy.it_kwh`",                       \
+    "energy that is lost in the conversion stages (`losses`). It is contained in the other parts of `energy.it_kwh`",  \
     number(s->energy.known, s->energy.loss_kwh), UNKNOWN)                                                              \
   X(HR__M_MEAN_KW, "energy.mean_kw", "mean_kw", KW, MEAN, LOWER, NULLABLE | LISTED, "Mean power",                      \
     "`energy.it_kwh` / length of the run", number(s->energy.mean_kw > 0, s->energy.mean_kw), UNKNOWN)                  \
   X(HR__M_PEAK_KW, "energy.peak_kw", "peak_kw", KW, QUANTILE, LOWER, LISTED, "Peak power",                             \
-    "maximum power of all these pools together, without the facility", number(s->energy.known, s->energy.peak_kw),     \
-    UNKNOWN)                                                                                                           \
+    "maximum power of all pools with known `power` together, without the facility",                                    \
+    number(s->energy.known, s->energy.peak_kw), UNKNOWN)                                                               \
   X(HR__M_SITE_PEAK_KW, "energy.site_peak_kw", "site_peak_kw", KW, QUANTILE, LOWER, 0, "Peak power of the site",       \
-    "the same with the facility", number(s->energy.known, s->energy.site_peak_kw), UNKNOWN)                            \
+    "maximum power of all pools with known `power` together, with the facility",                                       \
+    number(s->energy.known, s->energy.site_peak_kw), UNKNOWN)                                                          \
   X(HR__M_KWH_PER_GPU_HOUR, "energy.kwh_per_gpu_hour", "kwh_per_gpu_hour", KWH, RATIO, LOWER, NULLABLE,                \
     "Energy per GPU hour", "`energy.site_kwh` / `gpu_hours`; `null` if no GPU was held",                               \
     number(s->energy.kwh_per_gpu_hour > 0, s->energy.kwh_per_gpu_hour), UNKNOWN)                                       \
   X(HR__M_SLEEPS, "energy.sleeps", "sleeps", COUNTS, COUNT, NEITHER, NULLABLE, "Suspended nodes",                      \
-    "how many times an idle node was suspended; `null` unless nodes sleep",                                            \
+    "number of times that an idle node was suspended; `null` if nodes do not sleep",                                   \
     known_count(s->energy.sleep_known, s->energy.sleeps), UNKNOWN)                                                     \
   X(HR__M_WAKES, "energy.wakes", "wakes", COUNTS, COUNT, LOWER, NULLABLE, "Woken nodes",                               \
-    "how many times a sleeping node was woken", known_count(s->energy.sleep_known, s->energy.wakes), UNKNOWN)          \
+    "number of times that a sleeping node was woken", known_count(s->energy.sleep_known, s->energy.wakes), UNKNOWN)    \
   X(HR__M_BUDGET_KW, "energy.budget_kw", "budget_kw", KW, QUANTILE, NEITHER, NULLABLE, "Power budget",                 \
     "`power_budget_w` of the cluster; `null` without one", number(s->energy.budget_kw > 0, s->energy.budget_kw),       \
     UNKNOWN)                                                                                                           \
   X(HR__M_BUDGET_S, "energy.budget_s", "budget_s", SECONDS, SUM, LOWER, NULLABLE, "Time at the power budget",          \
-    "time in which jobs waited while the power budget kept nodes closed",                                              \
+    "time in which jobs waited while nodes were closed because of the power budget",                                   \
     number(s->energy.budget_kw > 0, s->energy.budget_s), UNKNOWN)                                                      \
   X(HR__M_BUDGET_JOB_S, "energy.budget_job_s", "budget_job_s", SECONDS, SUM, LOWER, NULLABLE,                          \
-    "Waits at the power budget", "sum over jobs of the time that they waited meanwhile",                               \
+    "Waits at the power budget",                                                                                       \
+    "sum over jobs of the time that they waited while nodes were closed because of the power budget",                  \
     number(s->energy.budget_kw > 0, s->energy.budget_job_s), UNKNOWN)                                                  \
   X(HR__M_CAPPED_S, "energy.capped_s", "capped_s", SECONDS, SUM, LOWER, NULLABLE, "Time with slower GPUs",             \
-    "time in which the power budget slowed GPUs; `null` unless `power_budget_mode` is `cap`",                          \
+    "time in which the power budget slowed GPUs; `null` if `power_budget_mode` is not `cap`",                          \
     number(s->energy.budget_caps, s->energy.capped_s), UNKNOWN)
 
 #define HR__BATTERY_METRICS(X)                                                                                         \
@@ -335,8 +339,8 @@
     "`energy.site_kwh` + `battery.charged_kwh` - `battery.discharged_kwh`",                                            \
     number(s->battery.known, s->battery.grid_kwh), UNKNOWN)                                                            \
   X(HR__M_CHARGED_KWH, "battery.charged_kwh", "charged_kwh", KWH, SUM, NEITHER, LISTED, "Energy into batteries",       \
-    "energy from the grid that charges batteries, with its loss", number(s->battery.known, s->battery.charged_kwh),    \
-    UNKNOWN)                                                                                                           \
+    "energy from the grid that charges batteries, including the loss",                                                 \
+    number(s->battery.known, s->battery.charged_kwh), UNKNOWN)                                                         \
   X(HR__M_DISCHARGED_KWH, "battery.discharged_kwh", "discharged_kwh", KWH, SUM, NEITHER, LISTED,                       \
     "Energy from batteries", "part of `energy.site_kwh` that batteries serve",                                         \
     number(s->battery.known, s->battery.discharged_kwh), UNKNOWN)                                                      \
@@ -346,19 +350,21 @@
     "energy that batteries store at the end of the run", number(s->battery.known, s->battery.stored_kwh), UNKNOWN)     \
   X(HR__M_BATTERY_CARBON_KG, "battery.carbon_kg", "battery_carbon_kg", KG, SUM, LOWER, SIGNED | LISTED,                \
     "Carbon of batteries",                                                                                             \
-    "carbon of the energy from the grid, minus what the energy of the site would emit without batteries; it is part "  \
-    "of `carbon.operational_kg` and negative if batteries save carbon",                                                \
+    "carbon of the energy from the grid, minus the carbon of the energy of the site without batteries. It is part of " \
+    "`carbon.operational_kg`, and negative if batteries save carbon",                                                  \
     number(s->battery.known, s->battery.carbon_kg), UNKNOWN)                                                           \
   X(HR__M_BATTERY_USD, "battery.energy_usd", "battery_energy_usd", DOLLARS, SUM, LOWER, NULLABLE | SIGNED,             \
-    "Price of energy, change by batteries", "the same for the price, as part of `carbon.energy_usd`",                  \
+    "Price of energy, change by batteries",                                                                            \
+    "price of the energy from the grid, minus the price of the energy of the site without batteries. It is part of "   \
+    "`carbon.energy_usd`, and negative if batteries save money",                                                       \
     dollars(s->battery.price_known, s->battery.energy_usd), UNKNOWN)
 
 #define HR__FAIRNESS_METRICS(X)                                                                                        \
   X(HR__M_PARTIES, "fairness.parties", "fairness_parties", COUNTS, COUNT, NEITHER, 0, "Parties",                       \
     "number of parties with a completed job", known_count(s->fairness.over, s->fairness.parties), UNKNOWN)             \
   X(HR__M_JAIN, "fairness.jain", "jain", INDEX, RATIO, HIGHER, NULLABLE, "Fairness (Jain)",                            \
-    "Jain's index (sum of x)^2 / (n x sum of x^2) over the n parties. Here x is a party's mean of run time / "         \
-    "completion time over its jobs (Jain, Chiu and Hawe, 1984). The index is 1 if all parties progress at the same "   \
+    "Jain's index (sum of x)^2 / (n x sum of x^2) over the n parties. Here x is the mean of run time / completion "    \
+    "time over the jobs of a party (Jain, Chiu and Hawe, 1984). The index is 1 if all parties progress at the same "   \
     "pace, and 1/n if only one progresses",                                                                            \
     number(s->fairness.parties > 0, s->fairness.jain), UNKNOWN)                                                        \
   HR__DISTRIBUTION_ROWS(X, HR__M_RHO, "fairness.finish_time_fairness", "finish_time_fairness_", "", FACTOR, SERVICE,   \
@@ -429,11 +435,10 @@
   X(HR__M_PER_MONTH, "cost.usd_per_month", "usd_per_month", DOLLARS, RATIO, LOWER, NULLABLE,                           \
     "Cost a month (old name)", "another name of `monthly_usd`", usd(COST_OF(s, monthly_uusd)), UNKNOWN)                \
   X(HR__M_MONTHLY, "monthly_usd", "monthly_usd", DOLLARS, RATIO, LOWER, NULLABLE | LISTED, "Cost a month",             \
-    "cost of a month of 730 hours if the demand continues. Costs of on-demand and spot pools that are paid while "     \
-    "they are used x 730 h / the submit window (if all jobs are submitted at once: the run), plus all other costs x "  \
-    "730 h / the length of the run. The two lengths differ because, after the last submit, the run only waits for "    \
-    "its "                                                                                                             \
-    "last jobs",                                                                                                       \
+    "cost of a month of 730 hours if the demand continues. It is a sum of two parts. The first part is: costs of "     \
+    "on-demand and spot pools with nodes that are paid for only while they are used, x 730 h / the submit window (if " \
+    "all jobs are submitted at once: the length of the run). The second part is: all other costs x 730 h / the "       \
+    "length of the run. The two lengths differ because, after the last submit, the run only waits for its last jobs",  \
     usd(COST_OF(s, monthly_uusd)), UNKNOWN)
 
 /* Metrics of services: `v` is a service, or all services together. */
@@ -452,13 +457,14 @@
     "Requests refused", "requests that are too large for a replica, or that found the queue full",                     \
     known_count(v->offered > 0, v->refused), UNKNOWN)                                                                  \
   X(HR__M_TIMED_OUT, "requests.timed_out", "requests_timed_out", COUNTS, COUNT, LOWER, HR__OF_REQUESTS | SERVICE,      \
-    "Requests timed out", "requests that waited longer than the queue allows",                                         \
+    "Requests timed out", "requests that left because they had waited for `queue.timeout_s`",                          \
     known_count(v->offered > 0, v->timed_out), UNKNOWN)                                                                \
   X(HR__M_SPILLED, "requests.spilled", "requests_spilled", COUNTS, COUNT, NEITHER, HR__OF_REQUESTS,                    \
-    "Requests spilled", "requests that went to another service, which has them as requests of its own",                \
+    "Requests spilled", "requests that moved to another service, which also counts them",                              \
     known_count(v->offered > 0, v->spilled), UNKNOWN)                                                                  \
   X(HR__M_SPILLED_SHARE, "spilled_share", "spilled_share", SHARE, RATIO, NEITHER, HR__OF_REQUESTS | NULLABLE,          \
-    "Spilled share", "requests that went to another service, or to the pools of `router.spill`, / `requests.offered`", \
+    "Spilled share",                                                                                                   \
+    "(requests that moved to another service, or to the pools of `router.spill`) / `requests.offered`",                \
     number(v->offered > 0, v->offered ? (double)(v->spilled + v->overflowed) / (double)v->offered : 0), UNKNOWN)       \
   X(HR__M_NOT_SERVED, "requests.unfinished", "requests_unfinished", COUNTS, COUNT, LOWER, HR__OF_REQUESTS | SERVICE,   \
     "Requests unfinished", "requests that waited or were being served when the run ended",                             \
@@ -479,27 +485,28 @@
                         "Time to last token", "last token - arrival, of completed requests", v->e2e_ms,                \
                         no_distribution)                                                                               \
   X(HR__M_GOODPUT_PER_GPU, "goodput_per_gpu", "goodput_per_gpu", INDEX, RATIO, HIGHER, HR__OF_REQUESTS | NULLABLE,     \
-    "Goodput per GPU", "`requests.attained` / `gpu_hours.held`, per second",                                           \
+    "Goodput per GPU",                                                                                                 \
+    "requests within the goals per second and GPU: `requests.attained` / (`gpu_hours.held` x 3,600 s/h)",              \
     number(v->has_goals && v->gpu_hours > 0, v->goodput_per_gpu), UNKNOWN)                                             \
   X(HR__M_PROMPT_TOKENS, "tokens.prompt", "tokens_prompt", COUNTS, COUNT, NEITHER, HR__OF_REQUESTS, "Prompt tokens",   \
     "tokens of the prompts of completed requests", known_count(v->offered > 0, v->prompt_tokens), UNKNOWN)             \
   X(HR__M_OUTPUT_TOKENS, "tokens.output", "tokens_output", COUNTS, COUNT, NEITHER, HR__OF_REQUESTS, "Output tokens",   \
-    "tokens that completed requests got", known_count(v->offered > 0, v->output_tokens), UNKNOWN)                      \
+    "output tokens of completed requests", known_count(v->offered > 0, v->output_tokens), UNKNOWN)                     \
   X(HR__M_RECOMPUTED, "tokens.recomputed", "tokens_recomputed", COUNTS, COUNT, LOWER, HR__OF_REQUESTS,                 \
-    "Recomputed tokens", "tokens that were computed again after their memory was taken",                               \
+    "Recomputed tokens", "tokens that were computed again after their sequence had lost its KV memory",                \
     known_count(v->offered > 0, v->recomputed_tokens), UNKNOWN)                                                        \
   X(HR__M_KV_PREEMPTIONS, "kv_preemptions", "kv_preemptions", COUNTS, COUNT, LOWER, HR__OF_REQUESTS,                   \
-    "Preempted sequences", "number of times that a sequence lost its memory",                                          \
+    "Preempted sequences", "number of times that a sequence lost its KV memory",                                       \
     known_count(v->offered > 0, v->restarts), UNKNOWN)                                                                 \
   X(HR__M_KV_MEAN, "kv_use.mean", "kv_use_mean", SHARE, MEAN, NEITHER, HR__OF_REQUESTS | NULLABLE, "KV memory, mean",  \
-    "used part of the KV memory of a replica, mean over all iterations",                                               \
+    "used share of the KV memory of a replica, as a mean over all iterations",                                         \
     number(v->memory_iterations > 0, v->memory_mean), UNKNOWN)                                                         \
   X(HR__M_KV_PEAK, "kv_use.peak", "kv_use_peak", SHARE, QUANTILE, LOWER, HR__OF_REQUESTS | NULLABLE,                   \
-    "KV memory, peak", "maximum of the used part of the KV memory of a replica",                                       \
+    "KV memory, peak", "maximum of the used share of the KV memory of a replica",                                      \
     number(v->memory_iterations > 0, v->memory_peak), UNKNOWN)                                                         \
   X(HR__M_COLD_STARTS, "cold_starts.replicas", "cold_starts", COUNTS, COUNT, LOWER, HR__OF_REQUESTS, "Cold starts",    \
-    "number of times that a replica had its GPUs and had to start before it was ready",                                \
-    known_count(v->is_present, v->cold_starts), UNKNOWN)                                                               \
+    "number of times that a replica got its GPUs and needed a cold start", known_count(v->is_present, v->cold_starts), \
+    UNKNOWN)                                                                                                           \
   X(HR__M_COLD_REQUESTS, "cold_starts.requests", "cold_start_requests", COUNTS, COUNT, LOWER,                          \
     HR__OF_REQUESTS | SERVICE, "Requests that met no ready replica",                                                   \
     "requests that found no ready replica when they arrived, and were not refused",                                    \
@@ -543,28 +550,34 @@
 
 #define HR__DATA_METRICS(X)                                                                                            \
   X(HR__M_DATA_WAITING, "data.waiting_gpu_hours", "data_waiting_gpu_hours", GPU_HOURS, SUM, LOWER, LISTED,             \
-    "GPU hours waiting for data", "GPU hours that jobs held while they could work and waited for their data",          \
+    "GPU hours waiting for data", "GPU hours in which jobs waited for data, but could otherwise have worked",          \
     number(s->data.known, s->data.waiting_gpu_hours), UNKNOWN)                                                         \
   X(HR__M_DATA_WAITING_SHARE, "data.waiting_share", "data_waiting_share", SHARE, RATIO, LOWER, LISTED,                 \
     "Share of time waiting for data", "`data.waiting_gpu_hours` / `gpu_hours`",                                        \
     number(s->data.known, s->data.waiting_share), UNKNOWN)                                                             \
   X(HR__M_DATA_READ, "data.read_gb", "data_read_gb", GIGABYTES, SUM, NEITHER, LISTED, "Data read",                     \
-    "what jobs read, from storage systems and from caches, in units of 10^9 bytes; repeated work reads again",         \
+    "data that jobs read from storage systems and caches, in units of 10^9 bytes. Work that is repeated reads its "    \
+    "data again",                                                                                                      \
     number(s->data.known, s->data.read_gb), UNKNOWN)                                                                   \
   X(HR__M_DATA_CACHED, "data.cached_share", "data_cached_share", SHARE, RATIO, HIGHER, LISTED, "Share of cached data", \
-    "part of `data.read_gb` that came from caches of nodes", number(s->data.known, s->data.cached_share), UNKNOWN)     \
+    "share of `data.read_gb` that was read from caches of nodes", number(s->data.known, s->data.cached_share),         \
+    UNKNOWN)                                                                                                           \
   X(HR__M_DATA_MOVED, "data.moved_gb", "data_moved_gb", GIGABYTES, SUM, LOWER, LISTED, "Data over links",              \
-    "sum over the links of `data.by_link`", number(s->data.known, s->data.moved_gb), UNKNOWN)                          \
+    "data that was transferred over links: the sum over `data.by_link`", number(s->data.known, s->data.moved_gb),      \
+    UNKNOWN)                                                                                                           \
   X(HR__M_DATA_COPIED, "data.copied_gb", "data_copied_gb", GIGABYTES, SUM, LOWER, 0, "Data copied",                    \
-    "copies of data sets to further storage systems, and into caches before a job works",                              \
+    "data that was copied to further storage systems, or into caches before a job works",                              \
     number(s->data.known, s->data.copied_gb), UNKNOWN)                                                                 \
   X(HR__M_DATA_SAVED, "data.saved_gb", "data_saved_gb", GIGABYTES, SUM, NEITHER, 0, "Checkpoints in storage systems",  \
-    "checkpoints that jobs wrote to storage systems of `data`", number(s->data.known, s->data.saved_gb), UNKNOWN)      \
+    "size of all checkpoints that jobs wrote to storage systems of `data`", number(s->data.known, s->data.saved_gb),   \
+    UNKNOWN)                                                                                                           \
   X(HR__M_DATA_STORAGE, "data.storage_usd", "data_storage_usd", DOLLARS, SUM, LOWER, LISTED, "Cost of stored data",    \
-    "size of data sets x the time in which they were in a storage system x its price",                                 \
+    "sum over data sets and storage systems: size x time in which the data set was stored x price of the storage "     \
+    "system",                                                                                                          \
     usd(s->data.known ? s->data.storage_uusd : HR_UNKNOWN_UUSD), UNKNOWN)                                              \
   X(HR__M_DATA_EGRESS, "data.egress_usd", "data_egress_usd", DOLLARS, SUM, LOWER, LISTED, "Cost of moved data",        \
-    "what links have transferred x their price", usd(s->data.known ? s->data.egress_uusd : HR_UNKNOWN_UUSD), UNKNOWN)
+    "sum over links: transferred data x price of the link",                                                            \
+    usd(s->data.known ? s->data.egress_uusd : HR_UNKNOWN_UUSD), UNKNOWN)
 
 #define HR__ELASTIC_METRICS(X)                                                                                         \
   X(HR__M_GROWS, "elastic.grows", "grows", COUNTS, COUNT, NEITHER, LISTED, "Jobs that grew",                           \
@@ -584,11 +597,12 @@
     "scale-ups that failed: the provider had too few nodes, or nodes did not boot in time",                            \
     known_count(s->scaling.known, s->scaling.failures), UNKNOWN)                                                       \
   X(HR__M_SCALING_PROVISION, "scaling.provision_s", "provision_s", SECONDS, MEAN, LOWER, NULLABLE | LISTED,            \
-    "Mean time to provide a node", "from the request for a node until it is up; `null` if no node has booted",         \
+    "Mean time to provide a node",                                                                                     \
+    "mean time from the request for a node until the node is up; `null` if no node has booted",                        \
     number(s->scaling.booted > 0, s->scaling.provision_s), UNKNOWN)                                                    \
   X(HR__M_SCALING_GPU_HOURS, "scaling.gpu_hours", "scaled_gpu_hours", GPU_HOURS, SUM, LOWER, LISTED,                   \
     "GPU hours of elastic nodes",                                                                                      \
-    "sum over the nodes of elastic pools of the time from the request for a node until it is gone, x its GPUs",        \
+    "sum over the nodes of elastic pools: GPUs x time from the request for the node to its removal",                   \
     number(s->scaling.known, s->scaling.gpu_hours), UNKNOWN)                                                           \
   X(HR__M_SCALING_EMPTY, "scaling.empty_gpu_hours", "empty_gpu_hours", GPU_HOURS, SUM, LOWER, LISTED,                  \
     "GPU hours of empty nodes", "part of `scaling.gpu_hours`: nodes that are up and have no job",                      \

@@ -322,7 +322,7 @@ enum hr_status hr_gpu_type_notes(const struct hr_trace *trace, const struct hr_c
                           known, is_type ? "; " : "", is_type ? add_pool : "");
   }
   if (found > MAX_TYPES && status == HR_OK)
-    status = hr_notes_add(notes, "warning: %d more GPU types are of no pool", found - MAX_TYPES);
+    status = hr_notes_add(notes, "warning: no pool has %d other requested GPU types", found - MAX_TYPES);
   vocabulary_finish(&words);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
@@ -333,7 +333,7 @@ enum hr_status hr_gpu_type_notes(const struct hr_trace *trace, const struct hr_c
 static const char *remedy(enum hr_reason reason) {
   switch (reason) {
   case HR_REASON_TOO_LARGE:
-    return "give the pool more nodes, or leave these jobs out of the trace";
+    return "add nodes to the pool, or remove these jobs from the trace";
   case HR_REASON_NO_GPU_TYPE:
     return "set the pool's 'gpu' to the requested type, or add the name to a 'catalog.gpu_names_file'";
   case HR_REASON_SPOT_ONLY:
@@ -402,7 +402,7 @@ void hr_rejections_warn(FILE *out, const struct hr_rejections *rejections, const
   uint64_t n = rejections->n_rejected;
   fprintf(out, "warning: %" PRIu64 " of %" PRIu64 " jobs (%.1f %%) can never run and %s rejected; %s\n", n,
           rejections->n_jobs, 100.0 * (double)n / (double)rejections->n_jobs, n == 1 ? "is" : "are",
-          n < rejections->n_jobs ? "results are about the other jobs only" : "there are no results");
+          n < rejections->n_jobs ? "results cover only the other jobs" : "there are no results");
   for (unsigned reason = 0; reason < HR_MAX_REASONS; reason++) {
     uint64_t jobs = rejections->by_reason[reason];
     if (!jobs) continue;
@@ -441,13 +441,12 @@ static enum hr_status note_livelock(const struct hr_trace *trace, const struct h
   if (job.id != HR_NONE)
     snprintf(example, sizeof example, ", for example of job '%s', which was started %" PRIu32 " times",
              hr_trace_job_id(trace, job, buffer), hr_result_accounting(result, job).attempts);
-  return hr_notes_add(
-      notes,
-      "warning: in the end, jobs only preempt each other%s: %" PRIu64
-      " preemptions, after which no job has ended and no work was saved%s; remedy: change the rules of preemption (in "
-      "Volcano, '\"disable\": [\"preemptable\"]' for the plug-ins drf and gang, as when it is installed), or give the "
-      "jobs checkpoints",
-      result->stalled ? ", and the run was stopped" : "", result->n_futile, example);
+  return hr_notes_add(notes,
+                      "warning: at the end of the run, jobs only preempted each other%s: %" PRIu64
+                      " preemptions, after which no job has ended and no work was saved%s; remedy: change the rules of "
+                      "preemption (in Volcano, '\"disable\": [\"preemptable\"]' for the plug-ins drf and gang, as in "
+                      "its default installation), or use checkpoints",
+                      result->stalled ? ", and the run was stopped" : "", result->n_futile, example);
 }
 
 /* Adds a warning if a run without a horizon was stopped because no job made progress. */
@@ -628,10 +627,10 @@ static enum hr_status note_recorded_failures(const struct hr_trace *trace, uint3
   for (uint32_t job = 0; trace->outcome && job < n_jobs; job++) recorded += trace->outcome[job] == HR_OUTCOME_FAILED;
   if (recorded == 0) return HR_OK;
   return hr_notes_add(notes,
-                      "%" PRIu64 " job%s had failed when the trace was recorded, and the run adds failures of nodes: "
-                      "recorded failures of nodes count twice; to replay the trace only, set "
-                      "'cluster.faults.per_1000_node_days' to 0; to leave out the failed jobs, set 'trace.failed' to "
-                      "'drop'",
+                      "%" PRIu64
+                      " job%s had failed when the trace was recorded, and the run adds failures of nodes: failures of "
+                      "nodes that were recorded count twice; to replay only the trace, set "
+                      "'cluster.faults.per_1000_node_days' to 0; to omit the failed jobs, set 'trace.failed' to 'drop'",
                       recorded, recorded == 1 ? "" : "s");
 }
 

@@ -348,8 +348,8 @@ static enum hr_status check_placement(struct hr__builder *builder) {
     bool is_elastic = hr_market_is_elastic(market->market);
     if (cluster->pools[i].nodes == 0 || (!is_elastic && !is_bounded && !fails && !is_served && !power)) continue;
     return hr__build_fail_at(builder, policy, "placement",
-                             "the placement 'pool' counts GPUs, but the nodes of pool '%.60s' (%s) come and go; "
-                             "use first-fit, best-fit or worst-fit",
+                             "the placement 'pool' counts GPUs, but nodes of pool '%.60s' (%s) may be unavailable; use "
+                             "first-fit, best-fit or worst-fit",
                              cluster->pools[i].name,
                              fails       ? "faults"
                              : is_served ? "maintenance"

@@ -503,7 +503,7 @@ static const char *finish_price(void *row) {
   const struct hr_price *price = row;
   bool reserved = price->market == HR_MARKET_RESERVED;
   if (!reserved && !hr_market_is_elastic(price->market)) return "column 'market': is not reserved, on-demand or spot";
-  if (reserved && !price->term[0]) return "a reserved price needs a 'term': 1y, 3y, block or untold";
+  if (reserved && !price->term[0]) return "a reserved price needs a 'term': 1y, 3y, block, or untold (unknown term)";
   if (!reserved && (price->term[0] || price->upfront[0])) return "'term' and 'upfront' belong to reserved prices";
   return NULL;
 }

@@ -738,9 +738,8 @@ static enum hr_status shift_reservations(const struct hr__slurm_import *import, 
     cJSON *start = cJSON_GetObjectItemCaseSensitive(entry, "start_s");
     if (start) cJSON_SetNumberValue(start, start->valuedouble - (double)import->first_start_s);
   }
-  if (hr_notes_add(import->notes,
-                   "reservations: 'start_s' counts from the start of the first one; add the time from the "
-                   "begin of the trace to it") == HR_OK)
+  if (hr_notes_add(import->notes, "reservations: 'start_s' counts from the start of the first reservation; add the "
+                                  "time from the beginning of the trace to each 'start_s'") == HR_OK)
     return HR_OK;
   return hr_fail(error, HR_NO_MEMORY, "import: out of memory");
 }

@@ -34,35 +34,38 @@ static const struct hr__key storage_keys[] = {
     {"location", NAME, MUST, AT(TEXT, STORAGE, location),
      HELP("Name of a pool, a cluster or a region. Pools in this place read from it without a link.")},
     {"gb_s", GB_S, MUST, AS_GB(STORAGE, bytes_s),
-     HELP("Bandwidth of all clients together, in units of 10^9 bytes a second. Shared max-min fair.")},
-    {"client_gb_s", GB_S, OTHERWISE("no limit"), AS_GB(STORAGE, client_bytes_s), HELP("Bandwidth of one node.")},
+     HELP("Total bandwidth, in units of 10^9 bytes per second. All transfers share it max-min fairly.")},
+    {"client_gb_s", GB_S, OTHERWISE("no limit"), AS_GB(STORAGE, client_bytes_s),
+     HELP("Maximum bandwidth of one node.")},
     {"usd_per_gb_month", USD, DEFAULT("0"), AS_UUSD(STORAGE, uusd_per_gb_month),
      HELP("Price of stored data sets, per 10^9 bytes and month of 730 hours.")},
     {"checkpoints", BOOLEAN, DEFAULT("true"), AT(INTEGER, STORAGE, checkpoints),
-     HELP("Jobs in its location write checkpoints to it, unless their pool has 'storage_gb_s'. Needs the size of a "
-          "checkpoint.")},
+     HELP("Whether jobs in its location may write checkpoints to it. Checkpoints are written to the first such storage "
+          "system, and their size must be known. A pool with 'storage_gb_s' uses that bandwidth instead.")},
     END};
 
 static const struct hr__key tier_keys[] = {
     {"above_gb", GB(MIN_GB), MUST, AS_GB(struct hr_data_tier, above_bytes),
-     HELP("Amount in a month above which this price holds.")},
+     HELP("Amount per month above which this price applies.")},
     {"usd_per_gb", USD, MUST, AS_UUSD(struct hr_data_tier, uusd_per_gb), HELP("Price per 10^9 bytes.")},
     END};
 
 #define LINK struct hr_data_link
 static const struct hr__key link_keys[] = {
-    {"from", NAME, MUST, AT(TEXT, LINK, from), HELP("Location of storage systems.")},
-    {"to", NAME, MUST, AT(TEXT, LINK, to), HELP("Location of pools, or of storage systems that get copies.")},
-    {"gb_s", GB_S, OTHERWISE("no limit, if 'client_gb_s' is known"), AS_GB(LINK, bytes_s),
-     HELP("Bandwidth, shared max-min fair. 1 GB/s is 8 Gbit/s.")},
-    {"client_gb_s", GB_S, OTHERWISE("the catalogue's, for two regions that it has; else no limit"),
-     AS_GB(LINK, client_bytes_s), HELP("Bandwidth of one node.")},
+    {"from", NAME, MUST, AT(TEXT, LINK, from), HELP("Location of the storage systems that are read.")},
+    {"to", NAME, MUST, AT(TEXT, LINK, to),
+     HELP("Location of the pools that read, or of the storage systems that receive copies.")},
+    {"gb_s", GB_S, OTHERWISE("no limit; then 'client_gb_s' must be known"), AS_GB(LINK, bytes_s),
+     HELP("Total bandwidth, which all transfers share max-min fairly. 1 GB/s is 8 Gbit/s.")},
+    {"client_gb_s", GB_S, OTHERWISE("the catalogue's, if it has a link between these regions; else no limit"),
+     AS_GB(LINK, client_bytes_s), HELP("Maximum bandwidth of one node.")},
     {"latency_s", SECONDS, OTHERWISE("the catalogue's; else 0"), AS_US(LINK, latency_us),
-     HELP("Time until the first byte of a copy arrives.")},
+     HELP("Time until the first byte of a copy arrives. Reads of jobs are not delayed.")},
     {"usd_per_gb", USD, OTHERWISE("the catalogue's; else 0"), AS_UUSD(LINK, uusd_per_gb),
      HELP("Price of transferred data, per 10^9 bytes.")},
     {"tiers", LIST(1, 100, EACH(OBJECT(tier_keys))), OTHERWISE("one price"), AS_ARRAY(LINK, tiers, n_tiers),
-     HELP("Other prices for the transfers of a month of 730 hours beyond an amount, in rising order.")},
+     HELP("Prices for large amounts. Each entry applies to the bytes above its amount in a month of 730 hours. In "
+          "ascending order.")},
     END};
 
 static const char *const copy_times[] = {"start", "on-demand", NULL};
@@ -72,13 +75,14 @@ static const struct hr__key set_keys[] = {
     {"name", NAME, MUST, AT(TEXT, SET, name), HELP("Name of the data set or model artifact.")},
     {"gb", GB(0), MUST, AS_GB(SET, bytes), HELP("Size, in units of 10^9 bytes.")},
     {"storage", LIST(1, MAX_MEMBERS, EACH(NAME, .store = HR__STORE_TEXT)), MUST,
-     AS_ARRAY(SET, storage_names, n_storage), HELP("Storage systems that have it.")},
+     AS_ARRAY(SET, storage_names, n_storage), HELP("Names of the storage systems that have the data set.")},
     {"copies", LIST(1, MAX_MEMBERS, EACH(NAME, .store = HR__STORE_TEXT)), OTHERWISE("none"),
-     AS_ARRAY(SET, copy_names, n_copies), HELP("Storage systems to which it is copied during the run.")},
+     AS_ARRAY(SET, copy_names, n_copies),
+     HELP("Names of the storage systems to which the data set is copied during the run.")},
     {"copy", CHOICE(copy_times), DEFAULT("start"), AT(INTEGER, SET, when),
-     HELP(
-         "When it is copied. start: at the begin of the run. on-demand: when the first job that reads it starts in the "
-         "location of the copy; until the copy is complete, jobs read from farther away.")},
+     HELP("When the copies are made. start: at the beginning of the run. on-demand: when the first job that reads the "
+          "data set starts in the location of the copy. Until the copy is complete, jobs read from another storage "
+          "system.")},
     END};
 
 static const char *const cachings[] = {"uniform", "lru", NULL};
@@ -90,28 +94,29 @@ static const struct hr__key cache_keys[] = {
     {"gb_per_node", GB(0), MUST, AS_GB(CACHE, node_bytes),
      HELP("Size on each node. The nodes of a job divide its data set among them.")},
     {"kind", CHOICE(cachings), DEFAULT("uniform"), AT(INTEGER, CACHE, caching),
-     HELP("Share of hits after the first epoch if a part x of the data set fits. uniform: x, as nothing is evicted. "
-          "lru: "
-          "x "
-          "+ (1 - x) ln(1 - x), as each epoch has a new random order.")},
+     HELP("Share of reads that hit the cache in each epoch after the first, if a part x of the data set fits into the "
+          "cache. uniform: x, because cached items are not evicted. lru: x + (1 - x) ln(1 - x), because each epoch has "
+          "a new random order.")},
     {"prefetch", BOOLEAN, DEFAULT("false"), AT(INTEGER, CACHE, prefetch),
-     HELP("A job fills the cache before it works. Its first epoch then has the hits of later ones.")},
+     HELP("Whether a job fills the cache before it works. Then its first epoch has the same share of hits as later "
+          "epochs.")},
     END};
 
 #define READ struct hr_data_read
 static const struct hr__key read_keys[] = {
     {"set", NAME, OTHERWISE("the job's 'data_set' in the trace"), AT(TEXT, READ, set_name),
-     HELP("Name of the data set. Jobs with another 'data_set' in the trace do not match.")},
+     HELP("Name of the data set that matching jobs read. Jobs that name a different data set in the trace do not "
+          "match.")},
     {"class", CHOICE(hr__class_keys + 1), OTHERWISE("all"), .first_choice = 1, AT(INTEGER, READ, class_),
      HELP("Only jobs of this class.")},
     {"tenant", NAME, OTHERWISE("all"), AT(TEXT, READ, tenant), HELP("Only jobs of this tenant.")},
     {"model", NAME, OTHERWISE("all"), AT(TEXT, READ, model), HELP("Only jobs of this model.")},
     {"epochs", REAL(MIN_SCALE, 1e9), OTHERWISE("from 'gb_s_per_gpu'"), AT(DOUBLE, READ, epochs),
-     HELP("How often a job reads the data set. Either this or 'gb_s_per_gpu'.")},
+     HELP("Number of times that a job reads the data set. Set either this key or 'gb_s_per_gpu'.")},
     {"gb_per_epoch", GB(MIN_GB), OTHERWISE("the size of the data set"), AS_GB(READ, epoch_bytes),
-     HELP("What a job reads in an epoch.")},
+     HELP("Amount that a job reads in an epoch.")},
     {"gb_s_per_gpu", GB_S, OTHERWISE("from 'epochs'"), AS_GB(READ, gpu_bytes_s),
-     HELP("What a job reads at full speed, for each GPU that it requests.")},
+     HELP("Rate at which a job reads at full speed, per requested GPU.")},
     END};
 
 #define DATA struct hr_data_spec
@@ -123,9 +128,10 @@ static const struct hr__key data_keys[] = {
     {"links", LIST(0, MAX_MEMBERS, EACH(OBJECT(link_keys))), AS_ARRAY(DATA, links, n_links),
      HELP("Links between locations, in one direction each.")},
     {"caches", LIST(0, MAX_MEMBERS, EACH(OBJECT(cache_keys))), AS_ARRAY(DATA, caches, n_caches),
-     HELP("Caches of nodes. If several match a pool, the first one counts.")},
+     HELP("Caches of nodes. If several match a pool, the first one applies.")},
     {"reads", LIST(0, MAX_MEMBERS, EACH(OBJECT(read_keys))), AS_ARRAY(DATA, reads, n_reads),
-     HELP("What jobs read. If several match a job, the first one counts; others read nothing.")},
+     HELP("Rules that define what jobs read. If several rules match a job, the first one applies. Jobs without a "
+          "matching rule read nothing.")},
     END};
 
 /* ---- Scenarios -------------------------------------------------------------------------------------- */
@@ -151,25 +157,24 @@ static const struct hr__key trace_keys[] = {
     {"file", PATH, AT(FILE, struct hr_scenario, trace_file), OTHERWISE("--trace on the command line"),
      HELP("Path, relative to the scenario's folder. Plain, gzip or zstd.")},
     {"format", PATH, DEFAULT("auto"), AT(TEXT, struct hr_scenario, trace_format),
-     HELP("Format of the trace: headroom list formats. auto: recognized by content. Parameters of a format follow a "
-          "colon: azure-llm:decode=50.")},
+     HELP("Format of the trace. 'headroom list formats' prints all formats. auto: the format is recognized by the "
+          "content. Parameters of a format follow a colon: azure-llm:decode=50.")},
     {"columns", OBJECT(EACH(PATH, HELP("Name of the column with this field."))),
      HELP("Column names of a CSV trace, by field (submit, duration, gpus, ...). In other tables with named columns, "
-          "such as "
-          "sacct's: columns of class, tenant (or queue), user and model.")},
+          "such as sacct's, only the fields class, tenant, queue, user and model can be mapped.")},
     {"classes",
      OBJECT(EACH(PATH, HELP("COLUMN~PATTERN: if the column matches this POSIX extended regular "
                             "expression, the job is of this class."))),
      HELP("Classes of jobs by patterns: {\"interactive\": \"JobName~^(jupyter|vscode)\"}. The first pattern that "
-          "matches "
-          "applies. Any table with named columns, such as sacct's or CSV.")},
+          "matches applies. For all tables with named columns, such as CSV or sacct's.")},
     {"tenants", OBJECT(EACH(PATH, HELP("COLUMN~PATTERN, as in 'classes'."))),
      HELP("Tenants of jobs by patterns: {\"vision\": \"JobName~^vis\"}.")},
     {"lenient", BOOLEAN, DEFAULT("false"), AT(INTEGER, struct hr_scenario, lenient),
-     HELP("Skip bad rows, counted and listed by reason, instead of failing at the first.")},
+     HELP("Whether bad rows are skipped. They are counted and listed by reason. Otherwise the first bad row is an "
+          "error.")},
     {"failed", CHOICE(failed_jobs), DEFAULT("keep"), AT(INTEGER, struct hr_scenario, drop_failed),
-     HELP("What becomes of jobs that had failed when the trace was recorded. keep: they run for their recorded time. "
-          "drop: they are left out, so that failures of nodes are not counted twice in a run with 'faults'.")},
+     HELP("How jobs that failed when the trace was recorded are treated. keep: they run for their recorded time. drop: "
+          "they are not simulated, so that a run with 'faults' does not count failures of nodes twice.")},
     END};
 
 #define TABLE_FILE(id, name, row, words)                                                                               \
@@ -190,41 +195,42 @@ static const struct hr__key catalog_keys[] = {HR_CATALOG_TABLES(TABLE_FILE) END}
             "kind of "                                                                                                 \
             "node becomes a pool.")},                                                                                  \
       {"faults", OBJECT(hr__fault_keys), OTHERWISE("nodes never fail"),                                                \
-       HELP("How nodes fail, and how they are repaired: in all pools without 'faults' of their own.")},                \
+       HELP("How nodes fail and how they are repaired. For all pools without their own 'faults'.")},                   \
       {"carbon", OBJECT(hr__carbon_keys), OTHERWISE("carbon is unknown"),                                              \
-       HELP("Carbon intensity of the electricity, and carbon of the production of the hardware: in all pools without " \
-            "'carbon' of their own.")},                                                                                \
+       HELP("Carbon intensity of the electricity, and carbon of the production of the hardware. For all pools "        \
+            "without their own 'carbon'.")},                                                                           \
       {"energy_price", OBJECT(hr__energy_price_keys), OTHERWISE("the price is unknown"),                               \
-       HELP("Price of the electricity over time: in all pools without 'energy_price' of their own.")},                 \
-      {"wue_l_per_kwh", REAL(0, 1000), .unit = "l/kWh", OTHERWISE("it is unknown"),                                    \
-       HELP("Water per kWh of the machines: in all pools without 'wue_l_per_kwh' of their own.")},                     \
+       HELP("Price of the electricity over time. For all pools without their own 'energy_price'.")},                   \
+      {"wue_l_per_kwh", REAL(0, 1000), .unit = "l/kWh", OTHERWISE("unknown"),                                          \
+       HELP("Water usage effectiveness: water per kWh of the machines. For all pools without their own "               \
+            "'wue_l_per_kwh'.")},                                                                                      \
       {"maintenance", LIST(0, HR_MAINTENANCE_WINDOWS, EACH(OBJECT(hr__maintenance_keys))), OTHERWISE("none"),          \
-       HELP("Planned work on the nodes of all pools without 'maintenance' of their own; not of elastic pools.")},      \
+       HELP("Planned work on nodes. For all pools without their own 'maintenance', except elastic pools.")},           \
       {"power", OBJECT(hr__power_keys), OTHERWISE("no energy is computed"),                                            \
-       HELP("Power of the nodes, from which energy is computed: in all pools without 'power' of their own.")},         \
+       HELP("Power of the nodes, from which energy is computed. For all pools without their own 'power'.")},           \
       {"power_budget_w", REAL(0, HR_POWER_MAX_W), .unit = "W", OTHERWISE("no limit"),                                  \
-       HELP("All pools together never take more, without cooling: a job starts only if its power fits.")},             \
+       HELP("Maximum power of all pools together, without cooling. A job starts only if its power fits into this "     \
+            "budget.")},                                                                                               \
       {"power_budget_mode", CHOICE(budget_modes), DEFAULT("wait"),                                                     \
-       HELP("What happens when the power budget binds. wait: jobs wait. cap: GPUs in use get a lower power limit, so " \
-            "that jobs run slower, as in 'caps' of 'power'; they wait only if the lowest limit does not suffice.")},   \
-      {"autoscaler", OBJECT(hr__autoscaler_keys), OTHERWISE("the policy, or all available nodes are requested"),       \
+       HELP("What happens if jobs would exceed the power budget. wait: they wait. cap: GPUs in use get a lower power " \
+            "limit, and their jobs run at the speed that 'caps' of 'power' states for it. Jobs wait only if the "      \
+            "lowest limit does not suffice.")},                                                                        \
+      {"autoscaler", OBJECT(hr__autoscaler_keys),                                                                      \
+       OTHERWISE("the policy requests nodes; if it does not, all available nodes are requested"),                      \
        HELP("The autoscaler, which requests and releases the nodes of elastic pools.")},                               \
       {"by_gpu", BOOLEAN, DEFAULT("false"),                                                                            \
-       HELP(                                                                                                           \
-           "Per-GPU allocation in all pools, even if no pool shares its GPUs. Then requests for CPUs and memory, and " \
-           "'dedicated' jobs, are also respected.")},                                                                  \
+       HELP("Whether all pools use per-GPU allocation, even if no pool shares its GPUs. Per-GPU allocation also "      \
+            "respects requests for CPUs and memory, and for nodes without other jobs ('dedicated').")},                \
       {"mig_fallback", BOOLEAN, DEFAULT("false"),                                                                      \
        HELP("Whether MIG instances, shares of GPUs and whole GPUs may replace each other. true: a job that names a "   \
-            "MIG "                                                                                                     \
-            "profile may get a share or a whole GPU of a pool without MIG, and a job that names none may get an "      \
-            "instance "                                                                                                \
-            "that is large enough. false: MIG instances are for the jobs that name their profile, and only for "       \
-            "these.")},                                                                                                \
+            "MIG profile may get a share or a whole GPU of a pool without MIG, and a job without a profile may get "   \
+            "an instance that is large enough. false: jobs with a profile get only MIG instances, and other jobs get " \
+            "none.")},                                                                                                 \
   {                                                                                                                    \
     "node_order", LIST(1, MAX_RUNS, EACH(NAME)),                                                                       \
-        HELP("Order of nodes for placement rules that take the first of several equal nodes. POOL is the next node "   \
-             "of the "                                                                                                 \
-             "pool, POOL*COUNT are its next COUNT nodes. Nodes that are not listed follow. Only with 'pools'.")        \
+        HELP("Order of the nodes. If several nodes are equally good for a placement, the first one is used. The "      \
+             "entry POOL is the next node of this pool; POOL*COUNT is its next COUNT nodes. Nodes that are not "       \
+             "listed follow at the end. Only with 'pools'.")                                                           \
   }
 
 static const struct hr__key cluster_keys[] = {CLUSTER_KEYS("[\"provider\", \"instance\"]"), END};
@@ -233,8 +239,10 @@ static const struct hr__key cluster_keys[] = {CLUSTER_KEYS("[\"provider\", \"ins
 
 static const struct hr__key checkpoint_keys[] = {
     {"policy", CHOICE(checkpoints), MUST, .selects = true, AT(INTEGER, struct hr_class_spec, checkpoint),
-     HELP("When work is saved. young-daly: the interval is derived from the pool's interruption rate. continuous: all "
-          "work is saved at all times, at no cost.")},
+     HELP("When work is saved. none: never; an interrupted job starts from the beginning. interval: after each "
+          "'interval_s' of work, and on notice if there is enough time. young-daly: as interval, but the interval is "
+          "derived from the pool's interruption rate. on-notice: only on notice, if there is enough time. continuous: "
+          "all work is saved at all times, at no cost.")},
     {"interval_s", SECONDS_FROM(1), NEEDED_WITH(1 << HR_CHECKPOINT_INTERVAL), AS_US(struct hr_class_spec, interval_us),
      HELP("Work between two checkpoints.")},
     {"gb", REAL(0, 1e9), .unit = "GiB", SCALED(1024, struct hr_class_spec, checkpoint_mib),
@@ -242,20 +250,20 @@ static const struct hr__key checkpoint_keys[] = {
     {"write_s", SECONDS, AS_US(struct hr_class_spec, write_us),
      HELP("Time to write a checkpoint if the pool's storage_gb_s is unknown.")},
     {"async", BOOLEAN, DEFAULT("false"), AT(INTEGER, struct hr_class_spec, async),
-     HELP(
-         "Whether a job works on while its periodic checkpoints are written, for 'write_s'. The last unfinished one is "
-         "lost in a failure.")},
+     HELP("Whether a job continues to work while a periodic checkpoint is written, which takes 'write_s'. If a node "
+          "fails, an incomplete checkpoint is lost.")},
     {"stall_s", SECONDS, DEFAULT("0"), AS_US(struct hr_class_spec, stall_us),
-     HELP("With 'async': time for which the job stops for a checkpoint, less than 'write_s'.")},
+     HELP("With 'async': time for which the job stops at the beginning of a checkpoint. Less than 'write_s'.")},
     END};
 
 static const struct hr__key locality_keys[] = {
-    {"required", CHOICE(group_tiers), HELP("A job never starts outside one group of this tier.")},
+    {"required", CHOICE(group_tiers), HELP("All GPUs of a job must be in one group of this tier.")},
     {"preferred", CHOICE(group_tiers),
-     HELP("A job waits 'wait_s' for a place in one group of this tier, then it starts anywhere. Not with 'required'.")},
+     HELP("All GPUs of a job should be in one group of this tier. The job waits up to 'wait_s' for such a place; after "
+          "that, it may start anywhere. Not with 'required'.")},
     {"wait_s", SECONDS, DEFAULT("0"),
-     HELP("Time from the submission for which a job waits for a place in one group of the tier 'preferred'. 0: a place "
-          "in one group is tried first.")},
+     HELP("Time from submission for which a job waits for a place in one group of the tier 'preferred'. 0: the job "
+          "does not wait, but a place in one group is tried first.")},
     END};
 
 static const struct hr__key class_keys[] = {
@@ -264,19 +272,21 @@ static const struct hr__key class_keys[] = {
     {"checkpoint", OBJECT(checkpoint_keys), .store = HR__STORE_PART,
      HELP("How work is saved. A job's own interval and size in the trace have precedence.")},
     {"restart_s", SECONDS, DEFAULT("0"), AS_US(struct hr_class_spec, restart_us),
-     HELP("Restart overhead after an interruption. Loading the image and the checkpoint.")},
+     HELP("Restart overhead after an interruption: time to load the image and the checkpoint.")},
     {"requeue", BOOLEAN, DEFAULT("true"), AT(NOT, struct hr_class_spec, no_requeue),
-     HELP("Whether a job that was stopped by a failure of a node is run again.")},
+     HELP("Whether a job runs again after a failure of a node has stopped it. false: it is rejected.")},
     {"max_requeues", WHOLE(1, 1000000), .unit = "restarts", OTHERWISE("no limit"),
      AT(INTEGER, struct hr_class_spec, max_requeues),
-     HELP("A job that has been restarted this often fails when a node fails again.")},
-    {"gpu_power_fraction", REAL(MIN_SCALE, 1), OTHERWISE("as follows from 'power.utilization' of the pool"),
+     HELP("Maximum number of restarts. A job that has reached this number is rejected if a failure of a node stops "
+          "it.")},
+    {"gpu_power_fraction", REAL(MIN_SCALE, 1), OTHERWISE("derived from 'power.utilization' of the pool"),
      .unit = "share", AS_PPM(struct hr_class_spec, gpu_power_ppm),
      HELP("Power of the GPUs of a job, relative to their maximum. A job's own value in the trace has precedence.")},
     {"topology", OBJECT(locality_keys),
-     HELP("All GPUs of a job are in one group. A job's own value in the trace has precedence.")},
+     HELP("Tier of the topology, such as rack: all GPUs of a job must, or should, be in one group of this tier. A "
+          "job's own value in the trace has precedence.")},
     {"within", CHOICE(group_tiers), .replaced_by = "topology.required",
-     HELP("Old name of 'topology.required'. With 'within_wait_s', of 'topology.preferred'.")},
+     HELP("Old name of 'topology.required'. If 'within_wait_s' is set, old name of 'topology.preferred'.")},
     {"within_wait_s", SECONDS, .replaced_by = "topology.wait_s", HELP("Old name of 'topology.wait_s'.")},
     END};
 
@@ -285,21 +295,23 @@ static const struct hr__key class_keys[] = {
 static const struct hr__key model_keys[] = {
     {"reference", NAME, MUST, HELP("The GPU type on which a job takes its recorded run time.")},
     {"default", CHOICE(speed_defaults), DEFAULT("catalogue"),
-     HELP("Speed of models without a number. catalogue: the ratio of the dense FP16 TFLOPS. same: as on the reference "
-          "type.")},
+     HELP("Speed of models that neither 'speeds' nor 'file' contains. catalogue: the dense FP16 TFLOPS of the GPU "
+          "type, divided by those of the reference type. same: as on the reference type.")},
     {"file", PATH,
-     HELP("File with a table of speeds, relative to the scenario's folder. CSV with the columns model, gpu, speed or "
-          "throughput, and gpus; or JSON as published with Gavel. Not used for models that 'speeds' lists.")},
+     HELP("File with a table of speeds, relative to the scenario's folder. CSV with the columns model, gpu, either "
+          "speed or throughput, and optionally gpus; or JSON as published with Gavel. Not used for models that "
+          "'speeds' lists.")},
     {"speeds",
-     OBJECT(EACH(OBJECT(EACH(REAL(0, MAX_SPEED), HELP("Speed on this GPU type or pool. 0: does not run there."))),
-                 HELP("Speeds of this model."))),
+     OBJECT(EACH(
+         OBJECT(EACH(REAL(0, MAX_SPEED), HELP("Speed on this GPU type or pool. 0: the model does not run there."))),
+         HELP("Speeds of this model."))),
      HELP("Speed by model, then by GPU type or name of a pool. A pool has precedence over its type. Any unit may be "
           "used.")},
     END};
 
 static const struct hr__key scaling_keys[] = {
     {"model", NAME, DEFAULT("*"), AT(TEXT, struct hr_scaling_row, model),
-     HELP("Name of the model, as in the trace. *: all models without entries of their own.")},
+     HELP("Name of the model, as in the trace. *: all models without their own entries.")},
     {"gpus", WHOLE(1, HR_MAX_GPUS), .unit = "GPUs", MUST, AT(INTEGER, struct hr_scaling_row, gpus),
      HELP("Number of GPUs of a job.")},
     {"speed", REAL(1e-3, 4000000), MUST, AT(MICROS, struct hr_scaling_row, speed_milli), .scale = 1e-3,
@@ -308,9 +320,10 @@ static const struct hr__key scaling_keys[] = {
 
 static const struct hr__key network_speed_keys[] = {
     {"model", NAME, DEFAULT("*"), AT(TEXT, struct hr_network_speed, model),
-     HELP("Prefix of the names of models. *: all others.")},
+     HELP("Prefix of the names of models. *: all models without a matching row.")},
     {"gpus", WHOLE(2, HR_MAX_GPUS), .unit = "GPUs", DEFAULT("2"), AT(INTEGER, struct hr_network_speed, gpus),
-     HELP("GPUs of the job. A job uses the row with the most GPUs that are not more than its own.")},
+     HELP("Number of GPUs of the job. A job uses the row with the largest number that is not above its own number of "
+          "GPUs.")},
     {"network", CHOICE_AFTER_FIRST(networks), MUST, AT(INTEGER, struct hr_network_speed, network),
      HELP("Network between the GPUs of the job.")},
     {"speed", REAL(1e-6, 1), MUST, AS_PPM(struct hr_network_speed, speed_ppm),
@@ -330,19 +343,19 @@ static const struct hr__key storage_cost_keys[] = {
     {"datasets", LIST(1, MAX_MEMBERS, EACH(OBJECT(dataset_keys))),
      AS_ARRAY(struct hr_storage_cost, datasets, n_datasets), HELP("Data that is stored during the whole run.")},
     {"checkpoint_retention_s", SECONDS, DEFAULT("0"), AS_US(struct hr_storage_cost, checkpoint_retention_us),
-     HELP("How long a checkpoint is stored after the end of its job.")},
+     HELP("Time for which a checkpoint is stored after the end of its job.")},
     END};
 
 #define GB_BY_CLASS(member, words)                                                                                     \
   OBJECT(EACH(REAL(0, 1e9), .unit = "GB", .store = HR__STORE_MICROS, .scale = 1e-3,                                    \
-              .bytes = sizeof(((struct hr_egress_cost *)NULL)->member[0]), HELP("Amount of this class."))),            \
+              .bytes = sizeof(((struct hr_egress_cost *)NULL)->member[0]), HELP("Amount for jobs of this class."))),   \
       .choices = hr__class_keys, BY_CLASS(struct hr_egress_cost, member),                                              \
-      HELP(words " By class of job. default: classes that are not listed.")
+      HELP(words " By class of job. The entry 'default' applies to classes that are not listed.")
 static const struct hr__key egress_keys[] = {
     {"usd_per_gb", USD, DEFAULT("0"), AS_UUSD(struct hr_egress_cost, uusd_per_gb),
      HELP("Price of outgoing data, per 10^9 bytes.")},
-    {"gb_per_gpu_hour", GB_BY_CLASS(mb_per_gpu_hour, "Outgoing data for each hour of an allocated GPU.")},
-    {"gb_per_job", GB_BY_CLASS(mb_per_job, "Outgoing data when a job completes.")},
+    {"gb_per_gpu_hour", GB_BY_CLASS(mb_per_gpu_hour, "Outgoing data per allocated GPU-hour.")},
+    {"gb_per_job", GB_BY_CLASS(mb_per_job, "Outgoing data of each completed job.")},
     END};
 
 static const struct hr__key operations_keys[] = {
@@ -354,7 +367,7 @@ static const struct hr__key operations_keys[] = {
 
 static const struct hr__key downtime_keys[] = {
     {"usd_per_gpu_hour", USD, DEFAULT("0"), AS_UUSD(struct hr_downtime_cost, uusd_per_gpu_hour),
-     HELP("Price of GPU-hours that jobs wait for because the spot market has no capacity.")},
+     HELP("Price of each GPU-hour of waiting that is caused by missing spot capacity.")},
     {"usd_per_missed_deadline", USD, DEFAULT("0"), AS_UUSD(struct hr_downtime_cost, uusd_per_missed_deadline),
      HELP("Price of each missed deadline.")},
     END};
@@ -362,11 +375,11 @@ static const struct hr__key downtime_keys[] = {
 static const struct hr__key budget_keys[] = {
     {"tenant", NAME, MUST, AT(TEXT, struct hr_budget, tenant), HELP("Name as in the trace.")},
     {"usd_per_month", USD, MUST, AS_UUSD(struct hr_budget, uusd_per_month),
-     HELP("Months in which the tenant spends more are reported.")},
+     HELP("Budget per month of 730 hours. Months in which the tenant spends more are reported.")},
     END};
 
 static const struct hr__key savings_plan_keys[] = {
-    {"usd_per_hour", USD, MUST, AS_UUSD(struct hr_savings_plan, uusd_per_h), HELP("Fixed fee.")},
+    {"usd_per_hour", USD, MUST, AS_UUSD(struct hr_savings_plan, uusd_per_h), HELP("Fixed fee per hour.")},
     {"discount", REAL(0, 0.999999), .unit = "share", MUST, AS_PPM(struct hr_savings_plan, discount_ppm),
      HELP("Discount on covered on-demand use.")},
     {"pools", LIST(1, HR_MAX_POOLS, EACH(NAME, .store = HR__STORE_TEXT)),
@@ -376,14 +389,16 @@ static const struct hr__key savings_plan_keys[] = {
     END};
 
 static const struct hr__key cost_keys[] = {
-    {"storage", OBJECT(storage_cost_keys), AT(PART, struct hr_cost_spec, storage), HELP("Data sets and checkpoints.")},
-    {"egress", OBJECT(egress_keys), AT(PART, struct hr_cost_spec, egress), HELP("Outgoing data.")},
+    {"storage", OBJECT(storage_cost_keys), AT(PART, struct hr_cost_spec, storage),
+     HELP("Cost of stored data sets and checkpoints.")},
+    {"egress", OBJECT(egress_keys), AT(PART, struct hr_cost_spec, egress), HELP("Cost of outgoing data.")},
     {"operations", OBJECT(operations_keys), AT(PART, struct hr_cost_spec, operations),
-     HELP("Staff and orchestration.")},
+     HELP("Cost of staff and orchestration.")},
     {"downtime", OBJECT(downtime_keys), AT(PART, struct hr_cost_spec, downtime),
-     HELP("Price of waiting and of missed deadlines.")},
+     HELP("Cost of waiting and of missed deadlines.")},
     {"idle_split", CHOICE(idle_splits), DEFAULT("none"), AT(INTEGER, struct hr_cost_spec, idle_split),
-     HELP("How the cost of unused capacity is split among tenants in their statements.")},
+     HELP("How the statements of tenants split the cost of unused capacity. none: no tenant pays for it. proportional: "
+          "in proportion to use. even: equally.")},
     {"budgets", LIST(1, MAX_MEMBERS, EACH(OBJECT(budget_keys))), AS_ARRAY(struct hr_cost_spec, budgets, n_budgets),
      HELP("Monthly budgets of tenants.")},
     {"savings_plans", LIST(1, MAX_MEMBERS, EACH(OBJECT(savings_plan_keys))),
@@ -397,22 +412,24 @@ static const struct hr__key cost_keys[] = {
 #define QUOTA_GPUS REAL(0, HR_MAX_GPUS), .unit = "GPUs"
 #define QUOTA_ROWS                                                                                                     \
   {"guaranteed_gpus", QUOTA_GPUS, DEFAULT("0"), SCALED(1000, struct hr_quota_node, guaranteed_milli),                  \
-   HELP("GPUs that are always available, to the thousandth. At once, or after lent GPUs have been returned. A "        \
-        "cohort's "                                                                                                    \
-        "guarantee is in addition to those of its members.")},                                                         \
+   HELP(                                                                                                               \
+       "Number of GPUs that are always available to the tenant or cohort: immediately, or after lent GPUs have been "  \
+       "reclaimed. Thousandths are possible. A cohort's guarantee is in addition to the guarantees of its members.")}, \
       {"guaranteed_share", SHARE,                                                                                      \
        HELP("Instead of 'guaranteed_gpus': a share of the GPUs of the cluster with all its nodes.")},                  \
       {"max_gpus", QUOTA_GPUS, OTHERWISE("no limit"), SCALED(1000, struct hr_quota_node, max_milli),                   \
-       HELP("Maximum of all use by this tenant or cohort and its members.")},                                          \
+       HELP("Maximum number of GPUs in use by this tenant, or by this cohort and its members.")},                      \
       {"max_share", SHARE, HELP("Instead of 'max_gpus': a share of the GPUs of the cluster with all its nodes.")},     \
-      {"borrow_gpus", QUOTA_GPUS, OTHERWISE("whatever its cohort has available"),                                      \
+      {"borrow_gpus", QUOTA_GPUS, OTHERWISE("all that its cohort has available"),                                      \
        SCALED(1000, struct hr_quota_node, borrow_milli),                                                               \
-       HELP("Maximum use in addition to the guarantees of this tenant or cohort and its members.")},                   \
+       HELP("Maximum number of GPUs that the tenant, or the cohort and its members, may use in addition to their "     \
+            "guarantees.")},                                                                                           \
       {"lend_gpus", QUOTA_GPUS, OTHERWISE("all"), SCALED(1000, struct hr_quota_node, lend_milli),                      \
-       HELP("How much of the guarantees others may use. 0: unused guarantees stay idle.")},                            \
+       HELP("Maximum number of unused guaranteed GPUs that others may use. 0: unused guaranteed GPUs stay idle.")},    \
   {                                                                                                                    \
     "weight", REAL(MIN_SCALE, 1e6), DEFAULT("1"), AT(DOUBLE, struct hr_quota_node, weight),                            \
-        HELP("A member with twice the weight may borrow twice as much before others have precedence.")                 \
+        HELP("Weight in borrowing: a member with twice the weight may borrow twice as much before other members have " \
+             "precedence.")                                                                                            \
   }
 
 static const struct hr__key cohort_keys[] = {
@@ -439,8 +456,8 @@ static const struct hr__key quota_keys[] = {
 
 const struct hr__key hr__policy_keys[] = {
     {"name", PATH, MUST,
-     HELP("A policy, or an alias for a policy with certain parameters: headroom list policies. A name with a slash is "
-          "the path of a shared object.")},
+     HELP("A policy, or an alias for a policy with certain parameters. 'headroom list policies' prints them. A name "
+          "with a slash is the path of a shared object.")},
     {"*", SCALAR, HELP("A parameter of the policy. It overrides the value that an alias sets.")},
     END};
 
@@ -455,23 +472,26 @@ const struct hr__key hr__policy_keys[] = {
 
 static const struct hr__key underused_keys[] = {
     ON(HR_ALERT_UNDERUSED),
-    {"below", SHARE, DEFAULT("0.2"), AT(DOUBLE, RULES, underused_below), HELP("Share of the GPUs of a pool.")},
+    {"below", SHARE, DEFAULT("0.2"), AT(DOUBLE, RULES, underused_below),
+     HELP("The alert is raised while less than this share of the GPUs of a pool is allocated.")},
     {"for_s", SECONDS, DEFAULT("3600"), AS_US(RULES, underused_for_us), HELP("Minimum duration.")},
     END};
 static const struct hr__key saturated_keys[] = {
     ON(HR_ALERT_SATURATED),
-    {"above", SHARE, DEFAULT("0.95"), AT(DOUBLE, RULES, saturated_above), HELP("Share of the GPUs of a pool.")},
+    {"above", SHARE, DEFAULT("0.95"), AT(DOUBLE, RULES, saturated_above),
+     HELP("The alert is raised while more than this share of the GPUs of a pool is allocated.")},
     {"for_s", SECONDS, DEFAULT("1800"), AS_US(RULES, saturated_for_us), HELP("Minimum duration.")},
     END};
 static const struct hr__key reclaims_keys[] = {
     ON(HR_ALERT_RECLAIMS),
-    {"above", SHARE, DEFAULT("0.2"), AT(DOUBLE, RULES, reclaims_above), HELP("Share of the nodes of a spot pool.")},
+    {"above", SHARE, DEFAULT("0.2"), AT(DOUBLE, RULES, reclaims_above),
+     HELP("The alert is raised while more than this share of the nodes of a spot pool was interrupted in the window.")},
     {"within_s", SECONDS_FROM(1), DEFAULT("86400"), AS_US(RULES, reclaims_within_us),
-     HELP("Time in which the interruptions are counted.")},
+     HELP("Window in which interruptions are counted.")},
     END};
 static const struct hr__key unsaved_keys[] = {
     ON(HR_ALERT_UNSAVED),
-    {"for_s", SECONDS, DEFAULT("7200"), AS_US(RULES, unsaved_us), HELP("Maximum time of work without a checkpoint.")},
+    {"for_s", SECONDS, DEFAULT("7200"), AS_US(RULES, unsaved_us), HELP("Maximum run time without a checkpoint.")},
     END};
 static const struct hr__key waiting_keys[] = {
     ON(HR_ALERT_WAITING),
@@ -481,17 +501,21 @@ static const struct hr__key waiting_keys[] = {
      OBJECT(EACH(SECONDS, .store = HR__STORE_INTEGER, .scale = 1e6, .bytes = sizeof(int64_t),
                  HELP("Maximum wait of jobs of this class."))),
      .choices = hr__class_keys, BY_CLASS(RULES, waiting_us),
-     HELP("Maximum wait by class. default: classes that are not listed.")},
+     HELP("Maximum wait by class. The entry 'default' applies to classes that are not listed.")},
     END};
 static const struct hr__key over_budget_keys[] = {
     ON(HR_ALERT_BUDGET),
-    {"above", REAL(0, 1000), DEFAULT("1"), AT(DOUBLE, RULES, budget_above), HELP("Times the budget.")},
+    {"above", REAL(0, 1000), DEFAULT("1"), AT(DOUBLE, RULES, budget_above),
+     HELP("Spending above which the alert is raised, as a multiple of the budget.")},
     END};
 
 static const struct hr__key latency_keys[] = {
     ON(HR_ALERT_LATENCY),
-    {"above", REAL(1, 1000), DEFAULT("5"), AT(DOUBLE, RULES, latency_above), HELP("Times the baseline.")},
-    {"within_s", SECONDS_FROM(1), DEFAULT("300"), AS_US(RULES, latency_within_us), HELP("Length of the windows.")},
+    {"above", REAL(1, 1000), DEFAULT("5"), AT(DOUBLE, RULES, latency_above),
+     HELP("P95 time to the first token above which the alert is raised, as a multiple of the baseline. The baseline is "
+          "the median over all windows.")},
+    {"within_s", SECONDS_FROM(1), DEFAULT("300"), AS_US(RULES, latency_within_us),
+     HELP("Length of the windows of the p95.")},
     END};
 static const struct hr__key idle_replica_keys[] = {
     ON(HR_ALERT_IDLE_REPLICA),
@@ -499,41 +523,42 @@ static const struct hr__key idle_replica_keys[] = {
     END};
 static const struct hr__key kv_memory_keys[] = {ON(HR_ALERT_KV_MEMORY),
                                                 {"within_s", SECONDS, DEFAULT("300"), AS_US(RULES, memory_within_us),
-                                                 HELP("Losses that are less apart are one alert.")},
+                                                 HELP("Losses that follow each other within this time are one alert.")},
                                                 END};
 
 static const struct hr__key hot_keys[] = {ON(HR_ALERT_HOT),
                                           {"above_c", REAL(-50, 200), .unit = "degrees C", DEFAULT("90"),
                                            AT(DOUBLE, RULES, hot_above_c),
-                                           HELP("Highest temperature of the GPUs of a node.")},
+                                           HELP("Temperature of the GPUs of a node above which the alert is raised.")},
                                           END};
 
 static const struct hr__key alert_keys[] = {
     {"gpus_underused", OBJECT(underused_keys), .store = HR__STORE_PART,
-     HELP("Too few of a pool's GPUs are allocated.")},
+     HELP("Alert: only a small share of a pool's GPUs is allocated.")},
     {"gpus_saturated", OBJECT(saturated_keys), .store = HR__STORE_PART,
-     HELP("Nearly all GPUs that a pool has, or could still acquire, are allocated.")},
+     HELP("Alert: nearly all GPUs that a pool has, or could still request, are allocated.")},
     {"spot_reclaims", OBJECT(reclaims_keys), .store = HR__STORE_PART,
-     HELP("Too many of a spot pool's nodes are interrupted.")},
+     HELP("Alert: many of a spot pool's nodes are interrupted.")},
     {"no_checkpoint", OBJECT(unsaved_keys), .store = HR__STORE_PART,
-     HELP("Jobs on spot nodes run for a long time without a checkpoint.")},
-    {"queue_time", OBJECT(waiting_keys), .store = HR__STORE_PART, HELP("Jobs wait for a long time.")},
-    {"over_budget", OBJECT(over_budget_keys), .store = HR__STORE_PART, HELP("A tenant spends more than its budget.")},
+     HELP("Alert: jobs on spot nodes run for a long time without a checkpoint.")},
+    {"queue_time", OBJECT(waiting_keys), .store = HR__STORE_PART, HELP("Alert: jobs wait for a long time.")},
+    {"over_budget", OBJECT(over_budget_keys), .store = HR__STORE_PART,
+     HELP("Alert: a tenant spends more than its budget.")},
     {"service_latency", OBJECT(latency_keys), .store = HR__STORE_PART,
-     HELP("The latency of a service is far above its baseline.")},
+     HELP("Alert: the latency of a service is far above its baseline.")},
     {"serving_idle", OBJECT(idle_replica_keys), .store = HR__STORE_PART,
-     HELP("A ready replica serves nothing for a long time.")},
+     HELP("Alert: a ready replica serves no request for a long time.")},
     {"out_of_memory", OBJECT(kv_memory_keys), .store = HR__STORE_PART,
-     HELP("Sequences of a service lose their KV memory.")},
+     HELP("Alert: sequences of a service lose their KV memory.")},
     {"gpus_hot", OBJECT(hot_keys), .store = HR__STORE_PART,
-     HELP("The GPUs of a node are too hot. Needs 'temperature' of 'power'.")},
+     HELP("Alert: the GPUs of a node are too hot. Needs 'temperature' of 'power'.")},
     END};
 
 /* ---- Replications and plan -------------------------------------------------------------------------- */
 
 static const struct hr__key workload_keys[] = {
     {"resample", CHOICE(blocks), DEFAULT("none"), AT(INTEGER, struct hr_workload_spec, blocks),
-     HELP("Draw whole days or weeks of the trace with replacement.")},
+     HELP("Whether whole days or weeks of the trace are drawn with replacement.")},
     {"growth", REAL(HR_MIN_GROWTH, HR_MAX_GROWTH), DEFAULT("1"), AT(DOUBLE, struct hr_workload_spec, growth),
      HELP("Number of jobs relative to the trace.")},
     END};
@@ -543,7 +568,8 @@ static const struct hr__key replication_keys[] = {
     {"count", WHOLE(1, HR_MAX_REPLICATIONS), AT(INTEGER, REPLICATIONS, count),
      HELP("Number of replications. Not with 'metric'.")},
     {"metric", NAME, AT(PLACED, REPLICATIONS, metric),
-     HELP("Replicate until this metric has the precision 'relative', such as wait_s.p95 of inference.")},
+     HELP("Name of a metric, such as wait_s.p95 of inference. The scenario is replicated until this metric has the "
+          "precision 'relative'.")},
     {"relative", REAL(MIN_SCALE, 1), .unit = "share", AT(DOUBLE, REPLICATIONS, relative),
      HELP("Precision: half the width of the metric's interval, as a share of the metric. Required with 'metric'.")},
     {"confidence", REAL(0.5, 0.9999), .unit = "share", DEFAULT("0.95"), AT(DOUBLE, REPLICATIONS, confidence),
@@ -562,7 +588,7 @@ static const struct hr__key setting_keys[] = {
     END};
 
 #define AXIS_ROWS                                                                                                      \
-  {"path", NAME, AT(TEXT, struct hr_grid_axis, path), HELP("A key of the scenario, as for --set.")},                   \
+  {"path", NAME, AT(TEXT, struct hr_grid_axis, path), HELP("Path of a key of the scenario, as for --set.")},           \
       {"values", LIST(1, HR__MAX_LEVELS, EACH(SCALAR)), HELP("Values of the key.")},                                   \
       {"from", REAL(-MAX_NUMBER, MAX_NUMBER), AT(DOUBLE, struct hr_grid_axis, from),                                   \
        HELP("Instead of 'values': the "                                                                                \
@@ -571,9 +597,10 @@ static const struct hr__key setting_keys[] = {
       {"step", REAL(MIN_STEP, MAX_NUMBER), HELP("Difference between two numbers of the range.")},                      \
       {"points", WHOLE(2, HR__MAX_LEVELS), HELP("Instead of 'step': the number of values, including both ends.")},     \
       {"scale", CHOICE(scales), DEFAULT("linear"), AT(INTEGER, struct hr_grid_axis, logarithmic),                      \
-       HELP("log: points have equal ratios, not equal differences.")},                                                 \
+       HELP("linear: consecutive numbers have equal differences. log: they have equal ratios.")},                      \
   {                                                                                                                    \
-    "settings", LIST(1, HR__MAX_LEVELS, EACH(OBJECT(setting_keys))), HELP("Values that set several keys at once.")     \
+    "settings", LIST(1, HR__MAX_LEVELS, EACH(OBJECT(setting_keys))),                                                   \
+        HELP("Instead of 'values': levels, each of which sets several keys at once.")                                  \
   }
 
 const struct hr__key hr__axis_keys[] = {
@@ -582,7 +609,8 @@ const struct hr__key hr__axis_keys[] = {
     END};
 
 static const struct hr__key variable_keys[] = {
-    {"name", NAME, AT(TEXT, struct hr_grid_axis, name), OTHERWISE("the pool, or the path"), HELP("Name in results.")},
+    {"name", NAME, AT(TEXT, struct hr_grid_axis, name), OTHERWISE("the pool, or the path"),
+     HELP("Name of the variable in results.")},
     {"pool", NAME, HELP("The variable is the number of GPUs of this pool, in whole nodes.")},
     {"pools", LIST(1, HR_MAX_POOLS, EACH(NAME)),
      HELP("The variable is the total number of GPUs of these pools, which have equal numbers of nodes.")},
@@ -598,11 +626,12 @@ static const struct hr__key plan_keys[] = {
     {"objective", NAME, DEFAULT("monthly_usd"), HELP("The metric that is minimized.")},
     {"weights", .type = HR__KEY_OBJECT, .min = 1, .max = 20,
      .keys = EACH(REAL(-1e9, 1e9), HELP("Weight of this metric.")),
-     HELP("Instead of 'objective': metrics with their weights in a sum that is minimized.")},
+     HELP("Instead of 'objective': metrics and their weights. The weighted sum is minimized.")},
     {"baseline", OBJECT(EACH(SCALAR, HELP("Today's value of this variable."))),
-     HELP("Today's mix, with which the answer is compared. Variables by name.")},
+     HELP("Today's values of the variables, by name. The recommended mix is compared with this mix.")},
     {"indifference", SHARE, DEFAULT("0.01"), AT(DOUBLE, PLAN, indifference),
-     HELP("Share of the objective by which the choice may be worse than the best.")},
+     HELP("Relative difference of the objective that does not matter: the choice may be worse than the best mix by "
+          "this share.")},
     {"max_candidates", WHOLE(1, 1000000), DEFAULT("10000"), AT(INTEGER, PLAN, max_candidates),
      HELP("A plan with more candidates is refused.")},
     {"max_runs", WHOLE(1, 1e9), DEFAULT("100000"), AT(INTEGER, PLAN, max_runs),
@@ -630,74 +659,86 @@ static const struct hr__key rule_keys[] = {
     {"clusters", LIST(1, 1000, EACH(NAME, .store = HR__STORE_TEXT)), MUST, AS_ARRAY(RULE, names, n_clusters),
      HELP("Names of the preferred clusters, the most preferred first.")},
     {"only", BOOLEAN, DEFAULT("false"), AT(INTEGER, RULE, only),
-     HELP("No other cluster may run these jobs. A job that none of these clusters could run is rejected.")},
+     HELP("Whether these jobs may run only in these clusters. If none of the clusters could run a job, the job is "
+          "rejected.")},
     END};
 
 #define ROUTER struct hr_job_router_spec
 static const struct hr__key router_keys[] = {
     {"name", CHOICE(routers), MUST, AT(INTEGER, ROUTER, kind),
-     HELP("How jobs are sent to clusters. home: to the cluster that lists their tenant, otherwise to the first one. "
-          "local-first: home, unless a bound is exceeded. cheapest: to the lowest price of a GPU hour that is not paid "
-          "for anyway. shortest-predicted-wait, least-loaded: as named. affinity: by 'rules'. multikueue (at most 20 "
-          "clusters), "
-          "slurm-federation: copies wait in several clusters, and the first to start is the job. skypilot: the "
-          "cheapest, "
-          "and if the job does not start in time, the next one. plugin: the router in the shared object 'file'.")},
+     HELP("How jobs are sent to clusters. home: to the cluster that lists their tenant, or to the first cluster that "
+          "may serve them. local-first: home, unless a bound is exceeded there. cheapest: to the cluster with the "
+          "lowest price of a GPU-hour; owned and reserved nodes count as 0. shortest-predicted-wait: as named. "
+          "least-loaded: to the cluster with the lowest share of GPUs that are allocated or requested by waiting jobs. "
+          "affinity: by 'rules'. multikueue (at most 20 clusters) and slurm-federation: copies of a job wait in "
+          "several clusters, and only the first copy that can start runs. skypilot: to the cheapest cluster; if the "
+          "job does not start in time, to the next one. plugin: to the cluster that the router in the shared object "
+          "'file' chooses.")},
     {"file", PATH, AT(FILE, ROUTER, file),
-     HELP("With plugin: the shared object, relative to the folder of the scenario (headroom/router.h).")},
+     HELP("With plugin: the shared object, relative to the folder of the scenario. Its interface is "
+          "headroom/router.h.")},
     {"settings", OBJECT(EACH(SCALAR, HELP("Value of this parameter."))),
-     HELP("With plugin: parameters of the router. Others have the defaults that the router defines.")},
+     HELP("With plugin: parameters of the router. Parameters that are not set have the defaults that the router "
+          "defines.")},
     {"spill", CHOICE(spills), DEFAULT("cheapest"), .first_choice = HR_JOB_ROUTER_CHEAPEST, AT(INTEGER, ROUTER, spill),
      HELP("With local-first and affinity: how the other clusters are compared.")},
     {"max_waiting", WHOLE(0, UINT32_MAX - 1.0), .unit = "jobs", OTHERWISE("no bound"), AT(INTEGER, ROUTER, max_waiting),
-     HELP("With local-first: a job leaves if this number of jobs waits at home.")},
+     HELP("With local-first: a job is sent to another cluster if this number of jobs waits at home.")},
     {"max_wait_s", SECONDS, OTHERWISE("no bound"), AS_US(ROUTER, max_wait_us),
-     HELP("With local-first: a job leaves if its predicted wait at home is longer. In all routers: other clusters with "
-          "a "
-          "longer predicted wait are used only if no better one exists.")},
+     HELP("With local-first: a job is sent to another cluster if its predicted wait at home is longer than this. In "
+          "all routers: clusters with a longer predicted wait are used only if no better cluster exists.")},
     {"keep_deadlines", BOOLEAN, DEFAULT("false"), AT(INTEGER, ROUTER, keep_deadlines),
-     HELP("With local-first: a job leaves if it would probably miss its deadline at home.")},
-    {"data_local_wait_s", SECONDS, OTHERWISE("the place of data does not matter"), AS_US(ROUTER, local_wait_us),
-     HELP("A job goes where it reads its data set without a link, if its predicted wait in such a cluster is at most "
-          "this; the router chooses among these clusters. Needs 'data'. Not for the router 'home'.")},
+     HELP(
+         "With local-first: whether a job is sent to another cluster if it would probably miss its deadline at home.")},
+    {"data_local_wait_s", SECONDS, OTHERWISE("the place of data has no effect"), AS_US(ROUTER, local_wait_us),
+     HELP("A job is sent to a cluster that reads its data set without a link, if its predicted wait there is at most "
+          "this. The router chooses among such clusters. Needs 'data'. Not with home.")},
     {"budget_usd", USD, OTHERWISE("unlimited"), AS_UUSD(ROUTER, budget_uusd),
-     HELP("With local-first: the predicted cost of all jobs that leave.")},
+     HELP("With local-first: maximum of the predicted cost of all jobs that are sent to other clusters.")},
     {"rules", LIST(1, 1000, EACH(OBJECT(rule_keys))), AS_ARRAY(ROUTER, rules, n_rules),
-     HELP("With affinity: preferred clusters by tenant and class. The first rule that applies to a job decides; jobs "
-          "without a rule prefer their home. A preferred cluster with a predicted wait above 'max_wait_s' is passed "
-          "over.")},
+     HELP(
+         "With affinity: preferred clusters by tenant and class. The first rule that applies to a job is used; jobs "
+         "without a rule prefer their home. A preferred cluster with a predicted wait above 'max_wait_s' is skipped.")},
     {"dispatch", CHOICE(dispatches), DEFAULT("all"), AT(INTEGER, ROUTER, incremental),
-     HELP("With multikueue: copies in all clusters at once, or in 'step' more clusters after each round.")},
+     HELP("With multikueue. all: copies are sent to all clusters at once. incremental: they are sent to 'step' more "
+          "clusters in each round.")},
     {"step", WHOLE(1, 64), DEFAULT("3"), .unit = "clusters", AT(INTEGER, ROUTER, step),
      HELP("With multikueue: clusters that incremental dispatch adds in a round.")},
     {"round_s", SECONDS_FROM(1), DEFAULT("300"), AS_US(ROUTER, round_us),
      HELP("With multikueue: length of a round of incremental dispatch.")},
     {"timeout_s", SECONDS_FROM(1), DEFAULT("600"), AS_US(ROUTER, timeout_us),
      HELP("With skypilot: a job that has not started after this time is sent to the next cluster.")},
-    {"reroute_s", SECONDS_FROM(1), OTHERWISE("a job stays where it was sent"), AS_US(ROUTER, reroute_us),
-     HELP("Waiting jobs that have never started are sent again in this interval. Not with home, multikueue, "
-          "slurm-federation and skypilot.")},
+    {"reroute_s", SECONDS_FROM(1), OTHERWISE("jobs are not routed again"), AS_US(ROUTER, reroute_us),
+     HELP("Interval at which waiting jobs that have never started are routed again. Not with home, multikueue, "
+          "slurm-federation or skypilot.")},
     {"max_reroutes", WHOLE(1, 1e6), DEFAULT("1000"), AT(INTEGER, ROUTER, max_reroutes),
-     HELP("With reroute_s and skypilot: how many times a job may be sent to another cluster.")},
+     HELP("With 'reroute_s' or skypilot: maximum number of times that a job is sent to another cluster.")},
     END};
 
 #define CLUSTER struct hr_scenario_cluster
 static const struct hr__key entry_keys[] = {
     {"name", NAME, MUST, AT(TEXT, CLUSTER, name), HELP("Name, different from those of other clusters.")},
     {"tenants", LIST(1, MAX_MEMBERS, EACH(NAME, .store = HR__STORE_TEXT)), AS_ARRAY(CLUSTER, tenants, n_tenants),
-     OTHERWISE("none; jobs without a home are at home in the first cluster"), HELP("Tenants that are at home in it.")},
+     OTHERWISE("none"),
+     HELP("Tenants with this cluster as their home. The home of tenants that no cluster lists is the first cluster "
+          "that may serve them.")},
     {"only_tenants", LIST(1, MAX_MEMBERS, EACH(NAME, .store = HR__STORE_TEXT)), AS_ARRAY(CLUSTER, only, n_only),
-     OTHERWISE("all"), HELP("A dedicated cluster: no router sends jobs of other tenants to it.")},
-    {"region", NAME, HELP("Region of all pools that name none.")},
-    {"provider", NAME, HELP("Provider of all pools with an 'instance' that name none.")},
+     OTHERWISE("all"), HELP("For a dedicated cluster: routers send it only jobs of these tenants.")},
+    {"region", NAME, HELP("Region of all pools without their own 'region'.")},
+    {"provider", NAME, HELP("Provider of all pools with an 'instance' and without their own 'provider'.")},
     CLUSTER_KEYS("[\"instance\"]"),
     {"policy", OBJECT(hr__policy_keys), OTHERWISE("that of the scenario"), HELP("The policy of this cluster.")},
     {"quotas", OBJECT(quota_keys), OTHERWISE("those of the scenario"), HELP("Quotas in this cluster.")},
-    {"kai", OBJECT(hr__kai_keys), OTHERWISE("that of the scenario"), HELP("As in the scenario.")},
-    {"kueue", OBJECT(hr__kueue_keys), OTHERWISE("that of the scenario"), HELP("As in the scenario.")},
-    {"kubernetes", OBJECT(hr__kubernetes_keys), OTHERWISE("that of the scenario"), HELP("As in the scenario.")},
-    {"volcano", OBJECT(hr__volcano_keys), OTHERWISE("that of the scenario"), HELP("As in the scenario.")},
-    {"slurm", OBJECT(hr__slurm_keys), OTHERWISE("that of the scenario"), HELP("As in the scenario.")},
+    {"kai", OBJECT(hr__kai_keys), OTHERWISE("that of the scenario"),
+     HELP("Settings of KAI-Scheduler in this cluster, as in 'kai' of the scenario.")},
+    {"kueue", OBJECT(hr__kueue_keys), OTHERWISE("that of the scenario"),
+     HELP("Settings of Kueue in this cluster, as in 'kueue' of the scenario.")},
+    {"kubernetes", OBJECT(hr__kubernetes_keys), OTHERWISE("that of the scenario"),
+     HELP("Settings of kube-scheduler in this cluster, as in 'kubernetes' of the scenario.")},
+    {"volcano", OBJECT(hr__volcano_keys), OTHERWISE("that of the scenario"),
+     HELP("Settings of Volcano in this cluster, as in 'volcano' of the scenario.")},
+    {"slurm", OBJECT(hr__slurm_keys), OTHERWISE("that of the scenario"),
+     HELP("Settings of Slurm in this cluster, as in 'slurm' of the scenario.")},
     END};
 
 #define SCENARIO struct hr_scenario
@@ -709,23 +750,24 @@ static const struct hr__key scenario_keys[] = {
     {"trace", OBJECT(trace_keys), .store = HR__STORE_PART,
      HELP("The jobs. Without a file, use --trace on the command line.")},
     {"catalog", OBJECT(catalog_keys),
-     HELP("CSV files with rows that are added to the catalogue or replace those with the same key. Relative to the "
-          "scenario's folder.")},
+     HELP("CSV files with rows that are added to the catalogue, or that replace rows with the same key. Paths are "
+          "relative to the scenario's folder.")},
     {"cluster", OBJECT(cluster_keys), OTHERWISE("required, unless there are 'clusters'"), AT(PART, SCENARIO, cluster),
      .schema = "{\"oneOf\": [{\"required\": [\"pools\"]}, {\"required\": [\"nodes_file\"]}]}",
      HELP("The machines: either 'pools' or 'nodes_file'. At most 4,000,000 GPUs in all.")},
     {"clusters", LIST(1, 1000, EACH(OBJECT(entry_keys), .brief = true)),
      HELP("Instead of 'cluster': several clusters, each with its own pools and policy. 'policy', 'quotas' and the "
-          "sections of modelled schedulers apply to clusters without their own.")},
+          "sections of modelled schedulers of the scenario apply to clusters that do not set these keys.")},
     {"router", OBJECT(router_keys), OTHERWISE("every job runs at home"),
      HELP("With 'clusters': how submitted jobs are sent to clusters.")},
     {"classes", OBJECT(EACH(OBJECT(class_keys), HELP("Jobs of this class."))), .choices = hr__class_keys,
      BY_CLASS(SCENARIO, classes),
-     HELP("Checkpoints, restarts and topology by class of job. default: classes that are not listed.")},
+     HELP("Checkpoints, restarts and topology by class of job. The entry 'default' applies to classes that are not "
+          "listed.")},
     {"models", OBJECT(model_keys), OR_TEXT("catalogue"), OTHERWISE("the same speed everywhere"),
      .schema = "{\"pattern\": \"^catalogue$\"}",
-     HELP("Speed of jobs on the pools' GPUs, by the model in the trace. catalogue: for all models, the ratio of the "
-          "dense FP16 TFLOPS to those of the first pool's GPU type.")},
+     HELP("Speed of jobs on the pools' GPUs, by the model in the trace. catalogue: the speed of all models is the "
+          "ratio of the dense FP16 TFLOPS to those of the first pool's GPU type.")},
     {"network_speeds", LIST(1, 10000, EACH(OBJECT(network_speed_keys))),
      HELP("Speed of jobs on GPUs that are joined by a network, relative to one node. These rows have precedence over "
           "the "
@@ -747,17 +789,18 @@ static const struct hr__key scenario_keys[] = {
     {"volcano", OBJECT(hr__volcano_keys), HELP("Configuration of Volcano, for the policy volcano.")},
     {"slurm", OBJECT(hr__slurm_keys), HELP("Priorities, partitions, QOS and accounts of Slurm, for the policy slurm.")},
     {"services", LIST(0, MAX_MEMBERS, EACH(OBJECT(hr__service_keys))),
-     HELP("Inference services. Their replicas are jobs that compete with those of the trace, which may be missing.")},
+     HELP("Inference services. Their replicas are jobs that compete with the jobs of the trace. With services, the "
+          "trace is optional.")},
     {"data", OBJECT(data_keys), OTHERWISE("data is free and everywhere"),
      HELP("Data with a location: storage systems, data sets, links, caches, and what jobs read.")},
     {"alerts", OBJECT(alert_keys), AT(PART, SCENARIO, alerts), HELP("Thresholds of alerts.")},
     {"replications", OBJECT(replication_keys), AT(PART, SCENARIO, replications),
-     HELP("How often the scenario is run, each time with different random events.")},
+     HELP("Number of runs of the scenario, each with different random events.")},
     {"plan", OBJECT(plan_keys), HELP("Variables, goals and objective for 'headroom plan'.")},
     {"tco", OBJECT(hr__tco_keys), HELP("Years, growth, prices and alternatives for 'headroom tco'.")},
     {"seed", SEED, DEFAULT("1"), AT(INTEGER, SCENARIO, seed),
-     HELP("Seed of all random draws. A whole number, or above 2^53 its digits as text, up to 2^64-1.")},
-    {"horizon_s", REAL(1e-6, MAX_SECONDS), .unit = "s", OTHERWISE("when all jobs are done"),
+     HELP("Seed of all random draws: a whole number up to 2^64-1. A number above 2^53 must be written as text.")},
+    {"horizon_s", REAL(1e-6, MAX_SECONDS), .unit = "s", OTHERWISE("the run ends when all jobs are complete"),
      AS_US(SCENARIO, horizon_us), HELP("Time from the first submit at which the run ends.")},
     END};
 
@@ -795,16 +838,18 @@ static const struct hr__key tolerance_keys[] = {
      HELP("Allowed change, as a share of the value in the baseline.")},
     {"absolute", REAL(0, MAX_FIGURE), DEFAULT("0"), AT(DOUBLE, struct hr_tolerance, absolute),
      HELP("Allowed change, in the unit of the metric.")},
-    {"worse", CHOICE(worse), AT(INTEGER, struct hr_tolerance, worse), HELP("The direction in which it gets worse.")},
+    {"worse", CHOICE(worse), AT(INTEGER, struct hr_tolerance, worse),
+     HELP("The direction in which the metric becomes worse.")},
     END};
 
 static const struct hr__key tolerances_keys[] = {
     {"profile", CHOICE(profiles), OTHERWISE("slo"),
-     HELP("What applies to all other metrics. slo: regressions of service and cost. exact: every metric must be equal. "
-          "A text instead of the object names only a profile.")},
+     HELP("Tolerance of metrics that are not listed. slo: only regressions of service and cost metrics are failures. "
+          "exact: every metric must be equal. If the value is a text instead of an object, it is the name of a "
+          "profile.")},
     {"only_worse", BOOLEAN, HELP("A metric that improved is never a failure.")},
     {"digest", CHOICE(digests), HELP("exact: digests must be equal. any: they may differ.")},
-    {"*", OBJECT(tolerance_keys), HELP("Tolerance of this metric. *: all metrics without one of their own.")},
+    {"*", OBJECT(tolerance_keys), HELP("Tolerance of this metric. *: all metrics without their own tolerance.")},
     END};
 
 #define RUN struct hr_suite_run
@@ -880,7 +925,7 @@ static const struct hr__key grid_keys[] = {
     {"scenario", PATH, MUST, AT(TEXT, struct hr_grid, scenario), HELP("Scenario, relative to the folder of the grid.")},
     {"set", LIST(0, MAX_MEMBERS, EACH(PATH, .store = HR__STORE_TEXT)), AS_ARRAY(struct hr_grid, set, n_set),
      HELP("Overrides PATH=VALUE of all points.")},
-    {"axes", LIST(1, HR__MAX_AXES, EACH(OBJECT(hr__axis_keys))), MUST, HELP("What varies.")},
+    {"axes", LIST(1, HR__MAX_AXES, EACH(OBJECT(hr__axis_keys))), MUST, HELP("The parameters that vary.")},
     {"design", OBJECT(design_keys), .store = HR__STORE_PART, HELP("Which points are evaluated.")},
     {"replications", WHOLE(1, HR_MAX_REPLICATIONS), DEFAULT("1"), AT(INTEGER, struct hr_grid, replications),
      HELP("Maximum number of replications of each point.")},

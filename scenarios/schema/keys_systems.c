@@ -61,17 +61,21 @@ static const struct hr__key taint_keys[] = {
 
 #define TOLERATION struct hr_kueue_pod_toleration
 static const struct hr__key toleration_keys[] = {
-    {"key", LABEL_TEXT, DEFAULT(""), AT(TEXT, TOLERATION, key), HELP("Key of the taint. Empty: all, with 'Exists'.")},
+    {"key", LABEL_TEXT, DEFAULT(""), AT(TEXT, TOLERATION, key),
+     HELP("Key of the taint. Empty, with 'Exists': all taints.")},
     {"operator", CHOICE(operators), DEFAULT("Equal"), AT(INTEGER, TOLERATION, operation),
-     HELP("Exists: the value does not matter.")},
+     HELP("Equal: the value must be equal. Exists: the value does not matter.")},
     {"value", LABEL_TEXT, DEFAULT(""), AT(TEXT, TOLERATION, value), HELP("Value of the taint.")},
-    {"effect", CHOICE(effects), DEFAULT(""), AT(INTEGER, TOLERATION, effect), HELP("Effect. Empty: all effects.")},
+    {"effect", CHOICE(effects), DEFAULT(""), AT(INTEGER, TOLERATION, effect),
+     HELP("Effect of the taint. Empty: all effects.")},
     END};
 
 #define LEVEL struct hr_kueue_level
 static const struct hr__key level_keys[] = {
-    {"node_label", NAME, MUST, AT(TEXT, LEVEL, node_label), HELP("Key of the label that names a node's group.")},
-    {"tier", CHOICE(level_tiers), OTHERWISE("node for kubernetes.io/hostname; above it rack, zone, pool"),
+    {"node_label", NAME, MUST, AT(TEXT, LEVEL, node_label),
+     HELP("Key of a node label. Its value is the name of the group of the node.")},
+    {"tier", CHOICE(level_tiers),
+     OTHERWISE("node for kubernetes.io/hostname; for the levels above it, in order, rack, zone, pool"),
      HELP("The tier of the groups with this label.")},
     END};
 
@@ -102,7 +106,8 @@ static const struct hr__key flavor_keys[] = {
 static const struct hr__key quota_keys[] = {
     {"name", NAME, MUST, AT(TEXT, QUOTA, name), HELP("Resource, such as nvidia.com/gpu, cpu or memory.")},
     {"nominal_quota", QUANTITY, MUST, HELP("Amount that is available to the queue or cohort.")},
-    {"borrowing_limit", QUANTITY, OTHERWISE("no limit"), HELP("Maximum amount that it borrows from its cohort.")},
+    {"borrowing_limit", QUANTITY, OTHERWISE("no limit"),
+     HELP("Maximum amount that the queue or cohort may borrow from its cohort.")},
     {"lending_limit", QUANTITY, OTHERWISE("no limit"), HELP("Maximum unused amount that others may borrow.")},
     END};
 
@@ -116,7 +121,8 @@ static const struct hr__key flavor_quota_keys[] = {
 #define GROUP struct hr_kueue_resource_group
 static const struct hr__key group_keys[] = {
     {"covered_resources", KUEUE_NAMES, AS_ARRAY(GROUP, covered_resources, n_covered_resources),
-     OTHERWISE("those of the first flavor"), HELP("Resources of the group. Each flavor has quotas of all of them.")},
+     OTHERWISE("those of the first flavor"),
+     HELP("Resources of the group. Each flavor must have a quota of each of them.")},
     {"flavors", OBJECTS(flavor_quota_keys), MUST, AS_ARRAY(GROUP, flavors, n_flavors),
      HELP("Flavors, in the order in which they are tried.")},
     END};
@@ -124,9 +130,10 @@ static const struct hr__key group_keys[] = {
 #define BORROW struct hr_kueue_borrow_within_cohort
 static const struct hr__key borrow_keys[] = {
     {"policy", CHOICE(borrow_policies), DEFAULT("Never"), AT(INTEGER, BORROW, policy),
-     HELP("Whether a job that borrows may preempt jobs of other queues. LowerPriority: those of lower priority.")},
+     HELP("Whether a job that borrows may preempt jobs of other queues. Never: it may not. LowerPriority: it may "
+          "preempt jobs of lower priority.")},
     {"max_priority_threshold", WHOLE(-MAX_PRIORITY - 1, MAX_PRIORITY), OTHERWISE("no threshold"),
-     HELP("Only jobs up to this priority are preempted.")},
+     HELP("Jobs with a higher priority than this are not preempted.")},
     END};
 
 #define PREEMPTION struct hr_kueue_preemption_config
@@ -135,19 +142,22 @@ static const struct hr__key preemption_keys[] = {
      HELP("Which jobs of the same queue a job may preempt.")},
     {"reclaim_within_cohort", CHOICE(kueue_preemptions), DEFAULT("Never"),
      AT(INTEGER, PREEMPTION, reclaim_within_cohort),
-     HELP("Which jobs of queues that borrow a job may preempt to use its queue's own quota.")},
+     HELP("Preemption of jobs of other queues, which borrow quota, so that a job can use the quota of its own queue: "
+          "which of these jobs it may preempt.")},
     {"borrow_within_cohort", OBJECT(borrow_keys), AT(PART, PREEMPTION, borrow_within_cohort),
-     HELP("Preemption by jobs that borrow.")},
+     HELP("Preemption for jobs that must borrow quota.")},
     END};
 
 #define FUNGIBILITY struct hr_kueue_fungibility_config
 static const struct hr__key fungibility_keys[] = {
     {"when_can_borrow", CHOICE(fungibilities), DEFAULT("MayStopSearch"), AT(INTEGER, FUNGIBILITY, when_can_borrow),
-     HELP("What to do if a flavor fits by borrowing. Borrow is an old name of MayStopSearch.")},
+     HELP("What happens if a flavor fits by borrowing. MayStopSearch: it may be used. TryNextFlavor: the next flavor "
+          "is tried. Borrow is an old name of MayStopSearch.")},
     {"when_can_preempt", CHOICE(fungibilities), DEFAULT("TryNextFlavor"), AT(INTEGER, FUNGIBILITY, when_can_preempt),
-     HELP("What to do if a flavor fits after preemption. Preempt is an old name of MayStopSearch.")},
+     HELP("What happens if a flavor fits after preemption. MayStopSearch: it may be used. TryNextFlavor: the next "
+          "flavor is tried. Preempt is an old name of MayStopSearch.")},
     {"preference", CHOICE(preferences), DEFAULT("BorrowingOverPreemption"), AT(INTEGER, FUNGIBILITY, preference),
-     HELP("Which flavor is better if no flavor simply fits.")},
+     HELP("Which flavor is preferred if no flavor fits without borrowing or preemption.")},
     END};
 
 #define CHECK_USE struct hr_kueue_check_use
@@ -161,10 +171,11 @@ static const struct hr__key check_use_keys[] = {
 static const struct hr__key cluster_queue_keys[] = {
     {"name", NAME, MUST, AT(TEXT, CLUSTER_QUEUE, name), HELP("Name, different from those of other ClusterQueues.")},
     {"cohort", NAME, AT(TEXT, CLUSTER_QUEUE, cohort), OTHERWISE("none"),
-     HELP("The cohort: its members lend each other unused quota. It need not be listed in 'cohorts'.")},
+     HELP("Cohort of the queue. The members of a cohort lend each other unused quota. The cohort need not be listed in "
+          "'cohorts'.")},
     {"queueing_strategy", CHOICE(kueue_strategies), DEFAULT("BestEffortFIFO"),
      AT(INTEGER, CLUSTER_QUEUE, queueing_strategy),
-     HELP("StrictFIFO: a job that does not fit blocks newer ones. BestEffortFIFO: it does not.")},
+     HELP("StrictFIFO: a job that does not fit blocks newer jobs. BestEffortFIFO: it does not block them.")},
     {"resource_groups", OBJECTS(group_keys), AS_ARRAY(CLUSTER_QUEUE, resource_groups, n_resource_groups),
      HELP("Quotas.")},
     {"preemption", OBJECT(preemption_keys), AT(PART, CLUSTER_QUEUE, preemption), HELP("Which jobs may be preempted.")},
@@ -173,11 +184,11 @@ static const struct hr__key cluster_queue_keys[] = {
     {"fair_weight", REAL(0, 1e9), DEFAULT("1"), AT(DOUBLE, CLUSTER_QUEUE, fair_weight),
      HELP("Weight of the queue in fair sharing.")},
     {"stop_policy", CHOICE(stops), DEFAULT("None"), AT(INTEGER, CLUSTER_QUEUE, stop_policy),
-     HELP("Hold: no job is admitted. HoldAndDrain: the same, as no job runs at the start.")},
+     HELP("Hold: no job is admitted. HoldAndDrain: the same, because no job runs at the beginning of a simulation.")},
     {"admission_mode", CHOICE(admission_modes), DEFAULT("NoAdmissionFairSharing"),
      AT(INTEGER, CLUSTER_QUEUE, admission_mode), HELP("Order of the jobs of different LocalQueues.")},
     {"namespaces", KUEUE_NAMES, AS_ARRAY(CLUSTER_QUEUE, namespaces, n_namespaces), OTHERWISE("all"),
-     HELP("Namespaces that its selector matches. Jobs of other namespaces are not admitted.")},
+     HELP("Namespaces that the selector of the queue matches. Jobs of other namespaces are not admitted.")},
     {"admission_checks", OBJECTS(check_use_keys), AS_ARRAY(CLUSTER_QUEUE, admission_checks, n_admission_checks),
      HELP("Admission checks that delay the start of its jobs.")},
     END};
@@ -185,9 +196,9 @@ static const struct hr__key cluster_queue_keys[] = {
 #define COHORT struct hr_kueue_cohort
 static const struct hr__key cohort_keys[] = {
     {"name", NAME, MUST, AT(TEXT, COHORT, name), HELP("Name, different from those of other cohorts.")},
-    {"parent", NAME, AT(TEXT, COHORT, parent), OTHERWISE("none"), HELP("The cohort to which it belongs.")},
+    {"parent", NAME, AT(TEXT, COHORT, parent), OTHERWISE("none"), HELP("The cohort to which this cohort belongs.")},
     {"resource_groups", OBJECTS(group_keys), AS_ARRAY(COHORT, resource_groups, n_resource_groups),
-     HELP("Quotas of its own, which all members share.")},
+     HELP("Own quotas of the cohort, which all its members share.")},
     {"fair_weight", REAL(0, 1e9), DEFAULT("1"), AT(DOUBLE, COHORT, fair_weight),
      HELP("Weight of the cohort in fair sharing.")},
     END};
@@ -202,15 +213,18 @@ static const struct hr__key local_queue_keys[] = {
     {"stop_policy", CHOICE(stops), DEFAULT("None"), AT(INTEGER, LOCAL_QUEUE, stop_policy),
      HELP("Hold or HoldAndDrain: no job of the queue is admitted.")},
     {"node_selector", OBJECTS(label_keys), AS_ARRAY(LOCAL_QUEUE, node_selector, n_node_selector),
-     HELP("Labels that the pods of its jobs ask for. They limit the flavors.")},
+     HELP("Node selector of the pods of its jobs: labels that a flavor must have.")},
     {"tolerations", OBJECTS(toleration_keys), AS_ARRAY(LOCAL_QUEUE, tolerations, n_tolerations),
      HELP("Tolerations of the pods of its jobs.")},
-    {"required_topology", NAME, AT(TEXT, LOCAL_QUEUE, required_topology), OTHERWISE("by 'within' of the job"),
+    {"required_topology", NAME, AT(TEXT, LOCAL_QUEUE, required_topology),
+     OTHERWISE("the topology request of the job or of its class"),
      HELP("Label of a level: all pods of a job must be in one group of this level. As podset-required-topology.")},
-    {"preferred_topology", NAME, AT(TEXT, LOCAL_QUEUE, preferred_topology), OTHERWISE("by 'within' of the job"),
-     HELP("The same, but wider levels are tried, too. As podset-preferred-topology.")},
+    {"preferred_topology", NAME, AT(TEXT, LOCAL_QUEUE, preferred_topology),
+     OTHERWISE("the topology request of the job or of its class"),
+     HELP("Label of a level: all pods of a job should be in one group of this level. If they do not fit, wider levels "
+          "are tried. As podset-preferred-topology.")},
     {"unconstrained_topology", BOOLEAN, DEFAULT("false"), AT(INTEGER, LOCAL_QUEUE, unconstrained_topology),
-     HELP("Pods of jobs may be on any nodes of the topology. As podset-unconstrained-topology.")},
+     HELP("Whether the pods of jobs may be on any nodes of the topology. As podset-unconstrained-topology.")},
     {"slice_required_topology", NAME, AT(TEXT, LOCAL_QUEUE, slice_required_topology), OTHERWISE("no slices"),
      HELP("Label of a level: each slice of pods must be in one group of this level. As "
           "podset-slice-required-topology.")},
@@ -236,7 +250,7 @@ static const struct hr__key priority_class_keys[] = {
 #define FAIR_SHARING struct hr_kueue_fair_sharing
 static const struct hr__key fair_sharing_keys[] = {
     {"enable", BOOLEAN, OTHERWISE("true if the object exists"), AT(INTEGER, FAIR_SHARING, enable),
-     HELP("Whether shares decide about the order of queues and about preemption.")},
+     HELP("Whether fair shares determine the order of queues and the preemptions.")},
     {"preemption_strategies",
      LIST(0, 2, EACH(CHOICE(share_strategies), .store = HR__STORE_INTEGER, .bytes = sizeof(uint32_t))),
      AS_ARRAY(FAIR_SHARING, preemption_strategies, n_preemption_strategies), OTHERWISE("both"),
@@ -267,9 +281,9 @@ static const struct hr__key requeuing_keys[] = {
     {"timestamp", CHOICE(timestamps), DEFAULT("Eviction"), AT(INTEGER, REQUEUING, timestamp),
      HELP("The time by which an evicted job is ordered in its queue.")},
     {"backoff_limit_count", WHOLE(0, MAX_PRIORITY), OTHERWISE("no limit"),
-     HELP("How often a job is queued again before it is given up.")},
+     HELP("Maximum number of times that a job is queued again. After that, it is deactivated, as by Kueue.")},
     {"backoff_base_s", SECONDS, DEFAULT("60"), AS_US(REQUEUING, backoff_base_us),
-     HELP("First back-off. Each further one is twice as long.")},
+     HELP("First back-off of an evicted job. Each further one is twice as long.")},
     {"backoff_max_s", SECONDS, DEFAULT("3600"), AS_US(REQUEUING, backoff_max_us), HELP("Maximum back-off.")},
     END};
 
@@ -278,9 +292,9 @@ static const struct hr__key pods_ready_keys[] = {
     {"enable", BOOLEAN, OTHERWISE("true if the object exists"), AT(INTEGER, PODS_READY, enable),
      HELP("Whether jobs lose their quota if their pods find no nodes.")},
     {"timeout_s", SECONDS, DEFAULT("300"), AS_US(PODS_READY, timeout_us),
-     HELP("Time from the admission in which all pods must run.")},
+     HELP("Time from the admission within which all pods must run.")},
     {"recovery_timeout_s", SECONDS, OTHERWISE("no limit"),
-     HELP("Time in which a pod must run again after its node was lost.")},
+     HELP("Time after the loss of a node within which its pods must run again.")},
     {"block_admission", BOOLEAN, DEFAULT("false"), AT(INTEGER, PODS_READY, block_admission),
      HELP("Whether no job is admitted while the pods of an admitted job are not ready.")},
     {"requeuing_strategy", OBJECT(requeuing_keys), AT(PART, PODS_READY, requeuing_strategy),
@@ -304,7 +318,7 @@ const struct hr__key hr__kueue_keys[] = {
     {"cluster_queues", LIST(1, MAX_OBJECTS, EACH(OBJECT(cluster_queue_keys))), MUST,
      AS_ARRAY(CONFIG, cluster_queues, n_cluster_queues), HELP("ClusterQueues.")},
     {"cohorts", OBJECTS(cohort_keys), AS_ARRAY(CONFIG, cohorts, n_cohorts),
-     HELP("Cohorts with parents, quotas or weights of their own.")},
+     HELP("Cohorts that have a parent, own quotas or a weight.")},
     {"local_queues", OBJECTS(local_queue_keys), AS_ARRAY(CONFIG, local_queues, n_local_queues),
      OTHERWISE("jobs name ClusterQueues"), HELP("LocalQueues. Jobs name them as NAMESPACE/NAME or NAME.")},
     {"admission_checks", OBJECTS(check_keys), AS_ARRAY(CONFIG, admission_checks, n_admission_checks),
@@ -335,11 +349,11 @@ static const char *const windows[] = {HR_KAI_WINDOW_TABLE(WORD) NULL};
 
 static const struct hr__key kai_resource_keys[] = {
     {"quota", REAL(-1, MAX_AMOUNT), DEFAULT("0"), AT(DOUBLE, struct hr_kai_resource, quota),
-     HELP("What the queue deserves. -1: unlimited.")},
+     HELP("Amount that the queue deserves. -1: unlimited.")},
     {"limit", REAL(-1, MAX_AMOUNT), DEFAULT("0"), AT(DOUBLE, struct hr_kai_resource, limit),
-     HELP("The most that the queue may use. -1: no limit.")},
+     HELP("Maximum amount that the queue may use. -1: no limit. 0: the queue may use nothing.")},
     {"over_quota_weight", REAL(0, MAX_AMOUNT), DEFAULT("0"), AT(DOUBLE, struct hr_kai_resource, over_quota_weight),
-     HELP("The queue's part of what exceeds all quotas, relative to its siblings.")},
+     HELP("Weight of the queue, relative to its siblings, for its part of the capacity above all quotas.")},
     END};
 
 #define KAI_QUEUE struct hr_kai_queue
@@ -347,9 +361,10 @@ static const struct hr__key kai_resource_keys[] = {
   { name, SECONDS, AT(INTEGER, KAI_QUEUE, member), .scale = 1e6, OTHERWISE("that of the parent"), HELP(words) }
 static const struct hr__key kai_queue_keys[] = {
     {"name", NAME, MUST, AT(TEXT, KAI_QUEUE, name), HELP("Name, different from those of other queues.")},
-    {"parent", NAME, AT(TEXT, KAI_QUEUE, parent), OTHERWISE("a top queue"), HELP("The queue above this one.")},
+    {"parent", NAME, AT(TEXT, KAI_QUEUE, parent), OTHERWISE("none; it is a top-level queue"),
+     HELP("The queue above this one.")},
     {"priority", KAI_PRIORITY, DEFAULT("100"), AT(INTEGER, KAI_QUEUE, priority),
-     HELP("Queues of higher priority are first to get what exceeds the quotas.")},
+     HELP("Queues of higher priority get capacity above the quotas first.")},
     {"gpu", OBJECT(kai_resource_keys), AT(PART, KAI_QUEUE, gpu), HELP("GPUs.")},
     {"cpu", OBJECT(kai_resource_keys), AT(PART, KAI_QUEUE, cpu), HELP("CPUs, in thousandths.")},
     {"memory", OBJECT(kai_resource_keys), AT(PART, KAI_QUEUE, memory), HELP("Memory, in megabytes of 1000000 bytes.")},
@@ -364,13 +379,14 @@ static const struct hr__key kai_class_keys[] = {
     {"name", NAME, MUST, AT(TEXT, CLASS, name), HELP("Name, for people.")},
     {"value", KAI_PRIORITY, MUST, AT(INTEGER, CLASS, value), HELP("The priority of the jobs.")},
     {"preemptible", BOOLEAN, AT(INTEGER, CLASS, preemptible), OTHERWISE("true if the value is below 100"),
-     HELP("Whether the jobs may be evicted for other jobs. If not, they only use quota.")},
+     HELP("Whether the jobs may be evicted for other jobs. false: they may use only quota.")},
     END};
 
 #define USAGE struct hr_kai_usage
 static const struct hr__key usage_keys[] = {
     {"window", CHOICE(windows), DEFAULT("sliding"), AT(INTEGER, USAGE, window),
-     HELP("Which past counts: sliding or tumbling.")},
+     HELP("Window of past usage. sliding: it ends at the present time. tumbling: a new window begins each time a "
+          "window ends.")},
     {"window_s", SECONDS_FROM(1), DEFAULT("604800"), AS_US(USAGE, window_us), HELP("Length of the window.")},
     {"half_life_s", SECONDS, DEFAULT("0"), AS_US(USAGE, half_life_us),
      HELP("Time after which usage counts half. 0: no decay.")},
@@ -385,7 +401,7 @@ static const struct hr__key scheduler_keys[] = {
     {"k_value", REAL(0, MAX_AMOUNT), DEFAULT("1"), AT(DOUBLE, SCHEDULER, k_value),
      HELP("Weight of past usage. Only with 'usage'.")},
     {"usage", OBJECT(usage_keys), AT(PART, SCHEDULER, usage), OTHERWISE("past usage does not count"),
-     HELP("Time-based fair share: past usage reduces the part of what exceeds the quotas.")},
+     HELP("Time-based fair share: past usage of a queue reduces its part of the capacity above the quotas.")},
     {"gpu_placement", CHOICE(kai_strategies), DEFAULT("binpack"), AT(INTEGER, SCHEDULER, gpu_placement),
      HELP("How pods with GPUs are placed on nodes: binpack or spread.")},
     {"cpu_placement", CHOICE(kai_strategies), DEFAULT("binpack"), AT(INTEGER, SCHEDULER, cpu_placement),
@@ -393,42 +409,45 @@ static const struct hr__key scheduler_keys[] = {
     {"shared_gpu_placement", CHOICE(kai_strategies), AT(INTEGER, SCHEDULER, gpu_spread),
      OTHERWISE("that of 'gpu_placement'"), HELP("How pods with parts of GPUs are placed on GPUs: binpack or spread.")},
     {"allow_consolidating_reclaim", BOOLEAN, DEFAULT("true"), AT(INTEGER, SCHEDULER, allow_consolidating_reclaim),
-     HELP("Whether pods that get another place do not count as reclaimed.")},
+     HELP("Whether a reclaim may move pods to other nodes. Pods that get another node do not count as reclaimed.")},
     {"max_consolidation_victims", WHOLE(-1, 1e9), DEFAULT("16"), AT(INTEGER, SCHEDULER, max_consolidation_victims),
-     HELP("Most jobs that are considered for a move to other nodes. -1: no limit. 0: no consolidation.")},
+     HELP("Maximum number of jobs that are considered for a move to other nodes. -1: no limit. 0: no consolidation.")},
     {"stale_gang_grace_s", REAL(-1, MAX_SECONDS), .unit = "s", DEFAULT("60"), AS_US(SCHEDULER, stale_grace_us),
-     HELP("Time after which a gang below its minimum is evicted. -1: never.")},
+     HELP("Time after which a gang with fewer running pods than its minimum is evicted. -1: never.")},
     {"preempt_min_runtime_s", SECONDS, DEFAULT("0"), AS_US(SCHEDULER, preempt_min_runtime_us),
      HELP("Minimum run time before preemption, for queues without one.")},
     {"reclaim_min_runtime_s", SECONDS, DEFAULT("0"), AS_US(SCHEDULER, reclaim_min_runtime_us),
      HELP("Minimum run time before reclaim, for queues without one.")},
     {"reclaim_min_runtime_method", CHOICE(reclaim_methods), DEFAULT("lca"), AT(INTEGER, SCHEDULER, reclaim_method),
-     HELP("Which queue's minimum run time counts for reclaim: lca or queue.")},
+     HELP("Which queue's minimum run time applies to reclaim. queue: that of the victim's queue. lca: that of the "
+          "ancestor of the victim's queue just below the lowest common ancestor of both queues.")},
     {"saturation_multiplier", REAL(1, MAX_AMOUNT), DEFAULT("1"), AT(DOUBLE, SCHEDULER, saturation_multiplier),
-     HELP("Factor of the reclaiming queue's saturation, when it is compared with that of a victim's queue.")},
+     HELP("Factor by which the saturation of the reclaiming queue is multiplied before it is compared with that of a "
+          "victim's queue.")},
     {"termination_grace_s", SECONDS, DEFAULT("30"), AS_US(SCHEDULER, termination_grace_us),
-     HELP("Longest time from the eviction of a job to its end, in which it may write a checkpoint.")},
+     HELP("Maximum time from the eviction of a job to its end. The job may write a checkpoint in this time.")},
     {"scheduling_signatures", BOOLEAN, DEFAULT("true"), AT(INTEGER, SCHEDULER, signatures),
-     HELP("Whether jobs like one that has failed are skipped in the same action.")},
+     HELP("Whether an action skips jobs that are equal to a job that it could not start.")},
     {"allocate_depth", WHOLE(1, 1e9), AT(INTEGER, SCHEDULER, allocate_depth), OTHERWISE("all jobs"),
-     HELP("Most jobs of a queue that a cycle tries to start: the first ones. KAI: queueDepthPerAction.")},
+     HELP("Maximum number of jobs of a queue that a cycle tries to start; they are the first in order. KAI: "
+          "queueDepthPerAction.")},
     {"consolidation_depth", WHOLE(1, 1e9), AT(INTEGER, SCHEDULER, consolidation_depth), OTHERWISE("all jobs"),
-     HELP("Most jobs of a queue for which consolidation moves others.")},
+     HELP("Maximum number of jobs of a queue for which a cycle tries to move other jobs (consolidation).")},
     {"reclaim_depth", WHOLE(1, 1e9), AT(INTEGER, SCHEDULER, reclaim_depth), OTHERWISE("all jobs"),
-     HELP("Most jobs of a queue that reclaim from other queues.")},
+     HELP("Maximum number of jobs of a queue for which a cycle tries to reclaim from other queues.")},
     {"preempt_depth", WHOLE(1, 1e9), AT(INTEGER, SCHEDULER, preempt_depth), OTHERWISE("all jobs"),
-     HELP("Most jobs of a queue that preempt others of their queue.")},
+     HELP("Maximum number of jobs of a queue for which a cycle tries to preempt other jobs of the queue.")},
     END};
 
 #define KAI struct hr_kai_config
 const struct hr__key hr__kai_keys[] = {
     {"queues", LIST(0, MAX_QUEUES, EACH(OBJECT(kai_queue_keys))), AS_ARRAY(KAI, queues, n_queues),
-     OTHERWISE("one queue without limits"),
-     HELP("Queues, in any order. Jobs are in queues that have no queues below.")},
+     OTHERWISE("one queue without limits"), HELP("Queues, in any order. Jobs are in queues without child queues.")},
     {"default_queue", NAME, AT(TEXT, KAI, default_queue), OTHERWISE("such jobs are rejected"),
      HELP("Queue of jobs without a queue, or with a queue that does not exist.")},
     {"priority_classes", LIST(0, MAX_MEMBERS, EACH(OBJECT(kai_class_keys))), AS_ARRAY(KAI, classes, n_classes),
-     HELP("Preemptibility of jobs by their priority. Jobs of other priorities are preemptible below 100.")},
+     HELP("Preemptibility of jobs by their priority. Jobs with a priority that is not listed are preemptible if it is "
+          "below 100.")},
     {"default_priority", KAI_PRIORITY, DEFAULT("50"), AT(INTEGER, KAI, default_priority),
      HELP("Priority of jobs in traces without priorities.")},
     {"scheduler", OBJECT(scheduler_keys), AT(PART, KAI, scheduler), HELP("Settings of the scheduler.")},
@@ -487,30 +506,32 @@ static const struct hr__key slurm_weight_keys[] = {
 #define COUNT_LIMIT(key, name, words)                                                                                  \
   { key, COUNT, AT(INTEGER, LIMITS, name), HELP(words " -1: no limit.") }
 #define COMMON_LIMITS                                                                                                  \
-  TRES_LIMIT(grp_tres, "GrpTRES: the most that all running jobs use together."),                                       \
-      TRES_LIMIT(max_tres_per_job, "MaxTRESPerJob: the most that a job requests."),                                    \
-      COUNT_LIMIT("grp_jobs", grp_jobs, "GrpJobs: running jobs."),                                                     \
-      COUNT_LIMIT("grp_submit_jobs", grp_submit_jobs, "GrpSubmitJobs: waiting and running jobs."), {                   \
+  TRES_LIMIT(grp_tres, "GrpTRES: maximum that all running jobs use together."),                                        \
+      TRES_LIMIT(max_tres_per_job, "MaxTRESPerJob: maximum request of a job."),                                        \
+      COUNT_LIMIT("grp_jobs", grp_jobs, "GrpJobs: maximum number of running jobs."),                                   \
+      COUNT_LIMIT("grp_submit_jobs", grp_submit_jobs, "GrpSubmitJobs: maximum number of waiting and running jobs."), { \
     "max_wall_s", SECONDS, AS_US(LIMITS, max_wall_us), OTHERWISE("no limit"),                                          \
-        HELP("MaxWall: the longest time limit of a job.")                                                              \
+        HELP("MaxWall: maximum time limit of a job.")                                                                  \
   }
 
 static const struct hr__key qos_limit_keys[] = {
     COMMON_LIMITS,
-    TRES_LIMIT(min_tres_per_job, "MinTRESPerJob: the least that a job requests."),
-    TRES_LIMIT(max_tres_per_user, "MaxTRESPerUser: the most that running jobs of a user use."),
-    TRES_LIMIT(max_tres_per_account, "MaxTRESPerAccount: the most that running jobs of an account use."),
-    COUNT_LIMIT("max_jobs_per_user", max_jobs_per_user, "MaxJobsPerUser: running jobs of a user."),
-    COUNT_LIMIT("max_jobs_per_account", max_jobs_per_account, "MaxJobsPerAccount: running jobs of an account."),
+    TRES_LIMIT(min_tres_per_job, "MinTRESPerJob: minimum request of a job."),
+    TRES_LIMIT(max_tres_per_user, "MaxTRESPerUser: maximum that the running jobs of a user use together."),
+    TRES_LIMIT(max_tres_per_account, "MaxTRESPerAccount: maximum that the running jobs of an account use together."),
+    COUNT_LIMIT("max_jobs_per_user", max_jobs_per_user, "MaxJobsPerUser: maximum number of running jobs of a user."),
+    COUNT_LIMIT("max_jobs_per_account", max_jobs_per_account,
+                "MaxJobsPerAccount: maximum number of running jobs of an account."),
     COUNT_LIMIT("max_submit_jobs_per_user", max_submit_jobs_per_user,
-                "MaxSubmitJobsPerUser: waiting and running jobs of a user."),
+                "MaxSubmitJobsPerUser: maximum number of waiting and running jobs of a user."),
     COUNT_LIMIT("max_submit_jobs_per_account", max_submit_jobs_per_account,
-                "MaxSubmitJobsPerAccount: waiting and running jobs of an account."),
+                "MaxSubmitJobsPerAccount: maximum number of waiting and running jobs of an account."),
     END};
 
 static const struct hr__key assoc_limit_keys[] = {
-    COMMON_LIMITS, COUNT_LIMIT("max_jobs", max_jobs_per_user, "MaxJobs: running jobs of each user."),
-    COUNT_LIMIT("max_submit_jobs", max_submit_jobs_per_user, "MaxSubmitJobs: waiting and running jobs of each user."),
+    COMMON_LIMITS, COUNT_LIMIT("max_jobs", max_jobs_per_user, "MaxJobs: maximum number of running jobs of each user."),
+    COUNT_LIMIT("max_submit_jobs", max_submit_jobs_per_user,
+                "MaxSubmitJobs: maximum number of waiting and running jobs of each user."),
     END};
 
 /* ---- Slurm: priorities ------------------------------------------------------------------------------ */
@@ -526,20 +547,20 @@ static const struct hr__key priority_keys[] = {
     FACTOR(weight_partition, "PriorityWeightPartition: weight of the partition's priority_job_factor."),
     FACTOR(weight_qos, "PriorityWeightQOS: weight of the priority of the QOS."),
     {"weight_tres", OBJECT(slurm_weight_keys), AT(PART, SLURM_PRIORITY, weight_tres),
-     HELP("PriorityWeightTRES: weights of the requested shares of the partition's resources.")},
+     HELP("PriorityWeightTRES: weights of the shares of the partition's resources that a job requests.")},
     {"max_age_s", SECONDS_FROM(1), DEFAULT("604800"), AS_US(SLURM_PRIORITY, max_age_us),
-     HELP("PriorityMaxAge: wait at which the factor of age is 1.")},
+     HELP("PriorityMaxAge: waiting time from which the age factor is 1.")},
     {"calc_period_s", SECONDS_FROM(1), DEFAULT("300"), AS_US(SLURM_PRIORITY, calc_period_us),
      HELP("PriorityCalcPeriod: time between two computations of usage and priorities.")},
-    {"calc_start_s", SECONDS, AS_US(SLURM_PRIORITY, calc_start_us), OTHERWISE("the begin of the trace"),
-     HELP("Date of a computation, in seconds since 1970: when slurmctld was started. Others are whole periods before "
-          "and after it.")},
+    {"calc_start_s", SECONDS, AS_US(SLURM_PRIORITY, calc_start_us), OTHERWISE("the beginning of the trace"),
+     HELP("Date of one computation, in seconds since 1970, such as the start of slurmctld. The other computations are "
+          "whole periods before and after it.")},
     {"decay_half_life_s", SECONDS, DEFAULT("604800"), AS_US(SLURM_PRIORITY, decay_half_life_us),
      HELP("PriorityDecayHalfLife: time after which usage counts half. 0: no decay.")},
     {"usage_reset", CHOICE(usage_resets), DEFAULT("none"), AT(INTEGER, SLURM_PRIORITY, usage_reset),
      HELP("PriorityUsageResetPeriod: when usage is set to 0.")},
     {"favor_small", BOOLEAN, DEFAULT("false"), AT(INTEGER, SLURM_PRIORITY, favor_small),
-     HELP("PriorityFavorSmall: small jobs have the larger factor of size.")},
+     HELP("PriorityFavorSmall: whether small jobs have a larger size factor than large jobs.")},
     {"flags", LIST(0, MAX_MEMBERS, EACH(CHOICE(priority_flags), HELP("A flag of PriorityFlags."))),
      AT(BITS, SLURM_PRIORITY, flags), HELP("PriorityFlags.")},
     {"fairshare_dampening", REAL(MIN_SCALE, MAX_NUMBER), DEFAULT("1"), AT(DOUBLE, SLURM_PRIORITY, dampening),
@@ -555,52 +576,56 @@ static const struct hr__key partition_keys[] = {
     {"default", BOOLEAN, DEFAULT("false"), AT(INTEGER, PARTITION, is_default),
      HELP("Default: the partition of jobs that name none.")},
     {"priority_tier", WHOLE(0, 65533), DEFAULT("1"), AT(INTEGER, PARTITION, priority_tier),
-     HELP("PriorityTier: jobs of higher tiers go first, whatever their priority.")},
+     HELP("PriorityTier: jobs in a partition of a higher tier precede other jobs, whatever their priority.")},
     {"priority_job_factor", WHOLE(0, 65533), DEFAULT("1"), AT(INTEGER, PARTITION, priority_job_factor),
-     HELP("PriorityJobFactor: what the partition adds to priorities.")},
+     HELP("PriorityJobFactor: contribution of the partition to the priority of its jobs.")},
     {"max_time_s", SECONDS, AS_US(PARTITION, max_time_us), OTHERWISE("no limit"),
-     HELP("MaxTime: the longest time limit of a job.")},
-    {"default_time_s", SECONDS, AS_US(PARTITION, default_time_us), OTHERWISE("max_time_s, else the run time"),
+     HELP("MaxTime: maximum time limit of a job.")},
+    {"default_time_s", SECONDS, AS_US(PARTITION, default_time_us), OTHERWISE("max_time_s; without it, the run time"),
      HELP("DefaultTime: the time limit of jobs without one.")},
     {"min_nodes", WHOLE(0, 1e9), DEFAULT("0"), AT(INTEGER, PARTITION, min_nodes),
-     HELP("MinNodes: the fewest nodes of a job.")},
+     HELP("MinNodes: minimum number of nodes of a job.")},
     {"max_nodes", WHOLE(-1, 1e9), DEFAULT("-1"), AT(INTEGER, PARTITION, max_nodes),
-     HELP("MaxNodes: the most nodes of a job. -1: no limit.")},
+     HELP("MaxNodes: maximum number of nodes of a job. -1: no limit.")},
     {"state", CHOICE(states), DEFAULT("up"), AT(INTEGER, PARTITION, state),
-     HELP("State: whether jobs are accepted and started.")},
+     HELP("State. up: jobs are accepted and started. down: they are accepted, but not started. drain: they are not "
+          "accepted, but waiting jobs are started. inactive: neither.")},
     {"preempt_mode", CHOICE(preempt_modes), DEFAULT("default"), AT(INTEGER, PARTITION, preempt_mode),
      HELP("PreemptMode: what happens to jobs of the partition that are preempted.")},
     {"grace_time_s", SECONDS, DEFAULT("0"), AS_US(PARTITION, grace_us),
-     HELP("GraceTime: time that a preempted job may still run.")},
+     HELP("GraceTime: time for which a preempted job may still run.")},
     {"over_time_limit_s", SECONDS, AS_US(PARTITION, over_time_limit_us), OTHERWISE("that of the cluster"),
-     HELP("OverTimeLimit: time after which a job that is over its limit is stopped.")},
+     HELP("OverTimeLimit: time after the end of its time limit at which a job is stopped.")},
     {"qos", NAME, AT(TEXT, PARTITION, qos), HELP("QOS with limits for all jobs of the partition.")},
     {"allow_accounts", SLURM_NAMES(PARTITION, allow_accounts, n_allow_accounts, "An account."), OTHERWISE("all"),
      HELP("AllowAccounts: accounts that may use the partition.")},
     {"deny_accounts", SLURM_NAMES(PARTITION, deny_accounts, n_deny_accounts, "An account."),
      HELP("DenyAccounts: accounts that must not use the partition.")},
     {"allow_qos", SLURM_NAMES(PARTITION, allow_qos, n_allow_qos, "A QOS."), OTHERWISE("all"),
-     HELP("AllowQos: QOS that may use the partition.")},
+     HELP("AllowQos: QOS of jobs that may use the partition.")},
     {"deny_qos", SLURM_NAMES(PARTITION, deny_qos, n_deny_qos, "A QOS."),
-     HELP("DenyQos: QOS that must not use the partition.")},
+     HELP("DenyQos: QOS of jobs that must not use the partition.")},
     {"tres_billing_weights", OBJECT(slurm_weight_keys), AT(PART, PARTITION, billing), OTHERWISE("1 per CPU"),
-     HELP("TRESBillingWeights: usage of a job per second.")},
+     HELP("TRESBillingWeights: weights of the allocated resources. Their weighted sum is the usage of a job per "
+          "second.")},
     END};
 
 #define QOS struct hr_slurm_qos
 static const struct hr__key qos_keys[] = {
     {"name", NAME, MUST, AT(TEXT, QOS, name), HELP("Name, different from those of other QOS.")},
     {"priority", WHOLE(0, MAX_WEIGHT), DEFAULT("0"), AT(INTEGER, QOS, priority),
-     HELP("Priority: what the QOS adds to priorities, and the order in which jobs are preempted.")},
-    {"preempt", SLURM_NAMES(QOS, preempt, n_preempt, "A QOS."), HELP("Preempt: QOS with jobs that may be preempted.")},
+     HELP("Priority: contribution of the QOS to the priority of its jobs. It also determines the order in which jobs "
+          "are preempted.")},
+    {"preempt", SLURM_NAMES(QOS, preempt, n_preempt, "A QOS."),
+     HELP("Preempt: QOS of the jobs that jobs of this QOS may preempt.")},
     {"preempt_mode", CHOICE(preempt_modes), DEFAULT("default"), AT(INTEGER, QOS, preempt_mode),
      HELP("PreemptMode: what happens to jobs of the QOS that are preempted.")},
     {"grace_time_s", SECONDS, DEFAULT("0"), AS_US(QOS, grace_us),
-     HELP("GraceTime: time that a preempted job may still run.")},
+     HELP("GraceTime: time for which a preempted job may still run.")},
     {"preempt_exempt_time_s", SECONDS, AS_US(QOS, exempt_us), OTHERWISE("that of the cluster"),
      HELP("PreemptExemptTime: time after its start in which a job is not preempted.")},
     {"usage_factor", REAL(0, MAX_AMOUNT), DEFAULT("1"), AT(DOUBLE, QOS, usage_factor),
-     HELP("UsageFactor: factor of the usage of the jobs.")},
+     HELP("UsageFactor: factor by which the usage of the jobs is multiplied.")},
     {"flags", LIST(0, MAX_MEMBERS, EACH(CHOICE(qos_flags), HELP("A flag of the QOS."))), AT(BITS, QOS, flags),
      HELP("Flags of the QOS.")},
     {"limits", OBJECT(qos_limit_keys), AT(PART, QOS, limits), OTHERWISE("no limits"), HELP("Limits of the QOS.")},
@@ -609,13 +634,16 @@ static const struct hr__key qos_keys[] = {
 #define ASSOC struct hr_slurm_assoc
 static const struct hr__key assoc_keys[] = {
     {"account", NAME, MUST, AT(TEXT, ASSOC, account), HELP("The account, which is the tenant of a job.")},
-    {"user", NAME, AT(TEXT, ASSOC, user), OTHERWISE("the account itself"), HELP("A user of the account.")},
-    {"parent", NAME, AT(TEXT, ASSOC, parent), OTHERWISE("the root"), HELP("Of an account: the account above it.")},
+    {"user", NAME, AT(TEXT, ASSOC, user), OTHERWISE("the entry is for the account itself"),
+     HELP("A user of the account.")},
+    {"parent", NAME, AT(TEXT, ASSOC, parent), OTHERWISE("the root"),
+     HELP("For the entry of an account: its parent account.")},
     {"fairshare", WHOLE(-1, MAX_AMOUNT), DEFAULT("1"), AT(INTEGER, ASSOC, fairshare),
-     HELP("Fairshare: shares among its siblings. -1: 'parent', the shares of the account above.")},
+     HELP("Fairshare: number of shares, relative to its siblings. -1 is Slurm's value 'parent': the shares of the "
+          "parent account.")},
     {"priority", WHOLE(0, MAX_WEIGHT), DEFAULT("0"), AT(INTEGER, ASSOC, priority),
-     HELP("Priority: what the association adds to priorities.")},
-    {"default_qos", NAME, AT(TEXT, ASSOC, default_qos), OTHERWISE("that of the account above"),
+     HELP("Priority: contribution of the association to the priority of its jobs.")},
+    {"default_qos", NAME, AT(TEXT, ASSOC, default_qos), OTHERWISE("that of the parent account"),
      HELP("DefaultQOS: QOS of jobs that name none.")},
     {"limits", OBJECT(assoc_limit_keys), AT(PART, ASSOC, limits), OTHERWISE("no limits"),
      HELP("Limits of the association, which apply to all associations below it, too.")},
@@ -625,17 +653,19 @@ static const struct hr__key assoc_keys[] = {
 static const struct hr__key reservation_keys[] = {
     {"name", NAME, MUST, AT(TEXT, RESERVATION, name), HELP("Name, different from those of other reservations.")},
     {"start_s", SECONDS, MUST, AS_US(RESERVATION, start_us),
-     HELP("StartTime: seconds since the trace begins; with the flag TIME_FLOAT, from now on.")},
+     HELP("StartTime: time from the beginning of the trace. With the flag TIME_FLOAT, the reservation always begins "
+          "this time after the present time.")},
     {"duration_s", SECONDS_FROM(1), MUST, AS_US(RESERVATION, duration_us), HELP("Duration.")},
     {"repeat_s", SECONDS, DEFAULT("0"), AS_US(RESERVATION, repeat_us),
-     HELP("Time from one begin to the next: 3600 for the flag HOURLY, 86400 for DAILY, 604800 for WEEKLY. 0: once.")},
+     HELP("Time from one start to the next: 3600 for the flag HOURLY, 86400 for DAILY, 604800 for WEEKLY. 0: the "
+          "reservation is not repeated.")},
     {"nodes", RANGES(RESERVATION), OTHERWISE("all nodes"), HELP("Reserved nodes.")},
     {"users", SLURM_NAMES(RESERVATION, users, n_users, "A user."),
-     HELP("Users with access to the nodes. Names with a '-' before them: all but these. With 'accounts', a job must be "
-          "in "
-          "both lists.")},
+     HELP("Users with access to the nodes. If the names begin with '-': all users except these. If 'accounts' is also "
+          "set, both lists must permit a job.")},
     {"accounts", SLURM_NAMES(RESERVATION, accounts, n_accounts, "An account."),
-     HELP("Accounts with access to the nodes, and those below them, or all but these ('-').")},
+     HELP("Accounts with access to the nodes, including the accounts below them. If the names begin with '-': all "
+          "accounts except these.")},
     {"flags", LIST(0, MAX_MEMBERS, EACH(CHOICE(reservation_flags), HELP("A flag of the reservation."))),
      AT(BITS, RESERVATION, flags), HELP("Flags of the reservation.")},
     END};
@@ -647,25 +677,24 @@ const struct hr__key hr__slurm_keys[] = {
     {"preempt_type", CHOICE(preempt_types), DEFAULT("none"), AT(INTEGER, SLURM, preempt_type),
      HELP("PreemptType: which jobs may be preempted.")},
     {"preempt_mode", CHOICE(preempt_modes), DEFAULT("off"), AT(INTEGER, SLURM, preempt_mode),
-     HELP("PreemptMode: what happens to jobs that are preempted. Suspended jobs keep all but CPUs.")},
+     HELP("PreemptMode: what happens to jobs that are preempted. Suspended jobs release only their CPUs.")},
     {"preempt_exempt_time_s", SECONDS, AS_US(SLURM, preempt_exempt_us), OTHERWISE("none"),
      HELP("PreemptExemptTime: time after its start in which a job is not preempted.")},
     {"preempt_youngest_first", BOOLEAN, DEFAULT("false"), AT(INTEGER, SLURM, preempt_youngest_first),
      HELP("PreemptParameters=youngest_first: jobs that started last are preempted first.")},
     {"over_time_limit_s", SECONDS, AS_US(SLURM, over_time_limit_us), OTHERWISE("jobs run as long as in the trace"),
-     HELP("OverTimeLimit: time after which a job that is over its limit is stopped. 3932100: unlimited.")},
+     HELP("OverTimeLimit: time after the end of its time limit at which a job is stopped. 3932100: unlimited.")},
     {"enforce_limits", BOOLEAN, DEFAULT("true"), AT(INTEGER, SLURM, enforce_limits),
-     HELP(
-         "AccountingStorageEnforce has 'limits'. If not, limits of QOS and associations have no effect, and what a job "
-         "uses after the last computation of usage before its end is not counted.")},
+     HELP("Whether AccountingStorageEnforce contains 'limits'. false: limits of QOS and associations have no effect, "
+          "and the usage of a job after the last computation before its end is not counted.")},
     {"cpus_per_gpu", REAL(MIN_SCALE, 1e6), DEFAULT("1"), AT(DOUBLE, SLURM, cpus_per_gpu),
-     HELP("CPUs of a node per GPU, for the factor of size.")},
+     HELP("CPUs per GPU: of the nodes, for the size factor, and of jobs that request no CPUs.")},
     {"partitions", LIST(0, MAX_ROWS, EACH(OBJECT(partition_keys))), AS_ARRAY(SLURM, partitions, n_partitions),
      OTHERWISE("one partition of all nodes"), HELP("Partitions, in any order. The queue of a job is its partition.")},
     {"qos", LIST(0, MAX_ROWS, EACH(OBJECT(qos_keys))), AS_ARRAY(SLURM, qos, n_qos),
      HELP("Qualities of service, in any order.")},
     {"associations", LIST(0, MAX_ROWS, EACH(OBJECT(assoc_keys))), AS_ARRAY(SLURM, associations, n_associations),
-     OTHERWISE("an account per tenant with its users, all with one share"),
+     OTHERWISE("one account for each tenant, with its users; all have one share"),
      HELP("Accounts, in any order, and their users.")},
     {"reservations", LIST(0, MAX_ROWS, EACH(OBJECT(reservation_keys))), AS_ARRAY(SLURM, reservations, n_reservations),
      HELP("Advance reservations.")},
@@ -687,7 +716,7 @@ static const struct hr__key kubernetes_resource_keys[] = {
 
 static const struct hr__key point_keys[] = {
     {"utilization", WHOLE(0, 100), .unit = "%", MUST, AT(INTEGER, struct hr_kubernetes_point, utilization),
-     HELP("Part of the resource that is requested, with the pod.")},
+     HELP("Requested share of the resource on the node, including the request of the pod.")},
     {"score", WHOLE(0, 10), MUST, AT(INTEGER, struct hr_kubernetes_point, score), HELP("Score of the node.")},
     END};
 
@@ -698,7 +727,8 @@ static const struct hr__key scoring_keys[] = {
     {"resources", LIST(1, 60, EACH(OBJECT(kubernetes_resource_keys))), OTHERWISE("cpu and memory, with weight 1"),
      AS_ARRAY(KUBERNETES, resources, n_resources), HELP("The resources that count. GPUs count only if listed.")},
     {"shape", LIST(1, 100, EACH(OBJECT(point_keys))), OTHERWISE("score 0 at 0 %, 10 at 100 %"),
-     AS_ARRAY(KUBERNETES, shape, n_points), HELP("With requested_to_capacity_ratio: points of the score.")},
+     AS_ARRAY(KUBERNETES, shape, n_points),
+     HELP("With requested_to_capacity_ratio: points of the score as a function of utilization.")},
     END};
 
 static const struct hr__key kubernetes_weight_keys[] = {
@@ -725,22 +755,21 @@ const struct hr__key hr__kubernetes_keys[] = {
      HELP("Weights of the plug-ins that score nodes.")},
     {"percentage_of_nodes_to_score", WHOLE(0, 100), .unit = "%", DEFAULT("0"),
      AT(INTEGER, KUBERNETES, percentage_of_nodes),
-     HELP(
-         "How many suitable nodes are scored, of the nodes of the cluster, at least 100. 0: 50 % less one for each 125 "
-         "nodes, at least 5 %.")},
+     HELP("Number of suitable nodes that are scored, as a percentage of the nodes of the cluster; at least 100 nodes. "
+          "0: the percentage is 50 - nodes / 125, but at least 5.")},
     {"preemption", BOOLEAN, DEFAULT("true"), AT(INTEGER, KUBERNETES, preempts),
-     HELP("Pods evict pods of lower priority: the plug-in DefaultPreemption.")},
+     HELP("Whether pods may evict pods of lower priority (plug-in DefaultPreemption).")},
     {"priority_classes", LIST(0, 10000, EACH(OBJECT(kubernetes_class_keys))), AS_ARRAY(KUBERNETES, classes, n_classes),
      HELP("PriorityClasses. They are needed only for a preemption policy of Never.")},
     {"pod_initial_backoff_s", SECONDS, DEFAULT("1"), AS_US(KUBERNETES, initial_backoff_us),
-     HELP("Time until a pod that did not fit is tried again. It doubles with each try.")},
-    {"pod_max_backoff_s", SECONDS, DEFAULT("10"), AS_US(KUBERNETES, max_backoff_us), HELP("Maximum of this time.")},
+     HELP("Minimum time until a pod that did not fit is tried again. It doubles with each try.")},
+    {"pod_max_backoff_s", SECONDS, DEFAULT("10"), AS_US(KUBERNETES, max_backoff_us), HELP("Maximum of the back-off.")},
     {"partial_jobs", CHOICE(partials), DEFAULT("together"), AT(INTEGER, KUBERNETES, partial),
-     HELP(
-         "What happens if only some pods of a job fit. together: the job waits and holds nothing. hold: these pods are "
-         "bound and hold their GPUs until the others fit, as in Kubernetes; jobs may block each other for ever.")},
+     HELP("What happens if only some pods of a job fit. together: the job waits and holds nothing. hold: the pods that "
+          "fit are bound and hold their GPUs until the others fit, as in Kubernetes. Jobs may then block each other "
+          "forever.")},
     {"gpu_resource", NAME, OTHERWISE("nvidia.com/gpu"), AT(TEXT, KUBERNETES, gpu_resource),
-     HELP("Name of the resource of GPUs in this section and in reasons for waiting.")},
+     HELP("Name of the GPU resource in this section and in reasons for waiting.")},
     {"pods_per_node", WHOLE(1, 100000), DEFAULT("110"), AT(INTEGER, KUBERNETES, pods_per_node),
      HELP("Maximum number of pods of a node.")},
     {"idle_release_s", SECONDS, DEFAULT("600"), AS_US(KUBERNETES, idle_release_us),
@@ -771,25 +800,27 @@ static const struct hr__key plugin_keys[] = {
     {"disable", LIST(0, HR_VOLCANO_N_CALLBACKS, EACH(CHOICE(callbacks))), AT(BITS, PLUGIN, disabled),
      HELP("Parts of the plug-in that are off. preemptable means enablePreemptable: false.")},
     {"enable_hierarchy", BOOLEAN, OF(CAPACITY), DEFAULT("false"), AT(INTEGER, PLUGIN, is_hierarchical),
-     HELP("Queues form a tree; their limits include those of their descendants.")},
+     HELP("Whether queues form a tree. The limits of a queue then also apply to its descendants together.")},
     {"overcommit_factor", REAL(0, 1000), OF(OVERCOMMIT), DEFAULT("1.2"), AT(DOUBLE, PLUGIN, overcommit_factor),
-     HELP(
-         "Jobs are enqueued while their requests are at most this multiple of the cluster. Below 1 it counts as 1.2.")},
+     HELP("Jobs are enqueued while the requests of all enqueued jobs are at most this multiple of the resources of the "
+          "cluster. A value below 1 is replaced by 1.2.")},
     {"sla_waiting_time_s", SECONDS, OF(SLA), DEFAULT("0"), AS_US(PLUGIN, waiting_us),
-     HELP("A job that waits longer is enqueued in spite of limits of later tiers. 0: never.")},
+     HELP("A job that has waited longer than this is enqueued even if plug-ins of later tiers would not enqueue it. 0: "
+          "never.")},
     {"ancestor_reclaim_level", WHOLE(0, 100), OF(CAPACITY), DEFAULT("0"), AT(INTEGER, PLUGIN, ancestor_level),
-     HELP("Number of ancestors of a queue that allow it to reclaim by their deserved resources.")},
+     HELP("With 'enable_hierarchy': number of levels of ancestors that are also examined. A queue may reclaim if the "
+          "queue itself, or one of these ancestors, stays within its deserved resources.")},
     {"least_requested_weight", WHOLE(0, 1000), OF(NODEORDER), DEFAULT("1"), AT(INTEGER, PLUGIN, least_requested),
-     HELP("Weight of the score by free CPU and memory.")},
+     HELP("Weight of the score that prefers nodes with much free CPU and memory.")},
     {"most_requested_weight", WHOLE(0, 1000), OF(NODEORDER), DEFAULT("0"), AT(INTEGER, PLUGIN, most_requested),
-     HELP("Weight of the score by used CPU and memory.")},
+     HELP("Weight of the score that prefers nodes with little free CPU and memory.")},
     {"balanced_resource_weight", WHOLE(0, 1000), OF(NODEORDER), DEFAULT("1"), AT(INTEGER, PLUGIN, balanced_resource),
-     HELP("Weight of the score by equal use of CPU, memory and GPUs.")},
+     HELP("Weight of the score that prefers nodes with balanced use of CPU, memory and GPUs.")},
     {"weight", WHOLE(0, 1000), OF(BINPACK), DEFAULT("1"), AT(INTEGER, PLUGIN, weight),
      HELP("Weight of the plug-in: binpack.weight.")},
     {"resources", LIST(0, 60, EACH(OBJECT(resource_weight_keys))), OF(BINPACK),
      OTHERWISE("cpu and memory, with weight 1"), AS_ARRAY(PLUGIN, resources, n_resources),
-     HELP("Weights of resources: binpack.resources. Added to the default.")},
+     HELP("Weights of resources: binpack.resources. They are added to the default.")},
     END};
 
 static const struct hr__key tier_keys[] = {{"plugins", LIST(0, 100, EACH(OBJECT(plugin_keys))), MUST,
@@ -797,12 +828,12 @@ static const struct hr__key tier_keys[] = {{"plugins", LIST(0, 100, EACH(OBJECT(
                                             HELP("The plug-ins of the tier, in order.")},
                                            END};
 
-static const struct hr__key amount_keys[] = {{"resource", NAME, MUST, AT(TEXT, struct hr_volcano_amount, resource),
-                                              HELP("Name of the resource, such as cpu, memory or nvidia.com/gpu.")},
-                                             {"amount", REAL(0, 1e12), MUST,
-                                              AT(DOUBLE, struct hr_volcano_amount, amount),
-                                              HELP("Amount. CPUs for cpu, GiB for memory, items for all others.")},
-                                             END};
+static const struct hr__key amount_keys[] = {
+    {"resource", NAME, MUST, AT(TEXT, struct hr_volcano_amount, resource),
+     HELP("Name of the resource, such as cpu, memory or nvidia.com/gpu.")},
+    {"amount", REAL(0, 1e12), MUST, AT(DOUBLE, struct hr_volcano_amount, amount),
+     HELP("Amount of the resource, in CPUs for cpu, in GiB for memory, and as a number for all other resources.")},
+    END};
 
 static const struct hr__key volcano_queue_keys[] = {
     {"name", NAME, MUST, AT(TEXT, VOLCANO_QUEUE, name),
@@ -812,10 +843,11 @@ static const struct hr__key volcano_queue_keys[] = {
     {"weight", WHOLE(1, 65535), DEFAULT("1"), AT(INTEGER, VOLCANO_QUEUE, weight),
      HELP("Weight of the queue, for the plug-in proportion.")},
     {"priority", WHOLE(INT32_MIN, INT32_MAX), DEFAULT("0"), AT(INTEGER, VOLCANO_QUEUE, priority),
-     HELP("Queues of higher priority go first.")},
+     HELP("Queues of higher priority are served first.")},
     {"reclaimable", BOOLEAN, DEFAULT("true"), AT(INTEGER, VOLCANO_QUEUE, reclaimable),
-     HELP("Other queues may reclaim resources from this one.")},
-    {"closed", BOOLEAN, DEFAULT("false"), AT(INTEGER, VOLCANO_QUEUE, is_closed), HELP("The queue starts no jobs.")},
+     HELP("Whether other queues may reclaim resources from this one.")},
+    {"closed", BOOLEAN, DEFAULT("false"), AT(INTEGER, VOLCANO_QUEUE, is_closed),
+     HELP("Whether the queue is closed. A closed queue starts no jobs.")},
     {"capability", LIST(0, 60, EACH(OBJECT(amount_keys))), OTHERWISE("not limited"),
      AS_ARRAY(VOLCANO_QUEUE, capability, n_capability), HELP("Maximum resources of the queue.")},
     {"deserved", LIST(0, 60, EACH(OBJECT(amount_keys))), OTHERWISE("none"),
@@ -829,24 +861,23 @@ const struct hr__key hr__volcano_keys[] = {
     {"actions", LIST(1, 100, EACH(CHOICE(actions), .store = HR__STORE_INTEGER, .bytes = sizeof(uint32_t))),
      OTHERWISE("enqueue, allocate, backfill"), AS_ARRAY(VOLCANO, actions, n_actions),
      HELP("The actions of a session, in order.")},
-    {"tiers", LIST(1, 100, EACH(OBJECT(tier_keys))), OTHERWISE("those of Volcano as installed"),
+    {"tiers", LIST(1, 100, EACH(OBJECT(tier_keys))), OTHERWISE("those of the default installation of Volcano"),
      AS_ARRAY(VOLCANO, tiers, n_tiers),
-     HELP("Tiers of plug-ins. As installed: priority, gang and conformance; then overcommit, drf, predicates, "
-          "proportion, nodeorder and binpack; gang and drf do not take part in preemption.")},
+     HELP("Tiers of plug-ins. The default installation has two tiers: priority, gang and conformance; and overcommit, "
+          "drf, predicates, proportion, nodeorder and binpack. In it, gang and drf do not take part in preemption.")},
     {"queues", LIST(0, 10000, EACH(OBJECT(volcano_queue_keys))), OTHERWISE("one queue, without limits"),
      AS_ARRAY(VOLCANO, queues, n_queues), HELP("The queues.")},
     {"default_queue", NAME, OTHERWISE("default"), AT(TEXT, VOLCANO, default_queue),
-     HELP("Queue of jobs that name none, or one that is not listed.")},
+     HELP("Queue of jobs that name no queue, or a queue that is not listed.")},
     {"schedule_period_s", REAL(0.001, 86400), .unit = "s", DEFAULT("1"), AS_US(VOLCANO, period_us),
      HELP("Time between two sessions.")},
     {"preemptable", BOOLEAN, DEFAULT("true"), .store = HR__STORE_NOT, .offset = offsetof(VOLCANO, not_preemptable),
-     .bytes = sizeof(bool), HELP("Jobs may be evicted, except those that must not be interrupted.")},
+     .bytes = sizeof(bool), HELP("Whether jobs may be evicted. Jobs that must not be interrupted are never evicted.")},
     {"restart_on_lost_pods", BOOLEAN, DEFAULT("false"), AT(INTEGER, VOLCANO, restarts_jobs),
-     HELP(
-         "An elastic job that loses pods with their node starts again, as with the action RestartJob for PodFailed and "
-         "PodEvicted. Otherwise it continues while it has at least its minimum of pods.")},
+     HELP("Whether an elastic job that loses pods with their node starts again, as with the action RestartJob for "
+          "PodFailed and PodEvicted. false: it continues if it still has at least its minimum number of pods.")},
     {"gpu_resource", NAME, OTHERWISE("nvidia.com/gpu"), AT(TEXT, VOLCANO, gpu_resource),
-     HELP("Name of the resource of GPUs in this section and in reasons for waiting.")},
+     HELP("Name of the GPU resource in this section and in reasons for waiting.")},
     {"pods_per_node", WHOLE(1, 100000), DEFAULT("110"), AT(INTEGER, VOLCANO, pods_per_node),
      HELP("Maximum number of pods of a node.")},
     {"idle_release_s", SECONDS, DEFAULT("600"), AS_US(VOLCANO, idle_release_us),

@@ -574,7 +574,7 @@ static const char *refuse_placement(const struct hr_cluster *cluster, const stru
   if (request)
     return may_have_tasks(cluster, job, request, placement->n_slices) ? NULL : "a job must have one slice per task";
   bool is_counted = pool->comes_and_goes && placement->n_slices == 0;
-  return is_counted ? "in pools with nodes that come and go, jobs must be placed on nodes" : NULL;
+  return is_counted ? "in pools with nodes that may be unavailable, jobs must be placed on nodes" : NULL;
 }
 
 const char *hr__cluster_allocate(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {

@@ -332,7 +332,7 @@ JSON
   try 0 validate s.json
   says stderr '2 jobs had failed when the trace was recorded'
   try 0 run s.json --json kept.json
-  says stderr "to leave out the failed jobs, set 'trace.failed' to 'drop'"
+  says stderr "to omit the failed jobs, set 'trace.failed' to 'drop'"
   says kept.json '"submitted": 3'
   try 0 validate s.json --set trace.failed=drop
   ! grep -q '2 jobs had failed' stderr || fail 'a note on jobs that are left out'

@@ -198,7 +198,7 @@ case_rejected() {
     # shellcheck disable=SC2086 # several words
     try 0 $verb --trace t.csv --quiet
     is_empty stdout
-    head -1 stderr | grep -qF 'warning: 3 of 100 jobs (3.0 %) can never run and are rejected; results are about' ||
+    head -1 stderr | grep -qF 'warning: 3 of 100 jobs (3.0 %) can never run and are rejected; results cover' ||
       fail "$verb does not warn"
     says stderr "no-such-gpu-type, 2 jobs: no pool has an acceptable GPU type; requested: 'H20' (2 jobs; the catalogue has no such type; nearest: 'H200')"
     says stderr "pools have A100-80; remedy: set the pool's 'gpu'"

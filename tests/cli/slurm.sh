@@ -471,7 +471,7 @@ SHOWN
     "slurm.conf:17: nodes 'cpu1' are left out: they have no GPUs" "partitions: 'cpu' is left out" \
     "accounts.cfg:7: GrpTRESMins is not modelled" "qos.txt:3: QOS 'high': GrpTRESMins is not modelled" \
     "qos.txt:3: Flags: 'Relative' is not modelled" "QOS 'part' is named, but not defined" \
-    "reservations: 'start_s' counts from the start of the first one"; do
+    "reservations: 'start_s' counts from the start of the first reservation"; do
     says stderr "$note"
   done
   ! grep -q "SPEC_NODES\|DAILY\|WEEK" stderr || fail "flags without an effect are reported"

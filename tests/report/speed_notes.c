@@ -65,7 +65,8 @@ static void notes_on_stalled_runs(void) {
   result.n_futile = 12345;
   CU_ASSERT_EQUAL(hr_run_notes(&trace, &costs, NULL, &result, &notes, NULL), HR_OK);
   CU_ASSERT_EQUAL_FATAL(notes.count, 1);
-  CU_ASSERT_PTR_NOT_NULL(strstr(notes.text[0], "jobs only preempt each other, and the run was stopped: 12345 preempt"));
+  CU_ASSERT_PTR_NOT_NULL(
+      strstr(notes.text[0], "jobs only preempted each other, and the run was stopped: 12345 preempt"));
   CU_ASSERT_PTR_NOT_NULL(strstr(notes.text[0], "for example of job '2', which was started 7001 times"));
   hr_notes_finish(&notes);
 }

@@ -167,7 +167,7 @@ static void bad_cells(void) {
   expect_error(&files, PRICE_COLUMNS "aws,p5.48xlarge,us-east-1,owned,,,1,2026\n",
                "t.csv:2: column 'market': is not reserved, on-demand or spot");
   expect_error(&files, PRICE_COLUMNS "aws,p5.48xlarge,us-east-1,reserved,,,1,2026\n",
-               "t.csv:2: a reserved price needs a 'term': 1y, 3y, block or untold");
+               "t.csv:2: a reserved price needs a 'term': 1y, 3y, block, or untold (unknown term)");
   expect_error(&files, PRICE_COLUMNS "aws,p5.48xlarge,us-east-1,spot,1y,,1,2026\n",
                "t.csv:2: 'term' and 'upfront' go with reserved prices alone");
   expect_error(&(struct hr_catalog_files){.discounts = file}, "provider,family,term,off,as_of\naws,p5,1y,1.2,2026\n",

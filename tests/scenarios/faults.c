@@ -223,7 +223,7 @@ static void placement_by_pool_is_refused(void) {
   write_text("{\"policy\":{\"name\":\"queue\",\n\"placement\":\"pool\"},\"cluster\":{\"pools\":[{\"name\":\"p\","
              "\"gpu\":\"T4\",\"nodes\":4,\"gpus_per_node\":2,\"faults\":{" RATE REPAIR "}}]}}");
   expect_error(NULL, 0,
-               "s.json:2:13: the placement 'pool' counts GPUs, but the nodes of pool 'p' (faults) come and go");
+               "s.json:2:13: the placement 'pool' counts GPUs, but nodes of pool 'p' (faults) may be unavailable");
 }
 
 TEST_MAIN("Failures in scenarios", TEST(create_test_folder), TEST(keys_are_stored), TEST(groups_have_sizes),

@@ -527,11 +527,11 @@ static void placement_by_pool_needs_permanent_nodes(void) {
   "{\"policy\":{\"name\":\"queue\",\n\"placement\":\"pool\"},\"cluster\":{\"pools\":[{\"name\":\"p\"," SHAPE members   \
   ",\"usd_per_gpu_hour\":1}]}}"
   static const char *const cases[][2] = {
-      {BY_COUNT("\"market\":\"on-demand\""),
-       "s.json:2:13: the placement 'pool' counts GPUs, but the nodes of pool 'p' (on-demand) come and go; first-fit, "
-       "best-fit or worst-fit is expected"},
+      {BY_COUNT("\"market\":\"on-demand\""), "s.json:2:13: the placement 'pool' counts GPUs, but nodes of pool 'p' "
+                                             "(on-demand) may be unavailable; first-fit, "
+                                             "best-fit or worst-fit is expected"},
       {BY_COUNT("\"market\":\"reserved\",\"to_s\":9"),
-       "s.json:2:13: the placement 'pool' counts GPUs, but the nodes of pool 'p' (reserved) come and go; first-fit, "
+       "s.json:2:13: the placement 'pool' counts GPUs, but nodes of pool 'p' (reserved) may be unavailable; first-fit, "
        "best-fit or worst-fit is expected"},
   };
   EXPECT_ERRORS(cases);

@@ -215,9 +215,9 @@ static void placement_by_pool_is_refused(void) {
   "\"pools\":[{\"name\":\"p\",\"gpu\":\"A100-80\",\"nodes\":4,\"gpus_per_node\":8" of_pool "}]}}"
   static const char *const cases[][2] = {
       {BY_COUNT("\"power_budget_w\":15000,", ",\"power\":{}"),
-       "s.json:2:13: the placement 'pool' counts GPUs, but the nodes of pool 'p' (power_budget_w) come and go"},
+       "s.json:2:13: the placement 'pool' counts GPUs, but nodes of pool 'p' (power_budget_w) may be unavailable"},
       {BY_COUNT("", ",\"power\":{\"sleep\":{\"idle_s\":60}}"),
-       "s.json:2:13: the placement 'pool' counts GPUs, but the nodes of pool 'p' (sleep) come and go"},
+       "s.json:2:13: the placement 'pool' counts GPUs, but nodes of pool 'p' (sleep) may be unavailable"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     write_text(cases[i][0]);
