@@ -226,9 +226,9 @@ static enum hr_status check_flavors(const struct kueue_walk *walk) {
   return status;
 }
 
-/* Sets the tiers of the levels of a topology. The last level is the narrowest. A level without 'tier' is a node if it
-   is the last one and has the label of hosts; otherwise it has the tier above that of the next level (node, rack, zone,
-   pool). Each level must be wider than the next one. */
+/* Sets the tiers of the levels of a topology: node, rack, zone or pool. The last level is the narrowest. If it has no
+   'tier', it is a node if it has the label of hosts, and a rack if not. Any other level without 'tier' gets the tier
+   above that of the next level. Each level must be wider than the next one. */
 static enum hr_status check_levels(const struct kueue_walk *walk, const cJSON *json,
                                    struct hr_kueue_topology *topology) {
   static const char *const words[] = {"node", "rack", "zone", "pool", NULL};
