@@ -50,7 +50,7 @@ struct hr__builder {
 /* Each hr__build_ function without another comment builds the section of its name from the root object. The section
    may be missing if it is optional. Errors: see the beginning of this file. */
 enum hr_status hr__build_cluster(struct hr__builder *builder);
-/* Checks which of the sections `cluster`, `clusters`, `router` and `services` exist together. */
+/* Checks that the scenario has either `cluster` or `clusters`, and `router` only together with `clusters`. */
 enum hr_status hr__check_cluster_sections(struct hr__builder *builder);
 /* Builds `clusters`, `router`, and the list of the pools of all clusters. Calls hr__build_part() for each cluster. Does
    nothing if the scenario has no `clusters`. */
@@ -87,7 +87,7 @@ enum hr_status hr__build_tco(struct hr__builder *builder);  /* must be called af
 enum hr_status hr__check_kueue(struct hr__builder *builder, const cJSON *section, void *config);
 enum hr_status hr__build_services(struct hr__builder *builder); /* must be called after the cluster is built */
 struct hr_service;
-/* Sets the defaults of the engine, the memory and the cost of a service, and checks them. `entry` is the object of the
+/* Checks the engine, the memory and the cost of a service, and sets their defaults. `entry` is the object of the
    service; hr__read() has stored its values in `service`. */
 enum hr_status hr__build_engine(struct hr__builder *builder, const cJSON *entry, struct hr_service *service);
 /* Handles the result `status` of a check whether a service can run. If the builder builds a candidate of a plan and
@@ -145,8 +145,8 @@ struct hr__idle_key {
   const char *key, *other;
   bool beside; /* true: `key` has no effect if `other` is present; false: if `other` is missing */
 };
-/* Checks that an object has no key without effect. The only error is HR_BAD_INPUT at such a key. After the last row, a
-   row with the key NULL ends `rows`. */
+/* Checks that an object has no key without effect. The only error is HR_BAD_INPUT at such a key. The last row has the
+   key NULL. */
 enum hr_status hr__build_check_idle(const struct hr__builder *builder, const cJSON *object,
                                     const struct hr__idle_key *rows);
 /* Reports the error `inner` of a function that returned `status`. If `status` is HR_BAD_INPUT, the message begins with
@@ -232,9 +232,8 @@ const char *hr__scalar_text(const cJSON *value, char buffer[32]);
    of files of this scenario. Returns NULL if out of memory. The caller frees the path. */
 char *hr__resolve(const struct hr__builder *builder, const char *file);
 
-/* Sets `builder->catalog`. It is the shared catalogue if the scenario has no section `catalog`. Otherwise, and if there
-   is no shared catalogue, loads the built-in catalogue and the files that this section names. Does nothing if the
-   catalogue is already set. */
+/* Sets `builder->catalog` if it is NULL. If there is a shared catalogue and the scenario has no section `catalog`, uses
+   the shared catalogue. Otherwise loads the built-in catalogue and the files that this section names. */
 enum hr_status hr__open_catalog(struct hr__builder *builder);
 
 /* ---- The reader of values: builder.c ----------------------------------------------------------- */
@@ -248,13 +247,13 @@ enum hr_status hr__open_catalog(struct hr__builder *builder);
      it is listed.
    The only error is HR_NO_MEMORY. */
 enum hr_status hr__read(struct hr__builder *builder, const cJSON *object, const struct hr__key *keys, void *to);
-/* Stores the members of `object` as hr__read() does, except the keys whose type is an object or a list. */
+/* Stores the members of `object` as hr__read() does, except those with the type object or list. */
 enum hr_status hr__read_values(struct hr__builder *builder, const cJSON *object, const struct hr__key *keys, void *to);
 /* Frees the texts and arrays that hr__read() has stored in a struct, not the struct itself. HR__STORE_PLACED and
    HR__STORE_BY_CLASS are not freed. */
 void hr__finish_values(const struct hr__key *keys, void *object);
-/* Checks the members of an object that are allowed with certain values of a choice only (`only_with` of their rows).
-   The choice is the row of `keys` with `selects`; `choice` is its value, and `noun` its name in messages, such as "spot
+/* Checks the members of an object that are allowed only with certain values of a choice (`only_with` of their rows).
+   The choice is the row of `keys` with `selects`. `choice` is its value, and `noun` its name in messages, such as "spot
    model". If `complete` is set, members that this value needs must exist. The only error is HR_BAD_INPUT. */
 enum hr_status hr__check_choice(const struct hr__builder *builder, const cJSON *object, const struct hr__key *keys,
                                 const char *noun, unsigned choice, bool complete);

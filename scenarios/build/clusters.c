@@ -118,7 +118,8 @@ static enum hr_status check_data_names(const struct hr__builder *builder, const 
   return HR_OK;
 }
 
-/* Checks that a location is a pool, a cluster or a region, of this scenario or of the catalogue. */
+/* Checks that the value of `key` is a location: a pool, a cluster or a region of this scenario, or a region of the
+   catalogue. */
 static enum hr_status check_location(struct hr__builder *builder, const cJSON *entry, const char *key) {
   const struct hr_scenario *scenario = builder->scenario;
   const cJSON *value = hr__get(entry, key);
@@ -416,7 +417,8 @@ static enum hr_status bind_service(const struct hr__builder *builder, const cJSO
   return HR_OK;
 }
 
-/* Calls bind_service() for each service whose weights are a data set. `spec`: NULL if the scenario has no `data`. */
+/* Calls bind_service() for each service that loads its weights from a data set. `spec`: NULL if the scenario has no
+   `data`. */
 static enum hr_status bind_weights(const struct hr__builder *builder, const struct hr_data_spec *spec) {
   const struct hr_services *services = builder->scenario->services;
   enum hr_status status = HR_OK;

@@ -47,7 +47,7 @@
  */
 
 /* Power relative to the maximum power of the GPUs: of an idle GPU without a figure in the catalogue, of an idle host,
-   and of a host whose GPUs are busy. */
+   and of a host with busy GPUs. */
 #define GPU_IDLE 0.12
 #define HOST_IDLE 0.29
 #define HOST_MAX 0.43
@@ -284,8 +284,7 @@ static enum hr_status build(struct hr__builder *builder, const struct hr__pool_d
   return status == HR_OK ? check_size(builder, draft, power, spec) : status;
 }
 
-/* Adds a note with the power of GPUs and hosts if the scenario does not set the idle and the maximum power of a host.
- */
+/* Adds a note with the power of GPUs and hosts if 'host_idle_w' or 'host_max_w' is missing. */
 static enum hr_status note_defaults(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *power,
                                     const struct hr_power_spec *spec) {
   if (hr__has(power, "host_idle_w") && hr__has(power, "host_max_w")) return HR_OK;
@@ -308,8 +307,9 @@ enum hr_status hr__build_power(struct hr__builder *builder, struct hr__pool_draf
 
 /* ---- Power: the budget of the cluster --------------------------------------------------------------- */
 
-/* Adds the power of a pool whose nodes are all idle to `*idle_w`. Sets `*node_w` to the additional power of a node with
-   busy GPUs. If the budget can limit the power of GPUs, this is the additional power with the lowest limit. */
+/* Adds the power that a pool takes while all its nodes are idle to `*idle_w`. Sets `*node_w` to the additional power of
+   a node with busy GPUs. If the budget can limit the power of GPUs, this is the additional power at the lowest limit.
+ */
 static void add_idle(const struct hr_pool_spec *pool, double *idle_w, double *node_w) {
   double gpus = pool->gpus_per_node;
   struct hr__watts idle = hr__idle_rate(pool->power, pool->gpus_per_node), other = hr__other_rate(pool->power);
@@ -501,8 +501,8 @@ static const char *list_columns(struct hr_text line, char *text, size_t size) {
 }
 
 /* Sets the column of values if neither the query nor the zone names it. It is the only column besides those of stamps
-   and zones. If there are several, it is the only one whose name is "value" or contains "carbon intensity" or "price".
- */
+   and zones. If there are several, it is the only one with the name "value" or with "carbon intensity" or "price" in
+   its name. */
 static enum hr_status find_only_values(struct series_reader *reader, struct hr_text line) {
   char names[300];
   uint32_t others = 0, named = 0, other = NO_COLUMN, best = NO_COLUMN;
@@ -605,8 +605,8 @@ static enum hr_status fail_gap(const struct series_reader *reader, uint64_t line
                  reader->path, line, (double)gap_us / 6e7, previous, (double)step_us / 6e7);
 }
 
-/* Checks a stamp against the one before it. The first two stamps define the step of the file. If the third stamp is
-   less than this step after the second one, the gap is between the first two stamps. */
+/* Checks a stamp against the one before it. The first two stamps define the step of the file. If the second and the
+   third stamp are closer than the first two, the error is a gap between the first two. */
 static enum hr_status check_step(struct series_reader *reader, int64_t at_us) {
   if (reader->count == 0) return HR_OK;
   int64_t last_us = reader->at_us[reader->count - 1], gap_us = at_us - last_us;

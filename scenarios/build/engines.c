@@ -260,7 +260,7 @@ static enum hr_status use_measured(struct hr__builder *builder, const struct mea
 static enum hr_status use_roofline(struct hr__builder *builder, const struct model *model, const struct device *device,
                                    struct hr_service *service) {
   const struct hr_gpu_type *gpu = device->gpu;
-  const double of_bandwidth = 0.8, of_peak = 0.38; /* achieved shares */
+  const double of_bandwidth = 0.8, of_peak = 0.38; /* achieved shares of the maximum bandwidth and throughput */
   const double peak = gpu->bf16_tflops > 0 ? gpu->bf16_tflops : gpu->fp16_tflops, gpus = service->tensor_parallel;
   const double bytes_per_us = gpu->bandwidth_gb_s * 1e3 * of_bandwidth * gpus * device->bandwidth;
   const double token_us = model->weight_bytes /
@@ -561,7 +561,7 @@ static enum hr_status check_parallel(struct hr__builder *builder, const cJSON *e
   if (!hr__has(replica, "tensor_parallel")) return HR_OK;
   if (service->model && service->tensor_parallel > service->gpus) {
     const uint32_t found = service->tensor_parallel;
-    service->tensor_parallel = service->gpus; /* for a candidate */
+    service->tensor_parallel = service->gpus; /* for a candidate, which is built although it cannot run */
     return hr__build_unfit(builder, hr__build_fail_at(builder, replica, "tensor_parallel",
                                                       "expected at most 'gpus', which is %" PRIu32 ", found %" PRIu32,
                                                       service->gpus, found));

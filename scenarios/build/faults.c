@@ -3,8 +3,8 @@
  * `faults` of a pool or of the cluster: how nodes and groups of nodes fail, and how they are repaired.
  *
  * The object describes the failures of single nodes; each entry of its `groups` describes failures of whole groups of
- * nodes. Both have the same keys for rates and repairs. They become processes of failures. A process with the rate 0 is
- * omitted, so that such a run equals a run without failures.
+ * nodes. Both have the same keys for rates and repairs. Each of these objects becomes a process of failures. A process
+ * with the rate 0 is omitted, so that such a run equals a run without failures.
  *
  * `maintenance` of a pool or of the cluster: when nodes are out of service as planned, and what happens to their jobs.
  */

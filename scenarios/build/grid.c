@@ -262,7 +262,8 @@ static enum hr_status build_axes(struct hr__builder *builder, struct hr_grid *gr
 
 /* ---- The grid --------------------------------------------------------------------------------------- */
 
-/* Returns the path of `file`, which is relative to the folder of `path`. The caller frees it. NULL: out of memory. */
+/* Returns the path `file`, resolved relative to the folder of the file `path`; NULL: out of memory. The caller frees
+   the result. */
 static char *beside(const char *path, const char *file) {
   const char *slash = file[0] == '/' ? NULL : strrchr(path, '/');
   size_t folder = slash ? (size_t)(slash - path) + 1 : 0;

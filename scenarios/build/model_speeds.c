@@ -357,8 +357,8 @@ static enum hr_status warn_misspelt_pool(struct speed_builder *self, const struc
                       figure->gpu, nearest);
 }
 
-/* Adds a warning for each figure of the scenario or of a CSV file whose GPU type no pool has and looks misspelt. Other
-   types that no pool has are allowed, because other scenarios may use them. */
+/* Adds a warning for each figure of the scenario or of a CSV file for a GPU type that no pool has and that looks
+   misspelt. Other types that no pool has are allowed, because other scenarios may use them. */
 static enum hr_status warn_misspelt_types(struct speed_builder *self) {
   struct hr__builder *builder = self->builder;
   struct hr_scenario *scenario = builder->scenario;

@@ -222,7 +222,7 @@ static enum hr_status build_sharing(struct hr__builder *builder, struct hr__pool
 
 /*
  * `topology` of a pool: islands, NUMA domains, racks, zones, and the networks that connect them. `network_speeds`: the
- * speed of jobs whose GPUs are connected by a network.
+ * speed of jobs with GPUs that are connected by a network.
  *
  * The number of GPUs of an island divides that of a NUMA domain, which divides that of a node. The table of speeds is
  * sorted by network, model and GPUs. If the scenario has rows for a model and a network, all rows of the catalogue for
@@ -745,8 +745,8 @@ static enum hr_status build_pools(struct hr__builder *builder, const cJSON *pool
 
 /* ---- The cluster ------------------------------------------------------------------------------------ */
 
-/* Checks the numbers of nodes and GPUs of all pools together against the limits of the engine. Adds a warning if there
-   is no node. */
+/* Checks the numbers of nodes and GPUs of all pools together against the limits of the engine. Adds a warning if the
+   cluster has no nodes. */
 static enum hr_status check_totals(struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   uint64_t nodes = 0, gpus = 0;

@@ -126,7 +126,7 @@ struct subject {
   const struct hr__builder *builder;
   const cJSON *entry, *replica;
   const struct hr_service *service;
-  const struct hr_scenario *scenario; /* with the pools of its cluster */
+  const struct hr_scenario *scenario; /* the scenario of the cluster of the service */
   const struct hr_cluster_spec *cluster;
   char pools[100]; /* "pool", or "pool of the cluster 'east'" */
 };
@@ -317,7 +317,7 @@ static enum hr_status note_share(const struct subject *of) {
 /* A list of names such as "L4|T4" of a replica. */
 struct name_list {
   const char *key, *noun, *text;
-  enum hr_reason reason; /* no pool has a name of the list */
+  enum hr_reason reason; /* reason of a rejection if no pool has a name of the list */
   const char *(*name_of)(const struct hr_pool_spec *);
 };
 
@@ -386,9 +386,11 @@ static enum hr_status find_room(const struct hr__builder *builder, const struct 
   return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* Reports that a disaggregated service has GPUs for only one replica: each request needs one replica for its prompt and
-   one that decodes. This is an error if the number of replicas is fixed. It is only a warning with an autoscaler, whose
-   minimum may be 0, and in a scenario with a plan, except for a candidate of this plan. */
+/* Reports that a disaggregated service has GPUs for only one replica. Each request needs two: one for its prompt and
+   one that decodes. The report is only a warning
+   - if the service has an autoscaler, because its minimum may be 0;
+   - in a scenario with a plan, because the plan may add nodes; but not for a candidate of the plan.
+   In all other cases it is an error. */
 static enum hr_status refuse_half(const struct subject *of) {
   const struct hr__builder *builder = of->builder;
   struct hr_notes *notes = &builder->scenario->notes;
@@ -534,9 +536,9 @@ enum hr_status hr__note_other_gpus(struct hr__builder *builder, const struct hr_
  *
  * The replicas are placed one service after the other, in the order of the pools: first fit. Nodes of a pool with the
  * same free capacity are one entry with a number, so the time does not depend on the number of nodes or replicas. The
- * answer may be no although the replicas fit; the engine of jobs is then used. It is no with a horizon, quotas, models
- * of real schedulers, failures, maintenance, power budgets and locality constraints. Pools that share GPUs are not
- * used.
+ * answer may be "no" although the replicas fit; the engine of jobs is then used. The answer is always "no" with a
+ * horizon, quotas, models of real schedulers, failures, maintenance, power budgets and locality constraints. Pools that
+ * share GPUs are not used.
  */
 
 /* Nodes of a pool with the same free capacity. CPUs and memory: UINT64_MAX if unknown. Also the capacity that a replica

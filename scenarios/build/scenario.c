@@ -30,8 +30,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Returns true if the file is probably a trace. The name of a trace has the suffix of a trace format, or the first line
-   of the file has at least two commas (CSV) or two bars (output of sacct) and no '{', '[' or '"'. */
+/* Returns true if the file is probably a trace. This is so if its name has the suffix of a trace format. It is also so
+   if its first line has at least two commas (CSV) or two bars (output of sacct), but no '{', '[' or '"'. */
 static bool looks_like_trace(const char *path) {
   static const char *const endings[] = {".csv", ".csv.gz", ".csv.zst", ".swf", ".swf.gz", ".hrt"};
   size_t length = strlen(path);
@@ -306,7 +306,8 @@ static enum hr_status build_policy(struct hr__builder *builder) {
   return status;
 }
 
-/* Returns the key by which nodes of the pool can be unavailable for jobs to save power; NULL: no such key. */
+/* Returns the key that makes nodes of the pool unavailable at times to save power: "sleep" or "power_budget_w"; NULL:
+   the pool has no such key. */
 static const char *power_that_closes(const struct hr_pool_spec *pool) {
   if (!pool->power) return NULL;
   return pool->power->sleep.idle_us > 0 ? "sleep" : pool->power->budget_w > 0 ? "power_budget_w" : NULL;
@@ -360,8 +361,8 @@ static enum hr_status check_placement(struct hr__builder *builder) {
   return HR_OK;
 }
 
-/* Checks that the section `slurm` exists if the policy `slurm` has priority=multifactor: it has the weights of the
-   factors. */
+/* Checks that the section `slurm` exists if the policy `slurm` has priority=multifactor. This section has the weights
+   of the factors. */
 static enum hr_status check_weights(const struct hr__builder *builder) {
   const cJSON *policy = hr__get(builder->source.file.tree, "policy"), *priority = hr__get(policy, "priority");
   const struct hr_scenario *scenario = builder->scenario;
@@ -388,8 +389,8 @@ static enum hr_status warn_reclaim(struct hr__builder *builder) {
 }
 
 /* Adds a note if the policy pays for all elastic nodes all the time. Users do not expect to pay for on-demand nodes
-   that no job uses. A policy with the parameter `market` gets no note, because it does this only if the user requests
-   it. */
+   that no job uses. Policies with the parameter `market` get no note, because the user can choose with this parameter.
+ */
 static enum hr_status note_kept_nodes(const struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   const struct hr_policy_choice *policy = &builder->scenario->policy;

@@ -344,8 +344,8 @@ static enum hr_status read_parents(struct quotas *quotas, const cJSON *list) {
   return HR_OK;
 }
 
-/* Appends a cohort to the spec if it is not in the spec yet, and if it has no parent or its parent is in the spec. If
-   the parent is missing, a later pass over the list appends the cohort. */
+/* Appends a cohort to the spec unless it is already there. If its parent is not in the spec yet, does nothing: a later
+   pass over the list appends the cohort. */
 static enum hr_status place_cohort(struct quotas *quotas, const cJSON *entry, uint32_t index) {
   uint32_t parent = quotas->parents[index];
   if (quotas->places[index] != HR_NONE || (parent != HR_NONE && quotas->places[parent] == HR_NONE)) return HR_OK;

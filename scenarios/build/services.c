@@ -19,7 +19,8 @@
 
 /* ---- Autoscalers ------------------------------------------------------------------------------------ */
 
-/* The section `autoscale` of a service: defaults that depend on the policy, and rules across keys. */
+/* The section `autoscale` of a service: defaults that depend on the autoscaler (`policy`), and rules that concern
+   several keys. */
 
 enum { NO_CHANGE = 2 }; /* value of hr_scale_rules.select: scaling in this direction is disabled */
 
@@ -76,8 +77,7 @@ static enum hr_status check_steps(const struct hr__builder *builder, const cJSON
   return HR_OK;
 }
 
-/* Checks that the autoscaler nvcf can scale in both directions, and that no utilization makes it scale in both
-   directions at once. */
+/* Checks that the autoscaler nvcf can add and remove replicas, and that it never does both at the same utilization. */
 static enum hr_status check_nvcf(const struct hr__builder *builder, const cJSON *json,
                                  const struct hr_autoscale *scale) {
   if (scale->up_required > scale->up_window)
@@ -634,9 +634,9 @@ static bool shares_gpus(const struct hr_cluster_spec *cluster) {
   return false;
 }
 
-/* Compares the minimum numbers of replicas of all services with the GPUs of their cluster number `number`. A cluster
-   without GPUs is an error. Adds a note if the services together need more GPUs than the cluster has.
-   hr__check_replica() adds the note if the replicas of one service need too many. */
+/* Compares the minimum numbers of replicas of all services in cluster `number` with the GPUs of this cluster. If the
+   replicas need GPUs and the cluster has none, this is an error. Adds a note if all services together need more GPUs
+   than the cluster has. If one service alone needs more, hr__check_replica() has added the note. */
 static enum hr_status check_gpus_of(struct hr__builder *builder, const cJSON *list, const struct hr_services *all,
                                     uint32_t number) {
   const struct hr_scenario_clusters *clusters = builder->scenario->clusters;

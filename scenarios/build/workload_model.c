@@ -397,7 +397,7 @@ static cJSON *put_new(bool *failed, cJSON *to, const char *key, cJSON *item) {
   return *failed ? NULL : item;
 }
 
-/* Adds the numbers of a struct to `to`. Optional keys whose numbers are all 0 are omitted. */
+/* Adds the numbers of a struct to `to`. An optional key is omitted if all its numbers are 0. */
 static void put_numbers(bool *failed, cJSON *to, const struct numbers *numbers, const void *from) {
   for (; numbers->key; numbers++) {
     const double *first = (const double *)(const void *)((const char *)from + numbers->offset);

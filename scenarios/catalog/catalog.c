@@ -21,11 +21,12 @@
 /* ---- Prices ----------------------------------------------------------------------------------------- */
 
 /*
- * The rows of the catalogue have different dates, and some regions have no rows. Each provider has a base region, whose
- * on-demand price of an instance type is called its list price. Two rules fill the gaps. First, the list price may have
- * changed since the date of a row. (In June 2025 AWS reduced the prices of its larger instances by a third to nearly
- * half.) The price of the row is then multiplied by (new list price) / (old list price). Second, a region without a row
- * has the list price multiplied by the multiplier of the region.
+ * The rows of the catalogue have different dates, and some regions have no rows. Each provider has a base region. The
+ * on-demand price of an instance type in this region is called its list price. Two rules fill the gaps:
+ *   - The list price may have changed since the date of a row. (In June 2025 AWS reduced the prices of its larger
+ *     instances by a third to nearly half.) The price of the row is then multiplied by (new list price) / (old list
+ *     price).
+ *   - A region without a row has the list price multiplied by the multiplier of the region.
  */
 
 #define MILLION INT64_C(1000000)
@@ -379,7 +380,7 @@ static enum hr_status nearest_gpu(const struct hr_catalog *catalog, const char *
 }
 
 /* Reports an unknown GPU type and suggests the type with the name `similar`. If `similar` is the name of a family,
-   suggests the types whose names begin with it. */
+   suggests the types with names that begin with it. */
 static enum hr_status fail_near(const struct hr_catalog *catalog, const char *name, const char *similar,
                                 struct hr_error *error) {
   const struct hr_gpu_type *type = hr_catalog_gpu_named(catalog, similar);
@@ -406,8 +407,8 @@ enum hr_status hr_catalog_gpu(const struct hr_catalog *catalog, const char *name
   return nearest ? fail_near(catalog, name, nearest, error) : fail_among(error, "GPU type", name, gpu_names(catalog));
 }
 
-/* Returns the GPU type whose name in the catalogue has this key (see hr__gpu_name_key()); NULL: no type has it. For
-   example, V100 has the same key as "gpu:v100". */
+/* Returns the GPU type with this key of its name in the catalogue (see hr__gpu_name_key()); NULL: no type has the key.
+   For example, the key of "gpu:v100" is that of V100. */
 static const struct hr_gpu_type *find_key(const struct hr_catalog *catalog, const char *key) {
   char other[HR__GPU_KEY_BYTES];
   for (size_t i = 0; i < catalog->n_gpus; i++)

@@ -293,8 +293,8 @@ static bool grow(struct hr__table *table) {
   return true;
 }
 
-/* Returns the index of the row with the same key as `row`. If there is none, adds a row and returns its index. Returns
-   HR_NONE if out of memory. */
+/* Returns the index of the row with the same key as `row`. If no row has this key, adds a row and returns its index.
+   Returns HR_NONE if out of memory. */
 static uint32_t place_row(struct hr__table *table, const unsigned char *row) {
   uint32_t hash = hash_key(table->format, row), found = find_row(table, hash, row);
   if (found != HR_NONE) return found;

@@ -2,8 +2,8 @@
 /*
  * Drafts a scenario from a trace (headroom/unstable/scenario_files.h).
  *
- * The draft is a tree of JSON whose members are in the order of reading. Each section begins with a comment: the member
- * "//SECTION", with facts about the trace and assumptions.
+ * The draft is a tree of JSON. The sections are in the order in which a person reads them. Each section begins with a
+ * comment: the member "//SECTION", with facts about the trace and assumptions.
  *
  * If the options name neither owned nodes nor a provider, owned nodes are guessed from the demand: a pool for each GPU
  * type that jobs request. Jobs can request a list of types. Lists are visited in the order of their GPU hours. A list

@@ -56,7 +56,7 @@ struct hr__draft_offer {
   bool only_mig;  /* only for jobs that request MIG instances */
 };
 
-/* A pool whose size the plan chooses. */
+/* A pool with a size that the plan chooses. */
 struct hr__draft_variable {
   char pool[HR__DRAFT_NAME_BYTES];
   uint32_t nodes, gpus;  /* maximum number of nodes; GPUs of a node */
@@ -105,7 +105,7 @@ static inline void hr__draft_put_number(struct hr__draft *draft, cJSON *object, 
 /* Parse the options --own and --cloud. Errors: HR_BAD_INPUT, HR_NO_MEMORY. */
 enum hr_status hr__draft_read_own(struct hr__draft *draft);
 enum hr_status hr__draft_read_cloud(struct hr__draft *draft);
-/* Finds the offers of the provider for the requested GPU types. Returns HR_BAD_INPUT if there is none. */
+/* Finds the offers of the provider for the requested GPU types. Returns HR_BAD_INPUT if the provider has no offer. */
 enum hr_status hr__draft_find_offers(struct hr__draft *draft);
 /* Sets the name of the owned pool `index` of `n_own` pools: "own" if it is the only pool, otherwise "own-TYPE". */
 void hr__draft_name_own(struct hr__draft *draft, size_t index, size_t n_own);

@@ -327,9 +327,10 @@ static bool find_price(const struct hr__draft *draft, const struct hr_instance_t
   return hr_catalog_price(draft->catalog, &query, quote, NULL) == HR_OK;
 }
 
-/* Returns whether `offer` is better than `other`. An offer whose nodes hold the largest task (or have 8 GPUs) is better
-   than one whose nodes do not. Then the lower price per GPU is better. If the prices differ by at most 0.1 %, the
-   smaller node is better. */
+/* Returns whether `offer` is better than `other`:
+   - A node that holds the largest task, or has 8 GPUs, is better than a smaller node.
+   - If both or neither hold it, the lower price per GPU is better.
+   - If these prices differ by at most 0.1 %, the smaller node is better. */
 static bool is_better(const struct hr__draft *draft, const struct hr__draft_offer *offer,
                       const struct hr__draft_offer *other) {
   uint32_t largest =
@@ -341,8 +342,8 @@ static bool is_better(const struct hr__draft *draft, const struct hr__draft_offe
   return offer->instance->gpus < other->instance->gpus;
 }
 
-/* Sets `*best` to the best offer of the provider for one of the types of a list. If some of these types are owned,
-   offers of other types are considered only if these have none. Returns false if there is no offer. */
+/* Sets `*best` to the best offer of the provider for one of the GPU types of a list. Offers for types of owned nodes
+   have precedence. Returns false if the provider has no offer. */
 static bool find_offer(const struct hr__draft *draft, const char *list, struct hr__draft_offer *best) {
   bool only_owned = hr__draft_own_has(draft, list);
   *best = (struct hr__draft_offer){0};

@@ -33,7 +33,7 @@
 
 /* Types of values. */
 enum hr__key_type {
-  HR__KEY_OBJECT, /* its members are `keys`; the row "*" stands for members with any name, or with one of `choices` */
+  HR__KEY_OBJECT, /* its members are `keys`; the row "*" is for members with any name, or with one of `choices` */
   HR__KEY_LIST,   /* the first row of `keys` has the name "*" and describes an entry of the list */
   HR__KEY_TEXT,
   HR__KEY_WHOLE,
@@ -145,7 +145,7 @@ struct hr__key {
 #define BY_CLASS(type, member)                                                                                         \
   .store = HR__STORE_BY_CLASS, .offset = offsetof(type, member), .bytes = sizeof(((type *)NULL)->member[0])
 
-/* The rows of a list, or of an object whose members may have any name: one row "*". */
+/* The table of a list, or of an object with members of any name: one row "*". */
 #define EACH(...)                                                                                                      \
   (const struct hr__key[]) {                                                                                           \
     {"*", __VA_ARGS__}, END                                                                                            \
