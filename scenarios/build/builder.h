@@ -306,7 +306,7 @@ enum hr_status hr__build_maintenance(struct hr__builder *builder, struct hr__poo
  */
 enum hr_status hr__build_autoscaler(struct hr__builder *builder, const cJSON *cluster);
 /* Builds the power of the nodes, from 'power' of the pool or of the cluster (electricity.c). Must be called after the
-   GPU type and the market of the pool are set. */
+   market and the failures of the pool are built. */
 enum hr_status hr__build_power(struct hr__builder *builder, struct hr__pool_draft *draft);
 /* Checks the power budget of a cluster and stores it in the pools from `first` to `end` - 1. */
 enum hr_status hr__build_power_budget(struct hr__builder *builder, const cJSON *cluster, uint32_t first, uint32_t end);

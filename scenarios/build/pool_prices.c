@@ -262,8 +262,9 @@ static double mean_usd(const struct hr_series *series) {
   return (double)hr_series_between(series, from_us, to_us) / (double)(to_us - from_us) / 1e6;
 }
 
-/* If `owned` of a pool has no price of energy, sets it to the mean of the 'energy_price' of the pool. `tco` uses this
-   price. The price of a GPU-hour of the pool, which is already computed, does not include this energy. */
+/* If `owned` of a pool has no price of energy and no colocation, sets the price of energy to the mean of the
+   'energy_price' of the pool. `tco` uses this price. The price of a GPU-hour of the pool, which is already computed,
+   does not include this energy. */
 static enum hr_status use_energy_prices(struct hr__builder *builder) {
   struct hr_scenario *scenario = builder->scenario;
   for (uint32_t i = 0; scenario->pool_sources && i < scenario->cluster.n_pools; i++) {
@@ -772,7 +773,8 @@ static enum hr_status check_spot_price(const struct hr__builder *builder, const 
                        (double)market->on_demand_uusd_h / 1e6);
 }
 
-/* Returns true if savings of the pool are computed from the on-demand price of the catalogue. */
+/* Returns true if savings of the pool are computed. The on-demand price of the catalogue is then needed unless the
+   scenario sets one. */
 static bool is_compared(const struct hr__pool_draft *draft) {
   enum hr_market market = draft->pool.market.market;
   if (!draft->source->provider || market == HR_MARKET_ON_DEMAND) return false;

@@ -161,8 +161,8 @@ static enum hr_status add_initial(struct hr__builder *builder, const cJSON *mig,
   return HR_OK;
 }
 
-/* Checks that the compute slices of an instance of each profile fit after each of its possible first slices. This is
-   required because an instance is allocated an interval of adjacent compute slices from its first slice. */
+/* Checks that an instance of each profile has room for all its compute slices after each of its possible starts. This
+   is required because the share of an instance is an interval of adjacent slices that begins at its start. */
 static enum hr_status check_type(struct hr__builder *builder, const cJSON *mig, const struct hr_mig_type *type) {
   for (uint32_t i = 0; i < type->n_profiles; i++) {
     const struct hr_mig_profile *profile = &type->profiles[i];

@@ -101,7 +101,7 @@ struct lines {
   struct hr__input *input;
   bool dated;       /* true: lines are dated counts; false: lines are changes of a fleet */
   int64_t first_us; /* dated counts: time of the first line */
-  uint64_t n_late;  /* number of lines that are earlier than the previous line */
+  uint64_t n_late;  /* dated counts: number of ignored lines, which are earlier than the line before */
   uint32_t alive;   /* changes of a fleet: current number of nodes */
 };
 

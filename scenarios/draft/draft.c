@@ -395,8 +395,8 @@ static void put_cluster(struct hr__draft *draft, cJSON *scenario) {
   hr__draft_put_pools(draft, hr__draft_put(draft, scenario, "cluster", cJSON_CreateObject()));
 }
 
-/* Adds `classes`. If the provider sells spot nodes, interactive jobs and services do not use them. Only classes that
-   the trace has are listed. */
+/* Adds the comment on classes. If the provider sells spot nodes, also adds `classes`: interactive jobs and services do
+   not use spot nodes. Besides "default", only classes that the trace has are listed. */
 static void put_classes(struct hr__draft *draft, cJSON *scenario) {
   const struct hr__draft_facts *facts = &draft->facts;
   static const char *const steady[] = {"interactive", "inference"};

@@ -28,7 +28,7 @@ struct hr__draft_facts {
   double mean_gpus, p95_gpus, p99_gpus;
   uint32_t largest_gpus;          /* GPUs of the largest job */
   uint32_t largest_node_gpus;     /* GPUs that the largest task needs on one node */
-  double wait_mean_s, wait_p95_s; /* recorded waits; NAN: unknown */
+  double wait_mean_s, wait_p95_s; /* recorded waits; unknown: wait_p95_s is NAN and wait_mean_s is 0 */
   uint32_t n_shares, n_mig;       /* number of jobs that request shares of GPUs; of jobs that request MIG instances */
   /* groups of jobs by class, by tenant, and by list of GPU types; each array is sorted by GPU hours, descending. Jobs
      without GPUs are only in `classes`. Groups without jobs are omitted. */
@@ -132,7 +132,8 @@ void hr__draft_put_plan(struct hr__draft *draft, cJSON *scenario);
 enum hr_status hr__draft_put_mig(struct hr__draft *draft);
 /* Returns the number of jobs that request MIG instances that a GPU type has. */
 uint32_t hr__draft_mig_jobs(const struct hr__draft *draft, const char *gpu);
-/* Appends to a note how many jobs request MIG instances, and where they run. */
+/* Appends to a note how many jobs request MIG instances, and how many of them no pool can run. Appends nothing if no
+   job requests MIG instances. */
 void hr__draft_say_mig(struct hr__note *note, const struct hr__draft *draft);
 
 #endif

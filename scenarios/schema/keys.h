@@ -28,7 +28,7 @@
 #define MAX_NUMBER 1e15
 #define MIN_STEP 1e-12
 #define MIN_SCALE 1e-6 /* minimum of numbers that must be above 0 */
-#define MAX_USD 1e9    /* up to this amount, a double represents each micro-dollar exactly */
+#define MAX_USD 1e9    /* up to this amount, a double is precise to a micro-dollar */
 #define MAX_SECONDS ((double)(HR_MAX_INPUT_US / HR_SECOND_US))
 
 /* Types of values. */
@@ -40,7 +40,7 @@ enum hr__key_type {
   HR__KEY_REAL,
   HR__KEY_BOOLEAN,
   HR__KEY_CHOICE, /* one of `choices` */
-  HR__KEY_SEED,   /* a whole number; above 2^53, a text with its digits */
+  HR__KEY_SEED,   /* a whole number up to 2^53, or the digits of a whole number below 2^64 as a text */
   HR__KEY_SCALAR  /* text, number, true or false */
 };
 

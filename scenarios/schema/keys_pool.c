@@ -581,7 +581,7 @@ const struct hr__key hr__maintenance_keys[] = {
 /* ---- Power ------------------------------------------------------------------------------------------ */
 
 #define WATTS REAL(0, MAX_WATTS), .unit = "W"
-#define MAX_WATTS 1e6 /* maximum power in watts, in any key */
+#define MAX_WATTS 1e6 /* maximum power of a GPU, a host or a node */
 
 static const struct hr__key power_point_keys[] = {
     {"utilization", SHARE, MUST, AT(DOUBLE, struct hr_power_point, utilization), HELP("Utilization of the GPU.")},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The key tables of a scenario and of other documents: suites of runs, baselines and grids of sweeps. Tables of
- * sections that are not here: those of a pool are in keys_pool.c, those of `services` in keys_services.c, and those of
- * models of real schedulers in keys_systems.c.
+ * The key tables of a scenario and of other documents: suites of runs, baselines and grids of sweeps. Some tables are
+ * in other files: those of a pool in keys_pool.c, those of `services` in keys_services.c, and those of the models of
+ * real schedulers in keys_systems.c.
  *
  * A table precedes the tables that refer to it, so the table of the outermost object of a document is its last one.
  */

@@ -34,8 +34,8 @@ struct place {
   uint32_t ordinal[HR__JSON_DEPTH + 1]; /* index among the children of the parent, from 0 */
 };
 
-/* Searches `value` below `at`. If it is found, appends the path from `at` to it. Values below the depth HR__JSON_DEPTH
-   are not searched. Only overrides can contain such values, and no key is that deep. */
+/* Searches `value` below `at`. If it is found, appends the path from `at` to it. Levels below HR__JSON_DEPTH are not
+   searched. Only the values of overrides can be that deep, and no key has such a value. */
 static bool find(const cJSON *at, const cJSON *value, struct place *place) {
   if (at == value) return true;
   if (!at->child || place->depth > HR__JSON_DEPTH) return false;
@@ -365,10 +365,10 @@ static void drop_params(cJSON *policy, const char *old, const char *new) {
   }
 }
 
-/* Handles an override of `policy.name`. If the new name selects another policy, the parameters of the file are
-   dropped, except those that `queue` and `deadline` have in common. The names `sjf` and `queue`, for example, are
-   settings of the same policy, 'queue'. In this case the parameters of the file and those of the old setting are kept,
-   except the parameters that the new setting defines. */
+/* Handles an override of `policy.name`. Does nothing for other overrides. If the new name selects another policy, the
+   parameters of the file are dropped, except those that `queue` and `deadline` have in common. If both names select the
+   same policy (for example, `sjf` is a setting of the policy `queue`), the parameters of the file and those of the old
+   setting are kept, except the parameters that the new setting defines. */
 static enum hr_status change_policy(const struct hr__source *source, const char *override, struct hr_error *error) {
   static const char path[] = "policy.name=";
   cJSON *policy = cJSON_GetObjectItemCaseSensitive(source->file.tree, "policy");

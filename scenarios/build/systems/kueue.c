@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Checks the rules of the section `kueue` that concern several keys: names exist and differ, cohorts have no cycles,
- * the flavors of a group have quotas of the same resources, and the version has the feature gates. Also converts
- * amounts to Kueue's units, and sets defaults that depend on other keys.
+ * the flavors of a group have quotas of the same resources, and the version and the feature gates are known. Also
+ * converts amounts to Kueue's units, and sets defaults that depend on other keys.
  *
  * Invariant: entry i of a list in the section is entry i of the array in the config. Names are searched linearly,
  * because there are few.

@@ -239,9 +239,8 @@ static enum hr_status add_name(const struct slurm_check *check, struct hr__name_
                            hr__text_of(entry, key, ""));
 }
 
-/* Sets `*index` to the index of the QOS with a name; HR_NONE if the name is NULL. An unknown name is an error at
- * `place`.
- */
+/* Sets `*index` to the index of the QOS with a name; HR_NONE if the name is NULL. If no QOS has the name, this is an
+   error at `place`. */
 static enum hr_status find_qos(const struct slurm_check *check, const char *name, const cJSON *place, uint32_t *index) {
   *index = name ? hr__names_find(&check->qos, name, strlen(name)) : HR_NONE;
   if (!name || *index != HR_NONE) return HR_OK;
@@ -392,9 +391,9 @@ static enum hr_status find_above(const struct slurm_check *check, const cJSON *e
   return HR_OK;
 }
 
-/* Follows the parents of each account until the root or a marked account, and marks them with the number of this
-   account. If an account with this mark is reached again, an account is its own ancestor. `seen`: [n_associations]
-   marks, all 0. */
+/* For account number i, follows the parents until the root or an account that is already marked. Marks each account on
+   this path with i + 1. If the path ends at an account with the mark i + 1, the path contains a cycle. `seen`:
+   [n_associations] marks, all 0 before. */
 static enum hr_status check_slurm_cycles(const struct slurm_check *check, const cJSON *list, uint32_t *seen) {
   const struct hr_slurm_assoc *assocs = check->config->associations;
   const cJSON *entry = list ? list->child : NULL;
