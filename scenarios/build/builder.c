@@ -109,9 +109,10 @@ int64_t hr__micros(const cJSON *number) {
 
 /* ---- Files ------------------------------------------------------------------------------------------ */
 
-/* Returns the length of the path of the parent folder, including its final '/'. The first `folder` bytes of `path` are
-   a folder, including its final '/'. Returns `folder` if the text of the path does not determine the parent: the last
-   component of the folder is ".", ".." or a symbolic link, it does not exist, or the path is empty or too long. */
+/* The first `folder` bytes of `path` are a folder, including its final '/'. Returns the length of the path of its
+   parent, also including the final '/'. Returns `folder` if the parent cannot be derived from the text of the path:
+   - the last component of the folder is ".", ".." or a symbolic link, or does not exist;
+   - the path is empty or too long. */
 static size_t parent_length(const char *path, size_t folder) {
   char copy[4096];
   struct stat info;

@@ -90,9 +90,9 @@ struct hr_service;
 /* Checks the engine, the memory and the cost of a service, and sets their defaults. `entry` is the object of the
    service; hr__read() has stored its values in `service`. */
 enum hr_status hr__build_engine(struct hr__builder *builder, const cJSON *entry, struct hr_service *service);
-/* Handles the result `status` of a check whether a service can run. If the builder builds a candidate of a plan and
-   `status` is HR_BAD_INPUT, stores the message of the first such error in hr_services.unfit and returns HR_OK.
-   Otherwise returns `status`. */
+/* Handles the result `status` of a check whether a service can run. For a candidate of a plan, HR_BAD_INPUT is not an
+   error: stores its message in hr_services.unfit, unless there is one already, and returns HR_OK. In all other cases
+   returns `status`. */
 enum hr_status hr__build_unfit(struct hr__builder *builder, enum hr_status status);
 /* Checks that some pool of the cluster of a service can hold a replica. Adds a note if the pools hold fewer replicas
    than the service needs. See replicas.c. */
@@ -227,9 +227,9 @@ const char *hr__scalar_text(const cJSON *value, char buffer[32]);
 /* ---- Files ------------------------------------------------------------------------------------------ */
 
 /* Returns the path of a file that is named in the source file. Relative paths are relative to the folder of the
-   source file. Each "../" at the start of `file` removes the last component of this folder, if this component is an
-   existing folder and neither a symbolic link nor "..". If the builder builds a scenario, the path is added to the list
-   of files of this scenario. Returns NULL if out of memory. The caller frees the path. */
+   source file. A "../" at the start of `file` removes the last component of this folder. This is done only if the
+   component is an existing folder and neither a symbolic link nor "..". If the builder builds a scenario, the path is
+   added to the list of files of this scenario. Returns NULL if out of memory. The caller frees the path. */
 char *hr__resolve(const struct hr__builder *builder, const char *file);
 
 /* Sets `builder->catalog` if it is NULL. If there is a shared catalogue and the scenario has no section `catalog`, uses

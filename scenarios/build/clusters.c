@@ -2,10 +2,10 @@
 /*
  * `clusters`, `router` and `data` of a scenario: where pools and data are.
  *
- * Each cluster is built as a scenario of its own. The tree of this scenario refers to parts of the file: its `cluster`
- * is the entry of `clusters`, and its other sections are those of the entry or, if the entry lacks them, of the file.
- * The pools of all clusters are then copied to one list, the pools of the whole scenario. A copy borrows all data from
- * the pool of the cluster, except its name, "CLUSTER/POOL".
+ * Each cluster is built as a scenario of its own. The tree of this scenario refers to parts of the file. Its `cluster`
+ * is the entry of `clusters`. Its other sections are those of the entry; if the entry lacks one, it is that of the
+ * file. The pools of all clusters are then copied to one list, the pools of the whole scenario. A copy borrows all data
+ * from the pool of the cluster, except its name, "CLUSTER/POOL".
  */
 
 #include "headroom/unstable/data.h"

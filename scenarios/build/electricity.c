@@ -42,8 +42,8 @@
  * The power of GPUs and hosts, power limits, sleeping nodes, and batteries. A host is a node without its GPUs. If the
  * scenario does not set the power of a GPU, it is that of its type in the catalogue. If the scenario does not set the
  * power of a host, it is a share of the maximum power of the GPUs of the node. The shares are from measurements of
- * nodes with 8 A100: an idle node takes 1,421 W, of which the GPUs take 480 W, and the GPUs of a busy node take 70 % of
- * its power (Acme, 2023; Zeus).
+ * nodes with 8 A100 (Acme, 2023; Zeus). An idle node takes 1,421 W; its GPUs take 480 W of them. The GPUs of a busy
+ * node take 70 % of its power.
  */
 
 /* Power relative to the maximum power of the GPUs: of an idle GPU without a figure in the catalogue, of an idle host,
@@ -480,8 +480,8 @@ static uint32_t first_of(struct hr_text line, const char *const *names) {
   return NO_COLUMN;
 }
 
-/* Returns the column of stamps: the one with the first of these names that exists, or the first column if no column has
-   such a name. */
+/* Returns the column of stamps. The names are in the order of precedence. If no column has one of them, returns the
+   first column. */
 static uint32_t find_stamps(struct hr_text line) {
   static const char *const names[] = {"time_utc", "datetime (utc)", "timestamp", "point_time", "datetime", NULL};
   uint32_t column = first_of(line, names);
@@ -858,8 +858,8 @@ static enum hr_status check_signals(struct hr__builder *builder) {
   return HR_OK;
 }
 
-/* Adds a note if a pool has a carbon intensity, a price or water of its electricity, but no power: their amounts are
-   then not computed. */
+/* Adds a note if the power of a pool is unknown, although the carbon intensity, the price or the water of its
+   electricity is known. Carbon, cost and water are then not computed. */
 static enum hr_status note_without_power(struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   const struct hr_pool_spec *first = NULL;

@@ -8,7 +8,7 @@
  * The default cost is a measured row of the table below. Without such a row, it is a roofline estimate: an iteration
  * reads the weights once and the context of each sequence, and each token needs two operations per parameter. The
  * default KV memory is 90 % of the GPU memory minus the weights and 4 GB for activations. A replica on a part of a GPU
- * has the compute, bandwidth and memory of its MIG instance, or its fraction of those of the GPU. The measured rows
+ * has the compute, bandwidth and memory of its MIG instance, or a fraction of those of the GPU. The measured rows
  * apply to whole GPUs only.
  *
  * Sources: costs: LLMServe/DistServe@82831f16, simdistserve/estimators/profile_data (Apache-2.0), measured on A100-80;

@@ -133,8 +133,8 @@ static const struct hr_failure_group *find_system(const struct hr_failure_log *l
   return NULL;
 }
 
-/* Copies the times between failures of a node and the repair times from a log. If the log has no times from a repair to
-   the next failure of a node, the times between two failures of a node are used instead. */
+/* Copies the times until a failure of a node and the repair times from a log. The former are the times from a repair to
+   the next failure. If the log has none, they are the times between two failures of a node. */
 static enum hr_status take_intervals(struct hr__builder *builder, const cJSON *place, const struct hr_failure_log *log,
                                      struct hr_fault_process *process) {
   const char *system = hr__text_of(place, "system", NULL);

@@ -185,9 +185,8 @@ static void finish_axis(struct hr_grid_axis *axis) {
 #define WORD(name, text) text,
 static const char *const designs[] = {HR_DESIGN_TABLE(WORD) NULL};
 
-/* The design may be a word, such as "full". Replaces the word by the equivalent object {"kind": "full"}. Unknown words
-   are reported here: the new object is not in the file, so later functions could not find the line of an error in it.
- */
+/* The design may be a word, such as "full". Replaces the word by the equivalent object {"kind": "full"}. Reports
+   unknown words. Later functions could not report their line, because the new object is not in the file. */
 static enum hr_status expand_design(struct hr__builder *builder) {
   cJSON *tree = builder->source.file.tree;
   const cJSON *design = hr__get(tree, "design");

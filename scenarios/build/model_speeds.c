@@ -142,8 +142,8 @@ static enum hr_status read_csv(struct speed_figures *figures, const char *path, 
 
 /* ---- JSON ------------------------------------------------------------------------------------------- */
 
-/* State of reading the JSON file. `ordinal` is the path to the current value: the index of the GPU type, the index of
-   the key "('MODEL', GPUS)" of this type, and the index of the key "null" of this model. */
+/* State of reading the JSON file. `ordinal` is the path to the current value. It has three indexes: that of the GPU
+   type, that of the key "('MODEL', GPUS)" and that of the key "null". */
 struct json_walk {
   struct speed_figures *figures;
   const struct hr__json_file *file;
@@ -330,9 +330,9 @@ static bool is_in_cluster(const struct hr_cluster_spec *cluster, const char *gpu
   return false;
 }
 
-/* Sets `*nearest` to the name of a pool that is similar to an unknown word. `*nearest` is NULL if no name is
-   similar, or if the word is a GPU type of the catalogue, because such a type need not be in the cluster. Returns
-   HR_OK or HR_NO_MEMORY. */
+/* Sets `*nearest` to the name of a pool that is similar to an unknown word; NULL: no name is similar. If the word is a
+   GPU type of the catalogue, `*nearest` is NULL, too: such a type need not be in the cluster. Returns HR_OK or
+   HR_NO_MEMORY. */
 static enum hr_status nearest_pool(const struct speed_builder *self, const char *word, const char **nearest) {
   const struct hr_cluster_spec *cluster = &self->builder->scenario->cluster;
   const struct hr_gpu_type *type;
@@ -357,8 +357,8 @@ static enum hr_status warn_misspelt_pool(struct speed_builder *self, const struc
                       figure->gpu, nearest);
 }
 
-/* Adds a warning for each figure of the scenario or of a CSV file for a GPU type that no pool has and that looks
-   misspelt. Other types that no pool has are allowed, because other scenarios may use them. */
+/* Checks the GPU types of the figures of the scenario and of a CSV file. Adds a warning for a type that no pool has and
+   that looks misspelt. Other types that no pool has are allowed, because other scenarios may use them. */
 static enum hr_status warn_misspelt_types(struct speed_builder *self) {
   struct hr__builder *builder = self->builder;
   struct hr_scenario *scenario = builder->scenario;
@@ -377,8 +377,8 @@ static enum hr_status warn_misspelt_types(struct speed_builder *self) {
   return HR_OK;
 }
 
-/* Sets `*tflops` to the dense FP16 TFLOPS of a GPU type. If the type is unknown, the error is at the key `name`, and
-   its text contains `owner`: the pool with this type, or "the reference type". */
+/* Sets `*tflops` to the dense FP16 TFLOPS of a GPU type. If the type is unknown, reports an error at the key `name`.
+   `owner` is for its text: the pool with this type, or "the reference type". */
 static enum hr_status fp16_of(struct speed_builder *self, const char *gpu, const char *name, const char *owner,
                               double *tflops) {
   const struct hr_gpu_type *type;

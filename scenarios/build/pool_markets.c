@@ -396,8 +396,8 @@ static enum hr_status complete_node_pool(struct hr__builder *builder, const cJSO
   return HR_OK;
 }
 
-/* Checks each pool: an elastic pool must be in a node pool, its boot time must not exceed 'max_provision_s', and
-   'autoscale' must not set bounds or priorities, which Karpenter does not use. */
+/* Checks each pool. An elastic pool must be in a node pool, and a fixed boot time must not exceed 'max_provision_s'.
+   'autoscale' must not set a minimum of nodes or a priority, because Karpenter does not use them. */
 static enum hr_status check_managed(struct hr__builder *builder, const cJSON *cluster,
                                     const struct hr_autoscaler_spec *spec) {
   const struct hr_cluster_spec *pools = &builder->scenario->cluster;

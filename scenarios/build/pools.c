@@ -648,8 +648,8 @@ static enum hr_status warn_misspelt_names(struct hr__builder *builder, const str
   return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* If the GPU type of the pool is a name that Slurm, Kubernetes, a cloud or nvidia-smi uses, replaces it by the name of
-   this type in the catalogue, and adds a note. */
+/* The GPU type of a pool may be a name that Slurm, Kubernetes, a cloud or nvidia-smi uses. Replaces such a name by that
+   of the catalogue, and adds a note. */
 static enum hr_status translate_gpu(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const char *name = draft->pool.gpu;
   if (!name) return HR_OK;

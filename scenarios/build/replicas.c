@@ -221,8 +221,8 @@ static enum hr_status fail_profile(const struct subject *of) {
                            of->pools, profile ? profile : "");
 }
 
-/* Sets `*accepted` to whether a pool accepts a replica with one GPU that requests no CPUs and no memory, but has the
-   other properties of this replica. */
+/* Sets `*accepted` to whether a pool accepts a replica apart from its size: a replica with one GPU, without requests
+   for CPUs and memory, and otherwise with the same properties. */
 static enum hr_status accepts(const struct subject *of, uint32_t pool, bool *accepted) {
   struct hr_service small = *of->service;
   struct hr_scenario alone = *of->scenario;

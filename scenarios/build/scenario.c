@@ -5,8 +5,8 @@
  * own. A section may use sections that are built before it; for example, `classes` and `costs` use the pools of
  * `cluster`.
  *
- * This file also contains the functions that read one value or the catalogue of a scenario file without loading the
- * scenario, and the functions that return properties of a loaded scenario.
+ * Other functions of this file read one value or the catalogue of a scenario file without loading the scenario, or
+ * return properties of a loaded scenario.
  */
 
 #include "headroom/scenario.h"
@@ -30,8 +30,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Returns true if the file is probably a trace. This is so if its name has the suffix of a trace format. It is also so
-   if its first line has at least two commas (CSV) or two bars (output of sacct), but no '{', '[' or '"'. */
+/* Returns true if the file is probably a trace:
+   - its name has the suffix of a trace format;
+   - or its first line has at least two commas (CSV) or two bars (output of sacct), but no '{', '[' or '"'. */
 static bool looks_like_trace(const char *path) {
   static const char *const endings[] = {".csv", ".csv.gz", ".csv.zst", ".swf", ".swf.gz", ".hrt"};
   size_t length = strlen(path);

@@ -2,7 +2,7 @@
 /*
  * The section `services` of a scenario: inference services, their requests, clusters, routers and autoscalers.
  * hr__read() stores all values. This file sets defaults that depend on other keys, and checks rules that concern
- * several keys. engines.c has those of engines, memory and costs, replicas.c those of the capacity for replicas.
+ * several keys. engines.c does the same for engines, memory and costs. replicas.c checks the capacity for replicas.
  */
 
 #include "headroom/unstable/services.h"
@@ -24,8 +24,8 @@
 
 enum { NO_CHANGE = 2 }; /* value of hr_scale_rules.select: scaling in this direction is disabled */
 
-/* Sets the scaling policies to the defaults of Kubernetes' HorizontalPodAutoscaler if the scenario has none: 100 % per
-   15 s, and for scaling up also 4 replicas per 15 s. */
+/* If the scenario has no scaling policies, sets them to the defaults of Kubernetes' HorizontalPodAutoscaler. These are
+   100 % per 15 s and, for scaling up, also 4 replicas per 15 s. */
 static enum hr_status complete_rules(struct hr__builder *builder, struct hr_scale_rules *rules, bool is_up) {
   if (rules->n_policies) return HR_OK;
   rules->policies = calloc(2, sizeof *rules->policies);
@@ -188,8 +188,8 @@ static enum hr_status check_name(const struct hr__builder *builder, const cJSON 
 /* ---- Requests --------------------------------------------------------------------------------------- */
 
 /* Checks the mean of a distribution of numbers of tokens. The distribution 'fixed' needs a whole number as its mean.
-   For 'log-normal', adds a note if the mean of the drawn numbers differs by more than 1 % from the requested mean: they
-   are rounded to whole numbers of at least 1. */
+   Numbers of the distribution 'log-normal' are rounded to whole numbers of at least 1. Adds a note if this changes
+   their mean by more than 1 %. */
 static enum hr_status check_mean(struct hr__builder *builder, const cJSON *object, const char *name,
                                  const struct hr_token_law *law) {
   if (law->kind == HR_TOKENS_FIXED && floor(law->mean) < law->mean)
@@ -301,8 +301,8 @@ static bool is_in_region(const struct hr_scenario_cluster *cluster, const struct
   return false;
 }
 
-/* Returns the home cluster of a service without `clusters`, as for a job of its tenant: the home of the tenant or, if
-   the tenant has no home, the first cluster that serves it. HR_NONE: no cluster serves the tenant. */
+/* Returns the home cluster of a service without `clusters`. It is the home of its tenant. If the tenant has no home, it
+   is the first cluster that serves the tenant; HR_NONE: no cluster does. The same rule applies to jobs. */
 static uint32_t home_of(const struct hr_scenario_clusters *clusters, const struct hr_service *service) {
   const char *tenant = service->tenant;
   for (uint32_t i = 0; i < clusters->count && tenant; i++)
@@ -312,8 +312,8 @@ static uint32_t home_of(const struct hr_scenario_clusters *clusters, const struc
   return HR_NONE;
 }
 
-/* Checks the keys of an entry of `clusters` of a service: bounds that its autoscaler does not have, and a share of the
-   requests of a trace, are errors. */
+/* Checks the keys of an entry of `clusters` of a service. It must not have bounds that the autoscaler does not have,
+   and no share of the requests of a trace. */
 static enum hr_status check_place_keys(const struct hr__builder *builder, const cJSON *json,
                                        const struct hr_service *service) {
   static const char *const bounds[] = {"min", "max"};

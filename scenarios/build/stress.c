@@ -68,7 +68,7 @@ static double available_share(const struct hr_spot_spec *spot) {
 }
 
 /* Makes capacity unavailable for the share `outage` of the time. Does nothing if it is already unavailable for at least
-   this share, or if `outage` is 1: the nodes of the pool are then removed (is_removed()). */
+   this share. Does nothing if `outage` is 1, because the nodes of the pool are then removed (is_removed()). */
 static void add_outage(struct hr_spot_spec *spot, double outage) {
   if (outage <= 0 || outage >= 1 || available_share(spot) <= 1 - outage) return;
   if (spot->model != HR_SPOT_ON_OFF) {

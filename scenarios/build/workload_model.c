@@ -23,8 +23,9 @@
 /* ---- Scenarios ----------------------------------------------------------------------------------------- */
 
 /* Lists the scenarios that ship with Headroom. They are in the folder `scenarios` of $HEADROOM_DATA. If this variable
-   is not set, two folders relative to that of the running program are tried: ../share/headroom/scenarios, where the
-   scenarios are installed, and ../../scenarios, their folder in the source tree. */
+   is not set, two folders are tried. Their paths are relative to the folder of the running program:
+   - ../share/headroom/scenarios, where the scenarios are installed;
+   - ../../scenarios, the folder in the source tree if the program is in a build folder. */
 
 enum { MAX_FOLDER = 4096 };
 

@@ -61,8 +61,8 @@ static bool fits(const struct price_search *search, const struct offer *offer, c
          hr__catalog_is_valid_at(price->as_of, search->as_of);
 }
 
-/* Returns whether row `a` is preferred to row `b`: newer rows to older ones, then rows of the region to rows for all
-   regions, then lower prices to higher ones. */
+/* Returns whether row `a` has precedence over row `b`. The newer row has precedence. Of two rows of the same date, the
+   row of the region has precedence over that of all regions; then the row with the lower price. */
 static bool precedes(const struct hr_price *a, const struct hr_price *b) {
   int newer = strcmp(a->as_of, b->as_of);
   if (newer) return newer > 0;
@@ -88,8 +88,8 @@ static const struct hr_region *find_region(const struct price_search *search) {
   return NULL;
 }
 
-/* Returns the base region of a provider; "*" if the table of regions has no row of the provider, because its prices are
-   then the same in all regions. */
+/* Returns the base region of a provider; "*": the table of regions has no row of the provider. Prices of such a
+   provider are the same in all regions. */
 static const char *base_region(const struct hr_catalog *catalog, const char *provider) {
   for (size_t i = 0; i < catalog->n_regions; i++)
     if (strcasecmp(catalog->regions[i].provider, provider) == 0) return catalog->regions[i].base;

@@ -308,8 +308,8 @@ static void put_head(struct hr__draft *draft, cJSON *scenario) {
   hr__draft_put_text(draft, scenario, "name", draft->config->name);
 }
 
-/* Adds the member `name` with entries of the column map: the columns of fields, or, if `rules_of` is not NULL, the
-   patterns for the values of this field ("class" or "tenant"). */
+/* Adds the member `name` with entries of the column map. If `rules_of` is NULL, they are the columns of fields.
+   Otherwise they are the patterns for the values of the field `rules_of` ("class" or "tenant"). */
 static void put_columns(struct hr__draft *draft, cJSON *trace, const char *name, const char *rules_of) {
   const struct hr_column_map *map = draft->config->map;
   cJSON *columns = NULL;
@@ -456,9 +456,10 @@ static void put_policy(struct hr__draft *draft, cJSON *scenario) {
 
 enum { MAX_POOLS = 16, MAX_TYPE_BYTES = 100 };
 
-/* Returns the GPU type of the pool for a list of types. If jobs request MIG instances, it is the type of the catalogue
-   in the list that has the instances of most jobs, if one has any. Otherwise it is the last type of the catalogue in
-   the list. Without such a type, it is the list itself, or A100-80 if the list is empty. */
+/* Returns the GPU type of the pool for a list of types. The first of these rules that yields a type applies:
+   1. the type of the list that has the MIG instances of most jobs;
+   2. the type of the list that is the last one in the catalogue, unless the list is empty;
+   3. the list itself; if it is empty, A100-80. */
 static const char *guess_type(const struct hr__draft *draft, const char *list) {
   const char *best = NULL;
   uint32_t most = 0;

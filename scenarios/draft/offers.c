@@ -361,8 +361,8 @@ static bool find_offer(const struct hr__draft *draft, const char *list, struct h
   return best->instance != NULL;
 }
 
-/* If jobs request MIG instances that no owned pool has, and no offer has MIG instances that jobs request, adds the
-   offer of the GPU type that has the instances of most jobs. */
+/* Adds an offer of the GPU type that has the MIG instances of most jobs. Does nothing if owned pools have the instances
+   of all jobs, or if an offer already has instances that jobs request. */
 static void find_mig_offer(struct hr__draft *draft) {
   struct hr__draft_offer offer, best = {0};
   bool is_served = draft->n_mig_left == 0 || draft->n_offers == HR__DRAFT_TYPES;
@@ -473,9 +473,10 @@ static void put_own(struct hr__draft *draft, cJSON *pools, const struct hr__draf
   hr__draft_put_number(draft, pool, "usd_per_gpu_hour", 1);
 }
 
-/* Returns the spot preset for an offer, and sets `*fit` to how well it matches: a preset for the provider, the GPU type
-   and the region (3), for the provider and the GPU type in all regions (2), or in another region (1). If there is none,
-   returns the preset advisor-5-10 and sets `*fit` to 0. NULL: the catalogue lacks this preset, too. */
+/* Returns the spot preset of the provider and the GPU type of an offer that fits its region best. `*fit` is 3 if the
+   preset is for this region, 2 if it is for all regions, and 1 if it is for another region. If no preset is for the
+   provider and the GPU type, returns the preset advisor-5-10, and `*fit` is 0. NULL: the catalogue lacks this preset.
+ */
 static const struct hr_spot_preset *find_preset(const struct hr__draft *draft, const struct hr__draft_offer *offer,
                                                 int *fit) {
   const struct hr_spot_preset *best = NULL, *usual = NULL;

@@ -266,8 +266,8 @@ static char *type_text(const struct hr__key *key) {
   return strdup(text + (strncmp(text, "an ", 3) == 0 ? 3 : strncmp(text, "a ", 2) == 0 ? 2 : 0));
 }
 
-/* Returns a text such as "market reserved or spot": the choice of the object `parent`, and those of its values that are
-   in `values`, a set of bits 1 << value. The caller frees the text. Returns NULL if out of memory. */
+/* Returns a text such as "market reserved or spot". `parent` is an object with a choice (here `market`), and `values`
+   is a set of bits 1 << value of this choice. The caller frees the text. Returns NULL if out of memory. */
 static char *choice_text(const struct hr__key *parent, uint32_t values) {
   const struct hr__key *choice = parent->keys;
   char text[300];
@@ -431,8 +431,8 @@ void hr_scenario_keys_free(struct hr_scenario_key *keys, size_t count) {
 /* ---- JSON Schema ------------------------------------------------------------------------------------ */
 
 /*
- * The schema is built as a tree of cJSON. If an object of the schema cannot be allocated, it is NULL. put() accepts
- * NULL for the object and for the value, and records the failure, so its callers need no checks.
+ * The schema is built as a tree of cJSON. An object that cannot be allocated is NULL. put() accepts NULL for the object
+ * and for the value, and records the failure. Its callers therefore need no checks.
  */
 
 /* State of writing a schema. */

@@ -175,8 +175,8 @@ struct source_walk {
   struct hr_error *error;
 };
 
-/* Writes the name of a value in messages: its path, such as "'cluster.pools'", or the name of the document, such as
-   "the scenario", for the outermost value. Returns `text`. */
+/* Writes the name of a value for messages, and returns `text`. The name is its path, such as "'cluster.pools'". For the
+   outermost value, it is the name of the document, such as "the scenario". */
 static const char *subject(const struct source_walk *walk, const cJSON *value, char text[MAX_PATH + 2]) {
   char path[MAX_PATH];
   hr__source_path(walk->source, value, path, sizeof path);
@@ -366,9 +366,9 @@ static void drop_params(cJSON *policy, const char *old, const char *new) {
 }
 
 /* Handles an override of `policy.name`. Does nothing for other overrides. If the new name selects another policy, the
-   parameters of the file are dropped, except those that `queue` and `deadline` have in common. If both names select the
-   same policy (for example, `sjf` is a setting of the policy `queue`), the parameters of the file and those of the old
-   setting are kept, except the parameters that the new setting defines. */
+   parameters of the file are dropped, except those that `queue` and `deadline` have in common. Both names can select
+   the same policy; for example, `sjf` is a setting of the policy `queue`. The parameters of the file and those of the
+   old setting are then kept, except the parameters that the new setting defines. */
 static enum hr_status change_policy(const struct hr__source *source, const char *override, struct hr_error *error) {
   static const char path[] = "policy.name=";
   cJSON *policy = cJSON_GetObjectItemCaseSensitive(source->file.tree, "policy");
