@@ -302,8 +302,7 @@ enum hr_status hr__build_electricity(struct hr__builder *builder);
 void hr__electricity_destroy(struct hr_electricity_set *set);
 /* Builds the maintenance of the nodes, from 'maintenance' of the pool or of the cluster (faults.c). */
 enum hr_status hr__build_maintenance(struct hr__builder *builder, struct hr__pool_draft *draft);
-/* Builds `autoscaler` of a cluster. `cluster` is the object of the cluster. Must be called after its pools are built.
- */
+/* Builds `autoscaler` of the cluster with the object `cluster`. Must be called after its pools are built. */
 enum hr_status hr__build_autoscaler(struct hr__builder *builder, const cJSON *cluster);
 /* Builds the power of the nodes, from 'power' of the pool or of the cluster (electricity.c). Must be called after the
    market and the failures of the pool are built. */

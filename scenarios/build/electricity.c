@@ -308,8 +308,7 @@ enum hr_status hr__build_power(struct hr__builder *builder, struct hr__pool_draf
 /* ---- Power: the budget of the cluster --------------------------------------------------------------- */
 
 /* Adds the power that a pool takes while all its nodes are idle to `*idle_w`. Sets `*node_w` to the additional power of
-   a node with busy GPUs. If the budget can limit the power of GPUs, this is the additional power at the lowest limit.
- */
+   a node with busy GPUs. If the budget can limit the power of GPUs, this is the power at the lowest limit. */
 static void add_idle(const struct hr_pool_spec *pool, double *idle_w, double *node_w) {
   double gpus = pool->gpus_per_node;
   struct hr__watts idle = hr__idle_rate(pool->power, pool->gpus_per_node), other = hr__other_rate(pool->power);
@@ -721,7 +720,7 @@ struct series_kind {
   bool may_be_negative;
 };
 
-/* A pound is 453.59237 g. */
+/* The third unit is lb/MWh; a pound is 453.59237 g. */
 static const struct series_kind carbon_kind = {
     "g_per_kwh", hr__carbon_units, {{1, 1}, {1, 1}, {45359237, 100000000}}, "carbon intensity", false};
 static const struct series_kind price_kind = {

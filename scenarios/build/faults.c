@@ -351,8 +351,7 @@ enum hr_status hr__build_faults(struct hr__builder *builder, struct hr__pool_dra
 
 /* ---- Maintenance ------------------------------------------------------------------------------------- */
 
-/* Reads `max_unavailable`: a number of nodes, or a share of the nodes, which is rounded up. HR_NONE if it is missing.
- */
+/* Sets `max_unavailable` from a number of nodes or a share of the nodes, rounded up; HR_NONE: the key is missing. */
 static enum hr_status build_budget(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *entry,
                                    struct hr_maintenance *window) {
   const cJSON *value = hr__get(entry, "max_unavailable");

@@ -596,8 +596,7 @@ enum hr_status hr__build_models(struct hr__builder *builder) {
   struct speed_builder self = {.builder = builder};
   self.models = hr__get(builder->source.file.tree, "models");
   if (!self.models) return note_equal_speeds(builder);
-  /* "models": "catalogue" has no members, so all keys have their defaults; the reference is the type of the first pool
-   */
+  /* "models": "catalogue" has no members: keys have their defaults, and the reference is the type of the first pool */
   bool is_word = cJSON_IsString(self.models);
   self.reference = is_word ? builder->scenario->cluster.pools[0].gpu : hr__text_of(self.models, "reference", "");
   enum hr_status status = make(&self);

@@ -190,8 +190,7 @@ static enum hr_status check_load(const struct hr__builder *builder, const cJSON 
   return hr__build_fail_at(builder, json, "idle_load", "'idle_load' is above 'load' (%.10g)", owned->load);
 }
 
-/* Builds 'owned' of a pool: the cost of ownership of its nodes. Must be called after the shape of the nodes is built.
- */
+/* Builds 'owned' of a pool: the cost of ownership of its nodes. Must be called after the shape of the pool is set. */
 static enum hr_status build_ownership(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const cJSON *json = hr__get(draft->entry, "owned");
   struct hr_ownership *owned = calloc(1, sizeof *owned);

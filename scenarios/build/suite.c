@@ -445,8 +445,7 @@ static enum hr_status build_baseline_runs(struct hr__builder *builder, struct hr
 
 /* ---- The baseline ----------------------------------------------------------------------------------- */
 
-/* Checks the version of the format. This must happen before the keys are checked, because versions have different keys.
- */
+/* Checks the version of the format. This must precede the check of the keys, because versions have different keys. */
 static enum hr_status check_format(const struct hr__builder *builder) {
   const cJSON *format = cJSON_IsObject(builder->source.file.tree) ? hr__get(builder->source.file.tree, "format") : NULL;
   if (!format || !cJSON_IsNumber(format))

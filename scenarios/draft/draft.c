@@ -178,8 +178,7 @@ static int by_number(const void *left, const void *right) {
   return a < b ? -1 : a > b;
 }
 
-/* Stores the recorded waits of the jobs of a class in `waits`, sorted, and returns their number. `class_` -1: all jobs.
- */
+/* Stores the sorted recorded waits of a class of jobs in `waits`, and returns their number. `class_` -1: all jobs. */
 static size_t list_waits(const struct hr_trace *trace, int class_, int64_t *waits) {
   size_t count = 0;
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
