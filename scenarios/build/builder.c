@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Functions that all sections of a scenario use: errors with their place in the file, numbers, files, the catalogue,
- * and notes on pools.
+ * notes on pools, and the reader that fills structs from JSON by key tables.
  *
- * Notes on pools are a list of distinct texts. A cluster of fifty pools with one price therefore prints one note. The
+ * Notes on pools are a list of distinct texts, so fifty pools with the same note add one note to the scenario. The
  * list is short, so it is searched linearly.
  */
 
@@ -93,8 +93,8 @@ const char *hr__scalar_text(const cJSON *value, char buffer[32]) {
   return buffer;
 }
 
-/* The double is formatted as the shortest decimal that reads back as the same double, and this text is parsed. If the
-   number in the file has at most 15 digits, that text is the number in the file, so the result is exact. */
+/* The double is formatted as the shortest decimal that reads back as the same double, and this decimal is parsed. If
+   the number in the file has at most 15 significant digits, the decimal equals this number, so the result is exact. */
 int64_t hr__micros(const cJSON *number) {
   static const struct hr__number_rule micros = {.factor = 1000000, .max = INT64_MAX};
   char buffer[32];
@@ -109,9 +109,10 @@ int64_t hr__micros(const cJSON *number) {
 
 /* ---- Files ------------------------------------------------------------------------------------------ */
 
-/* Returns the length of the path of the parent folder. The first `folder` bytes of `path` are a folder, including
-   its final '/'. If the last component of the folder is ".." or a symbolic link, the parent cannot be derived from
-   the path, and `folder` is returned. */
+/* The first `folder` bytes of `path` are a folder, including its final '/'. Returns the length of the path of its
+   parent, also including the final '/'. Returns `folder` if the parent cannot be derived from the text of the path:
+   - the last component of the folder is ".", ".." or a symbolic link, or does not exist;
+   - the path is empty or too long. */
 static size_t parent_length(const char *path, size_t folder) {
   char copy[4096];
   struct stat info;
@@ -167,7 +168,7 @@ enum { POOLS_NAMED = 3, NAMES_BYTES = 700 };
 
 struct hr__pool_note {
   char *text;
-  char *pools[POOLS_NAMED]; /* names of the first pools with this note */
+  char *pools[POOLS_NAMED]; /* names of the first pools with this note; NULL: there are fewer */
   uint32_t count;           /* number of all pools with this note */
 };
 
@@ -204,7 +205,7 @@ enum hr_status hr__pool_note(const struct hr__builder *builder, const char *pool
   return add_note(builder->pool_notes, pool, text) ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* Writes "'a', 'b', 'c' and 47 more". */
+/* Writes the names of the pools with a note, such as "'a', 'b', 'c' and 47 more". */
 static void list_pools(const struct hr__pool_note *note, char names[NAMES_BYTES]) {
   size_t used = 0;
   for (uint32_t i = 0; i < note->count && i < POOLS_NAMED; i++)
@@ -238,8 +239,8 @@ enum hr_status hr__pool_notes_move(struct hr__pool_notes *notes, struct hr_notes
 /*
  * Fills structs from JSON by the rows of key tables.
  *
- * The tree has been checked against the tables, so every value has the type of its key. The size of an integer is in
- * its row; enums, counts, times and amounts of money are all stored by the same function.
+ * The tree has been checked against the tables, so every value has the type of its key. store_integer() stores enums,
+ * counts, times and amounts of money; the row of the key has the size of the integer.
  */
 
 static void store_integer(void *to, uint32_t bytes, uint64_t value) {
@@ -310,7 +311,7 @@ static uint32_t bits_of(const struct hr__key *key, const cJSON *list) {
   return bits;
 }
 
-/* Stores a value in the struct at `to`. */
+/* Stores the value of a key in the struct at `to`. */
 static enum hr_status store(struct hr__builder *builder, const struct hr__key *key, const cJSON *value, char *to) {
   char *at = to + key->offset;
   switch (key->store) {

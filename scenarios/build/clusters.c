@@ -2,9 +2,10 @@
 /*
  * `clusters`, `router` and `data` of a scenario: where pools and data are.
  *
- * Each cluster is built as a scenario of its own, from a tree that refers to parts of the file: the entry is its
- * `cluster`, and the sections that the entry lacks are those of the file. The pools of all clusters together are then
- * the pools of the whole scenario. They borrow everything but their names, "CLUSTER/POOL", from the clusters.
+ * Each cluster is built as a scenario of its own. The tree of this scenario refers to parts of the file. Its `cluster`
+ * is the entry of `clusters`. Its other sections are those of the entry; if the entry lacks one, it is that of the
+ * file. The pools of all clusters are then copied to one list, the pools of the whole scenario. A copy borrows all data
+ * from the pool of the cluster, except its name, "CLUSTER/POOL".
  */
 
 #include "headroom/unstable/data.h"
@@ -20,8 +21,9 @@
 /* ---- Data ------------------------------------------------------------------------------------------- */
 
 /*
- * Locations are names of pools, clusters or regions. They are resolved here, once: which pools read from which storage
- * system, over which link. The engine knows pools, storage systems and links by their numbers only.
+ * A location is the name of a pool, a cluster or a region. This file resolves locations when the scenario is loaded: it
+ * finds the link from each storage system to each pool and to each other storage system. The engine identifies pools,
+ * storage systems and links by their numbers.
  */
 
 struct data_places {
@@ -44,8 +46,8 @@ static bool pool_is_in(const struct hr_scenario *scenario, uint32_t pool, const 
          (spec->region && strcmp(spec->region, location) == 0);
 }
 
-/* Returns whether a storage system is in a location. It is if the location equals that of the storage system, or
-   contains all pools of that location. */
+/* Returns whether a storage system is in `location`. This is true if `location` is the location of the storage system,
+   or if that location has pools and all of them are in `location`. */
 static bool storage_is_in(const struct data_places *places, uint32_t storage, const char *location) {
   const char *own = places->spec->storage[storage].location;
   if (strcmp(own, location) == 0) return true;
@@ -60,8 +62,9 @@ static bool storage_is_in(const struct data_places *places, uint32_t storage, co
 
 /* ---- Data: names ------------------------------------------------------------------------------------ */
 
-/* Compares the name of a region with one of the catalogue, which has the provider in front ("aws:us-east-1"), and in
-   some clouds a zone at the end. */
+/* Returns whether `name` names the region `provider_region` of the catalogue. Such a region begins with the provider
+   ("aws:us-east-1"), and may end with the letter of a zone ("gcp:us-central1-a"). `name` may omit the provider, or the
+   provider and the zone. */
 static bool is_same_region(const char *name, const char *provider_region) {
   if (strcmp(name, provider_region) == 0) return true;
   const char *region = strchr(provider_region, ':');
@@ -71,7 +74,7 @@ static bool is_same_region(const char *name, const char *provider_region) {
   return own == length || (length == own + 2 && region[own] == '-');
 }
 
-/* Returns whether the catalogue has a region of this name. */
+/* Returns whether the catalogue has a region of this name, or a link from such a region. */
 static bool is_region(const struct hr_catalog *catalog, const char *name) {
   for (size_t i = 0; i < catalog->n_regions; i++)
     if (strcmp(catalog->regions[i].name, name) == 0 || strcmp(catalog->regions[i].base, name) == 0) return true;
@@ -84,7 +87,7 @@ static const char *entry_name(const cJSON *entry) {
   return hr__text_of(entry, "name", "");
 }
 
-/* Returns the number of the entry of a list with a name; HR_NONE: the list has none. */
+/* Returns the index of the entry with the name `name`; HR_NONE: no entry has this name. `list` may be NULL. */
 static uint32_t number_of(const cJSON *list, const char *name) {
   uint32_t at = 0;
   for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next, at++)
@@ -92,7 +95,7 @@ static uint32_t number_of(const cJSON *list, const char *name) {
   return HR_NONE;
 }
 
-/* Reports a name that no entry of the list has. */
+/* Reports that no entry of the list has the name in `value`. Returns HR_BAD_INPUT or HR_NO_MEMORY. */
 static enum hr_status fail_unknown(const struct hr__builder *builder, const cJSON *value, const cJSON *list,
                                    const char *noun) {
   const char **known = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof *known);
@@ -115,7 +118,8 @@ static enum hr_status check_data_names(const struct hr__builder *builder, const 
   return HR_OK;
 }
 
-/* Checks that a location is a pool, a cluster or a region, of this scenario or of the catalogue. */
+/* Checks that the value of `key` is a location: a pool, a cluster or a region of this scenario, or a region of the
+   catalogue. */
 static enum hr_status check_location(struct hr__builder *builder, const cJSON *entry, const char *key) {
   const struct hr_scenario *scenario = builder->scenario;
   const cJSON *value = hr__get(entry, key);
@@ -159,7 +163,8 @@ static enum hr_status check_caches(const struct hr__builder *builder, const cJSO
 
 /* ---- Data: sets and reads --------------------------------------------------------------------------- */
 
-/* Finds the numbers of storage systems by their names. */
+/* Sets `*numbers` to an array [count] with the indexes of the storage systems that `names` lists. The caller frees it,
+   also after an error. */
 static enum hr_status find_storage(const struct hr__builder *builder, const cJSON *data, const cJSON *names,
                                    uint32_t count, uint32_t **numbers) {
   *numbers = calloc((size_t)count + 1, sizeof **numbers);
@@ -173,7 +178,7 @@ static enum hr_status find_storage(const struct hr__builder *builder, const cJSO
   return HR_OK;
 }
 
-/* A data set must not be copied to a storage system that has it. */
+/* Refuses copies of a data set on a storage system that already has it. */
 static enum hr_status check_copies(const struct hr__builder *builder, const cJSON *entry,
                                    const struct hr_data_set *set) {
   for (uint32_t i = 0; i < set->n_copies; i++)
@@ -224,7 +229,8 @@ static const struct hr_region_link *catalogued(const struct hr_catalog *catalog,
   return NULL;
 }
 
-/* Completes a link from the catalogue. `first`: the first link of the list. */
+/* Checks a link, and sets bandwidth, latency and price from the catalogue if the entry lacks them. `first`: the first
+   link of the list. The links from `first` to the one before `link` are built already. */
 static enum hr_status build_link(struct hr__builder *builder, const cJSON *entry, const struct hr_data_link *first,
                                  struct hr_data_link *link) {
   enum hr_status status = check_location(builder, entry, "from");
@@ -268,7 +274,8 @@ static enum hr_status build_links(struct hr__builder *builder, const cJSON *data
 
 /* ---- Data: routes ----------------------------------------------------------------------------------- */
 
-/* Returns the first link from a storage system to a pool, or to another storage system. */
+/* route_to_pool() returns the route from a storage system to a pool, route_to_storage() that to a storage system. If
+   both are in the same location, the route has no link. Otherwise it is the first suitable link of the list. */
 static struct hr_data_route route_to_pool(const struct data_places *places, uint32_t from, uint32_t pool) {
   const struct hr_data_spec *spec = places->spec;
   if (pool_is_in(places->scenario, pool, spec->storage[from].location)) return (struct hr_data_route){true, HR_NONE};
@@ -309,8 +316,9 @@ static enum hr_status find_routes(const struct hr__builder *builder, const struc
   return HR_OK;
 }
 
-/* Checks that every pool with nodes can reach a data set that jobs read by a rule. `only_in`: check the pools of this
-   cluster only; NULL: check all pools. */
+/* Checks that every pool with nodes has a route from a storage system with the data set. `rule`: the value that makes
+   jobs or services read the data set; it is the place of the error. `only_in`: check only the pools of this cluster;
+   NULL: check all pools. */
 static enum hr_status check_reach(const struct hr__builder *builder, const cJSON *rule, const struct hr_data_spec *spec,
                                   const struct hr_data_set *set, const char *only_in) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
@@ -326,8 +334,9 @@ static enum hr_status check_reach(const struct hr__builder *builder, const cJSON
   return HR_OK;
 }
 
-/* Checks that every pool with nodes can reach each data set that jobs read, and that each copy can reach its source.
-   With a rule that names no data set, jobs may read all data sets. */
+/* Checks that every pool with nodes has a route from each data set that its jobs may read. Also checks that each
+   storage system in `copies` has a route from a storage system with the data set. If an entry of `reads` names no data
+   set, jobs may read all data sets. */
 static enum hr_status check_routes(const struct hr__builder *builder, const cJSON *data,
                                    const struct hr_data_spec *spec) {
   enum hr_status status = HR_OK;
@@ -357,7 +366,8 @@ static int64_t least(int64_t limit, int64_t bytes_s) {
   return bytes_s > 0 && bytes_s < limit ? bytes_s : limit;
 }
 
-/* Returns the highest rate at which one node of a pool can read a data set when nothing else is transferred. */
+/* Returns the highest rate, in bytes per second, at which one node of a pool can read a data set if nothing else is
+   transferred. */
 static int64_t best_rate(const struct hr_data_spec *spec, const struct hr_data_set *set, uint32_t pool) {
   int64_t best = 0;
   for (uint32_t i = 0; i < set->n_storage; i++) {
@@ -372,7 +382,8 @@ static int64_t best_rate(const struct hr_data_spec *spec, const struct hr_data_s
   return best;
 }
 
-/* Sets the data set of a service, and how long a load takes in the slowest pool, for predictions. */
+/* Sets the data set with the weights of a service, and the time to load it in the slowest pool. Predictions use this
+   time. Adds a note if a pool has no cache although the service uses caches. */
 static enum hr_status bind_service(const struct hr__builder *builder, const cJSON *cold,
                                    const struct hr_data_spec *spec, struct hr_service *service) {
   struct hr_cold_start *self = &service->cold_start;
@@ -406,7 +417,8 @@ static enum hr_status bind_service(const struct hr__builder *builder, const cJSO
   return HR_OK;
 }
 
-/* Finds the data sets with the weights of services. `spec`: NULL if the scenario has no data. */
+/* Calls bind_service() for each service that loads its weights from a data set. `spec`: NULL if the scenario has no
+   `data`. */
 static enum hr_status bind_weights(const struct hr__builder *builder, const struct hr_data_spec *spec) {
   const struct hr_services *services = builder->scenario->services;
   enum hr_status status = HR_OK;
@@ -455,16 +467,17 @@ void hr__data_destroy(struct hr_data_spec *spec) {
 
 /* ---- Clusters --------------------------------------------------------------------------------------- */
 
-/* `common`: sections of the file that apply to all clusters. `own`: sections that an entry may have instead of those of
-   the file. */
+/* `common`: sections of the file that apply to all clusters. `own`: sections that an entry of `clusters` may have, too;
+   they replace those of the file. */
 static const char *const common[] = {"catalog", "classes", "models", "network_speeds", "scaling"};
 static const char *const own[] = {"policy", "quotas", "kai", "kueue", "kubernetes", "volcano", "slurm"};
 
+/* Adds a reference to a value. Does nothing if `value` is NULL. Returns false if memory runs out. */
 static bool refer(cJSON *tree, const char *name, const cJSON *value) {
   return !value || cJSON_AddItemReferenceToObject(tree, name, (cJSON *)(uintptr_t)value);
 }
 
-/* Returns the tree of a cluster; NULL: out of memory. */
+/* Returns the tree of a cluster, which refers to values of the file; NULL: out of memory. The caller frees it. */
 static cJSON *tree_of(const cJSON *file, const cJSON *entry) {
   cJSON *tree = cJSON_CreateObject();
   bool made = tree && refer(tree, "cluster", entry);
@@ -477,7 +490,8 @@ static cJSON *tree_of(const cJSON *file, const cJSON *entry) {
   return NULL;
 }
 
-/* Sets the region and the provider of pools without them to those of their cluster. */
+/* Sets the region of pools without one to that of their cluster. Sets the provider of pools with an instance type, but
+   without a provider, to that of their cluster. Returns false if memory runs out. */
 static bool inherit(const cJSON *entry) {
   const cJSON *region = hr__get(entry, "region"), *provider = hr__get(entry, "provider"),
               *pools = hr__get(entry, "pools");
@@ -489,7 +503,7 @@ static bool inherit(const cJSON *entry) {
   return made;
 }
 
-/* Adds the notes of a cluster to those of the scenario, and the files that it names. */
+/* Copies the notes of a cluster and the list of its files to the scenario. */
 static enum hr_status move_notes(struct hr__builder *builder, const char *name, const struct hr_scenario *part) {
   enum hr_status status = HR_OK;
   for (size_t i = 0; i < part->notes.count && status == HR_OK; i++)
@@ -604,7 +618,7 @@ static const struct hr__key *router_keys(void) {
   return hr__table_of(&hr__scenario_keys, "router");
 }
 
-/* Keys that have an effect with some routers only. */
+/* Keys that have an effect with some routers only. `needs`: names of these routers, for messages. */
 static const struct router_key {
   const char *name, *needs;
   uint32_t kinds; /* a set of bits 1 << enum hr_job_router_kind */
@@ -622,13 +636,15 @@ static const struct router_key {
     {"settings", "plugin", 1u << HR_JOB_ROUTER_PLUGIN},
 };
 
-/* Routers that choose a cluster by the load, and that can check the load again while the job waits. */
+/* Routers that can use 'max_wait_s', 'reroute_s' and 'data_local_wait_s': they choose a cluster by its load, and can
+   choose again while the job waits. */
 enum {
   BY_LOAD = 1 << HR_JOB_ROUTER_LOCAL_FIRST | 1 << HR_JOB_ROUTER_CHEAPEST | 1 << HR_JOB_ROUTER_SHORTEST_WAIT |
             1 << HR_JOB_ROUTER_LEAST_LOADED | 1 << HR_JOB_ROUTER_AFFINITY | 1 << HR_JOB_ROUTER_PLUGIN
 };
 
-/* Returns whether a cluster serves some tenant of the rule. */
+/* Returns whether a cluster serves at least one tenant of the rule. A cluster without 'only_tenants' serves all
+   tenants. A rule without 'tenants' applies to all tenants. */
 static bool serves_any(const struct hr_scenario_cluster *cluster, const struct hr_job_router_rule *rule) {
   if (!cluster->n_only || !rule->n_tenants) return true;
   for (uint32_t i = 0; i < rule->n_tenants; i++)
@@ -681,7 +697,8 @@ static enum hr_status check_homes(struct hr__builder *builder, const cJSON *list
   return HR_OK;
 }
 
-/* Bounds that have no effect with the router are an error, because the user expects an effect. */
+/* Refuses keys that have no effect with the router, because the user expects an effect. Also checks that the keys exist
+   that the router needs. */
 static enum hr_status check_router(struct hr__builder *builder, const cJSON *json,
                                    const struct hr_scenario_clusters *clusters) {
   const struct hr_job_router_spec *router = &clusters->router;

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * `power`, `carbon`, `energy_price` and `wue_l_per_kwh` of a pool or of the cluster: the power that nodes take, and the
- * known properties of their electricity.
+ * carbon intensity, price and water of their electricity. Also the power budget of a cluster.
  *
- * Each of the four keys of a pool replaces that of the cluster. A series is read once for each object that describes
- * it. Series, and the structs to which pools refer, belong to a set, which belongs to the scenario.
+ * Each of the four keys of a pool replaces that of the cluster. A series of values over time is read once for each
+ * object that describes it. The struct hr_electricity_set owns all series and the properties of all pools; the scenario
+ * owns this set.
  *
- * Series are read from CSV files: one column of stamps, and one of values or one for each zone. The formats of
- * Electricity Maps, GAIA, Let's Wait Awhile, OpenDC and WattTime differ in names of columns and in the form of stamps
- * only: "2022-01-01T00", "2022-01-01 00:00:00", "2022-01-01T00:00:00.000Z", "2022-01-01T00:00:00+01:00". A file has a
- * row per stamp, or, with a column of zones, a row per stamp and zone.
+ * Series are read from CSV files. A file has a column of time stamps, and either one column of values or one column for
+ * each zone. It has one row for each stamp. If it has a column with the names of zones, it has one row for each stamp
+ * and zone. The formats of Electricity Maps, GAIA, Let's Wait Awhile, OpenDC and WattTime differ only in the names of
+ * columns and in the form of stamps: "2022-01-01T00", "2022-01-01 00:00:00", "2022-01-01T00:00:00.000Z",
+ * "2022-01-01T00:00:00+01:00".
  *
- * Invariant: accepted stamps ascend. Their step is constant, so no stamp is missing, unless the scenario allows gaps. A
- * stamp without an offset is accepted only if the file or the scenario says that it is in UTC, because local time
- * repeats an hour in autumn and skips one in spring.
+ * Invariants: accepted stamps ascend. Unless the scenario allows gaps, their step is constant, so no stamp is missing.
+ * A stamp without an offset from UTC is accepted only if the file or the scenario states that it is in UTC. Local time
+ * would be ambiguous, because it repeats an hour in autumn and skips one in spring.
  */
 
 #include "scenarios/build/builder.h"
@@ -37,13 +39,15 @@
 /* ---- Power ------------------------------------------------------------------------------------------ */
 
 /*
- * The power of GPUs and nodes, and the additions to it. If the scenario has no watts, those of the GPU type in the
- * catalogue apply. The power of a node's host is a share of the maximum power of its GPUs. The share is from
- * measurements of nodes with 8 A100: an idle node takes 1,421 W, of which the GPUs take 480 W, and the GPUs of a busy
- * node take 70 % of its power (Acme, 2023; Zeus).
+ * The power of GPUs and hosts, power limits, sleeping nodes, and batteries. A host is a node without its GPUs. If the
+ * scenario does not set the power of a GPU, it is that of its type in the catalogue. If the scenario does not set the
+ * power of a host, it is a share of the maximum power of the GPUs of the node. The shares are from measurements of
+ * nodes with 8 A100 (Acme, 2023; Zeus). An idle node takes 1,421 W; its GPUs take 480 W of them. The GPUs of a busy
+ * node take 70 % of its power.
  */
 
-/* Power relative to the maximum power of the GPUs: of idle GPUs of unknown types, and of an idle and a busy host. */
+/* Power relative to the maximum power of the GPUs: of an idle GPU without a figure in the catalogue, of an idle host,
+   and of a host with busy GPUs. */
 #define GPU_IDLE 0.12
 #define HOST_IDLE 0.29
 #define HOST_MAX 0.43
@@ -67,7 +71,7 @@ static enum hr_status check_table(struct hr__builder *builder, const cJSON *powe
   return HR_OK;
 }
 
-/* Sets the watts of a GPU that the scenario does not state. */
+/* Sets the idle and the maximum power of a GPU if the scenario does not set them. */
 static enum hr_status set_gpu(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *power,
                               struct hr_power_spec *spec) {
   const struct hr_gpu_type *gpu = NULL;
@@ -87,7 +91,7 @@ static enum hr_status set_gpu(struct hr__builder *builder, const struct hr__pool
   return HR_OK;
 }
 
-/* Sets the watts of the rest of the node, and of a node that boots, if the scenario does not state them. */
+/* Sets the power of a host, and of a node that boots, if the scenario does not set them. */
 static void set_node(const cJSON *power, double gpus, struct hr_power_spec *spec) {
   if (!hr__has(power, "host_idle_w")) {
     spec->host_idle_w = HOST_IDLE * gpus * spec->gpu_max_w;
@@ -146,7 +150,7 @@ static int by_limit(const void *left, const void *right) {
   return (a < b) - (a > b);
 }
 
-/* Takes the effects of power limits from the catalogue, if it knows the GPU type. */
+/* Sets the table of power limits to the rows of the catalogue for the GPU type. There may be none. */
 static enum hr_status take_caps(struct hr__builder *builder, const struct hr__pool_draft *draft,
                                 struct hr_power_spec *spec) {
   enum hr_status status = hr__open_catalog(builder);
@@ -247,7 +251,7 @@ static enum hr_status build_battery(struct hr__builder *builder, const struct hr
 
 /* ---- Power: the pool -------------------------------------------------------------------------------- */
 
-/* Checks that the power of the pool can be represented. */
+/* Checks that the maximum power of the pool does not exceed HR_POWER_MAX_W. */
 static enum hr_status check_size(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *power,
                                  const struct hr_power_spec *spec) {
   double node_w = draft->pool.gpus_per_node * spec->gpu_max_w + spec->host_max_w;
@@ -280,7 +284,7 @@ static enum hr_status build(struct hr__builder *builder, const struct hr__pool_d
   return status == HR_OK ? check_size(builder, draft, power, spec) : status;
 }
 
-/* Notes which watts were not stated. */
+/* Adds a note with the power of GPUs and hosts if 'host_idle_w' or 'host_max_w' is missing. */
 static enum hr_status note_defaults(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *power,
                                     const struct hr_power_spec *spec) {
   if (hr__has(power, "host_idle_w") && hr__has(power, "host_max_w")) return HR_OK;
@@ -303,7 +307,8 @@ enum hr_status hr__build_power(struct hr__builder *builder, struct hr__pool_draf
 
 /* ---- Power: the budget of the cluster --------------------------------------------------------------- */
 
-/* Adds the power of the pool with idle nodes to `idle_w`, and sets `node_w`: the additional power of a node at work. */
+/* Adds the power that a pool takes while all its nodes are idle to `*idle_w`. Sets `*node_w` to the additional power of
+   a node with busy GPUs. If the budget can limit the power of GPUs, this is the power at the lowest limit. */
 static void add_idle(const struct hr_pool_spec *pool, double *idle_w, double *node_w) {
   double gpus = pool->gpus_per_node;
   struct hr__watts idle = hr__idle_rate(pool->power, pool->gpus_per_node), other = hr__other_rate(pool->power);
@@ -313,7 +318,8 @@ static void add_idle(const struct hr_pool_spec *pool, double *idle_w, double *no
   *node_w = gpus * 1e-6 * (double)(busy.it - idle.it);
 }
 
-/* Lets the power budget slow the GPUs of a pool. */
+/* Sets whether the power budget limits the power of the GPUs of a pool ('cap'). If so, loads the table of power limits
+   and checks it. */
 static enum hr_status set_budget_mode(struct hr__builder *builder, const cJSON *cluster, struct hr_pool_spec *pool) {
   struct hr_power_spec *spec = pool->power;
   spec->budget_caps = strcmp(hr__text_of(cluster, "power_budget_mode", "wait"), "cap") == 0;
@@ -387,15 +393,15 @@ enum hr_status hr__build_power_budget(struct hr__builder *builder, const cJSON *
 
 /* Which values of a file are read, and how. All texts are borrowed. */
 struct series_query {
-  const char *zone;    /* a column, or a value of the column of zones; NULL: the only one of the file */
-  const char *column;  /* the column of values; NULL: the only one, or that of the zone */
-  uint64_t factor_num; /* value in millionths = number x factor_num / factor_den */
+  const char *zone;    /* name of the column of the zone, or value in the column of zones; NULL: the only zone */
+  const char *column;  /* name of the column of values; NULL: the column of the zone, or the only column of values */
+  uint64_t factor_num; /* value in millionths = number in the file * 1000000 * factor_num / factor_den */
   uint64_t factor_den;
-  const char *noun; /* of a value in messages, such as "carbon intensity in g/kWh" */
+  const char *noun; /* name of a value in messages, such as "carbon intensity" */
   bool may_be_negative;
-  bool is_utc;     /* stamps without an offset are in UTC, also if the header does not say so */
+  bool is_utc;     /* stamps without an offset are in UTC, also if the name of their column does not contain "utc" */
   bool holds_gaps; /* a missing value equals the value before it; false: a missing value is an error */
-  bool repeats;
+  bool repeats;    /* the series repeats after its end; false: the last value applies */
 };
 
 enum { NO_COLUMN = UINT16_MAX, MAX_COLUMNS = 1000 };
@@ -409,11 +415,10 @@ struct series_reader {
   bool header_is_utc;
   int64_t *at_us, *micros;
   uint32_t count, at_capacity, micros_capacity;
-  int64_t step_us; /* 0: unknown yet */
-  /* of the first and of the last accepted stamp */
-  uint64_t first_line, last_line;
-  bool is_blank;       /* the last row had no value */
-  uint64_t blank_line; /* first row without a value after the last one with a value */
+  int64_t step_us;                /* time between the first two accepted stamps; 0: fewer than two were read */
+  uint64_t first_line, last_line; /* lines of the first and of the last accepted stamp */
+  bool is_blank;                  /* the last row had no value */
+  uint64_t blank_line;            /* if `is_blank`: line of the first row after `last_line` without a value */
 };
 
 HR_PRINTF(2, 3) static enum hr_status fail(const struct series_reader *reader, const char *format, ...) {
@@ -430,7 +435,8 @@ static bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '"';
 }
 
-/* Returns a field without white space and quotes around it. The text is empty if the row is shorter. */
+/* Returns the field of a column without white space and quotes around it. The text is empty if the row has fewer
+   columns. */
 static struct hr_text field(struct hr_text line, uint32_t column) {
   struct hr_text text = hr__comma_field(line, column);
   if (!text.at) return (struct hr_text){"", 0};
@@ -443,7 +449,7 @@ static bool equals(struct hr_text text, const char *word) {
   return text.length == strlen(word) && strncasecmp(text.at, word, text.length) == 0;
 }
 
-/* Returns whether a text contains a word in lower case, ignoring case. */
+/* Returns whether a text contains a word, ignoring case. */
 static bool contains(struct hr_text text, const char *word) {
   size_t length = strlen(word);
   for (size_t i = 0; i + length <= text.length; i++)
@@ -473,7 +479,8 @@ static uint32_t first_of(struct hr_text line, const char *const *names) {
   return NO_COLUMN;
 }
 
-/* Finds the column of stamps by its name; if no name fits, it is the first column. */
+/* Returns the column of stamps. The names are in the order of precedence. If no column has one of them, returns the
+   first column. */
 static uint32_t find_stamps(struct hr_text line) {
   static const char *const names[] = {"time_utc", "datetime (utc)", "timestamp", "point_time", "datetime", NULL};
   uint32_t column = first_of(line, names);
@@ -492,8 +499,9 @@ static const char *list_columns(struct hr_text line, char *text, size_t size) {
   return text;
 }
 
-/* Finds the column of values if neither the query nor the zone names it: the only one besides stamps and zones, or the
-   only one with the name of an intensity or of a price. */
+/* Sets the column of values if neither the query nor the zone names it. It is the only column besides those of stamps
+   and zones. If there are several, it is the only one with the name "value" or with "carbon intensity" or "price" in
+   its name. */
 static enum hr_status find_only_values(struct series_reader *reader, struct hr_text line) {
   char names[300];
   uint32_t others = 0, named = 0, other = NO_COLUMN, best = NO_COLUMN;
@@ -539,7 +547,7 @@ static enum hr_status read_header(struct series_reader *reader, struct hr_text l
 
 /* ---- Rows ------------------------------------------------------------------------------------------- */
 
-/* Parses a stamp. The form "2022-01-01T00" lacks the minutes. */
+/* Parses a stamp as Unix time. A stamp such as "2022-01-01T00" has no minutes; they are 0. */
 static enum hr_status parse_stamp(const struct series_reader *reader, struct hr_text text, int64_t *at_us) {
   char quoted[HR__QUOTE_BYTES], full[20];
   struct hr_text stamp = text;
@@ -596,8 +604,8 @@ static enum hr_status fail_gap(const struct series_reader *reader, uint64_t line
                  reader->path, line, (double)gap_us / 6e7, previous, (double)step_us / 6e7);
 }
 
-/* Checks a stamp against the one before it. The first two stamps define the step of the file. If the third stamp
-   follows after a shorter time, the gap is between the first two. */
+/* Checks a stamp against the one before it. The first two stamps define the step of the file. If the second and the
+   third stamp are closer than the first two, the error is a gap between the first two. */
 static enum hr_status check_step(struct series_reader *reader, int64_t at_us) {
   if (reader->count == 0) return HR_OK;
   int64_t last_us = reader->at_us[reader->count - 1], gap_us = at_us - last_us;
@@ -659,7 +667,8 @@ static enum hr_status read_lines(struct series_reader *reader) {
                  reader->count ? "only one stamp has a value" : "no stamp has a value");
 }
 
-/* Reads a series. Errors: HR_BAD_INPUT with file, line and the expected value; HR_IO_ERROR; HR_NO_MEMORY. */
+/* Reads a series, which the caller destroys. Errors: HR_BAD_INPUT with file, line and the expected value; HR_IO_ERROR;
+   HR_NO_MEMORY. */
 static enum hr_status series_read(const char *path, const struct series_query *query, struct hr_series **series,
                                   struct hr_error *error) {
   struct series_reader reader = {.path = path, .query = query, .error = error};
@@ -711,7 +720,7 @@ struct series_kind {
   bool may_be_negative;
 };
 
-/* A pound is 453.59237 g. */
+/* The third unit is lb/MWh; a pound is 453.59237 g. */
 static const struct series_kind carbon_kind = {
     "g_per_kwh", hr__carbon_units, {{1, 1}, {1, 1}, {45359237, 100000000}}, "carbon intensity", false};
 static const struct series_kind price_kind = {
@@ -740,7 +749,8 @@ static enum hr_status read_series(struct hr__builder *builder, const cJSON *obje
                                 : hr__build_wrap(builder, file, status, &inner);
 }
 
-/* Returns the series that an object describes; NULL if it describes none. */
+/* Sets `*found` to the series that an object describes; NULL if it describes none. Reads the series unless this object
+   was built before. The set owns the series. */
 static enum hr_status build_series(struct hr__builder *builder, const cJSON *object, const struct series_kind *kind,
                                    const struct hr_series **found) {
   struct hr_electricity_set *set = builder->scenario->electricity;
@@ -776,7 +786,7 @@ static enum hr_status build_series(struct hr__builder *builder, const cJSON *obj
   return HR_OK;
 }
 
-/* Reads the key `start`; HR_NEVER_US without it. */
+/* Sets `*start_us` to the Unix time in `start`; HR_NEVER_US if the key is missing. */
 static enum hr_status read_start(struct hr__builder *builder, const cJSON *object, int64_t *start_us) {
   const char *text = hr__text_of(object, "start", NULL);
   bool zoned;
@@ -791,7 +801,8 @@ static enum hr_status read_start(struct hr__builder *builder, const cJSON *objec
 
 /* ---- Pools ------------------------------------------------------------------------------------------ */
 
-/* Returns a key of a pool, or else of the cluster. */
+/* Returns the value of a key of a pool. If the pool lacks the key, returns the value of the cluster; NULL if it lacks
+   the key, too. */
 static const cJSON *inherited(const struct hr__builder *builder, const cJSON *entry, const char *name) {
   const cJSON *own = hr__get(entry, name);
   return own ? own : hr__get(hr__get(builder->source.file.tree, "cluster"), name);
@@ -846,7 +857,8 @@ static enum hr_status check_signals(struct hr__builder *builder) {
   return HR_OK;
 }
 
-/* Adds a note if the power of a pool is unknown: carbon, cost and water of its electricity are then unknown, too. */
+/* Adds a note if the power of a pool is unknown, although the carbon intensity, the price or the water of its
+   electricity is known. Carbon, cost and water are then not computed. */
 static enum hr_status note_without_power(struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   const struct hr_pool_spec *first = NULL;
@@ -865,7 +877,7 @@ static enum hr_status note_without_power(struct hr__builder *builder) {
   return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* Refuses a policy with which jobs wait for electricity with less carbon if no pool has a carbon intensity. */
+/* Refuses a policy that delays jobs until electricity has less carbon if no pool has a carbon intensity. */
 static enum hr_status check_policy(struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   const cJSON *policy = hr__get(builder->source.file.tree, "policy");

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The engine of an inference service, its memory and its cost: defaults, and rules that concern several keys.
+ * The engine of an inference service, its memory and its cost: defaults, and rules that concern several keys. The cost
+ * is the time of an iteration of the engine, depending on its batch.
  *
  * If a service has no `cost` or no KV memory, the defaults follow from its model, GPU type and tensor parallelism.
  *
- * The cost is a measured row of the table below if there is one, otherwise a roofline estimate: an iteration reads the
- * weights once and the context of each sequence, and each token needs two operations per parameter. The KV memory is 90
- * % of the GPU memory minus the weights and 4 GB for activations. A replica on a part of a GPU has the compute,
- * bandwidth and memory of its MIG instance, or its fraction of those of the GPU. The measured rows apply to whole GPUs
- * only.
+ * The default cost is a measured row of the table below. Without such a row, it is a roofline estimate: an iteration
+ * reads the weights once and the context of each sequence, and each token needs two operations per parameter. The
+ * default KV memory is 90 % of the GPU memory minus the weights and 4 GB for activations. A replica on a part of a GPU
+ * has the compute, bandwidth and memory of its MIG instance, or a fraction of those of the GPU. The measured rows
+ * apply to whole GPUs only.
  *
  * Sources: costs: LLMServe/DistServe@82831f16, simdistserve/estimators/profile_data (Apache-2.0), measured on A100-80;
- * bytes of KV memory per token: the configurations of the models; weights: parameters x 2 bytes (fp16), with the
- * parameters of the model cards; shares of the peak in a roofline: inference-sim@f90a1e3a,
+ * bytes of KV memory per token: the configurations of the models; weights: 2 bytes (fp16) for each parameter, with the
+ * numbers of parameters in the model cards; shares of the peak in a roofline: inference-sim@f90a1e3a,
  * ai-dynamo/aiconfigurator@095f58a5.
  */
 
@@ -44,8 +45,8 @@ static const struct model models[] = {
     {"OPT-13B", 2.571e10, 819200},      {"OPT-66B", 1.314e11, 2359296},      {"BLOOM-176B", 3.525e11, 4014080},
     {"GPT-J-6B", 1.211e10, 458752}};
 
-/* Times of DistServe's own engine, or (`is_vllm`) of vLLM: terms of prompts, of decodes, and of decodes in batches of
-   95 sequences or more. */
+/* Measured times of iterations of DistServe's own engine or, if `is_vllm`, of vLLM. `prefill_ms` are the terms of
+   prompts, `decode_ms` those of decodes, and `large_ms` those of decodes in batches of 95 sequences or more. */
 struct measured {
   const char *model;
   uint32_t tensor_parallel;
@@ -137,7 +138,8 @@ static const struct measured measured[] = {{"OPT-13B",
                                             {31.176041922273107, 0.00027556543631760213, 0.0679770397053775},
                                             {29.087774405517447, 0.0006027720257746419, 0.1389608688300688}}};
 
-/* Finds a model by its name. An owner before the name is ignored: "facebook/opt-13b" is OPT-13B. */
+/* Returns the model with a name, ignoring case; NULL: unknown. An owner before the name is ignored: "facebook/opt-13b"
+   is OPT-13B. */
 static const struct model *find_model(const char *name) {
   const char *slash = strrchr(name, '/');
   for (size_t i = 0; i < sizeof models / sizeof *models; i++)
@@ -158,12 +160,12 @@ static enum hr_status unknown_model(const struct hr__builder *builder, const cJS
 /* The part of each GPU that a replica uses. */
 struct device {
   const struct hr_gpu_type *gpu;
-  double compute, bandwidth, mem_bytes; /* shares of the compute and of the memory bandwidth */
+  double compute, bandwidth, mem_bytes; /* shares of the compute and of the memory bandwidth; memory in bytes */
   bool is_part;
   char name[100];
 };
 
-/* Sets the device to a MIG instance. Returns false if the pool has no such profile. */
+/* Sets the device to a MIG instance. Returns false if the GPU type has no such profile. */
 static bool use_instance(const struct hr_mig_type *type, const char *profile_name, struct device *device) {
   uint32_t number;
   struct hr_error unused;
@@ -178,7 +180,8 @@ static bool use_instance(const struct hr_mig_type *type, const char *profile_nam
   return true;
 }
 
-/* Sets the device to the part of a GPU that a replica takes in a pool; by default, the whole GPU. */
+/* Sets the device to the part of a GPU that a replica takes in a pool. If it takes whole GPUs, does not change the
+   device. */
 static void use_part(const struct hr_pool_spec *pool, const struct hr_service *service, struct device *device) {
   const uint32_t slot_milli = hr_pool_slot_milli(pool), own_milli = service->gpu_milli ? service->gpu_milli : 1000;
   const uint32_t milli = slot_milli ? slot_milli : own_milli;
@@ -257,7 +260,7 @@ static enum hr_status use_measured(struct hr__builder *builder, const struct mea
 static enum hr_status use_roofline(struct hr__builder *builder, const struct model *model, const struct device *device,
                                    struct hr_service *service) {
   const struct hr_gpu_type *gpu = device->gpu;
-  const double of_bandwidth = 0.8, of_peak = 0.38; /* achieved shares */
+  const double of_bandwidth = 0.8, of_peak = 0.38; /* achieved shares of the maximum bandwidth and throughput */
   const double peak = gpu->bf16_tflops > 0 ? gpu->bf16_tflops : gpu->fp16_tflops, gpus = service->tensor_parallel;
   const double bytes_per_us = gpu->bandwidth_gb_s * 1e3 * of_bandwidth * gpus * device->bandwidth;
   const double token_us = model->weight_bytes /
@@ -360,8 +363,8 @@ static const struct {
     {"discipline", ENGINE(SINGLE)},
 };
 
-/* Notes the keys that the engine does not use. They are not an error, so that engines can be compared by changing only
-   the name. */
+/* Adds a note on the keys that the engine does not use. They are not errors, so that engines can be compared by
+   changing only the name of the engine. */
 static enum hr_status note_unused(struct hr__builder *builder, const cJSON *engine, const struct hr_service *service) {
   char list[400] = "";
   size_t used = 0;
@@ -396,7 +399,8 @@ static enum hr_status check_memory(struct hr__builder *builder, const cJSON *ent
 
 /* ---- Phases ----------------------------------------------------------------------------------------- */
 
-/* Sets the replicas of a disaggregated service to the sum of the replicas of its two phases. Refuses another number. */
+/* Sets the number of replicas of a disaggregated service to the sum of the numbers for its two phases. Another number
+   in 'replicas' is an error. */
 static enum hr_status count_replicas(const struct hr__builder *builder, const cJSON *entry,
                                      struct hr_service *service) {
   const uint32_t sum = service->phases.prefill_replicas + service->phases.decode_replicas;
@@ -444,8 +448,8 @@ static enum hr_status check_preferred(const struct hr__builder *builder, const c
 /* Minimum time of an iteration in microseconds. A shorter time would be rounded to 0. */
 #define LEAST_US 1e-3
 
-/* Minimum time of an iteration with the cost of a service. With 'integer', times are rounded to whole microseconds; if
-   the engine has phases, they are rounded down. */
+/* Returns the minimum time of an iteration, in microseconds. With 'integer', times are rounded to whole microseconds.
+   An engine with phases rounds them down, so its minimum is 1. */
 static double least_us(const struct hr_service *service) {
   if (!service->cost.integer) return LEAST_US;
   return hr__has_phases(service) ? 1 : 0.5;
@@ -459,8 +463,8 @@ static double decode_us(const struct hr_service_cost *cost, uint64_t sequences) 
   return hr__cost_us(cost, &(struct hr__batch_load){.decodes = sequences, .context = sequences});
 }
 
-/* Checks that every iteration takes time. A table is linear between its knots, so its minimum is at a knot, at one
-   token, or at the largest batch. In published tables, the last segment may decrease. */
+/* Checks that every iteration takes time. A table of times is linear between its knots, so its minimum is at a knot, at
+   one token, or at the largest batch. In published tables, the times can decrease in the last segment. */
 static enum hr_status check_knots(const struct hr__builder *builder, const cJSON *cost,
                                   const struct hr_service *service) {
   const struct hr_service_cost *values = &service->cost;
@@ -493,7 +497,7 @@ static enum hr_status check_knots(const struct hr__builder *builder, const cJSON
   return HR_OK;
 }
 
-/* Checks the terms of DistServe's form. Only the square term of a fit can be below 0. */
+/* Checks the terms of the cost in DistServe's form. Only the term of squared prompt tokens may be below 0. */
 static enum hr_status check_phases(const struct hr__builder *builder, const cJSON *cost,
                                    const struct hr_service *service) {
   enum { LONG_PROMPT = 32768 };
@@ -549,15 +553,15 @@ static enum hr_status check_cost(const struct hr__builder *builder, const cJSON 
                            values->integer ? " in whole microseconds ('integer')" : "");
 }
 
-/* Checks `tensor_parallel`. It affects only defaults that depend on the model, and must not exceed the GPUs of a
-   replica. */
+/* Sets and checks `tensor_parallel`. By default, it is the number of GPUs of a replica, which it must not exceed. It
+   affects only defaults that depend on the model. */
 static enum hr_status check_parallel(struct hr__builder *builder, const cJSON *entry, struct hr_service *service) {
   const cJSON *replica = hr__get(entry, "replica");
   if (!service->tensor_parallel) service->tensor_parallel = service->gpus;
   if (!hr__has(replica, "tensor_parallel")) return HR_OK;
   if (service->model && service->tensor_parallel > service->gpus) {
     const uint32_t found = service->tensor_parallel;
-    service->tensor_parallel = service->gpus; /* for a candidate */
+    service->tensor_parallel = service->gpus; /* for a candidate, which is built although it cannot run */
     return hr__build_unfit(builder, hr__build_fail_at(builder, replica, "tensor_parallel",
                                                       "expected at most 'gpus', which is %" PRIu32 ", found %" PRIu32,
                                                       service->gpus, found));

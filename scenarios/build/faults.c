@@ -2,11 +2,11 @@
 /*
  * `faults` of a pool or of the cluster: how nodes and groups of nodes fail, and how they are repaired.
  *
- * The object describes the failures of single nodes; each entry of its `groups` describes the failures of groups. Both
- * have the same keys. Failures at the rate 0 are left out, so that such a run equals one without failures.
+ * The object describes the failures of single nodes; each entry of its `groups` describes failures of whole groups of
+ * nodes. Both have the same keys for rates and repairs. Each of these objects becomes a process of failures. A process
+ * with the rate 0 is omitted, so that such a run equals a run without failures.
  *
- * `maintenance` of a pool or of the cluster: when nodes are out of operation as planned, and what happens to their
- * jobs.
+ * `maintenance` of a pool or of the cluster: when nodes are out of service as planned, and what happens to their jobs.
  */
 
 #include "headroom/unstable/faults.h"
@@ -22,10 +22,10 @@
 
 #define DAY_S 86400.0
 
-/* The keys that state how often a process fails. */
+/* The keys that state when a process causes failures. */
 static const char *const rates[] = {"per_1000_node_days", "mtbf_h", "between", "between_h", "recorded", "log", NULL};
 
-/* Checks that at most one of the keys is present. Returns it in `*found`; NULL if none is. */
+/* Checks that at most one of the keys is present, and sets `*found` to it; NULL if none is present. */
 static enum hr_status find_one(struct hr__builder *builder, const cJSON *entry, const char *const *keys,
                                const char **found) {
   *found = NULL;
@@ -75,7 +75,8 @@ static enum hr_status check_classes(struct hr__builder *builder, const cJSON *en
 
 /* ---- Processes --------------------------------------------------------------------------------------- */
 
-/* Reads when the units of a process fail. `*none` is set if they never do. */
+/* Reads when the nodes or groups of a process fail. Sets `*none` to whether they never fail: the rate is 0, or `faults`
+   has only `groups` or `slow`. */
 static enum hr_status build_rate(struct hr__builder *builder, const cJSON *entry, bool is_group,
                                  struct hr_fault_process *process, bool *none) {
   const char *found;
@@ -108,13 +109,15 @@ static enum hr_status build_rate(struct hr__builder *builder, const cJSON *entry
 
 /* ---- Logs -------------------------------------------------------------------------------------------- */
 
+/* Sets the mean of recorded intervals; 0 if there are none. */
 static void set_mean(struct hr_recorded *recorded) {
   double sum_h = 0;
   for (uint32_t i = 0; i < recorded->n_values; i++) sum_h += recorded->values[i].h;
   recorded->mean_s = recorded->n_values ? sum_h / recorded->n_values * 3600 : 0;
 }
 
-/* Copies a sample, with its intervals of length 0. */
+/* Copies a sample. The intervals of length 0, which the sample only counts, come first. Returns false if memory runs
+   out. */
 static bool copy_sample(struct hr_recorded *recorded, const struct hr_failure_sample *sample) {
   recorded->values = calloc((size_t)sample->count + sample->zeros + 1, sizeof *recorded->values);
   if (!recorded->values) return false;
@@ -130,7 +133,8 @@ static const struct hr_failure_group *find_system(const struct hr_failure_log *l
   return NULL;
 }
 
-/* Takes the times between failures of a node, and the repairs, from a log. */
+/* Copies the times until a failure of a node and the repair times from a log. The former are the times from a repair to
+   the next failure. If the log has none, they are the times between two failures of a node. */
 static enum hr_status take_intervals(struct hr__builder *builder, const cJSON *place, const struct hr_failure_log *log,
                                      struct hr_fault_process *process) {
   const char *system = hr__text_of(place, "system", NULL);
@@ -146,7 +150,7 @@ static enum hr_status take_intervals(struct hr__builder *builder, const cJSON *p
   return copied ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* Adds notes about the failures of a log that are not replayed. */
+/* Adds a note for each kind of rows of a log that are not replayed. */
 static enum hr_status note_dropped(struct hr__builder *builder, const char *pool,
                                    const struct hr_failure_events *events) {
   const struct {
@@ -191,7 +195,7 @@ static enum hr_status take_failures(struct hr__builder *builder, const struct hr
                        n_nodes, nodes);
 }
 
-/* Reads the recorded failures or intervals of a process. */
+/* Reads the failures of `log`, or the intervals of `recorded`, if the process has one of these keys. */
 static enum hr_status build_recorded(struct hr__builder *builder, const struct hr__pool_draft *draft,
                                      const cJSON *entry, struct hr_fault_process *process) {
   const cJSON *log_place = hr__get(entry, "log"), *place = log_place ? log_place : hr__get(entry, "recorded");
@@ -218,7 +222,7 @@ static enum hr_status build_recorded(struct hr__builder *builder, const struct h
   return status;
 }
 
-/* Reads the unit that fails as a whole: a group of a tier, or a number of nodes or racks. */
+/* Reads which group of nodes fails as a whole: a group of a tier, or a number of nodes or racks. */
 static enum hr_status build_unit(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *entry,
                                  struct hr_fault_process *process) {
   static const char *const units[] = {"tier", "nodes", "racks", NULL};
@@ -263,7 +267,7 @@ static const cJSON *faults_of(const struct hr__builder *builder, const struct hr
   return own ? own : hr__get(hr__get(builder->source.file.tree, "cluster"), "faults");
 }
 
-/* Adds a process to the specification, which becomes its owner. A process without failures is freed. */
+/* Adds the process of failures that `entry` describes to the specification, unless it has no failures. */
 static enum hr_status add(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *entry,
                           bool is_group) {
   struct hr_fault_spec *spec = draft->pool.faults;
@@ -278,7 +282,7 @@ static enum hr_status add(struct hr__builder *builder, const struct hr__pool_dra
   return HR_OK;
 }
 
-/* Adds a note if there are spares although no node ever fails: spares never run jobs. */
+/* Adds a note if the pool has spares although its nodes never fail: the spares then never run jobs. */
 static enum hr_status note_spares(struct hr__builder *builder, const struct hr__pool_draft *draft) {
   const struct hr_fault_spec *spec = draft->pool.faults;
   if (spec->spares == 0 || spec->spares >= draft->pool.nodes || spec->n_processes) return HR_OK;
@@ -347,7 +351,7 @@ enum hr_status hr__build_faults(struct hr__builder *builder, struct hr__pool_dra
 
 /* ---- Maintenance ------------------------------------------------------------------------------------- */
 
-/* Reads a number of nodes or a share of the nodes, which is rounded up. */
+/* Sets `max_unavailable` from a number of nodes or a share of the nodes, rounded up; HR_NONE: the key is missing. */
 static enum hr_status build_budget(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *entry,
                                    struct hr_maintenance *window) {
   const cJSON *value = hr__get(entry, "max_unavailable");

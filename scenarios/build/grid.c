@@ -5,7 +5,7 @@
  *
  * The levels of an axis are a list of values, a range of numbers, or settings of several keys. Each level has a text, a
  * number (NaN unless its value is a number) and a list of overrides. The numbers of a range are rounded to twelve
- * digits. For example, 0.1 + 2 x 0.1 becomes 0.3 and not 0.30000000000000004.
+ * significant digits. For example, 0.1 + 2 * 0.1 becomes 0.3 and not 0.30000000000000004.
  */
 
 #include "headroom/unstable/experiments.h"
@@ -155,8 +155,8 @@ static enum hr_status check_keys(struct hr__builder *builder, const cJSON *json,
   return HR_OK;
 }
 
-/* Reads an axis from the object `json`. `path` is used if the object has no path; NULL: the path is required. All bytes
-   of `axis` must be zero. The caller calls finish_axis(), also after an error. */
+/* Reads an axis from the object `json`. `path` is the path of the axis if the object has none; NULL: the object must
+   have a path or `settings`. All bytes of `axis` must be zero. The caller calls finish_axis(), also after an error. */
 static enum hr_status build_axis(struct hr__builder *builder, const cJSON *json, const char *path,
                                  struct hr_grid_axis *axis) {
   if (!path) path = hr__text_of(json, "path", NULL);
@@ -185,9 +185,8 @@ static void finish_axis(struct hr_grid_axis *axis) {
 #define WORD(name, text) text,
 static const char *const designs[] = {HR_DESIGN_TABLE(WORD) NULL};
 
-/* The design may be a word, such as "full". This function replaces the word by the equivalent object, {"kind":
-   "full"}. It also reports unknown words: later functions cannot name the line of an error in the new object, because
-   this object is not in the file. */
+/* The design may be a word, such as "full". Replaces the word by the equivalent object {"kind": "full"}. Reports
+   unknown words. Later functions could not report their line, because the new object is not in the file. */
 static enum hr_status expand_design(struct hr__builder *builder) {
   cJSON *tree = builder->source.file.tree;
   const cJSON *design = hr__get(tree, "design");
@@ -262,6 +261,8 @@ static enum hr_status build_axes(struct hr__builder *builder, struct hr_grid *gr
 
 /* ---- The grid --------------------------------------------------------------------------------------- */
 
+/* Returns the path `file`, resolved relative to the folder of the file `path`; NULL: out of memory. The caller frees
+   the result. */
 static char *beside(const char *path, const char *file) {
   const char *slash = file[0] == '/' ? NULL : strrchr(path, '/');
   size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
@@ -329,8 +330,8 @@ void hr_grid_destroy(struct hr_grid *grid) {
  * `plan`: variables, constraints, objective, and today's capacity.
  *
  * A variable is an axis as in a grid. A variable may set the size of one or more pools. The levels of such a variable
- * are total numbers of GPUs in ascending order, and the overrides of a level set the number of nodes of each pool. Only
- * report/ knows the metrics, so the texts of constraints and objective are stored with their places and checked later.
+ * are total numbers of GPUs in ascending order, and the overrides of a level set the number of nodes of each pool. The
+ * texts of constraints and objective are stored with their places, and checked when the plan is run (plan/search).
  */
 
 static void placed_finish(struct hr_placed_text *placed) {
@@ -399,7 +400,8 @@ static uint32_t gpus_of_step(const struct hr__builder *builder, const struct hr_
   return gpus;
 }
 
-/* Sets the overrides of a level that represents a total number of GPUs. */
+/* Sets the overrides of a level to those for a total of `gpus` GPUs. All pools of the variable get the same number of
+   nodes, so other totals than multiples of gpus_of_step() are errors. */
 static enum hr_status set_gpus(struct hr__builder *builder, const cJSON *place, const struct hr_plan_variable *variable,
                                double gpus, struct hr_grid_level *level) {
   uint32_t step = gpus_of_step(builder, variable);
@@ -428,8 +430,8 @@ static int by_number(const void *a, const void *b) {
   return (first->number > second->number) - (first->number < second->number);
 }
 
-/* Sets the overrides of all levels and sorts the levels by number of GPUs, because the search of the plan requires
-   this order. */
+/* Sets the overrides of all levels of a variable that counts GPUs. Sorts the levels by number of GPUs, because the
+   search of the plan requires this order. */
 static enum hr_status count_gpus(struct hr__builder *builder, const cJSON *json, struct hr_plan_variable *variable) {
   struct hr_grid_axis *axis = &variable->axis;
   enum hr_status status = HR_OK;
@@ -547,8 +549,8 @@ static enum hr_status find_variable(struct hr__builder *builder, const struct hr
                             nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-/* Reads the value of a variable in today's capacity. For a variable with settings, it must be the label of one of
-   them. For other variables, it need not be one of the levels. */
+/* Reads the value of a variable in today's capacity (`baseline`). For a variable with settings, the value must be the
+   label of one of them. For other variables, the value need not be one of the levels. */
 static enum hr_status build_today(struct hr__builder *builder, const struct hr_plan_variable *variable,
                                   const cJSON *value, struct hr_grid_level *level) {
   const struct hr_grid_axis *axis = &variable->axis;

@@ -2,12 +2,12 @@
 /*
  * `models`: the speed of models on the GPU types of the pools, relative to the reference type.
  *
- * The input is a list of figures: the speed or the throughput of a model on a GPU type. The scenario contains
- * figures, and may name a file with more figures. All figures of one model on the same number of GPUs are divided by
- * the figure for the reference type, so their unit does not matter. A figure of the scenario may be for a pool; it
- * has precedence over the figure for the GPU type of the pool. If no figure exists, the speed is the dense FP16
- * TFLOPS (tensor cores included) of the GPU type, divided by that of the reference type, both from the catalogue.
- * With "default": "same", it is 1.
+ * The input is a list of figures. A figure is the speed or the throughput of a model on a GPU type. The scenario
+ * contains figures, and may name a file with more figures. All figures of one model on the same number of GPUs are
+ * divided by the figure for the reference type, so their unit does not matter. Without a figure for the reference type,
+ * the figures must be speeds relative to it. A figure of the scenario may be for a pool; it has precedence over the
+ * figure for the GPU type of the pool. If no figure exists, the speed is the dense FP16 TFLOPS (tensor cores included)
+ * of the GPU type, divided by that of the reference type, both from the catalogue. With "default": "same", it is 1.
  *
  * A CSV file has the columns model, gpu, speed or throughput, and optionally gpus, the number of GPUs of the
  * measurement. A JSON file has the form that was published with Gavel (Narayanan et al., OSDI'20): nested objects
@@ -38,7 +38,7 @@ struct speed_figure {
   const char *model, *gpu; /* interned texts; `gpu` may be the name of a pool */
   uint32_t gpus;           /* number of GPUs of the measured job */
   double figure;           /* 0: the model does not run on this type */
-  bool is_throughput;      /* true: the figure is a throughput, so there must be a figure for the reference type */
+  bool is_throughput;      /* true: the figure is a throughput, so a figure for the reference type is required */
   size_t line, column;     /* place in the file; line 0: the figure is in the scenario; column 0: the file is CSV */
 };
 
@@ -142,8 +142,8 @@ static enum hr_status read_csv(struct speed_figures *figures, const char *path, 
 
 /* ---- JSON ------------------------------------------------------------------------------------------- */
 
-/* State of reading the JSON file. `ordinal` is the path to the current value: the index of the GPU type, of the key
-   "('MODEL', GPUS)" below it, and of the key "null" below that. */
+/* State of reading the JSON file. `ordinal` is the path to the current value. It has three indexes: that of the GPU
+   type, that of the key "('MODEL', GPUS)" and that of the key "null". */
 struct json_walk {
   struct speed_figures *figures;
   const struct hr__json_file *file;
@@ -246,7 +246,7 @@ struct speed_builder {
 
 /* ---- Figures ---------------------------------------------------------------------------------------- */
 
-/* Adds the figures of the scenario. They replace all figures of the file for the same model. */
+/* Adds the figures of the scenario. add_file() has ignored the figures of the file for the same models. */
 static enum hr_status add_stated(struct speed_builder *self) {
   const cJSON *speeds = hr__get(self->models, "speeds");
   for (const cJSON *model = speeds ? speeds->child : NULL; model; model = model->next)
@@ -263,6 +263,7 @@ static bool is_stated(const struct speed_builder *self, const char *model) {
   return speeds && hr__get(speeds, model);
 }
 
+/* Adds the figures of the file, except those of models for which the scenario has figures. */
 static enum hr_status add_file(struct speed_builder *self) {
   struct hr__builder *builder = self->builder;
   struct speed_figures *figures = &self->figures;
@@ -278,7 +279,7 @@ static enum hr_status add_file(struct speed_builder *self) {
   return status;
 }
 
-/* Order of figures: by model, then by GPUs, then by GPU type. */
+/* Order of figures: by model, then by GPUs, then by GPU type without case, then by line. */
 static int compare(const void *a, const void *b) {
   const struct speed_figure *x = a, *y = b;
   int order = strcmp(x->model, y->model);
@@ -329,9 +330,9 @@ static bool is_in_cluster(const struct hr_cluster_spec *cluster, const char *gpu
   return false;
 }
 
-/* Sets `*nearest` to the name of a pool that is similar to an unknown word. `*nearest` is NULL if no name is
-   similar, or if the word is a GPU type of the catalogue, because such a type need not be in the cluster. Returns
-   HR_OK or HR_NO_MEMORY. */
+/* Sets `*nearest` to the name of a pool that is similar to an unknown word; NULL: no name is similar. If the word is a
+   GPU type of the catalogue, `*nearest` is NULL, too: such a type need not be in the cluster. Returns HR_OK or
+   HR_NO_MEMORY. */
 static enum hr_status nearest_pool(const struct speed_builder *self, const char *word, const char **nearest) {
   const struct hr_cluster_spec *cluster = &self->builder->scenario->cluster;
   const struct hr_gpu_type *type;
@@ -356,8 +357,8 @@ static enum hr_status warn_misspelt_pool(struct speed_builder *self, const struc
                       figure->gpu, nearest);
 }
 
-/* Adds a warning for GPU types that no pool has and that look misspelt. Other types that no pool has are allowed,
-   because other scenarios may use them. */
+/* Checks the GPU types of the figures of the scenario and of a CSV file. Adds a warning for a type that no pool has and
+   that looks misspelt. Other types that no pool has are allowed, because other scenarios may use them. */
 static enum hr_status warn_misspelt_types(struct speed_builder *self) {
   struct hr__builder *builder = self->builder;
   struct hr_scenario *scenario = builder->scenario;
@@ -376,8 +377,8 @@ static enum hr_status warn_misspelt_types(struct speed_builder *self) {
   return HR_OK;
 }
 
-/* Sets `*tflops` to the dense FP16 TFLOPS of a GPU type. If it is unknown, the error has the place of the key `name`,
-   and its text names the pool with this GPU type, or the reference type. */
+/* Sets `*tflops` to the dense FP16 TFLOPS of a GPU type. If the type is unknown, reports an error at the key `name`.
+   `owner` is for its text: the pool with this type, or "the reference type". */
 static enum hr_status fp16_of(struct speed_builder *self, const char *gpu, const char *name, const char *owner,
                               double *tflops) {
   const struct hr_gpu_type *type;
@@ -419,7 +420,7 @@ static uint32_t to_ppm(double speed) {
   return ppm > 0 && ppm < 1 ? 1 : (uint32_t)llround(ppm);
 }
 
-/* Computes the default speed on each pool, and stores these speeds in the row after the last row. */
+/* Computes the default speed on each pool, and stores these speeds in the additional row after the last row. */
 static enum hr_status make_default(struct speed_builder *self) {
   const struct hr_cluster_spec *cluster = &self->builder->scenario->cluster;
   uint32_t *ppm = row_at(self->speeds, self->speeds->n_rows);
@@ -480,7 +481,7 @@ static enum hr_status base_of(const struct speed_builder *self, const struct spe
                         "'%.60s' does not run on the reference type, so no speed relative to it exists", first->model);
 }
 
-/* Returns true if two consecutive figures are both for pools. Their names may then differ only in case, because names
+/* Returns true if the two figures at `two` are both for pools. Their names may then differ only in case, because names
    of pools are case-sensitive. */
 static bool are_two_pools(const struct hr_cluster_spec *cluster, const struct speed_figure *two) {
   return names_any_pool(&two[0], cluster) && names_any_pool(&two[1], cluster);
@@ -519,7 +520,7 @@ static enum hr_status make_rows(struct speed_builder *self) {
   return HR_OK;
 }
 
-/* Replaces each missing speed by the default speed on the same pool. */
+/* Replaces each missing speed (UINT32_MAX) by the default speed on the same pool. */
 static void fill_rows(const struct hr_speeds *speeds) {
   const uint32_t *fallback = row_at(speeds, speeds->n_rows);
   for (uint32_t row = 0; row < speeds->n_rows; row++)
@@ -555,8 +556,8 @@ static uint32_t count_types(const struct hr_cluster_spec *cluster) {
   return count;
 }
 
-/* Lists the GPU types of the pools, each with its speed by the catalogue relative to the first: "A100-80 1, H100 3.17".
-   Returns whether the catalogue has all of them. */
+/* Writes the GPU types of the pools, each with its speed in the catalogue relative to the first type, such as "A100-80
+   1, H100 3.17". Returns false if the catalogue lacks a type or its speed. */
 static bool list_speeds(const struct hr__builder *builder, char *words, size_t size) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   const struct hr_gpu_type *type, *first = NULL;
@@ -595,7 +596,7 @@ enum hr_status hr__build_models(struct hr__builder *builder) {
   struct speed_builder self = {.builder = builder};
   self.models = hr__get(builder->source.file.tree, "models");
   if (!self.models) return note_equal_speeds(builder);
-  /* "models": "catalogue" has no members, so all have their defaults */
+  /* "models": "catalogue" has no members: keys have their defaults, and the reference is the type of the first pool */
   bool is_word = cJSON_IsString(self.models);
   self.reference = is_word ? builder->scenario->cluster.pools[0].gpu : hr__text_of(self.models, "reference", "");
   enum hr_status status = make(&self);

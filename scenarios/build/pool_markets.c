@@ -4,8 +4,8 @@
  * interruption model of spot capacity. The interruption model is a preset of the catalogue, or a model with
  * parameters. Keys of the scenario have precedence over the preset.
  *
- * The rows of the key tables have the markets and the interruption models that allow a key. The autoscaler of a cluster
- * and its node pools (Karpenter) are also built here.
+ * The rows of the key tables state with which markets and interruption models a key is allowed. The autoscaler of a
+ * cluster and its node pools (Karpenter) are also built here.
  */
 
 #include "headroom/unstable/clusters.h"
@@ -30,7 +30,7 @@ static const struct {
 
 /* ---- Keys ------------------------------------------------------------------------------------------- */
 
-/* Writes a list such as "reserved or spot". */
+/* Writes a list such as "reserved or spot" to `text`, and returns it. `markets`: a set of bits 1 << enum hr_market. */
 static const char *list_markets(uint32_t markets, char *text, size_t size) {
   size_t used = 0;
   text[0] = '\0';
@@ -135,13 +135,13 @@ static enum hr_status check_queue(struct hr__builder *builder, const struct hr__
 
 #define HOURS_PER_MONTH 730.0
 
-/* Compares the provider of a preset with that of a pool, or the region of a preset with that of a pool. Returns true
-   if they differ. Returns false if that of the preset is "*" or that of the pool is unknown (NULL). */
+/* Returns whether a provider (or region) of a preset differs from that of a pool. Returns false if the preset is for
+   all of them ("*"), or if that of the pool is unknown (NULL). */
 static bool is_elsewhere(const char *presets, const char *pools) {
   return pools && strcmp(presets, "*") != 0 && strcasecmp(presets, pools) != 0;
 }
 
-/* Adds a note if the preset is for another GPU type, provider or region, or if it is an assumption. */
+/* Adds a note if the preset is for another GPU type, provider or region, or if its status is "assumed". */
 static enum hr_status note_preset(struct hr__builder *builder, const struct hr__pool_draft *draft) {
   const struct hr_spot_preset *preset = draft->preset;
   if (strcmp(preset->gpu, "*") != 0 && strcasecmp(preset->gpu, draft->pool.gpu) != 0)
@@ -206,8 +206,8 @@ static enum hr_status read_levels(struct hr__builder *builder, const cJSON *spot
   return HR_OK;
 }
 
-/* With the model HR_SPOT_ON_OFF, spot capacity alternates between available and not available. `up` and `down` are
-   the durations of these two states. Checks that their means add up to at least a second; otherwise a simulation
+/* With the model HR_SPOT_ON_OFF, spot capacity alternates between available and unavailable. `up` and `down` are the
+   durations of these two states. Checks that their means add up to at least a second. A simulation with shorter cycles
    would practically not end. */
 static enum hr_status check_cycle(struct hr__builder *builder, const cJSON *spot, const struct hr_spot_spec *spec) {
   if (spec->model != HR_SPOT_ON_OFF) return HR_OK;
@@ -231,8 +231,8 @@ static enum hr_status build_parameters(struct hr__builder *builder, const cJSON 
 
 /* ---- Notice ----------------------------------------------------------------------------------------- */
 
-/* Sets the notice of a spot interruption as documented by the provider: 120 s on AWS, 30 s on Google Cloud and
-   Azure. */
+/* Sets the notice of a spot interruption: 120 s on AWS, 30 s on all other providers, 0 if the provider is unknown. The
+   providers AWS, Google Cloud and Azure document these times. Adds a note. */
 static enum hr_status assume_notice(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const char *provider = draft->source->provider;
   int64_t notice_s = !provider ? 0 : strcasecmp(provider, "aws") == 0 ? 120 : 30;
@@ -314,8 +314,8 @@ static enum hr_status check_pool_bounds(struct hr__builder *builder, const cJSON
                            "no pool has the market on-demand or spot, so an autoscaler has no nodes to request");
 }
 
-/* Queued provisioning needs an autoscaler that requests nodes when jobs wait, and lets them wait for the provider.
-   `spec`: NULL if the cluster has none. */
+/* Refuses queued provisioning ('queued' of a pool) unless the cluster has the autoscaler 'cluster-autoscaler'. `spec`:
+   the autoscaler; NULL: the cluster has none. */
 static enum hr_status check_queued(struct hr__builder *builder, const cJSON *cluster,
                                    const struct hr_autoscaler_spec *spec) {
   const cJSON *entry = NULL;
@@ -333,7 +333,7 @@ static enum hr_status check_queued(struct hr__builder *builder, const cJSON *clu
 
 /* ---- Node pools of Karpenter ---- */
 
-/* Finds the elastic pool with a name; HR_NONE: none. */
+/* Returns the index of the elastic pool with a name; HR_NONE: no elastic pool has it. */
 static uint32_t elastic_pool(const struct hr_cluster_spec *cluster, const char *name) {
   for (uint32_t i = 0; i < cluster->n_pools; i++)
     if (hr_market_is_elastic(cluster->pools[i].market.market) && strcmp(cluster->pools[i].name, name) == 0) return i;
@@ -362,7 +362,8 @@ static enum hr_status bind_node_pool(struct hr__builder *builder, const cJSON *j
   return HR_OK;
 }
 
-/* Sets the limits and budgets that a node pool does not have. */
+/* Sets the limits that a node pool lacks to the maximum. Without `budgets`, sets the budget of 10 % of the nodes.
+   Otherwise checks the budgets. */
 static enum hr_status complete_node_pool(struct hr__builder *builder, const cJSON *json, struct hr_node_pool *self) {
   const cJSON *limits = hr__get(json, "limits"), *entry = hr__get(json, "budgets");
   if (!hr__has(limits, "nodes")) self->max_nodes = UINT32_MAX;
@@ -395,7 +396,8 @@ static enum hr_status complete_node_pool(struct hr__builder *builder, const cJSO
   return HR_OK;
 }
 
-/* Each elastic pool must be in a node pool, and has no bounds of its own. */
+/* Checks each pool. An elastic pool must be in a node pool, and a fixed boot time must not exceed 'max_provision_s'.
+   'autoscale' must not set a minimum of nodes or a priority, because Karpenter does not use them. */
 static enum hr_status check_managed(struct hr__builder *builder, const cJSON *cluster,
                                     const struct hr_autoscaler_spec *spec) {
   const struct hr_cluster_spec *pools = &builder->scenario->cluster;
@@ -442,7 +444,7 @@ static enum hr_status build_node_pools(struct hr__builder *builder, const cJSON 
   return status == HR_OK ? check_managed(builder, cluster, spec) : status;
 }
 
-/* Finds the pools of each quota, and the probabilities that the provider has no capacity. */
+/* Sets the pools to which each quota applies, and for each pool the probability that the provider has no capacity. */
 static enum hr_status bind_pools(struct hr__builder *builder, const cJSON *cluster, struct hr_autoscaler_spec *spec) {
   const struct hr_cluster_spec *pools = &builder->scenario->cluster;
   const cJSON *entry = hr__get(cluster, "pools")->child, *json = hr__get(hr__get(cluster, "autoscaler"), "quotas");
@@ -469,7 +471,7 @@ static enum hr_status bind_pools(struct hr__builder *builder, const cJSON *clust
   return HR_OK;
 }
 
-/* Refuses policy parameters with which the policy, too, would request nodes. */
+/* Refuses parameters with which the policy would request nodes, because the autoscaler requests them. */
 static enum hr_status check_policy(struct hr__builder *builder) {
   static const char *const words[][2] = {{"market", "static"}, {"elastic_nodes", "static"}};
   const cJSON *policy = hr__get(builder->source.file.tree, "policy");

@@ -3,13 +3,18 @@
  * The price of a GPU-hour of a pool, in micro-dollars, and its source; and cost of ownership: `owned` of a pool, `tco`
  * of a scenario, and the arithmetic of both.
  *
- * The first of these sources that exists determines the price: recorded prices, the cost of ownership, a discount off
- * the on-demand price, the price in the scenario, the on-demand price in the scenario (if the market is on-demand), the
- * catalogue, the discount of the spot preset. A random spot price ('spot.price' with model 'ou') varies around this
- * price.
+ * The first of these sources that exists determines the price:
+ *   1. recorded prices;
+ *   2. the cost of ownership;
+ *   3. a discount off the on-demand price;
+ *   4. the price in the scenario;
+ *   5. if the market is on-demand: the on-demand price in the scenario;
+ *   6. the catalogue;
+ *   7. the discount of the spot preset.
+ * A random spot price ('spot.price' with model 'ou') varies around this price.
  *
- * The price of an owned pool is the yearly cost of a node divided by (8,760 h x GPUs), with the energy of nodes that
- * are always in use. It is an upper bound of the cost of a cluster that is idle at times.
+ * The price of an owned pool is (yearly cost of a node) / (8,760 h * GPUs of the node), with the energy of a node that
+ * is always in use. It is an upper bound of the cost of a cluster that is idle at times.
  */
 
 #include "base/text.h"
@@ -31,14 +36,15 @@
 /* ---- Cost of ownership ------------------------------------------------------------------------------ */
 
 /*
- * The nodes are the first purchase of a pool, followed by the entries of `capital`. All amounts are per node. A node
- * costs in a year
+ * The nodes are the first purchase of a pool, followed by the entries of `capital`. All amounts are per node. The
+ * yearly cost of a node is
  *
- *   (amortized purchases + maintenance + insurance and property tax + energy + colocation + staff) x (1 + staff share)
+ *   (amortized purchases + maintenance + insurance and property tax + energy + colocation + staff) * (1 + staff share)
  *
- * Energy is power x load x PUE x 8,760 h x price of energy. Colocation is billed for the provisioned power, without the
- * PUE. Sources: Hamilton's model (Barroso, Hoelzle and Ranganathan, The Datacenter as a Computer, chapter 6; Hennessy
- * and Patterson, Computer Architecture, section 6.4) for pmt-monthly; annual annuities for crf-annual.
+ * Energy is power * load * PUE * 8,760 h * (price of energy). Colocation is billed for the provisioned power, without
+ * the PUE. Sources: for the amortization pmt-monthly, Hamilton's model (Barroso, Hoelzle and Ranganathan, The
+ * Datacenter as a Computer, chapter 6; Hennessy and Patterson, Computer Architecture, section 6.4); for crf-annual, the
+ * formula of annual annuities.
  */
 
 enum { MONTHS = 12 };
@@ -142,7 +148,7 @@ static enum hr_status build_capital(struct hr__builder *builder, const struct hr
 
 /* ---- Cost of ownership: operation ------------------------------------------------------------------- */
 
-/* Assumptions for keys that are missing in the scenario. */
+/* Assumption if the scenario does not set the power of a node. */
 #define HOST_SHARE 0.3 /* power of CPUs, memory, fans and network as a share of the power of the GPUs */
 
 static bool needs_power(const cJSON *json) {
@@ -184,7 +190,7 @@ static enum hr_status check_load(const struct hr__builder *builder, const cJSON 
   return hr__build_fail_at(builder, json, "idle_load", "'idle_load' is above 'load' (%.10g)", owned->load);
 }
 
-/* Builds 'owned' of the entry, the cost of its nodes. The shape of the nodes must be known. */
+/* Builds 'owned' of a pool: the cost of ownership of its nodes. Must be called after the shape of the pool is set. */
 static enum hr_status build_ownership(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const cJSON *json = hr__get(draft->entry, "owned");
   struct hr_ownership *owned = calloc(1, sizeof *owned);
@@ -248,15 +254,16 @@ static enum hr_status check_options(const struct hr__builder *builder, const cJS
   return HR_OK;
 }
 
-/* The mean of a series, in dollars. */
+/* Returns the mean of a series over its time, in dollars. */
 static double mean_usd(const struct hr_series *series) {
   int64_t from_us = hr_series_first_us(series), to_us = hr_series_end_us(series);
   if (to_us == HR_NEVER_US || to_us <= from_us) return (double)hr_series_at(series, from_us) / 1e6;
   return (double)hr_series_between(series, from_us, to_us) / (double)(to_us - from_us) / 1e6;
 }
 
-/* Sets the price of energy of owned pools that have none in `owned` to the mean of their 'energy_price'. The price of
-   the pool, with which runs are billed, does not include this energy. */
+/* If `owned` of a pool has no price of energy and no colocation, sets the price of energy to the mean of the
+   'energy_price' of the pool. `tco` uses this price. The price of a GPU-hour of the pool, which is already computed,
+   does not include this energy. */
 static enum hr_status use_energy_prices(struct hr__builder *builder) {
   struct hr_scenario *scenario = builder->scenario;
   for (uint32_t i = 0; scenario->pool_sources && i < scenario->cluster.n_pools; i++) {
@@ -322,7 +329,7 @@ static enum hr_status set_source(const struct hr__builder *builder, struct hr_po
   return done ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* The variation of a spot price over time. */
+/* Models of the spot price over time: constant, recorded, and a random walk (Ornstein-Uhlenbeck process). */
 enum spot_price_model { SPOT_PRICE_FIXED, SPOT_PRICE_TRACE, SPOT_PRICE_OU };
 
 static const cJSON *price_of(const cJSON *entry) {
@@ -336,7 +343,7 @@ static enum spot_price_model spot_price_model(const cJSON *entry) {
 
 /* ---- From the catalogue ----------------------------------------------------------------------------- */
 
-/* Converts an error like hr__build_wrap(), with the place of the member `name`. */
+/* Does the same as hr__build_wrap(), but the place of the error is the member `name` of the entry. */
 static enum hr_status wrap_at(struct hr__builder *builder, const cJSON *entry, const char *name, enum hr_status status,
                               const struct hr_error *inner) {
   if (status == HR_BAD_INPUT) return hr__build_fail_at(builder, entry, name, "%s", inner->text);
@@ -359,7 +366,7 @@ static enum hr_status find_instance(struct hr__builder *builder, const struct hr
   return wrap_at(builder, draft->entry, "instance", status, &inner);
 }
 
-/* Checks that the GPU type and the number of GPUs of the entry agree with the instance type of the catalogue. */
+/* Checks that the GPU type and the number of GPUs of the pool, if set, are those of the instance type. */
 static enum hr_status check_shape(struct hr__builder *builder, const struct hr__pool_draft *draft,
                                   const struct hr_instance_type *instance) {
   const struct hr_pool_spec *pool = &draft->pool;
@@ -418,8 +425,8 @@ static enum hr_status query_price(const struct hr__builder *builder, const struc
   return hr_catalog_price(builder->catalog, &query, quote, error);
 }
 
-/* Checks that the catalogue has the provider, the region, and the instance type or GPU type of the entry. An error
-   has the place of the name that is unknown. */
+/* Checks that the catalogue has the provider, the region, and the instance type or GPU type of the entry. The place of
+   an error is the unknown name. */
 static enum hr_status check_names(struct hr__builder *builder, const struct hr__pool_draft *draft) {
   const cJSON *entry = draft->entry;
   const char *provider = hr__text_of(entry, "provider", ""), *region = hr__text_of(entry, "region", NULL);
@@ -435,8 +442,8 @@ static enum hr_status check_names(struct hr__builder *builder, const struct hr__
   return wrap_at(builder, entry, "gpu", status, &inner);
 }
 
-/* Uses a price of the catalogue. Adds a note if the instance type or the region was assumed, because the scenario
-   does not name it. Adds a note if the price was not quoted by the provider but, for example, derived from other
+/* Uses a price of the catalogue. Adds a note if the scenario does not name the instance type or the region, so that
+   they were assumed. Adds a note if the price is not a quote of the provider, but, for example, derived from other
    prices. */
 static enum hr_status use_quote(struct hr__builder *builder, struct hr__pool_draft *draft,
                                 const struct hr_price_quote *quote) {
@@ -463,7 +470,8 @@ static enum hr_status catalog_price(struct hr__builder *builder, struct hr__pool
   return status == HR_OK ? use_quote(builder, draft, &quote) : hr__build_wrap(builder, draft->entry, status, &inner);
 }
 
-/* Sets the on-demand price from which savings are computed. Adds a note if it is unknown. */
+/* Sets the on-demand price of the pool to that of the catalogue. Savings are computed from this price. Adds a note if
+   it is unknown. */
 static enum hr_status catalog_on_demand(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_price_quote quote;
   struct hr_error inner;
@@ -503,7 +511,7 @@ static enum hr_status catalog_discount(struct hr__builder *builder, struct hr__p
 
 /* ---- Owned pools ------------------------------------------------------------------------------------ */
 
-/* Adds a note on the price if it follows from several purchases or includes interest, because it is then not obvious
+/* Adds a note on the price of an owned pool if there are several purchases or interest, because it is then not obvious
    from the scenario. */
 static enum hr_status note_owned(struct hr__builder *builder, const struct hr__pool_draft *draft, double usd_h) {
   const struct hr_ownership *owned = draft->source->ownership;
@@ -529,8 +537,8 @@ static enum hr_status build_owned(struct hr__builder *builder, struct hr__pool_d
 
 /* ---- Spot prices that change ------------------------------------------------------------------------ */
 
-/* Spot prices that change over time: recorded prices, or a random walk around the price of the pool, which never
-   exceeds the on-demand price. */
+/* Spot prices that change over time: recorded prices, or a random walk around the price of the pool. The random walk
+   never exceeds the on-demand price. */
 
 enum { MAX_STEPS = 1000000 };
 static const int64_t year_us = INT64_C(8760) * 3600 * HR_SECOND_US;
@@ -543,7 +551,8 @@ enum hr_status hr__check_spot_price(struct hr__builder *builder, const cJSON *en
 
 /* ---- Recorded prices -------------------------------------------------------------------------------- */
 
-/* Reads `from` as a Unix time in seconds. It is a number or a date. A date without a zone is in UTC. */
+/* Sets `*from_s` to the Unix time in `from`, which is a number of seconds or a date. A date without an offset is in
+   UTC. HR_UNKNOWN_US: the key is missing. */
 static enum hr_status read_start(struct hr__builder *builder, const cJSON *price, int64_t *from_s) {
   const cJSON *from = hr__get(price, "from");
   *from_s = HR_UNKNOWN_US;
@@ -563,8 +572,8 @@ static enum hr_status read_start(struct hr__builder *builder, const cJSON *price
                            "'from' is neither a date like 2023-02-15 or 2023-02-15T08:00Z nor a Unix time");
 }
 
-/* Reads the zones of the recorded prices: the zones in `price`, or the zone of the pool if there are none. If
-   `*count` is 0, all zones of the region are used. The caller frees `*zones`. */
+/* Sets `*zones` to the zones in `price`. If there are none, sets it to the zone of the pool. If `*count` is 0, the
+   prices of all zones of the region are used. The caller frees `*zones`. */
 static enum hr_status read_zones(const struct hr__builder *builder, const struct hr__pool_draft *draft,
                                  const cJSON *price, const char ***zones, size_t *count) {
   const cJSON *list = hr__get(price, "zones");
@@ -614,8 +623,8 @@ static enum hr_status build_recorded_price(struct hr__builder *builder, struct h
 
 /* ---- Drawn prices ----------------------------------------------------------------------------------- */
 
-/* Sets `*n_steps` to the number of steps of a random price until the horizon. Without a horizon, the steps cover
-   a year. */
+/* Sets `*n_steps` to the number of steps of a random price until the horizon. Without a horizon, the steps cover one
+   year, and a note is added. */
 static enum hr_status count_steps(struct hr__builder *builder, struct hr__pool_draft *draft, int64_t interval_us,
                                   uint32_t *n_steps) {
   int64_t horizon_us = builder->scenario->horizon_us, span_us = horizon_us == HR_NEVER_US ? year_us : horizon_us;
@@ -763,14 +772,15 @@ static enum hr_status check_spot_price(const struct hr__builder *builder, const 
                        (double)market->on_demand_uusd_h / 1e6);
 }
 
-/* Returns true if the on-demand price of the catalogue is needed to compute savings. */
+/* Returns true if savings of the pool are computed. The on-demand price of the catalogue is then needed unless the
+   scenario sets one. */
 static bool is_compared(const struct hr__pool_draft *draft) {
   enum hr_market market = draft->pool.market.market;
   if (!draft->source->provider || market == HR_MARKET_ON_DEMAND) return false;
   return market != HR_MARKET_OWNED || draft->source->instance;
 }
 
-/* Builds the price of a reservation that is paid until a certain time: the price until then, and 0 afterwards. */
+/* If the pool has 'paid_until_s', makes its price 0 from this time on. */
 static enum hr_status end_price(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_market_spec *market = &draft->pool.market;
   int64_t until_us = hr__span_of(draft->entry, "paid_until_s", 0);

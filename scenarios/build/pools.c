@@ -3,9 +3,9 @@
  * `cluster`: pools that the scenario describes, or nodes that are listed in a file. Also `network_speeds` and `scaling`
  * of a scenario: the speeds of jobs by network and by number of GPUs.
  *
- * A pool is built as a draft (builder.h) in steps: shape, market and price, GPU memory, sharing, CPUs, topology. Nodes
- * are numbered pool by pool. `node_order` may define another order of the nodes; the position of each node in that
- * order is stored.
+ * A pool is built as a draft (builder.h) in steps: shape, market and price, GPU memory, sharing, CPUs, topology,
+ * failures, maintenance, power. Nodes are numbered pool by pool. `node_order` may define another order of the nodes;
+ * the position of each node in that order is stored.
  */
 
 #include "scenarios/build/builder.h"
@@ -68,7 +68,7 @@ static enum hr_status check_interference(struct hr__builder *builder, const stru
   return HR_OK;
 }
 
-/* Checks that nodes are not too large for per-GPU allocation. Must be called after all pools are built. */
+/* With per-GPU allocation, checks the number of GPUs per node. Must be called after all pools are built. */
 static enum hr_status check_sharing(struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   bool by_gpu = hr_cluster_spec_by_gpu(cluster);
@@ -117,7 +117,7 @@ static enum hr_status add_layout(struct hr__builder *builder, const cJSON *mig, 
   return hr_mig_spec_add(spec, text, &gpu, number) == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* Adds the partition groups of Volcano's MIG support, which are the default set of layouts. */
+/* Adds the default set of layouts of the mode 'dynamic': the partition groups of Volcano's MIG support. */
 static enum hr_status add_groups(struct hr__builder *builder, struct hr_mig_spec *spec) {
   struct hr_mig_gpu gpu;
   uint32_t unused;
@@ -161,8 +161,8 @@ static enum hr_status add_initial(struct hr__builder *builder, const cJSON *mig,
   return HR_OK;
 }
 
-/* Checks that an instance of each profile has all its compute slices after each of its possible starts. This is
-   required because the share of an instance is an interval of adjacent slices. */
+/* Checks that an instance of each profile has room for all its compute slices after each of its possible starts. This
+   is required because the share of an instance is an interval of adjacent slices that begins at its start. */
 static enum hr_status check_type(struct hr__builder *builder, const cJSON *mig, const struct hr_mig_type *type) {
   for (uint32_t i = 0; i < type->n_profiles; i++) {
     const struct hr_mig_profile *profile = &type->profiles[i];
@@ -208,7 +208,7 @@ static enum hr_status build_mig(struct hr__builder *builder, struct hr__pool_dra
 
 /* ---- Sharing and topology: the section -------------------------------------------------------------- */
 
-/* Builds the sharing of GPUs between jobs. The number of GPUs of a node must be known. */
+/* Builds the sharing of GPUs between jobs. Must be called after the number of GPUs of a node is set. */
 static enum hr_status build_sharing(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_pool_spec *pool = &draft->pool;
   if (!hr__has(draft->entry, "memory") && pool->sharing == HR_SHARING_TIME_SLICE)
@@ -224,8 +224,9 @@ static enum hr_status build_sharing(struct hr__builder *builder, struct hr__pool
  * `topology` of a pool: islands, NUMA domains, racks, zones, and the networks that connect them. `network_speeds`: the
  * speed of jobs with GPUs that are connected by a network.
  *
- * The size of each tier divides that of the next larger tier. The table of speeds is sorted by network, model and GPUs.
- * If the scenario has rows for a model and a network, all rows of the catalogue for this model and network are ignored.
+ * The number of GPUs of an island divides that of a NUMA domain, which divides that of a node. The table of speeds is
+ * sorted by network, model and GPUs. If the scenario has rows for a model and a network, all rows of the catalogue for
+ * this model and network are ignored.
  */
 
 #define WORD(name, text) text,
@@ -268,7 +269,7 @@ static enum hr_status check_network(struct hr__builder *builder, const cJSON *en
   return HR_OK;
 }
 
-/* Builds islands, NUMA domains, racks and zones. The numbers of nodes and GPUs must be known. */
+/* Checks islands, NUMA domains, racks and zones, and their networks. Must be called after the shape is built. */
 static enum hr_status build_topology(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const cJSON *entry = hr__get(draft->entry, "topology");
   if (!entry) return HR_OK;
@@ -377,7 +378,7 @@ enum hr_status hr__build_network_speeds(struct hr__builder *builder) {
 
 /* ---- Sharing and topology: speeds of elastic jobs --------------------------------------------------- */
 
-/* Rows that apply to all models have no model name and come first. */
+/* Order of rows: by model, then by GPUs. Rows that apply to all models have no model name and precede the others. */
 static int compare_scaling(const void *a, const void *b) {
   const struct hr_scaling_row *x = a, *y = b;
   int order = x->model && y->model ? strcmp(x->model, y->model) : (x->model != NULL) - (y->model != NULL);
@@ -420,8 +421,8 @@ enum hr_status hr__build_scaling(struct hr__builder *builder) {
 
 /* ---- CPUs ------------------------------------------------------------------------------------------- */
 
-/* Reads `cpu_per_gpu`, the CPUs that a task gets with each GPU. It is a number, or "proportional" (CPUs of the node
-   / GPUs of the node). The shape of the pool must be known. */
+/* Reads `cpu_per_gpu`, the CPUs that a task gets with each GPU. It is a number, or "proportional", which means
+   (CPUs of a node) / (GPUs of a node). Must be called after the shape is built. */
 static enum hr_status build_cpus(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_pool_spec *pool = &draft->pool;
   const cJSON *value = hr__get(draft->entry, "cpu_per_gpu");
@@ -456,9 +457,9 @@ static enum hr_status check_cpus(struct hr__builder *builder) {
 
 /* ---- Node order ------------------------------------------------------------------------------------- */
 
-/* `node_order` is a list of runs. The run "POOL*COUNT" means the next COUNT nodes of the pool, and "POOL" for
-   the next one. If the pool has fewer nodes left, the run means these nodes only. An order therefore stays valid
-   if the size of a pool is overridden. */
+/* `node_order` is a list of runs of nodes. The run "POOL*COUNT" means the next COUNT nodes of the pool, and "POOL"
+   means the next one. If the pool has fewer nodes left, the run means only these. Nodes that no run contains follow at
+   the end. An order therefore stays valid if the size of a pool is overridden. */
 
 struct order {
   const struct hr_cluster_spec *cluster;
@@ -504,8 +505,8 @@ static uint32_t count_of(const char *digits) {
   return count;
 }
 
-/* Assigns positions to the nodes of a run. The name of a pool may contain a star, so the whole text is first looked
-   up as a name. */
+/* Assigns positions to the nodes of a run. The name of a pool may contain a star, so the whole text is first searched
+   among the names of pools. */
 static enum hr_status place_run(struct hr__builder *builder, struct order *order, const cJSON *value) {
   const char *run = value->valuestring;
   const char *star = strrchr(run, '*');
@@ -559,7 +560,7 @@ static enum hr_status missing_shape(const struct hr__builder *builder, const cJS
                         name);
 }
 
-/* Sets the shape of a pool from the keys of the entry. Missing keys are taken from the catalogue. */
+/* Sets the shape of a pool. Keys that the entry lacks are set from its instance type in the catalogue. */
 static enum hr_status build_shape(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const cJSON *entry = draft->entry;
   const char *as_of = hr__text_of(entry, "as_of", NULL);
@@ -579,7 +580,8 @@ static bool copy_text(const cJSON *entry, const char *name, char **copy) {
   return !text || *copy;
 }
 
-/* The number of months for which the nodes are paid: 12 for the term 1y. 0: unknown. */
+/* Returns the number of months for which the nodes are paid: 12 for the term 1y, the lifetime of owned nodes; 0:
+   unknown. */
 static uint32_t term_months(const cJSON *entry) {
   const cJSON *owned = hr__get(entry, "owned");
   double years = strtod(hr__text_of(entry, "term", "0"), NULL);
@@ -616,8 +618,8 @@ static bool share_zone(const struct hr_scenario *scenario, uint32_t a, const str
          same_text(one->zone, other->zone);
 }
 
-/* Returns the zone number of a spot pool. Pools with the same GPU type, provider, region and zone are interrupted
-   together and have the same number. Numbers are assigned from 0 in order of first appearance. */
+/* Returns the zone number of a spot pool. Pools with the same number are interrupted together. They have the same GPU
+   type, provider, region and zone. The first spot pool has the number 0; each new combination gets the next number. */
 static uint32_t zone_number(const struct hr_scenario *scenario, const struct hr__pool_draft *draft) {
   uint32_t next = 0;
   for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {
@@ -631,8 +633,8 @@ static uint32_t zone_number(const struct hr_scenario *scenario, const struct hr_
 
 /* ---- Pools ------------------------------------------------------------------------------------------ */
 
-/* Adds warnings for unknown GPU types and regions that look misspelt. Other unknown names are allowed unless a price
-   or another figure of the catalogue is needed. */
+/* Adds warnings for unknown GPU types and regions that look misspelt. Other unknown names are errors only if a price or
+   another figure of the catalogue is needed. */
 static enum hr_status warn_misspelt_names(struct hr__builder *builder, const struct hr__pool_draft *draft) {
   const char *provider = draft->source->provider, *region = draft->source->region;
   struct hr_error inner;
@@ -646,7 +648,8 @@ static enum hr_status warn_misspelt_names(struct hr__builder *builder, const str
   return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* Replaces a name of a GPU type that Slurm, Kubernetes, a cloud or nvidia-smi uses by the type of the catalogue. */
+/* The GPU type of a pool may be a name that Slurm, Kubernetes, a cloud or nvidia-smi uses. Replaces such a name by that
+   of the catalogue, and adds a note. */
 static enum hr_status translate_gpu(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const char *name = draft->pool.gpu;
   if (!name) return HR_OK;
@@ -660,7 +663,7 @@ static enum hr_status translate_gpu(struct hr__builder *builder, struct hr__pool
   return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* Sets the other names of the GPU types of all pools. */
+/* Sets the other names of the GPU type of each pool, and the list of all names of GPU types (gpu_vocabulary). */
 static enum hr_status name_gpus(struct hr__builder *builder) {
   struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   enum hr_status status = hr__open_catalog(builder);
@@ -686,7 +689,7 @@ static enum hr_status set_gpu_memory(struct hr__builder *builder, struct hr__poo
   return status == HR_BAD_INPUT ? HR_OK : status;
 }
 
-/* The market of pools without one, and of pools from a file of nodes: always available, and free of charge. */
+/* The market of pools without the key, and of pools from a file of nodes: always available, without a price. */
 static const struct hr_market_spec no_market = {.on_demand_uusd_h = HR_UNKNOWN_UUSD_H, .to_us = HR_NEVER_US};
 
 static enum hr_status add_pool(struct hr__builder *builder, const cJSON *entry) {
@@ -742,7 +745,8 @@ static enum hr_status build_pools(struct hr__builder *builder, const cJSON *pool
 
 /* ---- The cluster ------------------------------------------------------------------------------------ */
 
-/* Checks the total numbers of nodes and GPUs. The limits of the engine apply to the sums over all pools. */
+/* Checks the numbers of nodes and GPUs of all pools together against the limits of the engine. Adds a warning if the
+   cluster has no nodes. */
 static enum hr_status check_totals(struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   uint64_t nodes = 0, gpus = 0;
@@ -763,7 +767,7 @@ static enum hr_status check_totals(struct hr__builder *builder) {
                         nodes, gpus, HR_MAX_NODES, HR_MAX_GPUS);
 }
 
-/* Adds a note for each pool with nodes but without a price, if other pools have prices. */
+/* If some pool has a market, adds a note for each pool with nodes but without a market: costs do not contain it. */
 static enum hr_status note_unpriced(struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   bool any = false;

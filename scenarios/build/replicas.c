@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Checks whether the replicas of services can ever start, and whether all replicas fit at once. A replica is checked
- * against the pools of its cluster as a job is: as a trace with one row. A replica that no pool can hold is an error,
- * which names the key that excludes the pools.
+ * against the pools of its cluster like a job: as a trace with one row. If no pool can hold a replica, the error is at
+ * the key that excludes the pools.
  *
- * Elastic pools count with their maximum number of nodes. The numbers of nodes can be variables of a plan or a sweep. A
- * pool without nodes is therefore treated as if it had one node, and in a scenario with a plan, all pools are treated
- * as if they had enough nodes.
+ * Elastic pools count with their maximum number of nodes. The numbers of nodes can be variables of a plan or a sweep,
+ * so the values in the file are not final. A pool without nodes is therefore treated as if it had one node. In a
+ * scenario with a plan, all pools are treated as if they had enough nodes.
  *
  * A note is added if some replicas never start because the pools hold fewer. The replicas of a service end together, so
  * those that get no GPUs at the start wait until the end.
  *
- * The defaults of a service are those for the GPU type of the first pool that can hold a replica. A service has one
- * cost and one size of memory. So if its replicas can also run on GPUs of another type, a note says that they are
- * assumed to be as fast there.
+ * The default cost and memory of a replica are those for the GPU type of the first pool that can hold a replica. A
+ * service has only one cost and one size of memory. If its replicas can also run on GPUs of another type, a note
+ * states that they are assumed to be as fast there.
  */
 
 #include "base/containers.h"
@@ -82,8 +82,8 @@ static struct hr_trace trace_of(const struct replica_row *row) {
                            .model = row->model ? &row->first : NULL};
 }
 
-/* Finds why no pool of a cluster can hold a replica; HR_REASON_NONE: one can. `usable_nodes`: by pool, how many nodes
-   the policy lets jobs use; NULL: all. */
+/* Sets `*reason` to the reason why no pool of a cluster can hold a replica; HR_REASON_NONE: a pool can. `usable_nodes`:
+   the number of nodes of each pool that the policy lets jobs use; NULL: all nodes. */
 static enum hr_status replica_reason(const struct hr_scenario *scenario, const struct hr_cluster_spec *cluster,
                                      const uint32_t *usable_nodes, const struct hr_service *service,
                                      enum hr_reason *reason, struct hr_error *error) {
@@ -98,7 +98,8 @@ static enum hr_status replica_reason(const struct hr_scenario *scenario, const s
   return status;
 }
 
-/* Finds why no pool can hold a replica; HR_REASON_NONE: one can. A replica needs at most one node for each GPU. */
+/* Sets `*reason` as replica_reason() does, with the numbers of nodes that are described at the beginning of this file.
+   A replica needs at most one node for each GPU, so more nodes are not checked. */
 static enum hr_status find_reason(const struct hr__builder *builder, const struct hr_scenario *scenario,
                                   const struct hr_service *service, enum hr_reason *reason) {
   struct hr_cluster_spec cluster = scenario->cluster;
@@ -125,7 +126,7 @@ struct subject {
   const struct hr__builder *builder;
   const cJSON *entry, *replica;
   const struct hr_service *service;
-  const struct hr_scenario *scenario; /* with the pools of its cluster */
+  const struct hr_scenario *scenario; /* the scenario of the cluster of the service */
   const struct hr_cluster_spec *cluster;
   char pools[100]; /* "pool", or "pool of the cluster 'east'" */
 };
@@ -138,8 +139,8 @@ static const char *region_of(const struct hr_pool_spec *pool) {
   return pool->region;
 }
 
-/* Lists the distinct names of the pools in `text`, and returns the one that is most similar to the first of `wanted`;
-   NULL: none is similar. */
+/* Writes the distinct results of `name_of` for the pools to `text`. Returns the one that is most similar to the first
+   name of the list `wanted`; NULL: none is similar. */
 static const char *list_names(const struct hr_cluster_spec *cluster, const char *name_of(const struct hr_pool_spec *),
                               const char *wanted, char text[LIST_BYTES]) {
   const char *names[65] = {NULL};
@@ -187,8 +188,7 @@ static enum hr_status fail_region(const struct subject *of) {
                            listed[0] ? listed : "none");
 }
 
-/* Reports why no pool can hold a replica with a MIG profile. If a pool has MIG, the error names the profiles of its
-   GPUs. */
+/* Reports why no pool can hold a replica that needs a MIG instance. */
 static enum hr_status fail_profile(const struct subject *of) {
   const char *profile = of->service->mig_profile;
   struct hr_error inner;
@@ -221,7 +221,8 @@ static enum hr_status fail_profile(const struct subject *of) {
                            of->pools, profile ? profile : "");
 }
 
-/* Whether a pool accepts a replica, whatever its size is. */
+/* Sets `*accepted` to whether a pool accepts a replica apart from its size: a replica with one GPU, without requests
+   for CPUs and memory, and otherwise with the same properties. */
 static enum hr_status accepts(const struct subject *of, uint32_t pool, bool *accepted) {
   struct hr_service small = *of->service;
   struct hr_scenario alone = *of->scenario;
@@ -316,11 +317,11 @@ static enum hr_status note_share(const struct subject *of) {
 /* A list of names such as "L4|T4" of a replica. */
 struct name_list {
   const char *key, *noun, *text;
-  enum hr_reason reason; /* no pool has a name of the list */
+  enum hr_reason reason; /* reason of a rejection if no pool has a name of the list */
   const char *(*name_of)(const struct hr_pool_spec *);
 };
 
-/* Notes the names of a list that no pool has. */
+/* Adds a note for each name of a list with several names that no pool has. An empty name is an error. */
 static enum hr_status note_names(const struct subject *of, const struct hr_scenario *scenario,
                                  const struct name_list *list) {
   enum hr_status status = HR_OK;
@@ -355,7 +356,7 @@ static enum hr_status note_lists(const struct subject *of, const struct hr_scena
   return status == HR_OK ? note_names(of, scenario, &regions) : status;
 }
 
-/* How many replicas of a service the pools of its cluster hold at once, at most. */
+/* The maximum number of replicas of a service that the pools of its cluster hold at once. */
 struct replica_room {
   uint64_t replicas;
   const char *pool;                 /* the only pool that holds any; NULL: none, or several */
@@ -385,9 +386,11 @@ static enum hr_status find_room(const struct hr__builder *builder, const struct 
   return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* Refuses a disaggregated service with GPUs for only one replica: each request needs one replica for its prompt and one
-   that decodes. With an autoscaler, which may be intended to run no replica, and in a scenario with a plan, this is
-   only a warning. */
+/* Reports that a disaggregated service has GPUs for only one replica. Each request needs two: one for its prompt and
+   one that decodes. The report is only a warning
+   - if the service has an autoscaler, because its minimum may be 0;
+   - in a scenario with a plan, because the plan may add nodes; but not for a candidate of the plan.
+   In all other cases it is an error. */
 static enum hr_status refuse_half(const struct subject *of) {
   const struct hr__builder *builder = of->builder;
   struct hr_notes *notes = &builder->scenario->notes;
@@ -401,7 +404,7 @@ static enum hr_status refuse_half(const struct subject *of) {
   return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* Notes replicas that are larger than a node. */
+/* Adds a note if a replica needs several nodes in the pool `small`. NULL: no pool holds a replica in this way. */
 static enum hr_status note_small(const struct subject *of, const struct hr_pool_spec *small) {
   const uint32_t gpus = of->service->gpus, per_node = small ? small->gpus_per_node : 0;
   if (!per_node) return HR_OK;
@@ -413,8 +416,8 @@ static enum hr_status note_small(const struct subject *of, const struct hr_pool_
   return status == HR_OK ? HR_OK : hr__build_no_memory(of->builder);
 }
 
-/* Adds a note if some replicas never start because the pools hold fewer. If the number of replicas is fixed, a
-   candidate of a plan or a point of a sweep is infeasible instead. */
+/* Adds a note if some replicas never start because the pools hold fewer. If the number of replicas is fixed and the
+   scenario is a candidate (see hr_scenario_load_candidate), returns HR_BAD_INPUT instead. */
 static enum hr_status note_waiting(const struct subject *of, const struct hr_scenario *scenario) {
   const struct hr__builder *builder = of->builder;
   const struct hr_service *service = of->service;
@@ -476,7 +479,7 @@ enum hr_status hr__check_replica(struct hr__builder *builder, const cJSON *entry
 
 /* ---- GPU type of the defaults ----------------------------------------------------------------------- */
 
-/* Whether a service may have replicas in the cluster of a pool. */
+/* Returns whether a service may have replicas in the cluster of a pool. */
 static bool is_placed(const struct hr_scenario *scenario, const struct hr_service *service, uint32_t pool) {
   const struct hr_scenario_clusters *clusters = scenario->clusters;
   bool any = !clusters || service->n_places == 0;
@@ -488,7 +491,7 @@ static bool is_placed(const struct hr_scenario *scenario, const struct hr_servic
   return any;
 }
 
-/* Whether a pool could hold a replica if it had enough nodes. */
+/* Returns whether a pool could hold a replica if it had enough nodes. */
 static bool can_hold(const struct hr_scenario *scenario, const struct hr_service *service, uint32_t pool) {
   struct hr_pool_spec copy = scenario->cluster.pools[pool];
   struct hr_cluster_spec one = scenario->cluster;
@@ -528,15 +531,18 @@ enum hr_status hr__note_other_gpus(struct hr__builder *builder, const struct hr_
 /* ---- All replicas at once --------------------------------------------------------------------------- */
 
 /*
- * Whether all replicas of services with a fixed number of replicas fit into the pools at once, and hold their GPUs for
- * the whole run. Then the services can be simulated without the engine of jobs.
+ * hr_replicas_fit() checks whether all replicas (the maximum of an autoscaler) fit into the pools at once and hold
+ * their GPUs for the whole run. If so, the services can be simulated without the engine of jobs.
  *
  * The replicas are placed one service after the other, in the order of the pools: first fit. Nodes of a pool with the
  * same free capacity are one entry with a number, so the time does not depend on the number of nodes or replicas. The
- * answer is conservative: with pools that divide GPUs, or with locality constraints, it is no, and the engine is used.
+ * answer may be "no" although the replicas fit; the engine of jobs is then used. The answer is always "no" with a
+ * horizon, quotas, models of real schedulers, failures, maintenance, power budgets and locality constraints. Pools that
+ * share GPUs are not used.
  */
 
-/* Nodes of a pool with the same free capacity. CPUs and memory: UINT64_MAX if unknown. */
+/* Nodes of a pool with the same free capacity. CPUs and memory: UINT64_MAX if unknown. Also the capacity that a replica
+   needs; CPUs and memory are then 0 if it requests none. */
 struct free_nodes {
   uint32_t pool, gpus;
   uint64_t nodes, cpu_milli, mem_mib;
@@ -551,7 +557,7 @@ struct replica_fit {
 
 /* ---- All replicas at once: placement ---------------------------------------------------------------- */
 
-/* The capacity that a replica takes on its node. */
+/* Returns the capacity that a replica needs. */
 static struct free_nodes need_of(const struct replica_fit *fit, const struct hr_service *service, uint32_t pool) {
   const struct hr_cluster_spec *cluster = &fit->scenario->cluster;
   struct free_nodes need = {.gpus = service->gpus, .cpu_milli = service->cpu_milli, .mem_mib = service->mem_mib};
@@ -560,7 +566,7 @@ static struct free_nodes need_of(const struct replica_fit *fit, const struct hr_
   return need;
 }
 
-/* Returns how many replicas fit onto a node. */
+/* Returns how many replicas fit onto one of the nodes. */
 static uint64_t count_on_node(const struct free_nodes *nodes, const struct free_nodes *need) {
   uint64_t count = nodes->gpus / need->gpus;
   if (need->cpu_milli && nodes->cpu_milli / need->cpu_milli < count) count = nodes->cpu_milli / need->cpu_milli;
@@ -582,7 +588,8 @@ static struct free_nodes without(struct free_nodes nodes, const struct free_node
   return nodes;
 }
 
-/* Places as many of `*wanted` replicas as fit onto the nodes of an entry, and reduces it. */
+/* Places as many of `*wanted` replicas as possible on the nodes of an entry, and subtracts their number from `*wanted`.
+   Returns false if memory runs out. */
 static bool place_on_nodes(struct replica_fit *fit, uint32_t entry, const struct free_nodes *need, uint64_t *wanted) {
   const struct free_nodes nodes = fit->at[entry];
   const uint64_t on_each = count_on_node(&nodes, need);
@@ -598,7 +605,8 @@ static bool place_on_nodes(struct replica_fit *fit, uint32_t entry, const struct
   return add(fit, untouched) && add(fit, partial);
 }
 
-/* The same for replicas that are larger than a node: they take whole empty nodes. */
+/* Does the same for replicas with more GPUs than a node: they take whole empty nodes. Places none if a replica requests
+   CPUs or memory. */
 static bool place_on_several(struct replica_fit *fit, uint32_t entry, const struct free_nodes *need, uint64_t *wanted) {
   struct free_nodes *nodes = &fit->at[entry];
   const uint32_t per_node = fit->scenario->cluster.pools[nodes->pool].gpus_per_node;
@@ -631,7 +639,7 @@ uint32_t *hr_scenario_usable_nodes(const struct hr_scenario *scenario) {
 
 /* ---- All replicas at once: services ----------------------------------------------------------------- */
 
-/* Whether a pool can hold a replica of a service. */
+/* Sets `*accepted` to whether a pool can hold a replica of a service. */
 static enum hr_status fit_accepts(struct replica_fit *fit, const struct hr_service *service, uint32_t pool,
                                   bool *accepted, struct hr_error *error) {
   const uint32_t nodes = fit->scenario->cluster.pools[pool].nodes;
@@ -645,7 +653,7 @@ static enum hr_status fit_accepts(struct replica_fit *fit, const struct hr_servi
   return status;
 }
 
-/* Places the replicas of a service. `*fits`: whether all have a place. */
+/* Places the replicas of a service. Sets `*fits` to whether all of them have a place. */
 static enum hr_status place_service(struct replica_fit *fit, const struct hr_service *service, bool *fits,
                                     struct hr_error *error) {
   uint64_t wanted = service->autoscale.max;
@@ -667,7 +675,8 @@ static enum hr_status place_service(struct replica_fit *fit, const struct hr_ser
   return HR_OK;
 }
 
-/* Whether the capacity for replicas is constant during the whole run, and nothing reserves parts of it for others. */
+/* Returns whether the capacity for replicas is constant during the whole run, and no quota, scheduler model or locality
+   constraint restricts it. */
 static bool is_constant(const struct hr_scenario *scenario) {
   if (scenario->quotas || scenario->systems) return false;
   for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {

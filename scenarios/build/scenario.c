@@ -2,10 +2,11 @@
 /*
  * Loads a scenario: reads the file, applies overrides, checks the keys and builds the sections in a fixed order. The
  * sections `trace`, `policy`, `replications` and `alerts` are built here. Larger sections are built in files of their
- * own. A section may use earlier sections; for example, `classes` and `costs` use the pools of `cluster`.
+ * own. A section may use sections that are built before it; for example, `classes` and `costs` use the pools of
+ * `cluster`.
  *
- * This file also contains functions that read single values of a scenario file or its catalogue, and the properties of
- * a loaded scenario.
+ * Other functions of this file read one value or the catalogue of a scenario file without loading the scenario, or
+ * return properties of a loaded scenario.
  */
 
 #include "headroom/scenario.h"
@@ -29,8 +30,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Returns true if the file is probably a trace: its name has the suffix of a trace, or its first line has commas
-   like a CSV file or bars like the output of sacct. */
+/* Returns true if the file is probably a trace:
+   - its name has the suffix of a trace format;
+   - or its first line has at least two commas (CSV) or two bars (output of sacct), but no '{', '[' or '"'. */
 static bool looks_like_trace(const char *path) {
   static const char *const endings[] = {".csv", ".csv.gz", ".csv.zst", ".swf", ".swf.gz", ".hrt"};
   size_t length = strlen(path);
@@ -58,7 +60,7 @@ static enum hr_status trace_instead(const char *path, struct hr_error *error) {
                  path);
 }
 
-/* Reads the file. If it is a trace, a grid or a suite and not a scenario, the error says so. */
+/* Reads the file. If it is not a scenario but a trace, a grid or a suite, the error states this. */
 static enum hr_status read_source(struct hr__source *source, struct hr_error *error) {
   const char *path = source->path;
   const char *file = hr__input_path(path);
@@ -94,8 +96,8 @@ static enum hr_status no_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory");
 }
 
-/* Sets `*json` to the value at the path `key`, as JSON text. `*json` is not changed if no such value exists. The
-   caller frees it. */
+/* Sets `*json` to the value at the path `key`, as JSON text. If no such value exists, `*json` is not changed. The
+   caller frees `*json`. */
 static enum hr_status print_part(const cJSON *tree, const char *key, char **json, struct hr_error *error) {
   const cJSON *value = tree;
   char *path = strdup(key), *rest;
@@ -149,7 +151,7 @@ enum hr_status hr_scenario_catalog(const char *path, const char *const *override
 
 /* ---- Replications ----------------------------------------------------------------------------------- */
 
-/* Only report/ knows the metrics. The name of the metric is therefore stored with its place and checked later. */
+/* The name of the metric is stored with its place, and checked when the replications are run (plan/runner). */
 
 static enum hr_status check_precision(struct hr__builder *builder, const cJSON *json,
                                       struct hr_replication_spec *spec) {
@@ -179,7 +181,7 @@ static enum hr_status build_replications(struct hr__builder *builder) {
 
 /* ---- Alerts ---- */
 
-/* `above_s` is the limit of all classes; `classes` has limits of single classes. */
+/* `queue_time.above_s` is the limit of all classes. `queue_time.classes` replaces it for single classes. */
 static enum hr_status build_alerts(struct hr__builder *builder) {
   struct hr_alert_rules *rules = &builder->scenario->alerts;
   const cJSON *alerts = hr__get(builder->source.file.tree, "alerts");
@@ -210,7 +212,7 @@ static enum hr_status check_format(struct hr__builder *builder, const cJSON *tra
   return hr__build_fail_at(builder, trace, "format", "%s", text);
 }
 
-/* Adds the patterns of classes or tenants to the column map. */
+/* Adds the patterns of `key` ("classes" or "tenants") to the column map. They set `field` ("class" or "tenant"). */
 static enum hr_status build_rules(struct hr__builder *builder, const cJSON *trace, const char *key, const char *field) {
   const cJSON *rule;
   cJSON_ArrayForEach(rule, hr__get(trace, key)) {
@@ -254,7 +256,7 @@ static enum hr_status unknown_param(struct hr__builder *builder, const cJSON *me
   return hr__build_fail_key(builder, member, "%s", text);
 }
 
-/* Adds a note that a value of `market` selected another policy than the one that the user named. */
+/* Adds a note that a value of `member` selects another policy than the one that the scenario names. */
 static enum hr_status note_other_policy(struct hr__builder *builder, const cJSON *member) {
   struct hr_placed_text old = {0};
   enum hr_status status = hr__build_placed(builder, member, "", &old);
@@ -278,8 +280,8 @@ static enum hr_status set_param(struct hr__builder *builder, const cJSON *member
   return choice->ops == ops ? HR_OK : note_other_policy(builder, member);
 }
 
-/* Sets the policy 'fifo' if no policy is required: in a scenario with services or with several clusters, and in the
-   clusters of a scenario with services. Otherwise reports that the key is missing. */
+/* Sets the policy 'fifo' if the key `policy` is optional: in a scenario with services or with `clusters`, and in the
+   clusters of a scenario with services. In other scenarios, reports that the key is missing. */
 static enum hr_status build_default_policy(struct hr__builder *builder) {
   const cJSON *tree = builder->source.file.tree;
   char expected[200];
@@ -305,13 +307,14 @@ static enum hr_status build_policy(struct hr__builder *builder) {
   return status;
 }
 
-/* Returns the key of `power` that lets a pool close nodes that work; NULL: none. */
+/* Returns the key that makes nodes of the pool unavailable at times to save power: "sleep" or "power_budget_w"; NULL:
+   the pool has no such key. */
 static const char *power_that_closes(const struct hr_pool_spec *pool) {
   if (!pool->power) return NULL;
   return pool->power->sleep.idle_us > 0 ? "sleep" : pool->power->budget_w > 0 ? "power_budget_w" : NULL;
 }
 
-/* The placement 'data-local' needs data, and its maximum wait needs the placement. */
+/* Checks that the placement 'data-local' is used only with `data`, and 'data_local_wait_s' only with this placement. */
 static enum hr_status check_data_local(struct hr__builder *builder) {
   const cJSON *tree = builder->source.file.tree, *policy = hr__get(tree, "policy");
   const cJSON *placement = hr__get(policy, "placement");
@@ -325,15 +328,15 @@ static enum hr_status check_data_local(struct hr__builder *builder) {
   return HR_OK;
 }
 
-/* Returns whether nodes of the pool can fail, or are slow at times. */
+/* Returns whether the pool has nodes that can fail or be slow at times, or spare nodes. */
 static bool pool_fails(const struct hr_pool_spec *pool) {
   const struct hr_fault_spec *faults = pool->nodes > 0 ? pool->faults : NULL;
   return faults && (faults->n_processes > 0 || faults->spares > 0 || faults->slow.speed_ppm > 0);
 }
 
-/* Checks that the placement 'pool' is used with fixed nodes only. This placement counts the GPUs of a pool and not
-   those of its nodes. In elastic or time-bounded pools, the node of each job must be known, because nodes are added
-   and removed. The same holds if nodes are closed for a power budget, or sleep. */
+/* Checks that the placement 'pool' is used only with nodes that are always available. This placement counts the free
+   GPUs of a pool, not those of each node, so the nodes of a job are unknown. They must be known if nodes can become
+   unavailable: in elastic and time-bounded pools, by failures or maintenance, by a power budget, or by sleep. */
 static enum hr_status check_placement(struct hr__builder *builder) {
   const cJSON *policy = hr__get(builder->source.file.tree, "policy");
   const cJSON *placement = hr__get(policy, "placement");
@@ -359,7 +362,8 @@ static enum hr_status check_placement(struct hr__builder *builder) {
   return HR_OK;
 }
 
-/* Checks that priority=multifactor of the policy `slurm` has its weights, which are in the section of this name. */
+/* Checks that the section `slurm` exists if the policy `slurm` has priority=multifactor. This section has the weights
+   of the factors. */
 static enum hr_status check_weights(const struct hr__builder *builder) {
   const cJSON *policy = hr__get(builder->source.file.tree, "policy"), *priority = hr__get(policy, "priority");
   const struct hr_scenario *scenario = builder->scenario;
@@ -385,8 +389,9 @@ static enum hr_status warn_reclaim(struct hr__builder *builder) {
   return HR_OK;
 }
 
-/* Adds a note if the policy pays for all elastic nodes all the time, unless the user asks for it by "market": "static".
-   Without the note, users would not expect to pay for on-demand nodes that no job uses. */
+/* Adds a note if the policy pays for all elastic nodes all the time. Users do not expect to pay for on-demand nodes
+   that no job uses. Policies with the parameter `market` get no note: they do this only if the user has set the
+   parameter to "static". */
 static enum hr_status note_kept_nodes(const struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   const struct hr_policy_choice *policy = &builder->scenario->policy;
@@ -411,7 +416,7 @@ static char *stem(const char *path) {
   return dot && dot != base ? strndup(base, (size_t)(dot - base)) : strdup(base);
 }
 
-/* Stores the values of all keys that need no check besides their row in the key table. The other sections follow. */
+/* Stores the values of the outermost keys that are neither objects nor lists, and the default name and description. */
 static enum hr_status build_head(struct hr__builder *builder) {
   const cJSON *tree = builder->source.file.tree;
   struct hr_scenario *scenario = builder->scenario;

@@ -10,15 +10,15 @@
 
 /* ---- Classes ------------------------------------------------------------------------------------------- */
 
-/* `classes`: checkpoints, restart overhead, use of spot capacity, and topology request of the jobs of each class.
-   "default" applies to classes that are not listed and to jobs without a class. A listed class inherits nothing from
-   "default". */
+/* `classes`: properties of the jobs of each class, such as checkpoints, restart overhead, use of spot capacity, and
+   topology request. "default" applies to classes that are not listed and to jobs without a class. A listed class
+   inherits nothing from "default". */
 
 #define WORD(name, text) text,
 static const char *const tiers[] = {HR_TIER_TABLE(WORD) NULL};
 
-/* Checks that the key `interval_s` exists if the checkpoint policy is 'interval', and that it does not exist for
-   other policies. */
+/* Checks the keys of `checkpoint`: 'interval' needs `interval_s`, other checkpoint policies must not have it. Also
+   checks the keys `async` and `stall_s`. */
 static enum hr_status check_checkpoint(struct hr__builder *builder, const cJSON *checkpoint,
                                        const struct hr_class_spec *spec) {
   bool has_interval = hr__has(checkpoint, "interval_s"), wants_interval = spec->checkpoint == HR_CHECKPOINT_INTERVAL;
@@ -54,7 +54,7 @@ static bool writes_checkpoints(enum hr_checkpoint checkpoint) {
          checkpoint == HR_CHECKPOINT_ON_NOTICE;
 }
 
-/* Adds a note if checkpoints take no time. This assumption makes results too optimistic. */
+/* Adds a note if a checkpoint takes no time, because results are then too optimistic. */
 static enum hr_status note_free_checkpoints(const struct hr__builder *builder, const char *class_,
                                             const struct hr_class_spec *spec) {
   struct hr_scenario *scenario = builder->scenario;
@@ -105,8 +105,8 @@ static enum hr_status note_old_within(struct hr__builder *builder, const cJSON *
   return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* Reads the old keys. `within` alone is the same as `required`. `within` with `within_wait_s` is the same as
-   `preferred` with `wait_s`. */
+/* Reads the old keys `within` and `within_wait_s`. `within` alone means `topology.required`. With `within_wait_s`, it
+   means `topology.preferred`, and `within_wait_s` means `topology.wait_s`. */
 static enum hr_status build_within(struct hr__builder *builder, const cJSON *class_, struct hr_class_spec *spec) {
   bool waits = hr__has(class_, "within_wait_s"), tier = hr__has(class_, "within");
   if (!tier && !waits) return HR_OK;
@@ -154,7 +154,7 @@ enum hr_status hr__build_classes(struct hr__builder *builder) {
 /*
  * `costs`: storage, egress, operations, downtime, budgets and savings plans.
  *
- * The key table stores all values. Only names are checked here: those of tenants, pools and GPU types.
+ * hr__read() stores all values. Only names are checked here: those of tenants, pools and GPU types.
  */
 
 static enum hr_status check_budgets(struct hr__builder *builder, const cJSON *list, const struct hr_cost_spec *spec) {
@@ -181,7 +181,8 @@ static const char *gpu_of(const struct hr_pool_spec *pool) {
   return pool->gpu;
 }
 
-/* Checks that an on-demand pool has `name` as its name or GPU type. Savings plans apply to on-demand capacity only. */
+/* Checks that the text in `value` is the name (or GPU type, see `text_of`) of an on-demand pool. Savings plans apply to
+   on-demand capacity only. */
 static enum hr_status check_covered(const struct hr__builder *builder, const cJSON *value, pool_text *text_of) {
   const char *name = value->valuestring;
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
@@ -229,16 +230,16 @@ enum hr_status hr__build_costs(struct hr__builder *builder) {
 /*
  * `quotas`: a forest of cohorts with tenants as leaves, as in Kueue and KAI.
  *
- * Cohorts may be listed in any order. In the spec, a parent precedes its children, and all cohorts precede the tenants.
- * Amounts are in milli-GPUs. Shares refer to the GPUs of all nodes of the cluster.
+ * Cohorts may be listed in any order. In struct hr_quota_spec, a parent precedes its children, and all cohorts precede
+ * the tenants. Amounts are in milli-GPUs. A share is a part of the GPUs of all nodes of the cluster.
  */
 
 struct quotas {
   struct hr__builder *builder;
   const cJSON *object;
   struct hr_quota_spec *spec;
-  uint64_t total_milli; /* GPUs of all nodes of the cluster, in thousandths */
-  /* The cohorts, in the order of the list. */
+  uint64_t total_milli; /* GPUs of all nodes of the cluster, in milli-GPUs */
+  /* the arrays are in the order of the cohorts in the file */
   uint32_t n_cohorts;
   const char **names; /* names, NULL-terminated */
   uint32_t *parents;  /* index of the parent of each cohort in the list; HR_NONE: no parent */
@@ -255,7 +256,8 @@ static const cJSON *list_of(const struct quotas *quotas, const char *name) {
 
 /* ---- A quota ---------------------------------------------------------------------------------------- */
 
-/* Reads an amount that may be a share instead of a number of GPUs. `*milli` is not changed without a share. */
+/* If the object has `share_key`, sets `*milli` to this share of all GPUs. Otherwise does not change `*milli`, which is
+   the value of `gpus_key`. An object with both keys is an error. */
 static enum hr_status read_share(const struct quotas *quotas, const cJSON *object, const char *gpus_key,
                                  const char *share_key, uint64_t *milli) {
   if (hr__has(object, gpus_key) && hr__has(object, share_key))
@@ -342,8 +344,8 @@ static enum hr_status read_parents(struct quotas *quotas, const cJSON *list) {
   return HR_OK;
 }
 
-/* Appends a cohort to the spec if it has no parent or if its parent is already in the spec. Otherwise does nothing; a
-   later pass over the list appends it. */
+/* Appends a cohort to the spec unless it is already there. If its parent is not in the spec yet, does nothing: a later
+   pass over the list appends the cohort. */
 static enum hr_status place_cohort(struct quotas *quotas, const cJSON *entry, uint32_t index) {
   uint32_t parent = quotas->parents[index];
   if (quotas->places[index] != HR_NONE || (parent != HR_NONE && quotas->places[parent] == HR_NONE)) return HR_OK;
@@ -355,8 +357,8 @@ static enum hr_status place_cohort(struct quotas *quotas, const cJSON *entry, ui
   return add_node(quotas, node, quotas->names[index]);
 }
 
-/* Reports a cycle of parents. The cohorts that are not in the spec are in a cycle or descend from one. From any of
-   them, n_cohorts steps from child to parent lead to a cohort that is in the cycle. */
+/* Reports a cycle of parents. Each cohort that is not in the spec is in a cycle, or one of its ancestors is. From such
+   a cohort, n_cohorts steps from child to parent end at a cohort in the cycle. */
 static enum hr_status fail_at_cycle(const struct quotas *quotas, const cJSON *list) {
   uint32_t index = 0;
   while (quotas->places[index] != HR_NONE) index++;
@@ -439,8 +441,8 @@ static enum hr_status note_sum(const struct quotas *quotas, uint64_t guaranteed_
   return status == HR_OK ? HR_OK : hr__build_no_memory(quotas->builder);
 }
 
-/* Checks that the guarantees in each cohort do not add up to more than the limits of the cohort allow. Adds a note if
-   all guarantees together exceed the cluster. */
+/* Checks each cohort: the sum of the guarantees in it must not exceed its maximum, and must not be below the GPUs that
+   it may lend. Adds a note if all guarantees together exceed the GPUs of the cluster. */
 static enum hr_status check_sums(const struct quotas *quotas) {
   const struct hr_quota_spec *spec = quotas->spec;
   uint64_t *sums = calloc((size_t)spec->n_nodes + 1, sizeof *sums), all = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The section `services` of a scenario: inference services and their autoscalers. The key table stores all values; this
- * file has the rules across keys.
+ * The section `services` of a scenario: inference services, their requests, clusters, routers and autoscalers.
+ * hr__read() stores all values. This file sets defaults that depend on other keys, and checks rules that concern
+ * several keys. engines.c does the same for engines, memory and costs. replicas.c checks the capacity for replicas.
  */
 
 #include "headroom/unstable/services.h"
@@ -18,11 +19,13 @@
 
 /* ---- Autoscalers ------------------------------------------------------------------------------------ */
 
-/* The section `autoscale` of a service: defaults that depend on the policy, and rules across keys. */
+/* The section `autoscale` of a service: defaults that depend on the autoscaler (`policy`), and rules that concern
+   several keys. */
 
-enum { NO_CHANGE = 2 }; /* a value of hr_scale_rules.select */
+enum { NO_CHANGE = 2 }; /* value of hr_scale_rules.select: scaling in this direction is disabled */
 
-/* Sets the version of Kubernetes' behaviour if the scenario names none. */
+/* If the scenario has no scaling policies, sets them to the defaults of Kubernetes' HorizontalPodAutoscaler. These are
+   100 % per 15 s and, for scaling up, also 4 replicas per 15 s. */
 static enum hr_status complete_rules(struct hr__builder *builder, struct hr_scale_rules *rules, bool is_up) {
   if (rules->n_policies) return HR_OK;
   rules->policies = calloc(2, sizeof *rules->policies);
@@ -38,7 +41,7 @@ static double default_target(const struct hr_autoscale *scale) {
   return scale->metric == HR_SCALE_UTILIZATION ? 80 : 5;
 }
 
-/* Sets the defaults that depend on the policy. */
+/* Sets the defaults that depend on the autoscaler. */
 static enum hr_status complete_autoscale(struct hr__builder *builder, const cJSON *entry, struct hr_service *service) {
   const cJSON *json = hr__get(entry, "autoscale");
   struct hr_autoscale *scale = &service->autoscale;
@@ -74,7 +77,7 @@ static enum hr_status check_steps(const struct hr__builder *builder, const cJSON
   return HR_OK;
 }
 
-/* Checks that the autoscaler nvcf can scale up and down, but never both at the same time. */
+/* Checks that the autoscaler nvcf can add and remove replicas, and that it never does both at the same utilization. */
 static enum hr_status check_nvcf(const struct hr__builder *builder, const cJSON *json,
                                  const struct hr_autoscale *scale) {
   if (scale->up_required > scale->up_window)
@@ -98,7 +101,7 @@ static enum hr_status check_nvcf(const struct hr__builder *builder, const cJSON 
   return HR_OK;
 }
 
-/* Refuses values that contradict each other, or with which a rule never applies. */
+/* Refuses values of the autoscaler that contradict each other, or with which the number of replicas never falls. */
 static enum hr_status check_rule(const struct hr__builder *builder, const cJSON *json,
                                  const struct hr_autoscale *scale) {
   const bool is_knative = scale->policy == HR_AUTOSCALE_KNATIVE, is_keda = scale->policy == HR_AUTOSCALE_KEDA;
@@ -121,7 +124,7 @@ static bool has_goals(const struct hr_service_slo *slo) {
   return slo->ttft_ms > 0 || slo->tpot_ms > 0 || slo->e2e_ms > 0;
 }
 
-/* Notes values that have no effect. */
+/* Adds notes on values that have no effect. */
 static enum hr_status note_unused(struct hr__builder *builder, const cJSON *json, const struct hr_service *service) {
   const struct hr_autoscale *scale = &service->autoscale;
   enum hr_status status = HR_OK;
@@ -184,8 +187,9 @@ static enum hr_status check_name(const struct hr__builder *builder, const cJSON 
 
 /* ---- Requests --------------------------------------------------------------------------------------- */
 
-/* Refuses a mean that is not a whole number if all numbers equal the mean. Adds a note if the mean of the drawn numbers
-   differs from the requested mean, because they are whole and at least 1. */
+/* Checks the mean of a distribution of numbers of tokens. The distribution 'fixed' needs a whole number as its mean.
+   Numbers of the distribution 'log-normal' are rounded to whole numbers of at least 1. Adds a note if this changes
+   their mean by more than 1 %. */
 static enum hr_status check_mean(struct hr__builder *builder, const cJSON *object, const char *name,
                                  const struct hr_token_law *law) {
   if (law->kind == HR_TOKENS_FIXED && floor(law->mean) < law->mean)
@@ -225,7 +229,7 @@ static enum hr_status check_factors(const struct hr__builder *builder, const cJS
   return hr__build_fail_at(builder, requests, name, "all factors are 0; at least one must be above 0");
 }
 
-/* Checks that the requests are either drawn or from a trace, and that there are no keys of the other kind. */
+/* Checks that the requests are either drawn or from a trace. Requests from a trace have no other key than 'trace'. */
 static enum hr_status check_source(const struct hr__builder *builder, const cJSON *requests) {
   const cJSON *trace = hr__get(requests, "trace"), *member;
   if (!trace && !hr__get(requests, "rate_per_s"))
@@ -262,7 +266,8 @@ static enum hr_status check_requests(struct hr__builder *builder, const cJSON *e
 
 /* ---- Clusters --------------------------------------------------------------------------------------- */
 
-/* Returns the service of the scenario to which an entry of `at` belongs. */
+/* Returns the service in the file to which an entry of hr_services.at belongs. A service in several clusters has an
+   entry for each of them; such an entry is called a part of the service. */
 static const struct hr_service *stated_of(const struct hr_services *all, const struct hr_service *service) {
   return &all->stated[service->stated];
 }
@@ -277,7 +282,7 @@ static bool serves(const struct hr_scenario_cluster *cluster, const char *tenant
   return !cluster->n_only || (tenant && has_text(cluster->only, cluster->n_only, tenant));
 }
 
-/* Whether a list such as "a|b" has a name. */
+/* Returns whether a list such as "a|b" contains a name. The list NULL contains none. */
 static bool lists(const char *list, const char *name) {
   const size_t length = strlen(name);
   for (const char *at = list; at; at = strchr(at, '|')) {
@@ -287,7 +292,7 @@ static bool lists(const char *list, const char *name) {
   return false;
 }
 
-/* Whether a cluster has a pool in the regions in which the replicas of a service may run. */
+/* Returns whether a cluster has a pool in a region in which the replicas of a service may run. */
 static bool is_in_region(const struct hr_scenario_cluster *cluster, const struct hr_service *service) {
   const struct hr_cluster_spec *spec = &cluster->scenario->cluster;
   if (!service->regions) return true;
@@ -296,8 +301,8 @@ static bool is_in_region(const struct hr_scenario_cluster *cluster, const struct
   return false;
 }
 
-/* Returns the home cluster of a service without `clusters`. It is the home of its tenant, as for jobs. HR_NONE: no
-   cluster serves the tenant. */
+/* Returns the home cluster of a service without `clusters`. It is the home of its tenant. If the tenant has no home, it
+   is the first cluster that serves the tenant; HR_NONE: no cluster does. The same rule applies to jobs. */
 static uint32_t home_of(const struct hr_scenario_clusters *clusters, const struct hr_service *service) {
   const char *tenant = service->tenant;
   for (uint32_t i = 0; i < clusters->count && tenant; i++)
@@ -307,7 +312,8 @@ static uint32_t home_of(const struct hr_scenario_clusters *clusters, const struc
   return HR_NONE;
 }
 
-/* Refuses keys that the kind of autoscaler does not have, and shares of the requests of a trace. */
+/* Checks the keys of an entry of `clusters` of a service. It must not have bounds that the autoscaler does not have,
+   and no share of the requests of a trace. */
 static enum hr_status check_place_keys(const struct hr__builder *builder, const cJSON *json,
                                        const struct hr_service *service) {
   static const char *const bounds[] = {"min", "max"};
@@ -324,7 +330,7 @@ static enum hr_status check_place_keys(const struct hr__builder *builder, const 
   return HR_OK;
 }
 
-/* Checks an entry of `clusters` of a service. `*at`: the cluster. */
+/* Checks an entry of `clusters` of a service. Sets `*at` to the index of the cluster. */
 static enum hr_status check_place(const struct hr__builder *builder, const cJSON *json,
                                   const struct hr_service *service, uint32_t index, uint32_t *at) {
   const struct hr_scenario_clusters *clusters = builder->scenario->clusters;
@@ -344,8 +350,9 @@ static enum hr_status check_place(const struct hr__builder *builder, const cJSON
   return check_place_keys(builder, json, service);
 }
 
-/* Sets the requests that arrive at a place. `before` is the sum of the shares of all places before it, `after` is this
-   sum plus its own share, and `sum` is the sum of all shares. */
+/* Sets the requests that arrive at a part of a service. `before` is the sum of the shares of all parts before it,
+   `after` is this sum plus its own share, and `sum` is the sum of all shares. A part without a share gets only requests
+   that spill over from other parts (`only_gets`). */
 static void set_share(struct hr_service *part, double before, double after, double sum) {
   struct hr_request_draw *draw = &part->draw;
   const double count = (double)draw->count;
@@ -357,7 +364,7 @@ static void set_share(struct hr_service *part, double before, double after, doub
   part->only_gets = draw->count == 0;
 }
 
-/* Adds a service in one cluster. */
+/* Adds the part of a service in the cluster number `index` of its list. */
 static enum hr_status add_part(struct hr__builder *builder, const cJSON *json, struct hr_services *all,
                                const struct hr_service *service, uint32_t index) {
   struct hr_service *part = &all->at[all->count];
@@ -385,7 +392,7 @@ static enum hr_status add_part(struct hr__builder *builder, const cJSON *json, s
   return HR_OK;
 }
 
-/* Adds a service in each of its clusters. */
+/* Adds the parts of a service: one for each of its clusters. */
 static enum hr_status add_parts(struct hr__builder *builder, const cJSON *entry, struct hr_services *all,
                                 const struct hr_service *service) {
   const cJSON *list = hr__get(entry, "clusters"), *json;
@@ -408,7 +415,8 @@ static enum hr_status add_parts(struct hr__builder *builder, const cJSON *entry,
   return HR_OK;
 }
 
-/* Finds the cluster to which each part of a service spills over. */
+/* Sets the cluster to which each part of a service spills over. It is that of 'spill_to', by default the next one in
+   the list of clusters; after the last one, the first one. */
 static enum hr_status find_next(const struct hr__builder *builder, const cJSON *entry, const struct hr_service *service,
                                 struct hr_service *parts) {
   for (uint32_t i = 0; i < service->n_places; i++) {
@@ -426,7 +434,7 @@ static enum hr_status find_next(const struct hr__builder *builder, const cJSON *
   return HR_OK;
 }
 
-/* Makes a service for each cluster. */
+/* Fills hr_services.at: the parts of services with `clusters`, and all other services. */
 static enum hr_status place_services(struct hr__builder *builder, const cJSON *list, struct hr_services *all) {
   size_t count = 0;
   for (uint32_t i = 0; i < all->n_stated; i++) count += all->stated[i].n_places ? all->stated[i].n_places : 1;
@@ -473,7 +481,7 @@ static bool has_market(const struct hr_cluster_spec *cluster, const char *name) 
   return false;
 }
 
-/* Returns the cluster in which a service has its replicas. */
+/* Returns the cluster in which an entry of hr_services.at has its replicas. */
 static const struct hr_cluster_spec *cluster_of(const struct hr__builder *builder, const struct hr_service *service) {
   const struct hr_scenario_clusters *clusters = builder->scenario->clusters;
   return clusters ? &clusters->at[service->cluster].scenario->cluster : &builder->scenario->cluster;
@@ -525,9 +533,9 @@ static enum hr_status check_order(const struct hr__builder *builder, const cJSON
   return HR_OK;
 }
 
-/* Finds the service to which requests spill over. It is the same service in another cluster, or another service.
-   Another service is found in the same cluster if it exists there, otherwise in the first of its clusters. HR_NONE: not
-   found. */
+/* Returns the index of the service to which requests spill over; HR_NONE: not found. If 'to' is "clusters", it is the
+   same service in another cluster. Otherwise it is the service with the name in 'to': its part in the same cluster if
+   there is one, or else its first part. */
 static uint32_t find_target(const struct hr_services *all, const struct hr_service *service) {
   const char *to = service->routing.spill.to;
   const bool is_self = strcmp(to, "clusters") == 0 && service->n_places > 1;
@@ -542,7 +550,7 @@ static uint32_t find_target(const struct hr_services *all, const struct hr_servi
   return found;
 }
 
-/* Finds the target of the spill-over. */
+/* Sets and checks the target to which requests spill over: a service, a pool or a market. */
 static enum hr_status check_spill(const struct hr__builder *builder, const cJSON *router, const struct hr_services *all,
                                   struct hr_service *service) {
   const cJSON *json = hr__get(router, "spill");
@@ -626,8 +634,9 @@ static bool shares_gpus(const struct hr_cluster_spec *cluster) {
   return false;
 }
 
-/* Notes replicas of several services that need more GPUs together than their cluster has: some wait until others end.
-   hr__check_replica notes those of one service. */
+/* Compares the minimum numbers of replicas of all services in cluster `number` with the GPUs of this cluster. If the
+   replicas need GPUs and the cluster has none, this is an error. Adds a note if all services together need more GPUs
+   than the cluster has. If one service alone needs more, hr__check_replica() has added the note. */
 static enum hr_status check_gpus_of(struct hr__builder *builder, const cJSON *list, const struct hr_services *all,
                                     uint32_t number) {
   const struct hr_scenario_clusters *clusters = builder->scenario->clusters;

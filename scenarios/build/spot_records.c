@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reads recorded spot capacity in three formats, and recorded spot prices in one format. Both become a list of steps.
+ * Reads recorded spot capacity in three formats, and recorded spot prices in one format. Both become a list of steps in
+ * order of time.
  *
- * Steps of capacity are in order of time, and the level changes at each step. Price changes of the selected zones are
- * collected, sorted by time and reduced to the lowest price at each time. Names are interned: a file with a million
- * changes has about a thousand distinct names.
+ * A step of capacity has the number of available nodes from its time on; consecutive steps have different numbers.
+ * Price changes of the selected zones are collected, sorted by time and reduced to the lowest price at each time. Names
+ * are interned, because a file with a million changes has only about a thousand distinct names.
  */
 
 #include "scenarios/build/builder.h"
@@ -36,8 +37,7 @@ static enum hr_status no_memory(const struct record *record) {
   return hr_fail(record->error, HR_NO_MEMORY, "%s: out of memory", record->path);
 }
 
-/* Appends a step. If there are several steps at one time, the last step is kept. A step that does not change the
-   level is dropped. */
+/* Appends a step. It replaces a previous step at the same time. A step that does not change the level is dropped. */
 static enum hr_status add_step(struct record *record, int64_t at_us, uint32_t level) {
   record->end_us = at_us;
   if (record->count && record->steps[record->count - 1].at_us == at_us) record->count--;
@@ -101,7 +101,7 @@ struct lines {
   struct hr__input *input;
   bool dated;       /* true: lines are dated counts; false: lines are changes of a fleet */
   int64_t first_us; /* dated counts: time of the first line */
-  uint64_t n_late;  /* number of lines that are earlier than the previous line */
+  uint64_t n_late;  /* dated counts: number of ignored lines, which are earlier than the line before */
   uint32_t alive;   /* changes of a fleet: current number of nodes */
 };
 
@@ -121,7 +121,7 @@ static struct hr_text trim(struct hr_text text) {
   return text;
 }
 
-/* Splits a line at its commas. Returns false unless there are exactly three fields. */
+/* Splits a line at its commas. Returns true if there are exactly three fields. */
 static bool three_fields(struct hr_text line, struct hr_text field[3]) {
   for (int i = 0; i < 3; i++) {
     const char *comma = memchr(line.at, ',', line.length);
@@ -150,7 +150,7 @@ static enum hr_status add_change(struct lines *lines, struct hr_text line, const
   return add_step(lines->record, (int64_t)at_us, lines->alive);
 }
 
-/* Adds a dated count. A line that is earlier than the previous line is ignored and counted. */
+/* Adds a dated count. A line that is earlier than the previous accepted line is ignored; `n_late` counts such lines. */
 static enum hr_status add_count(struct lines *lines, struct hr_text line, const struct hr_text field[3]) {
   static const struct hr__number_rule count_rule = {1, MAX_COUNT, true};
   char date[64];
@@ -216,7 +216,7 @@ static enum hr_status read_record(struct record *record, struct hr_notes *notes)
   return json ? read_json(record) : status;
 }
 
-/* Scales counts so that the maximum becomes the number of nodes of the pool. */
+/* Scales the levels so that the maximum, `highest`, becomes `n_nodes`. Drops steps that no longer change the level. */
 static void scale(struct record *record, uint32_t n_nodes, uint32_t highest) {
   uint32_t kept = 0;
   for (uint32_t i = 0; i < record->count; i++) {
@@ -275,8 +275,8 @@ static const struct hr__csv_column columns[] = {
 
 struct price_change {
   int64_t at_us;
-  int64_t uusd_h; /* price per GPU */
-  uint32_t zone, order;
+  int64_t uusd_h;       /* price per GPU */
+  uint32_t zone, order; /* number of the zone; number of the change in the order of the file */
 };
 
 struct collector {
@@ -299,8 +299,8 @@ static const char *selected_offer(const struct hr__spot_price_query *query) {
   return query->accelerator ? query->accelerator : query->instance;
 }
 
-/* Returns true if the row is for the selected instance type or accelerator. The number of accelerators may be
-   written as 8 or as 8.0. */
+/* Returns true if the row is for the selected instance type, or for the selected accelerator and number of
+   accelerators. This number may be written as 8 or as 8.0. */
 static bool is_selected_offer(const struct hr__spot_price_query *query, const struct price_row *row) {
   static const struct hr__number_rule count = {1000, UINT64_C(1000000000), false};
   if (!query->accelerator) return is_text(row->instance, query->instance);
@@ -423,7 +423,8 @@ static int64_t lowest(const int64_t *price, uint32_t n_zones) {
   return lowest_price;
 }
 
-/* Adds a note on the first gap of more than 48 hours in the prices of a zone. */
+/* Adds a note if `change` ends the first gap of more than 48 hours in the prices of a zone. `seen_us`: by zone, the
+   time of the previous price. `n_gaps` counts the gaps of all zones. */
 static enum hr_status note_gap(const struct collector *collector, const int64_t *seen_us,
                                const struct price_change *change, int64_t from_us, uint32_t *n_gaps) {
   if (change->at_us <= from_us) return HR_OK; /* gaps before the run have no effect */
@@ -458,7 +459,7 @@ static enum hr_status note_bare(const struct collector *collector) {
   return status == HR_OK ? HR_OK : hr__reader_no_memory(collector->reader);
 }
 
-/* Adds a note that says for which part of the run there are recorded prices. */
+/* Adds a note that states for which part of the run there are recorded prices. */
 static enum hr_status note_ends(const struct collector *collector) {
   int64_t first_us = collector->changes[0].at_us, last_us = collector->changes[collector->count - 1].at_us;
   int64_t from_us = collector->query->from_s == HR_UNKNOWN_US ? first_us : collector->query->from_s * HR_SECOND_US;
@@ -493,7 +494,7 @@ static void add_price(struct hr__spot_prices *prices, int64_t at_us, int64_t uus
 
 /* The current price of each zone, and the time at which it was last recorded. */
 struct board {
-  /* [zones.count] before the first price of a zone, `price` is HR_NEVER_US and `seen_us` is HR_UNKNOWN_US */
+  /* [zones.count] each. Before the first price of a zone, `price` is HR_NEVER_US and `seen_us` is HR_UNKNOWN_US. */
   int64_t *price, *seen_us;
 };
 

@@ -4,12 +4,13 @@
  * is not available.
  *
  * All errors are detected before the scenario is changed, so a scenario is changed completely or not at all. More
- * interruptions are obtained by compressing the time axis. The random draws stay the same: with a factor of 2, a node
- * that was interrupted after ten hours is interrupted after five.
+ * interruptions result from shorter times between them. The random draws stay the same: with a factor of 2, a node that
+ * was interrupted after ten hours is interrupted after five.
  *
- * Outages are obtained with the model on-off. If the pool has this model, the lengths of its periods are multiplied so
- * that the mean length of a cycle does not change. Otherwise the periods have the distributions that were fitted to the
- * records of V100s on AWS (the preset aws-v100 of the catalogue), multiplied in the same way.
+ * An outage is a time without spot capacity. Outages use the spot model on-off. If the pool has this model, the lengths
+ * of its periods with and without capacity are multiplied so that the mean length of a cycle does not change. For other
+ * models, the periods have the distributions of the preset aws-v100 of the catalogue, multiplied in the same way. This
+ * preset was fitted to records of V100s on AWS.
  */
 
 #include "headroom/unstable/experiments.h"
@@ -25,8 +26,8 @@
 #define MILLION INT64_C(1000000)
 #define MIN_RECLAIMS 1e-3
 #define MAX_FACTOR 1e3
-#define MAX_RATE_PER_H 3600.0 /* maximum that scenario files may have, too: one interruption per second */
-#define MIN_CYCLE_S 1.0       /* minimum that scenario files may have, too: mean of `up` plus mean of `down` */
+#define MAX_RATE_PER_H 3600.0 /* one interruption per second, which is also the maximum in scenario files */
+#define MIN_CYCLE_S 1.0       /* minimum of the mean of `up` plus that of `down`, also in scenario files */
 #define MIN_LIFE_H 1e-6
 
 void hr_stress_init(struct hr_stress *stress) {
@@ -35,13 +36,13 @@ void hr_stress_init(struct hr_stress *stress) {
 
 /* ---- Outages ---------------------------------------------------------------------------------------- */
 
-/* Periods with and without capacity as in the preset aws-v100, in log-normal hours. */
+/* Periods with and without capacity as in the preset aws-v100: log-normal distributions of hours. */
 static const struct hr_duration recorded_up = {HR_DURATION_LOG_NORMAL, 0.113, 1.481},
                                 recorded_down = {HR_DURATION_LOG_NORMAL, -0.235, 1.281};
 
 static void scale_duration(struct hr_duration *duration, double factor);
 
-/* The mean of a record divided by its maximum. */
+/* Returns the mean of recorded spot capacity divided by its maximum. */
 static double recorded_share(const struct hr_spot_spec *spot) {
   double sum = 0, max = 0;
   for (uint32_t i = 0; i < spot->n_levels; i++) {
@@ -52,7 +53,8 @@ static double recorded_share(const struct hr_spot_spec *spot) {
   return max > 0 && spot->period_us > 0 ? sum / (max * (double)spot->period_us) : 0;
 }
 
-/* The share of time in which capacity is available. Models that only interrupt nodes never withhold capacity. */
+/* Returns the share of time in which capacity is available. For models that only interrupt nodes it is 1. For recorded
+   capacity it is the mean capacity as a share of the maximum. */
 static double available_share(const struct hr_spot_spec *spot) {
   double up_s = hr__duration_mean_s(&spot->up);
   switch (spot->model) {
@@ -65,8 +67,8 @@ static double available_share(const struct hr_spot_spec *spot) {
   }
 }
 
-/* Makes capacity unavailable for the share `outage` of the time, unless it is already unavailable for a larger share.
- */
+/* Makes capacity unavailable for the share `outage` of the time. Does nothing if it is already unavailable for at least
+   this share. Does nothing if `outage` is 1, because the nodes of the pool are then removed (is_removed()). */
 static void add_outage(struct hr_spot_spec *spot, double outage) {
   if (outage <= 0 || outage >= 1 || available_share(spot) <= 1 - outage) return;
   if (spot->model != HR_SPOT_ON_OFF) {
@@ -81,7 +83,8 @@ static void add_outage(struct hr_spot_spec *spot, double outage) {
   scale_duration(&spot->down, down_s / (outage * cycle_s));
 }
 
-/* The spot model of a pool under a stress, before its interruptions are multiplied. Its levels belong to the pool. */
+/* Returns the spot model of a pool under a stress, before the times between its interruptions are changed. The levels
+   of this model belong to the pool. */
 static struct hr_spot_spec stressed_spot(const struct hr_spot_spec *spot, const struct hr_stress *stress) {
   struct hr_spot_spec changed = *spot;
   if (stress->spot_as) {
@@ -105,6 +108,7 @@ static void replace_spot(struct hr_spot_spec *spot, const struct hr_spot_spec *c
 
 /* ---- Interruptions ---------------------------------------------------------------------------------- */
 
+/* Divides the duration by `factor`. */
 static void scale_duration(struct hr_duration *duration, double factor) {
   switch (duration->kind) {
   case HR_DURATION_FIXED:
@@ -131,7 +135,7 @@ static int64_t scaled_us(int64_t us, double factor) {
   return (int64_t)llround((double)us / factor);
 }
 
-/* Divides the times of a recorded capacity by `factor`. Steps that coincide after that are moved one microsecond
+/* Divides the times of recorded capacity by `factor`. If steps then have the same time, they are moved one microsecond
    apart. */
 static void scale_record(struct hr_spot_spec *spot, double factor) {
   int64_t before_us = -1;
@@ -167,8 +171,8 @@ static void scale_interruptions(struct hr_spot_spec *spot, double factor) {
   }
 }
 
-/* Checks the scaled interruptions against the limits that scenario files have, too. Beyond these limits, a simulation
-   would practically not end. */
+/* Checks the interruptions, with their times divided by `factor`, against the limits of scenario files. Beyond these
+   limits, a simulation would practically not end. */
 static enum hr_status check_interruptions(const struct hr_scenario *scenario, const struct hr_pool_spec *pool,
                                           const struct hr_spot_spec *spot, double factor, struct hr_error *error) {
   double cycle_s = (hr__duration_mean_s(&spot->up) + hr__duration_mean_s(&spot->down)) / factor;
@@ -234,7 +238,7 @@ static bool is_of_type(const struct hr_pool_spec *pool, const char *gpu) {
   return gpu && strcasecmp(pool->gpu, gpu) == 0;
 }
 
-/* Whether the pool with index `i` loses its nodes. */
+/* Returns whether the stress removes the nodes of pool `i`. */
 static bool is_removed(const struct hr_cluster_spec *cluster, uint32_t i, const struct hr_stress *stress) {
   const struct hr_pool_spec *pool = &cluster->pools[i];
   bool is_gone = is_of_type(pool, stress->without_gpu) && !(stress->keeps_nodes && stress->keeps_nodes[i]);
@@ -267,8 +271,8 @@ static enum hr_status check_gpu(const struct hr_scenario *scenario, const struct
   return hr_fail(error, status, "%s: %s", scenario->path, inner.text);
 }
 
-/* Computes the node order of the nodes that remain. They are renumbered from 0; `(*place_of)[i]` is the position of
-   the node with the new number i. `*place_of` is NULL if the cluster has no node order. */
+/* Computes the node order of the nodes that remain. These nodes are renumbered from 0. `(*place_of)[i]` is the position
+   of the node with the new number i. `*place_of` is NULL if the cluster has no node order. The caller frees it. */
 static enum hr_status order_remaining(const struct hr_cluster_spec *cluster, const struct hr_stress *stress,
                                       uint32_t **place_of, struct hr_error *error) {
   size_t n_nodes = 0, n_left = 0, node = 0;

@@ -14,10 +14,10 @@
 
 /* ---- Suites -------------------------------------------------------------------------------------------- */
 
-/* Builds a suite of runs for `headroom check`, from the file of a suite or from one scenario. Only report/ knows the
-   metrics, so the names in tolerances are stored with their places and checked later. */
+/* Builds a suite of runs for `headroom check`, from the file of a suite or from one scenario. The names of metrics in
+   tolerances are stored with their places, and checked when the suite is run (plan/check). */
 
-/* Parses a tolerance. "2%" is a share, "30" is in the unit of the metric. */
+/* Parses a tolerance. "2%" is a share, "30" is in the unit of the metric. Returns false for other texts. */
 static bool parse_by(const char *text, struct hr_tolerance *tolerance) {
   char *end;
   double value = strtod(text, &end);
@@ -39,8 +39,8 @@ static enum hr_tolerance_profile profile_named(const char *text) {
   return HR_PROFILE_UNSPECIFIED;
 }
 
-/* Makes a text with a place, so that errors about it begin with "--OPTION TEXT: ". The members are NULL when out of
-   memory. */
+/* Returns the first `length` bytes of `text` with a place, so that errors about them begin with "--OPTION TEXT: ". Both
+   members are NULL if memory runs out. */
 static struct hr_placed_text placed_option(const char *option, const char *text, size_t length) {
   size_t bytes = strlen(option) + strlen(text) + sizeof "-- : ";
   struct hr_placed_text placed = {.text = strndup(text, length), .place = malloc(bytes)};
@@ -99,8 +99,8 @@ static void build_words(const cJSON *json, struct hr_tolerances *tolerances) {
   tolerances->loose_digest = strcmp(digest, "any") == 0;
 }
 
-/* Reads tolerances. A member with an object as its value is the tolerance of one metric, and its key is the name of the
-   metric. Other members apply to all metrics and have fixed keys. */
+/* Reads tolerances. If the value of a member is an object, it is the tolerance of one metric, and the key is the name
+   of this metric. Other members apply to all metrics and have fixed keys. */
 static enum hr_status build_tolerances(struct hr__builder *builder, const cJSON *object,
                                        struct hr_tolerances *tolerances) {
   const cJSON *json = hr__get(object, "tolerances");
@@ -298,9 +298,9 @@ void hr_suite_destroy(struct hr_suite *suite) {
 
 /* ---- Baselines ----------------------------------------------------------------------------------------- */
 
-/* Reads a baseline of `headroom check`: metrics, digests of inputs, and the encoded decisions of each run.
-   plan/check writes these files. A metric is the value of a metric for a run, or for a class, a tenant or a pool of
-   a run. A long text is stored as a list of lines, which the reader joins. */
+/* Reads a baseline of `headroom check`: metrics, digests of inputs, and the encoded decisions of each run. plan/check
+   writes these files. A value of a metric is for a whole run, or for a class, a tenant, a pool or a service of it. A
+   long text is stored as a list of lines, which the reader joins. */
 
 #define WORD(name, text) text,
 static const char *const parts[] = {HR_METRIC_OF_TABLE(WORD) NULL};
@@ -363,8 +363,8 @@ static bool build_metrics(const cJSON *json, struct hr_baseline_run *run) {
   return whole;
 }
 
-/* Returns the samples of a metric; NULL if there are none. `all` contains a list of samples for each key, such as
-   "wait_s.p95" (of the run) or "wait_s.p95 of class training". */
+/* Returns the samples of a metric, its values in single replications; NULL if there are none. `all` has a list of
+   samples for each metric, with a key such as "wait_s.p95" (of the run) or "wait_s.p95 of class training". */
 static const cJSON *samples_of(const cJSON *all, const struct hr_baseline_metric *metric) {
   static const char *const kinds[HR_N_METRIC_OF] = {[HR_METRIC_OF_CLASS] = "class",
                                                     [HR_METRIC_OF_TENANT] = "tenant",
@@ -445,7 +445,7 @@ static enum hr_status build_baseline_runs(struct hr__builder *builder, struct hr
 
 /* ---- The baseline ----------------------------------------------------------------------------------- */
 
-/* Checks the version of the format. It is checked before the keys, because versions have different keys. */
+/* Checks the version of the format. This must precede the check of the keys, because versions have different keys. */
 static enum hr_status check_format(const struct hr__builder *builder) {
   const cJSON *format = cJSON_IsObject(builder->source.file.tree) ? hr__get(builder->source.file.tree, "format") : NULL;
   if (!format || !cJSON_IsNumber(format))

@@ -22,9 +22,10 @@
 
 /* ---- Scenarios ----------------------------------------------------------------------------------------- */
 
-/* Lists the scenarios that ship with Headroom. They are in the folder `scenarios` of $HEADROOM_DATA. If this
-   variable is not set, two folders relative to the running program are tried. The first is
-   ../share/headroom/scenarios, where the scenarios are installed. The second is the folder in the source tree. */
+/* Lists the scenarios that ship with Headroom. They are in the folder `scenarios` of $HEADROOM_DATA. If this variable
+   is not set, two folders are tried. Their paths are relative to the folder of the running program:
+   - ../share/headroom/scenarios, where the scenarios are installed;
+   - ../../scenarios, the folder in the source tree if the program is in a build folder. */
 
 enum { MAX_FOLDER = 4096 };
 
@@ -33,15 +34,15 @@ static bool is_folder(const char *path) {
   return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* Removes the last component of a path. Returns false if the path has only one component. */
+/* Removes the last component of a path and the '/' before it. Returns false if the path has no '/'. */
 static bool cut_to_folder(char *path) {
   char *slash = strrchr(path, '/');
   if (slash) *slash = '\0';
   return slash != NULL;
 }
 
-/* Starts at the folder of the running program, goes up by `levels` folders, and sets `found` to the folder `tail`
-   there. Returns false if this folder does not exist. */
+/* Sets `found` to the folder `tail`, relative to the folder that is `levels` levels above that of the running program.
+   Returns false if this folder does not exist. */
 static bool find_beside_program(unsigned levels, const char *tail, char *found, size_t size) {
   char program[MAX_FOLDER];
   ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
@@ -222,7 +223,7 @@ static const struct numbers size_numbers[] = {SIZE_NUMBERS(SIZE_PLACE, SIZE_PLAC
 
 /* ---- Reading ---------------------------------------------------------------------------------------- */
 
-/* Copies a number, or a list of numbers, to `numbers`. */
+/* Copies a number, or a list of numbers, to `numbers`. Does nothing if `value` is NULL. */
 static void take(const cJSON *value, double *numbers) {
   if (cJSON_IsNumber(value)) *numbers = value->valuedouble;
   for (const cJSON *item = cJSON_IsArray(value) ? value->child : NULL; item; item = item->next)
@@ -233,7 +234,7 @@ static void read_numbers(const cJSON *object, const struct numbers *numbers, voi
   for (; numbers->key; numbers++) take(hr__get(object, numbers->key), (double *)(void *)((char *)to + numbers->offset));
 }
 
-/* Checks that at least one number is above 0 and that their mean is at most `max_mean`. */
+/* Checks the `n` numbers of the key `key`: at least one must be above 0, and their mean must be at most `max_mean`. */
 static enum hr_status check(struct hr__builder *builder, const char *key, const double *numbers, uint32_t n,
                             double max_mean) {
   const cJSON *root = builder->source.file.tree;
@@ -328,7 +329,7 @@ static enum hr_status build(struct hr__builder *builder, struct hr_workload_mode
   return status == HR_OK ? read_sizes(builder, model) : status;
 }
 
-/* Builds a model from the file in the builder, and frees the file. */
+/* Builds a model from the file in the builder. Frees the file, also after an error. */
 static enum hr_status build_model(struct hr__builder *builder, struct hr_workload_model **model) {
   struct hr_workload_model *fresh = calloc(1, sizeof *fresh);
   enum hr_status status = fresh ? build(builder, fresh) : hr__build_no_memory(builder);
@@ -367,8 +368,8 @@ enum hr_status hr_workload_model_shipped(const char *name, struct hr_workload_mo
   return status == HR_OK ? build_model(&builder, model) : status;
 }
 
-/* Returns true if the file is a workload model. Also returns true if the file is not valid JSON but contains the key
-   of a model. The caller then reads it as a model, which reports the error in the JSON text. */
+/* Returns true if the file is a workload model. Also returns true if the file is not valid JSON, but the key of a model
+   is near its beginning. The caller then reads the file as a model, and this reports the error in the JSON text. */
 bool hr_workload_model_is_file(const char *path) {
   char start[4096];
   struct stat info;
@@ -385,7 +386,7 @@ bool hr_workload_model_is_file(const char *path) {
   return is_model;
 }
 
-/* Adds `item` to an object, or to a list if `key` is NULL. If `item` is NULL or cannot be added, sets `*failed`. */
+/* Adds `item` to an object, or to a list if `key` is NULL. If `item` is NULL or memory runs out, sets `*failed`. */
 static void put(bool *failed, cJSON *to, const char *key, cJSON *item) {
   bool added = item && (key ? cJSON_AddItemToObject(to, key, item) : cJSON_AddItemToArray(to, item));
   if (!added) cJSON_Delete(item);
@@ -397,7 +398,7 @@ static cJSON *put_new(bool *failed, cJSON *to, const char *key, cJSON *item) {
   return *failed ? NULL : item;
 }
 
-/* Adds the numbers of a struct. Optional numbers are omitted if all of them are 0. */
+/* Adds the numbers of a struct to `to`. An optional key is omitted if all its numbers are 0. */
 static void put_numbers(bool *failed, cJSON *to, const struct numbers *numbers, const void *from) {
   for (; numbers->key; numbers++) {
     const double *first = (const double *)(const void *)((const char *)from + numbers->offset);
@@ -420,8 +421,8 @@ static void put_request(bool *failed, cJSON *to, const struct hr_workload_model_
   if (request->class_) put(failed, to, "class", cJSON_CreateString(classes[request->class_]));
 }
 
-/* Returns the model as JSON text, which the caller frees with cJSON_free(). cJSON writes each number with enough
-   digits to read back the same double. Returns NULL if out of memory. */
+/* Returns the model as JSON text, which the caller frees with cJSON_free(); NULL if out of memory. cJSON writes each
+   number with 15 significant digits, or with 17 if the relative error of 15 digits exceeds DBL_EPSILON. */
 static char *model_text(const struct hr_workload_model *model) {
   bool failed = false;
   cJSON *root = cJSON_CreateObject();

@@ -4,7 +4,7 @@
  * instance type in a region at a date.
  *
  * A table consists of the built-in rows and the rows of a file. A row of the file replaces the built-in row with the
- * same key. If a row refers to a name of another table, the name must exist there. Tables are short, so they are
+ * same key. If a row refers to a row of another table by its name, this row must exist. Tables are short, so they are
  * searched linearly. Names are not case-sensitive.
  */
 
@@ -21,10 +21,12 @@
 /* ---- Prices ----------------------------------------------------------------------------------------- */
 
 /*
- * The rows of the catalogue have different dates, and some regions have no rows. Two rules fill the gaps. First, the
- * list price in the base region may have changed since the date of a row. (In June 2025 AWS reduced the prices of its
- * larger instances by a third to nearly half.) The price of the row is then multiplied by (new list price) / (old list
- * price). Second, a region without a row has the price of the base region, multiplied by the multiplier of the region.
+ * The rows of the catalogue have different dates, and some regions have no rows. Each provider has a base region. The
+ * on-demand price of an instance type in this region is called its list price. Two rules fill the gaps:
+ *   - The list price may have changed since the date of a row. (In June 2025 AWS reduced the prices of its larger
+ *     instances by a third to nearly half.) The price of the row is then multiplied by (new list price) / (old list
+ *     price).
+ *   - A region without a row has the list price multiplied by the multiplier of the region.
  */
 
 #define MILLION INT64_C(1000000)
@@ -59,8 +61,8 @@ static bool fits(const struct price_search *search, const struct offer *offer, c
          hr__catalog_is_valid_at(price->as_of, search->as_of);
 }
 
-/* Order of matching rows: newer rows first, then rows of the region before rows of all regions, then by ascending
-   price. */
+/* Returns whether row `a` has precedence over row `b`. The newer row has precedence. Of two rows of the same date, the
+   row of the region has precedence over that of all regions; then the row with the lower price. */
 static bool precedes(const struct hr_price *a, const struct hr_price *b) {
   int newer = strcmp(a->as_of, b->as_of);
   if (newer) return newer > 0;
@@ -86,8 +88,8 @@ static const struct hr_region *find_region(const struct price_search *search) {
   return NULL;
 }
 
-/* Returns the region to which the multipliers of regions refer; "*" if the provider has the same price in all
-   regions. */
+/* Returns the base region of a provider; "*": the table of regions has no row of the provider. Prices of such a
+   provider are the same in all regions. */
 static const char *base_region(const struct hr_catalog *catalog, const char *provider) {
   for (size_t i = 0; i < catalog->n_regions; i++)
     if (strcasecmp(catalog->regions[i].provider, provider) == 0) return catalog->regions[i].base;
@@ -114,9 +116,9 @@ static void quote_derived(struct hr_price_quote *quote, int64_t uusd_h, const ch
   va_end(args);
 }
 
-/* Quotes the price of the row `own`, multiplied by (new list price) / (old list price) of the base region. The old
-   list price is that at the date of `own`; `now` is the row of the new list price. Returns false if the list price
-   has not changed, or if the old one is unknown. */
+/* Quotes the price of the row `own`, multiplied by (new list price) / (old list price). `now` is the row of the new
+   list price. The old list price is that at the date of `own`. Returns false if the list price has not changed since
+   then, or if the old one is unknown. */
 static bool quote_scaled(const struct price_search *base, const struct hr_price *own, const struct hr_price *now,
                          struct hr_price_quote *quote) {
   if (strcmp(now->as_of, own->as_of) <= 0) return false;
@@ -167,8 +169,9 @@ static bool quote_discounted(const struct price_search *search, const struct off
   return true;
 }
 
-/* Quotes a reserved price. Prices of commitments (1y, 3y) follow changes of the list price. Prices of capacity
-   blocks, and prices with unknown terms, do not follow such changes. */
+/* Quotes a reserved price. Prices of commitments (1y, 3y) are scaled by changes of the on-demand price since their
+   date. Prices of capacity blocks, and prices with unknown terms, are not scaled. Returns false if the price is
+   unknown. */
 static bool quote_reserved(const struct price_search *search, const struct offer *offer, struct hr_price_quote *quote) {
   const struct hr_price *own = newest(search, offer);
   bool follows = strcmp(offer->term, "1y") == 0 || strcmp(offer->term, "3y") == 0;
@@ -288,8 +291,8 @@ static bool is_duplicate(const char *const *known, size_t at) {
   return false;
 }
 
-/* Writes "a, b, c and 5 more": the names that start with `word`, or all names if `word` is NULL. Returns the number
-   of these names. */
+/* Writes the names that start with `word`, or all names if `word` is NULL, such as "a, b, c and 5 more". Returns the
+   number of these names. */
 static size_t list_names(const char *word, const char *const *known, char *text, size_t size) {
   size_t count = 0, used = 0;
   text[0] = '\0';
@@ -310,7 +313,7 @@ static const char *longest_prefix(const char *word, const char *const *known) {
   return longest;
 }
 
-/* Returns the name that a misspelt word probably means; NULL if none exists. If the word consists of a name, a
+/* Returns the name that a misspelt word probably means; NULL: no name is similar. If the word consists of a name, a
    separator and more characters, this name has precedence over a similar name with another beginning. For example,
    "H100-80" means H100, although "A100-80" differs in only one letter. */
 static const char *nearest_name(const char *word, const char *const *known) {
@@ -363,7 +366,8 @@ static const char **gpu_names(const struct hr_catalog *catalog) {
   return names;
 }
 
-/* Finds the GPU type, or the name of a GPU type, that is most similar to an unknown name; NULL: none is similar. */
+/* Sets `*nearest` to the GPU type, or to the other name of a GPU type, that is most similar to an unknown name; NULL:
+   none is similar. The only error is HR_NO_MEMORY. */
 static enum hr_status nearest_gpu(const struct hr_catalog *catalog, const char *name, const char **nearest) {
   const char **known = calloc(catalog->n_gpus + catalog->n_gpu_names + 1, sizeof *known);
   bool same_model;
@@ -375,7 +379,8 @@ static enum hr_status nearest_gpu(const struct hr_catalog *catalog, const char *
   return HR_OK;
 }
 
-/* Reports an unknown GPU type with the types that have the name `similar`, or that begin with it if it is a family. */
+/* Reports an unknown GPU type and suggests the type with the name `similar`. If `similar` is the name of a family,
+   suggests the types with names that begin with it. */
 static enum hr_status fail_near(const struct hr_catalog *catalog, const char *name, const char *similar,
                                 struct hr_error *error) {
   const struct hr_gpu_type *type = hr_catalog_gpu_named(catalog, similar);
@@ -402,7 +407,8 @@ enum hr_status hr_catalog_gpu(const struct hr_catalog *catalog, const char *name
   return nearest ? fail_near(catalog, name, nearest, error) : fail_among(error, "GPU type", name, gpu_names(catalog));
 }
 
-/* Returns the GPU type whose own name has this key, such as V100 for "gpu:v100"; NULL if none. */
+/* Returns the GPU type with this key of its name in the catalogue (see hr__gpu_name_key()); NULL: no type has the key.
+   For example, the key of "gpu:v100" is that of V100. */
 static const struct hr_gpu_type *find_key(const struct hr_catalog *catalog, const char *key) {
   char other[HR__GPU_KEY_BYTES];
   for (size_t i = 0; i < catalog->n_gpus; i++)
@@ -471,7 +477,7 @@ char *hr_catalog_gpu_vocabulary(const struct hr_catalog *catalog) {
   return text;
 }
 
-/* Writes the types that a name means, such as "A100-40 or A100-80" for A100. Returns their number. */
+/* Writes the GPU types that a name can mean, such as "A100-40 or A100-80" for A100. Returns their number. */
 static size_t list_meant(const struct hr_catalog *catalog, const char *name, char *text, size_t size) {
   size_t count = 0, used = 0;
   for (size_t i = 0; i < catalog->n_gpus; i++)
@@ -603,9 +609,11 @@ enum hr_status hr__catalog_check_spelling_region(const struct hr_catalog *catalo
 
 /* ---- Discounts -------------------------------------------------------------------------------------- */
 
-/* Returns how specifically the family of a discount matches an instance type. The result is 0 if the family
-   does not match, 1 if the family is "*", 2 if the family is the GPU type of the instance type, and 2 + the length of
-   the family if the family is a prefix of the name of the instance type. */
+/* Returns how specifically the family of a discount matches an instance type:
+   - 0: the family does not match;
+   - 1: the family is "*";
+   - 2: the family is the GPU type of the instance type;
+   - 2 + length of the family: the family is the name of the instance type, or its beginning up to a '.' or '-'. */
 static size_t fit_of(const struct hr_discount *discount, const struct hr_instance_type *type) {
   size_t length = strlen(discount->family);
   bool begins = strncasecmp(discount->family, type->name, length) == 0;
@@ -614,7 +622,7 @@ static size_t fit_of(const struct hr_discount *discount, const struct hr_instanc
   return strcmp(discount->family, "*") == 0;
 }
 
-/* Checks that the family of a discount is "*", a GPU type, or a prefix of the name of an instance type. */
+/* Checks that the family of a discount matches at least one instance type of its provider (see fit_of()). */
 static enum hr_status check_family(const struct hr_catalog *catalog, const struct hr_discount *discount,
                                    struct hr_error *error) {
   for (size_t i = 0; i < catalog->n_instances; i++) {
@@ -627,8 +635,8 @@ static enum hr_status check_family(const struct hr_catalog *catalog, const struc
 }
 
 /* Returns the discount that matches the instance type most specifically; of equally specific discounts, the newest
-   one. Returns NULL if none matches. If `upfront` is NULL, any upfront payment matches. Sets `*best_fit` to the
-   result of fit_of() for the discount, or to 0. */
+   one. Returns NULL if none matches. If `upfront` is NULL, any upfront payment matches. Sets `*best_fit` to the result
+   of fit_of() for this discount; 0 if none matches. */
 static const struct hr_discount *best_discount(const struct hr_catalog *catalog, const struct hr_instance_type *type,
                                                const struct hr_discount_query *query, const char *upfront,
                                                size_t *best_fit) {
@@ -673,7 +681,7 @@ struct catalog {
   struct hr__name_table texts;
   struct hr__table table[HR__N_CATALOG_TABLES];
   struct hr_mig_type *mig_types;
-  struct hr_mig_profile *mig_profiles; /* profiles of all types; those of one type are contiguous */
+  struct hr_mig_profile *mig_profiles; /* profiles of all GPU types; those of one type are contiguous */
 };
 
 /* Returns the built-in rows as CSV. Their path in messages is "catalog/NAME.csv". */
@@ -695,8 +703,8 @@ static enum hr_status read_table(struct catalog *catalog, enum hr__catalog_table
 
 /* ---- References between tables ---------------------------------------------------------------------- */
 
-/* Writes the place of a row for messages. It may be in a built-in table: a row of a file can replace the row to which a
-   built-in row refers, so that the built-in row is no longer valid. */
+/* Writes the place of a row for messages. A built-in row can be invalid, too, if a row of a file has replaced a row to
+   which it refers. */
 static const char *place_of(const struct hr__table *table, size_t row, const char *path, char *text, size_t size) {
   if (path && table->line[row])
     snprintf(text, size, "%s:%u", path, (unsigned)table->line[row]);
@@ -713,7 +721,7 @@ static enum hr_status check_instance(const struct hr_catalog *shown, size_t row,
   return hr_catalog_gpu(shown, shown->instances[row].gpu, &gpu, error);
 }
 
-/* Checks the instance type of a price. The prices of an instance type are contiguous, so only the first of them is
+/* Checks that the instance type of a price exists. If the row before has the same instance type, it has already been
    checked. */
 static enum hr_status check_price(const struct hr_catalog *shown, size_t row, struct hr_error *error) {
   const struct hr_price *price = &shown->prices[row];
@@ -772,7 +780,8 @@ static bool is_known_gpu(const struct hr_catalog *shown, size_t row) {
   return false;
 }
 
-/* Collects the MIG profiles of each GPU type. The rows of a type need not be adjacent in the table. */
+/* Makes the MIG type of each GPU type: the list of its profiles. The rows of a GPU type need not be adjacent in the
+   table. */
 static enum hr_status make_mig_types(struct catalog *catalog, struct hr_error *error) {
   struct hr_catalog *shown = &catalog->shown;
   size_t n_rows = shown->n_mig_profiles;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The tables of the catalogue: the reader of CSV tables, the columns of each table, and the conversion of a row to a
- * struct. The cells of most tables are stored directly in the members of the struct. Presets and MIG profiles need more
- * fields: their cells are stored in a draft, from which `finish` computes the struct.
+ * struct.
  *
  * Tables are parsed with libcsv. Lines are passed to libcsv one by one, so that errors can name the line. Each cell is
- * stored in a draft of a row, at the offset of its column. A hash table by key finds the row that a new row replaces.
+ * stored in the draft of a row, at the offset of its column. For most tables, the draft is the struct of a row. For
+ * presets and MIG profiles, it has further cells, from which `finish` computes the struct. A hash table by key finds
+ * the row that a new row replaces.
  */
 
 #include "scenarios/catalog/catalog_tables.h"
@@ -78,7 +79,8 @@ static void fail_range(struct table_reader *reader, const struct hr__table_colum
   fail_cell(reader, column, cell, fault);
 }
 
-/* Parses a number as a multiple of 1 / scale. Returns false if it is not a number or out of range. */
+/* Sets `*value` to the number in the cell, multiplied by `scale` and rounded. Returns false if the cell is not a number
+   in the bounds of the column. */
 static bool parse_scaled(const struct hr__table_column *column, struct hr_text cell, uint64_t scale, int64_t *value) {
   const struct hr__number_rule rule = {scale, (uint64_t)INT64_MAX, false};
   bool negative = cell.length && cell.at[0] == '-' && column->min < 0;
@@ -90,8 +92,8 @@ static bool parse_scaled(const struct hr__table_column *column, struct hr_text c
   return number >= column->min && number <= column->max;
 }
 
-/* Reads a number as an integer with nine decimals, and divides it once, so that the result is the double nearest to
-   the number in the file. Nine decimals are enough for all figures. */
+/* Reads a number. It is parsed as a whole number of billionths and divided once, so that the result is the double
+   nearest to the number in the file. Nine decimals are enough for all figures. */
 static void read_number(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell,
                         void *to) {
   enum { SCALE = 1000000000 };
@@ -111,8 +113,8 @@ static void read_micros(struct table_reader *reader, const struct hr__table_colu
   memcpy(to, &value, sizeof value);
 }
 
-/* Returns the index of the text of the cell in `words` of the column. An unknown text is an error, which lists the
-   words. */
+/* Returns the index of the text of the cell in the `words` of the column. Reports an error with the list of words if
+   the text is not one of them, and returns 0. */
 static unsigned word_index(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell) {
   char known[300] = "is none of";
   for (unsigned i = 0; column->words[i]; i++)
@@ -223,7 +225,7 @@ static unsigned char *row_at(const struct hr__table *table, uint32_t row) {
   return (unsigned char *)table->rows + row * table->format->row_bytes;
 }
 
-/* Returns a hash that does not depend on case, because keys are compared without case. */
+/* Returns a hash of a text in lower case, because keys are compared without case. */
 static uint64_t hash_text(const char *text) {
   uint64_t hash = 0;
   for (; *text; text++) hash = hash * 31 + (uint64_t)tolower((unsigned char)*text);
@@ -291,7 +293,8 @@ static bool grow(struct hr__table *table) {
   return true;
 }
 
-/* Returns the index of the row with the same key as `row`, or of a new row. Returns HR_NONE if out of memory. */
+/* Returns the index of the row with the same key as `row`. If no row has this key, adds a row and returns its index.
+   Returns HR_NONE if out of memory. */
 static uint32_t place_row(struct hr__table *table, const unsigned char *row) {
   uint32_t hash = hash_key(table->format, row), found = find_row(table, hash, row);
   if (found != HR_NONE) return found;
@@ -529,8 +532,8 @@ static const struct hr__table_column discounts[] = {KEY(hr_discount, "provider",
 
 /* ---- Spot presets ----------------------------------------------------------------------------------- */
 
-/* A row of spot_presets.csv. Durations are in hours. Parameters that the model of the preset does not have are
-   empty. */
+/* A row of spot_presets.csv. `up_a` to `down_b` are the parameters of `up` and `down` in hours. Parameters that the
+   model of the preset does not have are empty. */
 struct preset_draft {
   struct hr_spot_preset preset;
   enum hr_duration_kind up, down;
@@ -576,7 +579,7 @@ static const struct hr__table_column spot_presets[] = {
     {.name = "status", .cell = HR__CELL_STATUS, .offset = offsetof(struct preset_draft, preset.status)},
     {.name = "source", .cell = HR__CELL_SOURCE, .offset = offsetof(struct preset_draft, preset.source)}};
 
-/* Converts a duration from hours to seconds. Returns false if a parameter of the distribution is missing. */
+/* Sets `*duration` to a distribution of seconds from parameters in hours. Returns false if a parameter is missing. */
 static bool make_duration(enum hr_duration_kind kind, double a, double b, struct hr_duration *duration) {
   *duration = (struct hr_duration){.kind = kind, .a = a, .b = b};
   switch (kind) {
@@ -626,7 +629,7 @@ static const char *finish_preset(void *row) {
 
 /* ---- MIG profiles ----------------------------------------------------------------------------------- */
 
-/* A row of mig_profiles.csv. `starts` is the list of slices at which an instance may begin, such as "0;2;4". */
+/* A row of mig_profiles.csv. `starts` lists the memory slices at which an instance may begin, such as "0;2;4". */
 struct mig_draft {
   struct hr_mig_entry entry;
   double compute_slices, memory_slices, mem_mib, sms, max_instances;
@@ -646,7 +649,7 @@ static const struct hr__table_column mig_profiles[] = {
     {.name = "source", .cell = HR__CELL_SOURCE, .offset = offsetof(struct mig_draft, entry.source)}};
 
 /* Returns true if the name of a profile has the form "3g.40gb" or "1g.10gb+me", with `compute_slices` before the
-   "g". Sets `*media` if the name ends with "+me". */
+   "g". Sets `*media` to whether the name ends with "+me". */
 static bool is_mig_name(const char *name, double compute_slices, bool *media) {
   size_t length = strlen(name), slices = strspn(name, "0123456789");
   if (slices != 1 || name[0] - '0' != compute_slices || strncmp(name + 1, "g.", 2) != 0) return false;
@@ -656,8 +659,8 @@ static bool is_mig_name(const char *name, double compute_slices, bool *media) {
   return digits > 0 && length < HR_MIG_NAME_BYTES && (*media || strcmp(tail, "gb") == 0);
 }
 
-/* Returns the mask of the slices at which an instance may start. The text consists of digits separated by
-   semicolons. Returns 0 if it has another form. */
+/* Returns the memory slices at which an instance may start, as a set of bits. The text consists of digits separated by
+   semicolons. Returns 0 if it has another form, a repeated digit, or a slice at which the instance does not fit. */
 static uint8_t parse_starts(const char *text, unsigned memory_slices) {
   unsigned starts = 0;
   for (;; text += 2) {

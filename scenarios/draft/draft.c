@@ -2,14 +2,14 @@
 /*
  * Drafts a scenario from a trace (headroom/unstable/scenario_files.h).
  *
- * The draft is a tree of JSON that is built from top to bottom, in the order in which a person reads it. Each section
- * begins with a comment: the member "//SECTION", with facts about the trace and assumptions.
+ * The draft is a tree of JSON. The sections are in the order in which a person reads them. Each section begins with a
+ * comment: the member "//SECTION", with facts about the trace and assumptions.
  *
- * Without owned nodes and a provider, owned nodes are guessed from the demand: a pool for each GPU type that jobs
- * request, large enough for its jobs for 95 % of the time if none had to wait, and for the largest of them. Types are
- * visited in the order of their demand. A list of types gets a pool unless an earlier pool has one of them. The jobs of
- * a list are then counted in the first pool that would accept them; jobs without a type, which any pool accepts, in the
- * first pool.
+ * If the options name neither owned nodes nor a provider, owned nodes are guessed from the demand: a pool for each GPU
+ * type that jobs request. Jobs can request a list of types. Lists are visited in the order of their GPU hours. A list
+ * gets a pool unless an earlier pool has one of its types. The jobs of a list are then assigned to the first pool that
+ * accepts them. Jobs without a type are assigned to the first pool, because every pool accepts them. A pool is large
+ * enough for the demand of its jobs for 95 % of the time, and for its largest job.
  */
 
 #include "scenarios/draft/draft.h"
@@ -30,8 +30,9 @@
  * Demand over time, groups of jobs, recorded waits.
  *
  * Demand is the number of GPUs that would be in use if no job waited. Each job adds its GPUs at its submit and removes
- * them at its submit plus its run time. The changes, sorted by time, give the time at each level between the first and
- * the last submit; the times, sorted by level, give percentiles over time.
+ * them at its submit plus its run time. The list of these changes, sorted by time, determines how long each level of
+ * demand lasts between the first and the last submit. Percentiles over time are computed from the levels, sorted by
+ * size.
  */
 
 /* ---- Facts about the trace: demand ------------------------------------------------------------------ */
@@ -42,7 +43,7 @@ struct change {
 };
 
 struct level {
-  int64_t milli, us;
+  int64_t milli, us; /* demand in milli-GPUs, and its duration */
 };
 
 static int by_time(const void *left, const void *right) {
@@ -55,7 +56,8 @@ static int by_level(const void *left, const void *right) {
   return a->milli < b->milli ? -1 : a->milli > b->milli;
 }
 
-/* Returns the lowest level that is not exceeded for the share `share` of the time, in GPUs. */
+/* Returns the lowest level that is not exceeded for at least the share `share` of the time, in GPUs. The levels are
+   sorted by size. */
 static double percentile(const struct level *levels, size_t count, int64_t all_us, double share) {
   double seen_us = 0;
   for (size_t i = 0; i < count; i++) {
@@ -65,7 +67,7 @@ static double percentile(const struct level *levels, size_t count, int64_t all_u
   return count ? (double)levels[count - 1].milli / 1000 : 0;
 }
 
-/* Turns sorted changes into the levels between them, until `end_us`. Returns their number. */
+/* Computes the levels between sorted changes, until `end_us`. Returns the number of levels. */
 static size_t list_levels(const struct change *changes, size_t count, int64_t end_us, struct level *levels) {
   int64_t milli = 0;
   size_t n = 0;
@@ -77,14 +79,15 @@ static size_t list_levels(const struct change *changes, size_t count, int64_t en
   return n;
 }
 
-/* Returns the list of GPU types that a job requests; the number of lists if it requests no type. */
+/* Returns the index of the list of GPU types that a job requests; the number of lists if it requests no type. */
 static uint32_t list_of(const struct hr_trace *trace, uint32_t job) {
   bool is_typed = trace->gpu_types && trace->gpu_types[job] != HR_NONE;
   return is_typed ? trace->gpu_types[job] : trace->gpu_type_lists.count;
 }
 
-/* Adds the demand, the GPU hours and the largest job of the jobs of one pool to facts that are zero. `pool_of`: the
-   pool of each list of GPU types, then of jobs without a type; NULL: all jobs. Returns HR_OK or HR_NO_MEMORY. */
+/* Sets the demand, the GPU hours and the largest job in `facts` to those of the jobs of one pool. These members must be
+   0 before. `pool_of`: the pool of each list of GPU types, then that of jobs without a type; NULL: the jobs of all
+   pools. Returns HR_OK or HR_NO_MEMORY. */
 static enum hr_status draft_demand(const struct hr_trace *trace, const uint32_t *pool_of, uint32_t pool,
                                    struct hr__draft_facts *facts) {
   size_t count = 0, most = 2 * (size_t)trace->n_jobs;
@@ -101,7 +104,7 @@ static enum hr_status draft_demand(const struct hr_trace *trace, const uint32_t 
   }
   if (count) {
     qsort(changes, count, sizeof *changes, by_time);
-    /* if all jobs are submitted at once, the window ends when the last job could be done */
+    /* if all jobs are submitted at once, the window ends when the last job would end without waiting */
     if (end_us <= changes[0].at_us) end_us = changes[count - 1].at_us;
     size_t n = list_levels(changes, count, end_us, levels);
     qsort(levels, n, sizeof *levels, by_level);
@@ -150,7 +153,8 @@ static void add(struct hr__draft_group *group, const struct hr_trace *trace, uin
       (double)hr_trace_gpus_milli(trace, (hr_job){job}) / 1000 * (double)trace->work_us[job] / (double)HR__HOUR_US;
 }
 
-/* Groups jobs by a column of names. The last group is that of jobs without a name. */
+/* Groups the jobs with GPUs by a column of names. Jobs without a name form a group with the name "". The caller frees
+   `*groups`. */
 static enum hr_status group_by_name(const struct hr_trace *trace, const struct hr_names *names, const uint32_t *column,
                                     struct hr__draft_group **groups, uint32_t *count) {
   uint32_t n = column ? names->count : 0;
@@ -174,7 +178,7 @@ static int by_number(const void *left, const void *right) {
   return a < b ? -1 : a > b;
 }
 
-/* Writes the recorded waits of a class to `waits`; -1: of all jobs. Returns their number. */
+/* Stores the sorted recorded waits of a class of jobs in `waits`, and returns their number. `class_` -1: all jobs. */
 static size_t list_waits(const struct hr_trace *trace, int class_, int64_t *waits) {
   size_t count = 0;
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
@@ -186,7 +190,7 @@ static size_t list_waits(const struct hr_trace *trace, int class_, int64_t *wait
   return count;
 }
 
-/* Returns the 95th percentile by nearest rank, in seconds. */
+/* Returns the 95th percentile of sorted waits by nearest rank, in seconds; NAN if there are none. */
 static double p95_s(const int64_t *waits, size_t count) {
   return count ? hr__seconds(waits[(count * 95 + 99) / 100 - 1]) : (double)NAN;
 }
@@ -215,8 +219,8 @@ static enum hr_status find_classes(const struct hr_trace *trace, struct hr__draf
 
 /* ---- Facts about the trace: all of them ------------------------------------------------------------- */
 
-/* Computes the facts. The names belong to the trace. Returns HR_OK or HR_NO_MEMORY; the caller calls
-   draft_facts_finish, also after an error. */
+/* Computes the facts. The names of groups belong to the trace. Returns HR_OK or HR_NO_MEMORY. The caller calls
+   draft_facts_finish(), also after an error. */
 static enum hr_status draft_facts_make(const struct hr_trace *trace, struct hr__draft_facts *facts) {
   *facts = (struct hr__draft_facts){0};
   find_largest(trace, facts);
@@ -274,14 +278,15 @@ void hr__say(struct hr__note *note, const char *format, ...) {
   if (note->used >= sizeof note->text) note->used = sizeof note->text - 1;
 }
 
-/* "3 jobs (25.0 % of the GPU hours)" */
+/* Writes the size of a group, such as "3 jobs, 25.0 % of the GPU hours". */
 static void say_group(struct hr__note *note, const struct hr__draft *draft, const struct hr__draft_group *group) {
   double all = draft->facts.gpu_hours;
   hr__say(note, "%" PRIu32 " job%s, %.1f %% of the GPU hours", group->jobs, hr__plural(group->jobs),
           all > 0 ? group->gpu_hours / all * 100 : 0);
 }
 
-/* Writes groups in the order of their GPU hours, and how many more there are. */
+/* Writes the first groups with their sizes, and the number of further groups. `nameless`: the text for the group
+   without a name. */
 static void say_groups(struct hr__note *note, const struct hr__draft *draft, const struct hr__draft_group *groups,
                        uint32_t count, const char *nameless) {
   for (uint32_t i = 0; i < count && i < LISTED; i++) {
@@ -302,7 +307,8 @@ static void put_head(struct hr__draft *draft, cJSON *scenario) {
   hr__draft_put_text(draft, scenario, "name", draft->config->name);
 }
 
-/* Writes the entries of the column map: columns of fields, or the rules for classes or tenants. */
+/* Adds the member `name` with entries of the column map. If `rules_of` is NULL, they are the columns of fields.
+   Otherwise they are the patterns for the values of the field `rules_of` ("class" or "tenant"). */
 static void put_columns(struct hr__draft *draft, cJSON *trace, const char *name, const char *rules_of) {
   const struct hr_column_map *map = draft->config->map;
   cJSON *columns = NULL;
@@ -388,7 +394,8 @@ static void put_cluster(struct hr__draft *draft, cJSON *scenario) {
   hr__draft_put_pools(draft, hr__draft_put(draft, scenario, "cluster", cJSON_CreateObject()));
 }
 
-/* Interactive jobs and services do not use spot nodes. Only classes that the trace has are listed. */
+/* Adds the comment on classes. If the provider sells spot nodes, also adds `classes`: interactive jobs and services do
+   not use spot nodes. Besides "default", only classes that the trace has are listed. */
 static void put_classes(struct hr__draft *draft, cJSON *scenario) {
   const struct hr__draft_facts *facts = &draft->facts;
   static const char *const steady[] = {"interactive", "inference"};
@@ -448,8 +455,10 @@ static void put_policy(struct hr__draft *draft, cJSON *scenario) {
 
 enum { MAX_POOLS = 16, MAX_TYPE_BYTES = 100 };
 
-/* Returns the type of the pool for a list of types, as the catalogue spells it if it knows one. If jobs request MIG
-   instances, prefers the acceptable type that has the instances of most jobs. */
+/* Returns the GPU type of the pool for a list of types. The first of these rules that yields a type applies:
+   1. the type of the list that has the MIG instances of most jobs;
+   2. the type of the list that is the last one in the catalogue, unless the list is empty;
+   3. the list itself; if it is empty, A100-80. */
 static const char *guess_type(const struct hr__draft *draft, const char *list) {
   const char *best = NULL;
   uint32_t most = 0;
@@ -475,7 +484,8 @@ static void add_pool(struct hr__draft *draft, const char *list) {
 
 /* ---- Sizes ------------------------------------------------------------------------------------------ */
 
-/* Finds the pool of each list of types, and of jobs without a type. HR_NONE: no pool. */
+/* Sets `pool_of[i]` to the first pool that accepts the list of types i; HR_NONE: no pool does. The last entry is for
+   jobs without a type: the first pool. The only error is HR_NO_MEMORY. */
 static enum hr_status assign(const struct hr__draft *draft, uint32_t *pool_of) {
   const struct hr_names *lists = &draft->config->trace->gpu_type_lists;
   struct hr_pool_spec pools[MAX_POOLS] = {0};
@@ -498,7 +508,7 @@ static enum hr_status assign(const struct hr__draft *draft, uint32_t *pool_of) {
   return status;
 }
 
-/* Returns the nodes that the largest job needs among those of a pool: each task stays on one node if it fits. */
+/* Returns the maximum number of nodes that a job of a pool needs. A task runs on one node if it fits on one. */
 static uint32_t nodes_of_largest(const struct hr_trace *trace, const uint32_t *pool_of, uint32_t pool) {
   uint32_t most = 1;
   for (uint32_t job = 0; job < trace->n_jobs; job++) {

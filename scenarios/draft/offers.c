@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The machines of a drafted scenario: owned nodes, the offers of a provider, and the pools and the plan that follow.
+ * The nodes of a drafted scenario: owned nodes, the offers of a provider, and the pools and the plan.
  *
- * For each requested GPU type, the provider's cheapest instance per GPU is offered that holds the largest task. Its
- * prices are those of the catalogue; each pool is pinned to the date of its price. Sizes follow from the demand if no
- * job had to wait: the plan may buy up to the demand that is exceeded for 1 % of the time, and commit to the demand
- * that is exceeded for 5 % of it. Options that today's cluster lacks have 0 nodes, so a run of the draft shows today's
- * cluster.
+ * For each requested list of GPU types, the offer is the provider's instance type with the lowest price per GPU among
+ * those that hold the largest task. Prices are those of the catalogue; the draft has the date of each price ('as_of').
+ * Sizes follow from the demand if no job had to wait. The plan may buy up to the demand that is exceeded for 1 % of the
+ * time, and reserve up to the demand that is exceeded for 5 % of the time. Pools that today's cluster lacks have 0
+ * nodes, so a run of the draft shows today's cluster.
  */
 
 #include "scenarios/draft/draft.h"
@@ -24,24 +24,26 @@
 /* ---- MIG -------------------------------------------------------------------------------------------- */
 
 /*
- * Jobs that request MIG instances run in pools of partitioned GPUs, and only these jobs do. So a pool of GPUs with MIG
- * becomes a MIG pool if all its jobs request instances; else it is divided into two pools, by the GPU time of the jobs.
- * Instances are created on demand, so no layout must be known.
+ * Jobs that request MIG instances run only in pools of partitioned GPUs, and no other jobs run there. If all jobs that
+ * an owned pool can run request instances, the pool becomes such a MIG pool. If some do, it is divided into two pools
+ * in proportion to the GPU time of the jobs. A pool that is too small for this is shared: the jobs then get shares of
+ * GPUs. MIG pools create instances on demand, so their layout need not be known.
  */
 
-/* The jobs that one type of GPU can run, of one kind: those that request instances, or those that request none. */
+/* The jobs that a pool can run: either those that request MIG instances, or those that request whole GPUs. */
 struct pool_demand {
-  uint32_t n_jobs, n_gpus, n_nodes; /* number of jobs; GPUs, and nodes of this size, that the largest job needs */
+  uint32_t n_jobs, n_gpus, n_nodes; /* number of jobs; maximum number of GPUs, and of nodes, that a job needs */
   double gpu_s;
 };
 
-/* Returns the MIG profiles of a GPU type by any of its names; NULL: it has none. */
+/* Returns the MIG profiles of a GPU type, which may have any of its names; NULL: the type has none or is unknown. */
 static const struct hr_mig_type *mig_of(const struct hr__draft *draft, const char *gpu) {
   const struct hr_gpu_type *type = hr_catalog_gpu_named(draft->catalog, gpu);
   const struct hr_mig_type *mig = NULL;
   return type && hr_catalog_mig(draft->catalog, type->name, &mig, NULL) == HR_OK ? mig : NULL;
 }
 
+/* Returns the MIG profile that a job with GPUs requests; NULL: none. */
 static const char *profile_of(const struct hr_trace *trace, uint32_t job) {
   bool names_one = trace->mig_profile && trace->mig_profile[job] != HR_NONE && trace->gpus[job];
   return names_one ? trace->mig_profiles.text[trace->mig_profile[job]] : NULL;
@@ -59,7 +61,9 @@ static void add_job(struct pool_demand *demand, const struct hr__draft_owned *ow
   if (nodes > demand->n_nodes) demand->n_nodes = nodes;
 }
 
-/* Computes the demand for the GPUs of a pool. `accepts`: by list of types; `served`: profiles of earlier pools. */
+/* Computes the demand of the jobs that a pool can run: `instances` of those that request MIG instances, `whole` of
+   those that request whole GPUs. `accepts`: by list of GPU types, whether the pool accepts it. `served`: by MIG
+   profile, whether an earlier pool has it; its jobs are not counted. */
 static void measure(const struct hr__draft *draft, const struct hr__draft_owned *own, const struct hr_mig_type *mig,
                     const bool *accepts, const bool *served, struct pool_demand *instances, struct pool_demand *whole) {
   const struct hr_trace *trace = draft->config->trace;
@@ -80,6 +84,7 @@ static void measure(const struct hr__draft *draft, const struct hr__draft_owned 
   }
 }
 
+/* Sets `served` of the MIG profiles that a GPU type has. */
 static void mark_served(const struct hr__draft *draft, const struct hr_mig_type *mig, bool *served) {
   const struct hr_names *names = &draft->config->trace->mig_profiles;
   for (uint32_t i = 0; i < names->count; i++) {
@@ -88,8 +93,9 @@ static void mark_served(const struct hr__draft *draft, const struct hr_mig_type 
   }
 }
 
-/* Returns the part of `all` for the MIG pool: its share of the GPU time, but both parts hold their largest job. 0: they
-   cannot. */
+/* Returns the part of `all` nodes or GPUs for the MIG pool: the share `share`, but at least `min_instances`, and at
+   least `min_whole` remain. These are the needs of the largest job of each kind. Returns 0 if `all` is less than their
+   sum. */
 static uint32_t divide(uint32_t all, double share, uint32_t min_instances, uint32_t min_whole) {
   if ((uint64_t)min_instances + min_whole > all) return 0;
   uint32_t part = (uint32_t)lround(share * all);
@@ -106,7 +112,8 @@ static void add_mig_pool(struct hr__draft *draft, struct hr__draft_owned *own, u
   added->gpus = gpus;
 }
 
-/* Divides a pool for the jobs that request instances and the jobs that do not. */
+/* Divides a pool between the jobs that request MIG instances and the others. If there is only one node, divides its
+   GPUs. If the pool cannot be divided, all jobs share its GPUs. */
 static void divide_pool(struct hr__draft *draft, size_t index, const struct pool_demand *instances,
                         const struct pool_demand *whole) {
   struct hr__draft_owned *own = &draft->own[index];
@@ -194,8 +201,8 @@ void hr__draft_say_mig(struct hr__note *note, const struct hr__draft *draft) {
 
 /* ---- Options ---------------------------------------------------------------------------------------- */
 
-/* Reads a number that is followed by 'x'; HR_MAX_GPUS + 1 if it is larger. Returns the text after it; NULL if the text
-   has none. */
+/* Reads a number that is followed by 'x'. Numbers above HR_MAX_GPUS become HR_MAX_GPUS + 1. Returns the text after the
+   'x'; NULL if the text does not begin with such a number. */
 static const char *read_count(const char *text, uint32_t *count) {
   char *end;
   if (text[0] < '1' || text[0] > '9') return NULL;
@@ -211,7 +218,7 @@ static const char *spelling(const struct hr__draft *draft, const char *gpu) {
   return gpu;
 }
 
-/* Whether the jobs of the trace request a type by this name. */
+/* Returns whether a job of the trace requests a GPU type by exactly this name, ignoring case. */
 static bool is_requested(const struct hr__draft *draft, const char *gpu) {
   const struct hr_names *lists = &draft->config->trace->gpu_type_lists;
   for (uint32_t i = 0; i < lists->count; i++)
@@ -219,7 +226,7 @@ static bool is_requested(const struct hr__draft *draft, const char *gpu) {
   return false;
 }
 
-/* Rejects a type that neither the catalogue nor the trace has. */
+/* Refuses a GPU type that neither the catalogue nor the trace has. `option`: the value of --own, for the message. */
 static enum hr_status check_own(const struct hr__draft *draft, const char *option, const char *gpu) {
   struct hr_error inner = {0};
   enum hr_status status = hr_catalog_check_gpu_name(draft->catalog, gpu, &inner);
@@ -320,8 +327,10 @@ static bool find_price(const struct hr__draft *draft, const struct hr_instance_t
   return hr_catalog_price(draft->catalog, &query, quote, NULL) == HR_OK;
 }
 
-/* Whether an offer replaces another one of the same type: it holds a task that the other does not hold, or it costs
-   less per GPU, or as much in smaller nodes. */
+/* Returns whether `offer` is better than `other`:
+   - A node that holds the largest task, or has 8 GPUs, is better than a smaller node.
+   - If both or neither hold it, the lower price per GPU is better.
+   - If these prices differ by at most 0.1 %, the smaller node is better. */
 static bool is_better(const struct hr__draft *draft, const struct hr__draft_offer *offer,
                       const struct hr__draft_offer *other) {
   uint32_t largest =
@@ -333,7 +342,8 @@ static bool is_better(const struct hr__draft *draft, const struct hr__draft_offe
   return offer->instance->gpus < other->instance->gpus;
 }
 
-/* Finds the best offer of the provider for one of the listed types. Prefers the types that are owned. */
+/* Sets `*best` to the best offer of the provider for one of the GPU types of a list. Offers for types of owned nodes
+   have precedence. Returns false if the provider has no offer. */
 static bool find_offer(const struct hr__draft *draft, const char *list, struct hr__draft_offer *best) {
   bool only_owned = hr__draft_own_has(draft, list);
   *best = (struct hr__draft_offer){0};
@@ -351,7 +361,8 @@ static bool find_offer(const struct hr__draft *draft, const char *list, struct h
   return best->instance != NULL;
 }
 
-/* If jobs request MIG instances that neither owned nodes nor the offers have, adds an offer that has them. */
+/* Adds an offer of the GPU type that has the MIG instances of most jobs. Does nothing if owned pools have the instances
+   of all jobs, or if an offer already has instances that jobs request. */
 static void find_mig_offer(struct hr__draft *draft) {
   struct hr__draft_offer offer, best = {0};
   bool is_served = draft->n_mig_left == 0 || draft->n_offers == HR__DRAFT_TYPES;
@@ -402,8 +413,8 @@ uint32_t hr__draft_nodes_for(double gpus, double gpus_per_node, uint32_t min) {
   return nodes > min ? (uint32_t)nodes : min;
 }
 
-/* Returns how many nodes of the first offer may be bought in addition to the owned nodes, for the demand `gpus`. The
-   largest job must fit if it does not fit on owned nodes. */
+/* Returns the number of nodes of the first offer that are needed in addition to the owned nodes for the demand `gpus`.
+   It is at least 1. If the owned nodes have fewer GPUs than the largest job requests, it is enough for this job. */
 static uint32_t nodes_to_buy(const struct hr__draft *draft, double gpus) {
   double owned = own_gpus(draft), per_node = draft->offers[0].instance->gpus;
   uint32_t least = owned >= draft->facts.largest_gpus ? 1 : hr__draft_nodes_for(draft->facts.largest_gpus, per_node, 1);
@@ -412,7 +423,7 @@ static uint32_t nodes_to_buy(const struct hr__draft *draft, double gpus) {
 
 /* ---- Pools ------------------------------------------------------------------------------------------ */
 
-/* Lets jobs share the GPUs of a pool, as the trace has jobs that request shares of GPUs. */
+/* Adds the keys that let jobs share the GPUs of a pool, because the trace has jobs that request shares of GPUs. */
 static void put_fractions(struct hr__draft *draft, cJSON *pool) {
   hr__draft_put_text(draft, pool, "//sharing",
                      "Jobs that request shares of GPUs share them. If your GPUs cannot be shared, remove \"sharing\": "
@@ -462,7 +473,10 @@ static void put_own(struct hr__draft *draft, cJSON *pools, const struct hr__draf
   hr__draft_put_number(draft, pool, "usd_per_gpu_hour", 1);
 }
 
-/* Finds the preset for the spot capacity of an offer: of its GPU type and region if there is one. */
+/* Returns the spot preset of the provider and the GPU type of an offer that fits its region best. `*fit` is 3 if the
+   preset is for this region, 2 if it is for all regions, and 1 if it is for another region. If no preset is for the
+   provider and the GPU type, returns the preset advisor-5-10, and `*fit` is 0. NULL: the catalogue lacks this preset.
+ */
 static const struct hr_spot_preset *find_preset(const struct hr__draft *draft, const struct hr__draft_offer *offer,
                                                 int *fit) {
   const struct hr_spot_preset *best = NULL, *usual = NULL;
@@ -508,7 +522,7 @@ static void put_spot(struct hr__draft *draft, cJSON *pool, const struct hr__draf
   hr__draft_put_text(draft, spot, "preset", preset->name);
 }
 
-/* Adds a pool that can be bought, if it has a price. Returns whether it has. */
+/* Adds a pool of an offer if the catalogue has its price. Returns false if it has none, or if memory runs out. */
 static bool put_offer(struct hr__draft *draft, cJSON *pools, const struct hr__draft_offer *offer, const char *name,
                       enum hr_market market, const char *term, uint32_t nodes, bool is_mig) {
   static const char *const titles[HR_N_MARKETS] = {
@@ -538,7 +552,8 @@ static bool put_offer(struct hr__draft *draft, cJSON *pools, const struct hr__dr
   return true;
 }
 
-/* Notes that the plan may choose the size of a pool, and returns the nodes of the pool today: all or none. */
+/* Adds a variable of the plan: the size of a pool, from 0 to `nodes` in `steps` steps. The maximum is rounded up to a
+   multiple of a step. Returns the number of nodes of the pool today: the maximum if `all_today` is set, otherwise 0. */
 static uint32_t note_variable(struct hr__draft *draft, const char *pool, uint32_t nodes, uint32_t gpus, uint32_t steps,
                               bool all_today) {
   struct hr__draft_variable *variable = &draft->variables[draft->n_variables++];
@@ -550,7 +565,8 @@ static uint32_t note_variable(struct hr__draft *draft, const char *pool, uint32_
   return variable->today;
 }
 
-/* Adds a pool of the type with the most demand, and its variable. */
+/* Adds a pool of the first offer, and the variable for its size. `gpus`: the demand for which the plan may buy nodes.
+   Returns false if the catalogue has no price. */
 static bool put_choice(struct hr__draft *draft, cJSON *pools, const char *name, enum hr_market market, const char *term,
                        double gpus, uint32_t steps) {
   const struct hr__draft_offer *offer = &draft->offers[0];
@@ -562,7 +578,7 @@ static bool put_choice(struct hr__draft *draft, cJSON *pools, const char *name, 
   return false;
 }
 
-/* Adds an on-demand pool of another requested type. The plan does not change it, so that the plan stays small. */
+/* Adds an on-demand pool of another offer than the first. Its size is not a variable, so that the plan stays small. */
 static void put_other(struct hr__draft *draft, cJSON *pools, const struct hr__draft_offer *offer) {
   char name[HR__DRAFT_NAME_BYTES];
   double demand = 0;
@@ -578,7 +594,7 @@ static void put_other(struct hr__draft *draft, cJSON *pools, const struct hr__dr
             hr__draft_own_has(draft, offer->instance->gpu) ? 0 : nodes, false);
 }
 
-/* Adds an on-demand pool of partitioned GPUs for the jobs whose MIG instances no owned pool has. */
+/* If jobs request MIG instances that no owned pool has, adds an on-demand pool of partitioned GPUs for them. */
 static void put_mig_offer(struct hr__draft *draft, cJSON *pools) {
   const struct hr__draft_facts *facts = &draft->facts;
   const struct hr__draft_offer *best = NULL;
@@ -617,7 +633,7 @@ void hr__draft_put_pools(struct hr__draft *draft, cJSON *cluster) {
 
 /* ---- The plan --------------------------------------------------------------------------------------- */
 
-/* Writes a duration that is not less than `seconds`, in a form that a goal accepts: "50 s", "13 min", "3 h". */
+/* Writes a duration of at least `seconds` in a form that a goal accepts, in whole minutes or hours: "13 min", "3 h". */
 static void goal_time(double seconds, char *text, size_t size) {
   if (seconds <= 60)
     snprintf(text, size, "1 min");
@@ -634,7 +650,8 @@ static void put_goal(struct hr__draft *draft, cJSON *goals, double wait_s, const
   hr__draft_append(draft, goals, cJSON_CreateString(text));
 }
 
-/* Goals that keep the service as it was recorded: of each class or, without classes, of all jobs. */
+/* Adds goals that bound the 95th percentile of waits by its recorded value: for each class or, without classes, for all
+   jobs. If the trace records no waits, the bound is one hour. */
 static void put_recorded_goals(struct hr__draft *draft, cJSON *goals) {
   const struct hr__draft_facts *facts = &draft->facts;
   bool of_classes = false;

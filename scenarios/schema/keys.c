@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Searches key tables, words for messages, and the documents that are generated from the tables: the list of all keys,
- * the commented template, and the JSON Schema.
+ * Searches key tables, writes words for messages, and generates documents from the tables: the list of all keys, the
+ * template of a scenario with comments, and the JSON Schema.
  *
- * Tables are short, so they are searched linearly. For the list, a walk through the tables visits each key before its
- * members. The parameters of policies are not in the tables, but in those of the policies; they are listed as members
- * of `policy`.
+ * Tables are short, so they are searched linearly. The list has each key before its members. Key tables do not contain
+ * the parameters of policies: each policy has a table of its own (struct hr_param). The list and the schema have these
+ * parameters as members of `policy`.
  */
 
 #include "scenarios/schema/keys.h"
@@ -144,7 +144,7 @@ static const char skeleton[] =
     "\"cluster\": {\"pools\": [{\"name\": \"a100\", \"gpu\": \"A100-80\", \"nodes\": 8, \"gpus_per_node\": 8}]},"
     "\"policy\": {\"name\": \"queue\", \"order\": \"fifo\", \"backfill\": \"easy\"}, \"seed\": 1}";
 
-/* The path of the trace is that of the repository and of an installation, relative to the folder of the scenarios. */
+/* In the repository and in an installation, the trace has the same path relative to the folder of the scenarios. */
 char *hr_scenario_demo_trace(void) {
   struct hr_scenario_entry *entries;
   size_t count;
@@ -174,7 +174,7 @@ static cJSON *make_skeleton(const char *trace) {
 
 /* ---- Comments --------------------------------------------------------------------------------------- */
 
-/* Writes "number from 0 to 100000 USD; default: 0; only with market spot. HELP". */
+/* Writes the comment on a key, such as "number from 0 to 100000, in USD; default: 0; only with market spot. HELP". */
 static void explain(const struct hr_scenario_key *key, char *text, size_t size) {
   snprintf(text, size, "%s%s%s%s%s%s%s%s%s%s. %s", key->type, key->unit ? ", in " : "", key->unit ? key->unit : "",
            key->required ? "; required" : "", key->fallback ? "; default: " : "", key->fallback ? key->fallback : "",
@@ -182,8 +182,9 @@ static void explain(const struct hr_scenario_key *key, char *text, size_t size) 
            key->newer ? "; old name of " : "", key->newer ? key->newer : "", key->help ? key->help : "");
 }
 
-/* Returns the object of the template that contains the key at `path`, or the objects around it. Sets `*name` to the
-   rest of the path. Entries of lists are represented by the first one. */
+/* Returns the object of the template that contains the key at `path`. If the template lacks this object, returns the
+   innermost object or list around it. Sets `*name` to the rest of the path. A component of the path that is the index
+   of a list selects the first entry of the list. */
 static cJSON *place_of(cJSON *tree, const char *path, const char **name) {
   cJSON *at = tree;
   *name = path;
@@ -208,9 +209,9 @@ static bool add_comment(cJSON *tree, const struct hr_scenario_key *key) {
   const char *name;
   char comment[200], text[1600];
   cJSON *object = place_of(tree, key->path, &name);
-  if (!cJSON_IsObject(object)) return true; /* the entry of a list is explained with its members */
+  if (!cJSON_IsObject(object)) return true; /* an entry of a list has no comment; its members have comments */
   snprintf(comment, sizeof comment, "//%s", name);
-  if (cJSON_GetObjectItemCaseSensitive(object, comment)) return true; /* a parameter of two policies */
+  if (cJSON_GetObjectItemCaseSensitive(object, comment)) return true; /* two policies have this parameter */
   explain(key, text, sizeof text);
   if (!cJSON_AddStringToObject(object, comment, text)) return false;
   move_to_end(object, name);
@@ -244,7 +245,8 @@ struct key_list {
 
 enum { MAX_PATH = 300 };
 
-/* Writes the type without its article. The bounds of objects and of long texts are not of interest. */
+/* Returns the type of a key as text, without an article and without the bounds of objects and of long texts. The caller
+   frees the text. Returns NULL if out of memory. */
 static char *type_text(const struct hr__key *key) {
   char text[600];
   if (key->type == HR__KEY_OBJECT && key->or_words) {
@@ -264,7 +266,8 @@ static char *type_text(const struct hr__key *key) {
   return strdup(text + (strncmp(text, "an ", 3) == 0 ? 3 : strncmp(text, "a ", 2) == 0 ? 2 : 0));
 }
 
-/* Writes "market reserved or spot". `parent` has the choice on which the key depends. Returns NULL if out of memory. */
+/* Returns a text such as "market reserved or spot". `parent` is an object with a choice (here `market`), and `values`
+   is a set of bits 1 << value of this choice. The caller frees the text. Returns NULL if out of memory. */
 static char *choice_text(const struct hr__key *parent, uint32_t values) {
   const struct hr__key *choice = parent->keys;
   char text[300];
@@ -368,7 +371,8 @@ static enum hr_status unknown(const struct hr__key *parent, const char *path, co
   return hr_fail(error, HR_BAD_INPUT, "list keys: %s", text);
 }
 
-/* Finds the key at a path. Indexes and free names in the path become "*". */
+/* Finds the key at a path. `found`: the path, in which "*" replaces indexes of lists and names that the table does not
+   list. `*parent`: the object or list that contains the key; NULL for the outermost object. */
 static enum hr_status find_key(const char *path, const struct hr__key **parent, const struct hr__key **key,
                                char found[MAX_PATH], struct hr_error *error) {
   char names[MAX_PATH], *rest;
@@ -427,16 +431,17 @@ void hr_scenario_keys_free(struct hr_scenario_key *keys, size_t count) {
 /* ---- JSON Schema ------------------------------------------------------------------------------------ */
 
 /*
- * The schema is built as a tree of cJSON. cJSON accepts NULL for a tree that could not be allocated, so memory is
- * checked once, where a member is added.
+ * The schema is built as a tree of cJSON. An object that cannot be allocated is NULL. put() accepts NULL for the object
+ * and for the value, and records the failure. Its callers therefore need no checks.
  */
 
-/* A schema while it is written. */
+/* State of writing a schema. */
 struct schema_writer {
   bool failed; /* out of memory */
 };
 
-/* Adds a member and returns it. */
+/* Adds `value` to an object, or to a list if `name` is NULL, and returns it. If memory runs out, or if `object` or
+   `value` is NULL, sets `failed` and returns NULL. */
 static cJSON *put(struct schema_writer *writer, cJSON *object, const char *name, cJSON *value) {
   if (value && (name ? cJSON_AddItemToObject(object, name, value) : cJSON_AddItemToArray(object, value))) return value;
   cJSON_Delete(value);
@@ -461,7 +466,7 @@ static cJSON *put_words(struct schema_writer *writer, cJSON *object, const char 
   return list;
 }
 
-/* Adds the members of a JSON object in text. */
+/* Adds the members of the JSON object in `text` to `object`. */
 static void put_parsed(struct schema_writer *writer, cJSON *object, const char *text) {
   cJSON *parsed = cJSON_Parse(text);
   if (!parsed) writer->failed = true;
@@ -498,7 +503,7 @@ static void put_default(struct schema_writer *writer, cJSON *schema, enum hr__ke
   put(writer, schema, "default", is_word ? cJSON_CreateString(text) : cJSON_Parse(text));
 }
 
-/* Writes the help, the unit and a default in words. */
+/* Adds the description of a key: its help, its unit, and its default in words. */
 static void put_description(struct schema_writer *writer, cJSON *schema, const struct hr__key *key) {
   char text[900];
   if (!key->help) return;
@@ -572,7 +577,7 @@ static void put_params(struct schema_writer *writer, cJSON *properties) {
       put_param(writer, properties, param);
 }
 
-/* Adds the former values of the parameter `market`, which are values of `rule` of the policy `deadline` now. */
+/* Adds the former values of the parameter `market`. They are now values of `rule` of the policy `deadline`. */
 static void put_former_values(struct schema_writer *writer, const cJSON *properties) {
   cJSON *values = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(properties, "market"), "enum");
   for (const struct hr_policy_ops *const *at = hr_policies(); values && *at; at++)
@@ -581,7 +586,7 @@ static void put_former_values(struct schema_writer *writer, const cJSON *propert
         put_text(writer, values, NULL, param->choices[i]);
 }
 
-/* The names of trace formats, and those that take parameters after a colon. */
+/* The names of trace formats. Parameters may follow a name after a colon. */
 static void put_formats(struct schema_writer *writer, cJSON *schema) {
   cJSON *forms = put(writer, schema, "anyOf", cJSON_CreateArray());
   cJSON *names = put(writer, put(writer, forms, NULL, cJSON_CreateObject()), "enum", cJSON_CreateArray());

@@ -4,13 +4,12 @@
 
 /*
  * Key tables: all keys that a JSON document of Headroom may have. A table lists the members of one kind of object. A
- * row has everything that is known about a key: type, unit, bounds, default, help, and the member of a C struct that
- * stores its value. The tables are used for validation, suggestions, overrides (--set), the reader that fills the
- * structs (scenarios/build/builder.c), JSON Schemas, `headroom list keys`, the tables of docs/reference/scenario.md,
- * and the template of `headroom init --all`. The end of this header declares the checks and overrides of documents
- * (source.c).
+ * row has all properties of a key: type, unit, bounds, default, help, and the member of a C struct that stores its
+ * value. The tables are used for validation, suggestions, overrides (--set), the reader that fills the structs
+ * (scenarios/build/builder.c), JSON Schemas, `headroom list keys`, the tables of docs/reference/scenario.md, and the
+ * template of `headroom init --all`. The end of this header declares the checks and overrides of documents (source.c).
  *
- * A row is written as {"name", TYPE, facets}: {"boot_s", SECONDS, DEFAULT("0"), HELP("..."), INTO(...)}.
+ * A row consists of a name, a type and other properties: {"boot_s", SECONDS, DEFAULT("0"), AT(...), HELP("...")}.
  */
 
 #include "headroom/base.h"
@@ -29,35 +28,37 @@
 #define MAX_NUMBER 1e15
 #define MIN_STEP 1e-12
 #define MIN_SCALE 1e-6 /* minimum of numbers that must be above 0 */
-#define MAX_USD 1e9    /* up to this amount, a double represents each micro-dollar exactly */
+#define MAX_USD 1e9    /* up to this amount, a double is precise to a micro-dollar */
 #define MAX_SECONDS ((double)(HR_MAX_INPUT_US / HR_SECOND_US))
 
 /* Types of values. */
 enum hr__key_type {
-  HR__KEY_OBJECT, /* with the members `keys`; a member "*" has any name, or one of `choices` */
-  HR__KEY_LIST,   /* its entries have the type of the first row of `keys`, which is "*" */
+  HR__KEY_OBJECT, /* its members are `keys`; the row "*" is for members with any name, or with one of `choices` */
+  HR__KEY_LIST,   /* the first row of `keys` has the name "*" and describes an entry of the list */
   HR__KEY_TEXT,
   HR__KEY_WHOLE,
   HR__KEY_REAL,
   HR__KEY_BOOLEAN,
   HR__KEY_CHOICE, /* one of `choices` */
-  HR__KEY_SEED,   /* a whole number; above 2^53, a text with its digits */
+  HR__KEY_SEED,   /* a whole number up to 2^53, or the digits of a whole number below 2^64 as a text */
   HR__KEY_SCALAR  /* text, number, true or false */
 };
 
 /* How the reader stores a value at `offset` of a struct. */
 enum hr__key_store {
   HR__STORE_NONE,
-  HR__STORE_INTEGER,  /* integer of `bytes` bytes: number x `scale`, rounded; true or false; index of a choice; seed */
-  HR__STORE_NOT,      /* bool: true for false */
+  /* integer of `bytes` bytes: a whole number; a real number * `scale`, rounded; 1 for true; the value of a choice; or a
+     seed */
+  HR__STORE_INTEGER,
+  HR__STORE_NOT,      /* bool: true if the value is false */
   HR__STORE_DOUBLE,   /* double */
-  HR__STORE_MICROS,   /* integer: number x `scale`, rounded half up after an exact conversion to millionths */
+  HR__STORE_MICROS,   /* integer: number * 1000000 * `scale`, rounded half up; `scale` is above 0 and at most 1 */
   HR__STORE_TEXT,     /* char *: a copy */
   HR__STORE_BORROWED, /* const char *: the text of the tree */
   HR__STORE_FILE,     /* char *: a copy of the path, resolved relative to the folder of the document */
   HR__STORE_PLACED,   /* struct hr_placed_text */
   HR__STORE_PART,     /* the members of an object are stored in the struct at `offset` */
-  HR__STORE_ARRAY,    /* pointer to an array of entries of `bytes` bytes; their number is at `count_offset` */
+  HR__STORE_ARRAY,    /* pointer to an array of entries of `bytes` bytes; their number is stored at `count_offset` */
   HR__STORE_BITS,     /* uint32_t: a list of choices as a set of bits */
   HR__STORE_BY_CLASS  /* array with an entry of `bytes` bytes per class of jobs; see builder.h */
 };
@@ -71,7 +72,7 @@ struct hr__key {
   double min, max;
   const char *const *choices; /* NULL-terminated */
   uint32_t first_choice;      /* value of choices[0] in its enum */
-  const struct hr__key *keys; /* of an object or a list; ends with a NULL name */
+  const struct hr__key *keys; /* rows of an object or a list; the last row has a NULL name */
   const char *unit;           /* NULL: none */
   const char *fallback;       /* the default as JSON, texts without quotes; NULL: no constant default */
   const char *otherwise;      /* the default in words; NULL: no default, or `fallback` is the default */
@@ -80,20 +81,21 @@ struct hr__key {
      NULL: none */
   const char *const *or_words;
   const char *help; /* sentences; the first one is understandable without the others */
-  bool brief; /* of an object: its members have the same keys as objects elsewhere; lists of keys do not repeat them */
-  const char *replaced_by; /* the key is an old name of this one; NULL: it is not */
+  bool brief; /* of an object: lists of keys have its members, but not the members of these, which are listed elsewhere
+               */
+  const char *replaced_by; /* current name of this key, which is an old name; NULL: the name of this key is current */
   const char *schema;      /* additional members of its JSON Schema; NULL: none */
-  /* The value of one choice in the same object decides which other keys belong to it. `selects`: the key is this
-     choice. `only_with`: bits 1 << value of the choices with which the key may be used; 0: with all. `needed`: with
-     these, the key is required. */
+  /* The value of one choice of an object can decide which other keys the object may have. `selects`: this key is the
+     choice. `only_with`: set of bits 1 << value of the choice: the key is allowed only with these values; 0: with all
+     values. `needed`: the key is required with the values in `only_with`. */
   bool selects, needed;
   uint32_t only_with;
   enum hr__key_store store;
-  double scale;          /* 0: 1 */
+  double scale;          /* see enum hr__key_store; 0 means 1 */
   uint32_t offset;       /* of the member in the struct */
   uint32_t bytes;        /* size of the member, or of an entry */
-  uint32_t count_offset; /* of the number of entries */
-  uint32_t count_bytes;
+  uint32_t count_offset; /* HR__STORE_ARRAY: offset of the member with the number of entries */
+  uint32_t count_bytes;  /* HR__STORE_ARRAY: size of this member */
 };
 
 /* ---- Types ------------------------------------------------------------------------------------------ */
@@ -120,7 +122,7 @@ struct hr__key {
 #define END                                                                                                            \
   { .name = NULL }
 
-/* ---- Facets ----------------------------------------------------------------------------------------- */
+/* ---- Other properties ------------------------------------------------------------------------------- */
 
 #define MUST .required = true
 #define DEFAULT(text) .fallback = (text)
@@ -143,7 +145,7 @@ struct hr__key {
 #define BY_CLASS(type, member)                                                                                         \
   .store = HR__STORE_BY_CLASS, .offset = offsetof(type, member), .bytes = sizeof(((type *)NULL)->member[0])
 
-/* The entries of a list, or the members of an object with any names. */
+/* The table of a list, or of an object with members of any name: one row "*". */
 #define EACH(...)                                                                                                      \
   (const struct hr__key[]) {                                                                                           \
     {"*", __VA_ARGS__}, END                                                                                            \
@@ -151,10 +153,10 @@ struct hr__key {
 
 /* ---- Tables ----------------------------------------------------------------------------------------- */
 
-/* The outermost objects of documents. Their row has the members as `keys`. */
+/* Rows of the outermost objects of documents. The table of their members is `keys`. */
 extern const struct hr__key hr__scenario_keys, hr__grid_keys, hr__suite_keys, hr__baseline_keys,
     hr__workload_model_keys;
-/* The members of objects that several documents or tables have. */
+/* Tables of objects that other tables, or the functions that build sections, refer to. */
 extern const struct hr__key hr__pool_keys[], hr__fault_keys[], hr__maintenance_keys[], hr__power_keys[],
     hr__autoscaler_keys[], hr__node_pool_keys[], hr__axis_keys[], hr__policy_keys[], hr__kai_keys[], hr__kueue_keys[];
 extern const struct hr__key hr__carbon_keys[], hr__energy_price_keys[];
@@ -175,55 +177,57 @@ static inline bool hr__word_is_in(const char *word, const char *const *list) {
   return *list != NULL;
 }
 
-/* Returns the row for the member `name` of an object, or of the entries of a list; NULL if it is not allowed. */
+/* Returns the row for the member `name` of an object, or for the entries of a list; NULL if the object may not have
+   such a member. `parent->keys` must not be NULL. */
 const struct hr__key *hr__key_member(const struct hr__key *parent, const char *name);
 /* Maximum number of members of an object in a table. */
 enum { HR__MAX_KEYS = 60 };
-/* Lists the names of the members of an object, NULL-terminated, without "*". `names` has HR__MAX_KEYS + 1 entries. */
+/* Stores the known names of the members of an object in `names`: those of its rows, without "*", and its `choices`.
+   `names` has HR__MAX_KEYS + 1 entries; NULL follows the last name. */
 void hr__key_names(const struct hr__key *parent, const char **names);
 
 /* Writes the error for an unknown key: "unknown key 'policy.ordr'; did you mean 'policy.order'? (known keys: ...)".
-   `path` is the path of the parent, "" for the outermost object. `known` is NULL-terminated. */
+   `path` is the path of the object, "" for the outermost one. `known` is NULL-terminated. */
 void hr__key_unknown(const char *path, const char *name, const char *const *known, char *text, size_t size);
-/* Writes the expected kind of value: "a whole number from 0 to 16000000". */
+/* Writes which values a key may have, such as "a whole number from 0 to 16000000". */
 void hr__key_expected(const struct hr__key *key, char *text, size_t size);
 
 /* Limits of grids: the number of axes (the dimensions of GSL's Sobol sequence), and the number of levels of an axis. */
 enum { HR__MAX_AXES = 40, HR__MAX_LEVELS = 10000 };
 
-/* JSON text for people: indented by two spaces, with a final newline. */
-
-/* Returns the tree as text, which the caller frees with free(); NULL if out of memory. */
+/* Returns the tree as JSON text with an indentation of two spaces and a final newline; NULL if out of memory. The
+   caller frees the text with free(). */
 char *hr__json_pretty(const cJSON *tree);
 
 /* ---- Documents (source.c) ------------------------------------------------------------------------------ */
 
-/* A JSON document with its overrides (--set), checked against a key table. Errors have the place of the faulty
-   value. */
-
-/* A document with the overrides of its values. */
+/* A JSON document with the overrides of its values (--set). */
 struct hr__source {
   const char *path; /* path of the file, for messages */
   struct hr__json_file file;
-  /* the tree in which values are found for messages, if file.tree only refers to parts of it; NULL: file.tree */
+  /* the tree of the whole file, if the values of file.tree refer to it; NULL: file.tree is the whole tree. The place of
+     a value in messages is that in this tree. */
   const cJSON *places;
-  const char *const *overrides; /* "path=value" */
+  const char *const *overrides; /* [n_overrides] "path=value" */
   size_t n_overrides;
 };
 
-/* Writes the path of a value, such as "cluster.pools.0.nodes"; "" for the outermost object. */
+/* Writes the path of a value, such as "cluster.pools.0.nodes"; "" for the outermost object, and for a value that is not
+   in the tree. */
 void hr__source_path(const struct hr__source *source, const cJSON *value, char *text, size_t size);
 
-/* Applies the overrides to the tree. Each path must be the path of a key of hr__scenario_keys. */
+/* Applies the overrides to the tree. Returns HR_BAD_INPUT if a path is not that of a key of hr__scenario_keys, or
+   HR_NO_MEMORY. After an error, some overrides may have been applied. */
 enum hr_status hr__source_override(struct hr__source *source, struct hr_error *error);
 /* Checks the tree against the row of its outermost object. `noun` is the name of the document in messages, such as "the
-   scenario". */
+   scenario". The only error is HR_BAD_INPUT. */
 enum hr_status hr__source_validate(const struct hr__source *source, const struct hr__key *key, const char *noun,
                                    struct hr_error *error);
 
-/* Reports an error at a value of the tree and returns HR_BAD_INPUT. If an override set the value, the message begins
-   with "--set OVERRIDE: ". Otherwise it begins with "FILE:LINE:COLUMN: " of the value, or of its key if `at_key` is
-   set. If `value` is NULL or not in the tree, it begins with "FILE: ". */
+/* Reports an error at a value of the tree and returns HR_BAD_INPUT. The message begins with
+   - "--set OVERRIDE: " if an override set the value or a value that contains it;
+   - "FILE: " if `value` is NULL or not in the tree;
+   - "FILE:LINE:COLUMN: " in all other cases: the place of the value, or of its key if `at_key` is set. */
 enum hr_status hr__source_fail(const struct hr__source *source, const cJSON *value, bool at_key, struct hr_error *error,
                                const char *format, ...) HR_PRINTF(5, 6);
 

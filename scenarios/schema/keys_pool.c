@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The key tables of a pool: nodes, sharing, topology, market, prices, spot capacity, cost of ownership (`owned`),
- * `carbon` and `energy_price`. The table of `tco` of a scenario is here, too, beside that of `owned`.
+ * `carbon`, `energy_price`, failures, maintenance and power. The tables of `tco` of a scenario and of `autoscaler` of a
+ * cluster are here, too.
  *
- * A table precedes the tables that refer to it, so the last one is that of a pool.
+ * A table precedes the tables that refer to it, so the table of a pool is the last one.
  */
 
 #include "headroom/cluster.h"
@@ -17,8 +18,8 @@
 /* ---- Cost of ownership and energy ------------------------------------------------------------------- */
 
 /*
- * Keys of the nodes in `owned` (price, life, residual value) become the first purchase; the entries of `capital` are
- * further ones.
+ * The keys for the nodes in `owned` (price, lifetime, residual value) describe the first purchase. The entries of
+ * `capital` describe further purchases.
  */
 
 #define WORD(name, text) text,
@@ -141,7 +142,7 @@ const char *const hr__price_units[] = {"USD/kWh", "USD/MWh", NULL};
 static const char *const gap_rules[] = {"error", "hold", NULL};
 static const char *const end_rules[] = {"hold", "repeat", NULL};
 
-/* The keys of a series in a file. */
+/* The keys of a series of values over time in a file. `units`: the allowed units; `unit_default`: the default unit. */
 #define SERIES(units, unit_default)                                                                                    \
   {"file", PATH,                                                                                                       \
    HELP("A CSV file with a column of time stamps and columns of values, relative to the scenario's folder.")},         \
@@ -464,7 +465,7 @@ static const struct hr__key queued_keys[] = {
 
 /* ---- Failures --------------------------------------------------------------------------------------- */
 
-/* The delays of a failure, stored in the member `part` of a struct. */
+/* The keys for the times until a failure is detected and repaired. They are stored in the member `part` of a struct. */
 #define FAULT_DELAYS(type, part)                                                                                       \
   {"detect_s", SECONDS, DEFAULT("0"), AT(DOUBLE, type, part detect.a),                                                 \
    HELP("Time from a failure until it is detected. Until then, jobs hold their GPUs without progress.")},              \
@@ -493,7 +494,7 @@ static const struct hr__key bad_node_keys[] = {
      HELP("Failure rate of these nodes, relative to the other nodes.")},
     END};
 
-/* The keys of a process of failures. The minimum of 'mtbf_h' is one second. */
+/* The keys of a process of failures, for single nodes or for groups of nodes. The minimum of 'mtbf_h' is one second. */
 #define FAULT_PROCESS                                                                                                  \
   {"mtbf_h", REAL(0.000278, 1e9), .unit = "h",                                                                         \
    HELP("Mean time between the repair of a node (or group) and its next failure, exponentially distributed.")},        \
@@ -608,7 +609,7 @@ const struct hr__key hr__maintenance_keys[] = {
 /* ---- Power ------------------------------------------------------------------------------------------ */
 
 #define WATTS REAL(0, MAX_WATTS), .unit = "W"
-#define MAX_WATTS 1e6 /* of a node */
+#define MAX_WATTS 1e6 /* maximum power of a GPU, a host or a node */
 
 static const struct hr__key power_point_keys[] = {
     {"utilization", SHARE, MUST, AT(DOUBLE, struct hr_power_point, utilization), HELP("Utilization of the GPU.")},
@@ -745,7 +746,7 @@ static const struct hr__key bathtub_keys[] = {
      HELP("Maximum lifetime of a node.")},
     END};
 
-/* Bits of price_models. */
+/* Sets of values of `price_models`, for WITH and NEEDED_WITH. */
 enum { PRICE_TRACE = 1 << 1, PRICE_OU = 1 << 2 };
 static const struct hr__key spot_price_keys[] = {
     {"model", CHOICE(price_models), MUST, .selects = true,

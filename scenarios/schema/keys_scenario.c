@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The key tables of a scenario, with its section `data`, and of other documents: suites of runs, baselines and grids of
- * sweeps. The tables of a pool are in keys_pool.c, those of `services` in keys_services.c, and those of models of real
- * schedulers in keys_systems.c.
+ * The key tables of a scenario and of other documents: suites of runs, baselines and grids of sweeps. Some tables are
+ * in other files: those of a pool in keys_pool.c, those of `services` in keys_services.c, and those of the models of
+ * real schedulers in keys_systems.c.
  *
- * A table precedes the tables that refer to it, so the last one of a document is that of the outermost object.
+ * A table precedes the tables that refer to it, so the table of the outermost object of a document is its last one.
  */
 
 #include "headroom/cluster.h"
@@ -19,11 +19,11 @@
 
 /* ---- Data ------------------------------------------------------------------------------------------- */
 
-/* Storage systems, data sets, links, caches, and what jobs read. Bytes are decimal. */
+/* The section `data`: storage systems, data sets, links, caches, and the data that jobs read. 1 GB is 1e9 bytes. */
 
 #define MAX_GB 1e9 /* an exabyte */
 #define MIN_GB 1e-9
-#define MAX_GB_S 1e6 /* HR__MAX_BYTES_S */
+#define MAX_GB_S 1e6 /* HR__MAX_BYTES_S in GB/s */
 #define GB(low) REAL(low, MAX_GB), .unit = "GB"
 #define GB_S REAL(MIN_GB, MAX_GB_S), .unit = "GB/s"
 #define AS_GB(type, member) SCALED(1e9, type, member)
@@ -181,8 +181,9 @@ static const struct hr__key trace_keys[] = {
   {#name "_file", PATH, AT(FILE, struct hr_catalog_files, name), HELP("CSV file with " words ".")},
 static const struct hr__key catalog_keys[] = {HR_CATALOG_TABLES(TABLE_FILE) END};
 
-/* The keys of a cluster, which is `cluster` or an entry of `clusters`. `with_instance`: the keys that a pool without
-   'gpu' needs, as a list in JSON; an entry of `clusters` may name the provider of all its pools. */
+/* The keys of a cluster, which is `cluster` or an entry of `clusters`. `with_instance`: a JSON list with the keys that
+   a pool needs if it lacks 'gpu' or 'gpus_per_node'. In an entry of `clusters`, a pool needs no 'provider', because the
+   cluster may have one. */
 #define CLUSTER_KEYS(with_instance)                                                                                    \
   {"pools",                                                                                                            \
    LIST(1, HR_MAX_POOLS,                                                                                               \
@@ -817,7 +818,7 @@ const struct hr__key hr__scenario_keys = {
 #define MAX_SUITE_RUNS 10000.0
 #define MAX_GOALS 100.0
 #define MAX_GROUPS 1e6 /* maximum number of tenants of a trace */
-#define MAX_LINES 1e6  /* maximum number of lines of an encoded list */
+#define MAX_LINES 1e6  /* maximum number of lines of a long text, which is stored as a list of lines */
 #define MAX_FIGURE 1e18
 
 #define WORD(name, text) text,
@@ -887,7 +888,7 @@ static const struct hr__key baseline_run_keys[] = {
     {"name", PATH, MUST, AT(TEXT, BASELINE, name)},
     {"policy", PATH, MUST, AT(TEXT, BASELINE, policy)},
     {"seed", SEED, MUST, AT(INTEGER, BASELINE, seed)},
-    {"trace", TEXT(0, MAX_TEXT), MUST, AT(TEXT, BASELINE, trace)}, /* empty: only services */
+    {"trace", TEXT(0, MAX_TEXT), MUST, AT(TEXT, BASELINE, trace)}, /* empty: the run has services, but no trace */
     {"trace_digest", NAME, MUST},
     {"inputs", OBJECT(EACH(NAME)), MUST},
     {"scenario", TEXT(0, HR_MAX_BASELINE_SCENARIO_BYTES), AT(TEXT, BASELINE, scenario)},

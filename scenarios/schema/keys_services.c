@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The key table of `services`: inference services with their requests, replicas, router and goals; and of the engines
- * and costs of replicas: how they form batches, and how long an iteration takes. Rules across keys are checked in
- * scenarios/build/services.c and engines.c.
+ * The key tables of `services`: inference services with their requests, replicas, autoscalers, routers and goals, and
+ * the engines and costs of replicas. An engine forms batches of requests; the cost is the time of an iteration with a
+ * batch. Rules that concern several keys are checked in scenarios/build/services.c, engines.c and replicas.c.
  */
 
 #include "headroom/unstable/services.h"

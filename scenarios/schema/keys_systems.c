@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The key tables of the sections that configure a model of a real scheduler: `kueue`, `kai`, `slurm`, `kubernetes` and
- * `volcano`. Names and defaults are those of the objects and configuration files of the scheduler, in snake case;
- * durations have the suffix `_s`. Rules across keys are checked in scenarios/build/systems/.
+ * `volcano`. Names and defaults of keys are those of the objects and configuration files of the scheduler. The names
+ * are in snake case; durations have the suffix `_s`. Rules that concern several keys are checked in
+ * scenarios/build/systems/.
  *
- * A table precedes the tables that refer to it, so the last one of a section is that of the section.
+ * A table precedes the tables that refer to it, so the table of a section is its last one.
  */
 
 #include "headroom/cluster.h"
@@ -16,8 +17,8 @@
 /* ---- Kueue ------------------------------------------------------------------------------------------ */
 
 /*
- * Amounts are quantities of Kubernetes as texts ("500m", "40Gi") or numbers; scenarios/build/systems/kueue.c converts
- * them. Source: kubernetes-sigs/kueue, apis/kueue/v1beta2 and apis/config/v1beta2.
+ * Amounts are Kubernetes quantities: texts such as "500m" and "40Gi", or numbers. scenarios/build/systems/kueue.c
+ * converts them. Source: kubernetes-sigs/kueue, apis/kueue/v1beta2 and apis/config/v1beta2.
  */
 
 #define MAX_OBJECTS 10000.0 /* maximum number of objects of one kind */
@@ -335,8 +336,8 @@ const struct hr__key hr__kueue_keys[] = {
 /* ---- KAI-Scheduler ---------------------------------------------------------------------------------- */
 
 /*
- * Queues, priority classes and settings. Units are those of KAI, too. Source: KAI-Scheduler, CRDs
- * queues.scheduling.run.ai and schedulingshards.kai.scheduler, cmd/scheduler/app/options.
+ * Queues, priority classes and settings. Units are those of KAI. Source: KAI-Scheduler, CRDs queues.scheduling.run.ai
+ * and schedulingshards.kai.scheduler, cmd/scheduler/app/options.
  */
 
 static const char *const kai_strategies[] = {HR_KAI_STRATEGY_TABLE(WORD) NULL};

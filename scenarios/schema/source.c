@@ -2,13 +2,13 @@
 /*
  * Checks a JSON document against a key table, applies overrides, and reports errors with their place.
  *
- * An error names the place of a value: an override or a position in the file. If an override set the value, or a value
- * that contains it, the place is the last such override. Otherwise the place is in the file. cJSON stores no
- * positions and no parents. An error therefore searches the tree for the value; its path is the way to it. A scan of
- * the text computes line and column from the path.
+ * The place of a value is an override or a position in the file. If an override set the value, or a value that contains
+ * it, the place is the last such override. Otherwise the place is in the file. cJSON stores no positions and no
+ * parents. To report an error, this code therefore searches the tree for the value, which yields its path. A scan of
+ * the text then computes line and column from the path.
  *
- * A policy in one word, such as "queue:order=sjf", is converted to overrides: "policy.name=queue" and
- * "policy.order=sjf". The parameters are checked against those of the policy.
+ * A policy in one word, such as "queue:order=sjf", is converted to the overrides "policy.name=queue" and
+ * "policy.order=sjf". Names and values of parameters are checked against those of the policy.
  */
 
 #include "base/containers.h"
@@ -28,14 +28,14 @@
 
 enum { MAX_PATH = 300 };
 
-/* The way from the outermost value to a value. */
+/* The path from the outermost value to a value. */
 struct place {
   size_t depth;
   uint32_t ordinal[HR__JSON_DEPTH + 1]; /* index among the children of the parent, from 0 */
 };
 
-/* Searches `value` below `at`. If it is found, appends the way from `at` to it. An override may contain values that are
-   deeper than the file may be; they match no key, and are not searched. */
+/* Searches `value` below `at`. If it is found, appends the path from `at` to it. Levels below HR__JSON_DEPTH are not
+   searched. Only the values of overrides can be that deep, and no key has such a value. */
 static bool find(const cJSON *at, const cJSON *value, struct place *place) {
   if (at == value) return true;
   if (!at->child || place->depth > HR__JSON_DEPTH) return false;
@@ -47,7 +47,8 @@ static bool find(const cJSON *at, const cJSON *value, struct place *place) {
   return false;
 }
 
-/* Finds a value in the tree of the source. A reference to an object is found by its first member. */
+/* Finds a value in the tree of the source. If the value is a reference to an object, it is not in this tree itself. It
+   is then found by the first member of this object. */
 static bool find_in(const struct hr__source *source, const cJSON *value, struct place *place) {
   const cJSON *tree = source->places ? source->places : source->file.tree;
   *place = (struct place){0};
@@ -166,14 +167,16 @@ static void key_found(const cJSON *value, char *text, size_t size) {
 
 /* ---- Validation ------------------------------------------------------------------------------------- */
 
-/* State of a check. A misspelt key is reported before a missing key, because it usually is the missing one. */
+/* State of a check. An unknown key is reported before a missing key, because a misspelling of the missing key is
+   usually the cause of both. */
 struct source_walk {
   const struct hr__source *source;
   const char *noun;
   struct hr_error *error;
 };
 
-/* Writes "'cluster.pools'", or "the scenario" for the outermost value. */
+/* Writes the name of a value for messages, and returns `text`. The name is its path, such as "'cluster.pools'". For the
+   outermost value, it is the name of the document, such as "the scenario". */
 static const char *subject(const struct source_walk *walk, const cJSON *value, char text[MAX_PATH + 2]) {
   char path[MAX_PATH];
   hr__source_path(walk->source, value, path, sizeof path);
@@ -236,8 +239,8 @@ enum hr_status hr__source_validate(const struct hr__source *source, const struct
 
 /* ---- Overrides -------------------------------------------------------------------------------------- */
 
-/* State of an override. It follows its path through the key table and through the tree at the same time. Missing
-   objects are created. If the index of a list equals its length, an entry is appended. */
+/* State of applying an override. The path is followed in the key table and in the tree at the same time. Missing
+   objects are created. If the last component of the path is the length of a list, an entry is appended. */
 
 struct override_walk {
   const char *override;
@@ -317,8 +320,9 @@ static enum hr_status step(struct override_walk *walk, const char *name, bool la
   return status;
 }
 
-/* Returns the value of an override. If the type of the key is text, the value is the text itself. Otherwise the
-   value is parsed as JSON; if it is not valid JSON, it is a text. */
+/* Returns the value of an override as a JSON value, which the caller owns; NULL if out of memory. If `text` is valid
+   JSON, this is the value. Otherwise the value is the text itself. If the type of the key is a text or a seed, only a
+   JSON string is parsed: 7 becomes "7". */
 static cJSON *parse_value(const struct hr__key *key, const char *text) {
   struct hr__json_flaw flaw;
   cJSON *value = hr__json_check(text, &flaw) ? cJSON_Parse(text) : NULL;
@@ -336,7 +340,7 @@ static enum hr_status check_keys(const struct override_walk *walk, const cJSON *
                  walk->override, repeat.key);
 }
 
-/* Replaces the current value by `value`, which the tree then owns. If `value` is NULL, reports that memory ran out. */
+/* Replaces the current value by `value` and takes ownership of `value`. If `value` is NULL, returns HR_NO_MEMORY. */
 static enum hr_status replace(struct override_walk *walk, cJSON *parent, cJSON *value) {
   const char *name = walk->value->string;
   if (value && name) value->string = strdup(name);
@@ -345,7 +349,8 @@ static enum hr_status replace(struct override_walk *walk, cJSON *parent, cJSON *
   return hr_fail(walk->error, HR_NO_MEMORY, "out of memory");
 }
 
-/* Returns whether a parameter is kept when the policy changes. The policy `deadline` was once a part of `queue`. */
+/* Returns whether the parameter `key` of the file is kept when an override changes the policy from `old` to `new`. The
+   policy `deadline` was once a part of `queue`. */
 static bool is_common(const char *old, const char *new, const char *key) {
   bool related = (strcmp(old, "queue") == 0 && strcmp(new, "deadline") == 0) ||
                  (strcmp(old, "deadline") == 0 && strcmp(new, "queue") == 0);
@@ -360,10 +365,10 @@ static void drop_params(cJSON *policy, const char *old, const char *new) {
   }
 }
 
-/* Handles an override of `policy.name`. If the new name selects another policy, the parameters of the file are
-   dropped, except those that `queue` and `deadline` have in common. The names `sjf` and `queue`, for example, are
-   settings of the same policy, 'queue'. In this case the parameters of the file and those of the old setting are kept,
-   except the parameters that the new setting defines. */
+/* Handles an override of `policy.name`. Does nothing for other overrides. If the new name selects another policy, the
+   parameters of the file are dropped, except those that `queue` and `deadline` have in common. Both names can select
+   the same policy; for example, `sjf` is a setting of the policy `queue`. The parameters of the file and those of the
+   old setting are then kept, except the parameters that the new setting defines. */
 static enum hr_status change_policy(const struct hr__source *source, const char *override, struct hr_error *error) {
   static const char path[] = "policy.name=";
   cJSON *policy = cJSON_GetObjectItemCaseSensitive(source->file.tree, "policy");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Checks the section `kueue` across keys: names that must exist and differ, cohorts without cycles, groups whose
- * flavors have quotas of the same resources, and the version with its feature gates. Amounts are converted to Kueue's
- * units.
+ * Checks the rules of the section `kueue` that concern several keys: names exist and differ, cohorts have no cycles,
+ * the flavors of a group have quotas of the same resources, and the version and the feature gates are known. Also
+ * converts amounts to Kueue's units, and sets defaults that depend on other keys.
  *
- * The section and the config are walked together: entry i of a list in JSON is entry i of the array. Names are looked
- * up linearly, because there are few.
+ * Invariant: entry i of a list in the section is entry i of the array in the config. Names are searched linearly,
+ * because there are few.
  */
 
 #include "policies/kueue/kueue.h"
@@ -19,7 +19,7 @@
 #define HOST_LABEL "kubernetes.io/hostname"
 #define MAX_NAME_LENGTH 100 /* of a name in messages */
 
-/* The walk over the section. */
+/* The section, and the config in which its values are stored. */
 struct kueue_walk {
   struct hr__builder *builder;
   const cJSON *section;
@@ -47,7 +47,7 @@ static enum hr_status check_distinct(const struct kueue_walk *walk, const cJSON 
   return HR_OK;
 }
 
-/* Returns the entry of a list with a name; NULL if not found. */
+/* Returns the entry of a list that has a name; NULL if none has it. */
 static const cJSON *find(const cJSON *list, const char *name) {
   for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next)
     if (strcmp(hr__text_of(entry, "name", ""), name) == 0) return entry;
@@ -82,7 +82,9 @@ static enum hr_status check_known(const struct kueue_walk *walk, const cJSON *va
 
 /* ---- Amounts ---------------------------------------------------------------------------------------- */
 
-/* Reads a quantity. A number is written as text first, so that both have the same rules. */
+/* Reads a quantity, which is a text such as "500m" or a number. Sets `*amount` to it, in thousandths if `thousandths`
+   is set. Does not change `*amount` if `value` is NULL. A number is first converted to text, so that the same rules
+   apply to both forms. */
 static enum hr_status read_quantity(const struct kueue_walk *walk, const cJSON *value, bool thousandths,
                                     int64_t *amount) {
   char text[64];
@@ -128,7 +130,8 @@ static bool has_resource(const struct hr_kueue_flavor_quotas *flavor, const char
   return false;
 }
 
-/* Checks that a flavor has quotas of exactly the resources of its group. */
+/* Checks that a flavor has quotas of exactly the resources of its group: `covered_resources`, or those of the first
+   flavor if this list is missing. */
 static enum hr_status check_covered(const struct kueue_walk *walk, const cJSON *json,
                                     const struct hr_kueue_resource_group *group,
                                     const struct hr_kueue_flavor_quotas *flavor) {
@@ -162,7 +165,7 @@ static enum hr_status check_flavor_quotas(const struct kueue_walk *walk, const c
   return status == HR_OK ? check_covered(walk, json, group, flavor) : status;
 }
 
-/* Checks that no flavor and no resource is in an earlier group, too. */
+/* Checks that no flavor and no resource of the group `at` is in an earlier group. */
 static enum hr_status check_repeated(const struct kueue_walk *walk, const cJSON *json,
                                      const struct hr_kueue_resource_group *groups, uint32_t at) {
   const struct hr_kueue_resource_group *group = &groups[at];
@@ -223,8 +226,9 @@ static enum hr_status check_flavors(const struct kueue_walk *walk) {
   return status;
 }
 
-/* Sets the tiers of a topology that are not stated, from the narrowest level: node for the label of hosts, then rack,
-   zone and pool. Tiers must become narrower. */
+/* Sets the tiers of the levels of a topology: node, rack, zone or pool. The last level is the narrowest. If it has no
+   'tier', it is a node if it has the label of hosts, and a rack if not. Any other level without 'tier' gets the tier
+   above that of the next level. Each level must be wider than the next one. */
 static enum hr_status check_levels(const struct kueue_walk *walk, const cJSON *json,
                                    struct hr_kueue_topology *topology) {
   static const char *const words[] = {"node", "rack", "zone", "pool", NULL};
@@ -291,7 +295,7 @@ static enum hr_status check_cluster_queues(const struct kueue_walk *walk) {
   return status;
 }
 
-/* Follows the parents of a cohort. A parent need not be listed. */
+/* Checks that a cohort is not its own ancestor. A parent need not be in the list of cohorts. */
 static enum hr_status check_acyclic(const struct kueue_walk *walk, const cJSON *cohort) {
   const cJSON *list = list_of(walk, "cohorts");
   const cJSON *at = cohort;
@@ -316,7 +320,7 @@ static enum hr_status check_cohorts(const struct kueue_walk *walk) {
   return status;
 }
 
-/* Whether some topology has a level with the label. */
+/* Returns whether some topology has a level with the label. */
 static bool has_level(const struct kueue_walk *walk, const char *label) {
   for (uint32_t i = 0; i < walk->config->n_topologies; i++)
     for (uint32_t k = 0; k < walk->config->topologies[i].n_levels; k++)
@@ -358,7 +362,7 @@ static enum hr_status check_local_queues(const struct kueue_walk *walk) {
   return HR_OK;
 }
 
-/* The default queue is a LocalQueue, with or without its namespace, or a ClusterQueue. */
+/* Checks that the default queue is the name of a ClusterQueue, or of a LocalQueue with or without its namespace. */
 static enum hr_status check_default(const struct kueue_walk *walk) {
   const cJSON *value = hr__get(walk->section, "default_queue");
   if (!value || find(list_of(walk, "cluster_queues"), value->valuestring)) return HR_OK;
@@ -376,7 +380,7 @@ static enum hr_status check_default(const struct kueue_walk *walk) {
 
 /* ---- Settings --------------------------------------------------------------------------------------- */
 
-/* Reads "0.16", "v0.16" or "0.16.2". Returns -1 for other texts. */
+/* Returns the minor version in a text such as "0.16", "v0.16" or "0.16.2"; -1 for other texts. */
 static int minor_of(const char *version) {
   if (*version == 'v') version++;
   if (version[0] != '0' || version[1] != '.' || version[2] < '0' || version[2] > '9') return -1;
@@ -403,7 +407,8 @@ static enum hr_status check_version(const struct kueue_walk *walk) {
   return HR_OK;
 }
 
-/* Enables each setting that has an object in the section, and sets missing limits. */
+/* Enables each setting that has an object in the section without 'enable', and sets limits that are missing to
+   HR_KUEUE_NO_LIMIT. */
 static enum hr_status check_settings(const struct kueue_walk *walk) {
   struct hr_kueue_config *config = walk->config;
   const cJSON *shares = hr__get(walk->section, "fair_sharing"),

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The sections of a scenario that configure a model of a real scheduler: `kueue`, `kai`, `volcano`, `kubernetes` and
- * `slurm`. A section is one struct, filled from its key table. Checks across keys are here, those of `kueue` in
- * kueue.c.
+ * `slurm`. hr__read() stores each section in one struct. This file checks rules that concern several keys; kueue.c does
+ * this for `kueue`.
  *
- * Entry i of a list of a section is entry i of the array in the struct.
+ * Invariant: entry i of a list in a section is entry i of the array in the struct.
  */
 
 #include "headroom/unstable/systems/systems.h"
@@ -22,8 +22,8 @@
 
 /*
  * Checks that names are unique, parents exist and form no cycle, and the default queue accepts jobs. Only queues
- * without child queues accept jobs. Minimum run times that are not set get defaults. Keys that cannot affect the run
- * are noted.
+ * without child queues accept jobs. Minimum run times that are not set become HR_UNKNOWN_US. Adds notes on keys that
+ * cannot affect the run.
  */
 
 /* The state of the checks. */
@@ -63,8 +63,8 @@ static enum hr_status find_parents(const struct kai_check *check) {
   return HR_OK;
 }
 
-/* Follows the parents of each queue for n_queues steps. Without a cycle, this passes the root; otherwise it ends at a
-   queue of the cycle. */
+/* Follows the parents of each queue for n_queues steps. Without a cycle, these steps go beyond the root, to HR_NONE.
+   With a cycle, they end at a queue of the cycle. */
 static enum hr_status check_kai_cycles(const struct kai_check *check) {
   const struct hr_kai_config *config = check->config;
   for (uint32_t i = 0; i < config->n_queues; i++) {
@@ -95,7 +95,7 @@ static enum hr_status note(const struct hr__builder *builder, const char *text) 
   return hr_notes_add(&builder->scenario->notes, "kai: %s", text) == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* Whether CPU and memory are counted. Jobs request them only in clusters with per-GPU allocation. */
+/* Returns whether jobs request CPUs and memory. They do so only in clusters with per-GPU allocation. */
 static bool counts_cpu(const struct hr__builder *builder) {
   return hr_cluster_spec_by_gpu(&builder->scenario->cluster);
 }
@@ -159,7 +159,7 @@ static enum hr_status check_kai_classes(const struct kai_check *check, const cJS
 
 /* ---- KAI-Scheduler: keys without effect ------------------------------------------------------------- */
 
-/* Whether a queue has a quota or a limit of CPU or memory. */
+/* Returns whether some queue has a quota or a limit of CPU or memory. */
 static bool limits_cpu(const struct hr_kai_config *config) {
   for (uint32_t i = 0; i < config->n_queues; i++) {
     const struct hr_kai_queue *queue = &config->queues[i];
@@ -174,7 +174,7 @@ static bool has_levels(const struct hr_cluster_spec *cluster) {
   return false;
 }
 
-/* Notes the keys that KAI has and that cannot affect a run. */
+/* Adds notes on keys that are valid in KAI, but have no effect in this scenario. */
 static enum hr_status note_no_effect(const struct kai_check *check, const cJSON *section) {
   const struct hr__builder *builder = check->builder;
   const cJSON *settings = hr__get(section, "scheduler");
@@ -213,9 +213,9 @@ static enum hr_status check_kai(struct hr__builder *builder, const cJSON *sectio
 /* ---- Slurm ------------------------------------------------------------------------------------------ */
 
 /*
- * Checks that names are unique, objects that are named exist, nodes belong to pools, and accounts form a tree. Times
- * that are not set become HR_UNKNOWN_US. Names are interned. The names of a list differ, so entry i of a list has the
- * number i.
+ * Checks that names are unique, references to other objects are valid, nodes belong to pools, and accounts form a tree.
+ * Times that are not set become HR_UNKNOWN_US. Names are interned in a table for each list. The names of a list differ,
+ * so the number of a name in the table is the index of the entry in the list.
  */
 
 /* The state of the checks. */
@@ -223,12 +223,13 @@ struct slurm_check {
   struct hr__builder *builder;
   struct hr_slurm_config *config;
   struct hr__name_table qos, accounts, users; /* a user is "ACCOUNT\nUSER" */
-  uint32_t *account_entries;                  /* [accounts.count] */
+  uint32_t *account_entries;                  /* [accounts.count] index of the association of each account */
 };
 
 /* ---- Slurm: names ----------------------------------------------------------------------------------- */
 
-/* Adds the name of entry number `index` of a list. The name must be new. */
+/* Adds a name to a table of names. A name that is already in the table is an error. `key` is the key of the name in
+   `entry`, and `what` the kind of object in messages. */
 static enum hr_status add_name(const struct slurm_check *check, struct hr__name_table *names, const char *name,
                                const cJSON *entry, const char *key, const char *what) {
   uint32_t expected = names->count, number = hr__names_intern(names, name, strlen(name));
@@ -238,7 +239,8 @@ static enum hr_status add_name(const struct slurm_check *check, struct hr__name_
                            hr__text_of(entry, key, ""));
 }
 
-/* Finds a QOS by its name. If the name is NULL, the result is HR_NONE. */
+/* Sets `*index` to the index of the QOS with a name; HR_NONE if the name is NULL. If no QOS has the name, this is an
+   error at `place`. */
 static enum hr_status find_qos(const struct slurm_check *check, const char *name, const cJSON *place, uint32_t *index) {
   *index = name ? hr__names_find(&check->qos, name, strlen(name)) : HR_NONE;
   if (!name || *index != HR_NONE) return HR_OK;
@@ -358,7 +360,7 @@ static enum hr_status check_partitions(struct slurm_check *check, const cJSON *l
 
 /* ---- Slurm: associations ---------------------------------------------------------------------------- */
 
-/* Stores the names of accounts and users. Limits that only QOS have are set to unlimited. */
+/* Stores the name of the account or user of an association. Limits that only QOS have are set to unlimited. */
 static enum hr_status add_association(struct slurm_check *check, const cJSON *entry, uint32_t index) {
   static const struct hr_slurm_tres none = {-1, -1, -1, -1};
   struct hr_slurm_assoc *assoc = &check->config->associations[index];
@@ -389,8 +391,9 @@ static enum hr_status find_above(const struct slurm_check *check, const cJSON *e
   return HR_OK;
 }
 
-/* Follows the parents of each account to the root and marks them. An account that is reached twice on one path is its
-   own ancestor. */
+/* For account number i, follows the parents until the root or an account that is already marked. Marks each account on
+   this path with i + 1. If the path ends at an account with the mark i + 1, the path contains a cycle. `seen`:
+   [n_associations] marks, all 0 before. */
 static enum hr_status check_slurm_cycles(const struct slurm_check *check, const cJSON *list, uint32_t *seen) {
   const struct hr_slurm_assoc *assocs = check->config->associations;
   const cJSON *entry = list ? list->child : NULL;
@@ -549,7 +552,7 @@ static const struct hr_volcano_amount *find_amount(const struct hr_volcano_amoun
   return NULL;
 }
 
-/* Checks a list of amounts: no resource twice, and no amount above the capability of the queue. */
+/* Checks a list of amounts: no resource is repeated, and no amount exceeds the capability of the queue. */
 static enum hr_status check_volcano_amounts(struct hr__builder *builder, const cJSON *entry, const char *key,
                                             const struct hr_volcano_queue *queue, const struct hr_volcano_amount *list,
                                             uint32_t n) {
@@ -614,9 +617,9 @@ typedef enum hr_status check_system(struct hr__builder *builder, const cJSON *se
 
 static const struct system {
   const char *name;    /* of the section and of the policy */
-  size_t bytes;        /* of the struct */
-  size_t offset;       /* of its pointer in struct hr_systems */
-  check_system *check; /* NULL: no key depends on another */
+  size_t bytes;        /* size of the struct of the section */
+  size_t offset;       /* offset of its pointer in struct hr_systems */
+  check_system *check; /* NULL: no rule concerns several keys */
 } systems[] = {
     {"kai", sizeof(struct hr_kai_config), offsetof(struct hr_systems, kai), check_kai},
     {"kueue", sizeof(struct hr_kueue_config), offsetof(struct hr_systems, kueue), hr__check_kueue},
