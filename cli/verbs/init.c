@@ -202,7 +202,8 @@ static enum hr_status copy_words(struct words *to, const struct words *from, str
   return status;
 }
 
-/* Drafts a scenario. The caller destroys `*read`, the trace, also after an error. */
+/* Drafts a scenario from the trace `from`. The caller frees `*text`, the scenario, and destroys `*read`, the trace. The
+   trace must be destroyed even after an error. */
 static enum hr_status draft_from(const struct init_args *init, const char *from, const char *path, char **text,
                                  struct hr_trace **read, struct hr_error *error) {
   struct hr_trace *trace = NULL;
@@ -258,8 +259,8 @@ static enum hr_status make_draft(const struct init_args *init, const char *path,
   return status;
 }
 
-/* Warns of the jobs that the drafted cluster rejects, as a run does, and names the options that help. Sets `all` if it
-   rejects all jobs. */
+/* Warns of the jobs that the drafted cluster rejects, as a run does, and names the options that help. Sets `*all` to
+   whether all jobs are rejected. */
 static enum hr_status warn_rejected(const struct init_args *init, const char *path, struct hr_trace *trace, bool *all,
                                     struct hr_error *error) {
   const char *remedy = init->own.count == 0 ? "add --own NODESxGPUSxTYPE for each type"

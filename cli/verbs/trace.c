@@ -201,7 +201,7 @@ static enum hr_status generate(const struct generate_args *args, struct hr_error
 
 /* ---- trace generate: --like: a workload model ------------------------------------------------------- */
 
-/* Whether the command line has "--NAME" or "--NAME=...". */
+/* Returns true if the command line has "--NAME" or "--NAME=...". */
 static bool is_set(const struct command *command, const char *name) {
   size_t length = strlen(name);
   for (int i = 0; i < command->count && strcmp(command->words[i], "--") != 0; i++) {
@@ -493,7 +493,8 @@ static enum hr_status check_outputs(const struct trace_check_state *check, const
   return status == HR_OK ? outputs_spare_params(outputs, n_outputs, args->input.format, error) : status;
 }
 
-/* Reads the trace. With --cluster it is read as by `run SCENARIO --trace FILE`. */
+/* Reads the trace; bad rows are skipped, since the check reports them. With --cluster, the trace is read as by `run
+   SCENARIO --trace FILE --lenient`. */
 static enum hr_status read_all(struct trace_check_state *check, const char *path, struct hr_error *error) {
   struct input_args args = check->args->input;
   args.lenient = true;

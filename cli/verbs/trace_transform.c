@@ -556,8 +556,8 @@ static char *label_of_path(const char *path) {
   return length ? strndup(name, length) : strdup(name);
 }
 
-/* Copies the next word of a comma-separated list and advances *list. The caller frees the copy. NULL at the end of the
-   list, or when out of memory. */
+/* Copies the next word of a comma-separated list and advances *list. The caller frees the copy. Returns NULL at the end
+   of the list, or if out of memory. */
 static char *next_label(const char **list) {
   if (!**list) return NULL;
   size_t length = strcspn(*list, ",");
@@ -697,8 +697,8 @@ const struct verb verb_trace_merge = {.name = "trace merge",
 
 /* ---- trace anonymise -------------------------------------------------------------------------------- */
 
-/* Replaces names by keyed pseudonyms. The key never appears in a message or in an output
-   file. It is erased from memory after use. */
+/* Replaces names by keyed pseudonyms. The key never appears in a message or in an output file. It is erased from memory
+   after use. */
 
 enum { MAX_KEY_BYTES = 4096 };
 
