@@ -128,7 +128,7 @@ enum hr_status parse_months(const char *option, const char *text, uint32_t *mont
 /* Returns the number of threads to use: `asked` or, if `asked` is 0, the number of processors, at most HR_MAX_THREADS.
  */
 uint32_t count_threads(uint64_t asked);
-/* Returns the number of threads to use in a verb whose runs are shared by the ranks of an MPI job. An MPI job usually
+/* Returns the number of threads to use in a verb that shares its runs among the ranks of an MPI job. An MPI job usually
    has one rank per processor, so the default is 1 if an MPI launcher started this process. */
 uint32_t count_rank_threads(uint64_t asked);
 /* Joins the ranks of the MPI job of this process, if there is one, and checks that all ranks have the same command. The

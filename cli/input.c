@@ -5,8 +5,8 @@
  * Options that change the scenario become overrides, as --set does. Options about the trace apply when the trace is
  * read. Each option is checked here first, so that an error names the option.
  *
- * A table of rules determines the next command. The rules of the verb that has run are examined in order. The first
- * rule whose facts are all true applies.
+ * A table of rules determines the next command. The rules of the verb that has run are examined in order. A rule
+ * applies if all its facts are true; the first such rule is used.
  */
 
 #include "cli/cli.h"

@@ -80,8 +80,8 @@ struct hr__route {
 extern const struct hr__route hr__routes[];
 extern const size_t hr__n_routes;
 
-/* Returns the route of a request; NULL if there is none. Sets `*path_exists` to whether some route has this path, with
-   this or another method. */
+/* Returns the route of a request; NULL if no route matches. Sets `*path_exists` to whether some route has this path,
+   with this or another method. */
 const struct hr__route *hr__route_find(const char *method, const char *path, bool *path_exists);
 
 /* Returns true if the parameter `name` may be in the address of a request for the route. */
@@ -128,8 +128,8 @@ struct hr__job {
   bool out_of_memory; /* a step could not be added; the job must not be started */
 };
 
-/* Initializes a job without steps, whose response is JSON, and creates its folder in `parent`. Returns HR_IO_ERROR if
-   the folder cannot be created, or HR_NO_MEMORY. */
+/* Initializes a job without steps and with a response in JSON, and creates its folder in `parent`. Returns HR_IO_ERROR
+   if the folder cannot be created, or HR_NO_MEMORY. */
 enum hr_status hr__job_begin(struct hr__job *job, const char *parent, struct hr_error *error);
 /* Frees the job and removes its folder. */
 void hr__job_finish(struct hr__job *job);
@@ -346,8 +346,8 @@ enum hr_status hr__worker_start(struct hr__worker *worker, const struct hr__job 
                                 const struct hr__worker_rules *rules, struct hr_error *error);
 /* Kills a worker. hr__worker_poll reports its end. */
 void hr__worker_kill(struct hr__worker *worker);
-/* Kills a worker whose time limit is over, and collects the status of a worker that has ended. Returns true if the
-   worker is not running (any more). */
+/* Kills the worker if its time limit is over, and collects its status if it has ended. Returns true if the worker
+   is not running (any more). */
 bool hr__worker_poll(struct hr__worker *worker);
 /* Kills a worker that is running, and closes its files. */
 void hr__worker_finish(struct hr__worker *worker);
@@ -462,8 +462,8 @@ void hr__exchange_receive(struct hr__exchange *exchange, const char *bytes, size
 /* Must be called when the body is complete. Makes the job, and lets the exchange wait for a worker; sets the answer if
    the request is invalid or too many exchanges wait. `query` is used only by uploads. */
 void hr__exchange_begin(struct hr__exchange *exchange, const struct hr__upload_query *query);
-/* Starts workers for waiting exchanges, reads the events of running workers, and sets the answers of exchanges whose
-   workers have ended. */
+/* Starts workers for waiting exchanges, reads the events of running workers, and sets the answers of exchanges
+   after their workers have ended. */
 void hr__exchanges_work(struct hr__server *server);
 /* Stops the exchange with the id. Returns false if it is not running or waiting. */
 bool hr__exchange_stop(struct hr__server *server, const char *id);

@@ -268,7 +268,7 @@ static void check_encoding(struct hr__exchange *exchange) {
     hr__exchange_refuse(exchange, MHD_HTTP_NOT_IMPLEMENTED, "the header Transfer-Encoding: expected chunked");
 }
 
-/* Marks requests whose address contains a zero byte ("%00"). MHD decodes addresses as strings, so such a byte would cut
+/* Marks requests with a zero byte in the address ("%00"). MHD decodes addresses as strings, so such a byte would cut
    a name. MHD passes the result to handle() as the state of the request: the pointer to the server is the mark. */
 static void *look_at_address(void *self, const char *address, struct MHD_Connection *connection) {
   (void)connection;

@@ -391,8 +391,8 @@ static const char details[] = "The trace is also read and checked if the scenari
                               "Example:\n"
                               "  headroom validate scenarios/demo.json --set policy.order=sjf\n";
 
-/* Returns true if the scenario names the trace and the file does not exist, which is no error. Returns false if --trace
-   names the trace, so that reading it reports a missing file. */
+/* Returns true if the scenario names the trace and the file does not exist; this is not an error. Returns false if
+   --trace names the trace, so that reading it reports a missing file. */
 static bool trace_is_missing(const struct input *input, const struct input_args *args) {
   return !args->trace && access(input->trace_path, F_OK) != 0;
 }

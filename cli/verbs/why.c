@@ -154,7 +154,7 @@ static hr_job find_replica(const struct hr_trace *trace, const char *id) {
 }
 
 /* Sets `*job` to the job with an id, or to the replica "replica-N". `trace` is that of the run, with rows for replicas
-   that may be submitted. Returns HR_BAD_INPUT if there is no such job. */
+   that may be submitted. Returns HR_BAD_INPUT if the job does not exist. */
 static enum hr_status find_job(const struct hr_trace *trace, const char *id, hr_job *job, struct hr_error *error) {
   *job = find_id(trace, id);
   if (job->id == HR_NONE) *job = find_replica(trace, id);

@@ -158,7 +158,7 @@ struct hr__count_note {
   uint64_t count;
   const char *one, *many, *rest;
 };
-/* Adds the notes whose count is above 0. Returns HR_OK or HR_NO_MEMORY. */
+/* Adds the notes with a count above 0. Returns HR_OK or HR_NO_MEMORY. */
 enum hr_status hr__reader_note_counts(const struct hr__reader *reader, const struct hr__count_note *notes,
                                       size_t n_notes);
 /* Splits a GPU type that names a MIG profile: "1g.10gb", "a100_3g.20gb" (Slurm), "nvidia.com/mig-1g.10gb" or

@@ -374,7 +374,7 @@ static int by_count(const void *a, const void *b) {
   return (x < y) - (x > y);
 }
 
-/* Returns the share of failures on the 5 % of the nodes with the most failures (at least one node); NaN if there are no
+/* Returns the share of failures on the 5 % of the nodes with the most failures (at least one node); NaN without
    failures. `counts` has the number of failures of each node that failed, and is sorted in place. */
 static double top_share(uint32_t *counts, uint32_t n_counts, uint32_t nodes) {
   uint32_t sum = 0, top = 0, n_top = nodes < 20 ? 1 : (nodes + 10) / 20;

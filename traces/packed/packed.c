@@ -117,8 +117,8 @@ static bool checksum_of(const struct packing *packing, const char *at, uint64_t 
 
 /* ---- Writing: sections ----------------------------------------------------------------------------- */
 
-/* Adds a section with `entries` entries of `width` bytes. Adds nothing if there are no entries. Returns false if out of
-   memory. */
+/* Adds a section with `entries` entries of `width` bytes. Adds nothing if `entries` is 0 or `at` is NULL. Returns false
+   if out of memory. */
 static bool add_section(struct packing *packing, const char *name, const void *at, uint64_t entries, size_t width) {
   if (!at || !entries) return true;
   uint32_t place = packing->head.header.n_sections++;

@@ -503,7 +503,7 @@ void hr__check_jobs(struct hr__check_state *checker) {
 /* ---- Arrivals -------------------------------------------------------------------------------------- */
 
 /*
- * Clock changes: the dates of a trace may be local times, whose clock changes in spring and autumn. An hour of the
+ * Clock changes: the dates of a trace may be local times, with clock changes in spring and autumn. An hour of the
  * night of the change is compared with the same hour on the 14 days before and the 14 days after it. The mean number of
  * jobs in this hour of these days must be at least 12. In spring, the hour is reported if it has no jobs. In autumn, it
  * is reported if its number of jobs is at least 1.7 times that mean and more than 1.2 times the maximum of these days.
@@ -775,7 +775,7 @@ struct gap {
   double expected; /* number of jobs that were expected in the gap */
 };
 
-/* Returns the gap in which the most jobs were expected; its `job` is HR_NONE if there is no gap. Adds the number of
+/* Returns the gap in which the most jobs were expected; its `job` is HR_NONE without a gap. Adds the number of
    gaps to `*count`. */
 static struct gap worst_gap(const struct hr__check_state *checker, const struct hourly *hours, uint32_t *count) {
   const int64_t *submit_us = checker->trace->submit_us;

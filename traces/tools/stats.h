@@ -88,7 +88,7 @@ struct hr__arrivals {
      same number of jobs */
   double after_a_day, after_a_week;
   /* (s - m) / (s + m), where m is the mean and s the standard deviation of gaps (Goh and Barabasi, EPL 81, 2008); NaN:
-     all gaps are 0, or there is no gap */
+     all gaps are 0, or the trace has no gap */
   double burstiness;
 };
 

@@ -287,7 +287,7 @@ static enum hr_status fit_requests(struct fit *fit) {
   return status;
 }
 
-/* Computes the shares of users or tenants in the jobs whose user or tenant is known. The largest share is first. If
+/* Computes the shares of users or tenants in the jobs with a known user or tenant. The largest share is first. If
    there are more than HR_WORKLOAD_MODEL_MAX_RANKS shares, the smallest ones are left out. */
 static enum hr_status fit_shares(const struct fit *fit, const uint32_t *column, uint32_t n_names, double **shares,
                                  uint32_t *n_shares) {

@@ -20,8 +20,8 @@ const FILES = [
 // Returns a word in quotes if a shell needs them.
 const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
-// Returns the options of the command line with which the saved scenario reads the trace; null if there are no such
-// options. A saved copy of a shipped scenario names the trace itself.
+// Returns the options of the command line with which the saved scenario reads the trace; null if no options
+// can do this. A saved copy of a shipped scenario names the trace itself.
 const traceWords = () => {
   if (!state.trace) return '';
   const scaled = state.load === 1 ? [] : [`(after headroom trace scale --by compress --load ${state.load})`];

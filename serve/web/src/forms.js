@@ -194,7 +194,7 @@ export const catalogueLists = ({ gpus, instances }) => [
   datalist('instances', instances.map(({ name }) => name)),
 ];
 
-// Returns the path of a pool in the scenario (undefined if there is no such pool), and the GPUs of a node.
+// Returns the path of a pool in the scenario (undefined if the pool does not exist), and the GPUs of a node.
 export const poolGpus = (name) => {
   const found = allPools().find((of) => of.name === name);
   const run = state.result?.cluster.pools.find((of) => of.name === name);

@@ -36,7 +36,7 @@ export const bodyOf = (scenario = state.scenario) => ({
 });
 
 // Returns the override for a single run. The page and most files show a single run. If the scenario has replications,
-// it is the first replication, whose digest the command line prints.
+// it is the first replication; the command line prints the digest of that one.
 export const singleRun = (scenario = state.scenario) => (scenario.replications ? { set: { replications: { count: 1 } } } : {});
 
 // A path is an array: keys of objects, and numbers for the items of arrays. A key may contain dots.
