@@ -137,7 +137,7 @@ static enum hr_status check_item(const struct compare *compare, const char *text
 }
 
 /* Moves the parameter label=TEXT of an item from its text to its label. Returns HR_BAD_INPUT if there are several
-   labels, or if the label is empty. */
+   labels, or if the label is empty. Returns HR_NO_MEMORY if out of memory. */
 static enum hr_status take_label(struct item *item, const char *list, struct hr_error *error) {
   static const char key[] = "label=";
   char *at = strchr(item->text, ':');

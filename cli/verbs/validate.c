@@ -355,7 +355,7 @@ static void print_scenario(const struct hr_scenario *scenario) {
 
 /* ---- The trace -------------------------------------------------------------------------------------- */
 
-/* Writes a duration in the largest unit in which it is at least two. */
+/* Writes a duration in the largest unit in which it is at least 2, or in seconds if it is shorter than 2 seconds. */
 static void write_span(FILE *out, int64_t span_us) {
   static const struct {
     double seconds;

@@ -72,7 +72,7 @@ static const char details[] = "Without --job, --tenant and --slowest, prints the
 struct why_run {
   const struct why_args *args;
   struct input input;
-  /* the jobs that may be asked for: with --job also the replicas of services, which are jobs of the run only */
+  /* the trace in which jobs are looked up; with --job, it is that of the run, with the replicas of services */
   const struct hr_trace *trace;
   struct hr_replay replay;
   struct hr_waits *waits;
@@ -94,7 +94,8 @@ static enum hr_status check_question(const struct why_args *args, struct hr_erro
                  args->tenant ? "tenant" : "slowest");
 }
 
-/* Writes the nearest smaller and larger job ids, for a trace with numbers as ids. */
+/* Writes a phrase with the nearest smaller and larger job ids (only one of them if the other does not exist), for a
+   trace with numbers as ids. */
 static void find_neighbours(const struct hr_trace *trace, int64_t wanted, char *text, size_t size) {
   int64_t below = INT64_MIN, above = INT64_MAX;
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
