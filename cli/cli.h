@@ -125,8 +125,7 @@ enum hr_status parse_months(const char *option, const char *text, uint32_t *mont
 
 /* The program as a process: resources, signals, the terminal and its progress bar. */
 
-/* Returns the number of threads to use: `asked` or, if `asked` is 0, the number of processors, at most HR_MAX_THREADS.
- */
+/* Returns the number of threads to use: `asked` or, if it is 0, the number of processors, at most HR_MAX_THREADS. */
 uint32_t count_threads(uint64_t asked);
 /* Returns the number of threads to use in a verb that shares its runs among the ranks of an MPI job. An MPI job usually
    has one rank per processor, so the default is 1 if an MPI launcher started this process. */
@@ -361,8 +360,8 @@ enum hr_status input_read_trace_alone(const char *path, const struct input_args 
 enum hr_status input_read_trace_spooled(const char *path, const struct input_args *args, struct hr_trace **trace,
                                         struct hr_error *error);
 
-/* Warns on standard error if more than 1 % of the jobs are rejected, even with --quiet. `cluster` is that of the run.
- */
+/* Warns on standard error, even with --quiet, if more than 1 % of the jobs are rejected. `cluster` is the one of the
+   run. */
 void input_warn_rejected(const struct input *input, const struct hr_cluster_spec *cluster,
                          const struct hr_rejections *rejections);
 /* Returns HR_CHECK_FAILED, with an error, if there are jobs and all of them are rejected; otherwise HR_OK. */
@@ -506,9 +505,7 @@ struct run_files {
   struct page page;
 };
 
-/* run_files_wanted returns true if some file is written, run_files_to_stdout if some file is written to standard
- * output.
- */
+/* run_files_wanted returns true if some file is written, run_files_to_stdout if one is written to standard output. */
 static inline bool run_files_wanted(const struct run_file_args *args) {
   return args->json || args->jobs || args->timeline || args->averages || args->priorities || args->shares ||
          args->costs || args->md || args->perfetto || args->openmetrics.file || args->page.report;
@@ -522,8 +519,8 @@ static inline bool run_files_to_stdout(const struct run_file_args *args) {
 static inline bool run_files_need_job_costs(const struct run_file_args *args) {
   return args->jobs || args->perfetto || args->page.report;
 }
-/* Checks the options. The scenario must have been loaded. The caller must call run_files_finish, even after an error.
- */
+/* Checks the options. The scenario of `input` must be loaded. The caller must call run_files_finish, even after an
+   error. */
 enum hr_status run_files_init(struct run_files *files, const struct run_file_args *args, const struct input *input,
                               struct hr_error *error);
 /* Adds the observers that the files need to a replay. */

@@ -117,12 +117,10 @@ unsigned terminal_style(void) {
 
 /* ---- Progress bar ----------------------------------------------------------------------------------- */
 
-/* interval_s: minimum time between two updates of the bar. settled_s: time from which on the remaining time is shown.
- */
+/* interval_s: minimum time between two updates of the bar. settled_s: the remaining time is shown after this time. */
 static const double interval_s = 0.1, settled_s = 1;
 
-/* Writes the remaining time, such as ", 2 min 5 s left". Writes nothing in the first second, or if nothing is done yet.
- */
+/* Writes the remaining time, such as ", 2 min 5 s left"; nothing in the first second, or if nothing is done yet. */
 static void write_remaining(FILE *out, double elapsed_s, uint64_t done, uint64_t total) {
   if (elapsed_s < settled_s || done == 0) return;
   double left_s = ceil(elapsed_s * (double)(total - done) / (double)done);

@@ -305,8 +305,7 @@ static enum hr_status replay(struct compare *compare, struct hr_error *error) {
 
 /* ---- Output ----------------------------------------------------------------------------------------- */
 
-/* Writes the report. It shows the run of the first policy in detail. This requires observers, so that run is repeated.
- */
+/* Writes the report. It shows the run of the first policy in detail. The run is repeated with observers for this. */
 static enum hr_status write_page(struct compare *compare, struct hr_error *error) {
   const struct hr_scenario *scenario = compare->items[0].scenario;
   const struct hr_replay_config config = {

@@ -35,6 +35,7 @@ static void print_source(const char *source) {
 
 /* ---- Catalogue: filters ----------------------------------------------------------------------------- */
 
+/* Returns true if `wanted` is NULL or equal to `text`. The text "*" in the catalogue means all. */
 static bool matches(const char *wanted, const char *text) {
   return !wanted || strcmp(text, "*") == 0 || strcasecmp(wanted, text) == 0;
 }
@@ -44,6 +45,7 @@ static bool matches_gpu(const struct list_args *args, const char *gpu) {
   return !args->gpu || strcmp(gpu, "*") == 0 || hr_catalog_gpu_means(args->catalog, args->gpu, gpu);
 }
 
+/* Returns the provider of the instances that begin at `*at`, and sets `*at` to the first instance after them. */
 static const char *provider_at(const struct hr_catalog *catalog, size_t *at) {
   const char *provider = catalog->instances[*at].provider;
   while (*at < catalog->n_instances && strcmp(catalog->instances[*at].provider, provider) == 0) ++*at;
@@ -705,7 +707,8 @@ static void print_cell(const char *text) {
   fputs(" |", stdout);
 }
 
-/* Prints a row of a table. A long list of choices is omitted, because docs/reference/rules.md contains it. */
+/* Prints a row of a table. A list of choices with more than LONG_LIST characters is omitted, because
+   docs/reference/rules.md contains it. */
 static void print_row(const struct hr_scenario_key *key, const char *name) {
   enum { LONG_LIST = 100 };
   char text[900];

@@ -149,7 +149,7 @@ static bool parse_pair(char *pair, struct hr_gpu_count *count) {
   return parse_real(weight, &count->weight) && count->weight > 0;
 }
 
-/* Parses "1:0.7,2:0.1" into an array. The caller frees the array. */
+/* Parses "1:0.7,2:0.1" into an array. The caller frees the array, even after an error. */
 static enum hr_status parse_counts(const char *text, struct hr_gpu_count **counts, size_t *n_counts,
                                    struct hr_error *error) {
   char *copy = strdup(text);
@@ -310,7 +310,8 @@ static enum hr_status generate_from_model(const struct like_request *request, st
 /* ---- trace generate: --like --resample: days or weeks of a trace ------------------------------------ */
 
 /* Determines the blocks to draw: those of --blocks. By default they are weeks if the trace has ten whole weeks,
-   otherwise days. Draws from fewer blocks would be too similar to each other. */
+   otherwise days. Draws from fewer blocks would be too similar to each other. Returns HR_BAD_INPUT for an unknown name,
+   or if the trace has fewer than two whole blocks. */
 static enum hr_status choose_blocks(const char *blocks, const struct hr_trace *trace, struct hr_workload_spec *spec,
                                     struct hr_error *error) {
   static const char *const known[] = {"days", "weeks", NULL};

@@ -20,7 +20,8 @@ struct transform_args {
   bool quiet;
 };
 
-/* A transformation. The action sets args, paths and action and, if they apply, method, seed and also_read. */
+/* A transformation. The action sets args, paths and action and, if they apply, method, seed, seeded, also_read and
+   spooled. */
 struct transform {
   const struct transform_args *args;
   const struct words *paths;
@@ -548,7 +549,7 @@ static enum hr_status no_memory(struct hr_error *error) {
 
 /* ---- trace merge: labels ---------------------------------------------------------------------------- */
 
-/* Returns "jobs" for "folder/jobs.csv.gz" and "stdin" for "-". The caller frees it. */
+/* Returns "jobs" for "folder/jobs.csv.gz" and "stdin" for "-". The caller frees it. Returns NULL if out of memory. */
 static char *label_of_path(const char *path) {
   if (strcmp(path, "-") == 0) return strdup("stdin");
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;

@@ -419,8 +419,8 @@ static enum hr_status check_run(const struct input *input, struct hr_error *erro
   return status;
 }
 
-/* Adds a note for each reason for which jobs can never run. If there are many, they are reported as a warning instead.
- */
+/* Adds a note for each reason for which jobs can never run. Adds nothing if there are many of these jobs, because they
+   are reported as a warning. */
 static enum hr_status note_rejected(const struct hr_rejections *rejections, struct hr_notes *notes,
                                     struct hr_error *error) {
   enum hr_status status = HR_OK;

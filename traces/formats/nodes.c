@@ -118,8 +118,7 @@ static enum hr_status add_pool(struct hr_cluster_spec *cluster, struct hr_pool_s
   return status;
 }
 
-/* Stores the order of the list in cluster->node_order. It differs from the numbers of nodes, which count pool by pool.
- */
+/* Stores the order of the list in cluster->node_order. The numbers of nodes are in another order: pool by pool. */
 static enum hr_status store_order(const struct kinds *kinds, struct hr_cluster_spec *cluster) {
   uint32_t n_before = 0, first_pool = cluster->n_pools - kinds->n;
   for (uint32_t i = 0; i < first_pool; i++) n_before += cluster->pools[i].nodes;

@@ -368,8 +368,7 @@ static const struct hr__packed_section *find_section(struct unpacking *unpacking
   return NULL;
 }
 
-/* Releases the memory of pages of the file, if the trace is streamed or spooled. The next access reads the pages again.
- */
+/* Releases the memory of pages of the file if the trace is streamed or spooled. The next access reads them again. */
 static void drop_pages(const struct unpacking *unpacking, const char *at, size_t bytes) {
   if (!unpacking->releases) return;
   size_t over = (uintptr_t)at % (size_t)sysconf(_SC_PAGESIZE);
