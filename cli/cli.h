@@ -58,6 +58,7 @@ struct words {
   const char **at;
   size_t count;
 };
+/* words_add appends a text; returns HR_OK or HR_NO_MEMORY. words_finish frees the list, not the texts. */
 enum hr_status words_add(struct words *words, const char *text, struct hr_error *error);
 void words_finish(struct words *words);
 
@@ -68,7 +69,10 @@ static inline size_t count_parts(const char *text) {
   return count;
 }
 
-/* Parses the command line and fills `args` and `operands`. HR_BAD_INPUT for usage errors. */
+/* Parses the words of a command line after the verb, writes the values of options to `args`, and adds the other words
+   to `operands`. `args` must contain the defaults. If an option that is not a list is repeated, the last value applies,
+   but a repeated --policies is an error. After the word "--", all words are operands. Returns HR_BAD_INPUT for usage
+   errors. The caller must call options_finish and words_finish, even after an error. */
 enum hr_status options_parse(const struct option *options, int argc, char **argv, void *args, struct words *operands,
                              struct hr_error *error);
 /* Frees the lists in `args`. */
@@ -77,14 +81,16 @@ void options_finish(const struct option *options, void *args);
 /* Prints the options with their help, 80 columns wide. If `defaults` is not NULL, prints the default of each number;
    `defaults` is a struct of arguments that contains them. */
 void options_print(FILE *out, const struct option *options, const void *defaults);
-/* Prints text wrapped at 80 columns. The first line starts at `column`; the following lines are indented by `indent`.
- */
+/* Prints text wrapped at 80 columns. The first line starts at `column`, and the cursor must be there. The following
+   lines are indented by `indent`. */
 void print_wrapped(FILE *out, const char *text, size_t column, size_t indent);
-/* Prints the text that a function writes, wrapped at 80 columns. `what` is passed to the function. */
+/* Prints the text that a function writes, wrapped at 80 columns. `what` is passed to the function. If memory is
+   exhausted, the text is not wrapped. */
 typedef void text_writer(FILE *out, const void *what);
 void print_wrapped_from(FILE *out, text_writer *write, const void *what, size_t column, size_t indent);
 
-/* Parse all of `text` as a whole number, or as a finite real number. Return false if the text is not such a number. */
+/* Parse all of `text` as a whole number from 0 to 2^64-1, or as a finite real number. Return false if the text is not
+   such a number. */
 bool parse_whole(const char *text, uint64_t *value);
 static inline bool parse_real(const char *text, double *value) {
   char *end;
@@ -92,7 +98,8 @@ static inline bool parse_real(const char *text, double *value) {
   return end != text && *end == '\0' && isfinite(*value);
 }
 
-/* Fails with "unknown LABEL 'word'; did you mean ...?" and the known words. `known` ends with NULL. */
+/* Sets the error "unknown LABEL 'word'; did you mean ...?" with the known words. `known` ends with NULL. Returns
+   HR_BAD_INPUT. */
 enum hr_status unknown_word(const char *label, const char *word, const char *const *known, struct hr_error *error);
 
 /* Changes that options make to a scenario: texts "path=value", in the notation of --set. */
@@ -102,52 +109,59 @@ struct overrides {
   struct words owned; /* the words that overrides_finish() frees; the others are borrowed */
 };
 
-/* Adds the override "PATH=VALUE". Copies both texts. */
+/* Adds the override "PATH=VALUE". Copies both texts. Returns HR_OK or HR_NO_MEMORY. */
 enum hr_status overrides_add(struct overrides *overrides, const char *path, const char *value, struct hr_error *error);
-/* Checks a policy in the notation of --policy, NAME[:KEY=VALUE,...], and adds its overrides. Errors name `option`. */
+/* Checks a policy in the notation of --policy, NAME[:KEY=VALUE,...], and adds its overrides. Returns HR_BAD_INPUT for
+   an invalid policy. Errors name `option`. */
 enum hr_status overrides_add_policy(struct overrides *overrides, const char *option, const char *policy,
                                     struct hr_error *error);
 void overrides_finish(struct overrides *overrides);
 
-/* Parses the horizon of a forecast in months, "3" or "3mo". Errors name `option`. */
+/* Parses the horizon of a forecast in months, "3" or "3mo", from 1 to HR_MAX_FORECAST_MONTHS. Returns HR_BAD_INPUT for
+   any other text. Errors name `option`. */
 enum hr_status parse_months(const char *option, const char *text, uint32_t *months, struct hr_error *error);
 
 /* ---- The process ------------------------------------------------------------------------------------ */
 
 /* The program as a process: resources, signals, the terminal and its progress bar. */
 
-/* The number of threads to use: `asked` or, if `asked` is 0, the number of processors. */
+/* Returns the number of threads to use: `asked` or, if it is 0, the number of processors, at most HR_MAX_THREADS. */
 uint32_t count_threads(uint64_t asked);
-/* The number of threads of a verb whose runs are shared by the ranks of an MPI job. A job usually has one rank per
-   processor, so the default is 1 if a launcher started this process. */
+/* Returns the number of threads to use in a verb that shares its runs among the ranks of an MPI job. An MPI job usually
+   has one rank per processor, so the default is 1 if an MPI launcher started this process. */
 uint32_t count_rank_threads(uint64_t asked);
-/* Joins the ranks of the MPI job in which this process is, if any, and checks that all of them have the same command.
-   The caller must call hr_ranks_leave, even after an error. */
+/* Joins the ranks of the MPI job of this process, if there is one, and checks that all ranks have the same command. The
+   first of the `n_words` words, the name of the program, is ignored. The caller must call hr_ranks_leave, even after an
+   error. */
 enum hr_status ranks_start(struct hr_ranks *ranks, int n_words, char *const *words, struct hr_error *error);
-/* The time of the monotonic clock, in seconds. */
+/* Returns the time of the monotonic clock, in seconds. */
 double clock_s(void);
-/* Peak resident memory of the process, in MiB; 0 if unknown. */
+/* Returns the peak resident memory of the process, in MiB; 0 if unknown. */
 double peak_rss_mib(void);
-/* Whether to use colours on standard output. Environment variables decide. If none is set, colours are used if standard
-   output is a terminal. */
+/* Returns true if standard output has colours: never if NO_COLOR is set, always if CLICOLOR_FORCE is set, otherwise if
+   it is a terminal that is not "dumb". */
 bool wants_colour(void);
-/* HR_STYLE_COLOUR if colours are used, combined with HR_STYLE_UNICODE if the locale is UTF-8. */
+/* Returns the style of standard output: HR_STYLE_COLOUR if colours are used, combined with HR_STYLE_UNICODE if the
+   locale is UTF-8 and the terminal is not "dumb". */
 unsigned terminal_style(void);
 
-/* After this call, a signal that ends the program also removes unfinished output files. Ignored signals remain ignored.
- */
+/* After this call, a signal that ends the program (SIGINT, SIGTERM, ...) also removes unfinished output files. Ignored
+   signals remain ignored. A write beyond the limit on the file size fails and no longer ends the program. */
 void signals_discard_unfinished(void);
-/* Names the plug-in policy that crashes, or that does not return within some seconds of CPU time: the value of the
-   environment variable HEADROOM_POLICY_LIMIT_S, default 60. */
+/* After this call, an error names the plug-in policy if a policy crashes, or if it does not return within a limit of
+   CPU time. The limit is HEADROOM_POLICY_LIMIT_S seconds, an environment variable; if it is not set or invalid, 60 s.
+ */
 void signals_guard_policies(void);
 
 /* A progress bar on standard error if that is a terminal; otherwise nothing is drawn. It shows the share that is done,
    the numbers of jobs or runs, and the remaining time at the mean speed so far. */
 
-/* The unit that a bar counts. The callback counts jobs or runs. */
+/* What a bar counts: jobs, or runs. */
 struct progress_unit {
-  uint64_t jobs_per_run; /* if there are several runs: count runs, of this many units of the callback. 0: count jobs */
-  bool grows;            /* the number of runs is not known in advance: it grows while a search requests more */
+  /* above 0: the bar counts runs, if there are several; this is the number of units of the callback for one run. 0: the
+     bar counts jobs, which are the units of the callback */
+  uint64_t jobs_per_run;
+  bool grows; /* the number of runs is not known in advance: it grows while a search requests more */
 };
 
 struct progress_bar {
@@ -213,7 +227,7 @@ static inline bool is_stdout(const char *path) {
 }
 
 /* Checks before a run that each output is writable, that no two outputs are the same file, and that no output is an
-   input. */
+   input. Returns HR_BAD_INPUT if a check fails; the error names the option. */
 enum hr_status outputs_check(const struct output *outputs, size_t n_outputs, const char *const *inputs, size_t n_inputs,
                              struct hr_error *error);
 /* Checks that no output is an input file that a parameter of the trace format names ("pai2020:jobs=FILE"; NULL: no
@@ -233,8 +247,8 @@ struct input_args {
   bool lenient;
 };
 
-/* Sets the built-in catalogue that input_open then uses, or NULL: each scenario reads it. It is borrowed. `headroom
-   serve` sets it before it forks, so that no worker reads it again. */
+/* Sets the built-in catalogue that later calls of input_open use. It is borrowed. NULL: input_open reads the catalogue
+   for each scenario. `headroom serve` sets it before it forks, so that no worker reads it again. */
 void input_share_catalog(const struct hr_catalog *catalog);
 
 /* The offset of the member `field` of struct input_args, for a row of an option table. The verb's struct of arguments,
@@ -320,7 +334,7 @@ struct input {
   const char *trace_path; /* borrowed; NULL if no trace is named, neither by the scenario nor by an option */
   const char *format;     /* format of the trace, borrowed; NULL: not named */
   struct hr_trace *trace;
-  double load_s;
+  double load_s;              /* time that reading the trace took, in seconds */
   struct overrides overrides; /* the scenario was loaded with these */
   bool untimed;               /* the trace may lack times, since only requests are needed; set it after input_open */
   bool streamed;              /* the trace is mapped instead of loaded; set it after input_open */
@@ -328,26 +342,29 @@ struct input {
   bool no_stdin; /* several ranks read the trace, so it cannot be standard input; set it after input_open */
 };
 
-/* Loads the scenario with the overrides that the options make. */
+/* Loads the scenario at `path` with the overrides that the options make. The caller must call input_finish, even after
+   an error. */
 enum hr_status input_open(struct input *input, const char *path, const struct input_args *args, struct hr_error *error);
-/* Checks that a trace is named, that all outputs are writable, and that no output is an input file. */
+/* Checks that a trace is named, that all outputs are writable, and that no output is an input file. With
+   `allows_services`, a scenario with services needs no trace. Returns HR_BAD_INPUT if a check fails. */
 enum hr_status input_check_outputs(const struct input *input, const char *scenario_path, const struct output *outputs,
                                    size_t n_outputs, struct hr_error *error);
-/* Reads the trace that an option names or, if no option does, the trace of the scenario. */
+/* Reads the trace that an option names or, if no option does, the trace of the scenario. If neither names a trace,
+   input->trace becomes a trace without jobs. */
 enum hr_status input_read_trace(struct input *input, const struct input_args *args, struct hr_error *error);
 void input_finish(struct input *input);
-/* Reads a trace without a scenario. Uses the options of TRACE_OPTIONS. */
+/* Reads a trace without a scenario. Uses the options of TRACE_OPTIONS. The caller destroys `*trace`. */
 enum hr_status input_read_trace_alone(const char *path, const struct input_args *args, struct hr_trace **trace,
                                       struct hr_error *error);
 /* The same, with columns in files if possible (`spooled` of struct hr_trace_options). */
 enum hr_status input_read_trace_spooled(const char *path, const struct input_args *args, struct hr_trace **trace,
                                         struct hr_error *error);
 
-/* Warns on standard error if more than 1 % of the jobs are rejected, even with --quiet. `cluster` is that of the run.
- */
+/* Warns on standard error, even with --quiet, if more than 1 % of the jobs are rejected. `cluster` is the one of the
+   run. */
 void input_warn_rejected(const struct input *input, const struct hr_cluster_spec *cluster,
                          const struct hr_rejections *rejections);
-/* Returns HR_CHECK_FAILED, with an error, if all jobs are rejected. */
+/* Returns HR_CHECK_FAILED, with an error, if there are jobs and all of them are rejected; otherwise HR_OK. */
 enum hr_status input_require_accepted(const struct input *input, const struct hr_rejections *rejections,
                                       struct hr_error *error);
 /* Counts the jobs that can never run on the cluster of a scenario, as hr_rejections_predict does. */
@@ -356,7 +373,7 @@ enum hr_status input_predict_rejected(const struct input *input, const struct hr
 
 /* Prints notes, each as a line "note: ..."; a note that begins with "warning: " is printed as it is. */
 void notes_print(FILE *out, const struct hr_notes *notes);
-/* Prints notes on scenario and trace, and the numbers of skipped rows, as lines "note: ...". */
+/* Print notes and the numbers of skipped rows as lines "note: ...": of the scenario and its trace, or of a trace. */
 void input_print_notes(FILE *out, const struct input *input);
 void input_print_trace_notes(FILE *out, const struct hr_trace *trace);
 
@@ -389,10 +406,11 @@ struct next_step {
   uint64_t replications;                 /* of the next command; 0: not set */
 };
 
-/* Prints the line "next": the command of the first rule that applies. */
+/* Prints the line "next": the command of the first rule that applies. Prints nothing if none applies. */
 void next_step_print(FILE *out, const struct next_step *step);
 
-/* Returns the facts about the scenario and the length of the trace of an input. */
+/* Returns the facts that follow from the scenario and the length of its trace: NEXT_PLANNED, NEXT_UNPRICED, NEXT_EXACT
+   and NEXT_LONG. */
 unsigned next_facts_of(const struct input *input);
 
 /* ---- Output of a run: the HTML report --------------------------------------------------------------- */
@@ -438,7 +456,8 @@ struct page_subject {
   const struct hr_notes *notes;             /* notes on the subject; NULL: none */
 };
 
-/* Checks before a run that a report can be written, and reads the baseline. */
+/* Checks before a run that a report can be written, and reads the baseline. The caller must call page_finish, even
+   after an error. */
 enum hr_status page_prepare(struct page *page, const struct page_args *args, struct hr_error *error);
 /* Writes the report of a finished replay. If `replay` is NULL, the report shows only the subject. A caller that has a
    history must close it before. */
@@ -467,7 +486,7 @@ struct run_file_args {
   const char *priorities, *shares;
   /* NULL: not set; "-": standard output */
   const char *jobs, *timeline, *averages, *json, *costs, *md, *perfetto;
-  uint64_t intervals; /* of the averages; 0: not set */
+  uint64_t intervals; /* number of intervals of the averages; 0: the default */
   struct metrics_args openmetrics;
   struct page_args page;
 };
@@ -486,7 +505,7 @@ struct run_files {
   struct page page;
 };
 
-/* run_files_wanted: whether any file is written. run_files_to_stdout: whether a file is written to standard output. */
+/* run_files_wanted returns true if some file is written, run_files_to_stdout if one is written to standard output. */
 static inline bool run_files_wanted(const struct run_file_args *args) {
   return args->json || args->jobs || args->timeline || args->averages || args->priorities || args->shares ||
          args->costs || args->md || args->perfetto || args->openmetrics.file || args->page.report;
@@ -496,15 +515,17 @@ static inline bool run_files_to_stdout(const struct run_file_args *args) {
          is_stdout(args->costs) || is_stdout(args->priorities) || is_stdout(args->shares) || is_stdout(args->md) ||
          is_stdout(args->perfetto) || is_stdout(args->openmetrics.file) || is_stdout(args->page.report);
 }
-/* Whether a file contains the cost of each job. */
+/* Returns true if some file contains the cost of each job. */
 static inline bool run_files_need_job_costs(const struct run_file_args *args) {
   return args->jobs || args->perfetto || args->page.report;
 }
-/* Checks the options. The scenario must have been loaded. */
+/* Checks the options. The scenario of `input` must be loaded. The caller must call run_files_finish, even after an
+   error. */
 enum hr_status run_files_init(struct run_files *files, const struct run_file_args *args, const struct input *input,
                               struct hr_error *error);
 /* Adds the observers that the files need to a replay. */
 enum hr_status run_files_follow(struct run_files *files, struct hr_replay *replay, struct hr_error *error);
+/* Writes all files after the run, and publishes them under their names. */
 enum hr_status run_files_write(struct run_files *files, const struct hr_replay *replay,
                                const struct hr_run_label *label, const struct hr_perf *perf, struct hr_error *error);
 /* Prints notes on the files. */
@@ -513,14 +534,15 @@ void run_files_finish(struct run_files *files);
 
 /* ---- Output of a run: inference services ------------------------------------------------------------ */
 
-/* Whether a scenario has services. */
+/* Returns true if a scenario has services. */
 bool has_services(const struct hr_scenario *scenario);
 /* Prints warnings about services, and their tables if `wants_table` is set. */
 void print_services(const struct hr_replay *replay, bool wants_table);
-/* Returns HR_CHECK_FAILED if there are services, and no request was completed. */
+/* Returns HR_CHECK_FAILED, with an error, if there are services and no request was completed; otherwise HR_OK. */
 enum hr_status require_served(const struct hr_replay *replay, struct hr_error *error);
 
-/* Makes the requests of all services, and prints a line for each service. */
+/* Reads or draws the requests of all services, and prints a line for each service. Prints warnings about replicas that
+   fit in no pool, and notes on goals. */
 enum hr_status validate_services(const struct hr_scenario *scenario, struct hr_error *error);
 
 #endif

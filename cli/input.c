@@ -5,8 +5,8 @@
  * Options that change the scenario become overrides, as --set does. Options about the trace apply when the trace is
  * read. Each option is checked here first, so that an error names the option.
  *
- * The next command follows from a table of rules. The rules of the verb that has run are examined in order. The first
- * rule of which all facts are true applies.
+ * A table of rules determines the next command. The rules of the verb that has run are examined in order. A rule
+ * applies if all its facts are true; the first such rule is used.
  */
 
 #include "cli/cli.h"
@@ -62,7 +62,7 @@ static enum hr_status check_format(const char *format, struct hr_error *error) {
   return status;
 }
 
-/* Adds the rules that an option sets. */
+/* Adds the rules that an option sets. Errors name the option. */
 static enum hr_status add_rules(struct hr_column_map *map, const char *option, const char *field,
                                 const struct words *rules, struct hr_error *error) {
   enum hr_status status = HR_OK;
@@ -136,7 +136,7 @@ enum hr_status input_read_trace_spooled(const char *path, const struct input_arg
   return read_alone(path, args, true, trace, error);
 }
 
-/* ---- All of it -------------------------------------------------------------------------------------- */
+/* ---- Scenario and trace ----------------------------------------------------------------------------- */
 
 static const struct hr_catalog *shared_catalog;
 
@@ -197,7 +197,7 @@ struct queue_rule {
   const struct hr_trace *trace;
 };
 
-/* Returns whether the policy of a scenario has a queue for a job. */
+/* Returns true if the policy of a scenario has a queue for a job. */
 static bool has_queue(const void *self, hr_job job) {
   const struct queue_rule *rule = self;
   return hr_policy_has_queue(rule->scenario->policy.ops, rule->scenario->systems, rule->trace, job);

@@ -141,7 +141,7 @@ static bool asks_for_help(int argc, char **argv) {
   return false;
 }
 
-/* Returns the name of the operand at a position, and those behind it. */
+/* Returns the names of the operand at a position and of all later operands, as in the usage line. */
 static const char *operand_at(const struct verb *verb, size_t position) {
   const char *name = verb->operands;
   for (const char *next; position > 0 && (next = strchr(name, ' ')) != NULL; position--) name = next + 1;
@@ -239,8 +239,8 @@ static enum hr_status run_program(int argc, char **argv, struct hr_error *error)
   return verb->actions ? run_action(verb, &command, error) : run_verb(verb, &command, 2, error);
 }
 
-/* Whether main() is about to return. exit() may be called by a policy in a shared object; the program would then end
-   with the policy's exit code, without a result. */
+/* 1 if main() is about to return. If a policy in a shared object calls exit(), this is 0, and refuse_exit() reports an
+   error. Without refuse_exit(), the program would end with the policy's exit code and without a result. */
 static volatile sig_atomic_t ends_by_itself;
 
 static void refuse_exit(void) {

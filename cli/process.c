@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The program as a process: signals, number of processors, clock, memory, colours, progress bar. */
+/* The program as a process: signals, numbers of threads, MPI ranks, clock, memory, colours, progress bar. */
 
 #include "cli/cli.h"
 
@@ -55,7 +55,7 @@ uint32_t count_rank_threads(uint64_t asked) {
   return asked == 0 && hr_ranks_launched() ? 1 : count_threads(asked);
 }
 
-/* A digest of the words of a command (FNV-1a). */
+/* Returns a digest of the words of a command after the first (FNV-1a). */
 static uint64_t digest_of_words(int n_words, char *const *words) {
   uint64_t digest = UINT64_C(14695981039346656037);
   for (int i = 1; i < n_words; i++)
@@ -81,7 +81,7 @@ double peak_rss_mib(void) {
   return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss / 1024 : 0;
 }
 
-/* The value of an environment variable; "" if it is not set. */
+/* Returns the value of an environment variable; "" if it is not set. */
 static const char *environment(const char *name) {
   const char *value = getenv(name);
   return value ? value : "";
@@ -99,9 +99,8 @@ bool wants_colour(void) {
   return isatty(STDOUT_FILENO) && environment("TERM")[0] && !is_dumb_terminal();
 }
 
-/* Whether the locale is UTF-8. The first of LC_ALL, LC_CTYPE and LANG that is set decides (POSIX, "Environment
- * Variables").
- */
+/* Returns true if the locale is UTF-8. The first of LC_ALL, LC_CTYPE and LANG that is set determines the locale (POSIX,
+   "Environment Variables"). */
 static bool has_utf8(void) {
   static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -118,10 +117,10 @@ unsigned terminal_style(void) {
 
 /* ---- Progress bar ----------------------------------------------------------------------------------- */
 
-/* interval_s: minimum time between two updates of the bar. settled_s: time after which the remaining time is shown. */
+/* interval_s: minimum time between two updates of the bar. settled_s: the remaining time is shown after this time. */
 static const double interval_s = 0.1, settled_s = 1;
 
-/* Writes the remaining time, such as ", 2 min 5 s left". Writes nothing while the speed is not known yet. */
+/* Writes the remaining time, such as ", 2 min 5 s left"; nothing in the first second, or if nothing is done yet. */
 static void write_remaining(FILE *out, double elapsed_s, uint64_t done, uint64_t total) {
   if (elapsed_s < settled_s || done == 0) return;
   double left_s = ceil(elapsed_s * (double)(total - done) / (double)done);

@@ -39,8 +39,8 @@ static char *put_quoted(char *at, const char *word) {
   return at;
 }
 
-/* Returns the words as a command line, with quotes where a shell needs them. The caller frees it. NULL when out of
-   memory. */
+/* Returns the words as a command line, with quotes around words that need them in a shell. The caller frees it. Returns
+   NULL if out of memory. */
 static char *shell_command(const char *const *words, size_t count) {
   enum { QUOTED = 4 };
   size_t bytes = 1;
@@ -55,7 +55,8 @@ static char *shell_command(const char *const *words, size_t count) {
   return text;
 }
 
-/* Returns "headroom VERB SCENARIO ..." with the options of the input and further overrides. NULL when out of memory. */
+/* Returns "headroom VERB SCENARIO ..." with the options of the input and further overrides. The caller frees it.
+   Returns NULL if out of memory. */
 static char *command_of(const struct input *input, const char *verb, const char *const *more, size_t n_more) {
   const struct words *set = &input->overrides.words;
   const char **words = calloc(9 + 2 * (set->count + n_more), sizeof *words);
@@ -85,11 +86,12 @@ static char *command_of(const struct input *input, const char *verb, const char 
 
 /* ---- Facts ------------------------------------------------------------------------------------------ */
 
-/* Traces with more jobs are not searched for savings, because the search runs the scenario about a hundred times. A
-   limit on time would let the report depend on the speed of the machine. */
+/* If a trace has more jobs, savings are not searched, because the search runs the scenario about a hundred times. With
+   a limit on time instead, the report would depend on the speed of the machine. */
 enum { PAGE_MAX_ADVISED_JOBS = 30000 };
 
-/* Must be initialized to zero. `saving` and the members of struct hr_page refer to the other members. */
+/* The facts for the first lines of a report. Must be initialized to zero. `saving` points to other members, and so does
+   a struct hr_page after page_facts_show(). */
 struct page_facts {
   struct hr_goal_result *results;
   size_t n_results;
@@ -106,8 +108,8 @@ static enum hr_status no_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory for the report");
 }
 
-/* Evaluates the goals of the scenario's plan. If they cannot be parsed, which is an error only in `headroom plan`, the
-   report is written without goals, and with a note. */
+/* Evaluates the goals of the scenario's plan. Goals that cannot be parsed are an error only in `headroom plan`. Here,
+   the report has no goals then, and a note. */
 static enum hr_status find_goals(struct page_facts *facts, const struct hr_replay *replay, struct hr_error *error) {
   struct hr_error inner = {0};
   enum hr_status status = hr_goals_of_run(replay->config.scenario, replay->config.trace, replay->summary,
@@ -142,7 +144,7 @@ static enum hr_status find_prices(struct page_facts *facts, const struct hr_scen
   return HR_OK;
 }
 
-/* Stores the advised change that saves most, which is the first of the advice. */
+/* Stores the number of changes that were examined, and the advised change that saves most, which is the first item. */
 static enum hr_status take_best(struct page_facts *facts, const struct input *input, struct hr_error *error) {
   struct hr_page_saving *saving = &facts->saving;
   struct hr_advice_item item;
@@ -184,9 +186,9 @@ static void page_facts_finish(struct page_facts *facts) {
   hr_notes_finish(&facts->notes);
 }
 
-/* Collects the facts for the report of a replay. `input`: the input of the run, to search for savings; NULL: they are
-   not searched. If the replay is of the choice of a plan, the command runs this choice instead. The caller must call
-   page_facts_finish, even after an error. */
+/* Collects the facts for the report of a replay. If the replay is that of the scenario of page->input, savings are
+   searched. If it is that of the choice of a plan (page->set), there is no saving; the saving's command runs the
+   choice. The caller must call page_facts_finish, even after an error. */
 static enum hr_status page_facts_make(struct page_facts *facts, const struct page *page, const struct hr_replay *replay,
                                       struct hr_error *error) {
   const struct input *input = page->input;
@@ -276,7 +278,7 @@ static struct hr_run_label label_of(const struct hr_replay_config *config, const
                                .clock_us = hr_trace_clock_us(config->trace)};
 }
 
-/* Returns the attribution of waiting time as JSON. The caller frees it. NULL when out of memory. */
+/* Returns the attribution of waiting time as JSON. The caller frees it. Returns NULL if out of memory. */
 static char *why_text(struct page *page, const struct hr_replay *replay) {
   const struct hr_scenario *scenario = replay->config.scenario;
   const struct hr_why why = {.scenario = scenario->name,
@@ -291,7 +293,7 @@ static char *why_text(struct page *page, const struct hr_replay *replay) {
   return hr_waits_close(page->waits, replay->result) == HR_OK ? hr_why_json(&why, &of_all) : NULL;
 }
 
-/* Returns statistics of the trace as JSON. The caller frees it. NULL when out of memory. */
+/* Returns statistics of the trace as JSON. The caller frees it. Returns NULL if out of memory. */
 static char *workload_text(const struct hr_trace *trace) {
   struct hr_trace_stats *stats;
   if (hr_trace_stats_make(trace, &stats, NULL) != HR_OK) return NULL;
@@ -352,7 +354,8 @@ static enum hr_status write_with_facts(struct page *page, const struct hr_page *
   return status;
 }
 
-/* Returns the command as it was typed. The caller frees it. NULL when out of memory. */
+/* Returns the command as it was typed, with "headroom" as its first word. The caller frees it. Returns NULL if out of
+   memory. */
 static char *command_text(const struct command *command) {
   size_t count = (size_t)command->count;
   const char **words = calloc(count + 1, sizeof *words);
@@ -414,7 +417,7 @@ void page_finish(struct page *page) {
   free(page->baseline);
 }
 
-/* Parses "30s", "5min", "2h" or "1d". */
+/* Parses a time such as "30s", "5min", "5m", "2h" or "1d". Returns HR_BAD_INPUT for any other text. */
 static enum hr_status read_step(const char *text, int64_t *step_us, struct hr_error *error) {
   static const struct {
     const char *unit;
@@ -443,7 +446,8 @@ static enum hr_status read_place(const char *text, enum hr_metrics_place *place,
   return unknown_word("--openmetrics-by", text, known, error);
 }
 
-/* Reads the power of each GPU type. A type that the catalogue lacks has no power metric. */
+/* Reads the power of the GPUs of each pool: from the pool itself or, if it does not state it, from the catalogue. A GPU
+   type that is not in the catalogue has no power metric. */
 static enum hr_status read_watts(struct metrics *metrics, const struct input *input, struct hr_error *error) {
   const struct hr_cluster_spec *cluster = &input->scenario->cluster;
   const struct words *overrides = &input->overrides.words;
@@ -649,8 +653,8 @@ static uint32_t count_too_large(const struct hr_served *served) {
   return count;
 }
 
-/* Whether a replica was ready at some time. If the service does not use the engine of jobs, all replicas are ready from
-   the beginning. */
+/* Returns true if a replica was ready at some time. If the replicas of a service are not jobs, all of them are ready
+   from the beginning. */
 static bool was_ready(const struct hr_service_result *result) {
   for (uint32_t i = 0; i < result->n_levels; i++)
     if (result->levels[i].ready) return true;
@@ -670,7 +674,7 @@ static const char *why_unfinished(const struct hr_served *served) {
                                             : "the run ended before";
 }
 
-/* Why no request arrived at a service, as the end of a warning. */
+/* Returns the reason why no request arrived at a service, as the end of a warning. */
 static const char *why_none(const struct hr_served *served) {
   if (served->result->count > served->requests->count)
     return "': no request arrived before the end of the run; raise 'horizon_s'\n";

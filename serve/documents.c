@@ -143,7 +143,8 @@ static int is_visible(const struct dirent *entry) {
   return entry->d_name[0] != '.';
 }
 
-/* Adds the files of `folder`/`inner`. `inner` is "" or ends with a slash. */
+/* Adds the files of `folder`/`inner` and of its folders. `inner` is "" or ends with a slash. `depth` is its number of
+   folders. */
 static void list_files(cJSON *list, const char *folder, const char *inner, unsigned depth) {
   struct dirent **entries = NULL;
   char path[PATH_BYTES], name[PATH_BYTES];
@@ -212,8 +213,8 @@ static bool add_file(struct hr__shipped_state *state, char *real) {
   return true;
 }
 
-/* Adds the real path of the file `name`, which a scenario names, to the files of the state; or, if it does not exist,
-   sets `missing`. Returns false when out of memory. */
+/* Adds the real path of the file `name`, which a scenario names, to the files of the state. If the file does not exist,
+   sets `missing` unless it is already set. Returns false if out of memory. */
 static bool look_for(struct hr__shipped_state *state, const char *scenario, const char *name) {
   const char *slash = strrchr(scenario, '/');
   size_t length = slash && name[0] != '/' ? (size_t)(slash - scenario) + 1 : 0;
@@ -229,7 +230,7 @@ static bool look_for(struct hr__shipped_state *state, const char *scenario, cons
 }
 
 /* Adds all files that a scenario names. The recursion is bounded by the depth of the tree (HR__JSON_DEPTH). Returns
-   false when out of memory. */
+   false if out of memory. */
 static bool walk(struct hr__shipped_state *state, const char *scenario, const cJSON *tree) {
   for (const cJSON *at = tree->child; at; at = at->next) {
     if (names_file(at) && !look_for(state, scenario, at->valuestring)) return false;

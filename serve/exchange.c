@@ -6,9 +6,9 @@
  * The checks protect the server from foreign sites and DNS rebinding (Host and Origin: Fetch standard, "Origin header";
  * RFC 9110, 7.2), from other users of the machine (token), and from access to files outside of its folder (paths).
  *
- * Invariant: an exchange has a folder and may have a worker from its beginning until it is freed; n_running and
- * n_waiting are the numbers of exchanges in these states, and n_plans is the number of plans among the running ones. An
- * answered exchange does not change.
+ * Invariants: n_running and n_waiting are the numbers of exchanges in these states, and n_plans is the number of plans
+ * among the running exchanges. The folder of a job and the process of a worker end at the latest when their exchange is
+ * freed. The answer of an exchange is set only once.
  */
 
 #include "serve/serve.h"
@@ -30,7 +30,7 @@
 
 /* ---- Checks of requests: Host and Origin ------------------------------------------------------------ */
 
-/* Splits "name:port" or "[address]:port". Without a port, it is that of HTTP. */
+/* Splits "name:port" or "[address]:port". The default port is 80. Returns false if the text has another form. */
 static bool split_host(const char *host, char *name, size_t size, unsigned long *port) {
   const char *colon = strrchr(host, ':'), *bracket = strrchr(host, ']');
   if (colon && bracket && colon < bracket) colon = NULL;
@@ -159,7 +159,9 @@ static enum hr_status make_scratch(struct hr__server *server, struct hr_error *e
   return server->scratch ? HR_OK : hr_fail(error, HR_IO_ERROR, "%s: %s", path, strerror(errno));
 }
 
-/* The folder `name` beside the folder of the shipped scenarios, or that folder itself if `name` is NULL. */
+/* Returns the real path of the folder `name` beside the folder of the shipped scenarios, or of that folder itself if
+   `name` is NULL. `scenario` is the path of a shipped scenario. Returns NULL if the folder does not exist. The caller
+   frees the path. */
 static char *shipped_folder(const char *scenario, const char *name) {
   char path[4096];
   const char *slash = strrchr(scenario, '/');
@@ -168,7 +170,7 @@ static char *shipped_folder(const char *scenario, const char *name) {
   return slash ? realpath(path, NULL) : NULL;
 }
 
-/* Adds a folder or a single file that workers may read, and takes the path. */
+/* Adds a folder or a single file that workers may read. Takes ownership of `path`, even after an error. */
 static enum hr_status allow(struct hr__server *server, char *path, struct hr_error *error) {
   size_t count = server->rules.n_folders;
   char **folders = path ? realloc(server->folders, (count + 1) * sizeof *folders) : NULL;
@@ -188,8 +190,8 @@ static bool is_allowed(const struct hr__server *server, const char *path) {
   return false;
 }
 
-/* Shipped scenarios may name data elsewhere, such as public traces beside the checkout. Workers may read just these
-   files. */
+/* Lets workers read the files of a shipped scenario that are in other folders, such as public traces beside the
+   checkout. */
 static enum hr_status allow_data(struct hr__server *server, const struct hr__shipped_state *state,
                                  struct hr_error *error) {
   enum hr_status status = HR_OK;
@@ -240,7 +242,7 @@ static void set_rules(struct hr__server *server) {
                                              .threads = config->threads};
 }
 
-/* Limits the number of open files, because a worker closes all file descriptors of its server. */
+/* Limits the number of open files, because each worker closes all possible file descriptors of the server. */
 static void limit_files(void) {
   struct rlimit files;
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
@@ -285,7 +287,7 @@ void hr__serve_paths_finish(struct hr__server *server) {
 
 enum { OK = 200, BAD_REQUEST = 400, TOO_LARGE = 413, UNPROCESSABLE = 422, FAILED = 500, OVERLOADED = 503 };
 
-/* A stream that has had no event for this time sends a comment, which shows that the connection is alive. */
+/* Seconds after which a stream without a new event sends a comment, which shows that the connection is alive. */
 static const double beat_s = 1;
 
 void hr__exchange_refuse(struct hr__exchange *exchange, unsigned code, const char *format, ...) {
@@ -450,7 +452,7 @@ static void pass_line(struct hr__exchange *exchange, char *line) {
 }
 
 /* Adds the complete lines of a block as events, and stores the rest. A line that is too long is omitted, because a part
-   of a JSON document is not one. */
+   of a JSON document is not valid JSON. */
 static void pass_lines(struct hr__exchange *exchange, const char *block, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (block[i] != '\n') {
@@ -481,8 +483,8 @@ static void read_events(struct hr__exchange *exchange) {
 
 /* ---- Exchanges: workers ----------------------------------------------------------------------------- */
 
-/* Whether a worker may start. Plans take minutes to hours, so they must leave one worker for other requests. If the
-   maximum is one worker, one plan may run in addition to it. */
+/* Returns true if a worker may start. Plans take minutes to hours, so they must leave one worker for other requests. If
+   the maximum is one worker, one plan and one other request may run at the same time. */
 static bool has_worker(const struct hr__server *server, bool planned) {
   const uint32_t max = server->max_workers;
   if (max == 1) return planned ? server->n_plans == 0 : server->n_running - server->n_plans == 0;

@@ -8,8 +8,8 @@
  * under the name that the user gave it (an alias), so that messages and relative paths are those of the user. A trace
  * is checked, packed and summarized by commands, too.
  *
- * Nothing here trusts a body: unknown members, wrong types and wrong combinations are errors. The command itself checks
- * the values.
+ * Bodies are not trusted: unknown members, wrong types and wrong combinations are errors. The command itself checks the
+ * values.
  */
 
 #include "serve/serve.h"
@@ -325,8 +325,9 @@ static enum hr_status refuse_both(struct request *request, enum hr__body_member 
                  hr__body_names[second]);
 }
 
-/* Returns a copy of a value as the body spells it, so that numbers keep all digits and messages about a scenario have
-   its lines. `ordinals` is its path (traces/json/json.h). The caller frees it. NULL when out of memory. */
+/* Returns a copy of a value as the body spells it. Numbers thus have all their digits, and messages about a scenario
+   have the lines of its text. `ordinals` is the path of the value (hr__json_find). The caller frees the copy. Returns
+   NULL if out of memory. */
 static char *spelled(const struct request *request, const uint32_t *ordinals, size_t depth) {
   size_t offset = hr__json_find(request->file.text, ordinals, depth, false);
   const char *begin = request->file.text + offset, *end = begin;
@@ -391,7 +392,7 @@ static enum hr_status add_number_option(struct request *request, struct hr__step
   return HR_OK;
 }
 
-/* The member `set` is an object of paths and values, such as {"cluster.pools.0.nodes": 56}. */
+/* Adds an option --set for each entry of the member `set`, an object such as {"cluster.pools.0.nodes": 56}. */
 static enum hr_status add_overrides(struct request *request, struct hr__step *step) {
   const cJSON *set = member(request, HR__BODY_SET);
   if (set && !cJSON_IsObject(set)) return wrong(request, HR__BODY_SET, "an object of paths and values");
@@ -415,7 +416,7 @@ static enum hr_status add_overrides(struct request *request, struct hr__step *st
 
 /* ---- Scenario and trace ----------------------------------------------------------------------------- */
 
-/* Stores a scenario, which is a text or an object, and names it. */
+/* Stores a scenario, which is a text or an object, in the file `file`. The worker reads it under the name `name`. */
 static enum hr_status store_scenario(struct request *request, const cJSON *scenario, const char *file,
                                      const char *name) {
   const uint32_t path[] = {ordinal_of(request->body, scenario)};
@@ -448,8 +449,10 @@ static bool is_file_name(const char *name) {
   return name[0] && strcmp(name, "-") != 0;
 }
 
-/* Sets the name of the scenario for the command: the path of a shipped scenario, so that its relative paths can be
-   resolved; else the name that the user gave it; else "scenario.json". */
+/* Sets the name of the scenario for the command:
+   - of a shipped scenario, its path, so that its relative paths can be resolved;
+   - of a scenario in a file of the user (member `file`), the name of the file;
+   - of a scenario in the body, the member `name`; by default "scenario.json". */
 static enum hr_status name_scenario(struct request *request) {
   const char *shipped, *file, *name;
   const bool has_scenario = member(request, HR__BODY_SCENARIO) != NULL;
@@ -481,7 +484,8 @@ static enum hr_status find_scenario(struct request *request) {
   return hr_fail(request->error, HR_BAD_INPUT, "the body names no scenario: expected 'scenario', 'file' or 'shipped'");
 }
 
-/* The file is relative to the folder of the user's files, but the worker works in that of the shipped files. */
+/* Lets the worker read a trace of the user under its name. The name is relative to the folder of the user's files, but
+   the worker works in the folder of the shipped files, so an alias is necessary. */
 static enum hr_status name_trace_file(struct request *request, const char *file) {
   char *path = malloc(strlen(request->world->folder) + strlen(file) + 2);
   if (!path) return hr_fail(request->error, HR_NO_MEMORY, "out of memory");
@@ -491,7 +495,7 @@ static enum hr_status name_trace_file(struct request *request, const char *file)
   return HR_OK;
 }
 
-/* Scenario and trace may be files with the same name, from different folders of the user. */
+/* Sets the name of an uploaded trace for the command. If it equals the name of the scenario, " (trace)" is appended. */
 static enum hr_status name_upload(struct request *request, const struct hr__upload *upload) {
   static const char other[] = " (trace)";
   request->trace = upload->name;
@@ -526,9 +530,9 @@ static struct hr__step *begin_command(struct request *request, const char *verb)
   return step;
 }
 
-/* Inserts, before the last step `step`, a command that writes the trace with another load, and lets `step` read the
-   result. The inserted command does not know how the scenario reads a trace. So the trace must be an upload, which has
-   already been read and packed. */
+/* Inserts, before the last step `step`, a command that writes the trace with another load, and lets the last step read
+   the result. The inserted command does not know how the scenario reads a trace. The trace must therefore be an upload,
+   which has already been read and packed. */
 static enum hr_status add_scaled_trace(struct request *request, struct hr__step *step, double load) {
   struct hr__job *job = request->job;
   const char *source = request->trace;
@@ -653,8 +657,8 @@ static enum hr_status make_plan(struct request *request) {
   return status;
 }
 
-/* Returns the name of the baseline: it is in the folder of the scenario, so that relative paths in both lead to the
-   same files. The caller frees it. */
+/* Returns a name for the baseline in the folder of the scenario, so that equal relative paths in both name the same
+   files. The caller frees the name. Returns NULL if out of memory. */
 static char *baseline_name(const char *scenario) {
   static const char name[] = "baseline of the body";
   const char *slash = strrchr(scenario, '/');
@@ -666,7 +670,7 @@ static char *baseline_name(const char *scenario) {
   return path;
 }
 
-/* Two scenarios on the same trace. */
+/* Adds the command that runs the baseline and the scenario on the same trace and compares them. */
 static enum hr_status make_diff(struct request *request, const cJSON *baseline) {
   enum hr_status status = refuse_both(request, HR__BODY_BASELINE, HR__BODY_POLICIES);
   if (status == HR_OK) status = refuse_both(request, HR__BODY_BASELINE, HR__BODY_REPLICATIONS);

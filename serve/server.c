@@ -2,11 +2,11 @@
 /*
  * The server: GNU libmicrohttpd in the only thread of the process, so that workers can be forked safely.
  *
- * The loop waits for connections, for the pipes of workers and for signals. A request is suspended from the beginning
- * of its work until its worker has ended; a stream is suspended until it has events. The checks of a request precede
- * its body: a refused upload is never read.
+ * The loop waits for connections, for the pipes of workers and for signals. A connection is suspended while its request
+ * waits for a worker or its worker runs. The connection of a stream is resumed as soon as it has events. The checks of
+ * a request precede its body, so a refused upload is not stored.
  *
- * Invariant: MHD calls handle() for an exchange until it has queued a response, then completed() once.
+ * Invariant: MHD calls handle() for an exchange until a response is queued, and then completed() once.
  */
 
 #include "serve/serve.h"
@@ -129,7 +129,7 @@ static const char *query_of(const struct hr__exchange *exchange, const char *nam
   return MHD_lookup_connection_value(exchange->connection, MHD_GET_ARGUMENT_KIND, name);
 }
 
-/* The text of a scenario that ships, or of a file in the folder. */
+/* Reads the text of a shipped scenario, or of a file in the folder. */
 static enum hr_status read_file(struct hr__exchange *exchange, char **text, struct hr_error *error) {
   const struct hr__server *server = exchange->server;
   const char *path = query_of(exchange, "path"), *shipped = query_of(exchange, "shipped");
@@ -248,7 +248,7 @@ static void check_type(struct hr__exchange *exchange) {
   hr__exchange_refuse(exchange, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "expected the header 'Content-Type: %s'", json);
 }
 
-/* Refuses repeated headers, because a proxy and this server could use different ones of the two. */
+/* Refuses repeated headers, because a proxy and this server could use different values of such a header. */
 static enum MHD_Result check_header(void *self, enum MHD_ValueKind kind, const char *name, const char *value) {
   static const char *const single[] = {"Host",         "Origin",         "X-Headroom-Token",
                                        "Content-Type", "Content-Length", "Transfer-Encoding"};
@@ -268,14 +268,14 @@ static void check_encoding(struct hr__exchange *exchange) {
     hr__exchange_refuse(exchange, MHD_HTTP_NOT_IMPLEMENTED, "the header Transfer-Encoding: expected chunked");
 }
 
-/* MHD decodes addresses as strings, so a zero byte ("%00") would cut a name. The result is the state of the request
-   until handle() is called: the pointer to the server marks a request with such an address. */
+/* Marks requests with a zero byte in the address ("%00"). MHD decodes addresses as strings, so such a byte would cut
+   a name. MHD passes the result to handle() as the state of the request: the pointer to the server is the mark. */
 static void *look_at_address(void *self, const char *address, struct MHD_Connection *connection) {
   (void)connection;
   return strstr(address, "%00") ? self : NULL;
 }
 
-/* The checks that precede the body, in the order of their answers. */
+/* Checks a request before its body is read. The first failed check determines the answer. */
 static void check(struct hr__exchange *exchange, const char *url, const char *method) {
   struct hr__server *server = exchange->server;
   const char *host = header_of(exchange, MHD_HTTP_HEADER_HOST);
@@ -345,7 +345,8 @@ static enum MHD_Result answer(struct hr__exchange *exchange) {
   return queue_result(exchange);
 }
 
-/* The body is complete, or the request has none. */
+/* Called when the body is complete, or if the request has none. Queues the response, or suspends the connection until
+   the exchange is answered. */
 static enum MHD_Result proceed(struct hr__exchange *exchange) {
   exchange->complete = true;
   if (exchange->state == HR__ANSWERED) return answer(exchange);
@@ -412,8 +413,8 @@ static uint32_t address_of(struct MHD_Connection *connection) {
   return place.sin_addr.s_addr;
 }
 
-/* Closes the connection that has been idle for the longest time, if there are more than `max`. `one_address`: counts
-   only those from the address of `client`. */
+/* Closes the connection that has been idle for the longest time, if more than `max` connections are idle. If
+   `one_address` is set, only connections from the address of `client` are considered. */
 static void limit_idle(const struct hr__server *server, const struct hr__client *client, bool one_address,
                        unsigned max) {
   struct hr__client *oldest = NULL;
@@ -475,7 +476,7 @@ static void end_abandoned(struct hr__server *server) {
   }
 }
 
-/* Resumes what can proceed. Returns whether anything can. */
+/* Resumes the suspended connections that have an answer or new events. Returns true if there are any. */
 static bool resume_ready(struct hr__server *server) {
   bool any = false;
   for (struct hr__exchange *at = server->first; at; at = at->next) {
@@ -491,7 +492,8 @@ static bool resume_ready(struct hr__server *server) {
 
 enum { MAX_WATCHED = 64, IDLE_MS = 1000, BUSY_MS = 100, ENDING_MS = 1 };
 
-/* Waits until something happens. Returns whether a signal asks the server to end. */
+/* Waits for a connection, for output of a worker, for a signal or for the end of a timeout. Returns true if a signal
+   requests the end of the server. */
 static bool wait_for_news(struct hr__server *server, int signals) {
   const union MHD_DaemonInfo *info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
   struct pollfd watched[MAX_WATCHED] = {{info ? info->epoll_fd : -1, POLLIN, 0}, {signals, POLLIN, 0}};

@@ -5,9 +5,9 @@
  * Jobs: all texts of a job are copies that it owns, so a request can be freed before its job runs. The word list of a
  * step has room for the NULL at its end.
  *
- * Workers: between fork and the first step, a worker gets its own files (0 is empty, 1 the response, 2 errors, 3
- * progress), no others, default signals and its limits. It ends with _exit, so it never runs the exit handlers of the
- * server. If the server ends, the kernel ends its workers.
+ * Workers: between fork and the first step, a worker opens its own files (0 is empty, 1 the response, 2 errors, 3
+ * progress), closes all other files, restores the default actions of signals, and sets its limits. It ends with _exit,
+ * so it never runs the exit handlers of the server. If the server ends, the kernel ends its workers.
  */
 
 #include "serve/serve.h"
@@ -187,7 +187,8 @@ double hr__serve_clock_s(void) {
 
 /* ---- Workers: steps --------------------------------------------------------------------------------- */
 
-/* Copies a file to standard output. With `opens`, the last brace and the space before it are left out. */
+/* Copies a file to standard output. With `opens`, the last brace and the white space after it are left out. Returns
+   false if the file cannot be read. */
 static bool copy_file(const char *path, bool opens) {
   FILE *file = fopen(path, "rb");
   if (!file) return false;
@@ -215,7 +216,7 @@ static bool copy_file(const char *path, bool opens) {
   return read;
 }
 
-/* Writes a text as a JSON string; bytes that are not ASCII are UTF-8 already. */
+/* Writes the contents of a file, which is UTF-8, as a JSON string. Returns false if the file cannot be opened. */
 static bool write_string(const char *path) {
   FILE *file = fopen(path, "rb");
   if (!file) return false;
@@ -325,7 +326,7 @@ static void default_signals(void) {
   sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* The main function of a worker; it never returns. So `confinement` is valid until the end of the process. */
+/* The main function of a worker. It never returns, so `confinement` is valid until the end of the process. */
 static void live(const struct hr__worker *worker, int events, const struct hr__job *job,
                  const struct hr__worker_rules *rules) {
   const struct hr__confinement confinement = {.folders = rules->folders,
@@ -465,8 +466,8 @@ unsigned hr__worker_answer(const struct hr__worker *worker, char *message, size_
 
 /* ---- Workers: phrases ------------------------------------------------------------------------------- */
 
-/* Phrases of the command line in messages, and those of the interface. They are replaced in the formats of messages
-   before values are inserted (hr_fail), so the text of users is never changed. */
+/* Phrases of the command line, each with the phrase of the interface that replaces it in messages. They are replaced in
+   the formats of messages before values are inserted (hr_fail), so the text of users is never changed. */
 
 const struct hr__phrase hr__serve_phrases[] = {
     {"give a scenario, and this file with --trace; 'headroom init --from' drafts a scenario from it",

@@ -109,13 +109,13 @@ struct compare {
 
 /* ---- The list of policies --------------------------------------------------------------------------- */
 
-/* Whether the text between two commas is a parameter of the preceding policy. */
+/* Returns true if the text between two commas is a parameter of the preceding policy. */
 static bool is_param(const char *piece, size_t length) {
   const char *equals = memchr(piece, '=', length), *colon = memchr(piece, ':', length);
   return equals && !(colon && colon < equals);
 }
 
-/* The length of the policy at the start of `text`, including its parameters. */
+/* Returns the length of the policy at the start of `text`, including its parameters. */
 static size_t item_length(const char *text) {
   size_t length = strcspn(text, ",");
   while (text[length] == ',') {
@@ -137,7 +137,7 @@ static enum hr_status check_item(const struct compare *compare, const char *text
 }
 
 /* Moves the parameter label=TEXT of an item from its text to its label. Returns HR_BAD_INPUT if there are several
-   labels, or if the label is empty. */
+   labels, or if the label is empty. Returns HR_NO_MEMORY if out of memory. */
 static enum hr_status take_label(struct item *item, const char *list, struct hr_error *error) {
   static const char key[] = "label=";
   char *at = strchr(item->text, ':');
@@ -234,8 +234,9 @@ static enum hr_status load_items(struct compare *compare, struct hr_error *error
 
 /* ---- Files of jobs ---------------------------------------------------------------------------------- */
 
-/* Makes the name of a file from a label: folders are omitted, and other characters than letters, digits and "._=-+" are
-   replaced by '_'. */
+/* Returns the path of a file in `folder` with a name made from a label. Folders in the name of a policy are omitted.
+   Characters other than letters, digits and "._=-+" are replaced by '_'. A `number` above 1 is appended. The caller
+   frees the path. Returns NULL if out of memory. */
 static char *file_of(const char *folder, const char *label, unsigned number) {
   static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._=-+";
   const char *name = label, *end = label + strcspn(label, ":");
@@ -256,7 +257,7 @@ static bool is_used(const struct compare *compare, const char *path, uint32_t co
   return false;
 }
 
-/* Makes the folder unless it exists, and a distinct path for the jobs of each policy. */
+/* Creates the folder unless it exists, and makes a distinct path for the jobs of each policy. */
 static enum hr_status prepare_jobs(struct compare *compare, struct hr_error *error) {
   const char *folder = compare->args->jobs;
   if (!folder) return HR_OK;
@@ -304,8 +305,7 @@ static enum hr_status replay(struct compare *compare, struct hr_error *error) {
 
 /* ---- Output ----------------------------------------------------------------------------------------- */
 
-/* Writes the report. It shows the run of the first policy in detail. This requires observers, so that run is repeated.
- */
+/* Writes the report. It shows the run of the first policy in detail. The run is repeated with observers for this. */
 static enum hr_status write_page(struct compare *compare, struct hr_error *error) {
   const struct hr_scenario *scenario = compare->items[0].scenario;
   const struct hr_replay_config config = {
@@ -343,8 +343,8 @@ static enum hr_status predict_rejected(const struct compare *compare, struct hr_
   return status;
 }
 
-/* Counts the rejected jobs of the policy that rejects the fewest. Those that could run on the cluster were rejected for
-   their tenant's quota or by the policy. */
+/* Counts the rejected jobs of the policy that rejects the fewest jobs. Rejected jobs that could run on the cluster were
+   rejected because of their tenant's quota, or by the policy. */
 static enum hr_status count_rejected(const struct compare *compare, struct hr_rejections *rejections,
                                      struct hr_error *error) {
   enum hr_status status = predict_rejected(compare, rejections, error);

@@ -52,7 +52,7 @@ static bool same_text(const char *a, const char *b) {
   return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* Whether both scenarios read a trace in the same way. */
+/* Returns true if both scenarios read a trace in the same way. */
 static bool read_alike(const struct hr_scenario *a, const struct hr_scenario *b) {
   if (a->lenient != b->lenient || a->drop_failed != b->drop_failed) return false;
   if (!same_text(a->trace_format, b->trace_format) || a->columns.count != b->columns.count) return false;
@@ -65,7 +65,8 @@ static bool read_alike(const struct hr_scenario *a, const struct hr_scenario *b)
   return true;
 }
 
-/* Finds the trace: that of --trace, or the one that the scenarios name. */
+/* Finds the trace: that of --trace, or that of the scenarios. If only one scenario names a trace, both use it. Returns
+   HR_BAD_INPUT if the scenarios name different traces. */
 static enum hr_status find_trace(struct diff_state *state, struct hr_error *error) {
   struct input *a = &state->inputs[0], *b = &state->inputs[1];
   if (!a->trace_path) a->trace_path = b->trace_path;
@@ -199,7 +200,7 @@ static enum hr_status warn_rejected(const struct diff_state *state, struct hr_er
   return complete ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
 }
 
-/* Fails if all jobs of both runs are rejected. */
+/* Returns HR_CHECK_FAILED, with an error, if all jobs of both runs are rejected. */
 static enum hr_status require_accepted(const struct diff_state *state, struct hr_error *error) {
   const struct input *input = &state->inputs[0];
   struct hr_error other = {0};

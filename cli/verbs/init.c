@@ -100,7 +100,7 @@ static size_t common_folder(const char *a, const char *b) {
 }
 
 /* Returns the path of `file` relative to `folder`. Both are absolute; `folder` ends with a slash. The caller frees the
-   path. */
+   path. Returns NULL if out of memory. */
 static char *relative_path(const char *folder, const char *file) {
   size_t common = common_folder(folder, file), ups = 0;
   for (const char *at = folder + common; *at; at++) ups += *at == '/';
@@ -111,7 +111,8 @@ static char *relative_path(const char *folder, const char *file) {
 }
 
 /* Returns the path by which a scenario in the file `scenario` names the trace: as the user wrote it if the scenario is
-   written to the current folder or the path is absolute. The caller frees the path. */
+   written to the current folder, if the path is absolute, or if a folder or the trace cannot be found; otherwise
+   relative to the folder of the scenario. The caller frees the path. Returns NULL if out of memory. */
 static char *path_in_scenario(const char *scenario, const char *trace) {
   char folder[PATH_MAX + 1], here[PATH_MAX], file[PATH_MAX];
   char *copy = strdup(is_stdout(scenario) ? "." : scenario), *slash = copy ? strrchr(copy, '/') : NULL;
@@ -125,7 +126,8 @@ static char *path_in_scenario(const char *scenario, const char *trace) {
 
 /* ---- Drafting --------------------------------------------------------------------------------------- */
 
-/* Returns the name of a scenario in a file: the name of the file without folder and extension. */
+/* Returns the name of a scenario in a file: the name of the file without folder and extension, at most 60 bytes. The
+   caller frees the name. Returns NULL if out of memory. */
 static char *name_of(const char *path) {
   const char *slash = strrchr(path, '/'), *base = is_stdout(path) ? "scenario" : slash ? slash + 1 : path;
   const char *dot = strrchr(base, '.');
@@ -149,7 +151,7 @@ static bool has_classes(const struct hr_trace *trace) {
 }
 
 /* Reads the trace with one more pattern for classes. Replaces `*trace` and adds the pattern to `args` if some but not
-   all jobs match. */
+   all jobs match. If the trace cannot be read with the pattern, both are unchanged. Returns HR_OK or HR_NO_MEMORY. */
 static enum hr_status try_pattern(struct input_args *args, const char *from, const char *pattern,
                                   struct hr_trace **trace, struct hr_error *error) {
   struct hr_trace *mapped = NULL;
@@ -202,7 +204,8 @@ static enum hr_status copy_words(struct words *to, const struct words *from, str
   return status;
 }
 
-/* Drafts a scenario. The caller destroys `*read`, the trace, also after an error. */
+/* Drafts a scenario from the trace `from`. The caller frees `*text`, the scenario, and destroys `*read`, the trace. The
+   trace must be destroyed even after an error. */
 static enum hr_status draft_from(const struct init_args *init, const char *from, const char *path, char **text,
                                  struct hr_trace **read, struct hr_error *error) {
   struct hr_trace *trace = NULL;
@@ -258,8 +261,8 @@ static enum hr_status make_draft(const struct init_args *init, const char *path,
   return status;
 }
 
-/* Warns of the jobs that the drafted cluster rejects, as a run does, and names the options that help. Sets `all` if it
-   rejects all jobs. */
+/* Warns of the jobs that the drafted cluster rejects, as a run does, and names the options that help. Sets `*all` to
+   whether all jobs are rejected. */
 static enum hr_status warn_rejected(const struct init_args *init, const char *path, struct hr_trace *trace, bool *all,
                                     struct hr_error *error) {
   const char *remedy = init->own.count == 0 ? "add --own NODESxGPUSxTYPE for each type"

@@ -35,15 +35,17 @@ static void print_source(const char *source) {
 
 /* ---- Catalogue: filters ----------------------------------------------------------------------------- */
 
+/* Returns true if `wanted` is NULL or equal to `text`. The text "*" in the catalogue means all. */
 static bool matches(const char *wanted, const char *text) {
   return !wanted || strcmp(text, "*") == 0 || strcasecmp(wanted, text) == 0;
 }
 
-/* Whether --gpu, which may be any name of a type or of a family, selects the GPU type. */
+/* Returns true if --gpu selects the GPU type. The value of --gpu may be any name of a type or of a family of types. */
 static bool matches_gpu(const struct list_args *args, const char *gpu) {
   return !args->gpu || strcmp(gpu, "*") == 0 || hr_catalog_gpu_means(args->catalog, args->gpu, gpu);
 }
 
+/* Returns the provider of the instances that begin at `*at`, and sets `*at` to the first instance after them. */
 static const char *provider_at(const struct hr_catalog *catalog, size_t *at) {
   const char *provider = catalog->instances[*at].provider;
   while (*at < catalog->n_instances && strcmp(catalog->instances[*at].provider, provider) == 0) ++*at;
@@ -370,7 +372,7 @@ static enum hr_status list_discounts(const struct list_args *args, struct hr_err
 
 /* ---- Catalogue: spot presets ------------------------------------------------------------------------ */
 
-/* The mean of a log-normal duration in hours. Its parameters describe the logarithm of seconds. */
+/* Returns the mean of a log-normal duration in hours. The parameters are those of the logarithm of seconds. */
 static double mean_h(const struct hr_duration *duration) {
   return exp(duration->a + duration->b * duration->b / 2) / 3600;
 }
@@ -387,7 +389,8 @@ static void print_preset_details(const struct hr_spot_preset *preset) {
   print_source(preset->source);
 }
 
-/* Interruptions of a node per hour in which it is up. The bathtub model has no constant rate. */
+/* Returns the interruptions of a node per hour in which it is up; HR_UNKNOWN_NUMBER for the bathtub model, which has no
+   constant rate. */
 static double interruptions_per_h(const struct hr_spot_spec *spec) {
   if (spec->model == HR_SPOT_BATHTUB) return HR_UNKNOWN_NUMBER;
   return spec->model == HR_SPOT_ON_OFF ? 1 / mean_h(&spec->up) : spec->rate_per_h;
@@ -427,8 +430,8 @@ static const struct catalog_list {
                      {"discounts", list_discounts},
                      {"spot-presets", list_spot_presets}};
 
-/* Loads the catalogue and prints its list with this name, which must exist. Errors: unknown provider, region, GPU type
-   or date. */
+/* Loads the catalogue and prints its list with this name, which must exist. Returns HR_BAD_INPUT for an unknown
+   provider, region or GPU type, or an invalid date. */
 static enum hr_status list_catalog(const char *name, const struct list_args *args, struct hr_error *error) {
   struct list_args with_catalog = *args;
   struct hr_catalog *catalog;
@@ -704,7 +707,9 @@ static void print_cell(const char *text) {
   fputs(" |", stdout);
 }
 
-/* Prints the row of a key. Tables omit long lists of choices, which `list keys PATH` prints. */
+/* Prints the row of a key. A list of choices with more than LONG_LIST characters is omitted; `list keys PATH` prints
+ * it.
+ */
 static void print_row(const struct hr_scenario_key *key, const char *name) {
   enum { LONG_LIST = 100 };
   char text[1600];
@@ -734,7 +739,7 @@ static const char *name_in(const struct hr_scenario_key *key, const char *path) 
   return *name && !strchr(name, '.') && key->help ? name : NULL;
 }
 
-/* Prints a table for each object: that at `path`, and those below it. */
+/* Prints a table for the object at `path`, and one for each object below it. */
 static void print_tables(const struct hr_scenario_key *keys, size_t count, const char *path) {
   for (size_t i = 0; i <= count; i++) {
     const char *object = i ? keys[i - 1].path : path;

@@ -142,7 +142,7 @@ static enum hr_status check_param(const struct hr_policy_choice *policy, const s
   return HR_OK;
 }
 
-/* The key of a cost that needs a record of each job; NULL: the scenario has none. */
+/* Returns the key of the first cost that needs a record of each job; NULL if the scenario has no such cost. */
 static const char *cost_per_job_key(const struct hr_scenario *scenario) {
   const struct hr_cost_spec *costs = &scenario->costs;
   if (costs->storage.uusd_per_gb_month) return "storage.usd_per_gb_month";
@@ -151,7 +151,8 @@ static const char *cost_per_job_key(const struct hr_scenario *scenario) {
   return costs->downtime.uusd_per_missed_deadline ? "downtime.usd_per_missed_deadline" : NULL;
 }
 
-/* Checks that the policy and the costs of the scenario need no record of finished jobs. */
+/* Checks that the scenario can be streamed: it has one cluster and no 'data', and its policy and costs need no record
+   of finished jobs. */
 static enum hr_status check_stream(const struct hr_scenario *scenario, struct hr_error *error) {
   const struct hr_policy_choice *policy = &scenario->policy;
   if (scenario->clusters)
@@ -540,7 +541,8 @@ static enum hr_status check_replicated(const struct run_state *run, struct hr_er
                  hr_serve_phrase(option));
 }
 
-/* Rejects options for files about jobs, since a streamed run keeps no record of jobs. */
+/* Rejects options for files about jobs, since a streamed run has no record of finished jobs. Also rejects replications,
+   and scenarios that cannot be streamed. */
 static enum hr_status check_streamed(const struct run_state *run, struct hr_error *error) {
   const char *option = single_run_option(&run->args->files);
   if (option)

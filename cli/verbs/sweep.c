@@ -76,7 +76,7 @@ static enum hr_status parse_shard(const char *text, struct hr_sweep_config *conf
 }
 
 /* Returns the name of the output file if none is set, such as "demo.sqlite" for the grid "scenarios/sweeps/demo.json".
- */
+   The caller frees the name. Returns NULL if out of memory. */
 static char *default_file(const char *grid) {
   static const char end[] = ".sqlite";
   const char *slash = strrchr(grid, '/'), *base = slash ? slash + 1 : grid, *dot = strrchr(base, '.');
@@ -101,7 +101,8 @@ static enum hr_status write_page(struct page *page, const char *grid, const char
   return status;
 }
 
-/* `grid` is the path of the grid; NULL: files were merged. */
+/* Writes the CSV file, and prints the notes and the table. `grid` is the path of the grid; NULL: files were merged.
+   `csv` may be NULL. */
 static enum hr_status print_results(const char *grid, const char *file, const char *csv, bool quiet,
                                     const struct hr_sweep_counts *counts, struct hr_error *error) {
   enum hr_status status = csv ? hr_sweep_write_csv(csv, file, error) : HR_OK;

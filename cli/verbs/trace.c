@@ -149,7 +149,7 @@ static bool parse_pair(char *pair, struct hr_gpu_count *count) {
   return parse_real(weight, &count->weight) && count->weight > 0;
 }
 
-/* Parses "1:0.7,2:0.1" into an array. The caller frees the array. */
+/* Parses "1:0.7,2:0.1" into an array. The caller frees the array, even after an error. */
 static enum hr_status parse_counts(const char *text, struct hr_gpu_count **counts, size_t *n_counts,
                                    struct hr_error *error) {
   char *copy = strdup(text);
@@ -201,7 +201,7 @@ static enum hr_status generate(const struct generate_args *args, struct hr_error
 
 /* ---- trace generate: --like: a workload model ------------------------------------------------------- */
 
-/* Whether the command line has "--NAME" or "--NAME=...". */
+/* Returns true if the command line has "--NAME" or "--NAME=...". */
 static bool is_set(const struct command *command, const char *name) {
   size_t length = strlen(name);
   for (int i = 0; i < command->count && strcmp(command->words[i], "--") != 0; i++) {
@@ -310,7 +310,8 @@ static enum hr_status generate_from_model(const struct like_request *request, st
 /* ---- trace generate: --like --resample: days or weeks of a trace ------------------------------------ */
 
 /* Determines the blocks to draw: those of --blocks. By default they are weeks if the trace has ten whole weeks,
-   otherwise days. Draws from fewer blocks would be too similar to each other. */
+   otherwise days. Draws from fewer blocks would be too similar to each other. Returns HR_BAD_INPUT for an unknown name,
+   or if the trace has fewer than two whole blocks. */
 static enum hr_status choose_blocks(const char *blocks, const struct hr_trace *trace, struct hr_workload_spec *spec,
                                     struct hr_error *error) {
   static const char *const known[] = {"days", "weeks", NULL};
@@ -493,7 +494,8 @@ static enum hr_status check_outputs(const struct trace_check_state *check, const
   return status == HR_OK ? outputs_spare_params(outputs, n_outputs, args->input.format, error) : status;
 }
 
-/* Reads the trace. With --cluster it is read as by `run SCENARIO --trace FILE`. */
+/* Reads the trace; bad rows are skipped, since the check reports them. With --cluster, the trace is read as by `run
+   SCENARIO --trace FILE --lenient`. */
 static enum hr_status read_all(struct trace_check_state *check, const char *path, struct hr_error *error) {
   struct input_args args = check->args->input;
   args.lenient = true;

@@ -20,7 +20,8 @@ struct transform_args {
   bool quiet;
 };
 
-/* A transformation. The action sets args, paths and action and, if they apply, method, seed and also_read. */
+/* A transformation. The action sets args, paths and action and, if they apply, method, seed, seeded, also_read and
+   spooled. */
 struct transform {
   const struct transform_args *args;
   const struct words *paths;
@@ -548,7 +549,7 @@ static enum hr_status no_memory(struct hr_error *error) {
 
 /* ---- trace merge: labels ---------------------------------------------------------------------------- */
 
-/* Returns "jobs" for "folder/jobs.csv.gz" and "stdin" for "-". The caller frees it. */
+/* Returns "jobs" for "folder/jobs.csv.gz" and "stdin" for "-". The caller frees it. Returns NULL if out of memory. */
 static char *label_of_path(const char *path) {
   if (strcmp(path, "-") == 0) return strdup("stdin");
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -556,8 +557,8 @@ static char *label_of_path(const char *path) {
   return length ? strndup(name, length) : strdup(name);
 }
 
-/* Copies the next word of a comma-separated list and advances *list. The caller frees the copy. NULL at the end of the
-   list, or when out of memory. */
+/* Copies the next word of a comma-separated list and advances *list. The caller frees the copy. Returns NULL at the end
+   of the list, or if out of memory. */
 static char *next_label(const char **list) {
   if (!**list) return NULL;
   size_t length = strcspn(*list, ",");
@@ -697,8 +698,8 @@ const struct verb verb_trace_merge = {.name = "trace merge",
 
 /* ---- trace anonymise -------------------------------------------------------------------------------- */
 
-/* Replaces names by keyed pseudonyms. The key never appears in a message or in an output
-   file. It is erased from memory after use. */
+/* Replaces names by keyed pseudonyms. The key never appears in a message or in an output file. It is erased from memory
+   after use. */
 
 enum { MAX_KEY_BYTES = 4096 };
 

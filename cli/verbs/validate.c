@@ -355,7 +355,7 @@ static void print_scenario(const struct hr_scenario *scenario) {
 
 /* ---- The trace -------------------------------------------------------------------------------------- */
 
-/* Writes a duration in the largest unit in which it is at least two. */
+/* Writes a duration in the largest unit in which it is at least 2, or in seconds if it is shorter than 2 seconds. */
 static void write_span(FILE *out, int64_t span_us) {
   static const struct {
     double seconds;
@@ -391,8 +391,8 @@ static const char details[] = "The trace is also read and checked if the scenari
                               "Example:\n"
                               "  headroom validate scenarios/demo.json --set policy.order=sjf\n";
 
-/* Whether the trace is missing. A trace that the scenario names may be missing on this machine. A trace that an option
-   names must exist. */
+/* Returns true if the scenario names the trace and the file does not exist; this is not an error. Returns false if
+   --trace names the trace, so that reading it reports a missing file. */
 static bool trace_is_missing(const struct input *input, const struct input_args *args) {
   return !args->trace && access(input->trace_path, F_OK) != 0;
 }
@@ -419,8 +419,8 @@ static enum hr_status check_run(const struct input *input, struct hr_error *erro
   return status;
 }
 
-/* Adds a note for each reason for which jobs can never run. If there are many, they are reported as a warning instead.
- */
+/* Adds a note for each reason for which jobs can never run. Adds nothing if there are many of these jobs, because they
+   are reported as a warning. */
 static enum hr_status note_rejected(const struct hr_rejections *rejections, struct hr_notes *notes,
                                     struct hr_error *error) {
   enum hr_status status = HR_OK;
@@ -434,7 +434,8 @@ static enum hr_status note_rejected(const struct hr_rejections *rejections, stru
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
-/* Prints the notes and warnings of a run that are known before it. `*can_run`: whether it does not reject all jobs. */
+/* Prints the notes and warnings of a run that are known before it. Sets `*can_run` to false if the run would reject all
+   jobs, otherwise to true. */
 static enum hr_status print_run_notes(const struct input *input, bool *can_run, struct hr_error *error) {
   const struct hr_scenario *scenario = input->scenario;
   struct hr_rejections rejections;

@@ -72,7 +72,7 @@ static const char details[] = "Without --job, --tenant and --slowest, prints the
 struct why_run {
   const struct why_args *args;
   struct input input;
-  /* the jobs that may be asked for: with --job also the replicas of services, which are jobs of the run only */
+  /* the trace in which jobs are looked up; with --job, it is that of the run, with the replicas of services */
   const struct hr_trace *trace;
   struct hr_replay replay;
   struct hr_waits *waits;
@@ -94,7 +94,8 @@ static enum hr_status check_question(const struct why_args *args, struct hr_erro
                  args->tenant ? "tenant" : "slowest");
 }
 
-/* Writes the nearest smaller and larger job ids, for a trace with numbers as ids. */
+/* Writes a phrase with the nearest smaller and larger job ids (only one of them if the other does not exist), for a
+   trace with numbers as ids. */
 static void find_neighbours(const struct hr_trace *trace, int64_t wanted, char *text, size_t size) {
   int64_t below = INT64_MIN, above = INT64_MAX;
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
@@ -142,8 +143,8 @@ static hr_job find_id(const struct hr_trace *trace, const char *id) {
   return (hr_job){HR_NONE};
 }
 
-/* The job of the N-th replica of services, for the id "replica-N". In traces with numbers as ids, its id is a number.
- */
+/* Returns the job of the N-th replica of services for the id "replica-N"; HR_NONE for any other id. The id is needed
+   for traces with numbers as ids, in which the id of the job is a number. */
 static hr_job find_replica(const struct hr_trace *trace, const char *id) {
   static const char prefix[] = "replica-";
   char *end;
@@ -153,7 +154,8 @@ static hr_job find_replica(const struct hr_trace *trace, const char *id) {
   return (hr_job){trace->n_jobs - trace->n_added + (uint32_t)number - 1};
 }
 
-/* `trace`: of the run, with rows for replicas that may be submitted. */
+/* Sets `*job` to the job with an id, or to the replica "replica-N". `trace` is that of the run, with rows for replicas
+   that may be submitted. Returns HR_BAD_INPUT if the job does not exist. */
 static enum hr_status find_job(const struct hr_trace *trace, const char *id, hr_job *job, struct hr_error *error) {
   *job = find_id(trace, id);
   if (job->id == HR_NONE) *job = find_replica(trace, id);
@@ -267,8 +269,8 @@ static enum hr_status read_request(const char *text, uint32_t *request, struct h
   return HR_OK;
 }
 
-/* Prints the reasons why the replicas of a service waited for GPUs. In the meantime, requests wait at the router; this
-   wait is a part of their time in the queue. `trace`: that of the run. */
+/* Prints the reasons why the replicas of a service waited for GPUs. While replicas wait, requests wait at the router;
+   this wait is a part of their time in the queue. `trace` is that of the run. */
 static void print_replica_waits(const struct hr_waits *waits, const struct hr_trace *trace, const char *service) {
   int64_t us[HR_N_WAIT_REASONS] = {0}, all_us = 0;
   const struct hr_wait *list;

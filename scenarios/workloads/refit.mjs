@@ -44,8 +44,8 @@ function fitted(headroom, traces, { file, options }) {
   return model;
 }
 
-// Returns the size of the previous model that corresponds to a size of the new model: the one with a request for
-// as many GPUs as the most frequent request of the new size. If no such size exists, returns the last size.
+// Returns the size of the previous model that corresponds to a size of the new model: it has a request for the number
+// of GPUs of the most frequent request of the new size. If no such size exists, returns the last size.
 const oldOf = (size, before) =>
   before.sizes.find((old) => old.requests.some((request) => request.gpus === size.requests[0].gpus)) ??
   before.sizes.at(-1);

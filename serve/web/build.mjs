@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Bundles the page of the planner: index.html as it is, the scripts as app.js, the styles as app.css. The page has no
-// inline script or style, as its Content-Security-Policy demands.
+// Bundles the page of the planner: index.html as it is, the scripts as app.js, the styles as app.css. The page must not
+// have inline scripts or styles, because its Content-Security-Policy forbids them.
 //
 //   node build.mjs WEB_FOLDER NODE_MODULES OUT_FOLDER
 import { copyFileSync, mkdirSync, readFileSync, statSync } from 'node:fs';

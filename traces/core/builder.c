@@ -3,16 +3,16 @@
  * Builds a trace row by row, and finishes it. Also frees traces, releases their memory, and builds traces from jobs of
  * other traces.
  *
- * Data layout: each column is an array. If an array is full, its capacity is doubled. A column is created as soon as
- * some row has a value other than "unknown", so a trace with four known fields has four columns. The columns of spooled
- * traces are temporary files that are mapped into memory. They grow by a few blocks of rows at a time.
+ * Data layout: each column is an array. If the array is full, its capacity is doubled. The columns of spooled traces
+ * are temporary files that are mapped into memory; they grow by a few blocks of rows at a time. A column is created as
+ * soon as some row has a value other than "unknown". A trace with four known fields therefore has four columns.
  *
  * Job ids have three forms. As long as each id equals its row number, ids need no memory. As long as all ids are
  * integers in canonical form, an id needs 8 bytes. After the first id of any other form, all ids are texts.
  *
- * Rows become a trace in five steps: find duplicate ids, sort rows by (submit time, order in the file), make times
- * relative to the first submit, trim the columns, and move them to the trace. Sorting is a radix sort of (key, row)
- * pairs, so the time is linear in the number of rows.
+ * Rows become a trace in five steps: find duplicate ids, sort rows by (submit time, order in the file), trim the
+ * columns, make times relative to the first submit, and move the columns to the trace. Sorting is a radix sort of
+ * (key, row) pairs, so the time is linear in the number of rows.
  *
  * Invariant: every existing column has room for `capacity` rows, and rows [0, n) are set in each column.
  */
@@ -41,7 +41,8 @@ static inline void builder_spool_distinct(struct hr_trace_builder *builder) {
 
 enum { PATH_BYTES = 4096 };
 
-/* Returns the folder for temporary files. The default is /var/tmp, because /tmp is often a file system in memory. */
+/* Returns the folder for temporary files: $TMPDIR if it is set, otherwise /var/tmp. /tmp is not the default, because it
+   is often a file system in memory. */
 static const char *spool_folder(void) {
   const char *named = getenv("TMPDIR");
   return named && *named ? named : "/var/tmp";
@@ -120,13 +121,14 @@ struct hr__id_block {
   char text[];
 };
 
-/* Makes a block in an unnamed temporary file, which stays mapped at the same address. */
+/* Returns a block in a temporary file without a name. The address of the block never changes. Returns NULL if the file
+   cannot be created or mapped. */
 static struct hr__id_block *spooled_id_block(size_t size) {
   size_t bytes = sizeof(struct hr__id_block) + size;
   int file = create_unnamed_file();
   if (file < 0) return NULL;
   void *at = make_room(file, bytes) ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
-  close(file); /* the mapping keeps the file */
+  close(file); /* the file exists until it is unmapped */
   if (at == MAP_FAILED) return NULL;
   struct hr__id_block *block = at;
   block->spooled_bytes = bytes;
@@ -137,7 +139,8 @@ static void release_id_block(struct hr__id_block *block) {
   if (block && block->spooled_bytes) (void)madvise(block, block->spooled_bytes, MADV_DONTNEED);
 }
 
-/* Adds a block, in a file if the trace is spooled and a file can be made. */
+/* Adds a block for at least `bytes` bytes. The block is in a file if the trace is spooled and a file can be created;
+   otherwise it is in memory. Returns NULL if out of memory. */
 static struct hr__id_block *add_id_block(struct hr_trace_builder *builder, size_t bytes) {
   size_t least = builder->spooled ? SPOOLED_ID_BLOCK_BYTES : ID_BLOCK_BYTES, size = bytes > least ? bytes : least;
   struct hr__id_block *block = builder->spooled ? spooled_id_block(size) : NULL;
@@ -387,8 +390,8 @@ static bool put_id(struct hr_trace_builder *builder, struct hr_text id) {
 
 /* ---- Rows ------------------------------------------------------------------------------------------ */
 
-/* Sets one entry of the row. Nothing is done if the column does not exist and the value is unknown, which is the
-   case for most columns of most rows. */
+/* Sets one entry of the row. Creates the column if it does not exist. If the column does not exist and the value is
+   unknown, nothing is done; this is the most frequent case. */
 #define PUT(id, width, unknown, value)                                                                                 \
   if (builder->column[HR__COLUMN_##id].at || (uint64_t)(value) != (uint64_t)(unknown)) {                               \
     if (!builder->column[HR__COLUMN_##id].at && !open_column(builder, HR__COLUMN_##id)) return false;                  \
@@ -740,7 +743,8 @@ static void fill_bounds(uint32_t *bound, const uint32_t *gpus, uint32_t from, ui
     if (bound[row] == HR_NONE) bound[row] = gpus[row];
 }
 
-/* Converts rows [from, to) from the clock of the file to the clock of the trace. */
+/* Converts rows [from, to): instants from the clock of the file to the clock of the trace, and unknown bounds on the
+   number of GPUs to the requested number. */
 static void convert_rows(const struct hr_trace_builder *builder, uint32_t from, uint32_t to, int64_t origin_us) {
   for (int id = 0; id < HR__N_COLUMNS; id++) {
     void *column = builder->column[id].at;
@@ -770,7 +774,7 @@ static bool trim_columns(struct hr_trace_builder *builder) {
   return true;
 }
 
-/* ---- Finishing: handing over ----------------------------------------------------------------------- */
+/* ---- Finishing: moving data to the trace ----------------------------------------------------------- */
 
 void hr__owned_trace_show_columns(struct hr__owned_trace *owned) {
   struct hr_trace *trace = &owned->trace;

@@ -3,13 +3,17 @@
 #define HR_TRACES_CORE_BUILDER_H
 
 /*
- * The columns of a trace, a trace under construction, and a finished trace with the memory that it owns.
+ * The columns of a trace, a trace under construction, a finished trace with the memory that it owns, and functions that
+ * build a trace from jobs of other traces.
  *
- * A spooled trace does not have to fit into memory. Each of its columns is an unnamed temporary file in $TMPDIR or
- * /var/tmp that is mapped into memory. The file is deleted when it is closed. Its pages occupy memory only while they
- * are in use. A streamed trace is a spooled trace without ids. A spooled trace that is not streamed moves into memory
- * at the first row that is out of order. It also moves into memory at the first id that is not a number above the
- * previous id, unless ids are known to be distinct.
+ * A spooled trace does not have to fit into memory. Each of its columns is a temporary file in $TMPDIR (by default
+ * /var/tmp) that is mapped into memory. The file has no name, so its disk space is freed when it is closed. Pages of
+ * the file occupy memory only while they are in use.
+ *
+ * A streamed trace is a spooled trace without ids. A spooled trace that is not streamed moves into memory as soon as
+ *   - a row is out of order,
+ *   - a temporary file cannot be created or extended, or
+ *   - an id is not a number above the previous id. This condition does not apply if ids are known to be distinct.
  */
 
 #include "base/containers.h"
@@ -21,19 +25,22 @@
 
 /* A column of a trace. In a spooled trace, the column is a mapped temporary file. */
 struct hr__column {
-  void *at;
+  void *at;             /* the entries; NULL: the column does not exist */
   uint8_t width;        /* bytes per entry */
   size_t spooled_bytes; /* size of the temporary file; 0: the column is in memory */
-  int file;
+  int file;             /* descriptor of the temporary file; undefined if spooled_bytes is 0 */
 };
 
-/* Rows per block. A spooled column is a column in a temporary file. It grows by whole blocks, and its memory is
-   released block by block, so both operations apply to whole pages. */
+/* Rows per block. Spooled columns grow by whole blocks, and their memory is released block by block. A block of any
+   column consists of whole pages. */
 enum { HR__SPOOL_BLOCK = 1 << 16 };
 
-/* Forms of the job ids. HR__IDS_NONE: no row has an id. HR__IDS_COUNTED: each id equals its row number, counted from
-   1, and no column exists. HR__IDS_NUMBER: column HR__COLUMN_ID contains int64_t values. HR__IDS_TEXT: column
-   HR__COLUMN_ID contains char * values. */
+/* Forms of the job ids.
+   HR__IDS_NONE: no row has an id.
+   HR__IDS_COUNTED: each id equals its row number, counted from 1, or the trace is streamed. Column HR__COLUMN_ID does
+     not exist.
+   HR__IDS_NUMBER: column HR__COLUMN_ID contains int64_t values.
+   HR__IDS_TEXT: column HR__COLUMN_ID contains char * values. */
 enum hr__ids { HR__IDS_NONE, HR__IDS_COUNTED, HR__IDS_NUMBER, HR__IDS_TEXT };
 
 struct hr__id_block; /* memory for id texts */
@@ -51,9 +58,9 @@ struct hr_trace_builder {
   uint32_t n, capacity; /* number of rows, and rows for which columns have room */
   struct hr__column column[HR__N_COLUMNS];
   struct hr_job_record blank; /* all fields unknown */
-  bool has_others;            /* some row has a field that is not common */
+  bool has_others;            /* some row has a field that is not in HR_JOB_COMMON_FIELD_TABLE */
   bool spooled;               /* columns are temporary files, and rows are in order of submit time */
-  bool distinct;              /* ids are known to be distinct, so texts may be in files, too */
+  bool distinct;              /* ids are known to be distinct and are not compared; id texts may be in files, too */
   bool streamed;              /* spooled, ids are not stored, and a row that is out of order is an error */
   int spool_failure;          /* errno if the file of a column could not be created or extended; 0: no failure */
   struct hr__name_table names[HR__N_NAMES];
@@ -78,7 +85,10 @@ static inline void hr__builder_stream(struct hr_trace_builder *builder) {
 static inline void hr__builder_spool(struct hr_trace_builder *builder) {
   builder->spooled = true;
 }
-/* Adds a job for which hr_job_record_fault() returned NULL. Errors as for hr_trace_builder_add(). */
+/* Adds a job for which hr_job_record_fault() returned NULL. `line` is the line of the job in the file. Returns
+   HR_BAD_INPUT if the trace already has HR_NONE - 1 jobs, if some jobs have an id and others do not, or if a row of a
+   streamed trace is out of order. Returns HR_IO_ERROR if a file of a streamed trace cannot be created or extended, and
+   HR_NO_MEMORY. */
 enum hr_status hr__builder_append(struct hr_trace_builder *builder, const struct hr_job_record *record, uint64_t line,
                                   struct hr_error *error);
 
@@ -98,14 +108,14 @@ struct hr__owned_trace {
   size_t map_bytes;
 };
 
-/* Sets the column pointers of the trace to the owned columns, except ids, and adds their bytes to column_bytes.
-   `n_jobs` must be set. */
+/* Sets all column pointers of the trace, except those of ids, to the owned columns. The pointer of a column that is not
+   owned becomes NULL. Adds the bytes of all owned columns, including ids, to column_bytes. `n_jobs` must be set. */
 void hr__owned_trace_show_columns(struct hr__owned_trace *owned);
 /* Releases the memory of `bytes` bytes at `at`, if they belong to a mapped file of the trace. The next access reads
    them again. `trace` must be part of a struct hr__owned_trace if it is mapped. */
 void hr__trace_release(const struct hr_trace *trace, const void *at, size_t bytes);
-/* Releases the memory of the rows [from, to) of all columns. The next access reads them again. `from` must be a
-   multiple of HR__SPOOL_BLOCK. Does nothing if the trace is in memory. */
+/* Releases the memory of the rows [from, to) of all columns, and of all id texts. The next access reads them again.
+   `from` must be a multiple of HR__SPOOL_BLOCK. Does nothing if the trace is in memory. */
 void hr__trace_release_rows(const struct hr_trace *trace, uint32_t from, uint32_t to);
 /* Call this after each row of a loop over all rows of a trace. It releases the memory of complete blocks of rows. */
 static inline void hr__trace_row_done(const struct hr_trace *trace, uint32_t row) {
@@ -128,26 +138,30 @@ struct hr__rebuild {
   bool has_ids; /* at least one source trace had ids */
 };
 
-/* Begins a trace with the source and the notes of `trace`. Returns HR_NO_MEMORY if out of memory. */
+/* Begins a trace with the source, the format and the notes of `trace`. Returns HR_NO_MEMORY if out of memory. The
+   caller must call hr__rebuild_end, also after an error. */
 enum hr_status hr__rebuild_begin(struct hr__rebuild *rebuild, const struct hr_trace *trace, struct hr_error *error);
-/* Begins a trace as hr__rebuild_begin does, for jobs that are added in order of submit time and have distinct ids. If
-   `trace` is in files, the new trace is in files, too. */
+/* Begins a trace as hr__rebuild_begin does. Jobs must be added in order of submit time, and their ids must be distinct.
+   If `trace` is mapped from files, the new trace is in temporary files, too. */
 enum hr_status hr__rebuild_begin_in_order(struct hr__rebuild *rebuild, const struct hr_trace *trace,
                                           struct hr_error *error);
-/* Adds the notes of another trace. Returns HR_NO_MEMORY if out of memory. */
+/* Adds the notes of another source trace, and records whether that trace has ids. Returns HR_NO_MEMORY if out of
+   memory. */
 enum hr_status hr__rebuild_add_notes(struct hr__rebuild *rebuild, const struct hr_trace *trace, struct hr_error *error);
-/* Adds `record`, which was made from job `job` of `trace`. Errors name that job. */
+/* Adds `record`, which was made from job `job` of `trace`. Returns HR_BAD_INPUT if the record is not a valid job; the
+   error names `job`. Otherwise returns the result of hr_trace_builder_add(). */
 enum hr_status hr__rebuild_add(struct hr__rebuild *rebuild, const struct hr_trace *trace, hr_job job,
                                const struct hr_job_record *record, struct hr_error *error);
-/* Finishes the trace if `status` is HR_OK, and frees the state in any case. Returns `status`, or the error of
-   finishing. The caller destroys `*created`. */
+/* Frees the state, and finishes the trace if `status` is HR_OK. `dated`: the trace has dates. Returns `status`, or the
+   error of finishing: HR_BAD_INPUT if no job was added or an id is a duplicate, or HR_NO_MEMORY. `*created` is valid
+   only if the result is HR_OK; the caller destroys it. */
 enum hr_status hr__rebuild_end(struct hr__rebuild *rebuild, enum hr_status status, bool dated,
                                struct hr_trace **created, struct hr_error *error);
 
-/* Adds `later_us` to all instants of the record. */
+/* Adds `later_us` to all known instants of the record. */
 void hr__record_move(struct hr_job_record *record, int64_t later_us);
 
-/* Reports that memory ran out. `trace` is the source of the new trace. */
+/* Reports that memory ran out, and returns HR_NO_MEMORY. The error contains the source of `trace`. */
 static inline enum hr_status hr__rebuild_no_memory(const struct hr_trace *trace, struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", trace->source);
 }

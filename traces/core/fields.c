@@ -7,8 +7,8 @@
  * by error text.
  *
  * A trace has one array for each field that some job has; a record has one member for each field. Both are generated
- * from the table in headroom/job_fields.h. Instants are relative to the first submit in a trace, and on the clock of
- * the input in a record.
+ * from the table in headroom/job_fields.h. In a trace, instants are relative to the first submit. In a record, they are
+ * on the clock of the input.
  *
  * Invariant: a value is valid in a column if and only if hr_job_record_fault() accepts it in a record.
  */
@@ -22,15 +22,16 @@
 
 /* ---- Numbers --------------------------------------------------------------------------------------- */
 
-/* Parses a number as digits x 10^exponent with up to 19 significant digits. A flag records that non-zero digits
-   after these were dropped. The result is scaled in 128-bit integers, so 0.1 s is exactly 100,000 us. */
+/* Parses a number as digits * 10^exponent. The digits must fit in 64 bits, so 19 or 20 digits are stored; a flag
+   records whether later digits other than 0 were dropped. The result is scaled in 128-bit integers, so 0.1 s is exactly
+   100,000 us. */
 
 __extension__ typedef unsigned __int128 wide;
 
 struct decimal {
   uint64_t digits;
   int exponent;
-  bool dropped; /* some digits after the significant ones were not 0 */
+  bool dropped; /* some digit that was not stored is not 0 */
 };
 
 enum { MAX_EXPONENT = 100000, DIGITS_OF_WIDE = 38 };
@@ -56,7 +57,7 @@ static const char *parse_digits(struct decimal *number, const char *at, const ch
   return at;
 }
 
-/* Parses the exponent after `e` and returns its end. Returns NULL if nothing follows `e`. */
+/* Parses the exponent after `e` and returns the end of its digits. Returns NULL if `e` or its sign ends the text. */
 static const char *parse_exponent(struct decimal *number, const char *at, const char *end) {
   bool negative = at < end && *at == '-';
   if (at < end && (*at == '-' || *at == '+')) at++;
@@ -113,7 +114,9 @@ static enum hr__number_fault scale(const struct decimal *number, const struct hr
 
 enum { PLAIN_DIGITS = 18 }; /* numbers with at most 18 digits fit in 64 bits */
 
-/* Fast path for plain numbers with few decimals; it needs no division. Returns false for all other texts. */
+/* Fast path for numbers with at most PLAIN_DIGITS characters, without sign and exponent, that have at most as
+   many decimals as the factor of the unit has zeros at its end. Returns false for all other texts and for results above
+   the maximum. */
 static bool parse_plain(struct hr_text text, const struct hr__number_rule *rule, uint64_t *value) {
   const char *at = text.at, *end = text.at + text.length;
   if (text.length > PLAIN_DIGITS) return false;
@@ -174,7 +177,8 @@ const char *hr__quote(struct hr_text text, char buffer[HR__QUOTE_BYTES]) {
 /* ---- Dates ----------------------------------------------------------------------------------------- */
 
 /*
- * Parses dates, times and durations as users write them in options, and adds the note on dates without a zone.
+ * Parses and formats dates, parses times and durations as users write them in options, and adds the note on dates
+ * without a zone.
  *
  * Dates use the proleptic Gregorian calendar in integer arithmetic. The functions of the C library are not used because
  * their results depend on the time zone of the machine. A duration is a list of decimal numbers with units ("1d12h")
@@ -717,8 +721,8 @@ struct hr__value_range hr__column_range(const struct hr_trace *trace, enum hr__c
     const struct hr_names *names = (const void *)((const char *)trace + column->names);
     return (struct hr__value_range){HR_NONE, names->count};
   }
-  /* Instants are relative to the first submit. The first submit may be at the minimum, and another instant at the
-     maximum. */
+  /* Instants are relative to the first submit, so they range from 0 to max - min. The first submit of the input may be
+     at `min`, and another instant at `max`. */
   const uint64_t min = column->kind == HR__INSTANT ? 0 : column->min, span = column->max - column->min;
   bool may_be_unknown = !column->required && column->kind != HR__GPU_BOUND && column->unknown - column->min > span;
   /* an unknown value that is out of bounds equals min - 1, so the range is contiguous */

@@ -11,16 +11,16 @@
 
 /* ---- Numbers --------------------------------------------------------------------------------------- */
 
-/* Parses decimal text to integers, and dates to microseconds. Formats dates. Results are exact: no floating point is
-   used, and the locale has no effect. */
+/* Parses decimal text as integers. No floating point is used, so the only inexact step is the rounding of a number_rule
+   that permits it. The locale has no effect. */
 
 /* Results of parsing a number. */
 enum hr__number_fault {
   HR__NUMBER_FINE,
-  HR__NUMBER_BAD,
-  HR__NUMBER_NEGATIVE,
-  HR__NUMBER_NOT_WHOLE,
-  HR__NUMBER_TOO_LARGE
+  HR__NUMBER_BAD,       /* the text is not a number */
+  HR__NUMBER_NEGATIVE,  /* the number is below 0 */
+  HR__NUMBER_NOT_WHOLE, /* the result is not whole, but hr__number_rule.whole is set */
+  HR__NUMBER_TOO_LARGE  /* the result is above hr__number_rule.max */
 };
 
 /* Unit and range of a number. */
@@ -31,28 +31,30 @@ struct hr__number_rule {
 };
 
 /* Parses a number such as "12", "+0.5", "5." or "1.5e3". Other texts (nan, inf, hexadecimal, empty) are
-   HR__NUMBER_BAD. */
+   HR__NUMBER_BAD. `*value` is the result if HR__NUMBER_FINE is returned; otherwise it is undefined. */
 enum hr__number_fault hr__number_parse(struct hr_text text, const struct hr__number_rule *rule, uint64_t *value);
 
-/* Parses an integer in canonical form: no plus sign, no leading zeros, within int64_t. */
+/* Parses an integer in canonical form: no plus sign, no leading zeros, not "-0", from -INT64_MAX to INT64_MAX. Returns
+   false for any other text; `*value` is then unchanged. */
 bool hr__integer_parse(struct hr_text text, int64_t *value);
 
 #define HR__QUOTE_BYTES 256
-/* Formats text from a file for a message, on one line. At most 60 bytes of the text are used. Bytes that are not
-   printable ASCII are escaped. */
+/* Formats text from a file for a message, on one line. If the text has more than 60 bytes, the rest is replaced by
+   "...". Bytes that are not printable ASCII are escaped as \xHH. Returns `buffer`. */
 const char *hr__quote(struct hr_text text, char buffer[HR__QUOTE_BYTES]);
 
 /* ---- Dates ----------------------------------------------------------------------------------------- */
 
-/* Parses `YYYY-MM-DD`. The date may be followed by `T` or a space and `HH:MM`, then by `:SS`, a fraction of a
-   second, and a zone (`Z`, `+HH:MM`, `+HHMM` or `+HH`). `*us` is in microseconds since 1970-01-01 00:00. `*zoned` is
-   true if the text has a zone; `*us` is then in UTC, otherwise it is local time. Returns false if the text has
-   another form or if the day does not exist. */
+/* Parses a date of the form `YYYY-MM-DD[THH:MM[:SS[.FRACTION]][ZONE]]`. The `T` may be a space. ZONE is `Z`, `+HH:MM`,
+   `+HHMM` or `+HH`, with `+` or `-`. Sets `*zoned` to whether the text has a zone. `*us` is in microseconds since
+   1970-01-01 00:00: in UTC if the text has a zone, otherwise in local time. Returns false if the text has another form
+   or if the day does not exist; `*us` and `*zoned` are then undefined. */
 bool hr__date_parse(struct hr_text text, int64_t *us, bool *zoned);
 
 enum { HR__DATE_BYTES = 32 };
-/* Writes a time as `YYYY-MM-DDTHH:MM:SS`, with a fraction unless it is 0, and with `Z` if `zoned` is set. `at` must
-   have room for HR__DATE_BYTES. Returns the end of the text, or NULL if the year is not in 1 .. 9999. */
+/* Writes a time as `YYYY-MM-DDTHH:MM:SS`, followed by a fraction of a second if it is not 0, and by `Z` if `zoned` is
+   set. `at` must have room for HR__DATE_BYTES. The text has no NUL at its end. Returns the end of the text, or NULL if
+   the year is not in 1 .. 9999. */
 char *hr__date_put(char *at, int64_t us, bool zoned);
 
 /* The note on a trace that has dates without a zone. */
@@ -63,10 +65,11 @@ char *hr__date_put(char *at, int64_t us, bool zoned);
 
 /* Parses one field of a table into one member of a row. */
 
-/* Kinds of numbers. Columns of the table: kind; type of the member; units of the member for one unit of the text;
-   minimum and maximum in units of the member; true if the result must be whole; the expected value in words; the
-   maximum in words. HR__GPU_BOUND is a bound of an elastic job; in a trace, an unknown bound equals the number of
-   GPUs. */
+/* Kinds of numbers. The columns: kind; type of the member; units of the member for one unit of the text; minimum and
+   maximum in units of the member; true if the result must be whole; the expected value in words; the maximum in words.
+
+   The unit of HR__DURATION is the argument `unit_us` of hr__value_read, not that of the table. HR__GPU_BOUND is the
+   minimum or maximum number of GPUs of an elastic job; in a trace, an unknown bound equals the number of GPUs. */
 #define HR__NUMBER_KIND_TABLE(X)                                                                                       \
   X(HR__DURATION, int64_t, 1000000, 0, HR_MAX_INPUT_US, false, "a number of seconds of at least 0", "100000000000 s")  \
   X(HR__GIB, uint64_t, 1024, 0, 1 << 30, false, "a number of GiB of at least 0", "1048576 GiB")                        \
@@ -97,8 +100,8 @@ enum hr__kind {
   HR__LIST,                         /* struct hr_text: trimmed items separated by `|` */
   HR__CLASS,                        /* uint8_t: enum hr_job_class */
   HR__STATUS,                       /* uint8_t: enum hr_outcome */
-  HR__DEDICATED,                    /* uint8_t: sets HR_JOB_DEDICATED if true */
-  HR__INTERRUPTIBLE,                /* uint8_t: sets HR_JOB_NOT_INTERRUPTIBLE if false */
+  HR__DEDICATED,                    /* uint8_t: true sets the bit HR_JOB_DEDICATED, false clears it */
+  HR__INTERRUPTIBLE,                /* uint8_t: false sets the bit HR_JOB_NOT_INTERRUPTIBLE, true clears it */
   HR__TIER,                         /* uint8_t: enum hr_tier, at most HR_TIER_ZONE */
   HR__FLAGS                         /* uint8_t: a set of flags; not a value in text */
 };
@@ -112,15 +115,15 @@ struct hr__text_store {
   size_t used;
 };
 
-/* State of parsing the values of a file. `clock` is set by the first time of the file. */
+/* State of parsing the values of a file. `clock` is HR__CLOCK_UNKNOWN until the first time of the file is parsed. */
 struct hr__value_reader {
   enum hr__clock clock;
   struct hr__text_store texts;
 };
 
-/* Parses `text`, which must not be empty, into `member`. Returns NULL if the text is valid. Otherwise returns the
-   fault, which completes a sentence after "is". `unit_us`: microseconds per unit of a plain number; used by
-   HR__INSTANT and HR__DURATION only. */
+/* Parses `text`, which must not be empty, into `member`. `kind` must not be HR__FLAGS. `unit_us` is the number of
+   microseconds per unit of a plain number; only HR__INSTANT, HR__INSTANT_OR_NONE and HR__DURATION use it. Returns NULL
+   if the text is valid. Otherwise returns the fault, a constant text that completes a sentence after "is". */
 const char *hr__value_read(struct hr__value_reader *reader, enum hr__kind kind, uint64_t unit_us, struct hr_text text,
                            void *member);
 
@@ -143,7 +146,8 @@ enum hr__column_id {
 #undef HR__NAME_NUMBER
 };
 
-/* A set of names numbers its distinct texts from 0. The number of a text is called its name number. */
+/* The sets of names. A set numbers its distinct texts from 0. The number of a text is called its name number. The
+   identifier of a set equals its position in packed files. */
 enum hr__names_id {
 #define HR__SET_NUMBER(id, member, kind, key, column, section, set_id, set, set_section, ...)                          \
   HR__##set_id = set_section,
@@ -152,14 +156,15 @@ enum hr__names_id {
 #undef HR__COUNT
 };
 
-/* A column. `at` and `names`: offsets in struct hr_trace of the column and of its set of names. */
+/* A column. `required`: every trace has the column. `has_names`: its entries are name numbers. `at` and `names`:
+   offsets in struct hr_trace of the column, and of its set of names if `has_names` is set. */
 struct hr__column_type {
   const char *name; /* of the member of struct hr_trace */
   enum hr__kind kind;
   uint8_t width; /* bytes per entry */
   bool required, has_names;
   size_t at, names;
-  uint64_t unknown, min, max; /* of a record */
+  uint64_t unknown, min, max; /* values in a record; `min` and `max` are 0 for columns of names */
 };
 extern const struct hr__column_type hr__columns[HR__N_COLUMNS];
 
@@ -183,7 +188,7 @@ static inline struct hr_names *hr__trace_names(const struct hr_trace *trace, enu
   return (struct hr_names *)((uintptr_t)trace + hr__name_sets[id].at);
 }
 
-/* The valid values of a column: first .. first + span, in arithmetic modulo 2^(8 x width). */
+/* The valid values of a column: first .. first + span, in arithmetic modulo 2^(8 * width). */
 struct hr__value_range {
   uint64_t first, span;
 };

@@ -7,9 +7,9 @@
  *
  * Picks read fields of jobs from any column of a table. The map of columns has two kinds of entries. An entry without a
  * pattern copies a column to a field. An entry with a pattern is a rule: it sets a field to a fixed value if the column
- * matches a POSIX extended regular expression. Rules have precedence over entries without a pattern, and the first rule
- * that matches applies. A column of classes may contain other words, such as the names of Slurm partitions; these are
- * counted, and a note lists some of them.
+ * matches a POSIX extended regular expression. Rules have precedence over entries without a pattern. The first rule
+ * that matches applies. A column of classes may contain words that are not classes, such as the names of Slurm
+ * partitions. The jobs with these words are counted, and a note lists some of the words.
  *
  * All readers report bad rows with hr__reader_bad_row(). If the reader is lenient, this function counts the row;
  * otherwise it returns an error, and reading ends.
@@ -423,8 +423,9 @@ enum hr_status hr__input_chunk(struct hr__input *input, struct hr_text *chunk, s
   return status;
 }
 
-/* Returns true if the text has a quote, a carriage return, or a line that is empty or begins with white space, except
-   for the first line. The byte after the text is read. The loop has no branches, so that the compiler vectorizes it. */
+/* Returns true if the text has a quote, a carriage return, or a line end that is followed by a byte up to ' ', which is
+   the case if the next line is empty or begins with white space. The byte after the text is examined, too. The loop has
+   no branches, so that the compiler vectorizes it. */
 static bool has_special(const char *at, size_t length) {
   unsigned found = 0;
   for (size_t i = 0; i < length; i++)
@@ -501,8 +502,8 @@ struct hr__picks {
   size_t count;
   bool has_row;
   uint64_t n_no_class;              /* jobs with a word that is not a class */
-  const char *class_column;         /* the column of these words */
-  char word[MAX_WORDS][WORD_BYTES]; /* the first of these words */
+  const char *class_column;         /* the column that contains these words */
+  char word[MAX_WORDS][WORD_BYTES]; /* the first distinct words that are not classes */
   size_t n_words;
   struct pick pick[];
 };
@@ -583,7 +584,7 @@ void hr__picks_end_row(struct hr__picks *picks) {
   if (picks) picks->has_row = false;
 }
 
-/* Returns whether the text of a rule matches its pattern. Only the first MAX_SUBJECT bytes of the text are used. */
+/* Returns true if the text of a rule matches its pattern. Only the first MAX_SUBJECT bytes of the text are used. */
 static bool matches(const struct pick *pick) {
   char subject[MAX_SUBJECT + 1];
   size_t length = pick->text.length < MAX_SUBJECT ? pick->text.length : MAX_SUBJECT;
@@ -727,7 +728,7 @@ static bool has_at(struct hr_text text, size_t at, const char *word) {
   return at + length <= text.length && strncasecmp(text.at + at, word, length) == 0;
 }
 
-/* Returns whether the text from `at` on is a profile such as "1g.10gb" or "1g.10gb+me". */
+/* Returns true if the text from index `at` on is a profile such as "1g.10gb" or "1g.10gb+me". */
 static bool is_profile(struct hr_text text, size_t at) {
   size_t slices = digits_from(text, at);
   if (slices == at || !has_at(text, slices, "g.")) return false;

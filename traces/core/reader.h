@@ -25,13 +25,16 @@
 enum { HR__PACKED_MAGIC_BYTES = 8 };
 
 struct hr__input;
-/* Opens a text file. Returns an error if the file cannot be read, is empty or is not text. `path` must outlive the
-   input. */
+/* Opens a text file, which may be compressed with gzip or zstd. If `path` is the pointer hr__standard_input, reads
+   standard input. `path` must outlive the input. Returns HR_BAD_INPUT if the file cannot be opened, is empty, has an
+   unsupported format or has a NUL byte in its first block; also returns HR_IO_ERROR and HR_NO_MEMORY. The functions
+   that read more of the file return the same errors. */
 enum hr_status hr__input_open(const char *path, struct hr__input **input, struct hr_error *error);
 /* Closes the file and frees the input. NULL is allowed. */
 void hr__input_close(struct hr__input *input);
 
-/* Returns the beginning of the file, up to a few hundred kilobytes. The text is valid until the first line is read. */
+/* Returns the beginning of the file, up to 128 KiB, without a byte order mark. Must be called before the first line is
+   read; the text is valid until then. */
 struct hr_text hr__input_peek(const struct hr__input *input);
 
 /* Returns true if a text begins with `start`. */
@@ -67,25 +70,26 @@ enum hr_status hr__input_line(struct hr__input *input, struct hr_text *line, str
 /* Reads the next bytes, which need not end at a line end. They are valid until the next call. The chunk is empty at
    the end of the file. */
 enum hr_status hr__input_chunk(struct hr__input *input, struct hr_text *chunk, struct hr_error *error);
-/* Returns complete lines that are in memory, as many as possible, but only plain rows. A plain row has no quote and no
-   carriage return, is not empty, and does not begin with white space. If the next line is not a plain row, returns an
-   empty text and reads nothing. */
+/* Reads consecutive plain rows that are in memory, and returns them as one text. A plain row is a complete line that
+   has no quote and no carriage return, is not empty, and does not begin with white space. The text may end before the
+   last plain row. If it is empty, nothing was read, and hr__input_line() reads the next line. */
 struct hr_text hr__input_plain_lines(struct hr__input *input);
-/* Returns the number, from 1, of the line that was read last. */
+/* Returns the number, from 1, of the line that was read last; 0 before the first line. */
 uint64_t hr__input_line_number(const struct hr__input *input);
 
-/* The path that means standard input, and the name of standard input in messages. */
+/* The path of standard input, and its name in messages. It is recognized by its address, so a file may have the same
+   name. */
 extern const char hr__standard_input[];
 
-/* Returns true if a file with these first bytes, of which four are enough, is gzip or zstd. */
+/* Returns true if `bytes`, the first bytes of a file, are those of gzip or zstd. Four bytes are sufficient. */
 static inline bool hr__is_compressed(const void *bytes, size_t length) {
   return (length >= 2 && memcmp(bytes, "\x1f\x8b", 2) == 0) ||
          (length >= 4 && memcmp(bytes, "\x28\xb5\x2f\xfd", 4) == 0);
 }
 
-/* Reads a complete file. Its first bytes determine whether it is plain, gzip or zstd. The decoded file may have at
-   most `max_bytes`. For other known formats (zip, bzip2, xz, Parquet, UTF-16) the error message says how to convert
-   the file. The caller frees `*bytes`, also after an error. */
+/* Reads a complete file. Its first bytes determine whether it is plain, gzip or zstd. `max_bytes` is a power of two of
+   at least 64 KiB; the decoded file must be smaller. For other known formats (zip, bzip2, xz, Parquet, UTF-16), the
+   error message explains how to convert the file. The caller frees `*bytes`, also after an error. */
 enum hr_status hr__decoded_file(const char *path, size_t max_bytes, char **bytes, size_t *size, struct hr_error *error);
 
 /* ---- Reader ---------------------------------------------------------------------------------------- */
@@ -99,15 +103,15 @@ struct hr__reader {
   struct hr_trace_builder *builder; /* NULL if the rows are not jobs */
   struct hr_notes *notes;
   const struct hr_column_map *map; /* may be NULL */
-  const char *params;              /* parameters after the name of the format; NULL: none */
+  const char *params;              /* parameters after the name of the format, without the `:`; NULL: none */
   bool lenient;                    /* true: bad rows are counted; false: a bad row is an error */
   bool drop_failed;                /* true: jobs that had failed are left out */
   bool dated;                      /* set by the reader of the format if the times of the file are dates */
   uint64_t n_fractions;            /* jobs that request a fraction of a GPU */
-  uint64_t n_elastic;              /* jobs that could run with other numbers of GPUs */
+  uint64_t n_elastic;              /* jobs with a minimum below, or a maximum above, the requested number of GPUs */
   uint64_t n_mig_types;            /* jobs with the name of a MIG profile as GPU type */
   struct hr_error *error;
-  bool without_times;      /* true: rows may lack times */
+  bool without_times;      /* true: times are not needed, so columns of times may be missing */
   struct hr__picks *picks; /* fields from columns that the format does not read itself; NULL: none */
 };
 
@@ -138,8 +142,8 @@ static inline enum hr_status hr__reader_no_memory(const struct hr__reader *reade
   return hr_fail(reader->error, HR_NO_MEMORY, "%s: out of memory", reader->path);
 }
 
-/* Reports a bad row. If the reader is lenient, counts the row and returns HR_OK. Otherwise writes the error and
-   returns HR_BAD_INPUT. */
+/* Reports a bad row. If the reader is lenient, counts the row and returns HR_OK, or HR_NO_MEMORY if out of memory. If
+   the reader is not lenient, writes the error and returns HR_BAD_INPUT. */
 enum hr_status hr__reader_bad_row(struct hr__reader *reader, const struct hr__row_fault *row);
 /* Skips a row that is valid but is not replayed, for example a job that was still running. `reason` is a constant
    sentence. Rows with the same reason are counted together. */
@@ -154,16 +158,18 @@ struct hr__count_note {
   uint64_t count;
   const char *one, *many, *rest;
 };
-/* Adds notes, except those with a count of 0. */
+/* Adds the notes with a count above 0. Returns HR_OK or HR_NO_MEMORY. */
 enum hr_status hr__reader_note_counts(const struct hr__reader *reader, const struct hr__count_note *notes,
                                       size_t n_notes);
 /* Splits a GPU type that names a MIG profile: "1g.10gb", "a100_3g.20gb" (Slurm), "nvidia.com/mig-1g.10gb" or
-   "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb" (Kubernetes). Sets `*type` to the GPU type before the profile, which may be
-   empty. Returns false, and sets nothing, if the name is not of this form. */
+   "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb" (Kubernetes). Sets `*profile` to the profile, and `*type` to the GPU type before
+   it, which may be empty. Both are parts of `name`. Returns false, and sets nothing, if the name has another form or is
+   a list. */
 bool hr__split_mig_type(struct hr_text name, struct hr_text *type, struct hr_text *profile);
 
-/* Adds the job if it is valid. If its GPU type names a MIG profile, this becomes the profile of the job. Otherwise the
- * row is reported as a bad row. */
+/* Adds a job. Fields that the column map picks from further columns replace those of `job`. If the GPU type names a MIG
+   profile, the profile moves to the job's own field, unless this field is already set. An invalid job is reported as a
+   bad row. If `drop_failed` is set, a job that had failed is left out. */
 enum hr_status hr__reader_add(struct hr__reader *reader, const struct hr_job_record *job, uint64_t line);
 
 /* A parameter of a format. Users append parameters to the name of the format, as in
@@ -179,7 +185,8 @@ struct hr__reader_param {
 /* Why a job is left out if the user drops failed jobs. */
 #define HR__HAD_FAILED "the job had failed when the trace was recorded"
 
-/* Parses `reader->params` into the variables of `params`. An unknown key is an error. */
+/* Parses `reader->params` into the variables of `params`, of which there are at most 8. Unknown keys, duplicate keys
+   and invalid values are errors (HR_BAD_INPUT). `format` is the name of the format, for messages. */
 enum hr_status hr__reader_params(const struct hr__reader *reader, const char *format,
                                  const struct hr__reader_param *params, size_t n_params);
 
@@ -190,9 +197,9 @@ enum hr_status hr__reader_params(const struct hr__reader *reader, const char *fo
 
 struct hr__picks;
 
-/* Creates the picks of a map. `rules_only`: the entries without a pattern are ignored, because the reader of the format
-   uses them itself. `*picks` is NULL if the map has no other entries. The map must outlive the picks. Returns HR_OK or
-   HR_NO_MEMORY. */
+/* Creates the picks of a map; `map` may be NULL. There is one pick for each entry. If `rules_only` is set, entries
+   without a pattern are ignored, because the reader of the format uses them itself. If no entry remains, `*picks` is
+   NULL. The map must outlive the picks. Returns HR_OK or HR_NO_MEMORY. */
 enum hr_status hr__picks_create(const struct hr_column_map *map, bool rules_only, struct hr__picks **picks);
 void hr__picks_destroy(struct hr__picks *picks);
 
@@ -200,22 +207,24 @@ void hr__picks_destroy(struct hr__picks *picks);
    a pick. */
 size_t hr__picks_count(const struct hr__picks *picks);
 const char *hr__picks_column(const struct hr__picks *picks, size_t pick);
-/* hr__picks_bind sets the index of the column of a pick in the file; the reader of the header calls it. hr__picks_bound
-   returns this index; HR_NONE if it was not set. hr__picks_use returns whether a pick uses the column; `picks` may be
-   NULL. */
+/* The reader of the header calls hr__picks_bind to set the index of the column of a pick in the file. hr__picks_bound
+   returns this index; HR_NONE if it was not set. hr__picks_use returns true if some pick uses the column with the given
+   index; `picks` may be NULL. */
 void hr__picks_bind(struct hr__picks *picks, size_t pick, uint32_t column);
 uint32_t hr__picks_bound(const struct hr__picks *picks, size_t pick);
 bool hr__picks_use(const struct hr__picks *picks, uint32_t column);
 
-/* Sets the text of a pick in the current row. The text must exist until hr__picks_end_row. */
+/* hr__picks_set begins a row, if none is current, and sets the text of a pick in the row. The text must exist until
+   hr__picks_end_row ends the row. */
 void hr__picks_set(struct hr__picks *picks, size_t pick, struct hr_text text);
 void hr__picks_end_row(struct hr__picks *picks);
 
-/* Sets the fields of the job that the picks of the current row determine. Changes nothing if no row is current or
-   `picks` is NULL. Texts belong to the row or to the map. */
+/* Sets the fields of the job that the picks of the current row determine: user, model, tenant, queue and class. Changes
+   nothing if no row is current or `picks` is NULL. Texts belong to the row or to the map. */
 void hr__picks_apply(struct hr__picks *picks, struct hr_job_record *job);
 
-/* Adds notes on values that are not classes, and on rules that match no job. */
+/* Adds notes on values that are not classes, and on rules that applied to no job. `picks` may be NULL. Returns HR_OK or
+   HR_NO_MEMORY. */
 enum hr_status hr__picks_notes(const struct hr__picks *picks, struct hr_notes *notes);
 
 #endif

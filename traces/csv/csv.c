@@ -202,8 +202,8 @@ static struct hr__csv_block *make_block(struct hr__csv_blocks *blocks) {
 
 /* ---- Blocks: the ring ------------------------------------------------------------------------------ */
 
-/* Makes the current block available to the caller and begins the next block. Waits until the ring has a free block.
-   Returns false if the caller has closed the blocks. */
+/* Makes a filled block available to the caller. If it is not the last block, waits until the ring has a free block.
+   Returns false if no other block is needed: the block is the last one, or the caller closes the blocks. */
 static bool publish_block(struct hr__csv_blocks *blocks, bool last) {
   pthread_mutex_lock(&blocks->lock);
   blocks->n_made++;
@@ -259,8 +259,8 @@ enum hr_status hr__csv_blocks_next(struct hr__csv_blocks *blocks, const struct h
 }
 
 /* Begins to split a file at the current position of `input`. The caller must not use `input` until the blocks are
-   closed. `path` is for messages. Blank lines are skipped, as are lines before the first row that begin with `#`.
-   `separator` separates fields. Fields may be quoted unless `unquoted` is set. Returns NULL if out of memory. */
+   closed. `path` is for messages. Blank lines are skipped, and so are lines before the first row that begin with `#`.
+   `separator` separates fields. If `unquoted` is set, quotes are ordinary characters. Returns NULL if out of memory. */
 static struct hr__csv_blocks *csv_blocks_open(struct hr__input *input, const char *path, char separator,
                                               bool unquoted) {
   struct hr__csv_blocks *blocks = calloc(1, sizeof *blocks);
@@ -325,8 +325,8 @@ void hr__csv_blocks_close(struct hr__csv_blocks *blocks) {
  * The header is a table of column names. Each column of the file has a list of the schema columns that use it,
  * because several schema columns may use one column. Values are parsed directly from the block into members of the
  * row. Only texts are copied. The size of the text store is the length of the longest possible row, multiplied by the
- * maximum number of schema columns that use one column of the file. If a row has a wrong number of fields, only that
- * is reported, because it is the likely cause of invalid values.
+ * maximum number of schema columns that use one column of the file. If a row has a wrong number of fields, only this
+ * error is reported, because it probably caused the invalid values.
  */
 
 enum { MAX_CSV_COLUMNS = 4096, MAX_SCHEMA_COLUMNS = 64 };
@@ -381,8 +381,8 @@ static enum hr_status header_add(struct csv_header *header, struct hr__reader *r
   return HR_OK;
 }
 
-/* Returns the length of a column name in a column map without its unit. "submit_time(us)" in a column map also
-   matches the column name "submit_time" without a unit in the file. */
+/* Returns the length of a column name of a column map without its unit: 11 for "submit_time(us)". The name in the map
+   matches the name "submit_time" in the file, too. */
 static size_t length_without_unit(const char *name) {
   size_t length = strlen(name);
   const char *open = strrchr(name, '(');
@@ -396,7 +396,8 @@ static bool equals_ignoring_case(const char *name, const char *target, size_t le
 }
 
 /* Returns the index of the first column name of the file, from index `from` on, that equals the name of the schema
-   column `target`, ignoring case. Returns HR_NONE if none exists. */
+   column `target`, ignoring case. If the column can be mapped, its name without the unit counts, too. Returns HR_NONE
+   if no name matches. */
 static uint32_t find_ignoring_case(const struct csv_header *header, const struct hr__csv_column *target,
                                    uint32_t from) {
   size_t length = strlen(target->name), shorter = target->field ? length_without_unit(target->name) : length;

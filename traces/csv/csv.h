@@ -10,7 +10,7 @@
 /* ---- Blocks ---------------------------------------------------------------------------------------- */
 
 /* Splits a CSV file into rows and fields with libcsv, block by block. If a file has more than one block, a second
-   thread splits it while the caller processes earlier blocks. */
+   thread makes the later blocks while the caller processes earlier blocks. */
 
 /* A row of a block. Its fields are fields first_field .. first_field + n_fields - 1 of the block. */
 struct hr__csv_row {
@@ -35,12 +35,12 @@ struct hr__csv_block {
 
 struct hr__csv_blocks;
 /* Begins to split a file whose first rows were read line by line. `line` is the line that was read last from `input`,
-   with its line end; the blocks begin with this line. The caller must not use `input` until the blocks are closed.
-   `path` is for messages. Blank lines are skipped. Fields are separated by commas and may be quoted. A line that begins
-   with `#` is a row. Returns NULL if out of memory. */
+   with its line end; it is copied, and the blocks begin with it. The caller must not use `input` until the blocks are
+   closed. `path` is for messages. Blank lines are skipped. Fields are separated by commas and may be quoted. A line
+   that begins with `#` is a row. Returns NULL if out of memory. */
 struct hr__csv_blocks *hr__csv_blocks_resume(struct hr__input *input, const char *path, struct hr_text line);
-/* Returns the next block, which is valid until the next call. At the end of the file `*block` is NULL. If reading
-   fails, the rows before the error are returned first, and the next call returns the error. */
+/* Sets `*block` to the next block, which is valid until the next call; NULL at the end of the file. If reading fails,
+   this call returns HR_OK and the block contains the rows before the error. The next call returns the error. */
 enum hr_status hr__csv_blocks_next(struct hr__csv_blocks *blocks, const struct hr__csv_block **block,
                                    struct hr_error *error);
 /* Stops the thread and frees the blocks. `input` is not closed. NULL is allowed. */
@@ -75,8 +75,9 @@ struct hr__csv_schema {
   void *row;                /* destination of each row; row_bytes long */
   const void *blank_row;    /* a row with all fields unknown */
   size_t row_bytes;
+  /* receives each valid row; `line` is its first line. Any result except HR_OK ends reading */
   enum hr_status (*on_row)(void *self, const void *row, uint64_t line);
-  void *self;
+  void *self; /* first argument of on_row */
 };
 
 /* The members of a schema that every format sets: the array of columns, a row, a row with all fields unknown, and the
@@ -85,8 +86,10 @@ struct hr__csv_schema {
   .columns = table, .n_columns = sizeof(table) / sizeof *(table), .row = &(row_), .blank_row = &(blank),               \
   .row_bytes = sizeof(row_), .on_row = function, .self = self_
 
-/* Reads all rows and calls on_row() for each valid row. Lines before the header are skipped if they are blank or
-   begin with `#`. Errors are written to reader->error. */
+/* Reads all rows of `reader->input` and calls on_row() for each valid row. Other rows are bad rows
+   (hr__reader_bad_row). Blank lines are skipped, and so are lines before the first row that begin with `#`. Sets
+   reader->dated, and adds notes on unknown columns and on dates without a zone. Returns HR_BAD_INPUT if the file has no
+   rows, lacks a column that must exist, or is malformed. Errors are written to reader->error. */
 enum hr_status hr__csv_read_rows(struct hr__reader *reader, const struct hr__csv_schema *schema);
 
 /* ---- Headroom's format (formats/headroom_csv.c) ---------------------------------------------------- */
@@ -95,7 +98,8 @@ enum hr_status hr__csv_read_rows(struct hr__reader *reader, const struct hr__csv
    maps use them. */
 
 /* HR__FIELDS expands to HR__FIELD(key, column, kind, required, filled, member) for each field, in the order of the
-   table. Users define HR__FIELD. `filled`: each row must have a value. `member`: a member of struct hr_job_record. */
+   table. Users define HR__FIELD. `required`: the column must exist. `filled`: each row must have a value if the column
+   exists. `member`: a member of struct hr_job_record. */
 #define HR__FIELDS HR_JOB_CSV_TABLE(HR__ID_FIELD, HR__VALUE_FIELD, HR__NAME_FIELD, HR__FLAG_FIELD)
 #define HR__ID_FIELD(key, column, ...) HR__FIELD(key, column, TEXT, false, true, id)
 #define HR__VALUE_FIELD(id, member, type, record_type, kind, key, column, required, ...)                               \

@@ -64,7 +64,7 @@ static enum hr_status note_speeds(const struct llm *llm) {
 
 static enum hr_status read_azure_llm(struct hr__reader *reader) {
   /* Assumption: a model of about 70 G parameters on GPUs like H100, with 20 concurrent requests per GPU. See
-     docs/reference/formats.md. */
+     docs/reference/formats/azure-llm.md. */
   struct llm llm = {.reader = reader, .prefill_per_s = 10000, .decode_per_s = 50, .gpu_milli = 50};
   const struct hr__reader_param params[] = {{"prefill", 1, 1000000000, &llm.prefill_per_s, NULL},
                                             {"decode", 1, 1000000000, &llm.decode_per_s, NULL},
@@ -208,8 +208,9 @@ const struct hr__format_reader hr__acme_reader = {
 
 struct pod {
   struct hr_job_record job;
-  int64_t deletion_us, scheduled_us; /* scheduled_us: HR_UNKNOWN_US if the pod was never scheduled */
-  uint32_t gpu_milli;                /* 0: no share */
+  /* deletion_us: HR_UNKNOWN_US if times are not needed; scheduled_us: HR_UNKNOWN_US if the pod was never scheduled */
+  int64_t deletion_us, scheduled_us;
+  uint32_t gpu_milli; /* 0: no share */
 };
 
 #define POD(member) offsetof(struct pod, member)
@@ -680,7 +681,7 @@ static const char *read_status(struct hr_text text, uint8_t *outcome) {
   return "not one of Terminated, Failed, Running, Waiting";
 }
 
-/* Sets the submit time of a task, and the properties of the task that the job table contains. */
+/* Sets the submit time and the recorded start of a task, and its properties in the tables of jobs and tags. */
 static void add_submission(struct pai *pai, const struct pai_row *row, struct hr_job_record *task) {
   const struct pai_job *job = find_pai_job(&pai->jobs, row->job_name);
   bool is_known = job && job->submit_us != INT64_MIN, is_late = is_known && job->submit_us > row->start_us;

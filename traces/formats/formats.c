@@ -252,8 +252,11 @@ static bool maps(const struct hr_trace_options *options, const char *field) {
   return false;
 }
 
-/* Returns true if a file that was detected as `format` is read as CSV because of the map: it is separated by commas,
-   and the map has a required field, or the header has all of them. */
+/* Returns true if a file that was detected as `format` is read as CSV because of the map. These conditions must be
+   true:
+   - The map has a field that only CSV files can map.
+   - The format is a table that is separated by commas.
+   - The map has at least one mandatory field, or the header has all of them. */
 static bool is_mapped_csv(const struct hr_trace_options *options, const char *format, struct hr_text header) {
   static const char *const others[] = {"sacct", "swf", "gavel", "kubernetes", "philly-log", "batsim", NULL};
   if (!csv_field(options)) return false;
@@ -369,7 +372,8 @@ static enum hr_status copy_unfailed(const struct hr_trace *trace, struct hr_trac
   return hr__rebuild_end(&rebuild, status, trace->dated, copy, error);
 }
 
-/* Leaves out the jobs of a packed trace that had failed. A trace without such jobs remains as it is. */
+/* Replaces a packed trace by a copy without the jobs that had failed. A trace without failed jobs does not change.
+   After an error, `*trace` is NULL. */
 static enum hr_status drop_failed(struct hr_trace **trace, bool streamed, struct hr_error *error) {
   struct hr_trace *all = *trace;
   uint32_t job = 0;

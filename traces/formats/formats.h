@@ -26,9 +26,9 @@ enum hr_status hr__packed_read(const char *path, const struct hr_trace_options *
 
 /* ---- Requests and states of jobs ------------------------------------------------------------------- */
 
-/* Sets a request of `tasks` tasks with `milli_per_task` thousandths of a GPU each. Up to 1000 thousandths are a
-   share of one GPU. More than 1000 are rounded up to whole GPUs; `*rounded` is set to true if that changes the
-   request. Returns false if no tasks exist, or more than HR_MAX_GPUS GPUs. */
+/* Sets a request of `tasks` tasks with `milli_per_task` thousandths of a GPU each. Below 1000, they are a share of one
+   GPU; 0 means no GPU. From 1000 on, they are rounded up to whole GPUs. Sets `*rounded` to whether rounding changes the
+   request. Returns false, and does not change the job, if `tasks` is 0 or if the request exceeds HR_MAX_GPUS GPUs. */
 bool hr__request_milli(struct hr_job_record *job, uint64_t milli_per_task, uint64_t tasks, bool *rounded);
 
 /* Divides a job into one task for each of `nodes` nodes: its GPUs, and its totals in `cpu_milli` and `mem_mib`. If
@@ -45,7 +45,8 @@ struct hr__slurm_state {
   uint8_t outcome; /* enum hr_outcome */
 };
 
-/* Parses a state such as "COMPLETED" or "CANCELLED by 1000". Returns false if the text is not a state. */
+/* Parses a state such as "COMPLETED" or "CANCELLED by 1000". Sets the outcome to HR_OUTCOME_UNKNOWN if the job had not
+   ended, or if the system ended it. Returns false if the text is not a state. */
 bool hr__job_state_parse(struct hr_text text, struct hr__slurm_state *state);
 
 /* ---- Writers --------------------------------------------------------------------------------------- */
@@ -54,7 +55,8 @@ bool hr__job_state_parse(struct hr_text text, struct hr__slurm_state *state);
 struct hr__trace_writer {
   /* the format supports compression; a file is then compressed if its name ends with `.gz` or `.zst` */
   bool compresses;
-  /* Writes the trace to `path`. `written` must not be NULL; only its format is set before the call. */
+  /* Writes the trace to `path`, and sets the members of `written`, which must not be NULL. Its format is set before the
+     call; all other members are 0 then. */
   enum hr_status (*write)(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
                           struct hr_error *error);
 };
@@ -74,7 +76,7 @@ enum hr_status hr__encoder_open(const char *path, struct hr__encoder **encoder, 
 /* Writes the remaining text and makes the file visible under its name. Frees the encoder, also after an error.
    Returns the first error since hr__encoder_open(). */
 enum hr_status hr__encoder_commit(struct hr__encoder *encoder, struct hr_error *error);
-/* Frees the encoder without leaving a file. NULL is allowed. */
+/* Frees the encoder and deletes the unfinished file. NULL is allowed. */
 void hr__encoder_abandon(struct hr__encoder *encoder);
 
 /* Appends text. hr__encoder_commit() returns an error of this call. */
@@ -98,8 +100,8 @@ extern const size_t hr__field_bytes[HR__N_FIELDS];
 /* Returns true if field hr__fields[field] of the record is known. All fields of `blank` must be unknown. */
 bool hr__field_is_known(const struct hr_job_record *record, const struct hr_job_record *blank, size_t field);
 
-/* Sets known[i] to true if field i is known for some job. Ids are unknown if they are row numbers that the input did
-   not contain. */
+/* Sets known[i] to whether field i is known for some job. Mandatory fields are always known. Ids are unknown if they
+   are row numbers that the input did not contain. */
 void hr__known_fields(const struct hr_trace *trace, bool known[HR__N_FIELDS]);
 
 #endif

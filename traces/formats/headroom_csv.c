@@ -312,7 +312,7 @@ static void apply_map(struct hr__csv_column *columns, const struct hr_column_map
 }
 
 /* Returns the separator that is most frequent in the header outside quotes: comma, semicolon (from spreadsheets with
-   decimal commas) or tab. Returns comma if two are equally frequent. */
+   decimal commas) or tab. If two are equally frequent, the first of them in this list is chosen. */
 static char separator_of(struct hr_text header) {
   static const char separators[] = {',', ';', '\t'};
   size_t count[sizeof separators] = {0}, best = 0;
@@ -347,9 +347,9 @@ const struct hr__format_reader hr__csv_reader = {.read = read_csv, .has_columns 
 
 /*
  * Writes Headroom's CSV format. The columns are the fields that are known for some job, in the order of the field
- * table. Unknown values are empty, and all values are exact. Rows are in the order of the input. Reading the file
- * again therefore gives an equal trace. Names have the same indices in their name tables, and rows without ids get
- * the same ids.
+ * table. Unknown values are empty, and all values are exact. Rows are in the order of the input. A trace that is read
+ * from the file is therefore equal to the written trace: names have the same indices in their name tables, and rows
+ * without ids get the same ids.
  */
 
 struct csv {

@@ -8,13 +8,14 @@
  * which are indices in the name table of struct kube.
  *
  * The request of a pod is the sum of the requests of its containers. Init containers run before the other containers,
- * so the request is at least that of each init container. If a container has a limit for a resource but no request,
- * the limit is the request (Kubernetes, "Resource Management for Pods and Containers").
+ * so the number of GPUs is at least that of each init container; CPUs and memory of init containers are ignored. If a
+ * container has a limit for a resource but no request, the limit is the request (Kubernetes, "Resource Management for
+ * Pods and Containers").
  *
  * Objects that belong together form one job. A Pod is a part of the Job that owns it. A Workload is a part of the Job
  * or Pod that owns it. If an object has an owner of another kind (a JobSet, a PyTorchJob), it is a part of the
- * Workload with the same owner. The root is the object that is not a part of another one. It defines the job; its
- * parts add properties that it does not have.
+ * Workload with the same owner. The root is the object that is not a part of another object. It defines the job. Its
+ * parts add properties that the root does not have, and a Workload replaces some properties of the root (add_part()).
  */
 
 #include "base/containers.h"
@@ -254,8 +255,8 @@ static bool is_listed(const char *list, const char *name) {
   return false;
 }
 
-/* Appends the values of an expression `label In (...)` to `joined`, separated by `|`. Returns false if the
-   expression has another form or if the text becomes too long. */
+/* Appends the values of an expression `LABEL In (...)` to `joined`, separated by `|`. Returns false if the expression
+   has another form, if LABEL is not one of type_labels, or if the text becomes too long. */
 static bool join_values(const cJSON *expression, char *joined, size_t size) {
   const cJSON *operator= hr__get_member(expression, "operator"), *values = hr__get_member(expression, "values"), *value;
   if (!is_type_label(hr__get_member(expression, "key")) || !cJSON_IsString(operator) || !cJSON_IsArray(values) ||
@@ -281,8 +282,9 @@ static bool join_term(const cJSON *term, char *joined, size_t size) {
   return false;
 }
 
-/* Returns the GPU types that the required node affinity allows. Its terms are alternatives, so the result is the
-   union of the types of all terms. If some term names no type, all types are allowed, and the result is HR_NONE. */
+/* Returns the GPU types that the required node affinity allows, as a name number. The terms of the affinity are
+   alternatives, so the result is the union of the types of all terms. If some term names no type, all types are
+   allowed, and the result is HR_NONE. */
 static uint32_t types_by_affinity(struct kube *kube, const cJSON *spec) {
   const cJSON *terms =
       hr__get_member(spec, "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms");
@@ -456,8 +458,8 @@ static bool same_pod(const struct kube_pod *a, const struct kube_pod *b) {
 }
 
 /* Adds a pod set to the pod sets that were read before. If only some sets request GPUs, the other sets are ignored.
-   If all sets have equal requests, their numbers of pods are added up. If requests differ, all sets together become
-   one pod that requests the sum. */
+   If the pods of all sets request equal GPUs, the numbers of pods are added up. If these requests differ, all sets
+   together become one pod that requests the sum. */
 static void add_set(struct kube_object *read, const struct kube_pod *pod, uint64_t count) {
   if (!read->pods || (requests_gpus(pod) && !requests_gpus(&read->pod))) {
     read->mixed = read->mixed || read->pods;
@@ -571,7 +573,7 @@ static enum hr_status put_word(struct kube *kube, struct kube_word word) {
   return HR_OK;
 }
 
-/* Stores to which ClusterQueue a LocalQueue belongs. */
+/* Stores the ClusterQueue of a LocalQueue. */
 static enum hr_status add_local_queue(struct kube *kube, const cJSON *object) {
   struct hr_text name = {NULL, 0}, space = {"", 0};
   if (!hr__get_text(&kube->get, object, "metadata.name", true, &name) ||
@@ -716,8 +718,8 @@ static uint32_t root_of(const struct joined *joined, uint32_t number) {
   return number;
 }
 
-/* Merges the properties of a part, except its times, into its root. The queue and the request of a Workload replace
-   those of the root. */
+/* Merges the properties of a part, except its start and finish, into its root. The queue and the request of a Workload
+   replace those of the root. */
 static void add_part(struct kube_object *root, const struct kube_object *part) {
   root->created_us = earlier(root->created_us, part->created_us);
   if (part->kind == KUBE_WORKLOAD) {
@@ -748,7 +750,7 @@ static void add_times(struct kube_object *root, const struct kube_object *part, 
   root->outcome = part->outcome;
 }
 
-/* If no pod of a job has a start time, uses the time at which the Workload got its quota. */
+/* If the job has no start time, uses the time at which the Workload was admitted. */
 static void add_admission(const struct kube *kube, const struct kube_object *part) {
   struct kube_object *root = &kube->objects[part->root];
   if (part->kind == KUBE_WORKLOAD && root->start_us == INT64_MIN) root->start_us = part->start_us;

@@ -118,7 +118,7 @@ static enum hr_status add_pool(struct hr_cluster_spec *cluster, struct hr_pool_s
   return status;
 }
 
-/* Stores the order of the list in `order`, because nodes are numbered pool by pool. */
+/* Stores the order of the list in cluster->node_order. The numbers of nodes are in another order: pool by pool. */
 static enum hr_status store_order(const struct kinds *kinds, struct hr_cluster_spec *cluster) {
   uint32_t n_before = 0, first_pool = cluster->n_pools - kinds->n;
   for (uint32_t i = 0; i < first_pool; i++) n_before += cluster->pools[i].nodes;
@@ -150,7 +150,8 @@ static enum hr_status add_pools(struct kinds *kinds, struct hr_cluster_spec *clu
   return hr__reader_note_counts(reader, &note, 1);
 }
 
-/* Returns true if the line is from the list of PAI without a header: five fields, of which the last is a number. */
+/* Returns true if the line is from a node list of PAI without a header: it has five fields, and the last field ends
+   with a digit. */
 static bool is_bare_pai(struct hr_text line) {
   size_t n_commas = 0;
   for (size_t i = 0; i < line.length; i++) n_commas += line.at[i] == ',';
@@ -205,8 +206,8 @@ enum hr_status hr_nodes_read(const char *path, struct hr_cluster_spec *cluster, 
  * | quantiles | state, quantile, seconds                   | a quantile of the intervals of a state                 |
  * | intervals | failure_interval, failure_duration         | milliseconds of operation before a failure, of repair  |
  *
- * Data: intervals that a single row determines are added to the samples of its group at once. Failures with times are
- * stored in `events`. After the last row, the gaps between failures are computed from `events`.
+ * Data: an interval that a single row determines is added at once to the samples of the group of the row. Failures with
+ * times are stored in `events`. After the last row, the gaps between failures are computed from `events`.
  *
  * Source of the formats: Los Alamos (LA-UR-05-7318), Failure Trace Archive, Cloud Uptime Archive.
  */
@@ -265,6 +266,7 @@ struct log_reader {
   struct node_state *states; /* intervals of a log of states */
   uint32_t n_states, states_capacity;
   enum time_kind time_kind; /* kind of the times of events */
+  /* value and state of the previous row of a log of quantiles; undefined unless has_quantile is set */
   double last_quantile_h;
   bool last_up, has_quantile;
   struct hr_error *error;
@@ -371,6 +373,8 @@ static int by_count(const void *a, const void *b) {
   return (x < y) - (x > y);
 }
 
+/* Returns the share of failures on the 5 % of the nodes with the most failures (at least one node); NaN without
+   failures. `counts` has the number of failures of each node that failed, and is sorted in place. */
 static double top_share(uint32_t *counts, uint32_t n_counts, uint32_t nodes) {
   uint32_t sum = 0, top = 0, n_top = nodes < 20 ? 1 : (nodes + 10) / 20;
   qsort(counts, n_counts, sizeof *counts, by_count);
@@ -488,7 +492,7 @@ static uint32_t hash_of(uint32_t group, struct hr_text name) {
   return hash;
 }
 
-/* Returns whether `stored` is the name of this node. Node names are stored as "GROUP/NAME", so that systems may have
+/* Returns true if `stored` is the name of this node. Node names are stored as "GROUP/NAME", so that systems may have
    nodes with equal names. */
 static bool is_node(const char *stored, uint32_t group, struct hr_text name) {
   char *rest;
@@ -628,7 +632,7 @@ static enum hr_status read_quantile(struct log_reader *reader, struct hr_text li
   return added ? HR_OK : no_memory(reader);
 }
 
-/* Returns whether a field is a number below 0. */
+/* Returns true if a field is a number below 0. */
 static bool is_negative(const struct log_reader *reader, struct hr_text line, enum field field) {
   static const struct hr__number_rule rule = {.factor = 1000, .max = (uint64_t)INT64_MAX};
   struct hr_text text = text_of(reader, line, field);
@@ -637,8 +641,8 @@ static bool is_negative(const struct log_reader *reader, struct hr_text line, en
   return hr__number_parse((struct hr_text){text.at + 1, text.length - 1}, &rule, &value) == HR__NUMBER_FINE;
 }
 
-/* The interval before a failure begins with the end of the previous failure, as in OpenDC, which replays these logs.
-   Some logs of the archive have negative intervals; these rows are left out. */
+/* Reads a row of a log of intervals. The interval before a failure begins at the end of the previous failure, as in
+   OpenDC, which replays these logs. Some logs of the archive have negative intervals; these rows are left out. */
 static enum hr_status read_interval(struct log_reader *reader, struct hr_text line) {
   int64_t gap_us = 0, repair_us = 0;
   uint32_t group;
@@ -798,7 +802,8 @@ void hr_failure_log_finish(struct hr_failure_log *log) {
 
 /* ---- Logs of failures: events for a replay --------------------------------------------------------- */
 
-/* Copies the failures of a system, and numbers their nodes in the order of their rows. */
+/* Copies the failures of a system, or of all systems if `group` is HR_NONE. Failures without a node or an end, and
+   those that end before they start, are only counted. Nodes are numbered in the order of their rows. */
 static enum hr_status copy_events(struct log_reader *reader, uint32_t group, struct hr_failure_events *to) {
   const struct failure_event *from = reader->n_events ? reader->events : reader->turns;
   uint32_t n = reader->n_events ? reader->n_events : reader->n_turns, n_names = reader->n_nodes + reader->n_turns;

@@ -51,6 +51,7 @@ struct swf {
   uint64_t n_other_request; /* number of jobs with more or fewer allocated processors than requested */
   int64_t requested;        /* processors that the last job requested */
   int64_t start_s;          /* time of second 0, from UnixStartTime in the header */
+  /* UnixStartTime is valid; UnixStartTime is invalid; the time zone in the header is UTC; a job was read */
   bool has_start, bad_start, is_utc, has_jobs;
   struct hr_text field[N_FIELDS];
 };
@@ -172,7 +173,7 @@ static void read_comment(struct swf *swf, struct hr_text line) {
   if (zone.length) swf->is_utc = zone.length == 3 && memcmp(zone.at, "UTC", 3) == 0;
 }
 
-/* Converts the times of a job to dates. Requires that the header has the date of second 0 and that the log is in
+/* Converts the times of a job to dates. Does nothing unless the header has the date of second 0 and the log is in
    UTC. */
 static void set_dates(const struct swf *swf, struct hr_job_record *job) {
   if (!swf->has_start || !swf->is_utc) return;
@@ -488,9 +489,9 @@ const struct hr__format_reader hr__batsim_reader = {
 
 /* Traces of Gavel (stanford-futuredata/gavel; Narayanan et al., OSDI'20): one job per line, fields separated by tabs,
    no header. A line has 6, 7, 9 or 10 fields, depending on the version of Gavel that wrote it. A job has a number of
-   steps. Its run time is steps / throughput. The throughput is the number of steps per second that this type of job
-   reaches on as many GPUs of the reference type as the job requests. Throughputs are in a table that was published
-   with Gavel. Parameters of the format specify the file of the table and the reference type. */
+   steps. Its run time is steps / throughput. The throughput is the number of steps per second of this type of job on
+   the requested number of GPUs, if they are of the reference type. Throughputs are in a table that was published with
+   Gavel. Parameters of the format specify the file of the table and the reference type. */
 
 struct throughputs {
   struct hr__json_file file;
@@ -656,11 +657,11 @@ const struct hr__format_reader hr__gavel_reader = {
  * Jobs of Microsoft's Philly cluster (msr-fiddle/philly-traces; Jeon et al., ATC'19), in two formats.
  *
  * "philly" is the CSV file that many simulators use. Its rows are not sorted and have no ids, and its dates are local.
- * Virtual clusters become tenants. The column `gpu_time` equals duration x GPUs and is ignored.
+ * Virtual clusters become tenants. The column `gpu_time` equals duration * GPUs and is ignored.
  *
  * "philly-log" is `cluster_job_log`, a JSON list of jobs with their attempts. A job is replayed once. Its run time is
- * the total run time of its attempts, without the gaps between them. In a replay, a failed job fails when it has run
- * for as long as its first attempt.
+ * the total run time of its attempts, without the gaps between them. In a replay, a failed job fails after the run time
+ * of its first attempt.
  */
 
 static const struct hr__csv_column philly_columns[] = {

@@ -2,11 +2,15 @@
 /*
  * Slurm accounting as printed by `sacct --parsable2` (sacct(1)): fields separated by `|`, named by a header.
  *
- * A row is one of four things: a job; a component of a job (123_4, 123+1); a step of a job (123.batch), which is
- * skipped; or, with --duplicates, an earlier attempt of a job that was requeued. All attempts with one id are
- * replayed as one job. Its submit time is that of the first attempt, its run time that of the last attempt. Evictions
- * are not replayed, because they are results of a simulation. Attempts of a job may be anywhere in the file, so all
- * jobs are stored until the end of the file. Equal texts are stored once.
+ * A row is one of these:
+ *   - a job; the tasks of a job array (123_4) and the components of a heterogeneous job (123+1) are jobs, too
+ *   - a step of a job (123.batch), which is skipped
+ *   - with --duplicates, an earlier attempt of a job that was requeued
+ *
+ * All attempts with one id are replayed as one job. Its submit time is that of the first attempt, its run time that of
+ * the last attempt. If a job became eligible later than it was submitted, that time is its submit time. Evictions are
+ * not replayed, because they are results of a simulation. Attempts of a job may be anywhere in the file, so all jobs
+ * are stored until the end of the file. Equal texts are stored once.
  *
  * The number of GPUs is taken from AllocTRES if possible, otherwise from the request. The GPU types are those of the
  * request or, if the file has no column with the request, those of the allocation. CPUs and memory are totals of the
@@ -47,7 +51,7 @@ struct sacct_job {
   const char *left_out; /* reason why the job is not replayed; NULL: it is replayed */
   uint64_t line, mem_mib;
   int64_t submit_us, start_us, work_us, limit_us;
-  int64_t attempt_us, began_us; /* submit and start of the last attempt; its properties are stored */
+  int64_t attempt_us, began_us; /* submit and start of the stored attempt, which is the last one so far */
   uint32_t user, tenant, model, types, queue, qos, gpus, gpu_milli, tasks, cpu_milli, priority;
   uint8_t outcome, class_;
 };
@@ -122,7 +126,8 @@ static bool parse_whole(struct hr_text *rest, char end, uint64_t *value) {
   return whole(digits, 100000000, value);
 }
 
-/* Parses "1-12:00:00", "12:00:00" or "30:00" to microseconds. Returns false for any other text. */
+/* Parses "DAYS-HOURS[:MINUTES[:SECONDS]]", "HOURS:MINUTES:SECONDS" or "MINUTES:SECONDS" as microseconds. Returns false
+   for any other text. */
 static bool parse_span(struct hr_text text, int64_t *us) {
   uint64_t days = 0, part[3] = {0};
   size_t n = 0;
@@ -213,8 +218,8 @@ static const char *next_item(struct tres *tres, struct hr_text item, uint64_t *t
 }
 
 /* Parses "cpu=32,mem=256G,node=1,gres/gpu=4,gres/gpu:a100=4", or GRES such as "gpu:2" or "gpu:a100:2(IDX:0-1)".
-   Resources other than GPUs, CPUs and memory are ignored. Returns NULL if the text is valid. Otherwise returns the
-   fault, which completes a sentence after "is". */
+   Resources other than GPUs, shares of GPUs, CPUs and memory are ignored. Returns NULL if the text is valid. Otherwise
+   returns the fault, which completes a sentence after "is". */
 static const char *parse_tres(struct hr_text text, struct tres *tres) {
   *tres = (struct tres){0};
   uint64_t typed = 0;
@@ -244,8 +249,8 @@ static bool is_later(const struct sacct_job *job, const struct sacct_job *than) 
   return job->attempt_us != than->attempt_us ? job->attempt_us > than->attempt_us : job->began_us >= than->began_us;
 }
 
-/* Stores an attempt of a job. If there are several attempts of one id, the last attempt is kept, with the submit
-   time of the first. Attempts may be in any order in the file. Returns false if out of memory. */
+/* Stores an attempt of a job. If there are several attempts with one id, the last attempt is stored, with the earliest
+   submit time of all. Attempts may be in any order in the file. Returns false if out of memory. */
 static bool put_job(struct sacct_state *sacct, const struct sacct_job *job, struct hr_text id) {
   uint32_t number = store_text(&sacct->ids, id);
   if (number == HR_NONE) return false;
@@ -377,7 +382,7 @@ static bool has_shares(const struct tres *tres) {
 }
 
 /* Sets the GPUs of a job that has only shares of GPUs: one GPU of each node. Nothing is set if the number of shares of
-   a GPU is unknown. Returns false if a GPU has too few shares. */
+   a GPU is unknown. Returns false, and sets the text of the fault, if one GPU has too few shares. */
 static bool share_gpus(const struct sacct_state *sacct, const struct tres *tres, uint64_t nodes, bool by_node,
                        struct hr_job_record *job, struct hr__row_fault *fault) {
   const size_t kind = tres->shares[SHARDS] ? SHARDS : MPS;
@@ -393,9 +398,9 @@ static bool share_gpus(const struct sacct_state *sacct, const struct tres *tres,
   return true;
 }
 
-/* Computes the totals of GPUs, CPUs and memory over all nodes. If `by_node` is set, the number of GPUs is from GRES
-   columns, which count GPUs per node. Returns false if there are more than HR_MAX_GPUS GPUs, or the shares of a GPU do
-   not suffice. */
+/* Computes the totals of GPUs, CPUs and memory over all nodes, and divides them among the nodes. If `by_node` is set,
+   the number of GPUs is from GRES columns, which count GPUs per node. Returns false if there are more than HR_MAX_GPUS
+   GPUs, or if one GPU has too few shares. */
 static bool add_up(struct sacct_state *sacct, const struct sacct_row *row, struct request *request, bool by_node,
                    struct hr__row_fault *fault) {
   const struct tres *gpus = request->allocated.has_gpus ? &request->allocated : &request->requested;

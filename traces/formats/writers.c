@@ -24,8 +24,8 @@
 /* ---- Encoder --------------------------------------------------------------------------------------- */
 
 /*
- * Buffered text output through zlib or zstd. The file name determines the compression. The gzip header contains no
- * time and no name, so the same text gives the same bytes with the same version of the library.
+ * Buffered text output, plain or through zlib or zstd. The file name determines the compression. The gzip header
+ * contains no time and no name. With the same version of the library, equal texts therefore result in equal bytes.
  */
 
 enum write_packed { PLAIN, GZIP, ZSTD };
@@ -36,9 +36,9 @@ struct hr__encoder {
   enum write_packed packing;
   z_stream gzip;
   ZSTD_CCtx *zstd;
-  bool failed; /* the compressor reported an error */
-  uint64_t drained;
-  size_t used;
+  bool failed;      /* the compressor reported an error */
+  uint64_t drained; /* bytes of text that were passed to the compressor or to the file */
+  size_t used;      /* bytes in `text` */
   char text[HR__ENCODER_BYTES];
   char packed[HR__ENCODER_BYTES];
 };

@@ -2,12 +2,12 @@
 /*
  * Checks JSON text, reads a JSON file into a tree, and reads a JSON file of any size item by item.
  *
- * A recursive-descent scanner for the grammar of RFC 8259 with bounded depth checks the text and builds no tree. To
- * find the position of a value, the scanner stops at that value.
+ * A recursive-descent scanner for the grammar of RFC 8259 checks the text. Its depth is bounded, and it builds no tree.
+ * To find the position of a value, the scanner stops at that value.
  *
- * All faults of the file are found before its contents are interpreted: the file cannot be opened, is not a regular
- * file or a pipe, is too large, is not UTF-8, is empty, is not JSON, or has a duplicate key. Duplicate keys are found
- * by sorting the keys of each object, because cJSON accepts duplicates and returns the first one.
+ * All faults of the file are found before its contents are interpreted: the file cannot be opened, is a directory, is
+ * too large, is empty, is compressed, is not UTF-8, is not JSON, or has a duplicate key. cJSON accepts duplicate keys
+ * and returns the first of them. Duplicate keys are therefore found by sorting the keys of each object.
  */
 
 #include "traces/json/json.h"
@@ -285,8 +285,8 @@ static enum hr_status read_stream(FILE *stream, const char *path, char **text, s
   return hr_fail(error, HR_BAD_INPUT, "%s: is larger than %d MiB, the limit for JSON files", path, LARGEST_MIB);
 }
 
-/* Returns the number of bytes of the UTF-8 character at `at`; 0 if it is invalid. RFC 3629 allows only the shortest
-   form, and no surrogates. */
+/* Returns the number of bytes of the UTF-8 character at `at`; 0 if it is invalid or NUL. RFC 3629 allows only the
+   shortest form, and no surrogates. */
 static size_t character_bytes(const unsigned char *at) {
   if (at[0] == 0) return 0;
   if (at[0] < 0x80) return 1;
@@ -389,10 +389,10 @@ static void erase(char *from, const char *to) {
     if (*from != '\n') *from = ' ';
 }
 
-/* Overwrites the comments with spaces, each with the comma after it, or with the one before it if it is the last
-   member. */
+/* Overwrites each comment with spaces. The comma after the comment is overwritten, too. If the comment is the last
+   member of its object, the comma before it is overwritten instead. */
 static void erase_comments(char *text) {
-  char *before = NULL; /* last character of the structure, not in a string */
+  char *before = NULL; /* the last character that is neither white space nor in a string */
   for (char *at = text; at && *(at = skip_spaces(at));) {
     bool is_key = *at == '"' && before && (*before == '{' || *before == ',');
     char *end = is_key ? comment_end(at) : NULL, *after = end ? skip_spaces(end) : NULL;
@@ -728,7 +728,7 @@ static enum hr_status read_item(struct stream *stream, const char *member, const
   return parse_item(stream, &item);
 }
 
-/* Skips a member that is not needed. It must be valid JSON, too. */
+/* Skips a member that is not needed. It must be valid JSON, like the other members. */
 static enum hr_status skip_value(struct stream *stream) {
   cJSON *tree = NULL;
   enum hr_status status = cut_value(stream);

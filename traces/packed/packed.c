@@ -2,9 +2,10 @@
 /*
  * Packed traces: a trace in one file that can be mapped into memory. Writes, maps and checks it.
  *
- * Layout (docs/reference/formats.md): a header, a section table, and the sections. Integers are little-endian. The name
- * of a section identifies its content: a column, or a list of texts that each end with NUL. Each section begins at the
- * next multiple of PACKED_ALIGNMENT. The bytes between sections are zeros, so equal traces give equal files.
+ * Layout (docs/reference/formats/packed.md): a header, a section table, and the sections. Integers are little-endian.
+ * The name of a section identifies its content: a column, a list of texts that each end with NUL, or the numbers of
+ * skipped rows. Each section begins at the next multiple of PACKED_ALIGNMENT. The bytes between sections are zeros, so
+ * equal traces result in equal files.
  *
  * Writing: first, all sections are described and their checksums are computed, because the section table is at the
  * beginning of the file. Then the file is written sequentially.
@@ -37,7 +38,7 @@ struct hr__packed_header {
   int64_t origin_us;
   uint64_t flags;    /* bits PACKED_DATED and PACKED_IDS_TOLD */
   uint64_t unused;   /* must be 0 */
-  uint64_t checksum; /* checksum of the section table and of the members of the header before this one */
+  uint64_t checksum; /* checksum of the header, with 0 in this member, and of the section table */
 };
 
 /* An entry of the section table. `offset` counts bytes from the beginning of the file. */
@@ -116,7 +117,8 @@ static bool checksum_of(const struct packing *packing, const char *at, uint64_t 
 
 /* ---- Writing: sections ----------------------------------------------------------------------------- */
 
-/* Returns false if out of memory. */
+/* Adds a section with `entries` entries of `width` bytes. Adds nothing if `entries` is 0 or `at` is NULL. Returns false
+   if out of memory. */
 static bool add_section(struct packing *packing, const char *name, const void *at, uint64_t entries, size_t width) {
   if (!at || !entries) return true;
   uint32_t place = packing->head.header.n_sections++;
@@ -158,8 +160,8 @@ static bool add_skipped(struct packing *packing) {
   return ok;
 }
 
-/* Adds the notes and the source of the trace. If the trace was read from a packed file, both are unchanged, so
-   packing it again gives the same file. */
+/* Adds the notes of the trace, and a note with its source and format. If the trace was read from a packed file, the
+   latter note is already among its notes and is not added, so packing it again results in the same file. */
 static bool add_notes(struct packing *packing) {
   const struct hr_trace *trace = packing->trace;
   for (size_t i = 0; i < trace->notes.count; i++)
@@ -331,7 +333,7 @@ struct unpacking {
   const struct hr__packed_section *sections;
   bool taken[HR_PACKED_MAX_SECTIONS]; /* sections that were recognized */
   XXH3_state_t *summing;              /* state of the checksum of the current section */
-  bool streamed;                      /* ids that are texts are not kept */
+  bool streamed;                      /* ids that are texts are checked but not stored in the trace */
   bool releases;                      /* memory of pages is released after use */
   struct hr_error *error;
 };
@@ -366,8 +368,7 @@ static const struct hr__packed_section *find_section(struct unpacking *unpacking
   return NULL;
 }
 
-/* Releases the memory of pages of the file, if the trace is streamed or spooled. The next access reads the pages again.
- */
+/* Releases the memory of pages of the file if the trace is streamed or spooled. The next access reads them again. */
 static void drop_pages(const struct unpacking *unpacking, const char *at, size_t bytes) {
   if (!unpacking->releases) return;
   size_t over = (uintptr_t)at % (size_t)sysconf(_SC_PAGESIZE);
@@ -530,8 +531,8 @@ static bool is_valid_column(const struct hr_trace *trace, enum hr__column_id id,
   }
 }
 
-/* Returns true if submit times never decrease. `*last_us` is the submit time before the first entry; it is set to
-   the last submit time. */
+/* Returns true if submit times never decrease. Before the call, `*last_us` is the submit time before the first entry;
+   the call sets it to the last submit time. */
 static bool is_ascending(const int64_t *submit_us, uint32_t count, int64_t *last_us) {
   if (!count) return true;
   uint64_t falls = submit_us[0] < *last_us;

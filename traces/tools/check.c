@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Checks a trace for faults that affect simulations: the findings, the check, and its part about rows. Each part of the
    check examines one aspect of the trace and adds findings. At the end, the findings are sorted. A part makes one pass
-   over some columns, or sorts them with a radix sort, so a check takes about as long as reading the trace. */
+   over some columns, or sorts them with a radix sort. A check therefore takes about as long as reading the trace. */
 
 #include "traces/tools/check.h"
 
@@ -21,11 +21,11 @@
  * Checks of rows: skipped rows, the order of rows, duplicate rows, missing fields, and single jobs, users or tenants
  * that dominate the trace.
  *
- * Two kinds of copies are found. Two rows with different ids and otherwise equal fields are reported directly. Two
- * jobs of one user with equal run times may be a coincidence if times are whole seconds. The number of such jobs is
- * therefore compared with the number of jobs for which another job has a run time that is longer by exactly one step,
- * such as a second. Without copies, both numbers are about equal. Copies increase only the number of jobs with equal
- * run times.
+ * Two jobs are copies if their run times, GPUs, users, tenants, models and GPU types are equal. Copies with the same
+ * submit time are reported directly. Copies with different submit times may be a coincidence if times are whole
+ * seconds. The number of these copies is therefore compared with the number of pairs that differ only in their run
+ * times, by exactly one step, such as a second. Without real copies, both numbers are about equal. Real copies increase
+ * only the first number.
  */
 
 static const char duplicate_reason[] = "the job id is already used";
@@ -153,7 +153,8 @@ static int64_t limit_us(const struct hr_trace *trace, uint32_t job) {
   return trace->limit_us ? trace->limit_us[job] : HR_UNKNOWN_US;
 }
 
-/* Returns true if the run time is distinctive: it is long, and no limit or common bound ended the job. */
+/* Returns true if the run time is distinctive: it is long, no limit or common bound ended the job, and the job is not a
+   service. */
 static bool is_distinctive(const struct hr__check_state *checker, uint32_t job) {
   const struct hr_trace *trace = checker->trace;
   int64_t work_us = trace->work_us[job];
@@ -200,7 +201,7 @@ static uint32_t find_copy(const struct copies *copies, const struct hr_trace *tr
   return HR_NONE;
 }
 
-/* Counts copies. Jobs are in order of submit time, so it suffices to compare a job with the last one of its copies.
+/* Counts copies. Jobs are in order of submit time, so it suffices to compare a job with the last of its earlier copies.
    Returns false if out of memory. */
 static bool count_copies(const struct hr__check_state *checker, struct copies *copies) {
   const struct hr_trace *trace = checker->trace;
@@ -221,8 +222,8 @@ static bool count_copies(const struct hr__check_state *checker, struct copies *c
   return true;
 }
 
-/* Returns the share of jobs with a twin: a job that differs only in its run time, which is one step
-   longer. The share is estimated from a sample of jobs from the whole trace. */
+/* Returns the share of jobs with a twin: a job that would be a copy if its run time were one step shorter. The share is
+   estimated from a sample of jobs from the whole trace. */
 static double share_by_chance(const struct hr__check_state *checker, const struct copies *copies) {
   const struct hr_trace *trace = checker->trace;
   uint32_t sampled = 0, twins = 0;
@@ -331,7 +332,7 @@ static struct share *add_up(const struct hr__check_state *checker, const struct 
   return shares;
 }
 
-/* Returns the share of the owner in jobs or in GPU hours, whichever is larger. */
+/* Returns the owner's share of all jobs, or its share of all GPU hours if that is larger. */
 static double weight_of(const struct hr__check_state *checker, const struct share *share, double all_h) {
   double jobs = (double)share->jobs / checker->n, hours = all_h > 0 ? share->gpu_hours / all_h : 0;
   return jobs > hours ? jobs : hours;
@@ -610,7 +611,7 @@ size_t hr_trace_check_count(const struct hr_trace_check *check, enum hr_severity
   return count;
 }
 
-/* ---- What parts share ------------------------------------------------------------------------------ */
+/* ---- Functions that several parts use -------------------------------------------------------------- */
 
 static char *format_text(const char *format, va_list arguments) {
   va_list again;

@@ -21,8 +21,8 @@ struct hr__job_value {
 /* Sorts at most 2^32 pairs by key. The sort is stable. Returns false if out of memory. */
 bool hr__pairs_sort(struct hr__job_value *pairs, size_t count);
 
-/* State of a check. Services are jobs of class inference. Their run times depend on their owners, and many are
-   equal, so findings about run times do not include services. */
+/* State of a check. Services are jobs of class inference. Their owners decide how long they run, and many of their run
+   times are equal. Findings about run times therefore do not include services. */
 struct hr__check_state {
   struct hr_trace_check *check;
   uint32_t findings_capacity; /* of check->findings */
@@ -39,11 +39,12 @@ struct hr__check_state {
   bool constant;         /* nearly all run times in `work` are equal */
 };
 
-/* The subject of a finding: `count` jobs or rows out of `of`, and the first of these jobs. */
+/* The subject of a finding: `count` jobs, rows or days out of `of`; both are 0 if the finding does not count anything.
+   `line` is the line of the first row in the file; 0 if the finding is not about lines. */
 struct hr__check_subject {
   uint64_t count, of, line;
-  uint32_t job; /* the first job; HR_NONE: the finding is not about single jobs */
-  const char *subject;
+  uint32_t job;        /* the first job; HR_NONE: the finding is not about single jobs */
+  const char *subject; /* name of the user, tenant, ... that the finding is about, which is copied; NULL: none */
 };
 /* Adds a finding unless the user ignores its code. `format` and its arguments are the text of the finding. If memory
    runs out, sets checker->out_of_memory. */
@@ -59,22 +60,24 @@ static inline bool hr__check_is_service(const struct hr_trace *trace, uint32_t j
   return trace->class_ && trace->class_[job] == HR_CLASS_INFERENCE;
 }
 
-/* Searches ascending values, from index `from` on, for the most frequent value. Returns its number of occurrences
-   and sets `*begin` to the index of the first one. */
+/* Searches `values`, which are sorted by key, for the most frequent key among those from index `from` on. `from` must
+   be below `count`. Returns the number of occurrences of the key, including those before `from`. Sets `*begin` to the
+   index of its first occurrence. If several keys are equally frequent, the largest of them is chosen. */
 uint32_t hr__check_most_frequent(const struct hr__job_value *values, uint32_t count, uint32_t from, uint32_t *begin);
-/* Returns the first of the jobs in `pairs`. The value of each pair is the index of a job, so the result is the
-   minimum of the values. */
+/* Returns the first of the jobs in `pairs`; HR_NONE if `count` is 0. The value of each pair is the index of a job, so
+   the result is the minimum of the values. */
 static inline uint32_t hr__check_first_job(const struct hr__job_value *pairs, uint32_t count) {
   int64_t first = count ? pairs[0].value : HR_NONE;
   for (uint32_t i = 1; i < count; i++)
     if (pairs[i].value < first) first = pairs[i].value;
   return (uint32_t)first;
 }
-/* Tries several steps between 1 us and a day. Returns the largest step for which at least 99 % of the values are
-   multiples of the step. `origin_us` is added to each value before this test. */
+/* Tries 11 steps from 1 us to a day, such as 1 ms, 1 s and 5 min. Returns the largest step for which at least 99 % of
+   the values are multiples of the step. `origin_us` is added to each value before this test. */
 int64_t hr__check_grain_us(const int64_t *values, uint32_t count, int64_t origin_us);
 
-/* The parts of the check, in the order in which they run. Each adds its findings. */
+/* The parts of the check that are not in check.c. Each adds its findings. They run in this order; the part about rows
+   in check.c runs before hr__check_cluster. */
 void hr__check_jobs(struct hr__check_state *checker); /* sets work, work_grain_us, clamp_us, constant */
 void hr__check_arrivals(struct hr__check_state *checker);
 void hr__check_cluster(struct hr__check_state *checker);

@@ -9,7 +9,7 @@
  *
  * Two findings about recorded starts need no cluster: many jobs started at one instant, and almost no job waited. Two
  * findings need a cluster: more GPUs were busy than exist, and jobs waited while at least half of the GPUs were idle.
- * The number of busy GPUs changes only at starts and ends. A tree of maxima returns the maximum in an interval.
+ * The number of busy GPUs changes only at starts and ends. A segment tree returns the maximum in an interval.
  */
 
 #include "base/text.h"
@@ -124,8 +124,8 @@ static void add_span(struct sets *sets, int64_t from_us, int64_t to_us, double g
   sets->level[last] -= gpus;
 }
 
-/* Computes the steps of a set from the jobs that are restricted to it or to a subset. Adds the GPU hours of these
-   jobs to `*gpu_hours`, and those GPU hours that are before the last submit to `*within`. */
+/* Computes the steps of a set from the jobs that are restricted to it or to a subset. Adds the GPU hours of these jobs
+   to `*gpu_hours`. Adds the GPU hours that they use before the last submit to `*within`. */
 static void add_jobs(struct sets *sets, uint32_t set, double *gpu_hours, double *within) {
   const struct hr_trace *trace = sets->checker->trace;
   const struct hr_cluster *cluster = &sets->against->cluster;
@@ -145,7 +145,7 @@ static void add_jobs(struct sets *sets, uint32_t set, double *gpu_hours, double 
   }
 }
 
-/* Computes the worst day, the number of overloaded days and the longest backlog from the steps. */
+/* Computes the worst day, the number of overloaded days and the largest backlog from the steps. */
 static void summarize_steps(const struct sets *sets, struct hr_offered_load *load) {
   double step_h = hr__seconds(sets->step_us) / 3600, level = 0, backlog = 0, day = 0, day_h = 0;
   double gpus = (double)load->gpus;
@@ -178,9 +178,9 @@ static void report_idle(struct hr__check_state *checker, const struct hr_offered
                 100 * load->load, hr__count_text(load->gpus, gpus), hr__plural(load->gpus));
 }
 
-/* Reports overload. The finding is an error only if the GPU hours until the last submit also exceed the capacity. If
-   only the total of all GPU hours exceeds it, the excess is after the last submit and may be due to a few long
-   jobs. */
+/* Reports overload. The finding is an error only if the trace is at least a day long, and if both the total of all GPU
+   hours and the GPU hours until the last submit exceed the capacity. If only the total exceeds it, the excess is after
+   the last submit and may be due to a few long jobs. */
 static void report_load(struct hr__check_state *checker, const struct hr_offered_load *load) {
   bool overloaded = load->load > 1 && load->within > 1, is_short = checker->span_us < HR__DAY_US;
   char gpus[HR__NUMBER_BYTES], days[160] = "", backlog[HR__NUMBER_BYTES], percent[HR__NUMBER_BYTES];
@@ -263,8 +263,8 @@ static int64_t start_of(const struct hr_trace *trace, uint32_t job) {
   return trace->recorded_start_us[job];
 }
 
-/* Returns the starts of the jobs that waited, sorted; NULL if out of memory. `*known` is set to the number of jobs
-   with a recorded start. The caller frees the list. */
+/* Returns the starts of the jobs that waited, sorted; NULL if out of memory. Sets `*count` to the number of these jobs,
+   and `*known` to the number of all jobs with a recorded start. The caller frees the list. */
 static struct hr__job_value *order_starts(const struct hr__check_state *checker, uint32_t *known, uint32_t *count) {
   const struct hr_trace *trace = checker->trace;
   struct hr__job_value *starts = malloc(((size_t)checker->n + 1) * sizeof *starts);

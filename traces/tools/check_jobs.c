@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Checks of jobs. Their properties: run times (cut, constant, rounded, zero, very long), limits, deadlines, sizes,
- * outcomes, units. Their submit times: bursts, rounded times, short traces, changes of the clock, gaps, and the end of
- * the trace.
+ * Checks of jobs. The first part checks their properties: run times (cut, constant, rounded, zero, very long), limits,
+ * deadlines, sizes, outcomes and units. The second part checks their submit times: bursts, rounded times, short traces,
+ * changes of the clock, gaps, and the end of the trace.
  */
 
 #include "base/text.h"
@@ -59,9 +59,11 @@ static double mean_count_below(const struct hr__job_value *values, uint32_t begi
   return distinct ? (double)*neighbours / distinct : 0;
 }
 
-/* Reports a bound: a run time at which many jobs were cut. A run time is a bound if all of these conditions are met:
-   it is among the longest 2 % of run times; almost no job runs longer; some jobs have run times just below it; and it
-   has at least ten times as many jobs as those run times have on average. */
+/* Reports a bound: a run time at which many jobs were cut. A run time is a bound if all of these conditions are true:
+   - It is among the longest 2 % of run times, and at most 0.5 % of the jobs run longer.
+   - At least MIN jobs have it, and at most half of the jobs.
+   - At least MIN_NEIGHBOURS jobs run shorter, but at least 4/5 of it.
+   - Its number of jobs is at least TIMES the mean number of jobs of the run times of these neighbours. */
 static void check_clamp(struct hr__check_state *checker) {
   enum { MIN = 10, TIMES = 10, MIN_NEIGHBOURS = 3 };
   const struct hr__job_value *work = checker->work;
@@ -197,7 +199,8 @@ static bool gather_limits(const struct hr__check_state *checker, struct limits *
 
 /* ---- Limits ---------------------------------------------------------------------------------------- */
 
-/* Reports that limit / run time is the same number, within 0.1 %, for nine of ten jobs with a limit. */
+/* Reports that limit / run time is the same number, within 0.1 %, for nine of ten jobs with a limit that ran for at
+   least a minute. */
 static void check_ratio(struct hr__check_state *checker, const struct limits *limits) {
   uint32_t n = limits->n_ratios;
   if (n < MIN_JOBS) return;
@@ -455,7 +458,7 @@ static void check_median(struct hr__check_state *checker) {
                   "half of the jobs run for %s or more: are run times in milliseconds, and read as seconds?", text);
 }
 
-/* Reports submit times that are too large to be seconds since 1970. */
+/* Reports submit times that are implausible as seconds since 1970, because they are after the year 2100. */
 static void check_epoch(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   int64_t first_s = trace->origin_us / HR_SECOND_US;
@@ -468,7 +471,7 @@ static void check_epoch(struct hr__check_state *checker) {
       hr__count_text((uint64_t)first_s, text));
 }
 
-/* Reports that jobs hardly overlap, which is implausible for a cluster. */
+/* Reports that fewer than 0.05 jobs run at a time on average, which is implausible for a cluster. */
 static void check_overlap(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   double busy_s = 0, span_s = hr__seconds(checker->span_us);
@@ -500,17 +503,18 @@ void hr__check_jobs(struct hr__check_state *checker) {
 /* ---- Arrivals -------------------------------------------------------------------------------------- */
 
 /*
- * Clock changes: if a trace has dates without a zone, its local clock may change in spring and autumn. An hour of the
- * night of the change is compared with the same hour on the days before and after it. The mean number of jobs on
- * these days must be at least 12. In spring, the hour is reported if it has no jobs. In autumn, it is reported if its
- * number of jobs is at least 1.7 times that mean and more than 1.2 times the maximum of these days. The hours from
- * 1:00 to 3:00 are examined, and only in nights in which the European Union (last Sundays of March and October) or
- * the United States (second Sunday of March, first Sunday of November) change clocks.
+ * Clock changes: the dates of a trace may be local times, with clock changes in spring and autumn. An hour of the
+ * night of the change is compared with the same hour on the 14 days before and the 14 days after it. The mean number of
+ * jobs in this hour of these days must be at least 12. In spring, the hour is reported if it has no jobs. In autumn, it
+ * is reported if its number of jobs is at least 1.7 times that mean and more than 1.2 times the maximum of these days.
+ * The hours from 1:00 to 3:00 are examined, and only in nights in which the European Union (last Sundays of March and
+ * October) or the United States (second Sunday of March, first Sunday of November) change clocks.
  *
- * Gaps: a gap is a long time without a job in which many jobs were expected. If the trace has at least three weeks,
- * the expected number of jobs depends on the hour of the week. Otherwise it depends on the hour of the day, and a gap
- * must be longer than a weekend. Because load changes over months, the expected number is reduced if the week before
- * the gap and the week after it have fewer jobs than expected.
+ * Gaps: a gap is a long time without a job in which at least 40 jobs were expected. If the trace has at least three
+ * weeks, the expected number of jobs depends on the hour of the week, and a gap has at least 12 hours. In a shorter
+ * trace, the expected number depends on the hour of the day, and a gap has at least 72 hours, so that it is longer than
+ * a weekend. Load changes over months. Therefore, the expected number is reduced if the week before the gap and the
+ * week after it have fewer jobs than expected.
  *
  * End: jobs that were cut at the last instant of the trace, and jobs that are missing because they had not ended when
  * the recording ended.
@@ -518,8 +522,8 @@ void hr__check_jobs(struct hr__check_state *checker) {
 
 /* ---- Arrivals: bursts: one instant ----------------------------------------------------------------- */
 
-/* Reports a burst: at least 5 % of the jobs have the same submit time. The first submit time is ignored, because at
-   that time the trace may have all jobs that were already waiting. */
+/* Reports a burst: at least 5 % of the jobs have the same submit time. Services are not counted. The first submit time
+   is ignored, because it may be that of all jobs that already waited when the recording began. */
 static void check_instant(struct hr__check_state *checker) {
   enum { MIN = 20, SHARE = 20 };
   const struct hr_trace *trace = checker->trace;
@@ -545,8 +549,8 @@ static void check_instant(struct hr__check_state *checker) {
 
 /* ---- Arrivals: bursts: one hour -------------------------------------------------------------------- */
 
-/* Returns the number of jobs in the busiest hour, which may begin at any submit. Services are not counted. `*first`
-   is set to the first job of that hour. */
+/* Returns the number of jobs in the busiest hour, which may begin at any submit. Services are not counted. Sets
+   `*first` to the first job of that hour. */
 static uint32_t busiest_hour(const struct hr__check_state *checker, uint32_t *first) {
   const struct hr_trace *trace = checker->trace;
   uint32_t from = 0, inside = 0, max = 0;
@@ -562,7 +566,8 @@ static uint32_t busiest_hour(const struct hr__check_state *checker, uint32_t *fi
 }
 
 /* Reports a burst: an hour has at least a tenth of all jobs and at least 20 times the mean number of jobs per hour.
-   The busiest hour of an ordinary day is far below that. */
+   The busiest hour of an ordinary day has far fewer jobs. An hour that begins at the first submit is ignored, for the
+   same reason as in check_instant(). */
 static void check_hour(struct hr__check_state *checker) {
   enum { MIN_DAYS = 3, MIN = 50, SHARE = 10, TIMES = 20 };
   uint32_t first = 0, max = checker->span_us < MIN_DAYS * HR__DAY_US ? 0 : busiest_hour(checker, &first);
@@ -646,8 +651,8 @@ static int64_t last_sunday(int64_t year, int month) {
   return day - weekday_of(day);
 }
 
-/* Returns the number of jobs that were submitted in an hour of a day, on the clock of the trace. `*first` is set to
-   the first of them. */
+/* Returns the number of jobs that were submitted in an hour of a day, on the clock of the trace. Sets `*first` to the
+   first of these jobs, or to the next later job if there are none. */
 static uint32_t count_hour(const struct hr_trace *trace, int64_t day, int hour, uint32_t *first) {
   int64_t from_us = day * HR__DAY_US + hour * HR__HOUR_US - trace->origin_us, to_us = from_us + HR__HOUR_US;
   uint32_t begin = 0, end = trace->n_jobs;
@@ -770,8 +775,8 @@ struct gap {
   double expected; /* number of jobs that were expected in the gap */
 };
 
-/* Returns the gap in which the most jobs were expected. `*count`, which must be 0, is set to the number of gaps to
-   report. */
+/* Returns the gap in which the most jobs were expected; its `job` is HR_NONE without a gap. Adds the number of
+   gaps to `*count`. */
 static struct gap worst_gap(const struct hr__check_state *checker, const struct hourly *hours, uint32_t *count) {
   const int64_t *submit_us = checker->trace->submit_us;
   int64_t min_us = (hours->period == WEEK_HOURS ? MIN_GAP_H : MIN_GAP_ANY_DAY_H) * HR__HOUR_US;
@@ -818,8 +823,8 @@ static int64_t begin_us(const struct hr_trace *trace, uint32_t job) {
   return start_us >= 0 ? start_us : trace->submit_us[job];
 }
 
-/* Reports jobs that were cut at the end of the trace. They are detected because more jobs end in its last second than
-   is likely by chance. */
+/* Reports jobs that were cut at the end of the trace. There are such jobs if at least END_MIN jobs, and at least one in
+   END_SHARE jobs, end in its last second, which is unlikely by chance. */
 static void check_cut(struct hr__check_state *checker) {
   enum { END_MIN = 10, END_SHARE = 500 };
   const struct hr_trace *trace = checker->trace;
@@ -885,7 +890,7 @@ static uint32_t active_at(const struct marks *marks, int64_t time_us) {
 
 /* Reports that jobs which were still running at the end are missing from the trace. First, the minimum number of
    running jobs is computed over 500 times, evenly spaced from 50 % to 90 % of the trace. Jobs are assumed to be
-   missing if fewer than a quarter of this minimum run at the last submit. */
+   missing if fewer than a quarter of this minimum run at the last submit. The minimum must be at least END_MIN. */
 static void check_missing(struct hr__check_state *checker, const struct marks *marks) {
   enum { SAMPLES = 500, END_MIN = 20, END_TIMES = 4 };
   int64_t last_us = checker->trace->submit_us[checker->n - 1], half_us = checker->span_us / 2;

@@ -36,7 +36,7 @@ struct generation {
 
 struct generated_job {
   int64_t submit_ms, run_ms, limit_ms; /* limit_ms -1: no limit */
-  uint32_t number, gpus, user, tenant; /* all numbers count from 1 */
+  uint32_t number, gpus, user, tenant; /* gpus: number of GPUs; the other members are numbers from 1 */
 };
 
 enum { DAY_S = 86400, PEAK_S = 15 * 3600 };
@@ -58,7 +58,8 @@ static double mean_run_s(const struct hr_generator *g) {
   return below + above;
 }
 
-/* Selects the table of GPU counts. GPU counts of the default table that are larger than the cluster are removed. */
+/* Selects the table of GPU counts, and computes its total weight and mean. GPU counts of the default table that are
+   larger than the cluster are left out. */
 static void choose_gpu_counts(struct generation *work) {
   const struct hr_generator *g = work->g;
   work->gpu_counts = g->gpu_counts ? g->gpu_counts : default_gpu_counts;
@@ -73,8 +74,9 @@ static void choose_gpu_counts(struct generation *work) {
   work->mean_gpus = gpus / work->gpu_weights;
 }
 
-/* Initializes the state of a generation. The parameters in `g` must be valid and must outlive it. If HR_OK is
-   returned, the caller must call finish_generation(). */
+/* Initializes the state of a generation. The parameters in `g` must be valid and must outlive `work`. If HR_OK is
+   returned, the caller must call finish_generation(). Returns HR_BAD_INPUT if the arrivals would take more than 300
+   years, or HR_NO_MEMORY. */
 static enum hr_status begin_generation(struct generation *work, const struct hr_generator *g, struct hr_error *error) {
   *work = (struct generation){.g = g};
   choose_gpu_counts(work);
@@ -309,10 +311,11 @@ enum hr_status hr_generate(const struct hr_generator *generator, const char *pat
  * Cutting: the borders of blocks are a grid on the clock of the trace. A time of day is therefore the same in the
  * trace, in each block and in the drawn workload.
  *
- * Drawing: a workload consists of layers, and a layer has one drawn block in each position of the grid. First, a list
- * of (submit time, job of the trace) is built, layer by layer and position by position. The jobs of one layer are
- * already in order of submit time; several layers are sorted. Then each column is copied in the order of the list. The
- * workload uses the name tables of the trace.
+ * Drawing: a workload consists of layers. A layer has one block in each position of the grid; the blocks are drawn,
+ * except in the first layer of a workload without blocks. First, a list of (submit time, job of the trace) is built,
+ * layer by layer and position by position. If there is only one layer, its jobs are already in order of submit time;
+ * otherwise the list is sorted. Then each column is copied in the order of the list. The workload uses the name tables
+ * of the trace.
  */
 
 #define HOUR_US (3600 * HR_SECOND_US)
@@ -333,8 +336,8 @@ static int64_t trace_length_us(const struct hr_trace *trace) {
   return trace->submit_us[trace->n_jobs - 1] + 1;
 }
 
-/* Returns the time of the first grid point from which on blocks are whole, relative to the first submit. If the
-   trace has dates, the grid points are midnights. */
+/* Returns the time at which the first whole block begins, relative to the first submit. If the trace has dates, it is a
+   midnight, and may be up to SLACK_US before the first submit; otherwise it is 0. */
 static int64_t first_cut_us(const struct hr_trace *trace) {
   if (!trace->dated) return 0;
   int64_t since_midnight_us = (trace->origin_us % DAY_US + DAY_US) % DAY_US;

@@ -6,9 +6,9 @@
  * when the integral of the rate from time 0 reaches this sum. The rate is constant within each hour. With exponential
  * gaps, this is a Poisson process with this rate.
  *
- * Each request has a random stream of its own, so its tokens do not depend on other requests: the n-th request has the
- * same tokens if the number of requests or the rate changes. If prompts and outputs are drawn from one trace, both are
- * taken from the same row.
+ * Each request has a random stream of its own, so its tokens do not depend on other requests. If the number of requests
+ * or the rate changes, the n-th request still has the same tokens. If prompts and outputs are drawn from one trace,
+ * both are taken from the same row.
  */
 
 #include "headroom/unstable/trace_tools.h"
@@ -324,7 +324,7 @@ double hr_token_law_mean(const struct hr_token_law *law) {
   const uint32_t min = law->min ? law->min : 1, max = law->max ? law->max : (uint32_t)max_tokens;
   if (law->kind == HR_TOKENS_LOG_NORMAL) return log_normal_mean(law, min, max);
   if (law->kind == HR_TOKENS_FIXED || law->mean <= 1) return fmin(fmax(floor(law->mean + 0.5), min), max);
-  const double more = log1p(-1 / law->mean); /* P(more than n) = exp(more x n) */
+  const double more = log1p(-1 / law->mean); /* P(more than n) = exp(more * n) */
   return min + law->mean * (exp(more * min) - exp(more * max));
 }
 
@@ -383,8 +383,8 @@ static enum hr_status draw_requests(const struct hr_service *service, uint32_t i
   return status;
 }
 
-/* Sets the cached tokens of all requests from the share of the service, unless the requests have values of their
-   own. */
+/* Sets the cached tokens of all requests from the share of the service. Does nothing if the requests have values of
+   their own, or if the share is 0. */
 static enum hr_status add_cached(const struct hr_service *service, struct hr_service_requests *requests,
                                  struct hr_error *error) {
   if (requests->cached_tokens || !service->prefix_hit_ppm) return HR_OK;

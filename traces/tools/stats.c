@@ -281,7 +281,7 @@ static void curve_of(const double *sorted, size_t count, double curve[HR__CURVE_
   for (int i = 0; i < HR__CURVE_POINTS; i++) curve[i] = quantile(sorted, count, i / (double)(HR__CURVE_POINTS - 1));
 }
 
-/* Returns the GPU time of a job in milli-GPU x microseconds. */
+/* Returns the GPU time of a job in milli-GPU * microseconds. */
 static hr_amount gpu_time_of(const struct hr_trace *trace, uint32_t job) {
   return (hr_amount)hr_trace_gpus_milli(trace, (hr_job){job}) * trace->work_us[job];
 }
@@ -409,7 +409,7 @@ static double dispersion_of(const double *counts, size_t n) {
 }
 
 /* Returns the correlation of counts with the counts `lag` entries later. Returns NaN if there are fewer than 2 * lag
-   counts. */
+   counts, or if all counts are equal. */
 static double autocorrelation(const double *counts, size_t n, size_t lag) {
   if (n < 2 * lag) return UNKNOWN;
   double mean = mean_of(counts, n), squares = 0, products = 0;
@@ -433,8 +433,8 @@ static void fill_by_hour(struct hr__arrivals *arrivals, double *counts) {
   arrivals->dispersion_by_day = dispersion_of(counts, days);
 }
 
-/* Counts submits by whole hours from the first submit. The last incomplete hour is ignored. Returns false if out of
-   memory. */
+/* Counts submits by whole hours from the first submit, for at most MAX_HOURS hours. The last incomplete hour is
+   ignored. Returns false if out of memory. */
 static bool count_by_hour(struct hr_trace_stats *stats) {
   const struct hr_trace *trace = stats->trace;
   struct hr__arrivals *arrivals = &stats->arrivals;
@@ -737,7 +737,7 @@ static bool fill_row(struct hr__stats_row *row, const struct grouping *grouping,
   return hr__fit_all(run_s, tally->jobs, row->fits);
 }
 
-/* Order of groups: most GPU hours first; of equal GPU hours, most jobs first; then by name. */
+/* Order of groups: by GPU hours, highest first; then by number of jobs, highest first; then by name. */
 static int compare_rows(const void *a, const void *b) {
   const struct hr__stats_row *first = a, *other = b;
   if (first->gpu_hours > other->gpu_hours) return -1;

@@ -8,7 +8,8 @@
  * each further layer consists of copies of them. `load` is the number of layers. If `load` is not whole, each job of
  * the last layer is kept with a probability equal to the fractional part of `load`, independently of other jobs (Lewis
  * and Shedler 1979). The submit time of a copy differs from that of its job by at most the jitter. A heap sorts the
- * drawn jobs by submit time. It contains only jobs within the jitter, so a trace in files is scaled in bounded memory.
+ * drawn jobs by submit time. It contains only jobs within the jitter before and after the current job, so a trace in
+ * files is scaled in bounded memory.
  *
  * Shuffling permutes all jobs, or the jobs of each instant.
  */
@@ -243,8 +244,8 @@ static int64_t jittered(const struct scale *scale, uint32_t job, uint32_t layer)
   return within_trace(scale->trace, submit_us + (int64_t)floor(share * (double)max_us));
 }
 
-/* Returns one more than the length of the longest sequence of `+` in any id. The id of a copy contains as many `+`,
-   which makes it unique. */
+/* Returns one more than the length of the longest sequence of `+` in any id. The id of a copy contains a sequence of
+   this length, which makes it unique. */
 static size_t count_marks(const struct hr_trace *trace) {
   size_t max = 0;
   for (uint32_t job = 0; trace->id_text && job < trace->n_jobs; job++)
@@ -314,9 +315,9 @@ static bool draw_job(struct scale *scale, uint32_t job) {
   return true;
 }
 
-/* Draws job by job. No copy of a job, or of a later job, is submitted earlier than the jitter before the job. Before a
-   job is drawn, all drawn jobs up to that time are therefore added to the trace. Only jobs within the jitter remain in
-   the heap. */
+/* Draws job by job, in order of submit time. A copy is submitted at most the jitter before its job. Let t be the submit
+   time of the next job minus the jitter: no job that is drawn from now on is submitted before t. All drawn jobs up to t
+   are therefore added to the trace before the next job is drawn. The other drawn jobs remain in the heap. */
 static enum hr_status draw_jobs(struct scale *scale, struct hr_error *error) {
   const struct hr_trace *trace = scale->trace;
   int64_t jitter_us = scale->spec->by == HR_SCALING_DUPLICATE ? scale->spec->jitter_us : 0;
@@ -667,8 +668,8 @@ static enum hr_status id_twice(const struct merge *merge, struct hr_error *error
 static enum hr_status put_together(struct merge *merge, struct hr_trace **created, struct hr_error *error) {
   struct hr__rebuild rebuild;
   enum hr_status status = hr__rebuild_begin(&rebuild, merge->traces[0], error);
-  /* The notes of a trace may contain the note on local dates, which would be wrong if the new trace has another
-     clock. */
+  /* Notes are added only from traces with the same clock: they may contain the note on local dates, which would be
+     wrong for a new trace with another clock. */
   for (size_t i = 1; status == HR_OK && i < merge->n_traces; i++)
     if (strcmp(clock_of(merge->traces[0]), clock_of(merge->traces[i])) == 0)
       status = hr__rebuild_add_notes(&rebuild, merge->traces[i], error);
@@ -699,9 +700,10 @@ enum hr_status hr_transform_merge(const struct hr_trace *const *traces, size_t n
 
 /* ---- Pseudonyms ------------------------------------------------------------------------------------ */
 
-/* Replaces names by keyed hashes, HMAC-SHA-256 (RFC 2104). Each name is hashed once, with its kind. Each id is
-   hashed once per job. Collisions are errors: two names with the same pseudonym are found when the pseudonyms are
-   interned, and two ids when the new trace is finished, because ids must be unique. */
+/* Replaces names and job ids by keyed hashes, HMAC-SHA-256 (RFC 2104). Each name is hashed once, with its kind ("user",
+   "tenant" or "model"). Two names of one kind, or two ids, with the same pseudonym are an error. Equal pseudonyms of
+   names are detected when the pseudonyms are interned. Equal pseudonyms of ids are detected when the new trace is
+   finished, because ids must be unique. */
 
 /* A pseudonym consists of a letter, "-", digits and NUL. */
 enum { HR__PSEUDONYM_BYTES = 2 + HR_MAX_PSEUDONYM_DIGITS + 1 };
@@ -711,7 +713,7 @@ struct pseudonyms {
   unsigned digits;
 };
 
-/* Initializes the HMAC with the key. The key is hashed only once: each name continues from a copy of this state. */
+/* Initializes the HMAC with the key. The key is hashed only once: the HMAC returns to this state after each name. */
 
 static void start_pseudonyms(struct pseudonyms *pseudonyms, const void *key, size_t key_bytes, unsigned digits) {
   hmac_sha256_set_key(&pseudonyms->keyed, key_bytes, key);

@@ -33,9 +33,10 @@ enum {
   /* minimum number of jobs in a size; smaller sizes are merged, so that a quantile is not the run time of a single
      job */
   MIN_JOBS_OF_SIZE = 20,
+  /* minimum number of jobs with the same request; rarer requests are left out, except the most frequent of a size */
   MIN_JOBS_OF_REQUEST = 3,
   /* minimum number of pairs, each of two consecutive jobs of one submitter; with fewer pairs, the probability of a
-     repeated request is not estimated but 0 */
+     repeated request cannot be estimated and is 0 */
   MIN_REPEATS = 50
 };
 enum { WEEK_HOURS = 168 }; /* time 0 is midnight of a Monday if the trace of the model has dates */
@@ -131,8 +132,9 @@ static void fit_sizes(struct fit *fit) {
 
 /* ---- Fit: run times -------------------------------------------------------------------------------- */
 
-/* Returns the share of the variance of normal scores that is between submitters: a one-way random effects model with
-   groups of unequal sizes (Searle, Linear Models, 1971, ch. 10). Returns 0 if there are fewer than three submitters. */
+/* Returns the share of the variance of normal scores that is between submitters, at most 0.95: a one-way random effects
+   model with groups of unequal sizes (Searle, Linear Models, 1971, ch. 10). Returns 0 if there are fewer than three
+   submitters, or if each submitter has only one job. */
 static double share_between(const struct fit *fit, uint32_t n) {
   double sum = 0, squares = 0, weighted = 0, counts = 0, n_known = 0, n_groups = 0;
   struct group *groups = fit->groups;
@@ -285,7 +287,8 @@ static enum hr_status fit_requests(struct fit *fit) {
   return status;
 }
 
-/* Computes the share of all jobs that each user or tenant has. The largest share is first. */
+/* Computes the shares of users or tenants in the jobs with a known user or tenant. The largest share is first. If
+   there are more than HR_WORKLOAD_MODEL_MAX_RANKS shares, the smallest ones are left out. */
 static enum hr_status fit_shares(const struct fit *fit, const uint32_t *column, uint32_t n_names, double **shares,
                                  uint32_t *n_shares) {
   double *jobs = column ? calloc(n_names + (size_t)1, sizeof *jobs) : NULL, sum = 0;
@@ -442,9 +445,9 @@ void hr_workload_model_destroy(struct hr_workload_model *model) {
  * It converts scores to probabilities, so run times have exactly the fitted quantiles, even if few users submit most
  * of the jobs.
  *
- * A requested load is met exactly. Run times and requests do not depend on the rate of arrivals, so the jobs are drawn
- * twice. The first pass computes their GPU time. The rate of arrivals is then chosen so that this GPU time gives the
- * load.
+ * A requested load is reached exactly. Run times and requests do not depend on the rate of arrivals, so the jobs are
+ * drawn twice. The first pass computes their GPU time. The rate of arrivals is then chosen so that this GPU time
+ * results in the requested load.
  */
 
 struct drawn_job {
@@ -608,7 +611,7 @@ static void draw_finish(struct model_draw *draw) {
 /* ---- Drawing: jobs --------------------------------------------------------------------------------- */
 
 /* Returns the time in seconds until which `mass` jobs are expected, at a tempo of 1; HUGE_VAL if the model has no
-   arrivals. */
+   arrivals or the time is too large. */
 static double draw_time_s(const struct model_draw *draw, double mass) {
   uint32_t n_hours = draw->model->n_weeks * WEEK_HOURS, low = 0, high = n_hours;
   double all = draw->by_hour[n_hours], rounds = all > 0 ? floor(mass / all) : HUGE_VAL, left = mass - rounds * all;
@@ -780,7 +783,7 @@ static enum hr_status check(const struct hr_workload_model_spec *spec, struct hr
   return HR_OK;
 }
 
-/* Computes the tempo that gives the requested load, by bisection: the time between the first and the last job
+/* Computes the tempo that results in the requested load, by bisection: the time between the first and the last job
    decreases as the tempo increases. */
 static enum hr_status choose_tempo(struct model_draw *draw, const struct hr_workload_model_spec *spec,
                                    struct hr_error *error) {

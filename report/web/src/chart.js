@@ -229,8 +229,8 @@ class Figure {
   }
 }
 
-// Draws all charts that are not in folded sections, without animation. So the page is complete when it has loaded, and
-// a screenshot of the whole page has no empty charts.
+// Draws all charts that are not in folded sections, without animation. The page is then complete when it has loaded,
+// and a screenshot of the whole page has no empty charts.
 export const drawVisible = () => {
   for (const figure of figures) if (figure.place.clientWidth > 0) figure.show(false);
 };

@@ -6,8 +6,8 @@ const GAP = '\u00a0';
 
 const grouped = (text) => text.replace(/\B(?=(\d{3})+(?!\d))/g, ',');
 
-// Rounds after a multiplication, as the C code does. So 1.115 becomes 1.12, although its binary value is less than
-// 1.115.
+// Rounds after a multiplication, as the C code does. For example, 1.115 becomes 1.12, although its binary value is less
+// than 1.115.
 export const fixed = (value, decimals) => {
   const unit = 10 ** decimals;
   const [whole, part] = (Math.round(Math.abs(value) * unit) / unit).toFixed(decimals).split('.');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Colours of charts. The palette is that of Okabe and Ito (2008), whose colours differ also for people with the common
-// kinds of colour blindness. Besides, lines have different dashes, marks have different shapes, and the reader can
+// kinds of colour blindness. In addition, lines have different dashes, marks have different shapes, and the reader can
 // enable patterns.
 
 const HUES = [

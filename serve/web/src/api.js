@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Requests to the server. The token is in the address that the server printed; it is moved from there to the storage of
-// this tab, so that it is neither shown nor kept in the history.
+// Requests to the server. The address that the server printed contains the token. The token is moved from the address
+// to the storage of this tab, so that it is neither shown nor stored in the history of the browser.
 
 const KEY = 'headroom-token';
 
@@ -18,7 +18,7 @@ const takeToken = () => {
 const token = takeToken();
 export const hasToken = () => token !== '';
 
-// An answer that is not 200. `place` is { file, line, column } or null.
+// An error of the server, or a missing answer (status 0). `place` is { file, line, column }, or null if it is unknown.
 export class ServerError extends Error {
   constructor(status, error) {
     super(error?.message ?? `the server answered with status ${status}`);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Charts as SVG. They are drawn in a few milliseconds, so they follow a slider. Each has a sentence for screen readers.
+// Charts as SVG. A chart is drawn in a few milliseconds, so it can be redrawn while a slider moves. Each chart has a
+// sentence for screen readers.
 
 import { el } from '../../../report/web/src/dom.js';
 import { durationShort } from '../../../report/web/src/format.js';
@@ -14,7 +15,7 @@ const svg = (tag, attributes, ...children) => {
   return element;
 };
 
-// A round number that is at least `most`.
+// Returns a round number that is at least `most`.
 const roundUp = (most) => {
   if (!(most > 0)) return 1;
   const unit = 10 ** Math.floor(Math.log10(most));
@@ -39,8 +40,8 @@ const put = (figure, title, words, key, children) => {
   figure.replaceChildren(el('figcaption', {}, el('h3', {}, title), el('p', { class: 'key' }, ...key)), picture, el('p', { class: 'chart-words' }, words));
 };
 
-// lines: [{ name, kind, values, seconds }]: values over equal intervals of a time, which begins at the left. A value may
-// be null: unknown.
+// lines: [{ name, kind, values, seconds }]. `values` are the means of equal intervals of a period of `seconds`; null:
+// the value is unknown. All periods begin at the left.
 export const lineChart = (figure, title, words, lines, write = short) => {
   const longest = Math.max(...lines.map(({ seconds }) => seconds));
   const most = roundUp(Math.max(...lines.map(({ values }) => values.reduce((a, b) => Math.max(a, b), 0))));

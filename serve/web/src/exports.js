@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Files: the scenario, and exports of its run, comparison and plan.
+// The section with files: the scenario, exports of its run, and a comparison of policies.
 
 import { el } from '../../../report/web/src/dom.js';
 import { postForFile } from './api.js';
 import { savedScenario } from './paths.js';
 import { bodyOf, lacksTrace, NO_TRACE, scenarioText, singleRun, state, traceQuery } from './state.js';
 
-// The JSON summary and the comparison have the replications of the scenario.
+// The files, with the body of their export. The JSON summary and the comparison contain all replications of the
+// scenario; the other files contain a single run.
 const FILES = [
   ['Report (HTML)', { of: 'run', as: 'page' }],
   ['Costs (CSV)', { of: 'run', as: 'csv' }],
@@ -16,11 +17,11 @@ const FILES = [
   ['Policies compared (HTML)', { of: 'compare', as: 'page', policies: 'fifo,sjf,conservative' }],
 ];
 
-// A word for a shell.
+// Returns a word in quotes if a shell needs them.
 const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
-// Options of the command line for the trace; null if there are none with which the saved scenario reads it. The trace of
-// a shipped scenario is in the saved file.
+// Returns the options of the command line with which the saved scenario reads the trace; null if no options
+// can do this. A saved copy of a shipped scenario names the trace itself.
 const traceWords = () => {
   if (!state.trace) return '';
   const scaled = state.load === 1 ? [] : [`(after headroom trace scale --by compress --load ${state.load})`];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Forms of all keys of a scenario, generated from its JSON Schema. A form shows the keys that are set, and a list of
-// those that can be added. GPU types, providers and instance types are suggested from the catalogue.
+// Forms for all keys of a scenario, generated from its JSON Schema. A form shows the keys that are set, and a list of
+// the keys that can be added. The catalogue suggests GPU types, providers and instance types.
 
 import { el } from '../../../report/web/src/dom.js';
 import { allPools, changed, edit, getPath, pathName, state } from './state.js';
@@ -28,14 +28,15 @@ const emptyOf = (schema) => {
   return kind === 'string' ? '' : Math.max(schema.minimum ?? 0, Math.min(0, schema.maximum ?? 0));
 };
 
-// Ids of the elements of a path. Keys and items are added to a group with the element addId.
+// The ids of the elements for a path. The element addId adds keys or items to a group.
 const keyId = (path) => `key-${pathName(path)}`;
 const groupId = (path) => `group-${pathName(path)}`;
 const addId = (path) => `add-${pathName(path)}`;
 const nameId = (path) => `name-${pathName(path)}`;
 const TITLE = 'forms-title';
 
-// The forms are built again after a key was added or removed. The first of these elements that exists has the focus then.
+// After a key was added or removed, the forms are built again. Then the first of these elements that exists gets the
+// focus.
 let focusIds = [];
 const addKey = (path, value) => {
   focusIds = [keyId(path), groupId(path)];
@@ -63,7 +64,7 @@ const inputOf = (path, key, schema, value) => {
     max: isNumber ? schema.maximum : null,
     step: kind === 'integer' ? 1 : isNumber ? 'any' : null,
     list: LISTS[key] ?? null,
-    // An empty field is not 0: the key is removed.
+    // If a number field is empty, its key is removed; the value is not 0.
     onchange: ({ target }) => {
       if (!isNumber) edit(path, target.value);
       else if (target.value === '') {
@@ -89,10 +90,10 @@ const scalar = (path, key, schema, value) =>
 
 const schemaOf = (schema, key) => schema.properties?.[key] ?? (typeof schema.additionalProperties === 'object' ? schema.additionalProperties : {});
 
-// Whether the keys of an object are names that the user chooses, such as those of models.
+// True if the user chooses the keys of an object, such as the names of models.
 const hasFreeNames = (schema) => typeof schema.additionalProperties === 'object' && !schema.propertyNames?.enum;
 
-// A name for a new entry of such an object. Names that begin with // are comments.
+// The form for the name of a new entry of an object with free names. Names that begin with // are comments.
 const entryAdder = (path, schema, present) => {
   const of = path.at(-1);
   const name = el('input', { id: nameId(path), type: 'text', required: true, maxlength: 200, oninput: () => name.setCustomValidity('') });
@@ -176,7 +177,8 @@ export const fillForms = (section, schema) => {
   ids.map((id) => document.getElementById(id)).find(Boolean)?.focus();
 };
 
-// Shows a value that a slider has changed. A key that was not set has no field yet.
+// Shows a value that a slider has changed. If the key was not set before, it has no field, so the forms are built
+// again.
 export const showValue = (schema, section) => {
   const input = document.getElementById(keyId(changed));
   const value = getPath(changed);
@@ -192,7 +194,7 @@ export const catalogueLists = ({ gpus, instances }) => [
   datalist('instances', instances.map(({ name }) => name)),
 ];
 
-// The place of a pool in the scenario, if there is one, and the GPUs of its nodes.
+// Returns the path of a pool in the scenario (undefined if the pool does not exist), and the GPUs of a node.
 export const poolGpus = (name) => {
   const found = allPools().find((of) => of.name === name);
   const run = state.result?.cluster.pools.find((of) => of.name === name);

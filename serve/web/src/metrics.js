@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Names and units of metrics, from the catalogue of the server. Goals name a metric by its path or its column, with the
-// name of a service, class or tenant before it: "chat.ttft_ms.p95".
+// Names and units of metrics, from the catalogue of the server. A goal names a metric by its path or its column. The
+// name of a service, class or tenant may precede it: "chat.ttft_ms.p95".
 
 import { amount, count, duration, durationShort, share, usd, usdShort } from '../../../report/web/src/format.js';
 
@@ -26,7 +26,7 @@ const SHORT = new Map([[usd, usdShort], [duration, durationShort]]);
 
 export const metricUnit = (key) => metricOf(key)?.unit ?? null;
 export const metricWriter = (key) => WRITERS[metricUnit(key)] ?? rounded;
-// A short format for axes.
+// Returns a short format for axes.
 export const metricShort = (key) => SHORT.get(metricWriter(key)) ?? metricWriter(key);
 export const metricName = (key) => {
   const title = metricOf(key)?.title;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Files that a scenario names are relative to its folder. A scenario that ships, or is in the folder of the server, is
-// saved elsewhere, so its file names them by absolute paths.
+// The paths of files in a scenario are relative to the folder of the scenario. If a shipped scenario, or one from the
+// folder of the server, is saved, the saved file is in another folder. Its paths are therefore absolute.
 
 import { state } from './state.js';
 
-// The folder of the scenario on the machine of the server; null if it is not known, as that of a file of the browser.
+// Returns the folder of the scenario on the machine of the server. Returns null if the folder is unknown, which is the
+// case for files that the user opened in the browser.
 const folderOf = ({ shipped, file }) => {
   if (shipped) return state.folders.shipped ?? null;
   if (!file || !state.folders.files) return null;
@@ -29,7 +30,8 @@ const replaced = (value, folder) => {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, namesFile(key) && isRelative(item) ? joined(folder, item) : replaced(item, folder)]));
 };
 
-// The scenario as it is saved: it has the same runs wherever the file is, on the machine of the server.
+// Returns the scenario as it is saved, with absolute paths. On the machine of the server, its runs do not depend on the
+// folder of the saved file.
 export const savedScenario = () => {
   const folder = folderOf(state.place);
   return folder === null ? state.scenario : replaced(state.scenario, folder);

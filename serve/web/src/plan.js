@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Goals, the search for the cheapest capacity while it runs, and its answer.
+// The section with the goals, the progress of the search for the cheapest capacity, and its result.
 
 import { el, select, table } from '../../../report/web/src/dom.js';
 import { count, duration, orDash, share, usd } from '../../../report/web/src/format.js';
@@ -10,7 +10,7 @@ import { metricName, metricShort, metricUnit, metricWriter } from './metrics.js'
 import { priceWords, unpricedPools } from './prices.js';
 import { allPools, bodyOf, lacksTrace, NO_TRACE, openScenario, parsePath, setPath, state } from './state.js';
 
-// Metrics, their names, and a goal with their direction and unit to begin with.
+// Metrics for goals: path, name, and the bound and value of a new goal.
 const METRICS = [
   ['wait_s.p95', 'wait of 95 % of the jobs', '<= 1 h'],
   ['wait_s.mean', 'mean wait', '<= 10 min'],
@@ -23,10 +23,10 @@ const METRICS = [
 ];
 const firstGoal = (metric) => `${metric} ${METRICS.find(([path]) => path === metric)[2]}`;
 
-// A goal such as "wait_s.p95 <= 1 h", in three parts; null if it has another form.
+// Splits a goal such as "wait_s.p95 <= 1 h" into metric, bound and value; null if it has another form.
 const partsOf = (goal) => goal.match(/^(.+?)\s*(<=|>=)\s*(.+)$/)?.slice(1) ?? null;
 
-// Steps of a variable for a pool: up to twice its nodes, in about eight steps.
+// Returns the plan variable for a pool: from 0 to twice its nodes (at least 8 nodes), in about eight steps.
 const variableOf = ({ pool, name }) => {
   const { gpusPerNode } = poolGpus(name);
   const nodes = Math.max(8, 2 * (pool.nodes ?? 0));
@@ -47,7 +47,7 @@ const boundSelect = (i, value, change) => {
   return label;
 };
 
-// The bound and the value of a goal are those of its metric: another metric has others.
+// A row for a goal. If the user selects another metric, the bound and the value change to those of a new goal.
 const goalRow = (goals, i, removed) => {
   const first = partsOf(goals[i]) ?? [goals[i], '<=', ''];
   let parts = first;
@@ -84,7 +84,8 @@ const rangeRow = (variable) => {
 
 const nameOf = (variable) => variable.name ?? variable.pool ?? variable.path;
 
-// A choice in words: variables for pools are numbers of GPUs, those for keys have the unit of the key.
+// The value of a variable in words. The value for a pool is a number of GPUs; the value for a key has the unit of the
+// key.
 const valueWords = (variable, value) => {
   if (variable?.pool || variable?.pools) return `${value} GPUs`;
   return typeof value === 'number' && /_s$/.test(variable?.path ?? '') ? duration(value) : String(value);
@@ -94,7 +95,7 @@ const mixWords = (choice, variables) =>
     .map(([name, value]) => `${name} ${valueWords(variables.find((of) => nameOf(of) === name), value)}`)
     .join(', ');
 
-// The override PATH=VALUE of a setting.
+// Parses an override PATH=VALUE to [path, value].
 const override = (text) => {
   const [path, ...rest] = text.split('=');
   const value = rest.join('=');
@@ -105,7 +106,8 @@ const override = (text) => {
   }
 };
 
-// Of another policy's parameters, `queue` and `deadline` have these in common, as an override of the command line knows.
+// The parameters that the policies `queue` and `deadline` have in common. If the policy changes from one to the other,
+// all other parameters are removed, as by an override on the command line.
 const COMMON = ['name', 'placement', 'changeover_s'];
 const setPolicy = (scenario, name) => {
   const { policy } = scenario;
@@ -114,7 +116,7 @@ const setPolicy = (scenario, name) => {
   setPath(['policy', 'name'], name, scenario);
 };
 
-// Changes the scenario to the value of a variable. Pools of one variable have equal numbers of nodes.
+// Sets a variable of the plan in the scenario. All pools of a variable get the same number of nodes.
 const setVariable = (scenario, variable, value) => {
   if (variable.path === 'policy.name') setPolicy(scenario, value);
   else if (variable.path) setPath(parsePath(variable.path), value, scenario);
@@ -129,7 +131,8 @@ const COST = 'monthly_usd';
 const valueOf = (mix, metric) => mix.metrics?.[metric]?.mean;
 const isNumber = (value) => typeof value === 'number';
 
-// The metric of the vertical axis: a wait or a latency that is a goal, otherwise another goal, otherwise a wait.
+// Returns the metric of the vertical axis. It is the first metric with a known value in this order: waits and latencies
+// of goals, other metrics of goals, other waits.
 const axisOf = (constraints, objective, mixes) => {
   const goals = constraints.map((goal) => partsOf(goal)?.[0]?.trim()).filter((metric) => metric && metric !== objective);
   const times = goals.filter((metric) => ['s', 'ms'].includes(metricUnit(metric)));
@@ -143,7 +146,7 @@ const pointOf = (of, kind, { objective, axis, variables }) => ({
   title: `${mixWords(of.choice, variables)}: ${metricWriter(objective)(of.objective)}, ${metricWriter(axis)(valueOf(of, axis))}`,
 });
 
-// What the best mix costs, compared with the baseline; another objective than the cost precedes it.
+// The cost of the best mix, compared with the baseline. If the objective is not the cost, its value precedes the cost.
 const costWords = (best, plan, objective) => {
   const compared = (now, before, write) => (!isNumber(before) || write(before) === write(now) ? '' : now < before ? `, ${write(before - now)} less than the baseline` : `, ${write(now - before)} more than the baseline`);
   const cost = valueOf(best, COST);
@@ -163,7 +166,7 @@ export const planSection = () => {
   const frontier = el('figure', { id: 'frontier' });
   const answer = el('div', { id: 'plan-answer' });
   let [job, points, aborter, variables] = [null, [], null, []];
-  let [load, objective, constraints] = [1, COST, []]; // of the search
+  let [load, objective, constraints] = [1, COST, []]; // settings of the search
 
   const drawFrontier = (choice = null) => {
     const axis = axisOf(constraints, objective, points);
@@ -292,7 +295,7 @@ export const planSection = () => {
       state.scenario.plan ??= plan;
     };
     plan.constraints ??= [];
-    // The focus stays among the goals.
+    // After a goal was added or removed, the focus is on an element of the goals.
     const added = () => {
       own();
       plan.constraints.push(firstGoal('wait_s.mean'));
@@ -302,7 +305,7 @@ export const planSection = () => {
     const removed = (i) => {
       own();
       fill();
-      [...goals.querySelectorAll('button')][i].focus(); // of the next goal, or that which adds one
+      [...goals.querySelectorAll('button')][i].focus(); // the button of the next goal, or "Add a goal"
     };
     goals.replaceChildren(
       ...plan.constraints.map((_, i) => goalRow(plan.constraints, i, removed)),
@@ -311,8 +314,8 @@ export const planSection = () => {
     ranges.replaceChildren(...(plan.variables ?? []).map(rangeRow));
     goals.onchange = ranges.onchange = own;
   };
-  // Another scenario was opened: its section has neither a search nor an answer. The server stops the work of a closed
-  // connection.
+  // Called when another scenario was opened: stops the search and removes its result. The server stops the search when
+  // the connection is closed.
   const clear = () => {
     aborter?.abort();
     end();

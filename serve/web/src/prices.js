@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Pools that are used and have no price: costs do not contain them. Where only such pools are used, the cost is unknown,
-// not 0 (hr__is_unpriced of the terminal).
+// Pools that are used and have no price. Costs do not contain these pools. If only such pools are used, the cost is
+// unknown, not 0, as in the terminal output (hr__is_unpriced).
 
 const used = (result) => (result.by_pool ?? []).filter(({ gpu_hours: hours }) => hours > 0);
 const lacksPrice = ({ cost_usd: cost }) => typeof cost !== 'number';
@@ -13,7 +13,7 @@ export const isUnpriced = (result) => {
 };
 
 const SHOWN = 3;
-// "pool own has no price".
+// Returns words such as "pool own has no price".
 export const priceWords = (names) => {
   if (!names.length) return 'no pool has a price';
   const some = `${names.slice(0, SHOWN).join(', ')}${names.length > SHOWN ? ' and others' : ''}`;

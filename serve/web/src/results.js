@@ -15,7 +15,7 @@ const JOB_METRICS = [
   ['Completed jobs', (r) => r.jobs?.completed, count],
   ['Rejected jobs', (r) => r.jobs?.rejected, count],
 ];
-// An unknown cost is a text; without prices, there is no cost.
+// Returns a text if the cost is unknown, and undefined if the run has no costs.
 const costOf = (key) => (r) => (r.cost && isUnpriced(r) ? 'no price' : r.cost?.[key]);
 const METRICS = [
   ['Use of the GPUs', (r) => r.utilization?.submit_window, share],
@@ -29,7 +29,7 @@ const METRICS = [
 const OLD_FIGURES = 'The figures below are those before this change.';
 
 const differs = (now, before) => typeof now === 'number' && typeof before === 'number' && Math.abs(now - before) > 1e-9 * Math.abs(before);
-// Nothing for a change that is 0 as it is written.
+// Returns the change in words; an empty text if it would be written as 0.
 const changeOf = (now, before, write) => {
   if (typeof now === 'string' || typeof before === 'string') return '';
   const words = differs(now, before) ? write(Math.abs(now - before)) : write(0);
@@ -98,7 +98,8 @@ export const resultsSection = () => {
     const { error, result: now, present } = state;
     status.className = error ? 'status bad' : 'status';
     status.textContent = error ? `${error.message}${now ? `\n${OLD_FIGURES}` : ''}` : lacksTrace() ? NO_TRACE : '';
-    // Figures of the scenario before this one are not shown; their space remains while this one is run.
+    // If another scenario was opened, the figures of the previous one are hidden. Their space remains empty until the
+    // run ends.
     body.hidden = !now && Boolean(error || lacksTrace());
     body.classList.toggle('pending', !now);
     if (!now) return;

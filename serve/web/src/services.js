@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Inference services in the result of a run: a sentence for each, a table that compares them with the present
-// configuration, and the requests within the goals by hour.
+// Inference services in the result of a run: a sentence for each service, a table that compares the services with those
+// of the present configuration, and the share of requests within the goals by hour.
 
 import { el, table } from '../../../report/web/src/dom.js';
 import { amount, count, orDash, share, things } from '../../../report/web/src/format.js';
 
-const SENTENCES = 3; // of more services, only those that miss their goals are named
+const SENTENCES = 3; // if there are more services, only those that miss their goals are named
 
-// Whether the run has jobs besides the replicas of services, which the summary counts as jobs too.
+// True if the run has jobs other than the replicas of services. The summary counts replicas as jobs, too.
 export const hasJobs = (run) => run.trace?.format !== 'no jobs';
 export const hasServices = (run) => Boolean(run.services?.length);
 
 const time = (ms) => (ms < 1000 ? `${amount(ms)}\u00a0ms` : `${amount(ms / 1000)}\u00a0s`);
 
-// A service of a run with what its scenario requires: the share of requests within the goals, 0 if none is required.
+// The services of a run. `required` is the share of requests that must be within the goals according to the scenario; 0
+// if the scenario states none.
 const servicesOf = ({ result, scenario }) =>
   (result.services ?? []).map((service) => ({
     name: service.name,
@@ -62,7 +63,7 @@ const COLUMNS = [
   ['Replicas, at most', ({ replicas }) => replicas, count],
 ];
 
-// A row for each service; a value that differs from that of the present configuration shows both.
+// The table has a row for each service. If a value differs from that of the present configuration, both are shown.
 export const serviceTable = (now, present) => {
   const before = servicesOf(present);
   const cells = (service) => {
@@ -77,7 +78,8 @@ export const serviceTable = (now, present) => {
   );
 };
 
-// Lines for the chart of the service that is the farthest from its goal: its requests within the goals by hour.
+// Returns the chart of the service that misses its goal by most or, if none does, exceeds it by least: the share of its
+// requests within the goals by hour. Returns null if no service has these values.
 export const serviceChart = (now, present) => {
   const known = servicesOf(now).filter(({ attainment, hours }) => isKnown(attainment) && hours.length);
   if (!known.length) return null;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Sliders for the settings that are changed most: nodes of pools, share of spot, quotas, load, checkpoint intervals, replicas.
+// Sliders for the most common settings: nodes of pools, share of spot, quotas, load, checkpoint intervals and replicas.
 
 import { el } from '../../../report/web/src/dom.js';
 import { duration, share } from '../../../report/web/src/format.js';
@@ -16,7 +16,7 @@ const nodeSliders = () =>
     write: plain,
   }));
 
-// The policy `queue`, also by the names of its orders and backfills, limits the share of spot. Others lack the key.
+// Policies with the key `max_spot_share`: `queue`, and the names of its orders and backfills.
 const LIMITS_SPOT = /^(queue|fifo|sjf|smallest|largest|priority|srtf|las|gittins|edf|f1|wfp3|qssf|fair-share|drf|multifactor|easy|conservative)$/;
 const hasMarket = (market) => allPools().some(({ pool }) => pool.market === market);
 const spotSliders = () =>
@@ -34,7 +34,7 @@ const checkpointSliders = () =>
     .filter(([, of]) => typeof of.checkpoint?.interval_s === 'number')
     .map(([name, of]) => ({ label: `Checkpoint interval of ${name}`, path: ['classes', name, 'checkpoint', 'interval_s'], min: 60, max: Math.max(14400, 2 * of.checkpoint.interval_s), step: 60, write: duration }));
 
-// An autoscaler has a smallest and a largest number of replicas, a fixed number otherwise.
+// An autoscaler has a minimum and a maximum number of replicas, or a fixed number.
 const REPLICAS = { replicas: ['', 1], min: [' (fewest)', 0], max: [' (most)', 1] };
 const replicaSliders = () =>
   (state.scenario.services ?? []).flatMap((service, i) =>
@@ -62,7 +62,7 @@ const slider = ({ label, min, max, step = 1, write, value, change, path }) => {
   return el('label', { class: 'slider' }, el('span', {}, label), input, shown);
 };
 
-// Sliders show the values of forms. One that is being moved has its value already.
+// Sets the sliders to the values of the forms. Does nothing while the user moves a slider, which has its value already.
 export const showValues = (section) => {
   if (!section.contains(document.activeElement)) fillSliders(section);
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The start: a trace, and a scenario that is drafted for it, ships with Headroom, or was saved before.
+// The first section: the choice of a trace, and of a scenario. The scenario can be drafted for the trace, ship with
+// Headroom, or be a saved file.
 
 import { el, select } from '../../../report/web/src/dom.js';
 import { count, things } from '../../../report/web/src/format.js';
@@ -9,7 +10,7 @@ import { namesNoTrace, openScenario, setTrace, state, traceQuery } from './state
 const FIELDS = ['submit', 'duration', 'gpus'];
 const PROVIDERS = [['', 'nothing'], ['aws', 'AWS'], ['gcp', 'Google Cloud'], ['azure', 'Azure']];
 
-// The field is emptied, so that a file can be chosen again after it was corrected.
+// The value of the field is cleared, so that the user can choose the same file again after correcting it.
 const fileButton = (id, label, accept, take) => {
   const onchange = ({ target }) => {
     const [file] = target.files;
@@ -21,7 +22,7 @@ const fileButton = (id, label, accept, take) => {
 
 const nameOf = (path) => path?.split('/').pop();
 
-// The columns that a message lists: "...; the file has: a, b, c; name the column ...".
+// Returns the columns that an error lists: "...; the file has: a, b, c; name the column ...".
 const columnsOf = (message) => message.match(/the file has: ([^;]+)/)?.[1].split(', ') ?? [];
 
 const mapForm = (message, retry) => {
@@ -97,7 +98,7 @@ export const startSection = (said) => {
       ),
     );
 
-  // The trace that the user dropped last: scenarios without a trace of their own run on it.
+  // The trace that the user dropped last. Scenarios that name no trace use it.
   let dropped = null;
   const showTrace = (trace) => {
     setTrace(trace);
@@ -108,7 +109,7 @@ export const startSection = (said) => {
 
   const read = async (file, query) => ({ ...(await upload(file, query)), file, query });
 
-  // The file that was dropped last; the answers for an earlier one, which arrive later, are not shown.
+  // The number of the file that was dropped last. Late answers for an earlier file are ignored.
   let taken = 0;
   const takeTrace = async (file, query = traceQuery()) => {
     const mine = ++taken;
@@ -123,24 +124,24 @@ export const startSection = (said) => {
     } catch (error) {
       if (mine !== taken) return;
       const columns = columnsOf(error.message);
-      const words = columns.length ? error.message.replace(/; (name|choose) .*/, '') : error.message; // the form does this
+      const words = columns.length ? error.message.replace(/; (name|choose) .*/, '') : error.message; // the form replaces this advice
       place.replaceChildren(el('p', { class: 'bad', role: 'alert' }, words));
       if (columns.length) place.append(mapForm(error.message, (more) => takeTrace(file, more)));
       else if (!query.lenient) place.append(el('button', { type: 'button', onclick: () => takeTrace(file, { ...query, lenient: '1' }) }, 'Leave out bad rows'));
     }
   };
 
-  // The page reads the scenario as one that is valid. Of any other text, the server says what is wrong, and where.
+  // Parses a scenario. The server checks it first; if it is invalid, the error of the server is thrown.
   const parse = async (text, where) => {
     await post('/api/check', { ...where, scenario: text });
     return JSON.parse(text);
   };
 
-  // The dropped trace stays for scenarios without a trace of their own, and for saved ones that were run on it.
+  // True if a scenario uses the dropped trace: it names no trace, or it is a saved scenario that was run on this trace.
   const keepsDropped = (scenario, isSaved) =>
     dropped && (namesNoTrace(scenario) || (isSaved && (state.trace === dropped || [dropped.name, dropped.file.name].includes(nameOf(scenario.trace?.file)))));
 
-  // A scenario that names columns reads the dropped trace by them, as on the command line.
+  // If the scenario names columns, the dropped trace is read again with these columns, as on the command line.
   const withColumns = async (scenario) => {
     const query = traceQuery(scenario);
     const before = dropped;
@@ -150,7 +151,7 @@ export const startSection = (said) => {
     return dropped;
   };
 
-  // The choice that was made last; the answers for an earlier one, which arrive later, are not opened.
+  // The number of the last choice of a scenario. Late answers for an earlier choice are ignored.
   let choices = 0;
   const choice = () => {
     const mine = ++choices;
@@ -185,7 +186,7 @@ export const startSection = (said) => {
     }
   };
 
-  // What the list has no room for: the purpose of the chosen scenario, and what the others lack.
+  // Texts that are too long for the list: the purpose of the chosen scenario, and the missing data of other scenarios.
   const purpose = el('p', { class: 'what', id: 'purpose', role: 'status', hidden: true });
   const lacking = el('p', { class: 'what', id: 'lacking', hidden: true });
   const purposes = new Map();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The scenario that is edited, its trace, and the results of its runs. The scenario is run as the text that is saved,
-// so the command line gives the same digest for the file.
+// The scenario that is edited, its trace, and the results of its runs. A run uses the same text that is saved, so the
+// command line computes the same digest from the saved file.
 
 import { post } from './api.js';
 
@@ -8,13 +8,15 @@ const SERIES = 240;
 
 export const state = {
   scenario: null, // the object
-  place: {}, // { name }, { file } or { shipped }: where it came from, for messages and relative paths
-  folders: {}, // { shipped, files }: of the scenarios that ship, and of the files of the server
-  trace: null, // of an upload: { trace, name, check, stats }, and { query } if the user dropped it: how it was read
-  load: 1,
-  present: null, // the result with which others are compared, and its scenario
-  result: null,
-  ran: null, // { result, scenario }: the last result with the scenario that it is of
+  place: {}, // { name }, { file } or { shipped }: the origin of the scenario, for messages and relative paths
+  folders: {}, // { shipped, files }: the folder of the shipped scenarios, and that of the files of the server
+  // the answer to an upload: { trace, name, check, stats }; if the user dropped the trace, also { file, query }, where
+  // `query` has the parameters with which it was read
+  trace: null,
+  load: 1, // relative to the trace
+  present: null, // { result, scenario }: the configuration with which other results are compared
+  result: null, // of the last run
+  ran: null, // { result, scenario }: the last result and its scenario
   error: null,
   running: false,
 };
@@ -25,7 +27,7 @@ const tell = (what) => listeners.forEach((listener) => listener(what));
 
 export const scenarioText = (scenario = state.scenario) => `${JSON.stringify(scenario, null, 2)}\n`;
 
-// The members of a body that name the scenario and its trace.
+// Returns the members of a body that name the scenario and its trace.
 export const bodyOf = (scenario = state.scenario) => ({
   scenario: scenarioText(scenario),
   ...state.place,
@@ -33,8 +35,8 @@ export const bodyOf = (scenario = state.scenario) => ({
   ...(state.load === 1 ? {} : { load: state.load }),
 });
 
-// The page shows a single run, and so do most files: of a scenario with replications, it is the first one, which has the
-// digest that the command line prints.
+// Returns the override for a single run. The page and most files show a single run. If the scenario has replications,
+// it is the first replication; the command line prints the digest of that one.
 export const singleRun = (scenario = state.scenario) => (scenario.replications ? { set: { replications: { count: 1 } } } : {});
 
 // A path is an array: keys of objects, and numbers for the items of arrays. A key may contain dots.
@@ -52,27 +54,30 @@ export const setPath = (path, value, to = state.scenario) => {
   else delete at[last];
 };
 
-// The path of an override or of a variable of a plan, such as "cluster.pools.0.nodes". Their keys contain no dots.
+// Parses the path of an override or of a variable of a plan, such as "cluster.pools.0.nodes". The keys of these paths
+// contain no dots.
 export const parsePath = (text) => text.split('.').map((key) => (/^\d+$/.test(key) ? Number(key) : key));
 
-// A name of a path for ids of elements: without spaces, and different for different paths.
+// Returns a name of a path for ids of elements. It has no spaces, and different paths have different names.
 export const pathName = (path) => path.map((key) => encodeURIComponent(key).replaceAll('.', '%2E')).join('.');
 
-// All pools: [{ pool, name, path }]. Those of several clusters are named CLUSTER/POOL, as in results and plans.
+// Returns all pools: [{ pool, name, path }]. If there are several clusters, the names are CLUSTER/POOL, as in results
+// and plans.
 export const allPools = (scenario = state.scenario) => [
   ...(scenario.cluster?.pools ?? []).map((pool, i) => ({ pool, name: pool.name, path: ['cluster', 'pools', i] })),
   ...(scenario.clusters ?? []).flatMap(({ name, pools }, k) => (pools ?? []).map((pool, i) => ({ pool, name: `${name}/${pool.name}`, path: ['clusters', k, 'pools', i] }))),
 ];
 
-// How a trace is read for the scenario: its format, and the columns that the scenario names.
+// Returns the parameters with which a trace is read for the scenario: the format and the columns that the scenario
+// names.
 export const traceQuery = (scenario = state.scenario) => {
   const { format, columns } = scenario?.trace ?? {};
   const map = Object.entries(columns ?? {}).map(([field, column]) => `${field}=${column}`).join(',');
   return { ...(format && format !== 'auto' ? { format } : {}), ...(map ? { map } : {}) };
 };
 
-// One run at a time; while it is executed, only the latest change waits. `opened` counts the scenarios that were opened:
-// an answer about an earlier one is dropped.
+// Only one run is executed at a time. `wanted` is true if the scenario changed during the run; then it is run again.
+// `opened` counts the scenarios that were opened. Results of scenarios that were opened earlier are ignored.
 let wanted = false;
 let opened = 0;
 
@@ -91,7 +96,7 @@ const runOnce = async () => {
   }
 };
 
-// Whether there is nothing to run yet: a scenario without services that names no trace, and no trace was dropped.
+// A scenario cannot be run if it has no services and names no trace, and no trace was dropped.
 export const NO_TRACE = 'The scenario names no trace: drop one above.';
 export const namesNoTrace = (scenario) => !scenario?.trace?.file && !scenario?.services;
 export const lacksTrace = () => !state.trace && namesNoTrace(state.scenario);
@@ -116,7 +121,8 @@ export const keepAsPresent = () => {
   tell('result');
 };
 
-// `load` and `present` are kept if the scenario is a variant of the one before.
+// Opens a scenario and runs it. If it is a variant of the previous scenario, the caller passes the previous `load` and
+// `present`.
 export const openScenario = (scenario, place, { load = 1, present = null } = {}) => {
   opened++;
   state.scenario = scenario;
@@ -131,7 +137,8 @@ export const openScenario = (scenario, place, { load = 1, present = null } = {})
 // The path of the last change.
 export let changed = [];
 
-// A change in a form or of a slider. `redraw`: the forms and sliders must be built again.
+// Sets a value that a form or a slider has changed, and runs the scenario. If `redraw` is true, the forms and sliders
+// are built again.
 export const edit = (path, value, redraw = false) => {
   setPath(path, value);
   changed = path;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Dark or light, as the system says or as a switch says. Paper is light.
+// Dark or light colours: as the system is set, unless the user selects them with the switch. Prints are light.
 
 import { el } from '../../../report/web/src/dom.js';
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Alternatives side by side: each metric, its difference from the first alternative, and the confidence interval of that
-// difference.
+// Alternatives side by side: each metric, its difference from the first alternative, and the confidence interval of
+// that difference.
 import { figure, grid, legend, valueAxis } from '../chart.js';
 import { el, table } from '../dom.js';
 import { fixed, orDash, share } from '../format.js';
@@ -18,7 +18,7 @@ const signed = (write, x) => (x > 0 ? '+' : x < 0 ? '−' : '') + write(Math.abs
 const differenceWriter = (key) =>
   metricWriter(key) === share ? (x) => `${fixed(x * 100, 1)}\u00a0points` : metricWriter(key);
 
-// Whether a difference would be printed as zero; such a difference counts as no change.
+// True if a difference would be printed as zero. Such a difference counts as no change.
 const isNothing = (key, x) => differenceWriter(key)(Math.abs(x)) === differenceWriter(key)(0);
 
 const judged = (key, difference) => {

@@ -11,7 +11,7 @@ import { zoomButtons } from '../zoom.js';
 
 const WORDS = { tenant: 'by tenant', class: 'by class', gpu: 'by GPU type', market: 'by market', pool: 'by pool' };
 
-// Whether the capacity varied during the run: then the maximum of a bucket differs from its mean.
+// True if the capacity varied during the run. The maximum of some bucket then differs from its mean.
 const varies = ({ mean: means, max }) => max.some((most, i) => means[i] !== null && most - means[i] > 1e-4 * most);
 
 const whole = (doc, look) => {
@@ -80,8 +80,8 @@ const choicesOf = (doc) => {
   return [['whole', 'use of GPUs'], ...by.map(([key]) => [key, WORDS[key] ?? `by ${key}`])];
 };
 
-// Over many weeks, daily peaks hide the trend. So the chart has a point per day unless the reader selects the full
-// resolution.
+// Over many weeks, daily peaks hide the trend. The chart therefore has one point per day unless the reader selects the
+// full resolution.
 const MANY_DAYS = 30;
 const DAY_S = 86400;
 

@@ -24,7 +24,7 @@ export const perMonth = (plan) => (plan.objective === 'monthly_usd' ? ' a month'
 const objectiveText = (plan, value) => orDash(metricWriter(plan.objective))(value);
 
 const GROUPS = { demand: 'demand', prices: 'prices', 'gpu supply': 'the supply of GPUs' };
-// Whether a mix meets all goals, and each of its runs meets all goals that are not in dollars.
+// True if a mix meets all goals, and each of its runs meets all goals that are not in dollars.
 const meets = ({ feasible, missed_runs: missed }) => feasible && missed === 0;
 
 const groupOf = ({ kind }) => GROUPS[kind] ?? 'spot availability';
@@ -97,7 +97,7 @@ export const certaintyWords = (plan) => {
   return `the best of the finalists${within} with probability ${fixed(probability, 3)} over ${plan.probability_over} (${mix.replications} replications); ${covers}`;
 };
 
-// By how much the choice could be improved by candidates that were not evaluated.
+// The maximum improvement by candidates that were not evaluated.
 const improvableWords = ({ candidates: { left, improvable } = {} }) => {
   if (!left || improvable === 0) return null;
   const most = typeof improvable === 'number' ? ` by at most ${share(improvable)}` : '';

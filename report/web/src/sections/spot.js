@@ -52,7 +52,7 @@ const marks = (doc, name, list, colour) => ({
   data: points(doc, list).filter(([, n]) => n > 0),
 });
 
-// Whether offered nodes were recorded for the pool.
+// True if offered nodes were recorded for the pool.
 const isKnown = ({ offered }) => Boolean(offered && highest(offered));
 
 const upWords = (pool) =>
