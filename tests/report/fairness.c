@@ -26,8 +26,9 @@ static void expect(double value, double expected) {
   CU_ASSERT(fabs(value - expected) <= 1e-12);
 }
 
-/* Each job requests all GPUs, so the job of b waits for the job of a. Two parties are present while the job of a runs;
-   afterwards only b is present. */
+/* Each job requests all GPUs, so the job of b waits for the job of a. Run time / completion time is 1 for a and 0.5 for
+   b, which gives Jain's index. Two tenants are present while the job of a runs, then one. So the mean number is 2 for a
+   and 1.5 for b, and the finish-time fairness is 100 / (2 x 100) and 200 / (1.5 x 100). */
 static void two_alternating_tenants(void) {
   static const struct replayed_job jobs[] = {{.submit_s = 0, .work_s = 100, .start_s = 0, .gpus = 8},
                                              {.submit_s = 0, .work_s = 100, .start_s = 100, .gpus = 8}};
