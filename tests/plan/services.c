@@ -134,9 +134,10 @@ static void training_yields(void) {
   finish(&run);
 }
 
-/* The spot node is reclaimed at 200 s, when the request has 50 of its 100 tokens. The next node is up at 900 s. It has
-   no image and no weights, so the replica is ready at 980 s. It processes the 1 + 50 tokens again, which produces the
-   next token, and then produces 49 more. */
+/* The spot node is reclaimed at 200 s, when the request has 50 of its 100 tokens. Capacity returns at 300 s, and the
+   policy uses it when it has been available for 600 s (`spot_hold_s`), so the next node is up at 900 s. It has no image
+   and no weights, so the replica is ready at 980 s. It processes the 1 + 50 tokens again, which produces the next
+   token, and then produces 49 more. */
 static void spot_interruption(void) {
   file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n150,1,100\n");
   file_write_text("spot.json", "{\"metadata\":{\"gap_seconds\":100},\"data\":[1,1,0,1,1,1,1,1,1,1,1,1,1,1,1]}");

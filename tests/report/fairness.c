@@ -65,8 +65,9 @@ static void short_run_times_are_extended(void) {
   expect(fairness.jain, 1.25 * 1.25 / (2 * (1 + 0.0625)));
 }
 
-/* A tenant with overlapping jobs is counted once, and a tenant is not present between its jobs. While the job of b
-   waits for 100 s, a is present for 20 + 30 s. */
+/* A tenant with overlapping jobs is counted once, and a tenant is not present between its jobs. While the job of b runs
+   for 100 s, a is present for 20 + 30 s, so the mean number of tenants is 1.5. The jobs of a use no GPUs, so their
+   finish-time fairness is 1. */
 static void tenant_with_overlapping_jobs_counts_once(void) {
   static const struct replayed_job jobs[] = {{.submit_s = 0, .work_s = 100, .start_s = 0, .gpus = 8},
                                              {.submit_s = 0, .work_s = 20, .start_s = 0, .gpus = 0},
