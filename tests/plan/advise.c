@@ -538,7 +538,7 @@ static void test_failures_without_prices(void) {
 }
 
 /* 20 nodes, each out of order for 1 / 11 of the time: with probability 99 % at most 5 are. The scenario has 12 spares.
-   */
+ */
 static void test_too_many_spares(void) {
   begin(HEAD OWNED("20", "\"faults\":{\"mtbf_h\":20,\"repair_s\":7200,\"spares\":12}") INTERVAL("1800"), long_jobs());
   ask_without_error(4);
@@ -548,7 +548,8 @@ static void test_too_many_spares(void) {
   CU_ASSERT(item.figure_change.high < 0);
   CU_ASSERT_PTR_EQUAL(strstr(item.set[0], "cluster.pools.0.faults.spares="), item.set[0]);
   int spares = (int)strtol(item.set[0] + strlen("cluster.pools.0.faults.spares="), NULL, 10);
-  CU_ASSERT(spares >= 4 && spares <= 6); /* the advice uses the share measured in a run, so it may propose one more or less than 5 */
+  CU_ASSERT(spares >= 4 &&
+            spares <= 6); /* the advice uses the share measured in a run, so it may propose one more or less than 5 */
   end();
 }
 
@@ -570,7 +571,8 @@ static void test_bad_nodes(void) {
   end();
 }
 
-/* Two power limits are compared. With a limit of 200 W instead of 300 W, the job takes 1.05 times as long and uses 200 W x 10.5 h instead of 300 W x 10 h. With a limit of 100 W it would take twice as long.
+/* Two power limits are compared. With a limit of 200 W instead of 300 W, the job takes 1.05 times as long and uses 200
+ * W x 10.5 h instead of 300 W x 10 h. With a limit of 100 W it would take twice as long.
  */
 static void test_power_cap(void) {
   begin(HEAD OWNED(

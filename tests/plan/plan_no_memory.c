@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Memory failures: a plan, replications and their output run out of memory after different numbers of allocations. Each
    time an error must be returned, and nothing may leak. Most allocations of a plan load its scenario, once per
-   candidate; loading has a test of its own. */
+   candidate; loading has its own test. */
 
 #include "harness.h"
 #include "planned.h"

@@ -26,7 +26,8 @@
 
 #define GPUS(pool) "{\"pool\":\"" pool "\",\"from\":0,\"to\":4,\"step\":1}"
 
-/* Eight jobs of one GPU, of which at most three run at a time. They have two tenants (job 5 has none), and some have a deadline.
+/* Eight jobs of one GPU, of which at most three run at a time. They have two tenants (job 5 has none), and some have a
+ * deadline.
  */
 static const char jobs_csv[] =
     "job_id,submit_s,gpus,duration_s,tenant,class,deadline_s\n"

@@ -460,7 +460,10 @@ static void same_without_jobs(void) {
   }
 }
 
-/* A prompt takes 1 s, a decode 1 s per output token, and the transfer of the memory takes no time. One replica of each kind is wanted. Of four GPUs, training has three until 10 s, so only the replica for prompts starts at once. The prompt is complete at 1 s and waits for the replica that decodes, which starts at 10 s and is ready at 15 s. From 20 s on, two more of each kind are wanted, and there are GPUs for one of each kind.
+/* A prompt takes 1 s, a decode 1 s per output token, and the transfer of the memory takes no time. One replica of each
+ * kind is wanted. Of four GPUs, training has three until 10 s, so only the replica for prompts starts at once. The
+ * prompt is complete at 1 s and waits for the replica that decodes, which starts at 10 s and is ready at 15 s. From 20
+ * s on, two more of each kind are wanted, and there are GPUs for one of each kind.
  */
 static void phases_are_jobs(void) {
   file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,2\n30,1,1\n30,1,1\n");

@@ -319,7 +319,7 @@ static void growth_and_falling_prices_by_hand(void) {
 }
 
 /* The demand doubles, so year y = 0, 1, 2 has 2^y jobs and 2 x 2^y nodes. The job of the first year takes both nodes.
-   */
+ */
 static void each_year_is_simulated(void) {
   static const char pools[] = "{\"name\":\"r\",\"nodes\":2,\"gpu\":\"H100\",\"gpus_per_node\":1,\"market\":"
                               "\"reserved\",\"usd_per_gpu_hour\":1},"
@@ -470,19 +470,26 @@ static void books_agree_in_random_worlds(void) {
 }
 
 /* ---- Output ------------------------------------------------------------------------------------------ */ static void
-   json_fits_its_schema(void) { static const char pools[] =
-   "{\"name\":\"own\",\"nodes\":2,\"gpu\":\"H100\",\"gpus_per_node\":4,\"market\":\"owned\",\"faults\":{\"mtbf_h\":"
-   "50,\"repair_s\":" "60},"
-   "\"owned\":{\"capex_usd_per_node\":40000,\"lifetime_years\":3.5,\"capital\":[{\"name\":\"n\",\"usd_per_gpu\":1}]}"
-   "},"
-   "{\"name\":\"od\",\"nodes\":2,\"gpu\":\"H100\",\"gpus_per_node\":4,\"market\":\"on-demand\",\"usd_per_gpu_hour\":"
-   "3}"; static const char more[] = ",\"replications\":{\"count\":3}"; struct world world = run_world(pools, more, 4,
-   36000, 1), again = run_world(pools, more, 4, 36000, 2); char *schema_text = files_read(PROJECT_DIR
-   "/docs/reference/schemas/tco.schema.json"); char *text = hr_tco_json(world.tco), *same = hr_tco_json(again.tco);
-   cJSON *schema = cJSON_Parse(schema_text), *tree = cJSON_Parse(text); CU_ASSERT_PTR_NOT_NULL_FATAL(schema);
-   CU_ASSERT_PTR_NOT_NULL_FATAL(tree); CU_ASSERT_TRUE(schema_fits(schema, tree, "written"));
-   CU_ASSERT_PTR_NOT_NULL_FATAL(cJSON_AddNumberToObject(tree, "extra", 0)); CU_ASSERT_FALSE(schema_fits(schema, tree,
-   "on purpose")); CU_ASSERT_STRING_EQUAL(text, same); /* with one thread and with two */
+json_fits_its_schema(void) {
+  static const char pools[] =
+      "{\"name\":\"own\",\"nodes\":2,\"gpu\":\"H100\",\"gpus_per_node\":4,\"market\":\"owned\",\"faults\":{\"mtbf_h\":"
+      "50,\"repair_s\":"
+      "60},"
+      "\"owned\":{\"capex_usd_per_node\":40000,\"lifetime_years\":3.5,\"capital\":[{\"name\":\"n\",\"usd_per_gpu\":1}]}"
+      "},"
+      "{\"name\":\"od\",\"nodes\":2,\"gpu\":\"H100\",\"gpus_per_node\":4,\"market\":\"on-demand\",\"usd_per_gpu_hour\":"
+      "3}";
+  static const char more[] = ",\"replications\":{\"count\":3}";
+  struct world world = run_world(pools, more, 4, 36000, 1), again = run_world(pools, more, 4, 36000, 2);
+  char *schema_text = files_read(PROJECT_DIR "/docs/reference/schemas/tco.schema.json");
+  char *text = hr_tco_json(world.tco), *same = hr_tco_json(again.tco);
+  cJSON *schema = cJSON_Parse(schema_text), *tree = cJSON_Parse(text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(schema);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
+  CU_ASSERT_TRUE(schema_fits(schema, tree, "written"));
+  CU_ASSERT_PTR_NOT_NULL_FATAL(cJSON_AddNumberToObject(tree, "extra", 0));
+  CU_ASSERT_FALSE(schema_fits(schema, tree, "on purpose"));
+  CU_ASSERT_STRING_EQUAL(text, same); /* with one thread and with two */
   cJSON_Delete(schema);
   cJSON_Delete(tree);
   free(schema_text);

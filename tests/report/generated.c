@@ -13,7 +13,7 @@
 /* ---- Documentation ----------------------------------------------------------------------------------- */
 
 /* Returns whether the words of a marker, up to `end`, contain the path, or a prefix of the path that ends with a dot.
-   */
+ */
 static bool is_marked(const char *words, const char *end, const char *path) {
   while (words < end) {
     size_t length = strcspn(words, " ");
