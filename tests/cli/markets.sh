@@ -349,8 +349,8 @@ case_capacity_blocks() {
   says stderr "closed before the reservation starts"
 }
 
-# With queued provisioning, all nodes arrive later and at the same time, and are billed from then on. 30 s until the
-# scan, 1 h in the queue, 60 s of boot; both nodes are removed by the scan after 10 min without a job.
+# With queued provisioning, all nodes arrive later and at the same time, and are billed from that time on. 30 s until
+# the scan, 1 h in the queue, 60 s of boot; both nodes are removed by the scan after 10 min without a job.
 case_queued_provisioning() {
   flex='"name": "flex", "nodes": 4, "gpus_per_node": 1, "gpu": "L4", "market": "on-demand", "usd_per_gpu_hour": 1, "boot_s": 60'
   scaled() {

@@ -42,8 +42,8 @@ case_start_before_a_maintenance() {
   done
 }
 
-# put_carbon: s.json, with two replicas, a job whose estimate is longer than its run time, and
-# electricity with little carbon for three hours, then with more.
+# put_carbon: s.json, with two replicas, and a job whose estimate is longer than its run time. Electricity has little
+# carbon for three hours, then more.
 put_carbon() {
   pools='{"name": "p", "gpu": "L4", "nodes": 2, "gpus_per_node": 2, "market": "owned", "usd_per_gpu_hour": 1}'
   put_service '"policy": "fixed", "replicas": 2'

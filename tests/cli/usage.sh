@@ -605,7 +605,7 @@ case_sharing() {
 
 # Per-GPU allocation of whole GPUs gives the same schedule. 'within' a rack has no effect in a pool without racks.
 case_by_gpu_changes_nothing() {
-  # Limits are shorter than run times, so many jobs are overdue at the same time.
+  # Limits are 0 to 3 times the run times, so many jobs are overdue at the same time.
   try 0 trace generate --count 3000 --seed 7 --load 1.1 --nodes 8 --limit-max 3 --output made.csv
   awk -F, 'NR == 1 { print $0 ",within"; next } { print $0 "," (NR % 3 ? "" : "rack") }' made.csv >near_made.csv
   for backfill in strict skip easy; do
