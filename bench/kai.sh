@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Measures runs with KAI: one year of 125,303 jobs of SenseTime's Venus cluster on 133 nodes, in 50 queues of 4
+# Measures runs with KAI: the 125,303 jobs of SenseTime's Venus cluster in 194 days, on 133 nodes, in 50 queues of 4
 # departments, and crowds of 10 to 100,000 waiting jobs. Prints the CPU seconds of whole processes, with bounds, and
 # digests. A run is stopped after two minutes and fails.
 #

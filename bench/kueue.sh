@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Measures runs with Kueue: one year of 125,303 jobs of SenseTime's Venus cluster on 133 nodes, in 50 ClusterQueues of 4
-# cohorts, and crowds of 10 to 100,000 waiting jobs. Prints the CPU seconds of whole processes, with bounds. A run is
-# stopped after two minutes and fails. With fair sharing and borrowWithinCohort, most rows let preempted jobs keep
+# Measures runs with Kueue: the 125,303 jobs of SenseTime's Venus cluster in 194 days, on 133 nodes, in 50 ClusterQueues
+# of 4 cohorts, and crowds of 10 to 100,000 waiting jobs. Prints the CPU seconds of whole processes, with bounds. A run
+# is stopped after two minutes and fails. With fair sharing and borrowWithinCohort, most rows let preempted jobs keep
 # their work; in the rows "work is lost" they start again.
 #
 #   kueue.sh BUILD      SHARED=folder with traces/helios-venus (../shared), BENCH_DATA=BUILD/bench-data unless set
@@ -49,7 +49,7 @@ row() {
     exit $2 > bound }' "$data/kueue.times" || failed=1
 }
 
-# year NAME CONFIG: the year with one of the configurations.
+# year NAME CONFIG: the jobs of Venus with one of the configurations.
 year() {
   row "125303 jobs, 50 queues, $1" kueue-helios.csv "$2" 5
 }

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Compares the fast search of `headroom plan` with its exhaustive search on a real trace. There are 500 mixes of reserved,
-# on-demand and spot V100s for SenseTime's Venus cluster. Prints the mix that each search chooses, its cost, the number of
-# runs of each search, and the ratio of these numbers. Also prints the time of a plan with 200 candidates. The prices per
-# GPU hour are assumed: $1.20 reserved, $2.00 on demand and $0.80 spot. A spot node is reclaimed every 50 hours on
-# average. The number of spot nodes is limited so that the best mix is not at the border of the grid.
+# Compares the fast search of `headroom plan` with its exhaustive search on a real trace. There are 500 mixes of
+# reserved, on-demand and spot V100s for SenseTime's Venus cluster. Prints the mix that each search chooses, its cost,
+# the number of runs of each search, and the ratio of these numbers. Also prints the time of a plan with 200 candidates.
+# The prices per GPU hour are assumed: $1.20 reserved, $2.00 on demand and $0.80 spot. A spot node is reclaimed every 50
+# hours on average. The number of spot nodes is limited so that the best mix is not at the border of the grid.
 #
 #   plan_helios.sh BUILD      REPLICATIONS=4 of each mix, JOBS=0 (0: all jobs, otherwise the first JOBS jobs),
 #                             BENCH_DATA=BUILD/bench-data and
@@ -24,8 +24,8 @@ if [ ! -f "$source" ]; then
 fi
 gzip -dc "$source" | awk -v jobs="$jobs" 'jobs == 0 || NR <= jobs + 1' >"$data/plan_helios.csv"
 
-# scenario STEP SPOT_STEP: prints the scenario. The levels of the reserved and the on-demand axis are STEP GPUs apart, those
-# of the spot axis SPOT_STEP GPUs.
+# scenario STEP SPOT_STEP: prints the scenario. The levels of the reserved and the on-demand axis are STEP GPUs apart,
+# those of the spot axis SPOT_STEP GPUs.
 scenario() {
   cat <<JSON
 {

@@ -5,8 +5,9 @@
  *
  *     readers KINDS SHARE
  *
- * KINDS: number of different demands. SHARE: bandwidth / sum of the demands. If SHARE is near 1, the rate of most flows
- * alternates between their own cap and the level of the storage system.
+ * KINDS: number of different demands. SHARE: bandwidth relative to 100 MB/s for each reader, which is the mean demand
+ * if KINDS is large. If SHARE is near 1, the rate of most flows alternates between their own cap and the level of the
+ * storage system.
  */
 
 #include "sim/data/data.h"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# awk -f reference.awk COMPARISON.json COMPARISON.csv: prints the metrics of all jobs as a Markdown table, with one row per
-# policy in the order of the CSV file. The JSON file provides only the seconds, because the CSV file does not have them.
+# awk -f reference.awk COMPARISON.json COMPARISON.csv: prints the metrics of all jobs as a Markdown table, with one row
+# per policy in the order of the CSV file. The JSON file provides only the seconds, because the CSV file does not have
+# them.
 
 function duration(s) {
   if (s < 99.95) return sprintf("%.1f s", s)

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Compares the run time of headroom with that of hand-written loops (bare_fifo, bare_easy) on the same generated traces.
-# The processes are measured alternately, each from start to exit. Prints the medians and compares them with the targets.
+# The processes are measured alternately, each from start to exit. Prints the medians and compares them with the
+# targets.
 #
 #   run.sh BUILD      ROUNDS=5 and BENCH_DATA=BUILD/bench-data unless set
 set -eu
@@ -12,8 +13,8 @@ data=${BENCH_DATA:-$build/bench-data}
 mkdir -p "$data"
 rm -f "$data"/*.times "$data"/*.out
 
-# The load is 90 % of the GPUs at a constant arrival rate, so on 1,024 GPUs jobs wait but the queue stays short. On 100,000
-# GPUs no job waits at this load; there is also a trace with a load above 100 %.
+# The load is 90 % of the GPUs at a constant arrival rate, so on 1,024 GPUs jobs wait but the queue stays short. On
+# 100,000 GPUs no job waits at this load; there is also a trace with a load above 100 %.
 workload='--seed 1 --gpus-per-node 8 --median-s 1800 --sigma 1.2 --diurnal 0'
 limits='--limit-min 1 --limit-max 3'
 
@@ -94,8 +95,8 @@ scenario easy-1m-best-fit easy-1m 128 easy best-fit
 scenario easy-100k-gpus easy-100k-gpus 12500 easy pool
 scenario easy-100k-gpus-over easy-100k-gpus-over 12500 easy pool
 
-# The jobs of fifo-1m on the same number of nodes: half of them are reserved, a quarter is on demand, and a quarter is spot
-# and reclaimed as in a zone of us-east-2. The scenario has prices, checkpoints and all accounts.
+# The jobs of fifo-1m on the same number of nodes: half of them are reserved, a quarter is on demand, and a quarter is
+# spot and reclaimed as in a zone of us-east-2. The scenario has prices, checkpoints and all accounts.
 cat >"$data/markets-1m.json" <<END
 { "name": "markets-1m", "trace": { "file": "fifo-1m.csv" },
   "cluster": { "pools": [

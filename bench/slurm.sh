@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Measures the policy `slurm`: one year of 125,303 jobs of SenseTime's Venus cluster on 133 nodes, and crowds of 10 to
-# 100,000 jobs that are submitted at once. Prints the CPU seconds of whole processes, with bounds, and digests.
+# Measures the policy `slurm`: the 125,303 jobs of SenseTime's Venus cluster in 194 days, on 133 nodes, and crowds of 10
+# to 100,000 jobs that are submitted at once. Prints the CPU seconds of whole processes, with bounds, and digests.
 #
 #   slurm.sh BUILD        SHARED=folder with traces/helios-venus (../shared), BENCH_DATA=BUILD/bench-data unless set
 #                         CROWDS="10 1000 10000 100000": numbers of jobs of the crowds

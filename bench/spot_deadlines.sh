@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Measures the cost of the rules of the policy `deadline`, on recorded spot capacity. The job has 48 hours of work, a
-# deadline after 60 hours and a changeover time of 12 minutes. It starts at 100 different times of the record of each zone.
-# Prints the mean costs by zone, in continuous time and with ticks as in the simulator of Wu et al. (NSDI'24). Of the
-# savings of the rule omniscient over the rule deadline-greedy, it also prints the share that the rule uniform-progress
-# achieves. Exits with 1 if a mean over all zones differs from the published value, if a deadline is missed or a run failed.
+# deadline after 60 hours and a changeover time of 12 minutes. It starts at 100 different times of the record of each
+# zone. Prints the mean costs by zone, in continuous time and with ticks as in the simulator of Wu et al. (NSDI'24). Of
+# the savings of the rule omniscient over the rule deadline-greedy, it also prints the share that the rule
+# uniform-progress achieves. Exits with 1 if a mean over all zones differs from the published value, if a deadline is
+# missed or a run failed.
 #
 #   spot_deadlines.sh HEADROOM [STARTS]     about 6 minutes on 2 cores with 100 starts, most of it for omniscient.
 #                                           With fewer starts, the means are not compared.

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Packed and streamed traces. Measures the time to load and to run 10 million jobs, in memory and streamed, from a packed
-# trace and from a text trace. If JOBS is greater than 10 million, also measures a run of JOBS jobs. The CPU seconds per job
-# of this run are compared with those of the run of 10 million jobs. CPU seconds are compared because they hardly depend on
-# the load of the machine.
+# Packed and streamed traces. Measures the time to load and to run 10 million jobs, in memory and streamed, from a
+# packed trace and from a text trace. If JOBS is greater than 10 million, also measures a run of JOBS jobs. The CPU
+# seconds per job of this run are compared with those of the run of 10 million jobs. CPU seconds are compared because
+# they hardly depend on the load of the machine.
 #
 #   stream.sh BUILD [JOBS]      BENCH_DATA=BUILD/bench-data unless set; 100 million jobs take 8 GB there
 set -eu
@@ -77,8 +77,8 @@ generate "$jobs"
 row many "$jobs packed, streamed" "stream-$jobs.hrt" --stream
 row many-text "$jobs CSV, streamed" "stream-$jobs.csv" --stream
 row many-easy "$jobs packed, EASY, streamed" "stream-$jobs.hrt" --policy "$easy" --stream
-# goal NAME MANY: compares the CPU time per job of the run MANY with that of the run NAME. Also compares the memory of the
-# run MANY with the limit.
+# goal NAME MANY: compares the CPU time per job of the run MANY with that of the run NAME. Also compares the memory of
+# the run MANY with the limit.
 goal() {
   awk -v one="$(figure "$1" 2)" -v many="$(figure "$2" 2)" -v times="$jobs" -v kib="$(figure "$2" 3)" -v name="$2" 'BEGIN {
     ratio = many / (one * times / 10000000)

@@ -234,7 +234,7 @@ case_replications() {
   matches stdout 'cost.total_usd .* FAILED'
 }
 
-# The default profile: regressions of service and cost fail. Goals fail by themselves.
+# The default profile: regressions of service and cost fail. A missed goal fails independently of the baseline.
 case_profiles_and_goals() {
   small_suite
   sed -i '/"tolerances": "exact"/d; s/^  \],$/  ]/' suite/suite.json

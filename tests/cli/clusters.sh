@@ -7,7 +7,7 @@
 
 hybrid=$project/scenarios/hybrid.json
 
-# Five schedulers side by side, with failures, requeue limits, planned work and spot nodes.
+# Five schedulers side by side, with failures, requeue limits, maintenance and spot nodes.
 write_five() {
   cat >five.json <<'END'
 { "trace": { "file": "t.csv" }, "policy": { "name": "queue", "backfill": "easy" },
@@ -171,8 +171,8 @@ case_only_one_cluster_resizes() {
   matches jobs.csv '^b,.*,0,7200$'
 }
 
-# With the backfill `easy`, a job that waited for its data is removed from the plan at the end that was expected at its
-# start.
+# A job that waits for its data ends later than expected. The backfill `easy` must remove it from its plan, which
+# contains the end that was expected at its start.
 case_backfill_of_jobs_that_wait_for_data() {
   cat >s.json <<'EOF'
 {"policy": {"name": "fifo", "backfill": "easy"},
@@ -191,7 +191,7 @@ case_one_link_in_each_direction() {
   says stderr "two links lead from 'us-east-1' to 'eu-west-1'"
 }
 
-# docs/validation/data.md: published values on elastic capacity, of sizes of data sets, and of two downloads.
+# The published values in docs/validation/data.md: elastic capacity, sizes of data sets, and two downloads.
 case_published_figures() {
   local scaler pool='"name": "p", "gpu": "A100-80", "nodes": 2, "gpus_per_node": 8' row
   scaled() {

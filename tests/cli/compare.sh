@@ -122,7 +122,7 @@ case_workload_of_the_scenario() {
   local set='replications.workload={"resample":"days"}'
   try 0 compare "$demo" --set "$set" --replications 5 --policies fifo,sjf --json c.json
   says stdout '5 of each policy, each with its own workload'
-  # The command that is suggested next does not request again what has already been requested.
+  # The workload is already random, so the suggested command does not make it random, but writes a report.
   try 0 compare "$demo" --set "$set" --policies fifo,sjf
   says stdout '--report compare.html'
   try 0 compare "$demo" --set "$set" --replications 5 --policies fifo,sjf --json c.json

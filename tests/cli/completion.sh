@@ -11,7 +11,8 @@ needs() {
   command -v "$1" >/dev/null || { printf 'skipped: %s is missing; its completion was not tested\n' "$1" >&2; exit 77; }
 }
 
-# Prints the lines of a help text that describe a word: ` NAME text` or ` -o, --name VALUE text`.
+# These functions print the verbs, actions and options of a help text, whose lines are ` NAME text` or ` -o, --name
+# VALUE text`.
 verbs_of_help() {
   "$headroom" --help | awk '/^  [a-z]/ { print $1 }'
 }

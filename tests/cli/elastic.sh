@@ -41,7 +41,8 @@ case_speed_follows_from_the_rows() {
 }
 
 # The second job has 4 GPUs until 60 s and completes 60 x 360 / 600 = 36 s of its work. It grows to 8 GPUs and ends 64 s
-# later. The third job grows to 16 GPUs at 124 s, but is not faster than with 8 GPUs, because no row is for 16 GPUs.
+# later. In another run, on two nodes, a job grows to 16 GPUs. It is not faster than with 8 GPUs, unless there is a row
+# for 16 GPUs.
 case_speed_changes_with_a_resize() {
   scenario 1 "$ROWS"
   printf 'submit_s,duration_s,gpus,min_gpus,max_gpus\n0,60,4,4,4\n0,100,8,4,8\n' >t.csv
@@ -77,8 +78,8 @@ case_schedulers_use_the_rows() {
 }
 
 # The first job has all 8 GPUs. It releases 4 GPUs when the second job arrives and 2 when the third one arrives. When
-# one of them ends, it grows to 4 GPUs, and then to 8. The metrics and the columns of the jobs agree. A run without
-# elastic jobs has none.
+# the second job ends, it grows to 6 GPUs, and when the third ends, to 8. The metrics and the columns of the jobs agree.
+# A run without elastic jobs has none.
 case_resizes_are_counted() {
   scenario 1
   sed -i 's/"grow"/"shrink"/' s.json

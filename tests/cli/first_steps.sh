@@ -245,8 +245,8 @@ drafts_mig() {
   says stdout ', 0 rejected, 0 unfinished'
 }
 
-# Jobs that request MIG instances get a pool with partitioned GPUs. Its size is about the share of these jobs in the GPU
-# time.
+# Jobs that request MIG instances get a pool with partitioned GPUs. Its share of the GPUs is about the share of these
+# jobs in the GPU time.
 case_draft_has_mig_pools() {
   printf 'submit_s,duration_s,gpus,mig_profile\n0,3600,1,1g.10gb\n0,3600,1,3g.40gb\n' >jobs.csv
   drafts_mig '--own 2x8xA100-80' '["A100-80",2,8,"mig","on-demand"]'
@@ -332,7 +332,8 @@ case_draft_shares_gpus() {
   try 0 run mine.json
 }
 
-# The last submit ends the window of 100 s. 4 GPUs are in use all the time, 8 more for the last S seconds.
+# The last submit ends the window of 100 s. 4 GPUs are in use all the time, and 8 more in the last seconds, whose number
+# is the first column.
 case_draft_knows_the_demand() {
   while read -r seconds mean p95 p99; do
     printf 'submit_s,duration_s,gpus\n0,100,4\n%d,1000,8\n100,1,1\n' $((100 - seconds)) >jobs.csv

@@ -128,7 +128,7 @@ case_forecast() {
     --tenants 2 -o weeks.csv
   (cd "$project" && "$headroom" forecast traces/reference/agency.csv --json "$work/all") 2>&1 | without_speed >forecast.txt
   "$headroom" forecast weeks.csv --months 6 --csv rows 2>&1 | without_speed >>forecast.txt
-  # One week of four.
+  # Every fourth week.
   { cksum <rows; awk -F, 'NR == 1 || $3 % 4 == 1' rows; } >forecast.csv
   without_perf <all | cksum >>forecast.csv
   same_as_golden forecast.txt

@@ -4,7 +4,7 @@
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-# A flavor, a ClusterQueue in a cohort and a LocalQueue. gpu_node NAME PRODUCT GPUS [LABEL]: a Node.
+# Writes kueue.yaml: a flavor, a ClusterQueue in a cohort and a LocalQueue.
 queues() {
   cat >kueue.yaml <<'YAML'
 apiVersion: kueue.x-k8s.io/v1beta2
@@ -43,6 +43,7 @@ spec: {clusterQueue: team-a}
 YAML
 }
 
+# gpu_node NAME PRODUCT GPUS [LABEL]: prints a Node.
 gpu_node() {
   cat <<YAML
 ---

@@ -32,8 +32,9 @@ starts() {
   [ "$found" = "$*" ] || fail "jobs start at $found, not at $*"
 }
 
-# Nodes 0 and 2 are busy until 100 s and 50 s, node 1 until 20 s. From 20 s on there are two free nodes, but in different
-# racks: a gang that requires one rack waits until 50 s, although it has quota; a gang that only prefers a rack starts.
+# Nodes 0 and 2 are busy until 100 s and 50 s, node 1 until 20 s. From 20 s on there are two free nodes, but in
+# different racks: a gang that requires one rack waits until 50 s, although it has quota; a gang that only prefers a
+# rack starts.
 case_fragmentation() {
   world 4
   jobs submit_s,duration_s,gpus,tasks,queue,within 0,100,8,1,a, 0,20,8,1,a, 0,50,8,1,a, 1,100,16,2,a,rack

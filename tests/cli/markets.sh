@@ -67,7 +67,7 @@ case_on_demand_is_paid_while_used_by_default() {
 
 # Under `static`, on-demand nodes are paid from the start to the end of the run, which is twice the submit window here.
 # A month costs the price of 8 GPUs for 730 hours. Nodes that are paid only while they are used cost as much as the
-# demand requires.
+# demand: 16 GPU-hours in the submit window of one hour.
 case_a_month_of_kept_nodes() {
   printf 'job_id,submit_s,duration_s,gpus\na,0,3600,8\nb,3600,3600,8\n' >t.csv
   cat >s.json <<'EOF'
@@ -170,8 +170,9 @@ case_uniform_progress_by_hand() {
   replay --policy "$rule,wait_below=0"
   costs_in_all 6.720000
   matches jobs.csv '^1,0,60\.000001,3720\.000001'
-  # The work is half of the time to the deadline, so the job first waits until the rest is 0.7 of the time: 7200 s - 3600
-  # s / 0.7, rounded to 2057.142858 s. From that time on the pace applies, and the job is behind it a microsecond later.
+  # The work is half of the time to the deadline, so the job first waits until the rest is 0.7 of the time: 7200 s -
+  # 3600 s / 0.7, rounded to 2057.142858 s. From that time on the pace applies, and the job is behind it a microsecond
+  # later.
   replay --policy "$rule"
   costs_in_all 4.662857
   matches jobs.csv '^1,0,2117\.142859,5777\.142859'
@@ -273,8 +274,8 @@ case_share_of_spot_is_kept_on_return() {
   [ "$(grep -c ',s,' jobs.csv)" -eq 2 ] || fail "not two of four went to spot nodes: $(cat jobs.csv)"
 }
 
-# The job writes a checkpoint when it gets notice. It continues if it can complete in time: 475 s of work, 10 s to
-# write, 50 s of work.
+# The job gets notice at 480 s, while it writes the checkpoint of 475 s. It continues if it can complete by 600 s: 475 s
+# of work, 10 s to write, 50 s of work.
 case_notice_while_writing() {
   record r.json 600 1 0 0 1
   scenario '"market": "static"' '"classes": { "default": { "checkpoint": { "policy": "interval", "interval_s": 475, "write_s": 10 } } }' \
@@ -300,7 +301,7 @@ case_storage_of_checkpoints() {
   matches summary.json '^    "shared_usd": 1145\.324612,$'
 }
 
-# The effect of the end of a reservation is reported.
+# Work that is stopped by the end of a reservation is reported as lost: 1,000 s of a GPU.
 case_losses_at_a_reservations_end() {
   scenario '"market": "static"' '"horizon_s": 3600' \
     '"name": "r", "nodes": 1, "gpus_per_node": 1, "gpu": "L4", "market": "reserved", "usd_per_gpu_hour": 1, "to_s": 1000'
@@ -348,8 +349,8 @@ case_capacity_blocks() {
   says stderr "closed before the reservation starts"
 }
 
-# With queued provisioning, all nodes arrive later and at the same time, and are billed from then on. 30 s until the
-# scan, 1 h in the queue, 60 s of boot; both nodes are removed by the scan after 10 min without a job.
+# With queued provisioning, all nodes arrive later and at the same time, and are billed from that time on. 30 s until
+# the scan, 1 h in the queue, 60 s of boot; both nodes are removed by the scan after 10 min without a job.
 case_queued_provisioning() {
   flex='"name": "flex", "nodes": 4, "gpus_per_node": 1, "gpu": "L4", "market": "on-demand", "usd_per_gpu_hour": 1, "boot_s": 60'
   scaled() {

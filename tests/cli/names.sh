@@ -209,7 +209,7 @@ case_rejected() {
     try 0 $verb --trace t.csv
     head -1 stderr | grep -qF 'warning: 3 of 100 jobs' || fail "$verb does not warn first"
   done
-  # 1 % is not much.
+  # If at most 1 % of the jobs are rejected, --quiet prints no warning.
   { head -100 t.csv | grep -v H20; for _ in 1 2 3; do echo '0,10,1,,'; done; tail -1 t.csv; } >few.csv
   try 0 run s.json --trace few.csv --quiet
   is_empty stderr

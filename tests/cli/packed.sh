@@ -45,7 +45,8 @@ case_philly() { real_trace philly.json philly/philly.csv.gz; }
 case_ricc() { real_trace swf.json swf/RICC-2010-2.swf.gz; }
 case_openb() { real_trace openb.json alibaba-openb2023/openb_pod_list_default.csv; }
 
-# same_packed FILE: packing through files gives the bytes of packing in memory, which is used without a temporary folder.
+# same_packed FILE: packing through files gives the bytes of packing in memory, which is used without a temporary
+# folder.
 same_packed() {
   TMPDIR=/nonexistent try 0 trace pack "$1" -o memory.hrt -q
   try 0 trace pack "$1" -o spooled.hrt -q

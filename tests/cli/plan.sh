@@ -4,7 +4,8 @@
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-# Reserved and spot nodes. The lines VARIABLES and MORE are replaced.
+# scenario [VARIABLES [MEMBERS [GOALS]]]: writes p.json with reserved and spot nodes, and jobs.csv. VARIABLES: those of
+# the plan; MEMBERS: further members of the scenario, each followed by a comma; GOALS: the same of the plan.
 scenario() {
   head -n 200 "$project/traces/reference/demo.csv" >jobs.csv
   cat >p.json <<JSON

@@ -200,7 +200,7 @@ case_plan_l4_or_t4() {
   holds "$(chosen t4) == 20 && $(chosen l4) == 0"
 }
 
-# The result equals the one on paper. If demand is very small, an owned node would be idle too long.
+# The result equals that of the function `paper`. If demand is very small, an owned node would be idle too long.
 case_plan_private_or_cloud() {
   plan 0 plan-private-or-cloud
   [ "$(chosen own)" = 72 ] || fail "the choice differs"

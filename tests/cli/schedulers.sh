@@ -72,9 +72,9 @@ JSON
   ! grep -q '"reason": "policy"' stdout || fail "a wait for an unknown reason"
 }
 
-# Job 1 has the pods of both nodes from 1 s on. The queue of job 2 deserves half of them: it is admitted at 20 s, reclaims
-# 8 pods at 21 s, and has them from 22 s to 72 s. Job 1 works with 8 pods for 51 s, and then with 16 again. If it
-# needs all pods, it stops, and starts again at 72 s.
+# Job 1 has the pods of both nodes from 1 s on. The queue of job 2 deserves half of them: it is admitted at 20 s,
+# reclaims 8 pods at 21 s, and has them from 22 s to 72 s. Job 1 works with 8 pods for 51 s, and then with 16 again. If
+# it needs all pods, it stops, and starts again at 72 s.
 case_volcano_elastic() {
   cat >s.json <<'JSON'
 {"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 8}]}, "policy": {"name": "volcano"},
@@ -114,8 +114,8 @@ JSON
   says jobs.csv '0:8|1:8|2:8'
 }
 
-# Job 1 has the pods of both nodes. The queue of job 2 has a quota of 8 GPUs: it reclaims 8 pods at 20 s, one by one, and
-# has them from 21 s to 71 s. Job 1 works with 8 pods for 51 s, and then with 16 again.
+# Job 1 has the pods of both nodes. The queue of job 2 has a quota of 8 GPUs: it reclaims 8 pods at 20 s, one by one,
+# and has them from 21 s to 71 s. Job 1 works with 8 pods for 51 s, and then with 16 again.
 case_kai_elastic() {
   cat >s.json <<'JSON'
 {"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 8}]}, "policy": {"name": "kai"},

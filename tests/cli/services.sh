@@ -42,8 +42,8 @@ case_start_before_a_maintenance() {
   done
 }
 
-# put_carbon: s.json, with two replicas, a job whose estimate is longer than its run time, and
-# electricity with little carbon for three hours, then with more.
+# put_carbon: s.json, with two replicas, and a job whose estimate is longer than its run time. Electricity has little
+# carbon for three hours, then more.
 put_carbon() {
   pools='{"name": "p", "gpu": "L4", "nodes": 2, "gpus_per_node": 2, "market": "owned", "usd_per_gpu_hour": 1}'
   put_service '"policy": "fixed", "replicas": 2'
@@ -75,8 +75,7 @@ case_no_wait_for_carbon() {
   done
 }
 
-# Replicas that maintenance may stop, and replicas that wait because of excluded nodes, are withdrawn; later, none
-# waits.
+# Replicas that wait because of maintenance or excluded nodes can be withdrawn.
 case_withdrawn_while_held() {
   pools='{"name": "p", "gpu": "L4", "nodes": 2, "gpus_per_node": 2, "market": "owned", "usd_per_gpu_hour": 1,
     "maintenance": [{"start_s": 700, "duration_s": 60}]}'
@@ -269,7 +268,8 @@ case_one_kind_of_replica() {
   matches stderr '^warning: the run was stopped after [56][0-9][0-9] s with [0-9] unfinished jobs'
 }
 
-# Decisions of a service that can make no progress end with the delays of its autoscaler: 0.1 s apart, and for a year.
+# The autoscaler of a service that can make no progress decides every 0.1 s. These decisions must end after its delays,
+# not after a year.
 case_decisions_without_effect() {
   pools='{"name": "p", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 1}'
   put_disaggregated '"policy": "ray-serve", "max": 5'
@@ -344,7 +344,7 @@ ends() {
   tail -n +2 out.csv | cut -d, -f9 | paste -sd ' '
 }
 
-# Rules of docs/reference/services.md on batches and their time, by hand, and its limits.
+# The rules of docs/reference/services.md on batches and their times, computed by hand, and its limits.
 case_documented_rules() {
   pools='{"name": "p", "gpu": "L4", "nodes": 1, "gpus_per_node": 1}'
   local head=arrival_timestamp,prompt_size,token_size
@@ -362,13 +362,14 @@ case_documented_rules() {
   done >both.txt
   [ "$(cat both.txt)" = $'0.040000 0.040000\n0.010000 0.040000\n0.040000 0.040000\n0.010000 0.040000' ] ||
     fail 'other batches'
-  # the first one waits for 1 s. At 3 s, one has waited for longer: all three start, not the preferred two
+  # the first request starts after the delay of 1 s and ends at 3 s. Then the second one has waited for more than 1 s,
+  # so all three start, not the preferred two
   printf '%s\n' $head 0,1,1 1.5,1,1 1.6,1,1 1.7,1,1 >few.csv
   local dynamic='"engine": {"name": "dynamic-batch", "max_sequences": 8, "preferred_batch_size": [2],
     "max_queue_delay_us": DELAY}, "cost": {"fixed_us": 2000000}'
   [ "$(ends "${dynamic/DELAY/1000000}")" = '3.000000 5.000000 5.000000 5.000000' ] || fail 'not all that wait'
   [ "$(ends "${dynamic/DELAY/1500001}")" = '3.500000 3.500000 5.500000 5.500000' ] || fail 'not the preferred size'
-  # later, less than the delay has passed: the preferred two start
+  # they arrive later, so at 3 s none has waited for the delay: the preferred two start
   printf '%s\n' $head 0,1,1 2.5,1,1 2.6,1,1 2.7,1,1 >few.csv
   [ "$(ends "${dynamic/DELAY/1000000}")" = '3.000000 5.000000 5.000000 7.000000' ] || fail 'not the preferred size'
   pools=${pools/\"nodes\": 1/\"nodes\": 2}
@@ -591,7 +592,6 @@ case_means_of_tokens() {
     says stderr "all numbers of the distribution 'fixed' are the mean, so a whole number is expected, found 10.6"
     try 0 $verb s.json --set $law.mean=10.6 --set $law.distribution=exponential
     is_empty stderr
-    # E = 1 + sum over n >= 1 of P(X >= n + 1/2)
     try 0 $verb s.json --set "$law={\"distribution\":\"log-normal\",\"mean\":1.5,\"sigma\":1}"
     says stderr "note: 'prompt_tokens': the mean of the drawn numbers is $(log_normal 1.5 1), not 1.5"
     try 0 $verb s.json --set "$law={\"distribution\":\"log-normal\",\"mean\":1.5,\"sigma\":1,\"min\":1}"
@@ -599,7 +599,7 @@ case_means_of_tokens() {
   done
 }
 
-# log_normal MEAN SIGMA: the mean of max(1, round(X)), from the density: each number n has its integral from n - 1/2.
+# log_normal MEAN SIGMA: the mean of max(1, round(X)) of a log-normal X, by numerical integration.
 log_normal() {
   awk -v mean="$1" -v s="$2" 'function f(z) { return exp(-z * z / 2) / sqrt(2 * atan2(0, -1)) }
     BEGIN { mu = log(mean) - s * s / 2; h = 0.0001

@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The policy `slurm` replays two recorded runs of a real Slurm.
+# The policy `slurm`: a replay of recorded runs of a real Slurm, and small scenarios whose starts were computed by hand.
+# `headroom import slurm`.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
 records=$project/../shared/slurm-run
 
-# Mean wait of the replay, and the mean wait of a record, in seconds.
+# The jobs of a recorded run are replayed. The record has a repetition of this run with the same jobs.
 case_free_replay() {
   [ -f "$records/fifo.sacct" ] || { echo "skipped: $records is missing"; exit 77; }
   cat >s.json <<'JSON'
@@ -329,7 +330,8 @@ JSON
   echo 'job_id,start_s 1,0 2,1000 3,1100 ' | tr -d '\n' | diff - actual || fail "the decisions with reservations differ"
 }
 
-# Job 2 waits for the limit of one job per user until job 1 ends at 4500 s; job 3 would overlap a reservation until 6000 s.
+# Job 2 waits for the limit of one job per user until job 1 ends at 4500 s; job 3 would overlap a reservation until 6000
+# s.
 case_why() {
   cat >s.json <<'JSON'
 {"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 8}]},
@@ -539,8 +541,8 @@ CONF
   says stderr "slurm.conf:4: NodeSet is 'every', expected Nodes or Feature as well"
 }
 
-# A node of two GPUs with four shards each, and one whose GPUs have 100 shares for MPS. Jobs 1 to 3 fill the first GPU, job
-# 4 gets the second one whole. Job 5 requests one shard on each of two nodes, job 6 half of a GPU under MPS.
+# A node of two GPUs with four shards each, and one whose GPUs have 100 shares for MPS. Jobs 1 to 3 fill the first GPU,
+# job 4 gets the second one whole. Job 5 requests one shard on each of two nodes, job 6 half of a GPU under MPS.
 case_import_shards() {
   cat >slurm.conf <<'CONF'
 NodeName=n1 Gres=gpu:a100-80:2,shard:8

@@ -11,8 +11,7 @@ bad_trace() {
   printf 'job_id,submit_s,duration_s,gpus\n1,0,-5,1\n2,1,5,1\n3,2,5,500\n2,3,5,1\n' >bad.csv
 }
 
-# If the size of the cluster suits the trace, the only findings are about peaks. Work after the last submit is not an
-# overload.
+# The clusters have sizes that suit the traces, so there are no errors. Work after the last submit is not an overload.
 case_reference_clusters() {
   for trace in steady bursty heavy-tailed gang-heavy multi-tenant; do
     "$headroom" trace check "$project/traces/reference/$trace.csv" --cluster "$project/traces/reference/$trace.json" >stdout 2>stderr
@@ -157,8 +156,7 @@ case_words_fit_what_is_told() {
   says stderr "'done' is not one of completed, failed, cancelled, running, pending, unknown"
 }
 
-# The check needs one pass or one sort of each column. So it takes little time for a hundred thousand jobs, compared
-# with reading them.
+# A trace of a hundred thousand jobs is read from a pipe.
 case_pipe_in() {
   "$headroom" trace generate --count 100000 --nodes 50 | "$headroom" trace check /dev/stdin >stdout 2>stderr ||
     [ $? -eq 1 ] || fail "a pipe"

@@ -605,7 +605,7 @@ case_sharing() {
 
 # Per-GPU allocation of whole GPUs gives the same schedule. 'within' a rack has no effect in a pool without racks.
 case_by_gpu_changes_nothing() {
-  # Limits are shorter than run times, so many jobs are overdue at the same time.
+  # Limits are 0 to 3 times the run times, so many jobs are overdue at the same time.
   try 0 trace generate --count 3000 --seed 7 --load 1.1 --nodes 8 --limit-max 3 --output made.csv
   awk -F, 'NR == 1 { print $0 ",within"; next } { print $0 "," (NR % 3 ? "" : "rack") }' made.csv >near_made.csv
   for backfill in strict skip easy; do
@@ -1070,7 +1070,8 @@ END
   try 0 run s.json --trace t.csv --check
 }
 
-# Two tasks fill the same two GPUs and leave one GPU for the third, so with this rule the gang never fits.
+# Each of the three tasks needs half of two GPUs. Two tasks fill the same two of the three GPUs. So the third task,
+# which needs two GPUs, never fits.
 case_shared_gang_without_a_place() {
   sharing_scenario '"sharing": "fraction"' | sed 's/"gpus_per_node": 1/"gpus_per_node": 3/; s/"skip"/"strict"/' >s.json
   printf 'job_id,submit_s,duration_s,gpus,gpu_milli,tasks\n1,0,100,6,500,3\n2,0,100,2,500,1\n' >t.csv

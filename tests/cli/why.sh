@@ -191,7 +191,7 @@ case_horizon() {
   says stdout "still waiting when the run ended"
 }
 
-# Replicas of services wait together with jobs of the trace. Only the jobs of the trace are explained.
+# `why` and `diff` support scenarios with services. A plan with a forecast does not, unless there are jobs.
 case_scenarios_with_services() {
   local name
   for name in chatbot onprem-cloud night-training; do
@@ -203,7 +203,8 @@ case_scenarios_with_services() {
   says stderr 'a forecast needs jobs'
 }
 
-# A job that is suspended because of carbon, one that is resized, and one that is submitted in the last instant of a run.
+# A job that is suspended because of carbon, one that is resized, and one that is submitted in the last instant of a
+# run.
 case_reasons_of_stops() {
   local pool='"name":"p","gpu":"H100","nodes":2,"gpus_per_node":8'
   printf 'job_id,submit_s,duration_s,gpus\na,0,7200,8\n' >carbon.csv

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * All combinations of settings and kinds of capacity: order x backfill x placement x preemption x quota x market x
- * topology x {whole, fraction, MPS, time-slice, MIG static, dynamic, on-demand}, for the queue policy, gang-slice and
- * rounds. Each combination runs on small random worlds in checked mode. Every run must end, every job must end or be
- * rejected, and a second run must have the same digest. A combination may be refused only if `impossible` lists it.
+ * topology x {whole, fraction, MPS, time-slice, MIG static, dynamic, on-demand}. The settings are those of the queue
+ * policy; gang-slice, rounds and kai run with a few values of one parameter. Each combination runs on small random
+ * worlds in checked mode. Every run must end, every job must end or be rejected (with spot capacity the run may stall
+ * instead), and a second run must have the same digest. A combination must be refused if and only if `impossible`
+ * returns true.
  *
  *   test_combinations [STEP]    runs every STEP-th combination; default: 1, or $HEADROOM_CONFORMANCE_STEP
  */
@@ -55,7 +57,8 @@ static bool is_mig(void) {
   return world.sharing >= MIG_STATIC;
 }
 
-/* The A100-80 of mig_brute.h, with three layouts: seven 1g, three 2g and a 1g, a 4g and a 3g. */
+/* Returns the MIG specification for GPUs of the type A100-80 of mig_brute.h. Unless instances are created on demand,
+   GPU i begins with layout i % 3: seven 1g; three 2g and one 1g; or one 4g and one 3g. */
 static struct hr_mig_spec *make_mig(uint32_t n_gpus) {
   const struct brute_type *type = &brute_types[2];
   struct hr_mig_profile profiles[BRUTE_PROFILES];
@@ -134,7 +137,8 @@ static void make_elastic(void) {
                                                      .notice_us = draw(2) ? 120 * HR_SECOND_US : 0};
 }
 
-/* A third of the jobs are gangs of several tasks; in shared pools most tasks request a share of one GPU. */
+/* A third of the jobs are gangs of two or three tasks. In pools with shared GPUs, three quarters of the jobs (all jobs
+   with MIG) have tasks that request a share of one GPU. */
 static void draw_job(uint32_t i, int64_t *at_us) {
   static const enum hr_tier tiers[] = {HR_TIER_ISLAND, HR_TIER_NODE, HR_TIER_RACK};
   *at_us += 60 * HR_SECOND_US * draw(3);
@@ -161,7 +165,7 @@ static void draw_world(uint64_t seed) {
   if (world.is_elastic) make_elastic();
   for (uint32_t i = 0; i < JOBS; i++) draw_job(i, &at_us);
   world.submit_us[0] = 0;
-  world.tasks[0] = world.gpus[0] = 2; /* at least one job has a constraint that some placements break */
+  world.tasks[0] = world.gpus[0] = 2; /* so that an impossible combination is refused in every world */
   if (world.topology != NO_TOPOLOGY) world.within[0] = HR_TIER_RACK;
   bool within = world.topology != NO_TOPOLOGY;
   world.trace = (struct hr_trace){.source = "random",
@@ -192,9 +196,9 @@ static bool has(const struct hr_policy_choice *choice, const char *key, const ch
   return false;
 }
 
-/* Returns whether a combination is impossible in principle. The placement `pool` only counts GPUs, so it supports
-   neither single GPUs nor groups. Policies without HR_POLICY_KEEPS_WITHIN ignore topology constraints. KAI shares GPUs
-   itself. */
+/* Returns whether a combination must be refused. The placement `pool` only counts GPUs, so it supports neither per-GPU
+   allocation nor topology constraints. Of the other policies here, none supports topology constraints except `kai`,
+   which in exchange shares GPUs only as fractions or as static MIG instances. */
 static bool impossible(const struct hr_policy_choice *choice) {
   bool by_gpu = world.sharing != WHOLE, within = world.topology != NO_TOPOLOGY;
   bool is_queue = strcmp(choice->ops->name, "queue") == 0;

@@ -11,7 +11,8 @@
  *
  * A choice is a parameter whose value is one of a list of names (HR_PARAM_CHOICE). Each policy runs with all
  * combinations of its choices that are not marked as advanced, and with each value of each advanced choice. Policies
- * that preempt jobs also run with each combination of order and preemption, with and without quotas.
+ * with the choices `order` and `preemption` also run with each order and the preemption rules `priority` and `reclaim`,
+ * with and without quotas.
  *
  *   conformance [POLICY[:key=value,...]...]
  *
@@ -288,8 +289,9 @@ static void check_out_of_memory(const struct workload *workload, const struct hr
   }
 }
 
-/* Submits more small jobs than fit, and one large job that needs all nodes. A policy that promises that no job starves
-   must start the large job before half of the others have started. */
+/* Submits a job of 2 GPUs and 10 minutes every minute: they need 20 GPUs, but the pool has at most 16. Job LARGE needs
+   all nodes of the pool. A policy that promises that no job starves must start it before more than half of all jobs
+   have started. */
 static void check_starvation(const struct hr_policy_choice *choice) {
   static struct workload workload;
   enum { LARGE = 5 };
@@ -421,8 +423,9 @@ static const struct hr_param *find_choice(const struct hr_policy_choice *choice,
   return NULL;
 }
 
-/* Checks each order with the preemption rules that all orders support, with and without quotas. For each other
-   parameter, successive runs use its successive values, so not all combinations run. */
+/* Checks each order with the preemption rules that all orders support, with and without quotas. Combinations with
+   further choices would be too many. So the choices `backfill` and `victims` take their next value in each run, and
+   `placement` and `preempted` in every second run. */
 static void check_preemption(struct hr_policy_choice *choice) {
   static const char *const preemptions[] = {"priority", "reclaim"}, *const others[] = {"backfill", "victims"};
   const struct hr_param *order = find_choice(choice, "order");

@@ -12,7 +12,7 @@ static void require(bool condition) {
   if (!condition) abort();
 }
 
-/* If the manifests are accepted, the scenario has pools, a policy and the section of the system. */
+/* If the manifests are accepted, the scenario must have pools, a policy and the section of the system. */
 static void read_system(const char *system, hr__import_read *read, const char *path) {
   cJSON *root = cJSON_CreateObject();
   struct hr_notes notes = {0};

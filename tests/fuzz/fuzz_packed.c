@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fuzz target: arbitrary bytes as a packed trace. It must be mapped or rejected with a message. Checksums would reject
-   nearly all inputs, so each input is tried unchanged and with correct checksums. */
+/* Fuzz target: arbitrary bytes as a packed trace. It must be mapped or rejected with a message. An input is tried
+   unchanged if it begins with the signature of packed traces. Nearly all inputs have wrong checksums, so each input is
+   also tried with the signature and correct checksums written into it. */
 
 #include "headroom/trace_files.h"
 #include "input.h"

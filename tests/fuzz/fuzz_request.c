@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Fuzz target: arbitrary bytes as a request. The first byte selects the route. The next line is a header (Host, Origin
-   or token) or the name of a file. The rest is the body. A body becomes a job or is rejected with a message. No value
-   of a body becomes an option of a command, and no file of a job is outside of its folder. */
+   or token) or the name of a file. The rest is the body. A body becomes a job or is rejected with a message. Commands
+   must have the form that check_command describes, and no file of a job may be outside of its folder. */
 
 #include "input.h"
 #include "serve/serve.h"
@@ -14,7 +14,8 @@ static void require(bool condition) {
   if (!condition) abort();
 }
 
-/* The words of a command before "--" that begin with a hyphen must be options that request.c writes. */
+/* The command is "headroom" and at least one more word. A word that begins with a hyphen must begin with two. After the
+   word "--" the words are operands, which may begin with anything. */
 static void check_command(const struct hr__step *step) {
   bool operands = false;
   require(step->n_words >= 2 && strcmp(step->words[0], "headroom") == 0);

@@ -11,7 +11,8 @@ static void require(bool condition) {
   if (!condition) abort();
 }
 
-/* The first step is at time 0, each step changes the level, and times and levels do not exceed the record and the
+/* A record is read as steps. From steps[i].at_us on, `level` nodes are available. The first step must be at time 0, and
+   each step must change the level. Times must not exceed the length of the record, and levels not the nodes of the
    pool. */
 static void require_sound(const struct hr__spot_levels *levels, uint32_t n_nodes) {
   require(levels->n_steps > 0 && levels->steps[0].at_us == 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Fuzz target: arbitrary bytes as a trace and as a list of nodes. They must be read or rejected with a message. The
-   format of the trace is detected from the content. If the first byte cannot begin a text, it selects the format of the
-   remaining bytes. So each reader, with its parameters, is also tested with data of other formats. */
+   format of the trace is detected from the content. If the first byte is from FIRST_SELECTABLE to MAPPED, which cannot
+   begin a text, it selects how the remaining bytes are read: in a given format, streamed or mapped. So each reader,
+   with its parameters, is also tested with data of other formats. */
 
 #include "headroom/trace_files.h"
 #include "headroom/unstable/trace_tools.h"

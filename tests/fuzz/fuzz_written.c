@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Fuzz target: arbitrary bytes as a trace. An accepted trace is written as CSV, read and written again, and both texts
-   must be equal. It is also written as SWF and transformed in every way. These operations must succeed or fail with a
-   message. */
+   must be equal. It is also written as SWF, scaled, cut, shuffled, merged with itself and anonymised. These operations
+   must succeed or fail with a message. */
 
 #include "headroom/trace_files.h"
 #include "headroom/unstable/trace_tools.h"

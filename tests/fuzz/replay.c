@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs a fuzz target on every file of the given folders. The corpus contains inputs for which fuzzing has found a
-   defect. The test prevents that a defect returns. */
+/* Runs a fuzz target on every file of the given folders. The corpus contains inputs that once revealed a defect, so
+   this test fails if the defect returns. */
 
 #include "input.h"
 

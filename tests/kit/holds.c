@@ -36,8 +36,8 @@ static bool accepts(const struct hr_view *view, hr_job job, uint32_t pool) {
   return hr_cluster_accepts(view->cluster, hr_cluster_accept_class(view->cluster, job), (hr_pool){pool});
 }
 
-/* Returns the maximum of the free milli-GPUs of a pool that the job accepts. The sum over nodes is not used, because it
-   is too large if placements have no nodes. */
+/* Returns the largest number of free milli-GPUs in any pool that the job accepts. It is read from the pool's total,
+   because the counts of the nodes are too large if placements name no nodes. */
 static uint64_t max_free_milli(const struct hr_view *view, hr_job job) {
   uint64_t max_milli = 0;
   for (uint32_t pool = 0; pool < hr_cluster_pools(view->cluster); pool++) {

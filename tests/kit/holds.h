@@ -18,8 +18,8 @@ bool holds_init(struct holds *holds, const struct hr_trace *trace);
 void holds_finish(struct holds *holds);
 /* Initializes `observers`, an array of HOLDS_FOLDS elements. */
 void holds_observers(struct holds *holds, struct hr_observer *observers);
-/* Call this after the run. Checks that parts sum to waits, that waits equal those of the result, and that reasons by
-   group agree with reasons by job. */
+/* Call this after the run. Checks that the parts of a wait (one per reason) sum to its length, that the first wait of a
+   job ends at the start in the result, and that the records by group and by job are equal. */
 void holds_check_end(struct holds *holds, const struct hr_result *result);
 
 #endif

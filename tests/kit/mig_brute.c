@@ -75,7 +75,8 @@ bool brute_is_full(const struct brute_type *type, const struct brute_state *stat
   return true;
 }
 
-/* Examines every subset of the starts from `from` on. Returns the maximum number of instances. */
+/* Returns the maximum number of instances of the profile that can be added at the slices from `from` on. Examines every
+   subset of these slices. */
 static int room_from(const struct brute_type *type, const struct brute_state *state, int profile, int from) {
   if (from == BRUTE_SLICES) return 0;
   int most = room_from(type, state, profile, from + 1);
@@ -95,8 +96,8 @@ struct list {
   size_t count, capacity;
 };
 
-/* Examines all sets of pairs of profile and start, beginning with pair number `pair`. Appends the valid sets to the
-   list. */
+/* Examines all sets of instances, where instance number `pair` is profile pair / BRUTE_SLICES at slice pair %
+   BRUTE_SLICES. Decides on the instances from `pair` on, and appends each legal state to the list. */
 static void choose(const struct brute_type *type, struct list *list, struct brute_state *state, int pair) {
   if (pair == type->n_profiles * BRUTE_SLICES) {
     if (list->count == list->capacity) {

@@ -96,8 +96,8 @@ static int fgd_score(const struct naive *naive, const struct naive_node *node, c
 
 /* ---- GPUs of a node --------------------------------------------------------------------------------- */
 
-/* Selects the requested number of GPUs: those with the minimum of free milli-GPUs first or, with `widest`, those with
-   the maximum. */
+/* Selects request->gpus GPUs that have room for the task: those with the fewest free milli-GPUs or, if `widest` is
+   true, with the most. */
 static uint64_t pick(const struct naive_node *node, const struct hr_request *request, bool widest) {
   uint64_t picked = 0;
   for (uint32_t i = 0; i < request->gpus; i++) {
@@ -255,7 +255,7 @@ static int score(const struct naive *naive, const char *rule, const struct naive
   abort(); /* this file does not implement the rule */
 }
 
-/* Scales the scores of the nodes on which the task fits to 0 .. 100, as in the paper. */
+/* Scales the scores of the nodes on which the task fits to 0 .. 100, as in "Beware of Fragmentation" (ATC'23). */
 static void normalise(const struct naive *naive, const struct hr_request *request, int *scores) {
   int min = INT32_MAX, max = INT32_MIN;
   for (int i = 0; i < naive->n_nodes; i++) {

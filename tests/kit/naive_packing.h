@@ -3,7 +3,7 @@
 #define HR_TESTS_KIT_NAIVE_PACKING_H
 
 /* A second implementation of the placement rules in their simplest form: for every task, all nodes are examined. It
-   shares only random numbers and the structs of requests with the product. */
+   shares only the random numbers and the structs of its inputs with the product. */
 
 #include "headroom/unstable/capacity.h"
 
@@ -35,7 +35,8 @@ struct naive {
 int naive_find(struct naive *naive, const char *rule, const struct hr_request *request, uint64_t *gpus);
 /* Allocates (`by` is 1) or releases (`by` is -1) the resources of a task. */
 void naive_change(struct naive_node *node, const struct hr_request *request, uint64_t gpus, int by);
-/* Returns F x the number of typical pods (see headroom/unstable/fragmentation.h). */
+/* Returns the fragment of the node, summed over the typical pods: F(node) x typical->total, as defined in
+   headroom/unstable/fragmentation.h. */
 long naive_fragment(const struct naive *naive, const struct naive_node *node);
 
 #endif

@@ -170,8 +170,8 @@ static const char *name_at(const struct hr_names *all, const uint32_t *column, u
   return column && column[job] != HR_NONE ? all->text[column[job]] : "";
 }
 
-/* Returns `value` of a job for comparison. Instants are relative to the clock of the input, plus `later_us`. The bounds
-   of a job that is not elastic are its GPUs. */
+/* Returns `value` of a job for comparison. Instants become absolute times (trace->origin_us is added), plus `later_us`.
+ */
 static int64_t comparable(const struct hr_trace *trace, const char *kind, int64_t value, int64_t later_us) {
   bool is_known_instant = strcmp(kind, "INSTANT") == 0 && value != HR_UNKNOWN_US;
   return is_known_instant ? value + trace->origin_us + later_us : value;

@@ -2,8 +2,8 @@
 #ifndef HR_TESTS_KIT_SAME_TRACE_H
 #define HR_TESTS_KIT_SAME_TRACE_H
 
-/* Random traces with any subset of the columns, and comparisons of traces. Random values are chosen separately for each
-   field; comparisons expand the table of fields. */
+/* Random traces with any subset of the columns, and comparisons of traces. The comparisons are generated from the table
+   of columns, so they cover new columns, too. */
 
 #include "headroom/trace_files.h"
 
@@ -17,8 +17,8 @@ struct random_spec {
   bool plain;
   bool all_fields; /* each field is known for at least one job */
 };
-/* Returns a random trace, which the caller destroys. Its rows are in random order, and some jobs have equal submit
-   times. Names contain all characters for which CSV needs quotes. */
+/* Returns a random trace, which the caller destroys. Some jobs have equal submit times. Unless `plain` is true, the
+   rows are in random order, and names contain all characters for which CSV needs quotes. */
 struct hr_trace *random_trace(const struct random_spec *spec);
 
 /* Returns whether two traces are exactly equal, except for notes, source and format. Prints the differences. */

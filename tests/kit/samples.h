@@ -36,7 +36,8 @@
   "j3,worker,2.0,Terminated,1060.0,1070.0,100.0,1.0,150.0,T4\n"                                                        \
   "j4,worker,1.0,Running,1070.0,,100.0,1.0,25.0,T4\n"                                                                  \
   "j5,worker,1.0,Waiting,,,100.0,1.0,25.0,T4\n"
-/* The table of jobs. The second job has a submit time before its launch, and the third job is missing. */
+/* The table of jobs for PAI_SAMPLE, with their submit times. Jobs j1 and j2 are submitted at 990 and 1000.5, before
+   their first tasks start at 1000 and 1050. Job j3 is missing, and job j9 has no task in PAI_SAMPLE. */
 #define PAI_JOBS                                                                                                       \
   "j1,i1,ann,Terminated,990.0,1600.0\n"                                                                                \
   "j2,i2,bob,Failed,1000.5,1200.0\n"                                                                                   \
@@ -124,8 +125,9 @@
   "  }\n"                                                                                                              \
   "}\n"
 
-/* A Job that Kueue admitted again after an eviction, with its Workload and one of its Pods; a Workload of a PyTorchJob
-   that is not in the list; a Pod without an owner; objects that a trace does not need. */
+/* The objects of KUBERNETES_SAMPLE: a Job that Kueue admitted again after an eviction, with its Workload and one of its
+   Pods; a Workload of a PyTorchJob that is not in the list; a Pod without an owner; objects that a trace does not need.
+   */
 #define KUBE_JOB                                                                                                       \
   "{\"kind\": \"Job\",\n"                                                                                              \
   "\"metadata\": {\"name\": \"train\", \"namespace\": \"vision\", \"uid\": \"u-job\",\n"                               \

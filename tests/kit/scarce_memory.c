@@ -44,15 +44,15 @@ void *scarce_malloc(size_t bytes) {
   return __wrap_malloc(bytes);
 }
 
-/* The step between the numbers of successful allocations, beyond the first 100. */
+/* Returns the step of HEADROOM_SCARCE_STEP, see starve; 1 if it is not set. */
 static long step_of_environment(void) {
   const char *text = getenv("HEADROOM_SCARCE_STEP");
   long step = text ? strtol(text, NULL, 10) : 1;
   return step > 1 ? step : 1;
 }
 
-/* Calls `attempt` with 0, 1, 2, ... successful allocations. Beyond the first 100, this number grows by `step` or, with
-   `sparsely`, by a twentieth per call. */
+/* Calls `attempt` with 0, 1, 2, ... successful allocations. From 100 on, this number n grows per call by `step` or, if
+   `sparsely` is true, by 1 + n / 20. */
 static long starve_after(bool sparsely, enum hr_status (*attempt)(void)) {
   enum { MAX_ALLOCATIONS = 10000000, STEP_FRACTION = 20, ALL = 100 };
   long step = step_of_environment();

@@ -19,13 +19,12 @@ bool memory_is_ample(void);
 void *scarce_malloc(size_t bytes);
 
 /* Calls `attempt` repeatedly. In the first call all allocations fail; in each further call one more allocation
-   succeeds. Each call must return HR_NO_MEMORY until no allocation fails. Returns the number of allocations that the
-   last call needed. If the environment variable HEADROOM_SCARCE_STEP is set to N, only each N-th number of successful
-   allocations beyond 100 is tried. */
+   succeeds. Each call must return HR_NO_MEMORY until no allocation fails. Returns the number of successful allocations
+   that was permitted in the last call. If the environment variable HEADROOM_SCARCE_STEP is set to N, this number grows
+   by N instead of 1 from call to call after the first 100. */
 long starve(enum hr_status (*attempt)(void));
-/* Does the same with fewer calls, for attempts with many similar allocations. After the first 100 allocations, the
-   number of successful allocations grows by a twentieth from call to call. Returns the first number that was
-   sufficient. */
+/* Like starve, but with fewer calls, for attempts with many similar allocations: beyond 100, the number of successful
+   allocations grows by 1 plus a twentieth from call to call. */
 long starve_sparsely(enum hr_status (*attempt)(void));
 
 #endif

@@ -2,7 +2,8 @@
 #ifndef HR_TESTS_KIT_SCHEMA_CHECK_H
 #define HR_TESTS_KIT_SCHEMA_CHECK_H
 
-/* Validation by the subset of JSON Schema that the schemas of results use, without `pattern` and `enum`. */
+/* Validation by the subset of JSON Schema that the schemas of results use. `pattern` is ignored, and so is `enum`,
+   except in `propertyNames`. */
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>

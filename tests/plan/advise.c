@@ -141,7 +141,7 @@ static void test_idle_nodes(void) {
 }
 
 /* One GPU is needed only for a tenth of the time. It is cheaper on demand, although the on-demand price is three times
-   as high. */
+   as high: it costs 3 x 0.1 instead of 1 dollar per hour. */
 static void test_rarely_used_node(void) {
   begin(HEAD RESERVED TAIL, JOBS "1,0,7,360000,a,training\n2,180000,1,36000,a,training\n3,359999,1,1,a,training\n");
   ask_without_error(0);
@@ -153,8 +153,8 @@ static void test_rarely_used_node(void) {
   end();
 }
 
-/* Nodes cost a third of the on-demand price, and all are busy half of the time. In the newsvendor solution all of them
-   pay off, so no proposal is run. */
+/* Nodes cost a third of the on-demand price. All are busy half of the time, which is more than a third, so all of them
+   pay off and no proposal is run. */
 static void test_reservation_that_pays(void) {
   begin(HEAD RESERVED TAIL, JOBS "1,0,8,180000,a,training\n2,359999,8,1,a,training\n");
   ask_without_error(0);
@@ -183,9 +183,10 @@ static void test_always_on(void) {
 
 /* ---- Goals ----------------------------------------------------------------------------------------- */
 
-/* An on-demand node is needed for an hour in the middle of the run. If it is released while it is idle, its job waits
-   for 30 min until it has booted, and the p95 wait grows from 27 to 30 min. Without goals, this increase is rejected;
-   with goals, it depends on the bound of the goal. */
+/* Of two on-demand nodes, the second one is needed only for an hour in the middle and for the last job. Nodes that are
+   always on boot only before job 1: the waits are 30, 0 and 0 min, with an interpolated p95 of 27 min. If idle nodes
+   are released, each job waits for 30 min. Without goals, this increase is rejected; with goals, it depends on the
+   bound of the goal. */
 #define BOOTING(plan)                                                                                                  \
   HEAD "{\"name\":\"o\",\"gpu\":\"V100\",\"nodes\":2,\"gpus_per_node\":1,\"market\":\"on-demand\","                    \
        "\"usd_per_gpu_hour\":2,\"boot_s\":1800}]},\"classes\":{\"default\":{\"spot\":false}},"                         \
@@ -218,7 +219,7 @@ static void test_goals_decide(void) {
 
 #define ON_DEMAND                                                                                                      \
   "{\"name\":\"o\",\"gpu\":\"V100\",\"nodes\":4,\"gpus_per_node\":1,\"market\":\"on-demand\",\"usd_per_gpu_hour\":3}"
-/* A pool of spot nodes with 0 nodes. */
+/* A spot pool without nodes. */
 #define SPOT                                                                                                           \
   ",{\"name\":\"s\",\"gpu\":\"V100\",\"nodes\":0,\"gpus_per_node\":1,\"market\":\"spot\",\"usd_per_gpu_hour\":1,"      \
   "\"on_demand_usd_per_gpu_hour\":3,\"spot\":{\"model\":\"none\",\"notice_s\":30}}"
@@ -280,7 +281,7 @@ static void test_not_for_spot(void) {
   WITH_CLASSES("{\"training\":{\"checkpoint\":{\"policy\":\"interval\",\"interval_s\":" seconds                        \
                ",\"write_s\":60},\"restart_s\":120}}")
 
-/* Writes twenty jobs of a day each. */
+/* Returns twenty jobs of one day each, submitted every hour. */
 static const char *long_jobs(void) {
   static char text[2000];
   int used = snprintf(text, sizeof text, JOBS);
@@ -320,7 +321,7 @@ static void test_interval_about_right(void) {
   end();
 }
 
-/* Work is lost. The size and the write time of a checkpoint are unknown. */
+/* Without checkpoints work is lost. Neither their size nor their write time is known, so the advice assumes 60 s. */
 static void test_no_checkpoints(void) {
   begin(HEAD RECLAIMED WITH_CLASSES("{\"default\":{\"restart_s\":120}}"), long_jobs());
   ask_without_error(4);
@@ -396,13 +397,13 @@ static void test_smaller_type_for_one_class(void) {
   CU_ASSERT_PTR_NOT_NULL(strstr(item.set[0], "\"classes\":[\"inference\"]"));
   CU_ASSERT_STRING_EQUAL(item.set[1], "cluster.pools.0.classes=[\"training\",\"fine-tune\",\"batch-inference\","
                                       "\"interactive\",\"data-prep\"]");
-  /* nodes remain allocated in the last second */
+  /* the nodes are paid until 360,001 s; the submit window is 360,000 s */
   CU_ASSERT_DOUBLE_EQUAL(item.monthly_usd.mean, -2 * 3 * MONTH_H * 360001 / 360000, CENT);
   check_dollars(&item, 1);
   end();
 }
 
-/* The jobs request more memory than a smaller type has. */
+/* The jobs request 17 GB, and a T4 has 16 GB. */
 static void test_no_smaller_type(void) {
   begin(HEAD TWO_TYPES MODELS("0.5"), NEEDS "1,0,1,36000,training,m,17,\n2,100000,1,36000,training,m,17,\n");
   ask_without_error(0);
@@ -418,7 +419,8 @@ static void test_type_not_acceptable_to_jobs(void) {
   end();
 }
 
-/* At half the speed the jobs end too late, so the following jobs wait. */
+/* On T4 the jobs run at a tenth of the speed. Job 1 ends at 360,000 s, so job 2, submitted at 100,000 s, waits for
+   260,000 s. */
 static void test_type_that_is_too_slow(void) {
   begin(HEAD TWO_TYPES MODELS("0.1"), NEEDS "1,0,4,36000,training,m,10,\n2,100000,4,36000,training,m,10,\n");
   ask_without_error(0);
@@ -501,8 +503,8 @@ static cJSON *json_of(uint32_t n_threads) {
   "{\"name\":\"o\",\"gpu\":\"V100\",\"nodes\":" nodes ",\"gpus_per_node\":1,\"market\":\"owned\","                     \
   "\"usd_per_gpu_hour\":1," more "}"
 
-/* Nodes fail every 5 h, and the checkpoints are ten times too far apart. The nodes cost the same, so ETTR
-   decides. */
+/* Each node fails every 5 h on average, and the checkpoints are ten times too far apart. The cost of owned nodes does
+   not change, so ETTR decides. */
 static void test_interval_with_failures(void) {
   begin(HEAD OWNED("20", "\"faults\":{\"mtbf_h\":5,\"repair_s\":60}") INTERVAL("14700"), long_jobs());
   ask_without_error(4);
@@ -535,7 +537,8 @@ static void test_failures_without_prices(void) {
   end();
 }
 
-/* 20 nodes, each out of order for 1 / 11 of the time: with probability 99 % at most 5 are. The scenario keeps 12. */
+/* 20 nodes, each out of order for 1 / 11 of the time: with probability 99 % at most 5 are. The scenario has 12 spares.
+ */
 static void test_too_many_spares(void) {
   begin(HEAD OWNED("20", "\"faults\":{\"mtbf_h\":20,\"repair_s\":7200,\"spares\":12}") INTERVAL("1800"), long_jobs());
   ask_without_error(4);
@@ -545,7 +548,8 @@ static void test_too_many_spares(void) {
   CU_ASSERT(item.figure_change.high < 0);
   CU_ASSERT_PTR_EQUAL(strstr(item.set[0], "cluster.pools.0.faults.spares="), item.set[0]);
   int spares = (int)strtol(item.set[0] + strlen("cluster.pools.0.faults.spares="), NULL, 10);
-  CU_ASSERT(spares >= 4 && spares <= 6); /* the share is that of one run */
+  CU_ASSERT(spares >= 4 &&
+            spares <= 6); /* the advice uses the share measured in a run, so it may propose one more or less than 5 */
   end();
 }
 
@@ -567,8 +571,8 @@ static void test_bad_nodes(void) {
   end();
 }
 
-/* Two power limits are compared. One saves energy: with a limit of 200 W instead of 300 W, jobs take 1.05 times as
-   long. With the other one, jobs take twice as long.
+/* Two power limits are compared. With a limit of 200 W instead of 300 W, the job takes 1.05 times as long and uses 200
+ * W x 10.5 h instead of 300 W x 10 h. With a limit of 100 W it would take twice as long.
  */
 static void test_power_cap(void) {
   begin(HEAD OWNED(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory failures: every allocation of advice and of its output fails once. Each time an error must be returned, and
-   nothing may leak. */
+/* Memory failures: advice and its output run out of memory after different numbers of allocations. Each time an error
+   must be returned, and nothing may leak. */
 
 #include "harness.h"
 #include "headroom/headroom.h"
@@ -59,8 +59,8 @@ static void write_file(const char *name, const char *text) {
   fclose(file);
 }
 
-/* Like starve(), but only every seventh allocation fails, since there are thousands. Most of them load the catalogue,
-   which has a test of its own. No part of the code allocates with a period of seven, so every part is tested. */
+/* Like starve(), but the number of successful allocations grows by 7 from call to call, because there are thousands.
+   Most of them load the catalogue, which has a test of its own. */
 static long starve_by_sevens(enum hr_status (*attempt)(void)) {
   for (long allowed = 0;; allowed += 7) {
     memory_ends_after(allowed, true);

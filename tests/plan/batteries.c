@@ -147,8 +147,9 @@ static void rows_of_opendc(void) {
 
 /* ---- Results ---------------------------------------------------------------------------------------------------- */
 
-/* 80 g/kWh for 10 minutes, then 120: the battery takes 0.05 kWh and stores 0.04, of which 0.04 kWh serve the load of
-   150 W for 960 of 1,200 s. */
+/* The intensity is 80 g/kWh for 600 s, below the threshold of 100, and 120 g/kWh for the remaining 1,200 s. First the
+   battery takes 0.05 kWh from the grid, and stores 80 % of it, its capacity of 0.04 kWh. Then it supplies the load of
+   150 W for 960 s. */
 static const struct world lossy = {.first_g = 80,
                                    .then_g = 120,
                                    .threshold_g = 100,
@@ -196,7 +197,8 @@ static void summary_of_a_battery(void) {
   metered_finish(&run);
 }
 
-/* Energy that is stored before the run serves the load first. */
+/* The battery begins with 0.02 kWh, which supply 50 of the 150 W for 1,440 s. It discharges only above 110 g/kWh and
+   charges only below 100 g/kWh. */
 static void initial_energy_and_limits(void) {
   struct world world = lossy;
   world.first_g = world.then_g = 120;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Whole checks. A baseline that is written and read again is unchanged. Every metric is compared. The first start that
-   differs is that of a naive search. The output files conform to their schemas. */
+   differs equals the result of a naive search. The output files conform to their schemas. */
 
 #include "harness.h"
 
@@ -444,8 +444,8 @@ static bool passes_replicated(const struct hr_baseline *baseline, int seed, int 
   return passed;
 }
 
-/* With other seeds all metrics differ, but their distributions are equal: one check in twenty may fail. A real change
-   must be detected among all these metrics, with equal and with different seeds. */
+/* With other seeds all metrics differ, but their distributions are equal. One check in twenty is expected to fail, so
+   at most one in ten may. A real change must be detected with equal and with different seeds. */
 static void significance_of_changes(void) {
   enum { REPLICATIONS = 8, SEEDS = 60 };
   static const char more_expensive[] = ",\"cluster.pools.1.usd_per_gpu_hour\":0.500001",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory failures: every allocation of a check, of the files that it reads and of the files that it writes fails once.
-   Each time an error must be returned, nothing may leak, and no file may be left. */
+/* Memory failures: a check, the reading of its files and the writing of its files run out of memory after 0, 1, 2, ...
+   allocations. Each time an error must be returned, nothing may leak, and no file may be left. */
 
 #include "harness.h"
 #include "headroom/unstable/compare.h"

@@ -323,8 +323,8 @@ static void tolerances_of_services(void) {
   CU_ASSERT_EQUAL(hr__tolerance_check_names(&tolerances, &error), HR_BAD_INPUT);
 }
 
-/* Without jobs, longer lives of replicas do not count as a regression, unless a tolerance names them or all metrics
-   must be equal. */
+/* In a scenario without jobs, metrics such as the completion time describe replicas of services. An increase is then no
+   regression, unless a tolerance names the metric or all metrics must be equal. */
 static void replicas_are_not_jobs(void) {
   static char paths[][12] = {"jct_s.mean", "wait_s.p95", "jct_s.p95"};
   const struct hr_tolerances none = {0}, exact = {.profile = HR_PROFILE_EXACT};

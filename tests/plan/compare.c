@@ -27,7 +27,7 @@ static void expect(double value, double expected) {
 static const char *const two[] = {"fifo", "sjf", NULL};
 static const char *const three[] = {"fifo", "sjf", "largest"};
 
-/* The waits are 0, 99, 148, 0 in submit order, and 0, 109, 98, 0 if the shortest job is first. */
+/* The four jobs of setup.c wait for 0, 99, 148 and 0 s with fifo, and for 0, 109, 98 and 0 s with sjf. */
 static void exact_differences_if_deterministic(void) {
   struct setup setup;
   setup_make(&setup, POOL, "", two, 0);

@@ -175,7 +175,8 @@ static void timeline_is_the_meter(void) {
 
 /* ---- Notes ---------------------------------------------------------------------------------------------- */
 
-/* Runs a job of two hours with two pools, and returns the number of notes on series. One of them contains `words`. */
+/* Runs a job of two hours with two pools, and returns the number of notes on series. One of them must contain `words`,
+   unless it is NULL. */
 static unsigned notes_on_series(const char *first, const char *second, const char *words) {
   struct metered run;
   FILE *file = file_named("s.json");
@@ -199,7 +200,8 @@ static unsigned notes_on_series(const char *first, const char *second, const cha
   return count;
 }
 
-/* Series g.csv has three days from 2024-01-01, h.csv the hours until 2022-10-19T03:00. */
+/* Series g.csv has three days from 2024-01-01, h.csv the three hours until 2022-10-19T03:00. A run of two hours from
+   01:30 is outside of h.csv for its last half hour: 25 %. */
 static void runs_outside_series_are_noted(void) {
   struct hr__stream random;
   hr__stream_init(&random, 6, HR__PURPOSE_SAMPLE, 0, 0);

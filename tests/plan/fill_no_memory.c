@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory failures: every allocation of a fill experiment and of its files fails once. Each time an error must be
-   returned, and nothing may leak. */
+/* Memory failures: a fill experiment and its files run out of memory after 0, 1, 2, ... allocations. Each time an error
+   must be returned, and nothing may leak. */
 
 #include "fill_setup.h"
 #include "harness.h"

@@ -86,8 +86,8 @@ static void expect_series(const struct hr_forecast *forecast, uint32_t series, c
   CU_ASSERT_EQUAL(item.jobs, jobs);
 }
 
-/* Tenants p, q and r have 24 jobs each, too few for a series per tenant. Together they have 72 jobs and 4 % of the
-   demand. */
+/* Tenants p, q and r have 24 jobs and 4 % of the demand each. A series needs at least 50 jobs, so they share one with
+   72 jobs. */
 static void small_groups_are_pooled(void) {
   struct hr_trace *trace = mixed_trace();
   struct hr_forecast *forecast = forecast_of(trace, (struct hr_forecast_config){.months = 1, .holdout_weeks = 1});
@@ -100,7 +100,8 @@ static void small_groups_are_pooled(void) {
   hr_trace_destroy(trace);
 }
 
-/* Only a small part of the first and of the last week is recorded, so both are omitted. */
+/* The first week has one GPU hour, less than half of the following weeks, so no model is fitted to it. The last week is
+   not complete, so it does not count. */
 static void partial_weeks_are_omitted(void) {
   struct demand_maker maker = demand_begin();
   demand_job(&maker, 0, 3600, 1, "a", HR_CLASS_TRAINING);
@@ -331,7 +332,8 @@ static void intervals_widen_with_horizon(void) {
 
 /* ---- The back-test --------------------------------------------------------------------------------- */
 
-/* The scores must equal those of ordinary forecasts of traces that end at each origin. */
+/* The back-test makes a forecast before each of the last three weeks. Its scores must equal those of ordinary forecasts
+   of traces that end before these weeks. */
 static void scores_equal_forecasts_of_shorter_traces(void) {
   enum { HELD = 3 };
   struct hr_trace *trace = noisy_trace(WEEKS);

@@ -30,8 +30,9 @@ static double errors_of(const double *z, double alpha, double level, double drif
   return level;
 }
 
-/* Compares a fit with a least-squares solution by QR. The errors are linear in the first level and the drift, so the
-   columns of the matrix are differences of errors. The prior of the drift is an additional row. */
+/* Compares a fit with a least-squares solution by QR, for the value of alpha with the index `place`. The errors are
+   linear in the initial level and the drift, so the columns of the matrix are differences of errors. The prior of the
+   drift is an additional row. */
 static void expect_fit(const double *week, uint32_t place) {
   double alpha = hr__forecast_alpha(place), z[N], none[N], level[N], drift[N], scale = 0, squares = 0;
   struct hr__forecast_fit fit;

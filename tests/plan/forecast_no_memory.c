@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory failures: every allocation of a forecast and of its files fails once. Each time an error must be returned, and
-   nothing may leak. */
+/* Memory failures: a forecast and its files run out of memory after 0, 1, 2, ... allocations. Each time an error must
+   be returned, and nothing may leak. */
 
 #include "demand.h"
 #include "harness.h"

@@ -62,7 +62,9 @@ static void mean_interval_is_corrected_for_skewness(void) {
   CU_ASSERT(interval.high > student.high);
 }
 
-/* In JSON, the ends are values that the metric can have. A saving and an amount of money may be negative. */
+/* Student's interval of 1, 1, 1, 5 is 2 - 3.182446 to 2 + 3.182446. In JSON, its ends are limited to bounds of the
+   metric: counts, times and shares are not negative, and shares and Jain's index are at most 1. Savings and amounts of
+   money may be negative. */
 static void ends_within_the_metric(void) {
   static const struct {
     enum hr__metric metric;
@@ -115,7 +117,8 @@ static void intervals_of_few_values(void) {
 /* ---- The median ------------------------------------------------------------------------------------- */
 
 /* Of ten values, the 2nd and the 9th enclose the median with probability 1 - 2 x 11/1024, the 3rd and the 8th with 1 -
-   2 x 56/1024. */
+   2 x 56/1024. The ends are interpolated by Hettmansperger and Sheather: with n values, between the k-th and the next,
+   by the weight (n - k) s / (k + (n - 2 k) s), where s is the share of the step of the coverage. */
 static void median_interval_computed_by_hand(void) {
   static const double ten[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, six[] = {1, 2, 3, 4, 5, 6};
   double wide = 1 - 22.0 / 1024, narrow = 1 - 112.0 / 1024, share = (wide - 0.95) / (wide - narrow);

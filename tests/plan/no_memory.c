@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory failures: every allocation of a comparison, of its files, and of a run with observers fails once. Each time an
-   error must be returned, and nothing may leak. */
+/* Memory failures: a comparison, its files, and a run with observers run out of memory after 0, 1, 2, ... allocations.
+   Each time an error must be returned, and nothing may leak. */
 
 #include "harness.h"
 #include "headroom/unstable/compare.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory failures: allocations of a plan, of replications and of their output fail. Each time an error must be
-   returned, and nothing may leak. Most allocations of a plan load its scenario, once per candidate; loading has a test
-   of its own. */
+/* Memory failures: a plan, replications and their output run out of memory after different numbers of allocations. Each
+   time an error must be returned, and nothing may leak. Most allocations of a plan load its scenario, once per
+   candidate; loading has its own test. */
 
 #include "harness.h"
 #include "planned.h"
@@ -81,7 +81,7 @@ static enum hr_status print_replicates(void) {
   return to_nowhere(replicates_table);
 }
 
-/* Like starve(), but only one of every 23 allocations fails. */
+/* Like starve(), but after the first 50 the number of successful allocations grows by 23 from call to call. */
 static long starve_some(enum hr_status (*attempt)(void)) {
   enum { ALL = 50, STEP = 23, MAX = 100000 };
   for (long allowed = 0; allowed < MAX; allowed += allowed < ALL ? 1 : STEP) {

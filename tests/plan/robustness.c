@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The conditions under which a plan is tested. The workloads are so simple that the results are known: every hour some
+ * The conditions under which a plan is tested. Most workloads are so simple that the results are known: every hour some
  * jobs of the same length are submitted.
  */
 
@@ -121,8 +121,8 @@ static void plan_that_needs_spot(void) {
   hr_trace_destroy(trace);
 }
 
-/* With on-demand capacity, no job waits without spot capacity, but a month costs more than the goal allows. Such a
-   condition does not count as one under which all goals are met. */
+/* A mix with on-demand capacity serves all jobs in time even if there is no spot capacity, but then a month costs more
+   than the goal of 600 dollars. Such a condition does not count as one under which all goals are met. */
 static void dollars_count_as_goals(void) {
   char text[2000], expected[100];
   snprintf(text, sizeof text, "%.*s,\"monthly_usd <= 600\"]}}", (int)(strlen(spot_or_on_demand) - strlen("]}}")),
@@ -166,7 +166,8 @@ static void printed_mixes(void) {
     mixes[i] = (struct hr__tested_mix){.planned = {.objective = objectives[i]}, .n_met = met[i]};
   CU_ASSERT_EQUAL_FATAL(hr__robustness_shown(&tested_mixes, 0, shown), 3);
   CU_ASSERT(shown[0] == 0 && shown[1] == 1 && shown[2] == 4);
-  /* Mixes 1 and 2 cost the same as the choice, so mix 2 is printed: it meets the goals under more conditions. */
+  /* Within a zone of 1, mixes 1 and 2 cost the same as the choice, so mix 2 is printed: it meets the goals under more
+     conditions. */
   CU_ASSERT_EQUAL_FATAL(hr__robustness_shown(&tested_mixes, 1, shown), 3);
   CU_ASSERT(shown[0] == 0 && shown[1] == 2 && shown[2] == 4);
   /* A mix that misses a goal in dollars counts as safer only if no mix that meets all goals is safer. */
@@ -179,7 +180,7 @@ static void printed_mixes(void) {
   CU_ASSERT_EQUAL(shown[1], 4);
 }
 
-/* A cell counts as met only if no run misses a goal. */
+/* A cell is the result of a mix under a condition. It counts as met only if no run misses a goal. */
 static void split_cells_are_not_met(void) {
   struct hr__held held_here = {.runs = 4, .serves = true};
   CU_ASSERT_TRUE(hr__held_meets(&held_here));
@@ -211,8 +212,8 @@ static void plausible_presets(void) {
 
 /* ---- Commitments ------------------------------------------------------------------------------------ */
 
-/* Four GPUs are in use all the time. Reserved at 1 dollar an hour they are cheaper than on demand at 1.20, but not than
-   on demand at 0.84: the reservation then costs 0.16 dollars an hour too much for each GPU. */
+/* Four GPUs are in use all the time. Reserved at 1 dollar an hour they are cheaper than on demand at 1.20. If cloud
+   prices fall by 30 %, they cost 0.84 on demand, so each reserved GPU costs 0.16 dollars an hour too much. */
 static void commitments_at_risk(void) {
   struct hr_trace *trace = hourly(400, 4, 3600);
   struct hr_scenario *scenario =

@@ -271,8 +271,8 @@ static struct hr__selection run_selection(struct selection_setup *setup, const u
   return selection;
 }
 
-/* Seven more owned GPUs are much more expensive. The expensive finalists are dropped after the first stage, and the
-   choice is certain. */
+/* Six or seven more owned GPUs are much more expensive. The expensive finalists are dropped after the first stage, and
+   the choice is certain. */
 static void selection_of_a_clear_winner(void) {
   struct selection_setup setup;
   selection_setup_make(&setup);

@@ -26,7 +26,8 @@
 
 #define GPUS(pool) "{\"pool\":\"" pool "\",\"from\":0,\"to\":4,\"step\":1}"
 
-/* Eight jobs of one GPU, of which at most three run at a time. They have two tenants; some have a class and a deadline.
+/* Eight jobs of one GPU, of which at most three run at a time. They have two tenants (job 5 has none), and some have a
+ * deadline.
  */
 static const char jobs_csv[] =
     "job_id,submit_s,gpus,duration_s,tenant,class,deadline_s\n"
@@ -205,7 +206,7 @@ static void deterministic_replications_fit(void) {
 
 /* ---- The schema itself ------------------------------------------------------------------------------ */
 
-/* Whether the schema requires every key, so that every output has all keys. */
+/* Returns whether the schema requires every key, so that every output has all keys. */
 static bool all_required(const cJSON *rule) {
   const cJSON *key;
   cJSON_ArrayForEach(key, schema_get(rule, "properties")) {

@@ -105,8 +105,8 @@ struct tally {
 
 /* Expects that no candidate that meets the goals costs less than its proven bound, apart from rounding to
    micro-dollars. Expects that the best candidate does not cost less than the bound that the fast search prints. Counts
-   the candidates that violate the bound of the search. Sums the ratio of the proven bound to the cost, for mixes that
-   need both reserved and on-demand capacity. */
+   the candidates that violate the bound of the search. Sums the ratio of the proven bound to the cost, for mixes with
+   one reserved node and without spot nodes. */
 static void expect_bounds(struct tally *tally, const struct hr_plan *fast, const struct hr_plan *all) {
   double least = (double)INFINITY;
   for (uint32_t i = 0; i < all->space.n_candidates; i++) {
@@ -186,7 +186,7 @@ static void fast_search_equals_exhaustive_search(void) {
 
 /* ---- Races ----------------------------------------------------------------------------------------- */
 
-/* Whether the first replication shows that a candidate is clearly worse than the best one. */
+/* Returns whether the first replication shows that a candidate is clearly worse than the best one. */
 static bool is_clearly_worse(const struct hr__evaluator *evaluator, uint32_t candidate, uint32_t best) {
   struct hr__evaluation own = hr__evaluator_evaluate(evaluator, candidate, 1),
                         first = hr__evaluator_evaluate(evaluator, best, 1),
@@ -197,8 +197,9 @@ static bool is_clearly_worse(const struct hr__evaluator *evaluator, uint32_t can
 }
 
 /* A race ends with all replications of the best candidate, and of all others that are not clearly worse. Returns
-   whether the best candidate of the race is at most 5 % above the best of all. Adds the number of runs, and that of
-   runs that all replications of the ranked candidates would take. */
+   whether the best candidate of the race is nearly as good as the choice of the exhaustive search: at most 5 % more
+   expensive, with a violation that is at most 0.1 larger. Adds the runs of the ranked candidates to `*n_runs`, and the
+   runs of all their replications to `*n_most`. */
 static bool race(const struct hr_plan *plan, const struct hr_plan *all, uint32_t *n_runs, uint32_t *n_most) {
   struct hr__evaluator fresh;
   CU_ASSERT_EQUAL_FATAL(

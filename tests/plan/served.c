@@ -140,9 +140,9 @@ static void metrics_are_those_of_the_requests(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* Runs with services count the kept work of jobs, so the expected end of a job is stored. The backfill `easy` must find
-   the stored end when the job ends. The second job waits for the first one, and the third job must not delay the second
-   one. */
+/* Backfill in a run with services, where the expected end of a running job is stored. When the job ends, the backfill
+   `easy` must find its stored end. Of the 8 GPUs, two replicas use 2. The second job waits for the first one, and the
+   third job must not delay the second one. */
 static void backfill_with_services(void) {
   static const int64_t submit_us[] = {0, 10 * HR_SECOND_US, 20 * HR_SECOND_US};
   static const int64_t work_us[] = {100 * HR_SECOND_US, 100 * HR_SECOND_US, 50 * HR_SECOND_US};
@@ -421,7 +421,7 @@ static uint32_t count_late(const struct hr_served *served, uint32_t n_replicas, 
   return count;
 }
 
-/* Few requests on four replicas: at random instants, an alert is active if and only if some replica is idle for too
+/* Few requests on four replicas: every 191 s, an alert is active if and only if some replica has been idle for too
    long. */
 static void idle_alerts_are_those_of_the_requests(void) {
   struct hr_replay replay;
@@ -470,7 +470,7 @@ static void idle_alert_of_replicas_with_phases(void) {
   finish_run(&replay, scenario, trace);
 }
 
-/* With little memory, alerts report all losses. */
+/* With little memory for the KV cache, requests are preempted and restart. The alerts count all restarts. */
 static void memory_alerts_have_all_losses(void) {
   struct hr_replay replay;
   struct hr_scenario *scenario;

@@ -120,7 +120,8 @@ static void notes_name_the_cluster(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* Two services fit alone, but not together. With GPUs that are shared, this is not predicted. */
+/* Two services of 5 and 6 replicas fit alone on 8 GPUs, but not together, which a note says. On 16 GPUs there is no
+   note. A cluster without nodes is an error. */
 static void several_services_wait(void) {
 #define TWO "\"services\":[" ONE("s", "5") "," ONE("t", "6") "]"
 #define ONE(name, replicas)                                                                                            \
@@ -142,8 +143,8 @@ static void several_services_wait(void) {
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "none.json:2:12: the replicas need GPUs, but the cluster has none"));
 }
 
-/* The cheapest candidates cannot run: they are infeasible, although all goals on costs are met, and the others are
-   evaluated. */
+/* The candidates with the GPU type L4 cannot run, because no pool has it. They are infeasible, although they would be
+   the cheapest, and the other candidates are evaluated. */
 static void unfit_candidates(void) {
   struct hr_scenario *scenario = load(
       "\"cluster\":{\"pools\":[" POOL(

@@ -85,7 +85,8 @@ static const char *draw_autoscale(char text[200]) {
   return text;
 }
 
-/* One service. `spill`: the service to which it spills over; NULL: none. */
+/* The random settings of a service, which put_service writes. Its parameter `spill` is the service that gets spilled
+   requests, or NULL. */
 struct world_service {
   char autoscale[200], router[20];
   uint32_t cold_s, sequences, fixed_us, bound_ms, limit;
@@ -352,7 +353,7 @@ static void regions_are_clusters(void) {
                                                                                        "tenants\":[\"x\"],\"pools\":"  \
                                                                                        "[" POOL("p", "1", "") "]}]"
 
-/* Three simultaneous requests; each takes a second. The queue of America has space for one request, so the third
+/* Three simultaneous requests; each takes a second. A cluster accepts two requests at a time (`limit`), so the third
    request goes to Europe. Of the six requests at 10 s, the first two remain in America, two go to Europe and two are
    refused. */
 static void goes_round(void) {
@@ -376,7 +377,8 @@ static void goes_round(void) {
   finish(&run);
 }
 
-/* Drawn requests: the shares add up to all requests, and the peak hour of each region is at its local time. */
+/* Drawn requests: 4,320 are expected, of which three quarters are in America. All of them arrive in the hour from 12:00
+   local time: 18:00 UTC in America and 11:00 UTC in Europe. The shares of 101 requests add up to 101. */
 static void shares_and_local_times(void) {
   struct run run = make_run(
       "{" THREE

@@ -134,9 +134,10 @@ static void training_yields(void) {
   finish(&run);
 }
 
-/* The spot node is reclaimed at 200 s, when the request has 50 of its 100 tokens. The next node is up at 900 s. It has
-   no image and no weights, so the replica is ready at 980 s. It processes the 1 + 50 tokens again, which produces the
-   next token, and then produces 49 more. */
+/* The spot node is reclaimed at 200 s, when the request has 50 of its 100 tokens. Capacity returns at 300 s, and the
+   policy uses it when it has been available for 600 s (`spot_hold_s`), so the next node is up at 900 s. It has no image
+   and no weights, so the replica is ready at 980 s. It processes the 1 + 50 tokens again, which produces the next
+   token, and then produces 49 more. */
 static void spot_interruption(void) {
   file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n150,1,100\n");
   file_write_text("spot.json", "{\"metadata\":{\"gap_seconds\":100},\"data\":[1,1,0,1,1,1,1,1,1,1,1,1,1,1,1]}");
@@ -199,9 +200,10 @@ static void all_autoscalers(void) {
   }
 }
 
-/* One replica with setup time D that is switched off after an idle time T, and Poisson arrivals: M/G/1 with delayed
-   off. W = lambda S^2 / (2 (1 - rho)) + p (2 D + lambda D^2) / (2 (1 + p lambda D)) with p = e^(-lambda T); cold starts
-   per request: p (1 - rho) / (1 + p lambda D); the GPU is held for the rest of the time. */
+/* One replica with setup time D that is switched off after an idle time T, Poisson arrivals of rate lambda, service
+   time S: M/D/1 with delayed off. The mean wait is W = lambda S^2 / (2 (1 - rho)) + p (2 D + lambda D^2) / (2 (1 + p
+   lambda D)) with rho = lambda S and p = e^(-lambda T). The cold starts per request are p (1 - rho) / (1 + p lambda D).
+   This is also the share of the time without a GPU. */
 static void setup_and_delayed_off(void) {
   static const struct {
     double rate, service_s, setup_s, idle_s, wait_s, cold_starts, held;
@@ -235,7 +237,7 @@ static void setup_and_delayed_off(void) {
   }
 }
 
-/* A service whose replicas do not fit into any pool, and settings that contradict each other. */
+/* Settings of the autoscaler that are missing, unknown or contradict each other are rejected. */
 static void bad_settings(void) {
   static const struct {
     const char *autoscale, *message;
@@ -342,8 +344,8 @@ static void withdrawn_under_every_policy(void) {
   CU_ASSERT_TRUE(n >= 9);
 }
 
-/* Requests that are not complete at the end of a run with a horizon are unfinished. Those that arrive later, but not at
-   the horizon itself, are not part of the results. */
+/* Requests that are not complete at the horizon of 50 s are unfinished, including the one that arrives at 50 s.
+   Requests that arrive later are not part of the results. */
 static void horizon(void) {
   file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n40,1,20\n50,1,1\n3700,1,1\n");
   struct run run = make_run("\"horizon_s\":50," POOL ",\"services\":[{\"name\":\"s\",\"requests\":{\"trace\":"
@@ -363,9 +365,9 @@ static void horizon(void) {
   finish(&run);
 }
 
-/* A horizon for a service that gets requests from another service. At 0 s, the queue of service a has space for one of
-   three requests, and the other two go to service b. Both services have requests of their own before and after the
-   horizon. */
+/* A horizon for a service that gets requests from another service. At 0 s, service a accepts one of three requests
+   (`limit`), and the other two go to service b. Both services have requests of their own before and after the horizon.
+   */
 static void horizon_of_received_requests(void) {
   file_write_text("from.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n0,1,1\n0,1,1\n60,1,1\n60,1,1\n");
   file_write_text("to.csv", "arrival_timestamp,prompt_size,token_size\n20,1,1\n70,1,1\n80,1,1\n");
@@ -458,10 +460,10 @@ static void same_without_jobs(void) {
   }
 }
 
-/* A prompt takes 1 s, a decode 1 s, and the transfer of the memory takes no time. One replica of each kind is wanted;
-   of two GPUs, training has one until 10 s. The prompt is complete at 1 s and waits for the replica that decodes, which
-   starts at 10 s and is ready at 15 s. From 20 s on, two more of each kind are wanted, and there are GPUs for one of
-   each kind.
+/* A prompt takes 1 s, a decode 1 s per output token, and the transfer of the memory takes no time. One replica of each
+ * kind is wanted. Of four GPUs, training has three until 10 s, so only the replica for prompts starts at once. The
+ * prompt is complete at 1 s and waits for the replica that decodes, which starts at 10 s and is ready at 15 s. From 20
+ * s on, two more of each kind are wanted, and there are GPUs for one of each kind.
  */
 static void phases_are_jobs(void) {
   file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,2\n30,1,1\n30,1,1\n");
@@ -489,8 +491,8 @@ static void phases_are_jobs(void) {
 
 /* ---- Queues and spill-over ---- */
 
-/* Two services. The first one has GPUs of its own; its requests go to the second one, which scales to zero. `%s`:
-   arrivals per second of the first one. */
+/* Two services. The first one has two owned GPUs. Requests that would wait too long there go to the second one, which
+   scales to zero. `%s`: arrivals per second of the first service. */
 static const char two_services[] =
     "\"cluster\":{\"pools\":[{\"name\":\"home\",\"gpu\":\"A\",\"nodes\":1,\"gpus_per_node\":2,\"market\":\"owned\","
     "\"usd_per_gpu_hour\":1},{\"name\":\"cloud\",\"gpu\":\"B\",\"nodes\":3,\"gpus_per_node\":1,\"market\":\"on-"
@@ -540,7 +542,7 @@ static void spills_over(void) {
   run = make_run(text, false);
   CU_ASSERT_EQUAL(run.replay.result->digest, digest);
   finish(&run);
-  /* with little load, nothing is spilled, and the first service has the same results as alone */
+  /* with little load, nothing is spilled */
   snprintf(text, sizeof text, two_services, "0.05");
   run = make_run(text, true);
   CU_ASSERT_EQUAL(run.replay.summary->services[0].spilled, 0);
@@ -625,7 +627,7 @@ static const char *one_of(uint64_t *state, const char *const *words, uint32_t co
   return words[below(state, count)];
 }
 
-/* Writes a service with requests that may spill over to the next service. */
+/* Writes a service whose requests may spill over to another service or to spot capacity. */
 static size_t put_service(uint64_t *state, char *text, size_t size, uint32_t at, uint32_t count) {
   static const char *const routers[] = {"round-robin", "least-outstanding", "token-jsq", "power-of-two",
                                         "first-available"};
@@ -883,7 +885,7 @@ static void dollars_are_conserved(void) {
 
 /* ---- Parts of the latency --------------------------------------------------------------------------- */
 
-/* The first request waits 80 s for the cold start. The second one arrives during the third, and waits for the rest. */
+/* The first request waits 80 s for the cold start. The second one arrives after 30 s, and waits for the other 50 s. */
 static void cold_start_is_a_part(void) {
   file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n30,1,1\n");
   struct run run = make_run(POOL ",\"services\":[{\"name\":\"s\",\"requests\":{\"trace\":\"requests.csv\"}," TO_ZERO
@@ -945,8 +947,8 @@ static void parts_add_up(void) {
 
 /* ---- Replicas over time ----------------------------------------------------------------------------- */
 
-/* The GPU time that follows from the numbers of replicas equals that of the accounts. The decisions equal the wanted
-   numbers. */
+/* The GPU time of starting replicas that follows from the numbers of replicas equals that of the accounts. The wanted
+   number changes at most once per decision, and once at the end. */
 static void levels_are_the_accounts(void) {
   for (uint32_t world = 0; world < 24; world++) {
     struct run run = random_world(world);
@@ -970,7 +972,7 @@ static void levels_are_the_accounts(void) {
 }
 
 /* If there are more changes than a summary lists, the changes are combined to intervals with maxima. All decisions are
-   listed. */
+   counted, and at most HR_MAX_LISTED are listed. */
 static void many_changes_are_thinned(void) {
   struct run run = make_run(
       POOL

@@ -50,9 +50,9 @@ static struct outcome outcome_of(const char *replica, const char *scale) {
   return outcome_with(replica, "round-robin", "fixed", scale);
 }
 
-/* Replicas that are limited by memory for two requests, by the number of sequences, by servers, or by a batch. The
-   number of replicas follows from the concurrency. `fixed` is the smallest number that meets the goal; one replica less
-   misses it. */
+/* Replicas that run few requests at once, because of the maximum number of sequences, of little memory, of the size of
+   a batch, or of the number of servers. `fixed` is the smallest number of replicas that meets the goal; one replica
+   less misses it. The autoscaler may use two more. */
 static void few_requests_at_once(void) {
   static const struct {
     const char *engine;
@@ -77,7 +77,9 @@ static void few_requests_at_once(void) {
   }
 }
 
-/* Outputs of different lengths: replicas that share a queue by the router, or have one each. */
+/* Outputs of exponentially distributed lengths. With the router `least-outstanding`, replicas nearly share a queue;
+   with the other routers, each has its own. The autoscaler may use three more replicas than the smallest fixed number.
+   */
 static void separate_queues(void) {
   static const char single[] = "\"name\":\"single\"";
   static const char batch[] = "\"name\":\"static\",\"kv_tokens\":2000,\"max_sequences\":4";

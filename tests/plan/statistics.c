@@ -95,7 +95,7 @@ static void p_value_of_pairs(void) {
 }
 
 /* Two samples of variance 2.5, whose difference has a standard error of 1: t = 2 with 8 degrees of freedom, p =
-   0.0805162 from tables. Then a second sample around 30, 50 and 70: the variance of its mean is 400 / 3, t = 47 /
+   0.0805162 from tables. Then the second sample is 30, 50 and 70: the variance of its mean is 400 / 3, t = 47 /
    sqrt(400 / 3 + 0.5), with 2.015 degrees of freedom. */
 static void p_value_of_samples(void) {
   const double first[] = {1, 2, 3, 4, 5}, other[] = {7, 3, 5, 4, 6}, far[] = {30, 50, 70}, still[] = {4, 4, 4};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory failures: every allocation of a sweep, of a merge and of their reports fails once. Each time an error must be
-   returned, nothing may leak, and the sweep must be able to resume with the file. */
+/* Memory failures: a sweep, a merge and their reports run out of memory after 0, 1, 2, ... allocations. Each time an
+   error must be returned, nothing may leak, and the sweep must be able to resume with the file. */
 
 #include "harness.h"
 #include "headroom/unstable/compare.h"

@@ -154,7 +154,7 @@ static void hamilton_is_reproduced(void) {
   finish(&world);
 }
 
-/* Energy of servers in 720 hours. */
+/* Cost of the energy of 45,978 servers in 720 hours. */
 static void hennessy_patterson_exercise(void) {
   if (!has_expected()) return;
   struct hr_ownership owned = {.power_kw = 0.225, .load = 1, .idle_load = 1, .pue = 1, .usd_per_kwh = 0.07};
@@ -259,7 +259,8 @@ static void annuities_have_the_present_value_of_the_purchase(void) {
   finish(&world);
 }
 
-/* Break-even utilization: u = (capital per year + fixed) / (8,760 n (p - energy per hour)). */
+/* Break-even utilization: u = (capital per year + fixed costs per year) / (8,760 h x n (p - e)) for n GPUs, an
+   on-demand price of p per GPU hour, and e for the energy of a GPU hour. */
 static void break_even_utilization_by_hand(void) {
   static const char pools[] =
       "{\"name\":\"own\",\"nodes\":2,\"gpu\":\"H100\",\"gpus_per_node\":4,\"market\":\"owned\",\"owned\":{"
@@ -277,8 +278,9 @@ static void break_even_utilization_by_hand(void) {
   finish(&world);
 }
 
-/* After tax: purchase 1,000, straight-line in two years, tax 40 %, 10 %: 1,000 - 200 / 1.1 - 200 / 1.21. With MACRS 52
-   % of the price are depreciated, and the rest is deducted when the node is scrapped. */
+/* A purchase of 1,000 at the start, a tax rate of 40 %, and discounting at 10 %. Straight-line depreciation of 500 a
+   year saves 200 of tax in each of two years: 1,000 - 200 / 1.1 - 200 / 1.21. With MACRS 20 % and 32 % of the price are
+   depreciated, and the rest is deducted when the node is scrapped. */
 static void income_tax_by_hand(void) {
 #define TAXED(more) ",\"tco\":{\"years\":2,\"discount_rate\":0.1,\"tax_rate\":0.4" more "}"
   static const char pools[] =
@@ -293,7 +295,9 @@ static void income_tax_by_hand(void) {
   finish(&world);
 }
 
-/* Two of ten nodes more in the second year (growth 1.12: 11.2), and contracts that keep their price for two years. */
+/* The demand grows by 12 % a year: 10, 11.2 and 12.544 nodes, rounded up to 10, 12 and 13. Prices halve each year, and
+   contracts keep their price for two years. So in the third year 2 contracts are from the second year, and 11 are new.
+   */
 static void growth_and_falling_prices_by_hand(void) {
   static const char pools[] = "{\"name\":\"r\",\"nodes\":10,\"gpu\":\"H100\",\"gpus_per_node\":1,\"market\":"
                               "\"reserved\",\"usd_per_gpu_hour\":1},"
@@ -303,7 +307,7 @@ static void growth_and_falling_prices_by_hand(void) {
                              "per_year\":0.5,\"options\":["
                              "{\"name\":\"r\",\"pools\":[\"r\"],\"contract_years\":2},"
                              "{\"name\":\"od\",\"pools\":[\"od\"]}]}";
-  static const double reserved[] = {10, 10 + 2 * 0.5, 2 * 0.5 + 11 * 0.25}; /* 12.544: 13 nodes, 2 of them older */
+  static const double reserved[] = {10, 10 + 2 * 0.5, 2 * 0.5 + 11 * 0.25}; /* dollars an hour */
   struct world world = run_world(pools, more, 5, 3600, 1);
   for (uint32_t year = 0; year < 3; year++) {
     double usd_h = (double)hr__tco_year_uusd(&world.tco->options[0].mean, year) / 1e6 / 8760;
@@ -314,7 +318,8 @@ static void growth_and_falling_prices_by_hand(void) {
   finish(&world);
 }
 
-/* The demand doubles, so year y has 2^y jobs and nodes. The job takes all nodes of the first year. */
+/* The demand doubles, so year y = 0, 1, 2 has 2^y jobs and 2 x 2^y nodes. The job of the first year takes both nodes.
+ */
 static void each_year_is_simulated(void) {
   static const char pools[] = "{\"name\":\"r\",\"nodes\":2,\"gpu\":\"H100\",\"gpus_per_node\":1,\"market\":"
                               "\"reserved\",\"usd_per_gpu_hour\":1},"
@@ -365,7 +370,7 @@ static void useful_hours_are_the_product(void) {
   finish(&world);
 }
 
-/* An option with half of the required GPUs completes half of the work. */
+/* An option with half of the required GPUs completes half of the work. In each of five years, 2 GPUs are missing. */
 static void overload_is_not_served(void) {
   static const char pools[] =
       "{\"name\":\"r\",\"nodes\":1,\"gpu\":\"H100\",\"gpus_per_node\":2,\"market\":\"reserved\","
@@ -464,9 +469,8 @@ static void books_agree_in_random_worlds(void) {
   finish(&world);
 }
 
-/* ---- Output ------------------------------------------------------------------------------------------ */
-
-static void json_fits_its_schema(void) {
+/* ---- Output ------------------------------------------------------------------------------------------ */ static void
+json_fits_its_schema(void) {
   static const char pools[] =
       "{\"name\":\"own\",\"nodes\":2,\"gpu\":\"H100\",\"gpus_per_node\":4,\"market\":\"owned\",\"faults\":{\"mtbf_h\":"
       "50,\"repair_s\":"
@@ -485,7 +489,7 @@ static void json_fits_its_schema(void) {
   CU_ASSERT_TRUE(schema_fits(schema, tree, "written"));
   CU_ASSERT_PTR_NOT_NULL_FATAL(cJSON_AddNumberToObject(tree, "extra", 0));
   CU_ASSERT_FALSE(schema_fits(schema, tree, "on purpose"));
-  CU_ASSERT_STRING_EQUAL(text, same); /* threads */
+  CU_ASSERT_STRING_EQUAL(text, same); /* with one thread and with two */
   cJSON_Delete(schema);
   cJSON_Delete(tree);
   free(schema_text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory failures: allocations of the cost of ownership and of its output fail once. Each time an error must be
-   returned, and nothing may leak. */
+/* Memory failures: the computation of the cost of ownership and its output run out of memory after different numbers of
+   allocations. Each time an error must be returned, and nothing may leak. */
 
 #include "harness.h"
 #include "headroom/headroom.h"
@@ -56,7 +56,8 @@ static void write_file(const char *name, const char *text) {
   fclose(file);
 }
 
-/* Only every seventh allocation fails, since most of them load the scenario, which has a test of its own. */
+/* Like starve(), but the number of successful allocations grows by 7 from call to call. Most allocations load the
+   scenario, which has a test of its own. */
 static long starve_by_sevens(enum hr_status (*attempt)(void)) {
   for (long allowed = 0;; allowed += 7) {
     memory_ends_after(allowed, true);

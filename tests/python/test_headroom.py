@@ -713,7 +713,7 @@ def test_ctrl_c_between_calls_of_a_policy(monkeypatch):
 
 
 def test_overhead_of_a_run_is_small():
-    """Processor time of a run of three jobs beyond its simulation. The bound of 2 ms is for the median of 50 runs."""
+    """Processor time of a run of three jobs, most of which is overhead. The median of 50 runs is below 2 ms."""
     trace, took_s = three_jobs(), []
     path = DEMO
     for _ in range(50):

@@ -56,7 +56,7 @@ static void passes_and_repetitions(void) {
   expect(counts, 7, 2, json);
 }
 
-/* A trace that begins after time 0: the timeline has the capacity and the jobs of the run. */
+/* A trace that begins after time 0: the intervals begin at its first instant. */
 static void late_begin(void) {
   static const struct counts counts[] = {{1000, 2, 1, 8, 16}, {1030, 0, 2, 16, 32}, {1100, 0, 0, 0, 32}};
   static const char json[] = "{\"begin_s\":1000,\"end_s\":1100,\"waiting\":[1.2,0],\"running\":[1.4,2],"

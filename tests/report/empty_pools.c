@@ -641,8 +641,8 @@ static void stalled_runs_end_at_the_same_time(void) {
   CU_ASSERT(coverage.stalled > SCENARIOS / 16);
 }
 
-/* Checks a run on a cluster without GPUs: jobs that request GPUs are rejected, and jobs that request nothing start
-   immediately. */
+/* Checks a run on a cluster without GPUs: jobs that request GPUs are rejected, and other jobs start immediately, unless
+   they are rejected. */
 static void expect_rejections(const struct outcome *outcome) {
   for (uint32_t i = 0; i < JOBS; i++) {
     enum hr_job_state state = (enum hr_job_state)outcome->result->state[i];

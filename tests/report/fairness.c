@@ -26,8 +26,9 @@ static void expect(double value, double expected) {
   CU_ASSERT(fabs(value - expected) <= 1e-12);
 }
 
-/* Each job requests all GPUs, so the job of b waits for the job of a. Two parties are present while the job of a runs;
-   afterwards only b is present. */
+/* Each job requests all GPUs, so the job of b waits for the job of a. Run time / completion time is 1 for a and 0.5 for
+   b, which gives Jain's index. Two tenants are present while the job of a runs, then one. So the mean number is 2 for a
+   and 1.5 for b, and the finish-time fairness is 100 / (2 x 100) and 200 / (1.5 x 100). */
 static void two_alternating_tenants(void) {
   static const struct replayed_job jobs[] = {{.submit_s = 0, .work_s = 100, .start_s = 0, .gpus = 8},
                                              {.submit_s = 0, .work_s = 100, .start_s = 100, .gpus = 8}};
@@ -64,8 +65,9 @@ static void short_run_times_are_extended(void) {
   expect(fairness.jain, 1.25 * 1.25 / (2 * (1 + 0.0625)));
 }
 
-/* A tenant with overlapping jobs is counted once, and a tenant is not present between its jobs. While the job of b
-   waits for 100 s, a is present for 20 + 30 s. */
+/* A tenant with overlapping jobs is counted once, and a tenant is not present between its jobs. While the job of b runs
+   for 100 s, a is present for 20 + 30 s, so the mean number of tenants is 1.5. The jobs of a use no GPUs, so their
+   finish-time fairness is 1. */
 static void tenant_with_overlapping_jobs_counts_once(void) {
   static const struct replayed_job jobs[] = {{.submit_s = 0, .work_s = 100, .start_s = 0, .gpus = 8},
                                              {.submit_s = 0, .work_s = 20, .start_s = 0, .gpus = 0},

@@ -165,7 +165,7 @@ static uint32_t draw(uint32_t below) {
   return hr__stream_next(&draws) % below;
 }
 
-/* Pools 1 and 2 are elastic. Some reclaims have a notice. */
+/* Pool 1 may consist of spot nodes, and pool 2 may be reserved for a limited time. Some reclaims have a notice. */
 static void draw_markets(void) {
   static struct hr_level_step levels[2];
   levels[1] = (struct hr_level_step){.at_us = (20 + draw(60)) * HR_SECOND_US, .level = draw(2)};

@@ -12,7 +12,8 @@
 
 /* ---- Documentation ----------------------------------------------------------------------------------- */
 
-/* Whether the words of a marker, up to `end`, contain the path, or a prefix of the path that ends with a dot. */
+/* Returns whether the words of a marker, up to `end`, contain the path, or a prefix of the path that ends with a dot.
+ */
 static bool is_marked(const char *words, const char *end, const char *path) {
   while (words < end) {
     size_t length = strcspn(words, " ");
@@ -23,7 +24,7 @@ static bool is_marked(const char *words, const char *end, const char *path) {
   return false;
 }
 
-/* Whether both metrics are statistics of one distribution, which has one row in the documentation. */
+/* Returns whether both metrics are statistics of one distribution, which has one row in the documentation. */
 static bool same_distribution(unsigned a, unsigned b) {
   return a < HR__N_METRICS && b < HR__N_METRICS && strcmp(hr__metric_rows[a].help, hr__metric_rows[b].help) == 0;
 }
@@ -160,7 +161,7 @@ static void put_key(cJSON *object, const char *key, cJSON *value) {
     cJSON_AddItemToObject(object, key, value);
 }
 
-/* All properties of an object are required. */
+/* Makes all properties of an object required. */
 static void require_all(cJSON *object) {
   cJSON *required = cJSON_CreateArray();
   for (const cJSON *key = cJSON_GetObjectItem(object, "properties")->child; key; key = key->next)
@@ -168,7 +169,7 @@ static void require_all(cJSON *object) {
   put_key(object, "required", required);
 }
 
-/* A key that not every object has. */
+/* Makes a key optional, because not every object has it. */
 static void require_less(cJSON *object, const char *key) {
   cJSON *required = cJSON_GetObjectItem(object, "required");
   for (int i = cJSON_GetArraySize(required); i-- > 0;)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The alert on temperatures: times that are computed by hand from the exponential approach, and a node that sleeps. */
+/* The alert on temperatures. Its times are computed by hand from the exponential approach of a temperature to its
+   limit. */
 
 #include "harness.h"
 #include "headroom/policies.h"
@@ -15,7 +16,8 @@
 
 enum { N_JOBS = 3 };
 
-/* One node with one GPU of 50 to 400 W: 25 degrees C + 0.2 per watt, with a time constant of 60 s. */
+/* Runs three jobs on a node with one GPU and lists its alerts on temperatures above `above_c`. The GPU draws 50 W if it
+   is idle and 400 W at work. Its temperature approaches 25 + 0.2 x watts degrees C with a time constant of 60 s. */
 static size_t run(double above_c, struct hr_alert *found) {
   static char name[] = "p", gpu[] = "A100";
   int64_t submit_us[N_JOBS] = {0, 1005 * S, 3000 * S}, work_us[N_JOBS] = {1000 * S, 500 * S, S};
@@ -57,8 +59,9 @@ static size_t run(double above_c, struct hr_alert *found) {
   return n_found;
 }
 
-/* Idle: 35 degrees. At work it approaches 105: 90 after 60 ln(70 / 15) s. The second job starts before the GPU has
-   cooled to 90; after it, 90 is reached after 60 ln((T - 35) / 55) s, where T is the temperature at its end. */
+/* An idle GPU has 35 degrees. At work it approaches 105 and reaches 90 after 60 ln(70 / 15) s. The second job starts
+   before the GPU has cooled to 90, so there is one alert. It ends 60 ln((T - 35) / 55) s after the second job, where T
+   is the temperature at the end of this job. */
 static void times_by_hand(void) {
   struct hr_alert found[N_JOBS] = {{0}};
   CU_ASSERT_EQUAL_FATAL(run(90, found), 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Each allocation of the observers, the summary and the writers fails once. In each case an error is returned, no
-   memory leaks, and no file remains. Allocations in cJSON fail, too: its hooks are set to the failing allocator of the
-   test. */
+/* The observers, the summary and the writers run out of memory after 0, 1, 2, ... allocations. In each case an error is
+   returned, no memory leaks, and no file remains. Allocations in cJSON fail, too: its hooks are set to the failing
+   allocator of the test. */
 
 #include "harness.h"
 #include "output_files.h"

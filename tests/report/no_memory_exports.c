@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Each allocation of the exports fails once. In each case an error is returned, no memory leaks, and no file
-   remains. */
+/* The exports run out of memory after 0, 1, 2, ... allocations. In each case an error is returned, no memory leaks, and
+   no file remains. */
 
 #include "exported.h"
 #include "harness.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Each allocation of the HTML report fails once. In each case an error is returned, no memory leaks, and no file
-   remains. */
+/* The HTML report runs out of memory after 0, 1, 2, ... allocations. In each case an error is returned, no memory
+   leaks, and no file remains. */
 
 #include "harness.h"
 #include "output_files.h"

@@ -388,7 +388,7 @@ static void spot_series_match_accounting(void) {
 /* ---- Fragments -------------------------------------------------------------------------------------- */
 
 /* The integrals of the series of fragmentation agree with the shares in the summary. The summary covers the time up to
-   the last end of a job, which is the end of these runs. */
+   the last end of a job, so only runs that end with a job are compared. */
 static void fragments_match_summary(void) {
   uint32_t known = 0;
   for (uint64_t seed = 1; seed <= RUNS; seed++) {

@@ -159,7 +159,7 @@ static cJSON *json_at(const char *path) {
   return tree;
 }
 
-/* Whether a key exists only in some runs: those with prices, or those in which jobs can be interrupted. */
+/* Returns whether a key exists only in some runs, for example in runs with prices. */
 static bool is_of_some_runs(const char *key) {
   static const char *const keys[] = {"cost",   "budgets", "goodput", "spot",    "oom_kills", "faults", "maintenance",
                                      "energy", "carbon",  "data",    "elastic", "scaling",   "battery"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Each allocation of a streamed run fails once, from reading the trace to writing the metrics. The trace is a packed
-   trace or a text file. */
+/* A streamed run, from reading the trace to writing the metrics, runs out of memory after 0, 1, 2, ... allocations. The
+   trace is a packed trace or a text file. */
 
 #include "harness.h"
 #include "headroom/headroom.h"

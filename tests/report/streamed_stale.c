@@ -74,8 +74,8 @@ static void long_jobs_in_second_block(struct hr_job_record *record, uint32_t job
   record->priority = 0;
 }
 
-/* All jobs of the first block have ended by 32,800 s. A job may be preempted 30,000 s after its start, so the policy
-   still has entries for ended jobs. */
+/* The last job of the first block is submitted at 32,760 s, and all jobs of this block end soon after. A job may be
+   preempted only 30,000 s after its start, so the policy then still has timers for ended jobs. */
 static void minimum_run_time_before_preemption(void) {
   uint32_t n_starts = assert_same(even_trace(8, 110, long_jobs_in_second_block), SCENARIO(WHOLE, ""),
                                   "queue:order=priority,backfill=skip,preemption=priority,min_run_s=30000");
@@ -110,8 +110,9 @@ static void jobs_that_wait_for_spot(void) {
       "queue:backfill=skip,market=spot-first,spot_wait_s=30000");
 }
 
-/* The eleventh job needs a whole free node. For a long time no node is free, so this job is the first in the queue for
-   45,000 s. Jobs of the second block are queued behind it; all of them have ended by 41,100 s. */
+/* The eleventh job needs a whole free node. The first four jobs use each node until 60,000 s, so this job is the first
+   in the queue for 45,000 s, the maximum wait for a locality. Jobs of the second block are queued behind it; all of
+   them have ended by 41,100 s. */
 static void no_free_node(struct hr_job_record *record, uint32_t job, uint64_t draw) {
   (void)draw;
   record->gpus = job < 4 ? 3 : job == 10 ? 5 : 2;

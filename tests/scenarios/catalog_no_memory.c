@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Simulated allocation failures: every allocation of loading the catalogue and of queries for unknown names fails
-   once. */
+/* Simulated allocation failures: loading the catalogue and queries for unknown names run out of memory after different
+   numbers of allocations. */
 
 #include "harness.h"
 #include "scarce_memory.h"

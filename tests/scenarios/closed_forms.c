@@ -39,7 +39,7 @@ static double number(const cJSON *form, const char *name) {
   return cJSON_IsNumber(value) ? value->valuedouble : 0;
 }
 
-/* Sizes of a request. */
+/* Distributions of the size of a request. Their mean is 1. */
 enum sizes { ALWAYS, EXPONENTIAL, MIXED, ERLANG };
 static double size_of(uint64_t *state, enum sizes sizes, double scv) {
   if (sizes == ALWAYS) return 1;
@@ -100,7 +100,8 @@ static struct hr_service service_with(enum hr_service_engine engine) {
                              .single = {.servers = 1}};
 }
 
-/* Sizes in microseconds of service. */
+/* A queue of requests whose size is the number of prompt tokens. A token takes 1 us, and the mean is 1e6 tokens, so
+   times are in units of the mean service time, 1 s. */
 static struct run queue(const cJSON *form, const char *model, double *expected_s) {
   struct run run = {.service = service_with(HR_SERVICE_SINGLE), .mean_tokens = 1e6, .scv = number(form, "scv")};
   const double c = number(form, "c") > 0 ? number(form, "c") : 1;

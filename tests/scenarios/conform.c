@@ -128,8 +128,8 @@ struct taint_case {
   const char *tolerations, *binds;
 };
 
-/* Writes a case with three equal nodes and one pod. Volcano selects any of several equal nodes. So the only correct
-   node is the one in the middle, or no node is correct. */
+/* Writes a case with three nodes and one pod. The outer nodes have equal taints. Volcano selects any of several equal
+   nodes, so in each case only the node in the middle is correct, or none. */
 static void write_taint_case(FILE *file, const struct taint_case *row) {
   static const char format[] =
       "[{'id': 'taints', 'kind': 'schedule', 'run': {'actions': ['allocate'], 'tiers': [["

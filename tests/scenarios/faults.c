@@ -109,7 +109,8 @@ static void write_log(const char *text) {
   fclose(file);
 }
 
-/* Nodes are numbered by their first rows, overlaps are joined, and the first failure is at the begin of the run. */
+/* Nodes are numbered in the order of their first rows, overlapping failures of a node are joined, and the first failure
+   is at the beginning of the run. */
 static void logs_are_replayed(void) {
   write_log("system,node,start,fixed\n2,a,1000,1060\n3,z,5,6\n2,b,1030,1040\n2,a,1050,1100\n2,,1,2\n");
   write_text(FAULTS("\"log\":{\"file\":\"log.csv\",\"system\":\"2\"},\"spares\":1,\"activation_s\":5,"

@@ -14,8 +14,8 @@
 
 typedef void visit(const struct hr__key *key, const char *path);
 
-/* Visits the keys below `parent`. Names and indexes are "*", as in the list of keys, which does not repeat keys of
-   members of brief objects. */
+/* Visits the keys below `parent`. In paths, names and indexes are "*". Like the list of keys, omits the members of
+   objects that are marked `brief`. */
 static void walk(const struct hr__key *parent, const char *path, visit *visit_key) {
   for (const struct hr__key *key = parent->keys; key && key->name; key++) {
     char below[300];
@@ -70,7 +70,8 @@ static bool has_comment(const cJSON *at, const char *name) {
   return false;
 }
 
-/* The members of these objects are explained inside the object; members of other objects in the surrounding object. */
+/* In the template, members of the listed `objects` are explained inside their object, and members of other objects in
+   the surrounding object. */
 static void expect_in_template(const struct hr__key *key, const char *path) {
   static const char *const objects[] = {"cluster.pools.*.", "cluster.", "trace.", "policy."};
   char comment[310];

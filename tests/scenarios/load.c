@@ -335,7 +335,8 @@ static void invalid_overrides_are_rejected(void) {
     expect_error(&bad_overrides[i].override, 1, bad_overrides[i].error);
 }
 
-/* Selecting another policy by an override ignores the parameters in the file. Errors in the file are still reported. */
+/* If an override selects another policy, the parameters of the policy in the file are ignored, but their errors are
+   still reported. */
 static void duplicate_keys_of_another_policy_are_errors(void) {
   static const char *const sjf[] = {"policy.name=sjf"}, *const gangs[] = {"policy.name=gang-slice"};
   write_text(WITH_POLICY("\"name\":\"queue\",\n\"order\":\"largest\",\"order\":\"smallest\""));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Simulated allocation failures: every allocation of the scenario loader and of the list of scenarios fails once,
-   including the allocations of cJSON. Each failure must return HR_NO_MEMORY, and nothing may leak. */
+/* Simulated allocation failures: the scenario loader and the list of scenarios run out of memory after different
+   numbers of allocations, including those of cJSON. Each failure must return HR_NO_MEMORY, and nothing may leak. */
 
 #include "harness.h"
 

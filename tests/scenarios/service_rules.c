@@ -9,7 +9,8 @@
 
 enum { TEXT = 4000 };
 
-/* Writes a scenario with a service. Each part is a list of members that ends in a comma, or NULL. */
+/* Members for write_service. `service` and `replica` are lists that end in a comma, or NULL. `engine` and `cost`
+   replace the default members; NULL: the defaults. */
 struct parts {
   const char *service, *replica, *engine, *cost;
 };

@@ -223,7 +223,8 @@ static void refused_requests(void) {
   hr_service_result_finish(&result);
 }
 
-/* Four simultaneous requests on two replicas; the first one is long. */
+/* Four simultaneous requests and a later one on two replicas; the first and the third are long. Then random routers
+   distribute 2,000 requests evenly over four replicas. */
 static void routers(void) {
   static const struct {
     enum hr_service_router router;

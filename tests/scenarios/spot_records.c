@@ -137,7 +137,7 @@ static void availability_of_all_nine_zones(void) {
   CU_ASSERT_EQUAL(tally.reclaims, 1887);
 }
 
-/* Records of sixteen nodes are scaled to pools of 2 and of 1000 nodes. Nearly all losses are in batches. */
+/* Records of sixteen nodes are scaled to pools of 2 and of 1000 nodes. */
 static void records_scale_to_any_pool_size(void) {
   struct tally of_16 = {0}, of_2 = {0}, of_1000 = {0};
   if (!add_files(&of_16, sixteen_nodes, 16)) return;

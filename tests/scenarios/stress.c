@@ -278,7 +278,7 @@ static double share_up(const char *text, const struct hr_spot_spec *as, double o
   return figures.node_hours / ((double)nodes * HOURS);
 }
 
-/* Periods of hours: in 100,000 hours the share has a standard error of about half a point. */
+/* With periods of hours, the share in 100,000 hours has a standard error of about half a percentage point. */
 static void expect_share(double share, double expected) {
   if (fabs(share - expected) > 0.02) printf("\n  up for %.4f of the time, expected %.4f", share, expected);
   CU_ASSERT(fabs(share - expected) <= 0.02);

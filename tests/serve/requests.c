@@ -11,7 +11,7 @@
 static char path[] = "/shipped/demo.json", demo[] = "demo", description[] = "words";
 static const struct hr_scenario_entry shipped[] = {{path, demo, description}};
 
-/* Returns the commands for a body, one per line, with words separated by '|'. */
+/* The commands that `make` got for a body, one per line, with words separated by '|'. */
 static char words[4096];
 
 static enum hr_status make(enum hr__route_id id, const char *body, struct hr_error *error) {
@@ -69,7 +69,7 @@ static void commands(void) {
          "headroom|compare|--quiet|--json=-|--policies=fifo,sjf|--threads=3|--|a.json");
   expect(HR__ROUTE_COMPARE, "{\"scenario\":\"{}\",\"baseline\":\"{}\"}",
          "headroom|diff|--json=-|--threads=3|--|baseline of the body|scenario.json");
-  /* Relative paths refer to the same files in both. */
+  /* The baseline is in the folder of the scenario, so relative paths in both refer to the same files. */
   expect(HR__ROUTE_COMPARE, "{\"shipped\":\"demo\",\"baseline\":\"{}\"}",
          "headroom|diff|--json=-|--threads=3|--|scenarios/baseline of the body|scenarios/demo.json");
   expect(HR__ROUTE_COMPARE, "{\"file\":\"b/a.json\",\"baseline\":\"{}\"}",
@@ -109,7 +109,7 @@ static void words_are_not_options(void) {
   expect(HR__ROUTE_RUN, "{\"scenario\":{},\"name\":\"../--json=x\"}", "headroom|run|--quiet|--json=-|--|json=x");
 }
 
-/* No member is ignored. */
+/* A member of the body that would be ignored is an error. */
 static void ignored_members(void) {
   refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"shipped\":\"demo\"}", "both 'shipped' and 'file'");
   refuse(HR__ROUTE_RUN, "{\"scenario\":{},\"name\":\"a\",\"shipped\":\"demo\"}", "both 'shipped' and 'name'");
@@ -151,7 +151,8 @@ static void refusals(void) {
   refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"seed\":-1}", "'seed' in the body: expected a whole number");
   refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"series\":2001}", "'series' in the body: expected a whole number from 0 to");
   refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"load\":2}", "'load' in the body needs 'trace', an upload");
-  /* Without these options, the scaled file would be read without the columns and the format of the scenario. */
+  /* A load needs an upload: the scaled copy of another file would be read without the scenario's options for columns
+     and format. */
   refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"load\":2,\"trace_file\":\"b.csv\"}",
          "'load' in the body needs 'trace', an upload");
   refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"trace\":\"7\",\"load\":0}",

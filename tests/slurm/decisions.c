@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Decisions of the model at recorded states. The input of the model is the state at the time of each recorded start:
- * the running jobs with their nodes, the waiting jobs, and the priorities. The model must start the same job within 2
- * seconds, on the same nodes.
+ * Compares decisions of the model with recorded ones. For each recorded start, the input of the model is the recorded
+ * state at most 2 seconds before or after it: the running jobs with their nodes, the waiting jobs, and the priorities.
+ * Counted are the starts that the model reproduces from one of these states, and those on the same nodes.
  */
 
 #include "recorded.h"
@@ -28,7 +28,7 @@ struct model {
   uint64_t started[MAX_ATTEMPTS]; /* by attempt: the nodes on which the model starts it; 0: not started */
 };
 
-/* Exits the program if an operation has not succeeded because memory is exhausted. */
+/* Exits the program if `succeeded` is false, which means that memory is exhausted. */
 static void must(bool succeeded) {
   if (succeeded) return;
   fputs("out of memory\n", stderr);
@@ -79,8 +79,8 @@ static void put_back(struct model *model, uint32_t number, int64_t end_us) {
   occupy(model, number, end_us / HR_SECOND_US);
 }
 
-/* Preempts attempts in order until enough nodes are free. Attempts that do not use the chosen nodes continue. Returns
-   whether the attempt fits then. */
+/* Preempts attempts in order until the attempt `number` fits on the nodes in `*set`, and sets `*set` to its nodes.
+   Preempted attempts that do not use these nodes continue. Returns false if the attempt does not fit in any case. */
 static bool preempt(struct model *model, uint32_t number, uint64_t *set) {
   struct hr__slurm_victim victims[RECORDED_NODES * RECORDED_GPUS];
   int64_t ends_us[RECORDED_NODES * RECORDED_GPUS];
@@ -111,8 +111,8 @@ static bool start_now(void *self, uint32_t number, const uint64_t *nodes) {
   return true;
 }
 
-/* Finds the earliest start of an attempt. If it cannot start now, preemption is not considered. Returns false if it can
-   never start. */
+/* Finds the earliest start of an attempt. If it cannot start now, it is assumed that all attempts that it may preempt
+   have been preempted. Returns false if it can never start. */
 static bool find_start(void *self, uint32_t number, int64_t now_us, uint64_t *nodes, int64_t *start_us) {
   struct model *model = self;
   struct hr__slurm_victim victims[RECORDED_NODES * RECORDED_GPUS];

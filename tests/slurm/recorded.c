@@ -114,8 +114,8 @@ static bool has_name(const char *list, const char *name) {
   return false;
 }
 
-/* Reads qos.txt. Columns 1, 2 and 4 are the name, the priority, and the QOS that may be preempted. Returns false if the
-   file cannot be opened. */
+/* Reads qos.txt. Columns 1, 2 and 4 are the name, the priority, and a list of the QOS whose jobs may be preempted.
+   Returns false if the file cannot be opened. */
 static bool read_qos(struct recorded *run) {
   char line[MAX_LINE], *cells[MAX_CELLS], preempt[MAX_QOS][100] = {{0}};
   FILE *file = open_file(run, "qos.txt");

@@ -55,7 +55,7 @@ struct recorded {
   uint32_t n_assocs;
   char qos[MAX_QOS][MAX_WORD];
   double qos_priority[MAX_QOS];
-  bool may_preempt[MAX_QOS][MAX_QOS]; /* [QOS of the job][QOS of the one that is preempted] */
+  bool may_preempt[MAX_QOS][MAX_QOS]; /* [QOS of the preempting job][QOS of the preempted job] */
   uint32_t n_qos;
   double weight_age, weight_fair_share, weight_size, weight_qos, max_age_s, half_life_s;
   bool is_basic, bills_gpus;
@@ -90,7 +90,8 @@ struct agreement compare_samples(const struct recorded *run);
 
 /* ---- Decisions (decisions.c) ---- */
 
-/* The number of recorded starts, and of those that the model reproduces from the recorded state. */
+/* The number of recorded starts, of those that the model reproduces from the recorded state, and of those on the same
+   nodes. */
 struct decisions {
   uint32_t n_starts, n_started, n_same_nodes; /* n_started: within 2 seconds */
   uint32_t n_preempting;                      /* starts that needed preemption; they are not counted in n_starts */

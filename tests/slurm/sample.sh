@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Started by live.sh. Every few seconds, writes the state of a Slurm to a file in the folder DIR/samples, which is named
-# after the time, and the load of the machine to DIR/load. Ends when the file DIR/sampling is removed.
+# Started by live.sh. Every few seconds, writes the state of a Slurm to three files in the folder DIR/samples, which are
+# named after the time, and adds the load of the machine to DIR/load. Ends when the file DIR/sampling is removed.
 #
 #   sample.sh DIR SECONDS    SLURM_CONF is set
 dir=$1

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Usage, fair shares and priorities at recorded times, from the recorded attempts and ticks, with the functions of the
- * model. They are compared as text with the output of sshare and sprio at these times.
+ * Computes usage, fair shares and priorities at recorded times with the functions of the model, from the recorded
+ * attempts and ticks. Compares them as text with the output of sshare and sprio at these times.
  */
 
 #include "recorded.h"
@@ -43,7 +43,7 @@ void shares_at(const struct recorded *run, int64_t now_s, struct shares *shares)
   hr__slurm_fair_tree(shares->assocs, run->n_assocs, shares->total, shares->shares, &scratch);
 }
 
-/* A waiting job gets its priority when it becomes eligible, and again at each tick. */
+/* The priority of a waiting job is computed when it becomes eligible, and again at each tick. */
 uint32_t priority_at(const struct recorded *run, const struct shares *shares, const struct attempt *attempt,
                      int64_t now_s, struct priority_parts *parts) {
   int64_t computed_s = attempt->eligible_s;
@@ -125,7 +125,7 @@ static void compare_job(const struct recorded *run, const struct shares *shares,
   if (!equal) printf("  job %s: sprio %s, model %s\n", cells[0], real, own);
 }
 
-/* Whether a sample is used. It is skipped if a tick may have occurred between its commands. */
+/* Returns whether a sample is used. It is skipped if a tick may have occurred between its commands. */
 static bool is_clear(const struct recorded *run, int64_t now_s) {
   for (uint32_t t = 0; t < run->n_ticks; t++)
     if (run->ticks[t] >= now_s - 1 && run->ticks[t] <= now_s + 3) return false;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Draws the workload of a live run: a Poisson process of jobs. Prints for each job: number, seconds after the start, user,
-# account, QOS, nodes, GPUs per node, limit in minutes, seconds of run time. Equal seeds give equal jobs.
+# Draws the workload of a live run: a Poisson process of jobs. Prints for each job: number, seconds after the start,
+# user, account, QOS, nodes, GPUs per node, limit in minutes, seconds of run time. Equal seeds give equal jobs.
 #
 #   awk -v kind=fifo|multifactor|qos -v jobs=180 -v seed=1 -v compress=1 -f workload.awk
 #

@@ -342,7 +342,7 @@ enum { N_MANY = 60000 };
 
 /* Returns a CSV file of N_MANY rows; the caller frees it. Every seventh row has a line end inside quotes. A blank line
    precedes every eleventh row. The duration of a row is its number, counted from 1. The row `bad` has no duration, and
-   `*line_of_bad` is set to its line; 0: no row is bad. */
+   `*line_of_bad` is set to its line. If `bad` is 0, all rows have a duration. */
 static char *many_rows(uint32_t bad, uint64_t *line_of_bad) {
   char *text = malloc((size_t)N_MANY * 60 + 100);
   CU_ASSERT_PTR_NOT_NULL_FATAL(text);

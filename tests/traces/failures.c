@@ -171,7 +171,9 @@ static void generated_intervals(void) {
   CU_ASSERT_EQUAL(unlink(path), 0);
 }
 
-/* Node a fails at 0, 2 and 6 h, node b at 2 and 3 h, in another order of rows. The second repair of a takes no time. */
+/* Node a fails at 0, 2 and 6 h, node b at 2 and 3 h; the rows are not sorted. The gaps between failures of the system
+   are 2, 0, 1 and 3 h, with a mean of 1.5 h, and those of the nodes 2, 4 and 1 h. The repairs take 1, 0, 1, 0.5 and 2
+   h; the one of 0 h is dropped. */
 static void log_by_hand(void) {
   struct hr_error error;
   const char *path = write_log("node,start,end\na,21600,25200\nb,7200,9000\na,0,3600\na,7200,7200\nb,10800,18000\n");

@@ -166,7 +166,8 @@ static void every_field_can_be_forgotten(void) {
 
 /* ---- Order ------------------------------------------------------------------------------------------ */
 
-/* Sections of packed files are in this order, and columns of CSV files in the next one. New fields are at the end. */
+/* Sections of packed files have the order of `sections`, their names that of `sets`, and columns of CSV files that of
+   `columns`. New fields are added at the end. */
 static const char *const sections[] = {"submit_us",
                                        "work_us",
                                        "gpus",

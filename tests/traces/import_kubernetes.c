@@ -257,8 +257,8 @@ static void bad_objects(void) {
   "{\"kind\": \"LocalQueue\", \"metadata\": {\"name\": \"default\", \"namespace\": \"b\"}, \"spec\": "                 \
   "{\"clusterQueue\": \"cq-b\"}}"
 
-/* LocalQueues of one name in several namespaces are different tenants. The ClusterQueue is that of the admission, of
-   another Workload of the LocalQueue, or of the LocalQueue itself. */
+/* LocalQueues of one name in several namespaces are different tenants. The tenant is the ClusterQueue of the admission,
+   of another Workload of the LocalQueue, or of the object LocalQueue. If all are unknown, it is the LocalQueue. */
 static void tenants_are_cluster_queues(void) {
   static const char *const tenants[] = {"cq-a", "cq-a", "cq-b", "c/default"};
   static const char *const queues[] = {"a/default", "a/default", "b/default", "c/default"};
@@ -277,7 +277,7 @@ static void tenants_are_cluster_queues(void) {
   hr_trace_destroy(trace);
 }
 
-/* Any member can determine class and tenant, also a member of a part of the job. */
+/* Any member can determine class and tenant, also a member of another object of the job, such as a Pod. */
 static void members_and_patterns(void) {
   struct hr_column_map map = {0};
   CU_ASSERT_EQUAL(hr_column_map_parse(&map, "tenant=metadata.labels.a.b/team", NULL), HR_OK);

@@ -288,7 +288,8 @@ static void columns_and_patterns(void) {
   hr_trace_destroy(trace);
 }
 
-/* A map has a tenant and a queue, in any order. In a map without a tenant, the queue is the tenant. */
+/* A map may name columns for the tenant and the queue, in any order. If it names no tenant, its queue becomes the
+   tenant. */
 static void tenant_and_queue(void) {
   static const char text[] =
       NAMED NAMED_ROW("1", "a", "gpu", "high") NAMED_ROW("2", "b", "cpu", "low") NAMED_ROW("2", "b", "cpu", "low");

@@ -30,9 +30,9 @@ static void add(struct demand *sum, struct demand more, double times) {
   sum->gpu_s += more.gpu_s * times;
 }
 
-/* Returns the expected demand of one drawn layer: the sum over positions of the mean over the blocks that can be drawn
-   for the position. It ignores midnights and weekdays, so it is exact only for traces without dates and fewer than two
-   weeks of days. */
+/* Returns the expected demand of one layer of blocks, which is a drawn workload without growth: the sum over positions
+   of the mean over the blocks that can be drawn for the position. It ignores midnights and weekdays, so it is exact
+   only for traces without dates and fewer than two weeks of days. */
 static struct demand mean_of_layer(const struct hr_trace *trace, const struct hr_workload_cut *cut) {
   struct demand sum = {0};
   for (uint32_t position = 0; position < cut->n_positions; position++) {
@@ -65,7 +65,7 @@ static void add_sample(struct moments *moments, double value, double about) {
 }
 
 /* Asserts that the mean is within three standard errors of `about`. The standard error is estimated from the sample and
-   must be less than `max_error` x `about`. `moments` are about the value `about`. */
+   must be less than `max_error` x `about`. The samples in `moments` are differences from `about`. */
 static void expect_mean(const char *what, const struct moments *moments, double about, double max_error) {
   double mean = moments->sum / moments->n;
   double error = sqrt((moments->squares / moments->n - mean * mean) / (moments->n - 1));

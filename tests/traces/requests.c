@@ -156,7 +156,7 @@ static void means_are_those_of_draws(void) {
     }
     const double mean = sum / n, sd = sqrt(fmax(0, squares / n - mean * mean));
     CU_ASSERT_DOUBLE_EQUAL(hr_token_law_mean(&laws[i]), mean, 1e-9 + 5 * sd / sqrt(n));
-    /* these means are the stated ones, even if not whole; bounds and the minimum of 0 may change the others */
+    /* these means are the stated ones, although tokens are whole numbers; bounds or rounding may change the others */
     if (i == 2 || i == 3 || i == 5 || i == 11) CU_ASSERT_DOUBLE_EQUAL(mean, laws[i].mean, 5 * sd / sqrt(n));
     hr_requests_finish(&requests);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Starts Chromium for the tests and opens pages in it. web_page.sh sets environment variables: HEADROOM_PAGES is the
-// folder of the pages and of the other output of the same runs, HEADROOM_NODE_MODULES is the folder of the npm packages,
-// and HEADROOM_CHROMIUM is the browser.
+// folder of the pages and of the other output of the same runs, HEADROOM_NODE_MODULES is the folder of the npm
+// packages, and HEADROOM_CHROMIUM is the browser.
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The page of the planner for scenarios with services: requests within the goals, latencies and replicas instead of jobs.
+// The page of the planner for scenarios with services: requests within the goals, latencies and replicas instead of
+// jobs.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The time from a change of a slider to the repaint with Helios Venus, 125,303 jobs: 50 samples, of which 95 % take at most
-// 150 ms.
+// The time from a change of a slider to the repaint with Helios Venus, 125,303 jobs: 50 samples, of which 95 % take at
+// most 150 ms.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

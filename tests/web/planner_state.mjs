@@ -14,7 +14,7 @@ const headroom = (...words) => execFileSync(HEADROOM, words, { encoding: 'utf8',
 const digestOf = (...words) => JSON.parse(headroom('run', ...words, '--json', '-')).digest;
 const untilDigest = (page, digest) => page.waitForFunction((expected) => document.querySelector('#digest')?.textContent === expected, digest);
 
-// Responds to the search for a plan without a search.
+// Answers the next request for a plan with this plan, without a search.
 const answerPlan = (page, plan) => page.route('**/api/plan', (route) => route.fulfill({ contentType: 'text/event-stream', body: `event: result\ndata: ${JSON.stringify(plan)}\n\n` }), { times: 1 });
 const mixOf = (choice) => ({ recommendation: { choice, objective: 1, metrics: {} }, feasible: true, goals: [], runs: 1, probability_best: 1 });
 const small = { name: 'small', cluster: { pools: [{ name: 'a', gpu: 'A100-80', nodes: 1, gpus_per_node: 8 }] }, policy: { name: 'queue' }, trace: { file: 'small.csv' } };

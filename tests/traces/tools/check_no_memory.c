@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Simulated allocation failures: every allocation of a check and of its output files fails once. Each failure must be
-   reported, and nothing may leak. */
+/* Simulated allocation failures: a check and its output files run out of memory after 0, 1, 2, ... allocations. Each
+   failure must be reported, and nothing may leak. */
 
 #include "harness.h"
 #include "headroom/scenario.h"

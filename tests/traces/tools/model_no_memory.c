@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Simulated allocation failures: each allocation of fitting, writing, reading and drawing a model fails once. */
+/* Simulated allocation failures: fitting, writing, reading and drawing a model run out of memory after 0, 1, 2, ...
+   allocations. */
 #include "harness.h"
 
 #include "headroom/trace_files.h"

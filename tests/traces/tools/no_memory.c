@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Simulated allocation failures of writers and transformations: each allocation fails once. Each failure must be
-   reported, and nothing may leak; a leak checker detects leaks. */
+/* Simulated allocation failures: writers and transformations run out of memory after 0, 1, 2, ... allocations. Each
+   failure must be reported, and nothing may leak; a leak checker detects leaks. */
 #include "harness.h"
 #include "headroom/trace_files.h"
 

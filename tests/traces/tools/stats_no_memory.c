@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Simulated allocation failures: every allocation of the statistics of a trace and of their output fails once. Each
-   failure must be reported, and nothing may leak. */
+/* Simulated allocation failures: the statistics of a trace and their output run out of memory after 0, 1, 2, ...
+   allocations. Each failure must be reported, and nothing may leak. */
 
 #include "harness.h"
 #include "headroom/headroom.h"
