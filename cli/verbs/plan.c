@@ -133,9 +133,9 @@ static enum hr_status search(struct plan_state *plan, struct hr_error *error) {
   enum hr_status status =
       args->forecast ? parse_months("forecast", args->forecast, &config.forecast_months, error) : HR_OK;
   if (status != HR_OK) return status;
-  config.progress = progress_bar_start(&bar, !args->quiet && plan->ranks.rank == 0);
   status = events_open(&events, plan->ranks.rank == 0 ? args->events : NULL, error);
   if (status != HR_OK) return status;
+  config.progress = progress_bar_start(&bar, !args->quiet && plan->ranks.rank == 0);
   if (events.file) config.progress = (struct hr_progress){.self = &events, .report = report_progress};
   if (events.file) config.listener = (struct hr_plan_listener){&events, report_candidate};
   progress_bar_count(&bar, plan->input.trace->n_jobs, true);
@@ -211,7 +211,8 @@ static enum hr_status print_results(struct plan_state *plan, struct hr_error *er
 }
 
 static enum hr_status run_all(struct plan_state *plan, const char *path, struct hr_error *error) {
-  const struct output outputs[] = {{"json", plan->args->json}, {"report", plan->args->page.report}};
+  const struct output outputs[] = {
+      {"json", plan->args->json}, {"report", plan->args->page.report}, {"events", plan->args->events}};
   bool leads = plan->ranks.rank == 0;
   size_t n_outputs = leads ? sizeof outputs / sizeof *outputs : 0;
   enum hr_status status = input_open(&plan->input, path, &plan->args->input, error);

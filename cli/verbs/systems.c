@@ -30,7 +30,7 @@ static enum hr_status run_conform(const void *args, const struct words *operands
   bool known = false;
   for (size_t i = 0; hr_conform_systems[i]; i++) known |= strcmp(hr_conform_systems[i], system) == 0;
   if (!known) return unknown_word("system", system, hr_conform_systems, error);
-  const struct output output = {"--json", conform->json};
+  const struct output output = {"json", conform->json};
   enum hr_status status = outputs_check(&output, conform->json != NULL, operands->at + 1, operands->count - 1, error);
   if (status != HR_OK) return status;
   struct hr_conform_report report;
@@ -79,7 +79,7 @@ static enum hr_status run_import(const void *args, const struct words *operands,
   if (!known) return unknown_word("system", system, hr_import_systems, error);
   if (!import->output)
     return hr_fail(error, HR_BAD_INPUT, "import: option '-o' is missing: '-o FILE' names the scenario to write");
-  const struct output output = {"--output", import->output};
+  const struct output output = {"output", import->output};
   enum hr_status status = outputs_check(&output, 1, operands->at + 1, operands->count - 1, error);
   if (status != HR_OK) return status;
   struct hr_notes notes = {0};

@@ -319,6 +319,12 @@ case_output_over_an_input() {
   try 2 run s.json --trace t.csv --json s.json
   says stderr '--json s.json: cannot be written: this run reads it'
   cmp -s t.csv kept || fail "the trace was changed"
+  cp s.json kept.json
+  try 2 plan s.json --trace t.csv --events s.json
+  says stderr '--events s.json: cannot be written: this run reads it'
+  cmp s.json kept.json || fail "the scenario was changed"
+  try 2 conform kai ./t.csv --json t.csv
+  says stderr '--json t.csv: cannot be written: this run reads it'
 }
 
 # Jobs that failed when the trace was recorded: a note if the scenario has `faults`, and the option to skip these jobs.

@@ -400,6 +400,9 @@ case_names_of_lines_are_taken() {
   says stderr "the name of a pool must not begin with '('"
   try 2 run s.json --trace t.csv --set cluster.pools.0.name=p
   matches stderr '^headroom: t\.csv:2.*reserved for cost lines'
+  trace submit_s,duration_s,gpus,user '0,60,1,ada'
+  try 2 run s.json --trace t.csv --set cluster.pools.0.name=p --tenant-by '(idle)=user~ada'
+  matches stderr '^headroom: t\.csv:2.*reserved for cost lines'
 }
 
 # The autoscaler requests a node when a job has waited for 30 s. A scan finds it idle at 3,630 s. The first scan more

@@ -761,7 +761,6 @@ bool hr__split_mig_type(struct hr_text name, struct hr_text *type, struct hr_tex
 }
 
 enum hr_status hr__reader_add(struct hr__reader *reader, const struct hr_job_record *job, uint64_t line) {
-  const char *fault = hr_job_record_fault(job);
   struct hr_job_record copy;
   struct hr_text type, profile;
   if (reader->picks) {
@@ -769,6 +768,7 @@ enum hr_status hr__reader_add(struct hr__reader *reader, const struct hr_job_rec
     hr__picks_apply(reader->picks, &copy);
     job = &copy;
   }
+  const char *fault = hr_job_record_fault(job);
   if (job->gpu_types.length && hr__split_mig_type(job->gpu_types, &type, &profile)) {
     copy = *job;
     copy.gpu_types = type;
