@@ -101,7 +101,8 @@ static inline const cJSON *hr__case_get(const cJSON *object, const char *name) {
 }
 
 /* Reads a quantity of Kubernetes, such as "2", "500m" or "100Mi". Sets `*milli` to the quantity in thousandths, rounded
-   up. Returns false if `value` is NULL, is not a text, or is a text that is not a quantity. */
+   away from 0; quantities out of range become INT64_MAX or INT64_MIN. Returns false if `value` is not a text, or is a
+   text that is not a quantity. `value` may be NULL. */
 bool hr__case_value_milli(const cJSON *value, int64_t *milli);
 
 /* Returns a value as a whole number:

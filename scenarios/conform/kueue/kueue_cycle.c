@@ -432,8 +432,8 @@ static void read_local_usage(struct hr__kueue_cycle_run *run, const cJSON *usage
   }
 }
 
-/* Adds the usage of an admitted workload to its local queue, multiplied by the part that counts after one sampling
-   interval. */
+/* Adds the usage of an admitted workload to its local queue, multiplied by the weight that a new value has after one
+   sampling interval. */
 static void charge(struct hr__kueue_cycle_run *run, const struct hr__kueue_entry *entry) {
   struct hr__kueue_world *world = &run->self.world;
   const struct hr__kueue_workload *workload = &world->workloads[entry->workload];

@@ -458,8 +458,8 @@ static bool allocate_tree(struct hr__kueue_case *self) {
   return true;
 }
 
-/* Cohorts may form a cycle. Makes the queues below a cycle inactive, and removes their parents. Then removes the parents
-   of cohorts until no cycle is left. */
+/* Cohorts may form a cycle. Makes the queues below a cycle inactive, and removes their parents. Then removes the
+   parents of cohorts until no cycle is left. */
 static void cut_cycles(struct hr__kueue_world *world) {
   struct hr__kueue_tree *tree = &world->tree;
   for (uint32_t node = 0; node < tree->n_nodes; node++) {

@@ -59,8 +59,8 @@ static void finish(struct queue_run *run) {
   cJSON_Delete(run->copy);
 }
 
-/* Reads the back-off of a workload: the time at which it is queued again, and whether it is held until then because its
-   condition Requeued is False. */
+/* Reads the back-off of a workload: the time before which it is not queued again, and whether its condition Requeued is
+   False, so that it stays parked. */
 static void read_backoff(struct queue_run *run, uint32_t id) {
   const cJSON *json = run->self.workload_json[id], *item;
   run->pending.requeue_us[id] = hr__kueue_case_time(hr__case_get(json, "requeueState"), "at", HR__KUEUE_NO_TIME);
