@@ -13,7 +13,7 @@
 
 /* ---- Reading ---- */
 
-/* The maximum absolute value of a time, in seconds. Times beyond it are set to it. */
+/* Times are limited to the range from -LONGEST_S to LONGEST_S seconds. */
 #define LONGEST_S 1e9
 
 static int64_t us_of(const cJSON *object, const char *name, double fallback_s) {

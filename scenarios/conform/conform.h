@@ -35,7 +35,7 @@ struct hr__verdict {
   struct hr_arena *arena;      /* memory that lasts until the end of the case */
   struct hr_conform_case *row; /* receives the differences, and the feature that is not supported */
   bool no_memory;              /* memory was exhausted; the run ends with HR_NO_MEMORY */
-  const char *malformed;       /* static text: what is wrong in the case, which then fails; NULL: nothing */
+  const char *malformed;       /* static text that describes an error in the case, which then fails; NULL: no error */
   void (*release)(
       void *data); /* called with `released` at the end of the case, before the arena is freed; NULL: none */
   void *released;
@@ -260,8 +260,8 @@ int64_t hr__volcano_duration_us(const char *text);
 
 /* ---- Volcano: the configuration (volcano_config.c) -------------------------------------------------- */
 
-/* The functions of this section mark the case in the verdict if it is malformed, not supported, or too large for the
-   memory. */
+/* The functions of this section record in the verdict if the case is malformed or not supported, or if memory is
+   exhausted. */
 
 /* Reads the member "run" into `config`: the actions, and the plug-ins with their arguments. */
 void hr__volcano_read_config(struct hr__volcano_case *world);
@@ -298,8 +298,8 @@ struct hr__cluster_kind {
 /* The kinds of cases in cluster_autoscaler.c and karpenter.c; the last row has NULL as its kind. */
 extern const struct hr__cluster_kind hr__cluster_autoscaler_kinds[], hr__karpenter_kinds[];
 
-/* Returns the expected value `name`, and marks it as compared. Returns NULL if the value is missing or null. `is_there`
-   is set to whether the value is there, even if it is null; it may be NULL. */
+/* Returns the expected value `name`, and marks it as compared. Returns NULL if the value is missing or null. Sets
+   `*is_there` to true if the member exists, even if it is null; otherwise to false. `is_there` may be NULL. */
 const cJSON *hr__expected(struct hr__cluster_case *self, const char *name, bool *is_there);
 
 /* The following functions compare `actual` with the expected value `name`. If no such value is expected, they compare

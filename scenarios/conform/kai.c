@@ -125,7 +125,8 @@ static void compare_nodes(struct compared *compared, const cJSON *expected) {
   }
 }
 
-/* Compares the numbers of binds, evictions and pipelined pods of a session. The expected numbers are upper bounds. */
+/* Compares the numbers of bound, evicted and pipelined pods of a session. A pipelined pod waits for resources that are
+   being released. The expected numbers are upper bounds. */
 static void compare_limits(struct compared *compared, const cJSON *expected) {
   struct hr__verdict *verdict = compared->read->verdict;
   const struct {

@@ -363,8 +363,8 @@ static void read_gpus(struct reader *reader, const cJSON *task, struct hr__kai_p
   pod->quota.of[HR__KAI_GPU] = pod->gpus;
 }
 
-/* Returns a flag for each node: 1 if the type of the node is one of `names`. Returns NULL if all nodes are allowed
-   because there are no names, and if memory is exhausted. */
+/* Returns a flag for each node: 1 if the type of the node is one of `names`. Without names, all nodes are allowed, and
+   the result is NULL. The result is also NULL if memory is exhausted. */
 static const uint8_t *read_affinity(const struct reader *reader, const cJSON *names) {
   const struct hr__kai_case *read = reader->read;
   const cJSON *name;
@@ -422,8 +422,9 @@ static void read_pod(struct reader *reader, const cJSON *job, const cJSON *task,
   start->node = hr__kai_find_name(read->node_names, read->cluster.n_nodes, hr__case_text(task, "node", ""));
 }
 
-/* Returns whether pod `l` of a job precedes pod `r`. The plug-in taskorder puts pods with a task priority first, higher
-   priorities before lower ones. Then, and without the plug-in, the order is by name. */
+/* Returns whether pod `l` of a job precedes pod `r`. With the plug-in taskorder, pods with a task priority precede pods
+   without one, and higher priorities precede lower ones. Pods that are equal in this order, and all pods without the
+   plug-in, are ordered by name. */
 static bool task_before(const struct reader *reader, const cJSON *l, const cJSON *r) {
   const cJSON *of_l = hr__case_get(l, "task_priority"), *of_r = hr__case_get(r, "task_priority");
   if (reader->read->cluster.config.task_order) {

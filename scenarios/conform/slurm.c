@@ -250,7 +250,8 @@ static uint32_t number_of(const char **names, const char *name) {
   return HR_NONE;
 }
 
-/* Reads the scopes in which limits count the tests of a job. An association is a user, because cases have no accounts.
+/* Sets the user, the association, the partition, and the pair of user and partition of a job. Limits such as
+   bf_max_job_user count the tests of jobs in these scopes. An association is a user, because cases have no accounts.
    All jobs without a partition are in one partition. */
 static void read_scopes(struct backfill_case *backfill, const cJSON *item, uint32_t *scopes) {
   uint32_t user = number_of(backfill->users, hr__case_text(item, "user", NULL)),

@@ -55,7 +55,7 @@ double hr__volcano_quantity(const char *text) {
 }
 
 /* Sets the amount of one resource. The unit of `amount` depends on the name: thousandths of a core for "cpu_milli", and
-   bytes for "mem_bytes" and "memory". For all other names, "cpu" included, the amount is a plain number. */
+   bytes for "mem_bytes" and "memory". For all other names, the amount is a number of units, such as cores for "cpu". */
 static void set_resource(struct hr__volcano_case *world, struct hr__volcano_vector *vector, const char *name,
                          double amount) {
   double unit = OTHER_UNIT;
@@ -138,7 +138,7 @@ static bool is_true(const char *text) {
 }
 
 /* Returns the number at the end of the name of a pod, such as 3 for "job-worker-3". The name must have at least two
-   hyphens. Returns -1 if there is no such number. */
+   hyphens. Returns -1 if the name has fewer hyphens or no number at its end. */
 static int64_t pod_index(const char *name) {
   const char *slash = strchr(name, '/'), *last = strrchr(name, '-');
   if (slash) name = slash + 1;

@@ -51,7 +51,7 @@ static uint32_t next_dimension(const struct hr__volcano_case *world, const char 
   return HR__VOLCANO_NONE;
 }
 
-/* Returns the member whose name consists of `prefix`, `name` and `suffix`. */
+/* Returns the member with the name `prefix` + `name` + `suffix`. */
 static const cJSON *get_joined(const cJSON *object, const char *prefix, const char *name, const char *suffix) {
   char joined[600];
   snprintf(joined, sizeof joined, "%s%s%s", prefix, name, suffix);
@@ -79,8 +79,8 @@ static void read_binpack(const struct hr__volcano_case *world, const cJSON *argu
   }
 }
 
-/* Returns the strategy of a resource; NULL: none. The strategy has the name of the resource. If there is none with this
-   name, the longest pattern "PREFIX*" that matches the name is used. */
+/* Returns the strategy of a resource; NULL: none. `resources` has strategies by name of a resource and by pattern
+   "PREFIX*". The name has precedence, and then the longest pattern that matches. */
 static const cJSON *find_strategy(const cJSON *resources, const char *name) {
   const cJSON *best = hr__case_get(resources, name), *item;
   size_t best_length = 0;

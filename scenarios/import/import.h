@@ -194,16 +194,16 @@ void hr__objects_finish(struct hr__objects *objects);
 /* Returns the object with a kind and a name; NULL: not found. If `name_space` is NULL, any namespace matches. */
 const struct hr__object *hr__objects_find(const struct hr__objects *objects, const struct hr__object_kind *kind,
                                           const char *name_space, const char *name);
-/* Returns the next object of a kind after `last`; if `last` is NULL, the first object of this kind. NULL: there is
-   none. */
+/* Returns the next object of a kind after `last`; if `last` is NULL, the first object of this kind. NULL: no further
+   object. */
 const struct hr__object *hr__objects_next(const struct hr__objects *objects, const struct hr__object_kind *kind,
                                           const struct hr__object *last);
 
-/* Sets `*only` to the only object of a kind; NULL: there is none. Returns HR_BAD_INPUT if there are two or more. */
+/* Sets `*only` to the only object of a kind; NULL: no such object. Returns HR_BAD_INPUT if there are two or more. */
 enum hr_status hr__objects_only(const struct hr__objects *objects, const struct hr__object_kind *kind,
                                 const struct hr__object **only);
-/* Returns the name of the parent of a queue, which is at a path of its object. Returns NULL if the queue has no parent,
-   or if its parent is `root`. `root` is the name of the root queue; NULL: no such name. */
+/* Returns the name of the parent of a queue. `path` is the path of this name in the object of the queue. Returns NULL
+   if the queue has no parent, or if its parent is `root`. `root` is the name of the root queue; NULL: no such name. */
 const struct hr__yaml *hr__object_parent(const struct hr__object *object, const char *path, const char *root);
 /* Checks that all ancestors of a queue exist, and that the queue is not its own ancestor. Returns HR_BAD_INPUT if not.
    `path` and `root` are those of hr__object_parent. */

@@ -3,9 +3,9 @@
  * Imports kube-scheduler: KubeSchedulerConfiguration (also within a ConfigMap) and PriorityClasses become the section
  * `kubernetes` of a scenario. Nodes become pools.
  *
- * Only one profile is used: the profile of default-scheduler or, if there is none, the first profile. A profile enables
- * and disables plug-ins at an extension point, or at all points ("multiPoint"). The setting at an extension point has
- * precedence. The name "*" disables all plug-ins that are enabled by default.
+ * Only one profile is used: the profile of default-scheduler or, without such a profile, the first one. A profile
+ * enables and disables plug-ins at an extension point, or at all points ("multiPoint"). The setting at an extension
+ * point has precedence. The name "*" disables all plug-ins that are enabled by default.
  *
  * Source: kubernetes/kube-scheduler, config/v1; kubernetes/kubernetes, pkg/scheduler/apis/config/v1/defaults.go.
  */
@@ -180,7 +180,7 @@ static const struct hr__yaml *find_plugin(const struct hr__yaml *list, const cha
 }
 
 /* Returns the setting of a plug-in at an extension point: the weight of the plug-in if it is enabled, 0 if it is
-   disabled, -1 if there is no setting. */
+   disabled, -1 if the profile does not mention it. */
 static double weight_at(const struct kubernetes_import *import, const char *point, const char *name) {
   const struct hr__yaml *set = hr__yaml_child(hr__yaml_child(import->profile, "plugins"), point);
   const struct hr__yaml *enabled = find_plugin(hr__yaml_child(set, "enabled"), name);

@@ -256,7 +256,7 @@ static const struct hr__object_kind kueue_kinds[HR__N_KUEUE_KINDS] = {
     [HR__KUEUE_CLASS] = {"PriorityClass", "scheduling.k8s.io", one_version, class_fields, false, false},
     [HR__KUEUE_NAMESPACE] = {"Namespace", "", one_version, namespace_fields, false, false}};
 
-/* Returns the next object of a kind after `last`; if `last` is NULL, the first one. NULL: there is none. */
+/* Returns the next object of a kind after `last`; if `last` is NULL, the first one. NULL: no further object. */
 static inline const struct hr__object *kueue_next(const struct kueue_import *import, enum kueue_kind kind,
                                                   const struct hr__object *last) {
   return hr__objects_next(&import->objects, &kueue_kinds[kind], last);
@@ -507,7 +507,8 @@ static bool selects(const struct hr__yaml *selector, const struct hr__object *sp
   return true;
 }
 
-/* Returns the first namespace of a selector whose only condition is a list of names; NULL: it has other conditions. */
+/* If the only condition of a selector is a list of namespaces by name, returns the first entry of this list. Otherwise
+   returns NULL. */
 static const struct hr__yaml *named_spaces(const struct hr__yaml *selector) {
   const struct hr__yaml *labels = hr__yaml_first(selector, "matchLabels");
   const struct hr__yaml *expressions = hr__yaml_first(selector, "matchExpressions");
@@ -687,7 +688,7 @@ static enum hr_status assume_pool(struct kueue_import *import, const struct hr__
                                gpus);
 }
 
-/* Adds a pool without nodes for a flavor whose labels no Node has. */
+/* Adds a pool without nodes for a flavor, with a note. Used if no Node has the labels of the flavor. */
 static enum hr_status add_empty_pool(struct kueue_import *import, const struct hr__object *flavor) {
   const struct hr__yaml *labels = hr__yaml_at(flavor->root, "spec.nodeLabels"), *label = hr__gpu_label(labels);
   enum hr_status status =
@@ -877,7 +878,7 @@ static enum hr_status make_pools(struct kueue_import *import) {
   return status;
 }
 
-/* Without Nodes, adds a warning that the pools are assumed, or fails if there are no pools. */
+/* If the files contain no Nodes, adds a warning that the pools are assumed. Fails if no pool could be assumed. */
 static enum hr_status check_pools(struct kueue_import *import, const char *file) {
   if (import->has_nodes) return HR_OK;
   if (import->pools.count == 0)

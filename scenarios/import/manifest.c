@@ -385,7 +385,7 @@ static bool has_version(const struct hr__object_kind *kind, const char *version)
   return false;
 }
 
-/* Returns the kind with this name and this group. If there is none, returns a kind with this name and another group;
+/* Returns the kind with this name and this group; if only other groups have the name, the first kind with this name.
    NULL: no kind has this name. */
 static const struct hr__object_kind *find_kind(const struct hr__objects *objects, const char *name, const char *group) {
   const struct hr__object_kind *found = NULL;

@@ -384,7 +384,7 @@ static const struct {
              {{"OverTimeLimit", "over_time_limit_s", HR__SLURM_OVER_TIME, NULL}, false}};
 
 /* Parameters of slurm.conf that change decisions and are not modelled. A parameter changes nothing if its value begins
-   with `neutral`; NULL: there is no such value. `effect`: the effect of not modelling it. */
+   with `neutral`; NULL: no such value. `effect`: the effect of not modelling the parameter. */
 static const struct {
   const char *key, *neutral, *effect;
 } unmodelled[] = {
@@ -520,7 +520,7 @@ static bool is_irrelevant(const char *key) {
 
 /* ---- Parameters of the policy ----------------------------------------------------------------------- */
 
-/* Returns the parameter of the policy `slurm` with a name; NULL: there is none. */
+/* Returns the parameter of the policy `slurm` with a name; NULL: not found. */
 static const struct hr_param *policy_param(const char *name) {
   const struct hr_policy_ops *const *policy = hr_policies();
   while (*policy && strcmp((*policy)->name, "slurm") != 0) policy++;

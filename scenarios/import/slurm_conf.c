@@ -156,8 +156,8 @@ void hr__slurm_split_words(struct hr__slurm_line *line, char *text) {
 
 /* ---- Lists of hosts --------------------------------------------------------------------------------- */
 
-/* Returns how many numbers are in a list such as "01-16,20]"; 0 if the list is not valid. Sets `*at` to the closing
-   bracket. */
+/* Returns how many numbers are in a list such as "01-16,20]"; 0 if the list is not valid. Advances `*at` past the
+   closing bracket. */
 static uint64_t count_range(const char **at) {
   uint64_t count = 0;
   for (;;) {

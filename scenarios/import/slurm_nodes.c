@@ -253,6 +253,8 @@ static enum hr_status keep_hosts(struct hr__slurm_import *import, const struct h
   return HR_OK;
 }
 
+/* Returns whether a node in this state is not available: down, drained, failing, planned for the future, or not
+   responding (an asterisk in the state). */
 static bool is_away(const char *state) {
   return strncasecmp(state, "DOWN", 4) == 0 || strncasecmp(state, "FUTURE", 6) == 0 ||
          strncasecmp(state, "DRAIN", 5) == 0 || strncasecmp(state, "FAIL", 4) == 0 || strstr(state, "+DRAIN") ||
@@ -264,7 +266,8 @@ static enum hr_status bad_gpus(const struct hr__slurm_line *line, unsigned long 
                  MAX_GPUS_PER_NODE);
 }
 
-/* Reads the hosts of a line of slurm.conf. Hosts that are down or have no GPUs are left out, with a note. */
+/* Reads the hosts of a line of slurm.conf. Hosts that are not available (down, drained, failing, planned) or have no
+   GPUs are left out, with a note. */
 static enum hr_status read_hosts(struct hr__slurm_import *import, const struct hr__slurm_line *line, const char *hosts,
                                  struct hr_error *error) {
   const char *gres = node_value(import, line, "Gres"), *state = node_value(import, line, "State");
@@ -402,8 +405,8 @@ static int compare_lines(const void *a, const void *b) {
   return left->order < right->order ? -1 : left->order > right->order;
 }
 
-/* Adds a node of the output of a command if it was not added before. Nodes that are down or have no GPUs are left out,
-   with a note. */
+/* Adds a node of the output of a command if it was not added before. Nodes that are not available or have no GPUs are
+   left out, with a note. */
 static enum hr_status add_shown(struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                 const struct hr__slurm_hosts *node, struct hr_error *error) {
   bool is_known = hr__names_find(&import->names, node->hosts, strlen(node->hosts)) != HR_NONE;
@@ -743,8 +746,8 @@ static enum hr_status finish_list(struct hr__slurm_import *import, const char *l
   return HR_OK;
 }
 
-/* Makes the starts of reservations relative to the first start. In a scenario, starts are in seconds since the begin of
-   the trace, which is unknown here, so a note asks the user to add the difference. */
+/* Makes the starts of reservations relative to the first start. In a scenario, starts are in seconds since the start of
+   the trace. The import does not know the start of the trace, so a note asks the user to add the difference. */
 static enum hr_status shift_reservations(const struct hr__slurm_import *import, struct hr_error *error) {
   if (import->first_start_s == INT64_MAX) return HR_OK;
   const cJSON *list = cJSON_GetObjectItemCaseSensitive(import->section, "reservations"), *entry;

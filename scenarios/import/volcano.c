@@ -392,8 +392,8 @@ static void find_gpu_resource(struct volcano_import *import) {
       }
 }
 
-/* Returns the number of GPUs of all top queues: the sum of their deserved GPUs. If it is below 1, the sum of their
-   capabilities, or else of their guarantees. 0: no queue states a number of GPUs. */
+/* Returns the number of GPUs of all top queues: the first of three sums that is at least 1. The sums are those of their
+   deserved GPUs, of their capabilities, and of their guarantees. 0: all sums are below 1. */
 static double gpus_of_queues(const struct volcano_import *import) {
   static const char *const lists[] = {"spec.deserved", "spec.capability", "spec.guarantee.resource"};
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {

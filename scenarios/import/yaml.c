@@ -106,8 +106,8 @@ static enum hr_status fail_value(const struct yaml_reader *reader, yaml_mark_t m
 
 /* ---- Anchors ---------------------------------------------------------------------------------------- */
 
-/* Adds an anchor whose value has not been read, and sets `*index` to its index. If `name` is NULL, the value has no
-   anchor, and `*index` is set to UINT32_MAX. */
+/* Adds an anchor before its value is read, and sets `*index` to its index. If `name` is NULL, the value has no anchor,
+   and `*index` is set to UINT32_MAX. */
 static enum hr_status open_anchor(struct yaml_reader *reader, const yaml_char_t *name, yaml_mark_t mark,
                                   uint32_t *index) {
   *index = UINT32_MAX;
@@ -198,7 +198,7 @@ static struct hr__yaml *find_key(const struct hr__yaml *map, const char *key) {
   return NULL;
 }
 
-/* Adds copies of the members of `merged` whose keys `map` does not have. */
+/* Adds copies of the members of `merged` to `map`, except those with keys that `map` already has. */
 static enum hr_status merge_map(struct yaml_reader *reader, struct hr__yaml *map, struct hr__yaml **last,
                                 const struct hr__yaml *merged, yaml_mark_t mark) {
   for (const struct hr__yaml *child = merged->first; child; child = child->next) {

@@ -355,7 +355,7 @@ static void run_packing(struct hr__cluster_case *self) {
   if (!pods) return;
   const uint32_t n_pods = read_pod_groups(self, pods);
   if (self->verdict->malformed) return;
-  /* zone 0 is that of the new nodes */
+  /* zone 0 is the zone of the new nodes */
   const char *new_zone = hr__case_text(self->input, "new_zone", "");
   struct hr__ca_packing packing = {.fresh = read_node(hr__case_get(self->input, "node"), 0),
                                    .nodes =
@@ -536,7 +536,7 @@ static void run_scale_up(struct hr__cluster_case *self) {
   check_scale_up(self, &scale_up);
 }
 
-/* The maximum absolute value of a time, in seconds. Times beyond it are set to it. */
+/* Times are limited to the range from -LONGEST_S to LONGEST_S seconds. */
 #define LONGEST_S 1e12
 
 static int64_t us_of(double seconds) {
@@ -890,7 +890,7 @@ static uint32_t read_ranges(struct budget_groups *groups, const cJSON *list, boo
   return n;
 }
 
-/* Compares the ranges of the nodes that are removed. Ranges of atomic groups are first. */
+/* Compares the ranges of the nodes that are removed. */
 static void check_ranges(struct hr__cluster_case *self, struct budget_groups *groups, const char *name, bool is_empty) {
   cJSON *result = cJSON_CreateArray();
   for (int atomic = 1; atomic >= 0; atomic--) {

@@ -185,7 +185,8 @@ static void run_share_net(struct hr__cluster_case *self) {
   at = 0;
   cJSON_ArrayForEach(item, hr__expected(self, "rates", NULL)) {
     const double expected = rate_of(item), rate = at < n ? rates[at] : (double)NAN;
-    /* fractions are written as in the case; rates are equal within rounding */
+    /* the case may state a rate as a fraction: a rate that is equal within rounding is replaced by the expected value
+     */
     const bool is_equal = (isinf(expected) && isinf(rate)) || fabs(expected - rate) <= 1e-12 * expected;
     cJSON_AddItemToArray(actual, is_equal ? cJSON_Duplicate(item, true) : cJSON_CreateNumber(rate));
     at++;
@@ -272,7 +273,7 @@ static void run_cache_epoch(struct hr__cluster_case *self) {
   }
   const struct hr__cache_misses misses =
       hr__cache_misses(policy_of(self->input), n_items, n_cached, is_same_order(self->input));
-  /* a mean with two decimals comes from simulation; others are exact */
+  /* an expected mean with at most two decimals was measured in a simulation; other means are exact */
   const double mean = hr__case_value_whole(hr__expected(self, "derived_mean", NULL), 0) >= 0
                           ? cJSON_GetNumberValue(hr__expected(self, "derived_mean", NULL))
                           : 0;

@@ -91,7 +91,8 @@ static struct hr__karpenter_score score_deletion(struct hr__cluster_case *self) 
   return hr__karpenter_score_move(savings, parts, n);
 }
 
-/* Returns the price of a replacement: the spot price if there is one, unless the pool requires "on-demand". */
+/* Returns the price of a replacement. This is the spot price if the case states one and `required` is not "on-demand";
+   otherwise the on-demand price. */
 static double replacement_price(const cJSON *replacement, const char *required) {
   const double spot = hr__case_real(replacement, "spot", (double)NAN);
   return isnan(spot) || strcmp(required, "on-demand") == 0 ? hr__case_real(replacement, "on_demand", 0) : spot;
@@ -116,8 +117,8 @@ static void run_move(struct hr__cluster_case *self) {
   check_score(self, hr__karpenter_score_move(savings, &part, 1));
 }
 
-/* Returns the number of a zone: the position of the first offering in the zone; the number of offerings if there is
-   none. */
+/* Returns the number of a zone: the position of the first offering in the zone. If no offering is in the zone, returns
+   the number of offerings. */
 static uint32_t zone_of(const cJSON *offerings, const char *zone) {
   uint32_t at = 0;
   const cJSON *item;

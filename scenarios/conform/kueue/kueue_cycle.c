@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Runs the Kueue cases about a whole scheduling cycle: queues the waiting workloads, takes the heads of the queues and
-   runs the cycle. Then compares the admissions, preemptions and events, and the workloads that still wait. A waiting
-   workload is in the heap of its queue, or it is parked if it is inadmissible until something changes. */
+   runs the cycle. Then compares the admissions, preemptions and events, and the workloads that still wait. Inadmissible
+   workloads are parked until something changes; the other waiting workloads are in the heap of their queue. */
 
 #include "scenarios/conform/kueue/kueue_objects.h"
 
@@ -100,8 +100,8 @@ static bool read_states(struct hr__kueue_cycle_run *run) {
   return true;
 }
 
-/* Returns whether a workload with quota waits for a second pass. A second pass places pods whose placement is pending,
-   or replaces an unhealthy node of an admitted workload. */
+/* Returns whether a workload with quota waits for a second pass. A second pass places the pods of a workload if their
+   placement is pending, or replaces an unhealthy node of an admitted workload. */
 static bool needs_second_pass(const struct hr__kueue_workload *workload, const cJSON *json) {
   if (!workload->reserved || workload->evicted || hr__kueue_case_condition(json, "Finished")) return false;
   if (workload->n_unhealthy_nodes && workload->admitted) return true;

@@ -100,7 +100,7 @@ static void case_order_time(const cJSON *whole, const char *kind, struct hr__ver
   struct hr__kueue_workload workload;
   if (!hr__kueue_case_begin(&self, whole, verdict)) return;
   if (!hr__kueue_case_workload(&self, hr__case_get(self.input, "wl"), &workload)) return;
-  const cJSON *want = expect_of(whole, "want"); /* the results by ordering may be missing */
+  const cJSON *want = expect_of(whole, "want"); /* a result that is not a number is not compared */
   if (cJSON_IsNumber(want)) hr__verdict_compare_number(verdict, "want", want, (double)workload.queue_us / 1e6);
 }
 
@@ -427,7 +427,7 @@ static void case_requeue_cohort(const cJSON *whole, const char *kind, struct hr_
   uint32_t moved = 0;
   cJSON_ArrayForEach(item, hr__case_get(run.self.input, "cqNames")) {
     uint32_t queue = hr__kueue_name_find(&run.self.queues, cJSON_IsString(item) ? item->valuestring : NULL);
-    /* Queues below a cycle of cohorts are not changed. */
+    /* Queues below a cycle of cohorts are inactive; their workloads remain parked. */
     if (queue != HR_NONE && !world->queues[queue].inactive) moved += hr__kueue_pending_return(&run.pending, queue);
   }
   cJSON *active = table_at(&run, HR__KUEUE_IN_HEAP), *parked = table_at(&run, HR__KUEUE_PARKED);
