@@ -45,8 +45,7 @@ static void free_case(struct hr_conform_case *row) {
   free(row->unsupported);
 }
 
-/* Counts the case. Moves it to the report if it did not pass; frees it otherwise. Returns false if memory is exhausted.
- */
+/* Counts the case. Frees it if it passed; otherwise moves it to the report. Returns false if memory is exhausted. */
 static bool keep_case(struct hr_conform_report *report, struct hr_conform_case *row) {
   if (!row->unsupported && !row->n_differences) {
     report->passed++;

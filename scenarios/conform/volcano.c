@@ -541,8 +541,8 @@ static cJSON *allocated_json(const struct hr__volcano_case *world, const struct 
 
 /* ---- Victims ---------------------------------------------------------------------------------------- */
 
-/* Returns copies of the items of `preemptees` that may be preempted. Replaces the tasks of the snapshot by these items.
- */
+/* Returns copies of the items of `preemptees` that may be preempted. Replaces the tasks of the snapshot by all items of
+   `preemptees`. */
 static cJSON *kept_json(struct hr__volcano_case *world, const cJSON *preemptees) {
   cJSON *result = cJSON_CreateArray();
   uint32_t n = (uint32_t)cJSON_GetArraySize(preemptees), at = 0;

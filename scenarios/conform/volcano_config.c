@@ -615,8 +615,7 @@ static void read_preference(struct hr__volcano_case *world, const cJSON *pod, st
 
 /* ---- Topology spread constraints ---- */
 
-/* Returns whether a selector {MatchLabels, MatchExpressions} matches labels. A selector that is NULL matches nothing.
- */
+/* Returns whether a selector {MatchLabels, MatchExpressions} matches labels. NULL matches nothing. */
 static bool selects(const cJSON *selector, const cJSON *labels) {
   const cJSON *all = field(selector, "MatchLabels"), *expressions = field(selector, "MatchExpressions"), *item;
   if (!selector) return false;

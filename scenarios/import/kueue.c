@@ -2,7 +2,7 @@
 /*
  * Imports Kueue: ClusterQueues, Cohorts, LocalQueues, ResourceFlavors, Topologies, AdmissionChecks, priority classes
  * and the Configuration, which may be within a ConfigMap, become the section `kueue` of a scenario. Nodes become pools.
- * A flavor has the pools whose nodes have its labels. Without Nodes, each flavor with a quota of GPUs gets a pool with
+ * A flavor has all pools of nodes with its labels. Without Nodes, each flavor with a quota of GPUs gets a pool with
  * this number of GPUs.
  *
  * Tables contain the fields of the objects in all versions of the API. This file also checks rules that Kueue checks

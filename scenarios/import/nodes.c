@@ -476,9 +476,8 @@ static enum hr_status note_sizes(const struct pools_maker *maker, const struct h
   return hr__objects_no_memory(maker->objects);
 }
 
-/* Sets the sizes of racks and zones of the pool whose nodes begin at index `first` of the sorted nodes. Racks are the
-   groups of the narrowest level, zones those of the next level. Sets `*end` to the index after the nodes of the pool.
- */
+/* Sets the sizes of racks and zones of one pool. Its nodes begin at index `first` of the sorted nodes. Racks are the
+   groups of the narrowest level, zones the groups of the next level. Sets `*end` to the index after these nodes. */
 static enum hr_status read_groups(const struct pools_maker *maker, uint32_t first, uint32_t *end) {
   const struct hr__node_pools *pools = maker->pools;
   const struct hr__node_interest *interest = maker->interest;

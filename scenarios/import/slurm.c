@@ -36,8 +36,8 @@
 
 enum { MAX_COLUMNS = 64 };
 
-/* The member of the scenario to which a key of Slurm is converted. `is_limit`: it is a member of the object `limits`.
- */
+/* The member of the scenario to which a key of Slurm is converted. `is_limit`: the member belongs to the object
+   `limits` of the entry. */
 struct account_rule {
   struct hr__slurm_rule rule;
   bool is_limit;

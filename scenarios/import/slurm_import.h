@@ -184,8 +184,7 @@ enum hr_status hr__slurm_read_partition(struct hr__slurm_import *import, const s
 enum hr_status hr__slurm_read_reservation(struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                           struct hr_error *error);
 /* Replaces the lists of hosts of all partitions and reservations by ranges of pools. Removes partitions and
-   reservations that have no nodes with GPUs, with a note. Makes the starts of reservations relative to the first start.
- */
+   reservations without GPUs, with a note. Makes the starts of reservations relative to the first start. */
 enum hr_status hr__slurm_finish_partitions(struct hr__slurm_import *import, struct hr_error *error);
 
 /* Returns the partition with a name. If it is unknown, adds it with the values of PartitionName=DEFAULT. */

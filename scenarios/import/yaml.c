@@ -5,8 +5,8 @@
  * Invariant: the weight of each collection (list or map) is the sum of the weights of its children plus one, and is at
  * most MAX_VALUES. An alias within the value of its own anchor is an error, so trees are finite.
  *
- * Members with the key managedFields are skipped. The API server stores there which client has set which field, and
- * they are often the largest part of a file.
+ * Members with the key managedFields are skipped. In them, the API server of Kubernetes records which client has set
+ * which field. They are often the largest part of a file.
  *
  * Source: yaml.org/spec/1.1. Scalars have the same types as in the decoder of Kubernetes (sigs.k8s.io/yaml).
  */

@@ -216,8 +216,7 @@ static bool to_posix(const char *pattern, char posix[MAX_PATTERN], int *flags) {
   return true;
 }
 
-/* Returns whether one of the patterns is found in a name. A pattern that is not a regular expression matches nothing.
- */
+/* Returns whether a name matches one of the patterns. A pattern that is not a regular expression matches nothing. */
 static bool matches_any(const cJSON *patterns, const char *name) {
   const cJSON *pattern;
   cJSON_ArrayForEach(pattern, patterns) {

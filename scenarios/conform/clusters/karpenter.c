@@ -321,8 +321,8 @@ static void run_left(struct hr__cluster_case *self) {
 
 /* ---- Consolidation --------------------------------------------------------------------------------------- */
 
-/* Returns whether the nodes of a pool are empty: its member "empty", or else whether no member has a name with "pods".
- */
+/* Returns whether the nodes of a pool are empty. This is the member "empty". If it is missing, the nodes are empty if
+   the pool has no member with "pods" in its name. */
 static bool is_empty_pool(const cJSON *pool) {
   const cJSON *member;
   bool has_pods = false;

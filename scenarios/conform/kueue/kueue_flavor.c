@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Runs the Kueue cases about flavor assignment and partial admission. To assign flavors, Kueue simulates preemptions. A
-   case contains the results of these simulations: {pair: {possibility, borrowAfter}} or {pair: [possibility, level]}.
- */
+   case contains the results of the simulations: {pair: {possibility, borrowAfter}} or {pair: [possibility, level]}. */
 
 #include "policies/kueue/cycle.h"
 #include "policies/kueue/kueue.h"

@@ -356,8 +356,7 @@ static void read_rules(const cJSON *json, struct hr__kueue_queue *queue) {
   queue->inactive = !strcmp(hr__case_text(json, "stopPolicy", "None"), "None") ? false : true;
 }
 
-/* Returns whether an admission check of a queue provisions nodes. `check` is its name, or an object {name, onFlavors}.
- */
+/* Returns whether an admission check of a queue provisions nodes. `check` is a name, or an object {name, onFlavors}. */
 static bool provisions(const struct hr__kueue_case *self, const cJSON *check) {
   const char *name = cJSON_IsString(check) ? check->valuestring : hr__case_text(check, "name", "");
   const cJSON *item;

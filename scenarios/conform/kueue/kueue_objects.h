@@ -56,19 +56,23 @@ bool hr__kueue_case_workload(struct hr__kueue_case *self, const cJSON *json, str
 /* Returns whether a workload is a single Pod: a Pod is its only owner, and it does not have the annotation of a group
    of Pods. */
 bool hr__kueue_case_is_one_pod(const cJSON *workload);
-/* Reads a list of pod sets. */
+/* Reads a list of pod sets, and sets `*count` to their number. Without pod sets, the result is an empty array. */
 struct hr__kueue_pod_set *hr__kueue_case_pod_sets(struct hr__kueue_case *self, const cJSON *list, uint32_t *count);
 /* Reads {resource: amount}, sorted by resource. Unknown resources are left out. */
 struct hr__kueue_amounts hr__kueue_case_amounts(struct hr__kueue_case *self, const cJSON *object);
-/* Reads {"flavor/resource": amount}. Unknown pairs are left out. */
+/* Reads {"flavor/resource": amount}, and sets `*count` to the number of pairs. Unknown pairs are left out. */
 struct hr__kueue_usage *hr__kueue_case_usage(struct hr__kueue_case *self, const cJSON *object, uint32_t *count);
 /* Reads a topology assignment {levels, domains}. Returns NULL if `json` is not an object, if memory is exhausted, or if
    a domain does not have one value for each level. In the last case, marks the case as malformed. */
 const struct hr__kueue_placement *hr__kueue_case_placement(struct hr__kueue_case *self, const cJSON *json);
+/* Reads {label: value}. */
 struct hr__kueue_labels hr__kueue_case_labels(struct hr__kueue_case *self, const cJSON *object);
+/* Reads a list of taints {key, value, effect}. */
 struct hr__kueue_taints hr__kueue_case_taints(struct hr__kueue_case *self, const cJSON *list);
 /* Reads the requirements of a pod on its nodes from the members of a pod set. */
 struct hr__kueue_selector hr__kueue_case_selector(struct hr__kueue_case *self, const cJSON *pod_set);
+/* Reads a topology request: a required or preferred level, or unconstrained, and the slices. If `json` is not an
+   object, the request is empty. */
 struct hr__kueue_topology_request hr__kueue_case_topology_request(struct hr__kueue_case *self, const cJSON *json);
 
 /* Returns a member that states seconds, in microseconds; `fallback` (microseconds) if it is missing. */
