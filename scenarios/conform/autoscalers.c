@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Runs test vectors of autoscalers: Knative, the horizontal pod autoscaler of Kubernetes, Ray Serve, NVIDIA Cloud
- * Functions and KEDA. A case is one decision, or a sequence of steps of one autoscaler.
+ * Functions and KEDA. A case is one decision, or a sequence of steps of one autoscaler. In this file, "the original" is
+ * the code of the autoscaler that the model reproduces.
  */
 
 #include "scenarios/conform/conform.h"

@@ -69,8 +69,9 @@ struct hr__yaml_documents {
 };
 
 /* Adds the documents of a file; "-" is standard input. Empty documents are left out. Returns HR_BAD_INPUT if the file
-   cannot be read, and for errors in it, with their place: syntax errors, duplicate keys, unknown anchors, aliases of an
-   enclosing value, more than 64 levels, and more than 4,000,000 values. The values keep a pointer to `path`. */
+   cannot be read or has an error; the message has the place of the error. Besides syntax errors, these are errors:
+   duplicate keys, unknown anchors, aliases of an enclosing value, more than 64 levels, 4,000,000 values or 10,000
+   anchors, and more than 20,000 keys in a map. The values keep a pointer to `path`. */
 enum hr_status hr__yaml_read(struct hr__yaml_documents *documents, const char *path, struct hr_error *error);
 /* Adds the documents of a text, such as a value of a ConfigMap. For messages, `path` is the file that contains the
    text, and `line` the number of its first line. Errors are those of hr__yaml_read. The values keep a pointer to
@@ -180,7 +181,8 @@ struct hr__objects {
   uint32_t n_findings, finding_capacity;
 };
 
-/* Reads the objects of all files, checks them, and adds them to the list. */
+/* Reads the objects of all files, checks them, and adds them to the list. This function and the next two return
+   HR_BAD_INPUT at the first error, with its place. */
 enum hr_status hr__objects_read(struct hr__objects *objects, const char *const *files, size_t n_files);
 /* Reads, checks and adds the objects of a text within an object, such as a value of a ConfigMap. */
 enum hr_status hr__objects_read_text(struct hr__objects *objects, const struct hr__yaml *text);

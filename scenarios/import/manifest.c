@@ -65,8 +65,8 @@ enum hr_status hr__object_note(const struct hr__objects *objects, const struct h
   return hr_notes_add(objects->notes, "%s", text) == HR_OK ? HR_OK : hr__objects_no_memory(objects);
 }
 
-/* Describes a value for a message: the text of a scalar in quotation marks, "a list" or "an object". Returns `buffer`.
- */
+/* Writes what a value is, for a message: the text of a scalar in quotation marks, "a list" or "an object". Returns
+   `buffer`. */
 static const char *found_text(const struct hr__yaml *value, char *buffer) {
   static const char *const kinds[] = {[HR__YAML_LIST] = "a list", [HR__YAML_MAP] = "an object"};
   if (value->kind == HR__YAML_SCALAR)

@@ -32,7 +32,8 @@ struct hr__slurm_line {
 };
 
 typedef enum hr_status hr__slurm_visit(void *self, const struct hr__slurm_line *line, struct hr_error *error);
-/* Calls `visit` for each line with pairs. Stops at the first call that does not return HR_OK, and returns its status.
+/* Calls `visit`, with `self` as its first argument, for each line with pairs. Stops at the first call that does not
+   return HR_OK, and returns its status.
    Returns HR_BAD_INPUT if the file cannot be read, and for lines that are not lists of pairs, have more than 64 pairs
    or begin with `Include`. */
 enum hr_status hr__slurm_conf_read(const char *path, hr__slurm_visit *visit, void *self, struct hr_error *error);

@@ -100,8 +100,9 @@ static bool read_states(struct hr__kueue_cycle_run *run) {
   return true;
 }
 
-/* Returns whether a workload with quota waits for a second pass. A second pass places the pods of a workload if their
-   placement is pending, or replaces an unhealthy node of an admitted workload. */
+/* Returns whether a workload with quota waits for a second pass. The second pass replaces an unhealthy node of an
+   admitted workload, or places pods with a pending placement. In the second case, no admission check of the workload
+   may be Pending, Retry or Rejected. */
 static bool needs_second_pass(const struct hr__kueue_workload *workload, const cJSON *json) {
   if (!workload->reserved || workload->evicted || hr__kueue_case_condition(json, "Finished")) return false;
   if (workload->n_unhealthy_nodes && workload->admitted) return true;

@@ -12,7 +12,8 @@
 
 /* ---- Preemption ---------------------------------------------------------------------------------------- */
 
-/* Runs the Kueue cases about preemption. The case contains the assignment of the incoming workload. */
+/* A case about preemption contains the incoming workload and the assignment of flavors to its pod sets. The model
+   selects the workloads that are preempted. */
 
 static enum hr__kueue_mode read_mode(const char *text) {
   for (int i = 0; i < 4; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reads the objects of a Kueue case into a world: names, flavors, ClusterQueues, cohorts, local queues, settings,
- * workloads with their pod sets, and requirements of pods on nodes. Writes placements as JSON.
+ * Reads the objects of a Kueue case into a world, which is the state of the model: names, flavors, ClusterQueues,
+ * cohorts, local queues, settings, workloads with their pod sets, and requirements of pods on nodes. Writes placements
+ * as JSON.
  *
  * Names of resources, flavors, queues, cohorts and UIDs are collected from the whole input and sorted, so that the
  * order of indices is the order of names. A pair is a flavor with a resource. Each queue and each cohort is a node of
