@@ -261,7 +261,7 @@ int64_t hr__volcano_duration_us(const char *text);
 /* ---- Volcano: the configuration (volcano_config.c) -------------------------------------------------- */
 
 /* The functions of this section record in the verdict if the case is malformed or not supported, or if memory is
-   exhausted. */
+   exhausted. `json` is the object of the queue or of the pod in the case. */
 
 /* Reads the member "run" into `config`: the actions, and the plug-ins with their arguments. */
 void hr__volcano_read_config(struct hr__volcano_case *world);

@@ -78,6 +78,7 @@ enum hr_status hr__yaml_read(struct hr__yaml_documents *documents, const char *p
    `path`, not to `text`. */
 enum hr_status hr__yaml_read_text(struct hr__yaml_documents *documents, const char *path, const char *text,
                                   uint32_t line, struct hr_error *error);
+/* Frees all documents. The list is empty afterwards. */
 void hr__yaml_finish(struct hr__yaml_documents *documents);
 
 enum hr__yaml_type hr__yaml_type_of(const struct hr__yaml *scalar);
@@ -191,6 +192,7 @@ enum hr_status hr__objects_read_maps(struct hr__objects *objects, const char *co
 /* Adds notes on fields that are not modelled, and on objects of kinds that are not read. Must be called once, after all
    objects were read. */
 enum hr_status hr__objects_report(struct hr__objects *objects);
+/* Frees the objects and their documents. */
 void hr__objects_finish(struct hr__objects *objects);
 
 /* Returns the object with a kind and a name; NULL: not found. If `name_space` is NULL, any namespace matches. */
@@ -224,6 +226,7 @@ enum hr_status hr__object_fail(const struct hr__objects *objects, const struct h
                                const struct hr__yaml *at, const char *format, ...) HR_PRINTF(4, 5);
 enum hr_status hr__object_note(const struct hr__objects *objects, const struct hr__object *object,
                                const struct hr__yaml *at, const char *format, ...) HR_PRINTF(4, 5);
+/* Reports that memory is exhausted, and returns HR_NO_MEMORY. */
 static inline enum hr_status hr__objects_no_memory(const struct hr__objects *objects) {
   return hr_fail(objects->error, HR_NO_MEMORY, "import: out of memory");
 }
@@ -292,6 +295,7 @@ static inline cJSON *hr__put(struct hr__convert *convert, cJSON *to, const char 
   return NULL;
 }
 
+/* The following functions add a new value in the same way. hr__put_object and hr__put_list return it. */
 static inline cJSON *hr__put_object(struct hr__convert *convert, cJSON *to, const char *key) {
   return hr__put(convert, to, key, cJSON_CreateObject());
 }
@@ -420,6 +424,7 @@ enum hr_status hr__node_pools_assume(struct hr__node_pools *pools, const struct 
 /* Returns whether the nodes of a pool have all labels of a map. A map that is NULL or empty has no labels, so the
    result is true. The nodes of an assumed pool have no labels. */
 bool hr__node_pool_has_labels(const struct hr__node_pool *pool, const struct hr__yaml *labels);
+/* Frees the pools and their catalogue. */
 void hr__node_pools_finish(struct hr__node_pools *pools);
 
 /* Returns the label of a map that names a GPU type, such as nvidia.com/gpu.product; NULL: none. */

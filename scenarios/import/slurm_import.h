@@ -33,9 +33,8 @@ struct hr__slurm_line {
 
 typedef enum hr_status hr__slurm_visit(void *self, const struct hr__slurm_line *line, struct hr_error *error);
 /* Calls `visit`, with `self` as its first argument, for each line with pairs. Stops at the first call that does not
-   return HR_OK, and returns its status.
-   Returns HR_BAD_INPUT if the file cannot be read, and for lines that are not lists of pairs, have more than 64 pairs
-   or begin with `Include`. */
+   return HR_OK, and returns its status. Returns HR_BAD_INPUT for a line that is not a list of pairs, has more than 64
+   pairs or contains `Include`, and in the cases in which hr__slurm_text_read returns it. */
 enum hr_status hr__slurm_conf_read(const char *path, hr__slurm_visit *visit, void *self, struct hr_error *error);
 
 typedef enum hr_status hr__slurm_visit_text(void *self, struct hr__slurm_line *line, char *text,
@@ -188,7 +187,8 @@ enum hr_status hr__slurm_read_reservation(struct hr__slurm_import *import, const
    reservations without GPUs, with a note. Makes the starts of reservations relative to the first start. */
 enum hr_status hr__slurm_finish_partitions(struct hr__slurm_import *import, struct hr_error *error);
 
-/* Returns the partition with a name. If it is unknown, adds it with the values of PartitionName=DEFAULT. */
+/* Returns the partition with a name. If it is unknown, adds it with the values of PartitionName=DEFAULT. NULL: memory
+   is exhausted. */
 cJSON *hr__slurm_partition(struct hr__slurm_import *import, const char *name);
 
 #endif
