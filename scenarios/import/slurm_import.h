@@ -177,7 +177,8 @@ enum hr_status hr__slurm_add_node(struct hr__slurm_import *import, const struct 
 /* ---- Partitions and reservations (slurm_nodes.c) ---- */
 
 /* Reads a line with PartitionName of slurm.conf or of `scontrol show partition -o`. Its nodes may be in a later file,
-   so the member `nodes` remains a list of hosts until hr__slurm_finish_partitions. */
+   so the member `nodes` remains a list of hosts until hr__slurm_finish_partitions. The values of PartitionName=DEFAULT
+   apply to partitions that are added later. */
 enum hr_status hr__slurm_read_partition(struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                         struct hr_error *error);
 /* Reads a line of `scontrol show reservation -o`. Its member `nodes` also remains a list of hosts. */
