@@ -211,7 +211,8 @@ static void go_on(struct hr__kai_case *read, const struct hr__kai_session *sessi
 }
 
 /* Runs one session, compares its numbers of calls, and sets the states of the pods for the next session. If `compares`
-   is set, also compares the pods in the state after the actions. Returns false if the case cannot continue. */
+   is set, also compares the pods in the state after the actions. Returns false if memory is exhausted or the case has
+   an unknown action. */
 static bool run_round(struct hr__kai_case *read, const cJSON *whole, bool compares) {
   const struct hr__kai_session *session = run_session(read, whole);
   if (!session) return false;

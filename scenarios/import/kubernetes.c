@@ -152,7 +152,8 @@ static enum hr_status read_config_maps(struct kubernetes_import *import) {
   return status;
 }
 
-/* Finds the configuration, and the profile that is used. Adds a note if there are several profiles. */
+/* Finds the configuration, and the profile that is used. A profile without a name belongs to default-scheduler. Adds a
+   note if there are several profiles. */
 static enum hr_status choose_profile(struct kubernetes_import *import) {
   enum hr_status status = hr__objects_only(&import->objects, &kinds[KUBERNETES_CONFIG], &import->config);
   if (status != HR_OK || !import->config) return status;

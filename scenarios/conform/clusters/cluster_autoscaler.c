@@ -552,7 +552,7 @@ static bool has_word(const char *name, const char *const *words) {
 }
 
 /* Returns whether a pod that is being deleted is overdue. The case states it as a truth value, or states the seconds or
-   minutes since the deletion began. In the original, a pod has 30 s to end, and is overdue after another 30 s. */
+   minutes since the deletion began. In the cluster autoscaler, a pod has 30 s to end, and is overdue 30 s later. */
 static bool is_overdue(const cJSON *pod) {
   static const char *const words[] = {"terminat", "delet", "ended", "overdue", NULL};
   const cJSON *member;

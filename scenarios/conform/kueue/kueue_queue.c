@@ -304,7 +304,8 @@ static void op_requeue(struct queue_run *run, uint32_t id, const cJSON *json) {
   hr__kueue_pending_requeue_as(&run->pending, id, true, HR__KUEUE_REQUEUE_GENERIC);
 }
 
-/* A parked workload remains parked unless a change could make it admissible. */
+/* Updates a workload, and queues it. But if the workload is parked and none of `members` has changed, it remains
+   parked, because it cannot have become admissible. */
 static void op_update(struct queue_run *run, uint32_t id, const cJSON *json) {
   static const char *const members[] = {"podSets", "priority", "queue", "active", "reclaimablePods", "conditions"};
   bool changed = false;

@@ -377,8 +377,8 @@ static void balanced(struct step_run *steps, const cJSON *expect) {
 
 /* ---- Single steps: placements ----------------------------------------------------------------------- */
 
-/* Builds a tree of the domains of two placements with the same levels. Marks the case as malformed if their levels
-   differ in number. Returns false after an error. */
+/* Builds a tree of the domains of two placements. Both must have the same number of levels, from 1 to 16; otherwise the
+   case is malformed. Returns false if the case is malformed or memory is exhausted. */
 static bool build_tree(struct step_run *steps, const struct hr__kueue_placement *a, const struct hr__kueue_placement *b,
                        struct hr__tas_flavor *flavor) {
   struct hr__kueue_case *self = &steps->objects;
