@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Runs test vectors of autoscalers: Knative, the horizontal pod autoscaler of Kubernetes, Ray Serve, NVIDIA Cloud
- * Functions and KEDA. A case is one decision, or a sequence of steps of one autoscaler.
+ * Functions and KEDA. A case is one decision, or a sequence of steps of one autoscaler. In this file, "the original" is
+ * the code of the autoscaler that the model reproduces.
  */
 
 #include "scenarios/conform/conform.h"
@@ -13,7 +14,7 @@
 
 /* ---- Reading ---- */
 
-/* The maximum of a time, in seconds. Larger times are cut to this value. */
+/* Times are limited to the range from -LONGEST_S to LONGEST_S seconds. */
 #define LONGEST_S 1e9
 
 static int64_t us_of(const cJSON *object, const char *name, double fallback_s) {
@@ -27,7 +28,7 @@ static int64_t now_of(struct hr__verdict *verdict, const cJSON *step) {
   return now_us < 0 ? 0 : now_us;
 }
 
-/* The place of a value in a step, for messages. */
+/* Writes the place of a value in a step, such as "steps.3.want", and returns it. */
 static const char *place_of(char text[80], uint32_t step, const char *name) {
   snprintf(text, 80, "steps.%u.%s", (unsigned)step, name);
   return text;
@@ -40,7 +41,7 @@ static void compare_step(struct hr__verdict *verdict, const cJSON *item, uint32_
   if (expected) hr__verdict_compare_number(verdict, place_of(place, step, name), expected, actual);
 }
 
-/* Returns the list `name` of a case; a case without it is malformed. */
+/* Returns the list `name` of a case. If the list is missing or empty, marks the case as malformed and returns NULL. */
 static const cJSON *list_of(struct hr__verdict *verdict, const cJSON *whole, const char *name) {
   const cJSON *list = hr__case_get(whole, name);
   if (cJSON_IsArray(list) && list->child) return list;
@@ -48,7 +49,8 @@ static const cJSON *list_of(struct hr__verdict *verdict, const cJSON *whole, con
   return NULL;
 }
 
-/* The expected value `want` of a single decision; a case without it is malformed. null is a value. */
+/* Returns the expected value "want" of a single decision, which may be JSON null. If the member is missing, marks the
+   case as malformed and returns NULL. */
 static const cJSON *want_of(struct hr__verdict *verdict, const cJSON *whole) {
   const cJSON *want = cJSON_GetObjectItemCaseSensitive(whole, "want");
   if (!want) verdict->malformed = "expected the member \"want\"";
@@ -108,7 +110,8 @@ static bool make_window(struct hr__verdict *verdict, struct hr__knative_window *
   return window->bucket != NULL;
 }
 
-/* Averages are compared to six decimals, to which the original rounds them. */
+/* Compares whether the window is empty and, if it is not, its average. The original rounds averages to six decimals, so
+   the tolerance is 1e-6. */
 static void compare_average(struct hr__verdict *verdict, const cJSON *item, uint32_t step, const char *want,
                             const char *empty, const struct hr__knative_window *window, int64_t now_us) {
   char place[80];
@@ -159,10 +162,10 @@ static bool flag_at(const cJSON *whole, const char *name, uint32_t at, bool fall
   return cJSON_IsBool(item) ? cJSON_IsTrue(item) : fallback;
 }
 
-/* Fills the pods that have neither failed nor are being deleted. */
+/* Writes the pods that have not failed and are not being deleted to `pods`. Returns their number. */
 static uint32_t read_pods(const cJSON *whole, struct hr__hpa_pod *pods, uint32_t n_all) {
   const cJSON *levels = hr__case_get(whole, "levels_milli"), *requests = hr__case_get(whole, "requests_milli");
-  /* pods that are starting count, unless the resource is the CPU: their CPU usage is not representative */
+  /* for the resource CPU, pods that are starting do not count: their CPU usage is not representative */
   const bool starts_count = strcmp(hr__case_text(whole, "resource", "cpu"), "cpu") != 0;
   uint32_t n = 0;
   for (uint32_t i = 0; i < n_all; i++) {
@@ -179,7 +182,8 @@ static uint32_t read_pods(const cJSON *whole, struct hr__hpa_pod *pods, uint32_t
   return n;
 }
 
-/* Values of external metrics are summed; an object has one value. */
+/* Returns the sum of a list of values. An external metric may have several values, which are summed; a metric of an
+   object has one. */
 static int64_t sum_of(const cJSON *list) {
   int64_t sum = 0;
   const cJSON *item;
@@ -243,7 +247,8 @@ static bool read_rules(struct hr__verdict *verdict, const cJSON *object, struct 
   return true;
 }
 
-/* Reads events with their age at the time 0. The list has room for one more. */
+/* Reads the events in the list `name`. The case states their age at the time 0, so their times are negative. The result
+   has room for `more` further events. Returns NULL if memory is exhausted. */
 static struct hr__hpa_event *read_events(struct hr__verdict *verdict, const cJSON *input, const char *name,
                                          uint32_t *n_events, uint32_t more) {
   struct hr__hpa_event *events = hr__verdict_alloc(verdict, hr__case_count(input, name) + more, sizeof *events);
@@ -270,7 +275,7 @@ static bool read_history(struct hr__verdict *verdict, const cJSON *input, uint32
   return true;
 }
 
-/* One call of a function of the original, at the time 0. */
+/* Runs a case about one function of the original: calls the same function of the model, at the time 0. */
 static void run_hpa_function(const cJSON *whole, struct hr__verdict *verdict) {
   const cJSON *input = hr__case_get(whole, "in"), *want = want_of(verdict, whole);
   const char *function = hr__case_text(whole, "function", "");
@@ -433,7 +438,7 @@ static const struct {
              {"nvcf.tests", run_nvcf},
              {"keda.tests", run_keda}};
 
-/* Numbers of replicas are multiplied by rates and by 1000. */
+/* The largest number in a case. Products of numbers of replicas with rates and with 1000 must fit into 64 bits. */
 #define LARGEST_NUMBER 1e12
 
 void hr__conform_autoscalers(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {

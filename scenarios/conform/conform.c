@@ -2,10 +2,12 @@
 /*
  * Runs test vectors against the models of other schedulers and autoscalers, and reports the result.
  *
- * A vector file is a JSON list; each item has the members "id" and "kind", and the members that the adapter of the
- * system needs. Or the file is an object of groups, and each group is an object of lists. The kind of a case is then
- * "GROUP.LIST", and its id consists of its kind, its position and its name. Cases are independent of each other: each
- * has its own arena, which is freed at the end of the case.
+ * A vector file has one of two forms, depending on the system:
+ * - A JSON list of cases. Each case has the members "id" and "kind", and the members that the adapter needs.
+ * - A JSON object of groups. Each group is an object of lists of cases. The kind of a case is "GROUP.LIST". Its id
+ *   consists of its kind, its position in the list (from 1), and its member "name" or "case".
+ *
+ * Cases are independent of each other. Each case has its own arena, which is freed at the end of the case.
  */
 
 #include "scenarios/conform/conform.h"
@@ -43,7 +45,7 @@ static void free_case(struct hr_conform_case *row) {
   free(row->unsupported);
 }
 
-/* Counts the case, and keeps it if it did not pass. */
+/* Counts the case. Frees it if it passed; otherwise moves it to the report. Returns false if memory is exhausted. */
 static bool keep_case(struct hr_conform_report *report, struct hr_conform_case *row) {
   if (!row->unsupported && !row->n_differences) {
     report->passed++;
@@ -59,7 +61,8 @@ static bool keep_case(struct hr_conform_report *report, struct hr_conform_case *
   return true;
 }
 
-/* Runs a case with an id and a kind. `malformed` describes a fault of the case; NULL: no fault. */
+/* Runs a case and adds it to the report. `malformed` describes a fault of the case, which then fails without being run;
+   NULL: no fault. */
 static enum hr_status run_named(const char *file, hr__conform_run_case *run, const cJSON *item, const char *id,
                                 const char *kind, const char *malformed, struct hr_conform_report *report,
                                 struct hr_error *error) {
@@ -94,8 +97,8 @@ static enum hr_status run_case(const char *file, hr__conform_run_case *run, cons
   return run_named(file, run, item, id, kind, malformed, report, error);
 }
 
-/* Sets the names of all list items to an empty text. A reader that expects an object may find a list in its place, and
-   reads the names of the items. */
+/* Sets the names of all list items to an empty text. Adapters read the names of the members of an object. If a case has
+   a list instead of the object, they read the names of its items, which must not be NULL. */
 static void name_values(cJSON *tree) {
   static char empty[] = "";
   cJSON *item;
@@ -108,7 +111,7 @@ static void name_values(cJSON *tree) {
   }
 }
 
-/* Runs the lists of a group. Texts and other values that describe the file are skipped. */
+/* Runs the cases in the lists of a group. Members that are not lists, such as descriptions, are skipped. */
 static enum hr_status run_group(const char *file, hr__conform_run_case *run, const cJSON *group,
                                 struct hr_conform_report *report, struct hr_error *error) {
   const cJSON *list, *item;

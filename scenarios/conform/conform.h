@@ -3,9 +3,12 @@
 #define HR_SCENARIOS_CONFORM_CONFORM_H
 
 /*
- * Functions and types that the adapters of the systems share. An adapter (one per system, in the files of its name)
- * reads the input of a case from JSON and calls the model, which is in policies/ or sim/. It writes the result as JSON
- * in the form of the expected values, and compares both. An adapter must not depend on the id of a case.
+ * Types and functions for running the cases of vector files against the models of other systems. A case has an input
+ * and the expected result, both as JSON.
+ *
+ * Each system has one adapter, in the files or in the folder with the name of the system. The adapter reads the input
+ * of a case and calls the model of the system, which is in policies/ or sim/. The adapter then compares the result of
+ * the model with the expected result. An adapter must not depend on the id of a case.
  */
 
 #include "base/containers.h"
@@ -16,7 +19,8 @@
 #include <cjson/cJSON.h>
 #include <string.h>
 
-/* The systems. The columns: name, function that runs a case, whether files have groups of cases instead of one list. */
+/* The systems. The columns: name, function that runs a case, whether a file is an object of groups instead of a list
+   (see conform.c). */
 #define HR__CONFORM_SYSTEMS(X)                                                                                         \
   X("kueue", hr__conform_kueue, false)                                                                                 \
   X("kai", hr__conform_kai, false)                                                                                     \
@@ -26,24 +30,26 @@
   X("autoscalers", hr__conform_autoscalers, true)                                                                      \
   X("clusters", hr__conform_clusters, false)
 
-/* The verdict on one case. A case has passed without differences and no unsupported features. */
+/* The verdict on one case. A case passes if it is supported and well-formed, and has no differences. */
 struct hr__verdict {
   struct hr_arena *arena;      /* memory that lasts until the end of the case */
-  struct hr_conform_case *row; /* collects the differences */
+  struct hr_conform_case *row; /* receives the differences, and the feature that is not supported */
   bool no_memory;              /* memory was exhausted; the run ends with HR_NO_MEMORY */
-  const char *malformed;       /* static text: what is wrong in the case, which then fails; NULL: nothing */
+  const char *malformed;       /* static text that describes an error in the case, which then fails; NULL: no error */
   void (*release)(
       void *data); /* called with `released` at the end of the case, before the arena is freed; NULL: none */
   void *released;
 };
 
-/* A function that runs one case. `whole` is the object of the case, `kind` its member "kind", or its group. */
+/* A function that runs one case. `whole`: the object of the case. `kind`: its member "kind" or, in a file with groups,
+   "GROUP.LIST". */
 typedef void hr__conform_run_case(const cJSON *whole, const char *kind, struct hr__verdict *verdict);
 #define HR__CONFORM_DECLARE(name, run, grouped) hr__conform_run_case run;
 HR__CONFORM_SYSTEMS(HR__CONFORM_DECLARE)
 #undef HR__CONFORM_DECLARE
 
-/* Marks the case as not supported. `what` names the feature that the model does not cover. */
+/* Marks the case as not supported. `what` names the feature that the model does not cover; it is copied. Later calls
+   for the same case have no effect. */
 static inline void hr__verdict_unsupported(struct hr__verdict *verdict, const char *what) {
   if (verdict->row->unsupported) return;
   verdict->row->unsupported = strdup(what);
@@ -58,21 +64,23 @@ enum hr__compare_flags {
   HR__COMPARE_EXPECTED = 2 /* members of objects that only the actual value has are ignored, at any depth */
 };
 
-/* Returns whether two values are equal at any depth. Numbers may differ by `tolerance`. A missing member equals null.
-   NULL means a missing value. */
+/* Returns whether two values and all values in them are equal. NULL is a missing value, and equals JSON null. Numbers
+   may differ by `tolerance`. With HR__COMPARE_SETS, also returns false if memory is exhausted. */
 bool hr__json_is_equal(const cJSON *expected, const cJSON *actual, unsigned flags, double tolerance);
-/* Compares two values in the same way, and adds a difference for each member or item that differs (at most 20 per
- * case). */
+/* Compares two values in the same way, and adds differences to the case, at most 20. Two objects: one difference for
+   each member that differs. Lists and other values: one difference for the whole value. `place` is the place of the
+   values, such as "podSets"; members are reported as "podSets.count". */
 void hr__verdict_compare(struct hr__verdict *verdict, const char *place, const cJSON *expected, const cJSON *actual,
                          unsigned flags, double tolerance);
-/* Compare single values exactly, and add a difference as hr__verdict_compare does. */
+/* Compare a single value exactly, and add a difference if it differs. The text `actual` may be NULL, which equals JSON
+   null. */
 void hr__verdict_compare_number(struct hr__verdict *verdict, const char *place, const cJSON *expected, double actual);
 void hr__verdict_compare_bool(struct hr__verdict *verdict, const char *place, const cJSON *expected, bool actual);
 void hr__verdict_compare_text(struct hr__verdict *verdict, const char *place, const cJSON *expected,
                               const char *actual);
 
-/* Marks the case as malformed if it has a number, or a text that is a quantity, beyond `limit` on either side of 0.
-   Members with a name that begins with "mem_bytes" may be 4096 times larger. */
+/* Marks the case as malformed if a number, or a text that is a quantity, has an absolute value above `limit`. Members
+   with names that begin with "mem_bytes" have a limit that is 4096 times higher. The member "expect" is not checked. */
 void hr__verdict_limit_numbers(struct hr__verdict *verdict, const cJSON *whole, double limit);
 
 /* Makes a case fail because the model does not know its kind. */
@@ -85,18 +93,22 @@ static inline void hr__verdict_unknown_kind(struct hr__verdict *verdict, const c
 
 /* ---- Reading ---------------------------------------------------------------------------------------- */
 
-/* Returns the member `name` of an object, NULL if it is missing or null. `object` may be NULL. Case matters. */
+/* Returns the member `name` of an object; NULL if it is missing or null, or if `object` is NULL or not an object. Names
+   are case-sensitive. */
 static inline const cJSON *hr__case_get(const cJSON *object, const char *name) {
   const cJSON *value = cJSON_IsObject(object) ? cJSON_GetObjectItemCaseSensitive(object, name) : NULL;
   return cJSON_IsNull(value) ? NULL : value;
 }
 
-/* Reads a quantity of Kubernetes, such as "2", "500m" or "100Mi", in thousandths, rounded up. Returns false for other
-   texts, and if `value` is not a text. */
+/* Reads a quantity of Kubernetes, such as "2", "500m" or "100Mi". Sets `*milli` to the quantity in thousandths, rounded
+   away from 0; quantities out of range become INT64_MAX or INT64_MIN. Returns false if `value` is not a text, or is a
+   text that is not a quantity. `value` may be NULL. */
 bool hr__case_value_milli(const cJSON *value, int64_t *milli);
 
-/* A value as a whole number; `fallback` if it is NULL or of another type. Whole numbers beyond the range of int64_t
-   become INT64_MAX or INT64_MIN. A text that is a quantity is rounded up. */
+/* Returns a value as a whole number:
+   - a text that is a quantity is rounded up;
+   - a number is truncated toward 0; numbers beyond the range of int64_t become INT64_MAX or INT64_MIN;
+   - for NULL and for any other value, the result is `fallback`. */
 static inline int64_t hr__case_value_whole(const cJSON *value, int64_t fallback) {
   int64_t milli;
   if (hr__case_value_milli(value, &milli)) return milli / 1000 + (milli % 1000 > 0);
@@ -106,19 +118,20 @@ static inline int64_t hr__case_value_whole(const cJSON *value, int64_t fallback)
   return (int64_t)value->valuedouble;
 }
 
-/* Return a member as a whole number (converted as above), a number, a text or a truth value; `fallback` if it is
-   missing or of another type. */
+/* The following functions return the member `name` of an object. They return `fallback` if the member is missing or
+   null, or has another type. hr__case_whole converts the value as hr__case_value_whole does. */
 static inline int64_t hr__case_whole(const cJSON *object, const char *name, int64_t fallback) {
   return hr__case_value_whole(hr__case_get(object, name), fallback);
 }
 
-/* The same in thousandths: numbers are thousandths already, texts are quantities. */
+/* Returns a member in thousandths: a number states thousandths, and a text is a quantity. */
 static inline int64_t hr__case_milli(const cJSON *object, const char *name, int64_t fallback) {
   int64_t milli;
   const cJSON *value = hr__case_get(object, name);
   return hr__case_value_milli(value, &milli) ? milli : hr__case_value_whole(value, fallback);
 }
 
+/* Returns a number, or a text that is a quantity. */
 static inline double hr__case_real(const cJSON *object, const char *name, double fallback) {
   int64_t milli;
   const cJSON *value = hr__case_get(object, name);
@@ -131,12 +144,12 @@ static inline const char *hr__case_text(const cJSON *object, const char *name, c
   return cJSON_IsString(value) && value->valuestring ? value->valuestring : fallback;
 }
 
-/* Whether the member is this text. */
+/* Returns whether the member equals `text`. A missing member equals "". */
 static inline bool hr__case_text_is(const cJSON *object, const char *name, const char *text) {
   return strcmp(hr__case_text(object, name, ""), text) == 0;
 }
 
-/* Whether a list has this text. */
+/* Returns whether a list contains a text. `list` may be NULL. */
 static inline bool hr__case_list_has(const cJSON *list, const char *text) {
   const cJSON *item;
   cJSON_ArrayForEach(item, list) if (cJSON_IsString(item) && strcmp(item->valuestring, text) == 0) return true;
@@ -148,14 +161,14 @@ static inline bool hr__case_bool(const cJSON *object, const char *name, bool fal
   return cJSON_IsBool(value) ? cJSON_IsTrue(value) : fallback;
 }
 
-/* The number of items of the list or object that is the member `name`; 0 if it is missing. */
+/* Returns the number of items of the member `name`, which is a list or an object; 0 if it is missing. */
 static inline uint32_t hr__case_count(const cJSON *object, const char *name) {
   const cJSON *value = hr__case_get(object, name);
   return value ? (uint32_t)cJSON_GetArraySize(value) : 0;
 }
 
-/* Allocates zeroed memory that lasts until the end of the case. If memory is exhausted, sets `no_memory` and returns
-   NULL. */
+/* Allocates zeroed memory for `count` items (at least one) of `bytes` bytes. It is freed at the end of the case. If
+   memory is exhausted, sets `no_memory` and returns NULL. */
 static inline void *hr__verdict_alloc(struct hr__verdict *verdict, size_t count, size_t bytes) {
   void *memory = hr_arena_alloc(verdict->arena, (count ? count : 1) * bytes);
   if (!memory) verdict->no_memory = true;
@@ -164,23 +177,25 @@ static inline void *hr__verdict_alloc(struct hr__verdict *verdict, size_t count,
 
 /* ---- KAI-Scheduler ---------------------------------------------------------------------------------- */
 
-/* A case of KAI: the cluster, the queues and the jobs that are read from its JSON. */
+/* A case of KAI: the cluster, the queues and the jobs that are read from its JSON. The position of a name in a list of
+   names is the id of the object. */
 
 struct hr__kai_case {
   struct hr__verdict *verdict;
   struct hr__kai_cluster cluster;
-  struct hr__kai_start *start; /* [n_pods] */
-  uint32_t n_gpus;             /* ids of shared GPUs in `start` */
+  struct hr__kai_start *start; /* [n_pods] state of each pod at the start of the next session */
+  uint32_t n_gpus;             /* number of shared GPUs; their ids in `start` are below this number */
   const char **node_names, **queue_names, **job_names, **pod_names;
   const cJSON **jobs;    /* [n_jobs] */
-  int64_t *stale_s;      /* [n_jobs] -1: not stale */
-  bool *keeps_releasing; /* [n_jobs] */
+  int64_t *stale_s;      /* [n_jobs] seconds since the gang runs below its minimum; -1: it does not */
+  bool *keeps_releasing; /* [n_jobs] releasing pods of the job are still releasing in the next session */
 };
 
-/* Reads a case. Returns false if it is not supported or malformed, or if memory is exhausted. */
+/* Reads a case into `read`. Returns false if the case is not supported or malformed, or if memory is exhausted; the
+   verdict states which. */
 bool hr__kai_case_read(struct hr__kai_case *read, const cJSON *whole, struct hr__verdict *verdict);
 
-/* The position of each name among the sorted names. Equal names have the same position. */
+/* Sets each rank to the number of names that sort before the name. Equal names have equal ranks. O(n^2). */
 static inline void hr__kai_rank_names(const char *const *names, uint32_t n, uint32_t *ranks) {
   for (uint32_t i = 0; i < n; i++) {
     ranks[i] = 0;
@@ -188,23 +203,24 @@ static inline void hr__kai_rank_names(const char *const *names, uint32_t n, uint
   }
 }
 
-/* Returns whether a queue is its own ancestor. */
+/* Returns whether any queue is its own ancestor. */
 bool hr__kai_has_cycle(const struct hr__kai_queue *queues, uint32_t n_queues);
 
-/* The index of a name; HR__KAI_NONE: not found. */
+/* Returns the index of the first equal name; HR__KAI_NONE: not found. */
 static inline uint32_t hr__kai_find_name(const char *const *names, uint32_t n, const char *name) {
   for (uint32_t i = 0; i < n; i++)
     if (strcmp(names[i], name) == 0) return i;
   return HR__KAI_NONE;
 }
 
-/* Runs a case that tests one rule. */
+/* Runs a case that tests one rule of KAI instead of whole sessions (kai_rules.c). */
 void hr__kai_run_rule(const cJSON *whole, const char *kind, struct hr__verdict *verdict);
 
 /* ---- Volcano ---------------------------------------------------------------------------------------- */
 
 /* A case of Volcano: the snapshot and the configuration that are read from its JSON. */
 
+/* Distinct names in the order in which they were added. */
 struct hr__volcano_names {
   const char **items;
   uint32_t n_items, capacity;
@@ -219,49 +235,57 @@ struct hr__volcano_case {
   struct hr__volcano_config config;
   const cJSON **node_json, **task_json; /* by index */
   const char **node_names, **job_names, **task_names;
-  bool *task_waits_for_volume; /* the pod is bound only after its volume */
+  bool *task_waits_for_volume; /* by task: the pod is bound only after its volume */
 };
 
-/* Returns the index of a name, and adds the name if it is new. */
+/* Returns the index of a name, and adds the name if it is new. The name is not copied. Returns 0 if memory is
+   exhausted. */
 uint32_t hr__volcano_intern(struct hr__volcano_case *world, struct hr__volcano_names *names, const char *name);
 
-/* Returns the index of the name, HR__VOLCANO_NONE if it is unknown. */
+/* Returns the index of a name; HR__VOLCANO_NONE if it is not in the list or is NULL. */
 static inline uint32_t hr__volcano_find(const char *const *names, uint32_t n_names, const char *name) {
   for (uint32_t i = 0; i < n_names && name; i++)
     if (strcmp(names[i], name) == 0) return i;
   return HR__VOLCANO_NONE;
 }
 
-/* Reads a resource vector, such as {"cpu_milli": 1000, "nvidia.com/gpu": 2}. NULL: zeros. */
+/* Reads a resource vector, such as {"cpu_milli": 1000, "nvidia.com/gpu": 2}. Resources with new names are added to
+   `dimensions`. If `object` is NULL, all amounts are 0. */
 struct hr__volcano_vector hr__volcano_read_vector(struct hr__volcano_case *world, const cJSON *object);
-/* Reads a Kubernetes quantity such as "3", "500m" or "8Gi". */
+/* Reads a Kubernetes quantity such as "3", "500m" or "8Gi". An unknown suffix is ignored. A text without a number is
+   0. */
 double hr__volcano_quantity(const char *text);
-/* Reads a duration such as "1h2m3s" in microseconds; 0 if it is malformed or NULL. */
+/* Reads a duration such as "1h2m3s" and returns it in microseconds; 0 if it is malformed or NULL. */
 int64_t hr__volcano_duration_us(const char *text);
 
 /* ---- Volcano: the configuration (volcano_config.c) -------------------------------------------------- */
 
-/* Reads "run". */
+/* The functions of this section record in the verdict if the case is malformed or not supported, or if memory is
+   exhausted. `json` is the object of the queue or of the pod in the case. */
+
+/* Reads the member "run" into `config`: the actions, and the plug-ins with their arguments. */
 void hr__volcano_read_config(struct hr__volcano_case *world);
-/* Reads the nodes; the groups of queues; and which nodes a pod accepts and prefers. */
+/* Reads the nodes of the cluster. */
 void hr__volcano_read_nodes(struct hr__volcano_case *world);
+/* Reads the node groups of a queue: the groups that it requires, prefers and avoids, and its limits in each group. */
 void hr__volcano_read_groups(struct hr__volcano_case *world, const cJSON *json, struct hr__volcano_queue *queue);
-/* Reads the topology spread constraints of a pod, after all pods were read. */
+/* Reads the topology spread constraints of a pod. Must be called after all pods were read. */
 void hr__volcano_read_spread(struct hr__volcano_case *world, uint32_t task_index, struct hr__volcano_task *task);
+/* Reads which nodes a pod accepts, prefers and avoids. */
 void hr__volcano_read_selectors(struct hr__volcano_case *world, const cJSON *json, uint32_t task_index,
                                 struct hr__volcano_task *task);
 
 /* ---- Several clusters ------------------------------------------------------------------------------- */
 
 /*
- * Functions and types that the adapters in clusters/ share. A case has an input and an object of expected values. Each
- * expected value must be compared: a case with a value that no adapter knows is not supported.
+ * Types and functions that the files in clusters/ share. A case has an input and an object of expected values. Each
+ * expected value must be compared: a case with a value that was not compared is not supported.
  */
 
 struct hr__cluster_case {
   const cJSON *input, *expect;
   struct hr__verdict *verdict;
-  uint64_t compared; /* bit of each member of `expect`, by position */
+  uint64_t compared; /* bit i: member i of `expect` was compared; at most 64 members are supported */
 };
 
 typedef void hr__run_cluster_case(struct hr__cluster_case *self);
@@ -271,14 +295,16 @@ struct hr__cluster_kind {
   hr__run_cluster_case *run;
 };
 
-/* The kinds of cases of the adapters in other files; the last row has no name. */
+/* The kinds of cases in cluster_autoscaler.c and karpenter.c; the last row has NULL as its kind. */
 extern const struct hr__cluster_kind hr__cluster_autoscaler_kinds[], hr__karpenter_kinds[];
 
-/* Marks an expected value as compared. Returns it, or NULL if it is missing or null; `is_there` may be NULL. */
+/* Returns the expected value `name`, and marks it as compared. Returns NULL if the value is missing or null. Sets
+   `*is_there` to true if the member exists, even if it is null; otherwise to false. `is_there` may be NULL. */
 const cJSON *hr__expected(struct hr__cluster_case *self, const char *name, bool *is_there);
 
-/* Compare a value if it is expected. A number may be INFINITY: it equals null and "inf". hr__check_json frees `actual`.
-   `flags` are those of hr__verdict_compare. */
+/* The following functions compare `actual` with the expected value `name`. If no such value is expected, they compare
+   nothing. hr__check_json frees `actual`; if it is NULL, memory is exhausted. `flags` are those of hr__verdict_compare.
+   The number of hr__check_number may be INFINITY, which equals null and "inf". */
 void hr__check_json(struct hr__cluster_case *self, const char *name, cJSON *actual, unsigned flags, double tolerance);
 void hr__check_number(struct hr__cluster_case *self, const char *name, double actual, double tolerance);
 static inline void hr__check_bool(struct hr__cluster_case *self, const char *name, bool actual) {
@@ -288,7 +314,8 @@ static inline void hr__check_text(struct hr__cluster_case *self, const char *nam
   hr__check_json(self, name, actual ? cJSON_CreateString(actual) : cJSON_CreateNull(), HR__COMPARE_EXACTLY, 0);
 }
 
-/* Returns a number times a factor above 0. The result is limited so that sums of many such numbers do not overflow. */
+/* Returns number * factor, limited to the range from -2^52 to 2^52, so that sums of up to 2047 results do not overflow.
+   `factor` must be above 0. */
 static inline int64_t hr__scaled(int64_t number, int64_t factor) {
   const int64_t most = INT64_C(1) << 52;
   if (number > most / factor) return most;
@@ -296,9 +323,11 @@ static inline int64_t hr__scaled(int64_t number, int64_t factor) {
 }
 
 struct hr__node_amounts; /* sim/clusters/node_autoscalers.h */
-/* Reads cpu_m or cpu (cores), mem, mem_bytes or mem_MiB, and gpus. */
+/* Reads the resources of a node or a pod; a missing amount is 0. CPU: "cpu_m" (thousandths of a core) or "cpu" (cores).
+   Memory: "mem_bytes" or "mem" (bytes), or "mem_MiB". GPUs: "gpus". */
 struct hr__node_amounts hr__read_amounts(const cJSON *object);
-/* Returns the position of a text in a list of texts, or of a member in an object; UINT32_MAX: none. */
+/* Returns the position of a text in a list of texts, or of a member in an object; UINT32_MAX if it is not found. `list`
+   and `name` may be NULL. */
 uint32_t hr__position_of(const cJSON *list, const char *name);
 
 #endif

@@ -2,9 +2,12 @@
 /*
  * Runs the test vectors of KAI against its model: whole sessions.
  *
- * In the mode `single_session` the actions run once, and the pods are compared as the actions left them. In the mode
- * `rounds` sessions follow each other. In between, pods that were bound run, and pods that wait or were evicted are
- * pending again, unless their job is being deleted.
+ * In the mode `single_session`, the actions run once, and the pods are compared in the state after the actions.
+ *
+ * In the mode `rounds`, several sessions run. Between two sessions the state of some pods changes: bound pods become
+ * running. Pods that wait for released resources become pending. Evicted pods become pending, unless their job has
+ * "keep_releasing". After the first "rounds_until_match" sessions, the pods are compared in their state at the start of
+ * the next session. Then "rounds_after_match" sessions follow, and the pods are compared after the actions of each.
  */
 
 #include "scenarios/conform/conform.h"
@@ -14,7 +17,8 @@
 
 static const int64_t second_us = 1000000, age_of_start_s = 60;
 
-/* Amounts are counted in millionths of a GPU and in bytes: the sums of a case must fit in 63 bits. */
+/* The largest number in a case. Amounts are in millionths of a GPU and in bytes, and the sums of a case must fit into
+   63 bits. */
 #define LARGEST_NUMBER 1e10
 enum { MOST_ROUNDS = 1000 };
 
@@ -26,11 +30,11 @@ static const char *const status_words[] = {
 #undef STATUS_WORD
 };
 
-/* A job or a pod that is compared. */
+/* The state of a comparison. */
 struct compared {
   const struct hr__kai_case *read;
   const struct hr__kai_session *session;
-  char place[200];
+  char place[200]; /* place of the value that is compared, such as "tasks.NAME.status" */
 };
 
 static const char *join(struct compared *compared, const char *kind, const char *name, const char *member) {
@@ -50,8 +54,8 @@ static void compare_pod(struct compared *compared, uint32_t pod, const cJSON *ex
                              state->node >= 0 ? compared->read->node_names[state->node] : "");
 }
 
-/* Compares the sums of requests of pods. Sums without an expected value are skipped, and so are sums that are expected
-   to be 0 if KAI ignores 0. */
+/* Compares the sums of the requests of `n` pods from `first`. Sums without an expected value are skipped. For some
+   sums, KAI ignores an expected value of 0; these are skipped, too. */
 static void compare_sums(struct compared *compared, uint32_t first, uint32_t n, const cJSON *expected, const char *kind,
                          const char *name) {
   const struct hr__kai_cluster *cluster = &compared->read->cluster;
@@ -105,7 +109,7 @@ static void compare_pods(struct compared *compared, const cJSON *expected) {
   }
 }
 
-/* A node expectation is {"idle_gpus": n, "releasing_gpus": n}. */
+/* Compares the nodes of `expected`: {NAME: {"idle_gpus": n, "releasing_gpus": n}}. */
 static void compare_nodes(struct compared *compared, const cJSON *expected) {
   const struct hr__kai_case *read = compared->read;
   for (const cJSON *node = expected ? expected->child : NULL; node; node = node->next) {
@@ -121,7 +125,8 @@ static void compare_nodes(struct compared *compared, const cJSON *expected) {
   }
 }
 
-/* The numbers of calls are upper bounds. */
+/* Compares the numbers of bound, evicted and pipelined pods of a session. A pipelined pod waits for resources that are
+   being released. The expected numbers are upper bounds. */
 static void compare_limits(struct compared *compared, const cJSON *expected) {
   struct hr__verdict *verdict = compared->read->verdict;
   const struct {
@@ -158,7 +163,7 @@ static enum hr__kai_action action_of(const char *word) {
   return (enum hr__kai_action)action;
 }
 
-/* Runs one session. Returns NULL if memory is exhausted. */
+/* Runs one session. Returns NULL if memory is exhausted or the case has an unknown action. */
 static const struct hr__kai_session *run_session(const struct hr__kai_case *read, const cJSON *whole) {
   const cJSON *actions = hr__case_get(hr__case_get(whole, "run"), "actions"), *action;
   const struct hr__kai_cluster *cluster = &read->cluster;
@@ -205,7 +210,9 @@ static void go_on(struct hr__kai_case *read, const struct hr__kai_session *sessi
   start->gpus = gpus;
 }
 
-/* Runs one round. With `compares`, the pods are compared as the actions left them. */
+/* Runs one session, compares its numbers of calls, and sets the states of the pods for the next session. If `compares`
+   is set, also compares the pods in the state after the actions. Returns false if memory is exhausted or the case has
+   an unknown action. */
 static bool run_round(struct hr__kai_case *read, const cJSON *whole, bool compares) {
   const struct hr__kai_session *session = run_session(read, whole);
   if (!session) return false;
@@ -216,7 +223,7 @@ static bool run_round(struct hr__kai_case *read, const cJSON *whole, bool compar
   return !read->verdict->no_memory;
 }
 
-/* Compares the pods as the next session finds them. */
+/* Compares the pods in their state at the start of the next session. Returns false if memory is exhausted. */
 static bool compare_between(const struct hr__kai_case *read, const cJSON *whole) {
   const struct hr__kai_session *session = hr__kai_session_create(read->verdict->arena, &read->cluster, read->start);
   if (!session) read->verdict->no_memory = true;
@@ -224,7 +231,7 @@ static bool compare_between(const struct hr__kai_case *read, const cJSON *whole)
   return session != NULL;
 }
 
-/* Runs a case of kind "schedule": sessions of actions, and the comparison of the pods with the expected ones. */
+/* Runs a case of the kind "schedule": one or more sessions. */
 static void run_schedule(const cJSON *whole, struct hr__verdict *verdict) {
   struct hr__kai_case read;
   const cJSON *run = hr__case_get(whole, "run"), *expected = hr__case_get(whole, "expect");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reads the cluster, the queues and the jobs of a case of KAI into the description of a session.
+ * Reads the configuration, the cluster, the queues and the jobs of a case of KAI into the description of a session.
  *
- * Nodes get their ids in the order of their names. The pods of a job follow each other. The shared GPUs that pods use
- * at the start are numbered by node and name.
+ * Nodes get their ids in the order of their names. The pods of a job have consecutive ids. A shared GPU that pods use
+ * at the start is identified by its node and its name. Shared GPUs are numbered in the order in which they first occur.
  */
 
 #include "scenarios/conform/conform.h"
@@ -23,7 +23,7 @@ struct reader {
   struct hr__kai_case *read;
   struct hr__verdict *verdict;
   const cJSON *whole, *cluster;
-  const char **profiles; /* MIG profiles: dimension HR__KAI_DIM_MIG + i */
+  const char **profiles; /* [n_profiles] names of MIG profiles; profile i is the dimension HR__KAI_DIM_MIG + i */
   uint32_t n_profiles, max_profiles;
 };
 
@@ -43,13 +43,13 @@ static uint32_t count_profiles_of(const cJSON *counts) {
   return counts ? (uint32_t)cJSON_GetArraySize(counts) : 0;
 }
 
-/* The slices of a profile such as "nvidia.com/mig-2g.10gb"; 0: unknown. */
+/* Returns the number of slices of a MIG profile, such as 2 for "nvidia.com/mig-2g.10gb"; 0: unknown. */
 static int64_t slices_of(const char *profile) {
   const char *at = strstr(profile, "mig-");
   return at ? strtol(at + strlen("mig-"), NULL, 10) : 0;
 }
 
-/* Collects the MIG profiles of nodes and pods. */
+/* Collects the MIG profiles of nodes and pods, and sets the number of dimensions. The first pass only counts. */
 static void read_dimensions(struct reader *reader) {
   const cJSON *node, *job, *task;
   uint32_t n = 1;
@@ -128,7 +128,7 @@ static void read_nodes(struct reader *reader) {
 
 /* ---- Topologies ---- */
 
-/* The source of a node. */
+/* Returns the JSON object of a node; NULL: not found. */
 static const cJSON *node_source(const struct reader *reader, uint32_t node) {
   const cJSON *source;
   cJSON_ArrayForEach(source, hr__case_get(reader->cluster, "nodes")) if (strcmp(hr__case_text(source, "name", ""),
@@ -137,13 +137,14 @@ static const cJSON *node_source(const struct reader *reader, uint32_t node) {
   return NULL;
 }
 
-/* Returns a label of a node. If the node has no label for its type, the name of the node is used. */
+/* Returns the value of a label of a node; NULL if the node does not have the label. The label of the type of a node has
+   the name of the node as its default. */
 static const char *label_of(const struct reader *reader, uint32_t node, const char *label) {
   const char *own = strcmp(label, node_type_label) == 0 ? reader->read->node_names[node] : NULL;
   return hr__case_text(hr__case_get(node_source(reader, node), "labels"), label, own);
 }
 
-/* Whether the node has the labels of all levels. */
+/* Returns whether the node has the labels of all levels. */
 static bool has_all_labels(const struct reader *reader, uint32_t node, const cJSON *levels) {
   const cJSON *level;
   cJSON_ArrayForEach(level, levels) {
@@ -153,7 +154,8 @@ static bool has_all_labels(const struct reader *reader, uint32_t node, const cJS
   return true;
 }
 
-/* The id of the domain of a node at a level: the labels down to the level, with dots in between. */
+/* Returns the id of the domain of a node at a level: the values of the labels of the levels 1 to `level`, joined by
+   dots. Returns NULL if memory is exhausted. */
 static char *domain_id(const struct reader *reader, uint32_t node, const cJSON *levels, uint32_t level) {
   size_t length = 1;
   const cJSON *label = levels->child;
@@ -214,7 +216,8 @@ static void read_topologies(struct reader *reader) {
   cluster->topologies = topologies;
 }
 
-/* A level as a number: 0: none; -1: the topology does not have it. */
+/* Returns the number of the level with a label, counted from 1; 0 if `label` is empty; -1 if the topology does not have
+   the level. */
 static int32_t level_of(const cJSON *topology, const char *label) {
   const cJSON *level;
   int32_t i = 0;
@@ -247,7 +250,7 @@ static struct hr__kai_constraint read_constraint(const struct reader *reader, co
 
 /* ---- Queues ---- */
 
-/* A quota or limit in units of the model; -1 means unlimited and is not converted. */
+/* Reads a quota or a limit, and multiplies it by `unit`. Missing and negative values mean unlimited. */
 static int64_t amount_of(const cJSON *source, const char *member, double unit) {
   const double value = hr__case_real(source, member, -1);
   return value < 0 ? HR__KAI_UNLIMITED : llround(value * unit);
@@ -308,7 +311,7 @@ static void read_queues(struct reader *reader) {
   read->cluster.n_queues = n;
 }
 
-/* The queue of a job; HR__KAI_NONE if it or its parent does not exist. */
+/* Returns the queue of a job; HR__KAI_NONE if the queue does not exist, or if it names a parent that does not exist. */
 static uint32_t queue_of(const struct reader *reader, const cJSON *job) {
   const struct hr__kai_case *read = reader->read;
   const uint32_t queue = hr__kai_find_name(read->queue_names, read->cluster.n_queues, hr__case_text(job, "queue", ""));
@@ -360,7 +363,8 @@ static void read_gpus(struct reader *reader, const cJSON *task, struct hr__kai_p
   pod->quota.of[HR__KAI_GPU] = pod->gpus;
 }
 
-/* The nodes whose type is one of the names; NULL: all. */
+/* Returns a flag for each node: 1 if the type of the node is one of `names`. Without names, all nodes are allowed, and
+   the result is NULL. The result is also NULL if memory is exhausted. */
 static const uint8_t *read_affinity(const struct reader *reader, const cJSON *names) {
   const struct hr__kai_case *read = reader->read;
   const cJSON *name;
@@ -375,7 +379,8 @@ static const uint8_t *read_affinity(const struct reader *reader, const cJSON *na
   return allowed;
 }
 
-/* Lists the shared GPUs that a pod uses. A pod with a fraction but without groups has its own GPUs. */
+/* Lists the shared GPUs that a pod on a node uses. The member "gpu_groups" has their names. For each GPU without a
+   name, a pod that requests a fraction gets a new shared GPU; a pod that requests GPU memory gets none. */
 static void read_groups(struct reader *reader, const cJSON *task, const struct hr__kai_pod *pod,
                         struct hr__kai_start *start, const char **group_names, uint32_t *group_nodes) {
   struct hr__kai_case *read = reader->read;
@@ -417,7 +422,9 @@ static void read_pod(struct reader *reader, const cJSON *job, const cJSON *task,
   start->node = hr__kai_find_name(read->node_names, read->cluster.n_nodes, hr__case_text(task, "node", ""));
 }
 
-/* Whether pod `l` of a job comes before pod `r`: higher task priority, then name. */
+/* Returns whether pod `l` of a job precedes pod `r`. With the plug-in taskorder, pods with a task priority precede pods
+   without one, and higher priorities precede lower ones. Pods that are equal in this order, and all pods without the
+   plug-in, are ordered by name. */
 static bool task_before(const struct reader *reader, const cJSON *l, const cJSON *r) {
   const cJSON *of_l = hr__case_get(l, "task_priority"), *of_r = hr__case_get(r, "task_priority");
   if (reader->read->cluster.config.task_order) {
@@ -430,7 +437,7 @@ static bool task_before(const struct reader *reader, const cJSON *l, const cJSON
 
 /* ---- Jobs ---- */
 
-/* Room for the pods, pod sets and groups of all jobs. */
+/* Arrays for the pods, pod sets and groups of all jobs, with the numbers of entries that are in use. */
 struct room {
   struct hr__kai_pod *pods;
   struct hr__kai_pod_set *sets;
@@ -449,7 +456,7 @@ static void add_set(const struct reader *reader, struct room *room, uint32_t job
                                                         .constraint = read_constraint(reader, topology)};
 }
 
-/* Reads a group and all below it. */
+/* Reads a group, its pod sets, and all groups below it. */
 static void read_group(const struct reader *reader, struct room *room, uint32_t job, uint32_t parent,
                        const cJSON *source) {
   const uint32_t group = room->n_groups++;
@@ -470,7 +477,8 @@ static uint32_t count_sets(const cJSON *source, bool groups) {
   return n;
 }
 
-/* Reads the tree of pod sets. Pods without a pod set are in one with the name "default". */
+/* Reads the tree of groups and pod sets of a job. Pods without a pod set belong to the pod set "default", which is
+   added if the job does not have it. */
 static void read_sets(const struct reader *reader, struct room *room, uint32_t j, const cJSON *source) {
   struct hr__kai_job *job = &reader->read->cluster.jobs[j];
   const cJSON *task;
@@ -494,7 +502,7 @@ static void read_sets(const struct reader *reader, struct room *room, uint32_t j
   for (uint32_t i = 0; i < job->n_groups; i++) room->groups[job->first_group + i].name_rank = ranks[i];
 }
 
-/* Lists the pods of each pod set by their order. */
+/* Lists the pods of each pod set, sorted by `order`. */
 static void list_pods(struct reader *reader, struct room *room, const struct hr__kai_job *job, uint32_t n_listed) {
   for (uint32_t s = job->first_set; s < job->first_set + job->n_sets; s++) {
     struct hr__kai_pod_set *set = &room->sets[s];
@@ -546,7 +554,8 @@ static void read_job(struct reader *reader, struct room *room, uint32_t j, const
   read_pods(reader, room, j, source);
 }
 
-/* Counts the pods, and gets the memory for all jobs. */
+/* Counts the pods, pod sets and groups of all jobs, and allocates the arrays for them. Returns false if the case is
+   malformed or memory is exhausted. */
 static bool allocate_jobs(struct reader *reader, struct room *room) {
   struct hr__kai_case *read = reader->read;
   struct hr__verdict *verdict = reader->verdict;
@@ -583,7 +592,7 @@ static bool allocate_jobs(struct reader *reader, struct room *room) {
   return !verdict->no_memory;
 }
 
-/* The pods in the order of their names: nodes count them in this order at the start. */
+/* Sorts the pods by name. A session adds them to their nodes in this order at its start. */
 static void order_pods(struct reader *reader) {
   struct hr__kai_case *read = reader->read;
   const uint32_t n = read->cluster.n_pods;
@@ -622,13 +631,14 @@ static void read_jobs(struct reader *reader) {
 
 /* ---- Configuration ---- */
 
-/* An argument of a plug-in as a number; arguments may be texts. */
+/* Returns an argument of a plug-in as a number. The argument may be a number or a text. */
 static double argument(const cJSON *arguments, const char *name, double fallback) {
   const char *text = hr__case_text(arguments, name, NULL);
   return text ? strtod(text, NULL) : hr__case_real(arguments, name, fallback);
 }
 
-/* A duration such as "1h30m" or "5s"; a number counts as nanoseconds. */
+/* Returns a duration in microseconds. A text is a sum such as "1h30m" or "500ms"; a number states nanoseconds. Returns
+   0 if the argument is missing, malformed or negative. */
 static int64_t duration_us(const cJSON *arguments, const char *name) {
   const char *text = hr__case_text(arguments, name, NULL);
   if (!text) return hr__case_whole(arguments, name, 0) / 1000;
@@ -674,7 +684,8 @@ static void read_arguments(struct hr__kai_config *config, const char *name, cons
 
 /* Enables a plug-in. Returns false if the plug-in is unknown. */
 static bool enable_plugin(struct hr__kai_config *config, const char *name) {
-  /* These have no effect on the cases that are supported. */
+  /* These plug-ins have no flag. All but nodeplacement have no effect on the cases that are supported; for
+     nodeplacement, read_arguments sets the placement. */
   static const char *const others[] = {"kubeflow", "ray",         "nominatednode",   "dynamicresources",
                                        "snapshot", "podaffinity", "reflectjoborder", "nodeplacement"};
   const struct {
@@ -703,7 +714,8 @@ static bool enable_plugin(struct hr__kai_config *config, const char *name) {
   return false;
 }
 
-/* Reads the plug-ins. Without a list, the default ones are used. */
+/* Reads the configuration. Without a list of plug-ins, the default plug-ins are enabled. If the list has an unknown
+   plug-in, marks the case as not supported and returns false. */
 static bool read_config(struct reader *reader) {
   struct hr__kai_config *config = &reader->read->cluster.config;
   const cJSON *source = hr__case_get(reader->whole, "config"), *plugins = hr__case_get(source, "plugins"), *plugin;
@@ -727,7 +739,7 @@ static bool read_config(struct reader *reader) {
   return true;
 }
 
-/* Returns whether the model covers the case. */
+/* Returns whether the model covers the case. If not, marks the case as not supported. */
 static bool is_supported(const struct reader *reader) {
   const cJSON *job, *task;
   const char *missing = hr__case_get(reader->cluster, "dra") ? "DRA" : NULL;

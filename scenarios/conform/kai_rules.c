@@ -2,8 +2,8 @@
 /*
  * Runs the test vectors of KAI against its model: single rules.
  *
- * These cases are rows of tables in KAI's tests, with its names of fields. Amounts are in whole units: cores in
- * thousandths, bytes, GPUs. A missing field of a share is 0, as in Go.
+ * These cases are rows of tables in KAI's tests. Most members have the names of the fields of KAI. Amounts are in
+ * thousandths of a core, in bytes and in GPUs. A missing member of a share is 0, as in Go.
  */
 
 #include "scenarios/conform/conform.h"
@@ -24,7 +24,7 @@ static const int non_preemptible_priority = 100;
 
 typedef void run_rule(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict);
 
-/* An amount; -1 means unlimited and is not converted. */
+/* Converts an amount of a case to the unit of the model. A negative amount means unlimited. */
 static int64_t to_amount(double value, int resource) {
   return value < 0 ? HR__KAI_UNLIMITED : llround(value * units[resource]);
 }
@@ -55,14 +55,14 @@ static void compare_real(struct hr__verdict *verdict, const char *place, const c
 
 /* ---- Queues ---- */
 
-/* Queues by name, from an object. */
+/* The queues of a case, in the order of the case. */
 struct queues {
   struct hr__kai_queue *list;
   const char **names;
   uint32_t n;
 };
 
-/* A share with KAI's names of fields. */
+/* Reads a share. The members have the names of the fields of KAI. */
 static struct hr__kai_share read_share(const cJSON *source, int resource) {
   return (struct hr__kai_share){.deserved = to_amount(hr__case_real(source, "Deserved", 0), resource),
                                 .limit = to_amount(hr__case_real(source, "MaxAllowed", 0), resource),
@@ -74,7 +74,8 @@ static struct hr__kai_share read_share(const cJSON *source, int resource) {
                                 .weight = hr__case_real(source, "OverQuotaWeight", 0)};
 }
 
-/* A point in time: a number, or a name such as "now" or "nowMinus1". */
+/* Reads a creation time, of which only the order matters. A number is the time. The text "now" is 0, and a text such as
+   "nowMinus1" is -1. */
 static int64_t read_created(const cJSON *value) {
   if (!cJSON_IsString(value)) return hr__case_value_whole(value, 0);
   const char *minus = strstr(value->valuestring, "Minus");
@@ -96,8 +97,8 @@ static void read_attributes(const cJSON *source, struct hr__kai_queue *queue) {
   }
 }
 
-/* Allocates the queues of an object, and links them to their parents. The member `parent` of a queue has the name of
-   its parent. */
+/* Allocates the queues of an object {NAME: queue}, and links them to their parents. `parent` is the member of a queue
+   that names its parent. Returns false if a queue is its own ancestor, or if memory is exhausted. */
 static bool name_queues(struct queues *queues, const cJSON *source, const char *parent, struct hr__verdict *verdict) {
   queues->n = source ? (uint32_t)cJSON_GetArraySize(source) : 0;
   queues->list = hr__verdict_alloc(verdict, queues->n, sizeof *queues->list);
@@ -271,7 +272,7 @@ static void run_share(const cJSON *input, const cJSON *expected, struct hr__verd
                  from_amount(hr__kai_allocatable(&queue.share[r]), r));
 }
 
-/* The sum of the requests of the pods of a job. */
+/* Returns the sum of the requests of the pods of a job. */
 static struct hr__kai_amounts requests_of(const cJSON *job) {
   struct hr__kai_amounts sum = {{0}};
   const cJSON *set, *pod;
@@ -286,8 +287,8 @@ static bool is_preemptible(const cJSON *job) {
   return hr__case_text_is(job, "Preemptibility", "Preemptible");
 }
 
-/* Compares whether a request can be scheduled: within the limits if `limits` is set, and within the quotas if `quotas`
-   is set. */
+/* Compares whether a job can be scheduled. If `limits` is set, the request must be within the limits of its queue. If
+   `quotas` is set and the job is not preemptible, the request must be within the quotas. */
 static void compare_capacity(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict,
                              const struct hr__kai_amounts *request, bool limits, bool quotas) {
   struct queues queues;
@@ -301,12 +302,13 @@ static void compare_capacity(const cJSON *input, const cJSON *expected, struct h
 
 static void run_capacity(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict) {
   struct hr__kai_amounts request = requests_of(hr__case_get(input, "job"));
-  /* The memory of the GPUs of the node is not known: KAI then cannot count GPUs. */
+  /* In cases with a node, the memory of its GPUs is unknown, so KAI cannot count GPUs. */
   if (hr__case_get(input, "node")) request.of[HR__KAI_GPU] = 0;
   compare_capacity(input, expected, verdict, &request, true, true);
 }
 
-/* A single queue, with each member as amounts of all resources. */
+/* Compares whether a request exceeds the limit (if `limits` is set) or the quota of a single queue. Each member of the
+   input has the amounts of all resources. */
 static void compare_single(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict, bool limits) {
   struct hr__kai_queue queue = {.parent = HR__KAI_NONE};
   const struct hr__kai_amounts bound = read_amounts(hr__case_get(input, limits ? "maxAllowed" : "deserved"), words);
@@ -443,12 +445,12 @@ static void run_node_score(const cJSON *input, const cJSON *expected, struct hr_
   cJSON_Delete(actual);
 }
 
-/* The levels of the topology in KAI's tests of domains, which are not part of the rows. */
+/* The levels of the topology in KAI's tests of domains. The cases do not contain them. */
 static const char *const test_levels[] = {"zone", "rack"};
 enum { N_TEST_LEVELS = sizeof test_levels / sizeof *test_levels };
 
-/* Returns the index in `ids` of the domain of a node, and adds the domain if it is new. Its id consists of the labels
-   of the node down to `level`, which counts from 0. */
+/* Returns the index in `ids` of the domain of a node, and adds the domain if it is new. The id of a domain consists of
+   the labels of the node from level 0 to `level`, joined by dots. */
 static uint32_t domain_of_labels(const cJSON *labels, uint32_t level, char (*ids)[200], uint32_t *n_ids) {
   char id[200] = "";
   size_t length = 0;
@@ -508,7 +510,8 @@ static void run_domain(const cJSON *input, const cJSON *expected, struct hr__ver
   cJSON_Delete(names);
 }
 
-/* The number of a level, counted from 1; 0: none; -1: the topology does not have it. */
+/* Returns the number of the level with a label, counted from 1; 0 if `label` is empty; -1 if the topology does not have
+   the level. */
 static int32_t number_of_level(const cJSON *levels, const char *label) {
   const cJSON *level;
   int32_t i = 0;
@@ -565,7 +568,7 @@ static void run_job_domains(const cJSON *input, const cJSON *expected, struct hr
 
 /* ---- Jobs ---- */
 
-/* Jobs of a table row, as the jobs of a session on one node without resources. */
+/* The jobs of a case, as the jobs of a session on one node without resources. */
 struct table {
   struct hr__verdict *verdict;
   struct hr__kai_cluster cluster;
@@ -605,7 +608,8 @@ static bool create_table(struct table *table, uint32_t n_jobs, struct hr__verdic
   return true;
 }
 
-/* Adds a pod to the last job. `source` has the resources of the pod; NULL: none. */
+/* Adds a pod to the last job. `source` has the resources of the pod; NULL: none. Pods after the first 64 of a job are
+   ignored. */
 static void add_pod(struct table *table, const char *status, const cJSON *source) {
   static const char *const status_words[] = {
 #define STATUS_WORD(name, word) word,
@@ -634,7 +638,7 @@ static void add_pod(struct table *table, const char *status, const cJSON *source
   table->cluster.n_pods++;
 }
 
-/* Adds a job with one pod set, without pods. */
+/* Adds a job with one pod set and without pods. `key` is its name if the source has none. */
 static void add_job(struct table *table, const cJSON *source, const char *key) {
   const uint32_t j = table->cluster.n_jobs++;
   const cJSON *set;
@@ -678,7 +682,7 @@ static void run_elastic_order(const cJSON *input, const cJSON *expected, struct 
   hr__verdict_compare_number(verdict, "want", hr__case_get(expected, "want"), (l > r) - (l < r));
 }
 
-/* Adds a job with the pods of its status index. */
+/* Adds a job with its pods. The member "PodStatusIndex" lists the pods by status: {STATUS: {NAME: pod}}. */
 static void add_indexed_job(struct table *table, const struct queues *queues, const cJSON *source, const char *key) {
   const cJSON *status, *pod;
   add_job(table, source, key ? key : "");
@@ -688,7 +692,7 @@ static void add_indexed_job(struct table *table, const struct queues *queues, co
       add_pod(table, status->string, hr__case_get(pod, "AcceptedResource"));
 }
 
-/* Takes all jobs from the order. Names are compared with a list of names, or of jobs. */
+/* Takes all jobs from the job order, and compares their names with `expected`, a list of names or of jobs. */
 static void compare_order(struct table *table, const cJSON *options, const cJSON *expected) {
   struct hr__verdict *verdict = table->verdict;
   struct hr__kai_session *session = hr__kai_session_create(verdict->arena, &table->cluster, table->start);
@@ -715,7 +719,7 @@ static void compare_order(struct table *table, const cJSON *options, const cJSON
   cJSON_Delete(actual);
 }
 
-/* The first of some members that the object has. */
+/* Returns the first of the members `names` that the object has; NULL: none. */
 static const cJSON *any_of(const cJSON *object, const char *const *names, size_t n) {
   for (size_t i = 0; i < n; i++)
     if (hr__case_get(object, names[i])) return hr__case_get(object, names[i]);

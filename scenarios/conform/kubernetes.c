@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs the test vectors of kube-scheduler against its model. Resource names are numbered per case: the native ones
-   first, all others as they occur. */
+/* Runs the test vectors of kube-scheduler against its model: fit, scores and preemption. The resources of a case are
+   numbered: first CPU, memory and ephemeral storage, then all others in the order in which they occur. */
 
 #include "scenarios/conform/conform.h"
 
@@ -19,7 +19,7 @@ struct kube_case {
   const cJSON *node_list;
   struct hr__kube_node *nodes;
   uint32_t n_nodes;
-  struct hr__kube_pod_state *pods; /* those that exist */
+  struct hr__kube_pod_state *pods; /* [n_pods] the pods that already exist, without the pod that is scheduled */
   const char **pod_names;
   uint32_t n_pods;
 };
@@ -37,7 +37,7 @@ static uint32_t resource_of(struct kube_case *kube, const char *name) {
   return kube->n_resources++;
 }
 
-/* Numbers the resources of all objects below `value` whose members are amounts. */
+/* Numbers the resources of an object {RESOURCE: amount}, except "pods". */
 static void number_amounts(struct kube_case *kube, const cJSON *amounts) {
   const cJSON *amount;
   cJSON_ArrayForEach(amount, amounts) if (strcmp(amount->string, "pods") != 0) resource_of(kube, amount->string);
@@ -63,7 +63,8 @@ static void number_resources(struct kube_case *kube) {
   cJSON_ArrayForEach(item, hr__case_get(kube->input, "resources")) resource_of(kube, hr__case_text(item, "name", ""));
 }
 
-/* Returns a list of amounts; NULL if memory is exhausted. */
+/* Returns the amount of each resource in an object: CPU in thousandths of a core, others in their units. A resource
+   that the object does not have gets the amount `missing`. Returns NULL if memory is exhausted. */
 static int64_t *read_amounts(struct kube_case *kube, const cJSON *object, int64_t missing) {
   int64_t *amounts = hr__verdict_alloc(kube->verdict, kube->n_resources, sizeof *amounts);
   if (!amounts) return NULL;
@@ -98,7 +99,7 @@ static uint32_t node_of(const struct kube_case *kube, const char *name) {
   return HR_NONE;
 }
 
-/* Returns whether a budget selects a pod. A selector without labels selects nothing. */
+/* Returns whether a disruption budget selects a pod. A budget without labels selects no pod. */
 static bool selects(const cJSON *budget, const cJSON *pod) {
   const cJSON *wanted = hr__case_get(budget, "matchLabels"), *labels = hr__case_get(pod, "labels"), *label;
   if (cJSON_GetArraySize(wanted) == 0) return false;
@@ -148,7 +149,8 @@ static bool read_node(struct kube_case *kube, const cJSON *allocatable, struct h
   return node->allocatable && node->used;
 }
 
-/* Reads the nodes, and the pods that run on them. Without a list of nodes, all pods run on one node. */
+/* Reads the nodes, and the pods that run on them. Without a list of nodes, there is one node, and all pods run on it.
+   Returns false if the case is malformed or memory is exhausted. */
 static bool read_cluster(struct kube_case *kube) {
   number_resources(kube);
   kube->node_list = hr__case_get(kube->input, "nodes");
@@ -228,7 +230,8 @@ static bool read_scoring(struct kube_case *kube, struct hr__kube_scoring *scorin
   return scoring->points != NULL;
 }
 
-/* The fields of weights that are not allowed. The balanced score has no bounds of its own for weights. */
+/* Returns a list of the fields with weights that are not allowed, such as "resources[0].weight"; NULL: none. The bounds
+   of weights are the same for all strategies. */
 static cJSON *invalid_weights(const struct hr__kube_scoring *scoring) {
   cJSON *invalid = NULL;
   for (uint32_t i = 0; i < scoring->n_scored; i++) {
@@ -262,7 +265,7 @@ static void run_score(struct kube_case *kube) {
 
 /* ---- Fit ---- */
 
-/* Returns whether a resource is an extended one: its name has a domain that does not belong to Kubernetes. */
+/* Returns whether a resource is an extended resource: its name has a domain that does not belong to Kubernetes. */
 static bool is_extended(const char *name) {
   return strchr(name, '/') && !strstr(name, "kubernetes.io/") && strncmp(name, "requests.", 9) != 0;
 }
@@ -325,7 +328,8 @@ static bool read_preemption(struct kube_case *kube, struct hr__kube_preemption *
   return true;
 }
 
-/* Finds the candidate of a node. Returns false if it is not a candidate, or if memory is exhausted. */
+/* Finds the victims on a node if `pod` preempts there. Returns false if the node is not a candidate for preemption, or
+   if memory is exhausted. */
 static bool find_candidate(struct kube_case *kube, const struct hr__kube_preemption *preemption,
                            const struct hr__kube_pod_state *pod, uint32_t node, struct hr__kube_candidate *candidate) {
   uint32_t *on_node = hr__verdict_alloc(kube->verdict, kube->n_pods, sizeof *on_node), n_on_node = 0;
@@ -349,7 +353,8 @@ static const char *node_name(const struct kube_case *kube, uint32_t node) {
   return hr__case_text(cJSON_GetArrayItem(kube->node_list, (int)node), "name", "");
 }
 
-/* The candidates of a pod if the search begins at the node `offset`. */
+/* Returns the candidates for preemption if the search begins at the node `offset`:
+   {NODE: {"victims": [..], "pdbViolations": n}}. */
 static cJSON *search(struct kube_case *kube, const struct hr__kube_preemption *preemption,
                      const struct hr__kube_pod_state *pod, uint32_t offset) {
   const cJSON *args = hr__case_get(kube->input, "args");
@@ -367,8 +372,8 @@ static cJSON *search(struct kube_case *kube, const struct hr__kube_preemption *p
   return found;
 }
 
-/* Compares the candidates of one pod. kube-scheduler draws the offset at random; the expected candidates must be those
-   of one offset. */
+/* Compares the candidates of one pod. kube-scheduler draws the offset of the search at random. The case passes if the
+   expected candidates are those of any offset. */
 static void compare_candidates(struct kube_case *kube, const struct hr__kube_preemption *preemption,
                                const struct hr__kube_pod_state *pod, const cJSON *expected) {
   bool is_equal = false;
@@ -428,7 +433,7 @@ static void run_eligible(struct kube_case *kube) {
 
 /* ---- Kinds ---- */
 
-/* Amounts are multiplied by 100 and summed. */
+/* The largest number in a case. Amounts are multiplied by 100 and summed, and the sums must fit into 64 bits. */
 #define LARGEST_NUMBER 1e15
 
 void hr__conform_kubernetes(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Runs the test vectors of Slurm against its model: backfill, advance reservations, fair share, priority, billing, GRES
- * and preemption. Accounts are sorted so that parents come before their children.
+ * Runs the test vectors of Slurm against its model: advance reservations, backfill, fair share, priority, billing,
+ * configuration parameters, GRES and preemption. For fair share, accounts are sorted so that parents precede their
+ * children.
  */
 
 #include "scenarios/conform/conform.h"
@@ -16,8 +17,8 @@
 /* ---- Reservations ----------------------------------------------------------------------------------- */
 
 /*
- * A case has nodes with numbers from 0, reservations and jobs; the result is, for each job, which nodes it may use if
- * it starts at its time, and the next time at which it may use more. Times are minutes.
+ * A case has nodes with numbers from 0, reservations, and jobs with a start time. The result for each job is the list
+ * of nodes that it may use from its start time, and the next time at which it may use more nodes. Times are in minutes.
  *
  * Source of the rules: reservations.html and src/slurmctld/reservation.c of SchedMD/slurm.
  */
@@ -61,7 +62,7 @@ static uint32_t read_flags(const cJSON *list) {
   return flags;
 }
 
-/* Sets the nodes of a reservation: those in the list; without a list, all nodes. */
+/* Adds nodes to a set: the nodes in the list or, if `list` is NULL, all nodes. */
 static void read_nodes(struct hr__slurm_run *run, const cJSON *list, uint64_t *set) {
   const cJSON *item;
   for (uint32_t n = 0; !list && n < run->nodes.n_nodes; n++) set[n / 64] |= UINT64_C(1) << n % 64;
@@ -121,7 +122,7 @@ static bool read_world(struct reservation_case *reservations, const cJSON *input
   return !reservations->verdict->no_memory;
 }
 
-/* Returns the result for a job. */
+/* Returns the result for a job: {"nodes": [..], "moreAtMinutes": n}. */
 static cJSON *test_job(struct reservation_case *reservations, const cJSON *job) {
   struct hr__slurm_run *run = &reservations->run;
   const char *user = hr__case_text(job, "user", ""), *account = hr__case_text(job, "account", "");
@@ -158,8 +159,8 @@ static void run_reservation_case(const cJSON *input, const cJSON *expect, struct
 
 /* ---- Backfill --------------------------------------------------------------------------------------- */
 
-/* Runs the backfill cases of the test vectors of Slurm. All nodes are idle and are allocated whole; the selector takes
-   the first nodes of a set that are free early enough. */
+/* A case is one backfill pass. All nodes are idle at first, and jobs get whole nodes. The selector finds the first time
+   at which enough nodes of a set are free, and takes the nodes with the lowest numbers among them. */
 enum { MAX_LICENSES = 32, MAX_NAMES = 32 };
 
 /* A waiting job of a case. */
@@ -176,7 +177,7 @@ struct backfill_case {
   int64_t *free_us; /* [n_nodes] when each node becomes free */
   const char *licenses[MAX_LICENSES];
   uint32_t license_counts[MAX_LICENSES], n_licenses;
-  const char *users[MAX_NAMES], *partitions[MAX_NAMES]; /* in the order of the jobs that name them */
+  const char *users[MAX_NAMES], *partitions[MAX_NAMES]; /* in the order in which jobs name them */
 };
 
 /* ---- The selector ----------------------------------------------------------------------------------- */
@@ -229,7 +230,7 @@ static void read_licenses(struct backfill_case *backfill, const cJSON *cluster) 
   }
 }
 
-/* Reads "NAME" or "NAME:COUNT". */
+/* Reads the license of a job: "NAME" or "NAME:COUNT". A license that the cluster does not have is ignored. */
 static void read_license(const struct backfill_case *backfill, const char *text, struct hr__slurm_queued *queued) {
   size_t length = text ? strcspn(text, ":") : 0;
   for (uint32_t i = 0; text && i < backfill->n_licenses; i++) {
@@ -239,7 +240,8 @@ static void read_license(const struct backfill_case *backfill, const char *text,
   }
 }
 
-/* The number of a name in a list, to which it is added; HR_NONE: no name, or the list is full. */
+/* Returns the index of a name in a list, and adds the name if it is new. Returns HR_NONE if `name` is NULL, or if the
+   list is full. */
 static uint32_t number_of(const char **names, const char *name) {
   for (uint32_t i = 0; name && i < MAX_NAMES; i++) {
     if (!names[i]) names[i] = name;
@@ -248,7 +250,9 @@ static uint32_t number_of(const char **names, const char *name) {
   return HR_NONE;
 }
 
-/* An association is a user: cases have no accounts. Jobs that name no partition are in the same one. */
+/* Sets the user, the association, the partition, and the pair of user and partition of a job. Limits such as
+   bf_max_job_user count the tests of jobs in these scopes. An association is a user, because cases have no accounts.
+   All jobs without a partition are in one partition. */
 static void read_scopes(struct backfill_case *backfill, const cJSON *item, uint32_t *scopes) {
   uint32_t user = number_of(backfill->users, hr__case_text(item, "user", NULL)),
            part = number_of(backfill->partitions, hr__case_text(item, "partition", ""));
@@ -268,7 +272,7 @@ static struct case_job read_job(struct backfill_case *backfill, const cJSON *ite
   return job;
 }
 
-/* Inserts a job into the queue: higher priority first, otherwise as listed. */
+/* Inserts a job into the queue: higher priorities first, equal priorities in the order of the case. */
 static void insert_job(struct backfill_case *backfill, struct case_job job) {
   uint32_t at = backfill->n_jobs++;
   for (; at > 0 && backfill->jobs[at - 1].queued.priority < job.queued.priority; at--)
@@ -276,7 +280,7 @@ static void insert_job(struct backfill_case *backfill, struct case_job job) {
   backfill->jobs[at] = job;
 }
 
-/* A number of jobs or nodes. */
+/* Reads a number of jobs or nodes, limited to the range from 0 to 1,000,000. */
 static uint32_t read_count(const cJSON *object, const char *name) {
   int64_t count = hr__case_whole(object, name, 0);
   return count < 0 ? 0 : count < 1000000 ? (uint32_t)count : 1000000;
@@ -366,7 +370,7 @@ static void compare_jobs(struct backfill_case *backfill, const cJSON *expect, co
   }
 }
 
-/* Compares jobs that are expected to start at the same time. */
+/* Checks that the jobs in "equalStart" start at the same time. */
 static void compare_equal_starts(struct backfill_case *backfill, const cJSON *expect) {
   const cJSON *list = hr__case_get(expect, "equalStart"), *item;
   const struct case_job *first = list ? job_of(backfill, cJSON_GetStringValue(list->child)) : NULL;
@@ -378,8 +382,8 @@ static void compare_equal_starts(struct backfill_case *backfill, const cJSON *ex
   }
 }
 
-/* Checks a property that some cases expect: a job starts no later than a job of lower priority that is at least as
-   wide. */
+/* Checks the property that some cases expect. Let job A have a higher priority than job B, and need at most as many
+   nodes. Then A must not start later than B. */
 static void compare_property(struct backfill_case *backfill, const cJSON *expect) {
   const cJSON *property = hr__case_get(expect, "property");
   for (uint32_t i = 0; property && i < backfill->n_jobs; i++)
@@ -472,7 +476,8 @@ static bool allocate_tree(const struct slurm_case *slurm, struct tree *tree, siz
          scratch->members && scratch->place && scratch->order;
 }
 
-/* Adds the accounts, parents before children, then the users. */
+/* Adds the accounts, parents before their children, and then the users. Returns false if an account has an unknown
+   parent, or if memory is exhausted. */
 static bool read_tree(struct slurm_case *slurm, struct tree *tree) {
   const cJSON *accounts = hr__case_get(slurm->input, "accounts"), *users = hr__case_get(slurm->input, "users"), *item;
   uint32_t n_accounts = (uint32_t)cJSON_GetArraySize(accounts),
@@ -492,7 +497,7 @@ static bool read_tree(struct slurm_case *slurm, struct tree *tree) {
   return !slurm->verdict->malformed;
 }
 
-/* Compares one column for the names that are expected. */
+/* Compares one member of the shares, at `offset` in the struct, for the names that the case expects. */
 static void compare_column(struct slurm_case *slurm, const struct tree *tree, const char *name, size_t offset) {
   if (!hr__case_get(slurm->expect, name)) return;
   cJSON *column = cJSON_CreateObject();
@@ -549,7 +554,7 @@ static void run_decay(struct slurm_case *slurm) {
 
 /* ---- Priority --------------------------------------------------------------------------------------- */
 
-/* The names of the factors in cases, and the flags that switch off normalization. */
+/* The names of the factors in cases, and the flags that turn off the normalization of a factor. */
 static const struct {
   const char *name, *raw_flag;
 } factors[HR__SLURM_N_FACTORS] = {[HR__SLURM_AGE] = {"age", NULL},
@@ -573,7 +578,7 @@ static double size_factor(const struct slurm_case *slurm, const cJSON *job) {
   return hr__slurm_size_factor(&size);
 }
 
-/* The value of a factor, from the case or computed from the job. */
+/* Returns the value of a factor: the value that the case states, or else the value computed from the job. */
 static double factor_of(const struct slurm_case *slurm, const cJSON *job, enum hr__slurm_factor factor) {
   const char *name = factors[factor].name;
   const cJSON *given = hr__case_get(hr__case_get(slurm->input, "factors"), name);
@@ -591,7 +596,8 @@ static double factor_of(const struct slurm_case *slurm, const cJSON *job, enum h
 
 enum { MAX_TRES = 32 };
 
-/* The weights and factors of a job; `tres` holds the weights and factors of resources. */
+/* Returns the weights and factors of a job. `tres` receives the weights (row 0) and the factors (row 1) of trackable
+   resources (TRES), and must outlive the result. */
 static struct hr__slurm_priority read_priority(const struct slurm_case *slurm, const cJSON *job,
                                                double tres[2][MAX_TRES]) {
   const cJSON *weights = hr__case_get(slurm->input, "weights"), *item;
@@ -640,7 +646,7 @@ static void run_priority(struct slurm_case *slurm) {
     cJSON_Delete(factor);
 }
 
-/* The priority of a job in each of several partitions. */
+/* Compares the priority of a job in each of several partitions. */
 static void run_partition(struct slurm_case *slurm) {
   const cJSON *partitions = hr__case_get(slurm->input, "partitions"), *item;
   double highest = 0, tres[2][MAX_TRES];
@@ -655,7 +661,7 @@ static void run_partition(struct slurm_case *slurm) {
   compare(slurm, "priority", actual, 0);
 }
 
-/* A priority that was set by hand replaces the sum, and all factors are 0. */
+/* A priority that an administrator has set replaces the sum of the factors, and all factors are 0. */
 static void run_manual(struct slurm_case *slurm) {
   compare_number(slurm, "priority", hr__case_real(slurm->input, "setPriority", 0), 0);
   compare_number(slurm, "factor", 0, 0);
@@ -706,8 +712,8 @@ static void run_parameter(struct slurm_case *slurm) {
   compare(slurm, "default", bound_json(parameter->fallback, parameter->fallback_of), 0);
   compare(slurm, "min", bound_json(parameter->min, NULL), 0);
   compare(slurm, "max", bound_json(parameter->max, parameter->max_of), 0);
-  // The text after a comma is a remark. Units are compared only if one of them is a unit of time, because names of
-  // counted items are not standardized.
+  // In the expected unit, the text after a comma is a remark. Units are compared only if at least one of the two is a
+  // unit of time, because the names of counted items are not standardized.
   const char *unit = hr__case_text(slurm->expect, "unit", NULL);
   size_t length = unit ? strcspn(unit, ",") : 0;
   bool is_same = unit && strlen(parameter->unit) == length && strncmp(unit, parameter->unit, length) == 0;
@@ -715,7 +721,7 @@ static void run_parameter(struct slurm_case *slurm) {
     compare(slurm, "unit", cJSON_CreateString(parameter->unit), 0);
 }
 
-/* The GPUs of the node of a case; a node has at most 64. */
+/* Returns the number of GPUs of the node of a case, at most 64. */
 static uint32_t read_gpus(const struct slurm_case *slurm) {
   int64_t gpus = hr__case_whole(slurm->input, "gpus", 0);
   return gpus < 0 ? 0 : gpus < 64 ? (uint32_t)gpus : 64;
@@ -806,7 +812,7 @@ static void run_reservations(struct slurm_case *slurm) {
   run_reservation_case(slurm->input, slurm->expect, slurm->verdict);
 }
 
-/* Minutes are converted to microseconds. */
+/* The largest number in a case. Minutes are converted to microseconds, which must fit into 64 bits. */
 #define LARGEST_NUMBER 1e11
 
 void hr__conform_slurm(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {

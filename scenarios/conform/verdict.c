@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The verdict on one case of a vector file: compares expected with actual values. */
+/* The verdict on one case of a vector file: compares expected with actual values, and checks the size of numbers. */
 
 #include "scenarios/conform/conform.h"
 
@@ -56,8 +56,9 @@ static bool is_equal_object(const cJSON *expected, const cJSON *actual, const st
   return true;
 }
 
-/* Returns whether each item of `expected` has its own equal item in `actual`. Equality is an equivalence unless there
-   is a tolerance, so taking the first free equal item is enough. */
+/* Returns whether the two lists are equal as multisets: each item of `expected` is paired with its own equal item of
+   `actual`. Pairing with the first free equal item is sufficient if equality is transitive. That is the case without a
+   tolerance and without HR__COMPARE_EXPECTED. Returns false if memory is exhausted. */
 static bool is_equal_set(const cJSON *expected, const cJSON *actual, const struct comparison *how) {
   int n_items = cJSON_GetArraySize(actual);
   if (cJSON_GetArraySize(expected) != n_items) return false;
@@ -132,7 +133,7 @@ void hr__verdict_compare(struct hr__verdict *verdict, const char *place, const c
   compare(verdict, place, expected, actual, &how);
 }
 
-/* Compares with a new value, and frees it. */
+/* Compares exactly with `actual`, and frees it. If `actual` is NULL, memory is exhausted. */
 static void compare_new(struct hr__verdict *verdict, const char *place, const cJSON *expected, cJSON *actual) {
   if (actual)
     hr__verdict_compare(verdict, place, expected, actual, HR__COMPARE_EXACTLY, 0);

@@ -4,10 +4,10 @@
  * (PodGroups) and tasks (pods) are read into the arrays of a snapshot; volcano_config.c reads nodes, selectors and the
  * configuration.
  *
- * Volcano takes a random node among those with equal scores, and the tests are written so that the choice does not
- * matter for what they check. The model takes the first or, on request, the last of them; a case passes if either run
- * gives the expected result. Jobs of a case have equal creation times, as in the tests that the cases are taken from;
- * Volcano then orders them by name.
+ * Volcano takes a random node among the nodes with the highest score. Its tests are written so that this choice does
+ * not change the results that they check. The model takes the first or, on request, the last of these nodes. A case
+ * passes if one of these two runs has the expected result. All jobs of a case have the same creation time, as in the
+ * tests of Volcano, which then orders jobs by name.
  */
 
 #include "scenarios/conform/conform.h"
@@ -17,7 +17,7 @@
 
 /* ---- Cases ------------------------------------------------------------------------------------------ */
 
-#define OTHER_UNIT 1000 /* other resources than CPU, memory and pods are counted in thousandths */
+#define OTHER_UNIT 1000 /* resources other than memory and pods are counted in thousandths */
 #define SECOND_US 1000000.0
 /* All jobs were created at 0; sessions are opened long after that. */
 #define NOW_US INT64_C(1000000000000000)
@@ -54,7 +54,8 @@ double hr__volcano_quantity(const char *text) {
   return number;
 }
 
-/* Sets one dimension. The names "cpu_milli" and "mem_bytes" state their unit. */
+/* Sets the amount of one resource. The unit of `amount` depends on the name: thousandths of a core for "cpu_milli", and
+   bytes for "mem_bytes" and "memory". For all other names, the amount is a number of units, such as cores for "cpu". */
 static void set_resource(struct hr__volcano_case *world, struct hr__volcano_vector *vector, const char *name,
                          double amount) {
   double unit = OTHER_UNIT;
@@ -125,7 +126,7 @@ static void read_queues(struct hr__volcano_case *world) {
 
 /* ---- Cases: tasks ----------------------------------------------------------------------------------- */
 
-/* Returns an annotation, else a label, of a pod; NULL if neither is set. */
+/* Returns the annotation `name` of a pod; without the annotation, the label `name`; NULL if the pod has neither. */
 static const char *mark_of(const cJSON *pod, const char *name) {
   const char *annotation = hr__case_text(hr__case_get(pod, "annotations"), name, NULL);
   return annotation ? annotation : hr__case_text(hr__case_get(pod, "labels"), name, NULL);
@@ -136,7 +137,8 @@ static bool is_true(const char *text) {
   return hr__volcano_find(texts, sizeof texts / sizeof texts[0], text) != HR__VOLCANO_NONE;
 }
 
-/* The number at the end of a pod's name that has at least three parts; -1: none. */
+/* Returns the number at the end of the name of a pod, such as 3 for "job-worker-3". The name must have at least two
+   hyphens. Returns -1 if the name has fewer hyphens or no number at its end. */
 static int64_t pod_index(const char *name) {
   const char *slash = strchr(name, '/'), *last = strrchr(name, '-');
   if (slash) name = slash + 1;
@@ -146,7 +148,7 @@ static int64_t pod_index(const char *name) {
   return *end ? -1 : index;
 }
 
-/* The text "namespace-name". */
+/* Returns a copy of "NAMESPACE/NAME" with a hyphen instead of the slash. */
 static const char *uid_of(struct hr__volcano_case *world, const char *name) {
   char *uid = hr__verdict_alloc(world->verdict, strlen(name) + 1, 1);
   if (!uid) return name;
@@ -225,7 +227,7 @@ static struct hr__volcano_budget read_budget(const cJSON *annotations, const cha
   return (struct hr__volcano_budget){.is_set = true, .is_percent = *end == '%', .value = (int32_t)value};
 }
 
-/* Reads the roles of the tasks and their minimum numbers. */
+/* Reads the role of each task, and the minimum number of tasks of each role. */
 static void read_roles(struct hr__volcano_case *world, const cJSON *json, struct hr__volcano_job *job,
                        struct hr__volcano_task *tasks) {
   struct hr__volcano_names roles = {0};
@@ -248,7 +250,9 @@ static void read_roles(struct hr__volcano_case *world, const cJSON *json, struct
   job->n_roles = roles.n_items;
 }
 
-/* The name of the sub-job of a pod: the policy and the values of its labels, or "" if the policy does not select it. */
+/* Returns the name of the sub-job of a pod under a policy: the name of the policy, and the values of the labels that
+   the policy lists in "MatchLabelKeys", joined by hyphens. Returns "" if the policy does not select the pod, or if
+   memory is exhausted. */
 static const char *subjob_name(struct hr__volcano_case *world, const cJSON *policy, const cJSON *pod) {
   const cJSON *labels = hr__case_get(pod, "labels"), *key;
   const cJSON *selected = hr__case_get(hr__case_get(policy, "LabelSelector"), "MatchLabels");
@@ -271,7 +275,8 @@ static const char *subjob_name(struct hr__volcano_case *world, const cJSON *poli
   return name;
 }
 
-/* Reads the policies of sub-jobs, and the sub-job of each task: that of the first policy that selects it. */
+/* Reads the policies of sub-jobs, and the sub-job of each task. The first policy that selects a task defines its
+   sub-job. */
 static void read_subjobs(struct hr__volcano_case *world, const cJSON *json, struct hr__volcano_job *job,
                          struct hr__volcano_task *tasks) {
   const cJSON *policies = hr__case_get(json, "subgroup_policy"), *policy;
@@ -350,7 +355,7 @@ static void read_job(struct hr__volcano_case *world, const cJSON *json, struct h
   job->waiting_us = hr__volcano_duration_us(hr__case_text(annotations, "sla-waiting-time", NULL));
 }
 
-/* Reads the jobs. Pods without PodGroup become tasks without job. */
+/* Reads the jobs and their tasks. Pods without a PodGroup become tasks without a job. */
 static void read_jobs(struct hr__volcano_case *world) {
   const cJSON *list = hr__case_get(world->whole, "jobs"), *item, *pod;
   uint32_t n_jobs = 0, n_tasks = 0, at = 0;
@@ -413,7 +418,7 @@ static void read_quotas(struct hr__volcano_case *world) {
   world->snapshot.quotas = quotas;
 }
 
-/* ---- Cases: what the model does not cover ----------------------------------------------------------- */
+/* ---- Cases: features that the model does not cover -------------------------------------------------- */
 
 static const char *unsupported_pod(const cJSON *pod) {
   const cJSON *affinity = hr__case_get(pod, "affinity");
@@ -437,8 +442,7 @@ static const char *unsupported_case(const cJSON *whole) {
   return NULL;
 }
 
-/* Reads the whole case. Returns false if the case cannot run: it is not supported, malformed, or memory is exhausted.
- */
+/* Reads a case. Returns false if the case cannot run: it is not supported, it is malformed, or memory is exhausted. */
 static bool volcano_read_case(struct hr__volcano_case *world, const cJSON *whole, struct hr__verdict *verdict) {
   *world = (struct hr__volcano_case){.verdict = verdict, .whole = whole};
   const char *unsupported = unsupported_case(whole);
@@ -465,17 +469,17 @@ static bool volcano_read_case(struct hr__volcano_case *world, const cJSON *whole
 
 /* ---- Rules ------------------------------------------------------------------------------------------ */
 
-/* Runs cases of single rules of Volcano: scores and predicates of nodes, votes on enqueueing, orders of jobs, and
-   victims. The members of "expect"."custom" define which results are computed. Members that repeat input of the test
-   are not compared. */
+/* Runs cases of single rules of Volcano: scores and predicates of nodes, whether jobs may be enqueued, orders of jobs,
+   and victims. The members of "expect"."custom" define which results are computed. Members that repeat the input of the
+   test are not compared. */
 
 #define SCORE_TOLERANCE 1e-6
 #define HOUR_US INT64_C(3600000000)
 
 /* ---- Nodes ------------------------------------------------------------------------------------------ */
 
-/* {"task": {"node": value}} for the tasks and nodes that the case expects. The values are scores if `scores` is set,
-   otherwise verdicts. */
+/* Returns {"task": {"node": value}} for the tasks and nodes that the case expects. If `scores` is set, a value is the
+   score of the node; otherwise it is the result of the predicates (enum hr__volcano_verdict, as a number). */
 static cJSON *by_node_json(const struct hr__volcano_case *world, const struct hr__volcano_session *session,
                            const cJSON *expected, bool scores) {
   cJSON *result = cJSON_CreateObject();
@@ -494,7 +498,7 @@ static cJSON *by_node_json(const struct hr__volcano_case *world, const struct hr
   return result;
 }
 
-/* {"node": true} for the nodes that the first task may use. */
+/* Returns {"node": true} for the nodes that the first task may use. */
 static cJSON *accepting_json(const struct hr__volcano_case *world, const struct hr__volcano_session *session) {
   cJSON *result = cJSON_CreateObject();
   for (uint32_t i = 0; i < world->snapshot.n_nodes && world->snapshot.n_tasks; i++)
@@ -503,7 +507,8 @@ static cJSON *accepting_json(const struct hr__volcano_case *world, const struct 
   return result;
 }
 
-/* {"predicateStatus": [{"Code", "Reason"}]} of the first task on the first node. */
+/* Returns {"predicateStatus": [{"Code", "Reason"}]}: the result of the predicates for the first task on the first
+   node. */
 static cJSON *status_json(const struct hr__volcano_case *world, const struct hr__volcano_session *session) {
   cJSON *result = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(result, "predicateStatus");
   if (!world->snapshot.n_tasks || !world->snapshot.n_nodes) return result;
@@ -515,7 +520,8 @@ static cJSON *status_json(const struct hr__volcano_case *world, const struct hr_
   return result;
 }
 
-/* {"job": {"MilliCPU", "Memory", "ScalarResources": {"pods"}}}: the resources that are allocated to the jobs. */
+/* Returns {"job": {"MilliCPU", "Memory", "ScalarResources": {"pods"}}}: the resources that are allocated to each
+   expected job. */
 static cJSON *allocated_json(const struct hr__volcano_case *world, const struct hr__volcano_session *session,
                              const cJSON *expected) {
   cJSON *result = cJSON_CreateObject();
@@ -535,7 +541,8 @@ static cJSON *allocated_json(const struct hr__volcano_case *world, const struct 
 
 /* ---- Victims ---------------------------------------------------------------------------------------- */
 
-/* The items of "preemptees" that may be preempted, as they are written in the case. */
+/* Returns copies of the items of `preemptees` that may be preempted. Replaces the tasks of the snapshot by all items of
+   `preemptees`. */
 static cJSON *kept_json(struct hr__volcano_case *world, const cJSON *preemptees) {
   cJSON *result = cJSON_CreateArray();
   uint32_t n = (uint32_t)cJSON_GetArraySize(preemptees), at = 0;
@@ -576,15 +583,15 @@ static double count_victims(struct hr__volcano_case *world, const struct hr__vol
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
 
-/* Whether all jobs may be enqueued. */
+/* Returns whether all jobs that have a queue may be enqueued. */
 static bool all_enqueueable(const struct hr__volcano_case *world, struct hr__volcano_session *session) {
   for (uint32_t i = 0; i < world->snapshot.n_jobs; i++)
     if (world->snapshot.jobs[i].queue != HR__VOLCANO_NONE && !hr__volcano_is_enqueueable(session, i)) return false;
   return true;
 }
 
-/* The tests of the plug-in sla use two jobs that their cases do not contain: the second one has a maximum wait of an
-   hour. */
+/* Adds the two jobs that the tests of the plug-in sla use. The cases do not contain them. The first job has no maximum
+   waiting time, the second has one of an hour. */
 static void add_sla_jobs(struct hr__volcano_case *world) {
   struct hr__volcano_job *jobs = hr__verdict_alloc(world->verdict, 2, sizeof *jobs);
   struct hr__volcano_queue *queue = hr__verdict_alloc(world->verdict, 1, sizeof *queue);
@@ -601,7 +608,7 @@ static void add_sla_jobs(struct hr__volcano_case *world) {
 
 /* ---- All -------------------------------------------------------------------------------------------- */
 
-/* Returns the result of the model for a member of "custom"; NULL if the member is input. */
+/* Returns the result of the model for a member of "custom"; NULL if the member repeats the input of the test. */
 static cJSON *result_of(struct hr__volcano_case *world, struct hr__volcano_session *session, const cJSON *custom,
                         const cJSON *expected) {
   const char *name = expected->string;
@@ -645,7 +652,7 @@ static void run_rules(struct hr__volcano_case *world) {
 
 /* ---- Results as JSON -------------------------------------------------------------------------------- */
 
-/* {"namespace/pod": "node"}. A pod that waits for its volume is not bound yet. */
+/* Returns {"namespace/pod": "node"} for the pods that were bound. A pod that waits for its volume is not bound yet. */
 static cJSON *binds_json(const struct hr__volcano_case *world, const struct hr__volcano_session *session) {
   cJSON *result = cJSON_CreateObject();
   struct hr__volcano_id_list binds = hr__volcano_binds(session);
@@ -665,8 +672,8 @@ static cJSON *evictions_json(const struct hr__volcano_case *world, const struct 
   return result;
 }
 
-/* The nodes of the pipelined tasks of a job. If there are some and all are expected, the result is the expected list.
- */
+/* Returns the nodes of the pipelined tasks of a job. `expected` lists the nodes that are possible. If there is at least
+   one node and all nodes are in this list, returns a copy of the list, so that the values are equal. */
 static cJSON *pipelined_json(const struct hr__volcano_case *world, const struct hr__volcano_session *session,
                              const cJSON *expected) {
   cJSON *nodes = cJSON_CreateArray();
@@ -708,7 +715,7 @@ static cJSON *status_counts_json(const struct hr__volcano_case *world, const str
 
 /* ---- Comparing -------------------------------------------------------------------------------------- */
 
-/* Compares and deletes the actual value. */
+/* Compares the actual value, and frees it. */
 static void compare(struct hr__verdict *verdict, const char *place, const cJSON *expected, cJSON *actual,
                     unsigned flags) {
   hr__verdict_compare(verdict, place, expected, actual, flags, 0);
@@ -759,7 +766,8 @@ static void compare_session(const struct hr__volcano_case *world, const struct h
   if (violation) hr__verdict_compare_text(verdict, "invariant", NULL, violation);
 }
 
-/* Runs a session with one order of equal nodes, and compares. */
+/* Runs a session and compares its result. `prefers_last_node`: of several nodes with the highest score, take the last
+   instead of the first. */
 static void run_session(struct hr__volcano_case *world, bool prefers_last_node, struct hr__verdict *verdict) {
   world->config.prefers_last_node = prefers_last_node;
   struct hr__volcano_session *session = hr__volcano_open(verdict->arena, &world->snapshot, &world->config);
@@ -771,7 +779,8 @@ static void run_session(struct hr__volcano_case *world, bool prefers_last_node, 
   compare_session(world, session, verdict);
 }
 
-/* Whether the case passes with the other order of equal nodes. Differences are not reported. */
+/* Returns whether the case passes if the last of several nodes with the highest score is taken. Does not report
+   differences. */
 static bool passes_with_last_nodes(struct hr__volcano_case *world) {
   struct hr_conform_case row = {0};
   struct hr__verdict verdict = {.arena = world->verdict->arena, .row = &row};
@@ -786,7 +795,7 @@ static bool passes_with_last_nodes(struct hr__volcano_case *world) {
   return passes;
 }
 
-/* Amounts are numbers in double precision; numbers of pods and weights are at most 32 bits wide. */
+/* The largest number in a case. Amounts are double-precision numbers. */
 #define LARGEST_NUMBER 1e12
 
 void hr__conform_volcano(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {

@@ -12,7 +12,7 @@
 
 /* ---- Values ---- */
 
-/* An argument as a number. Arguments may be texts. */
+/* Returns an argument as a number. The argument may be a number or a text. */
 static double number_of(const cJSON *arguments, const char *name, double fallback) {
   const cJSON *value = hr__case_get(arguments, name);
   if (cJSON_IsNumber(value)) return value->valuedouble;
@@ -22,7 +22,8 @@ static double number_of(const cJSON *arguments, const char *name, double fallbac
   return end == value->valuestring ? fallback : number;
 }
 
-/* Weights beyond a million count as a million: their sums fit in 32 bits. */
+/* Returns an argument as a whole number, limited to the range from -1,000,000 to 1,000,000. Sums of such weights fit in
+   32 bits. */
 static int32_t whole_of(const cJSON *arguments, const char *name, int32_t fallback) {
   double number = fmax(-MOST_WEIGHT, fmin(number_of(arguments, name, fallback), MOST_WEIGHT));
   return (int32_t)number;
@@ -33,8 +34,9 @@ static bool flag_of(const cJSON *arguments, const char *name, bool fallback) {
   return text ? strcmp(text, "true") == 0 : hr__case_bool(arguments, name, fallback);
 }
 
-/* Returns the next known dimension in a list of names such as "nvidia.com/gpu, example.com/foo"; HR__VOLCANO_NONE at
-   the end. Unknown names are skipped. Copies the name to `name`, and moves `*list` behind it. */
+/* Returns the next known resource in a list of names such as "nvidia.com/gpu, example.com/foo"; HR__VOLCANO_NONE at the
+   end of the list. Unknown names are skipped. Copies the name of the resource to `name`, and advances `*list` past it.
+   `*list` may be NULL. */
 static uint32_t next_dimension(const struct hr__volcano_case *world, const char **list, char name[256]) {
   while (*list && **list) {
     size_t skipped = strspn(*list, " ,"), length = strcspn(*list + skipped, " ,");
@@ -49,7 +51,7 @@ static uint32_t next_dimension(const struct hr__volcano_case *world, const char 
   return HR__VOLCANO_NONE;
 }
 
-/* The member "PREFIX" + name. */
+/* Returns the member with the name `prefix` + `name` + `suffix`. */
 static const cJSON *get_joined(const cJSON *object, const char *prefix, const char *name, const char *suffix) {
   char joined[600];
   snprintf(joined, sizeof joined, "%s%s%s", prefix, name, suffix);
@@ -58,6 +60,7 @@ static const cJSON *get_joined(const cJSON *object, const char *prefix, const ch
 
 /* ---- Arguments of plug-ins ---- */
 
+/* Returns a weight, or the default of 1 if it is negative. */
 static int32_t weight_of(int32_t weight) {
   return weight < 0 ? 1 : weight;
 }
@@ -76,7 +79,8 @@ static void read_binpack(const struct hr__volcano_case *world, const cJSON *argu
   }
 }
 
-/* Finds the strategy of a resource: by its name, else by the longest prefix that ends with an asterisk. */
+/* Returns the strategy of a resource; NULL: none. `resources` has strategies by name of a resource and by pattern
+   "PREFIX*". The name has precedence, and then the longest pattern that matches. */
 static const cJSON *find_strategy(const cJSON *resources, const char *name) {
   const cJSON *best = hr__case_get(resources, name), *item;
   size_t best_length = 0;
@@ -140,7 +144,8 @@ static void read_strategy(const struct hr__volcano_case *world, const cJSON *arg
   read_proportional(world, hr__case_get(arguments, "proportional"), strategy);
 }
 
-/* Reads a time of the day such as "9:30"; -1 if it is malformed. Minutes have two digits. */
+/* Returns a time of the day such as "9:30" in minutes since midnight; -1 if it is malformed. Minutes must have two
+   digits. */
 static int32_t read_minute(const char *text, size_t length) {
   size_t hour = strspn(text, "0123456789");
   if (hour < 1 || hour > 2 || text[hour] != ':' || length != hour + 3) return -1;
@@ -290,7 +295,7 @@ static void read_actions(struct hr__volcano_case *world, const cJSON *run) {
 void hr__volcano_read_config(struct hr__volcano_case *world) {
   const cJSON *run = hr__case_get(world->whole, "run"), *tier, *item;
   world->config = hr__volcano_default_config();
-  world->config.minute_of_day = 12 * 60; /* the windows of the cases begin at midnight */
+  world->config.minute_of_day = 12 * 60; /* noon; the windows of the cases begin at midnight */
   uint32_t n = 0, at = 0;
   cJSON_ArrayForEach(tier, hr__case_get(run, "tiers")) n += (uint32_t)cJSON_GetArraySize(tier);
   struct hr__volcano_plugin *plugins = hr__verdict_alloc(world->verdict, n, sizeof *plugins);
@@ -306,22 +311,23 @@ void hr__volcano_read_config(struct hr__volcano_case *world) {
 /* ---- Nodes --------------------------------------------------------------------------------------------- */
 
 /*
- * Reads the nodes of a case of Volcano, the node groups of its queues, and which nodes its pods accept and prefer.
- *
- * A pod accepts a node if its node selector, its required node affinity, its tolerations and its volumes do. The model
- * gets the result as a bit set, and preferred node affinity and taints as a score for each node.
+ * A pod accepts a node if its node selector, its required node affinity, its tolerations and its volumes allow the
+ * node. The model gets the accepted nodes as a bit set. It gets preferred node affinity and the taints with the effect
+ * PreferNoSchedule as scores of nodes.
  */
 
 #define METRICS_ARE_FRESH_MIN 5
 
 /* ---- Nodes ---- */
 
-/* The cases name the constants of Volcano instead of their values. */
+/* Returns the node group of a node; NULL: none. The cases may have the name of Volcano's constant instead of the name
+   of the label. */
 static const char *group_of(const cJSON *labels) {
   return hr__case_text(labels, "NodeGroupNameKey", hr__case_text(labels, "volcano.sh/nodegroup-name", NULL));
 }
 
-/* Whether the time of a measurement, such as "time.Now()" or "*(-6, time.Minute)", is recent. */
+/* Returns whether a measurement is at most 5 minutes old. Its time is a Go expression such as "time.Now()" or
+   "*(-6, time.Minute)". */
 static bool is_fresh(const cJSON *time) {
   if (!cJSON_IsString(time)) return false;
   if (strcmp(time->valuestring, "time.Now()") == 0) return true;
@@ -329,7 +335,7 @@ static bool is_fresh(const cJSON *time) {
   return number && -strtol(number + 1, NULL, 10) <= METRICS_ARE_FRESH_MIN;
 }
 
-/* Returns the first value of an object, NULL if not found. */
+/* Returns the first value of an object; NULL if the object is empty or NULL. */
 static const cJSON *first_value(const cJSON *object) {
   return object ? object->child : NULL;
 }
@@ -381,8 +387,9 @@ static struct hr__volcano_id_list read_group_list(struct hr__volcano_case *world
   return result;
 }
 
-/* The limits are a JSON text in an annotation, such as {"group1": {"cpu": "3", "memory": "8Gi"}}. The parsed text lasts
-   as long as the names in it are needed: the names of resources and groups are copied. */
+/* Reads the limits of a queue in its node groups. They are a JSON text in an annotation, such as
+   {"group1": {"cpu": "3", "memory": "8Gi"}}. The parsed text is freed at the end, because the names of groups and
+   resources become indices. Unknown resources are ignored. */
 static void read_limits(struct hr__volcano_case *world, const char *text, struct hr__volcano_queue *queue) {
   cJSON *tree = cJSON_Parse(text);
   const cJSON *item, *resource;
@@ -427,7 +434,8 @@ void hr__volcano_read_groups(struct hr__volcano_case *world, const cJSON *json, 
 
 /* ---- Selectors ---- */
 
-/* A member of an object of Kubernetes, whose keys are spelled as the fields in Go (Key) or as in JSON (key). */
+/* Returns a member of an object of Kubernetes; NULL if it is missing or null. The case of letters is ignored, because
+   keys are spelled as in Go (Key) or as in JSON (key). */
 static const cJSON *field(const cJSON *object, const char *name) {
   const cJSON *value = cJSON_IsObject(object) ? cJSON_GetObjectItem(object, name) : NULL;
   return cJSON_IsNull(value) ? NULL : value;
@@ -444,8 +452,8 @@ static bool has_value(const cJSON *values, const char *value) {
   return false;
 }
 
-/* One expression of node affinity: {Key, Operator, Values}. The operators of the cases may have the prefix of the Go
-   constants. */
+/* Returns whether labels match an expression {Key, Operator, Values}. The operator may have the prefix of the Go
+   constants, such as NodeSelectorOpIn. */
 static bool matches_expression(const cJSON *expression, const cJSON *labels) {
   const char *operator_name = field_text(expression, "Operator");
   const char *value = hr__case_text(labels, field_text(expression, "Key"), NULL);
@@ -462,7 +470,8 @@ static bool matches_expression(const cJSON *expression, const cJSON *labels) {
   return strcmp(operator_name, "Gt") == 0 ? own > bound : own < bound;
 }
 
-/* A term without expressions matches no node. The only field of a node that an expression can name is its name. */
+/* Returns whether a node matches a term of node affinity. A term without expressions matches no node. The only field of
+   a node that "MatchFields" may contain is metadata.name. */
 static bool matches_term(const cJSON *term, const cJSON *node) {
   const cJSON *expressions = field(term, "MatchExpressions"), *fields = field(term, "MatchFields"), *item;
   if (!cJSON_GetArraySize(expressions) && !cJSON_GetArraySize(fields)) return false;
@@ -490,13 +499,13 @@ static bool matches_selector(const cJSON *pod, const cJSON *node) {
 
 /* ---- Taints ---- */
 
-/* Returns a text without the prefix of the Go constants. */
+/* Returns a member that is a text, without the prefix of the Go constants. */
 static const char *short_text(const cJSON *object, const char *key, const char *prefix) {
   const char *text = field_text(object, key);
   return strncmp(text, prefix, strlen(prefix)) == 0 ? text + strlen(prefix) : text;
 }
 
-/* Whether the pod has a toleration {Key, Operator, Value, Effect} for the taint {Key, Value, Effect}. */
+/* Returns whether the pod has a toleration {Key, Operator, Value, Effect} for the taint {Key, Value, Effect}. */
 static bool tolerates(const cJSON *pod, const cJSON *taint) {
   const char *key = field_text(taint, "Key"), *effect = short_text(taint, "Effect", "TaintEffect");
   const cJSON *item;
@@ -510,7 +519,8 @@ static bool tolerates(const cJSON *pod, const cJSON *taint) {
   return false;
 }
 
-/* The number of the node's taints that the pod does not tolerate: those with effect PreferNoSchedule, or the others. */
+/* Returns the number of taints of the node that the pod does not tolerate. If `preferences` is set, counts the taints
+   with the effect PreferNoSchedule; otherwise counts all others. */
 static int64_t count_taints(const cJSON *pod, const cJSON *node, bool preferences) {
   const cJSON *item;
   int64_t n = 0;
@@ -521,7 +531,8 @@ static int64_t count_taints(const cJSON *pod, const cJSON *node, bool preference
   return n;
 }
 
-/* Sets how much the pod avoids each node. */
+/* Sets the avoidance of each node by the pod: the number of PreferNoSchedule taints that the pod does not tolerate,
+   scaled so that the highest value is 100. Without such taints, `task->avoidance` remains NULL. */
 static void read_avoidance(struct hr__volcano_case *world, const cJSON *pod, struct hr__volcano_task *task) {
   int64_t most = 0;
   for (uint32_t i = 0; i < world->snapshot.n_nodes; i++) {
@@ -538,7 +549,7 @@ static void read_avoidance(struct hr__volcano_case *world, const cJSON *pod, str
 
 /* ---- Volumes ---- */
 
-/* Finds an object by its name and, unless NULL, its namespace. */
+/* Returns the object with a name and a namespace; NULL: not found. If `name_space` is NULL, any namespace matches. */
 static const cJSON *find_object(const cJSON *list, const char *name_space, const char *name) {
   const cJSON *item;
   cJSON_ArrayForEach(item, list) {
@@ -549,7 +560,8 @@ static const cJSON *find_object(const cJSON *list, const char *name_space, const
   return NULL;
 }
 
-/* Whether there is a free volume for the claim, or one will be provisioned. */
+/* Returns whether there is a volume with the storage class of the claim and at least its size, or a volume will be
+   provisioned. Does not check whether the volume is bound to another claim. */
 static bool can_bind(const cJSON *cluster, const cJSON *claim, const cJSON *storage_class) {
   const char *class_name = hr__case_text(hr__case_get(claim, "Spec"), "StorageClassName", "");
   double wanted = hr__case_real(hr__case_get(hr__case_get(hr__case_get(claim, "Spec"), "Resources"), "Requests"),
@@ -565,8 +577,8 @@ static bool can_bind(const cJSON *cluster, const cJSON *claim, const cJSON *stor
   return provisioner[0] && strcmp(provisioner, "kubernetes.io/no-provisioner") != 0;
 }
 
-/* Whether the claims of the pod are bound or can be bound. A claim that is bound only with its first pod delays the
-   binding of the pod. */
+/* Returns whether each claim of the pod is bound, or can be bound when its first pod is scheduled. In the second case,
+   the pod is bound only after its volume, so task_waits_for_volume is set. */
 static bool volumes_allow(struct hr__volcano_case *world, const cJSON *pod, uint32_t task) {
   const cJSON *cluster = hr__case_get(world->whole, "cluster"), *volume;
   const char *name = hr__case_text(pod, "name", ""), *slash = strchr(name, '/');
@@ -603,7 +615,7 @@ static void read_preference(struct hr__volcano_case *world, const cJSON *pod, st
 
 /* ---- Topology spread constraints ---- */
 
-/* A selector {MatchLabels, MatchExpressions}. Without any it matches nothing. */
+/* Returns whether a selector {MatchLabels, MatchExpressions} matches labels. NULL matches nothing. */
 static bool selects(const cJSON *selector, const cJSON *labels) {
   const cJSON *all = field(selector, "MatchLabels"), *expressions = field(selector, "MatchExpressions"), *item;
   if (!selector) return false;
@@ -621,7 +633,8 @@ static const cJSON *spread_list(const cJSON *pod) {
   return list ? list : field(pod, "topology_spread");
 }
 
-/* Numbers the values of a label of the nodes. Returns how many there are. */
+/* Numbers the distinct values of the label `key` of the nodes, and sets the number for each node; HR__VOLCANO_NONE: the
+   node does not have the label. Returns the number of distinct values. */
 static uint32_t number_domains(const struct hr__volcano_case *world, const char *key, uint32_t *domains) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < world->snapshot.n_nodes; i++) {

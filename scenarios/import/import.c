@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Scenarios from the configuration of other schedulers: finds the reader of the system, and writes its result. */
+/* Scenarios from the configuration of other schedulers: selects the reader of the system, checks the scenario that it
+   makes, and writes the scenario. */
 
 #include "scenarios/import/import.h"
 
@@ -19,8 +20,8 @@ const char *const hr_import_systems[] = {HR__IMPORT_SYSTEMS(NAME_OF) NULL};
 static hr__import_read *const readers[] = {HR__IMPORT_SYSTEMS(READ_OF)};
 #undef READ_OF
 
-/* Checks that the scenario can be loaded, so that it can be run at once. If the program has no policy for the system,
-   the other keys are checked. */
+/* Checks that the scenario can be loaded. If the program has no policy with the name of the system, checks all other
+   keys, with the policy `queue` in its place. */
 static enum hr_status check_scenario(const char *path, const char *text, const char *system, struct hr_error *error) {
   static const char *const without_policy[] = {"policy={\"name\":\"queue\"}"};
   struct hr_error inner = {0};

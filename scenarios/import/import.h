@@ -3,8 +3,9 @@
 #define HR_SCENARIOS_IMPORT_IMPORT_H
 
 /*
- * Types and functions that the readers of configurations share: YAML, objects of Kubernetes and their fields, the
- * systems, copies of fields to keys, and pools.
+ * Import of the configuration of other schedulers into scenarios. This header declares what the readers of the systems
+ * share: YAML files, objects of Kubernetes and their fields, the list of systems, functions that copy fields to keys of
+ * the scenario, and pools from Nodes.
  */
 
 #include "base/containers.h"
@@ -21,13 +22,13 @@
 
 /*
  * Kubernetes objects from manifests and from the output of `kubectl get -o yaml|json`. Each kind of object has a table
- * of its fields, with type and effect. Objects are checked against their tables when they are read:
+ * of its fields, with their types and effects. Objects are checked against these tables when they are read:
  *
  *   unknown fields                       a warning with the place; the field is ignored
  *   known fields that are not modelled   a note with the effect, unless the value changes nothing
  *   wrong types, words and bounds, missing fields, wrong API versions, duplicates: an error with the place
  *
- * After this, code that converts objects can rely on the types.
+ * Code that converts checked objects can rely on the types of their fields.
  */
 
 /* ---- Manifests: YAML (yaml.c) ----------------------------------------------------------------------- */
@@ -35,56 +36,64 @@
 /*
  * YAML and JSON files as trees. A file may have several documents. Each value has its place in the file, for messages.
  *
- * Aliases refer to the children of their anchor, so they take no memory. The size of a document after its aliases are
- * expanded is limited, so that walks over a tree take bounded time. Merge keys ("<<") are applied.
+ * An alias shares the children of its anchor, so it takes the memory of a single value. The number of values of a
+ * document, with all aliases expanded, is limited, so that walks over a tree take bounded time. Merge keys ("<<") are
+ * applied.
  */
 
 enum hr__yaml_kind { HR__YAML_SCALAR, HR__YAML_LIST, HR__YAML_MAP };
 
-/* The type of a scalar. Quoted scalars are texts; the type of others follows from their form, as in YAML 1.1. */
+/* The type of a scalar. Quoted scalars are texts. The type of other scalars depends on their form, as in YAML 1.1. */
 enum hr__yaml_type { HR__YAML_TEXT, HR__YAML_NULL, HR__YAML_BOOLEAN, HR__YAML_WHOLE, HR__YAML_REAL };
 
 /* A value. Children are a linked list. */
 struct hr__yaml {
-  const char *path; /* of the file */
-  const char *key;  /* in the map that contains the value; otherwise NULL */
-  const char *text; /* of a scalar; otherwise "" */
-  struct hr__yaml *first, *next;
+  const char *path;              /* of the file; borrowed */
+  const char *key;               /* in the map that contains the value; NULL if no map contains it */
+  const char *text;              /* of a scalar; "" for lists and maps */
+  struct hr__yaml *first, *next; /* first child; next child of the same parent; NULL: none */
   uint32_t line, column;         /* from 1 */
-  uint32_t key_line, key_column; /* of the key; otherwise those of the value */
+  uint32_t key_line, key_column; /* place of the key; without a key, place of the value */
   uint32_t count;                /* number of children */
-  uint32_t weight;               /* number of values of the tree below, after expansion of aliases; at least 1 */
+  uint32_t weight;               /* number of values of this tree with all aliases expanded; at least 1 */
   uint8_t kind;                  /* enum hr__yaml_kind */
-  bool quoted;                   /* the scalar is not plain */
-  bool block;                    /* the scalar begins in the line after its key: "|" or ">" */
+  bool quoted;                   /* the scalar is in quotation marks, or is a block scalar */
+  bool block;                    /* the scalar is a block scalar ("|" or ">"): its text begins in the next line */
 };
 
-/* Documents of any number of files. A list with all members 0 is empty. */
+/* The documents of any number of files. Initialize all members to zero for an empty list. */
 struct hr__yaml_documents {
   struct hr_arena arena;
   struct hr__yaml **roots;
   uint32_t count, capacity;
 };
 
-/* Adds the documents of a file; "-" is standard input. Empty documents are left out. Returns HR_BAD_INPUT with the
-   place for syntax errors, duplicate keys, unknown anchors, aliases of an enclosing value, and values that are nested
-   too deeply or too many. `path` is borrowed. */
+/* Adds the documents of a file; "-" is standard input. Empty documents are left out. Returns HR_BAD_INPUT if the file
+   cannot be read or has an error; the message has the place of the error. Besides syntax errors, these are errors:
+   duplicate keys, unknown anchors, aliases of an enclosing value, more than 64 levels, 4,000,000 values or 10,000
+   anchors, and more than 20,000 keys in a map. The values keep a pointer to `path`. */
 enum hr_status hr__yaml_read(struct hr__yaml_documents *documents, const char *path, struct hr_error *error);
-/* The same for a text, such as a value of a ConfigMap. Its first line has the number `line`. */
+/* Adds the documents of a text, such as a value of a ConfigMap. For messages, `path` is the file that contains the
+   text, and `line` the number of its first line. Errors are those of hr__yaml_read. The values keep a pointer to
+   `path`, not to `text`. */
 enum hr_status hr__yaml_read_text(struct hr__yaml_documents *documents, const char *path, const char *text,
                                   uint32_t line, struct hr_error *error);
+/* Frees all documents. The list is empty afterwards. */
 void hr__yaml_finish(struct hr__yaml_documents *documents);
 
 enum hr__yaml_type hr__yaml_type_of(const struct hr__yaml *scalar);
 
-/* The child of a map with this key, unless it is null; NULL: not found. `map` may be NULL or have any kind. */
+/* The following functions return NULL if they find nothing. A value that is null counts as missing. `map` may be NULL,
+   and may be a value of any kind. */
+
+/* Returns the child of a map with a key. */
 struct hr__yaml *hr__yaml_child(const struct hr__yaml *map, const char *key);
-/* The value at a path of keys, separated by '.'; NULL: not found. */
+/* Returns the value at a path of keys, separated by '.'. A key that contains a '.' needs hr__yaml_child. */
 struct hr__yaml *hr__yaml_at(const struct hr__yaml *map, const char *path);
-/* The text of the scalar at a path; NULL: not found. */
+/* Returns the text of the scalar at a path. */
 const char *hr__yaml_text(const struct hr__yaml *map, const char *path);
 
-/* The first child of the value at a path; NULL: not found. */
+/* Returns the first child of the value at a path. */
 static inline struct hr__yaml *hr__yaml_first(const struct hr__yaml *map, const char *path) {
   const struct hr__yaml *value = hr__yaml_at(map, path);
   return value ? value->first : NULL;
@@ -114,16 +123,17 @@ enum hr__field_type {
 struct hr__field {
   const char *name; /* NULL: end of the table */
   enum hr__field_type type;
-  bool required;
-  bool not_negative;        /* numbers and quantities must be at least 0 */
-  const char *const *words; /* NULL-terminated */
-  const struct hr__field *fields;
-  const char *version; /* the only version of the API that has the field; NULL: all have it */
-  const char *effect;  /* the field is not modelled: what follows from this; NULL: it is used, or has no effect */
-  const char *neutral; /* with this value, a field that is not modelled changes nothing; NULL: none */
+  bool required;                  /* the field must exist; lists must have at least one entry */
+  bool not_negative;              /* numbers and quantities must be at least 0 */
+  const char *const *words;       /* for HR__FIELD_WORD and HR__FIELD_WORDS; NULL-terminated */
+  const struct hr__field *fields; /* for HR__FIELD_OBJECT and HR__FIELD_LIST */
+  const char *version;            /* the only version of the API that has the field; NULL: all versions have it */
+  const char *effect;  /* set if the field is not modelled: the effect of this; NULL: it is used or does not matter */
+  const char *neutral; /* a field that is not modelled changes nothing if it has this value; NULL: no such value */
 };
 
-/* A field that is used, one without effect on decisions, and one that is not modelled. */
+/* HR__USED: a field that is used. HR__IGNORED: a field without effect on decisions. HR__UNMODELLED: a field with an
+   effect on decisions that is not modelled. */
 #define HR__USED(name_, type_) .name = (name_), .type = HR__FIELD_##type_
 #define HR__IGNORED(name_)                                                                                             \
   { .name = (name_), .type = HR__FIELD_ANY }
@@ -135,8 +145,8 @@ struct hr__object_kind {
   const char *group;              /* of the API; "": the core group */
   const char *const *versions;    /* NULL-terminated */
   const struct hr__field *fields; /* besides apiVersion, kind and metadata */
-  bool nameless;                  /* a file of settings, which needs no name */
-  bool namespaced;
+  bool nameless;                  /* objects need no name, such as files of settings */
+  bool namespaced;                /* objects belong to a namespace; "default" if they do not state one */
 };
 extern const struct hr__object_kind hr__kind_config_map;
 
@@ -149,18 +159,19 @@ struct hr__object {
   const char *version;           /* of the API, such as "v1beta1" */
 };
 
-/* Values that were found in several places, for one note. */
+/* One note on all values of a field that is not modelled, or on all objects of a kind that is not read. */
 struct hr__finding {
-  const struct hr__field *field;
-  char *text; /* without the number of places */
-  uint32_t count;
+  const struct hr__field *field; /* NULL: the finding is about a kind of objects */
+  char *text;                    /* the note without the number of places; for a kind, its name */
+  uint32_t count;                /* number of values or objects */
 };
 
-/* The objects of all files, in their order. Must be initialized to zero, except the kinds, `notes` and `error`. */
+/* The objects of all files, in the order of the files. The caller sets the kinds, `notes` and `error`, and initializes
+   the other members to zero. */
 struct hr__objects {
   const struct hr__object_kind *kinds; /* [n_kinds] the kinds that are read, besides ConfigMaps and `nodes` */
   const struct hr__object_kind *nodes; /* hr__kind_node */
-  const struct hr__object_kind *bare;  /* of documents without apiVersion and kind; NULL: they are errors */
+  const struct hr__object_kind *bare;  /* kind of documents without apiVersion and kind; NULL: these are errors */
   size_t n_kinds;
   struct hr_notes *notes;
   struct hr_error *error;
@@ -171,59 +182,72 @@ struct hr__objects {
   uint32_t n_findings, finding_capacity;
 };
 
-/* Reads all files. */
+/* Reads the objects of all files, checks them, and adds them to the list. This function and the next two return
+   HR_BAD_INPUT at the first error, with its place. */
 enum hr_status hr__objects_read(struct hr__objects *objects, const char *const *files, size_t n_files);
-/* Reads objects from a text within an object, such as a value of a ConfigMap. */
+/* Reads, checks and adds the objects of a text within an object, such as a value of a ConfigMap. */
 enum hr_status hr__objects_read_text(struct hr__objects *objects, const struct hr__yaml *text);
-/* Reads objects from the values of ConfigMaps with one of these keys (NULL-terminated). */
+/* Reads, checks and adds the objects in the values of ConfigMaps that have one of `keys` (NULL-terminated). */
 enum hr_status hr__objects_read_maps(struct hr__objects *objects, const char *const *keys);
-/* Adds notes on fields that are not modelled and on objects of other kinds. Call it once, after all were read. */
+/* Adds notes on fields that are not modelled, and on objects of kinds that are not read. Must be called once, after all
+   objects were read. */
 enum hr_status hr__objects_report(struct hr__objects *objects);
+/* Frees the objects and their documents. */
 void hr__objects_finish(struct hr__objects *objects);
 
-/* The object with a kind and a name; NULL: not found. `name_space` NULL: any. */
+/* Returns the object with a kind and a name; NULL: not found. If `name_space` is NULL, any namespace matches. */
 const struct hr__object *hr__objects_find(const struct hr__objects *objects, const struct hr__object_kind *kind,
                                           const char *name_space, const char *name);
-/* The next object of a kind after `last` (NULL: the first one); NULL: not found. */
+/* Returns the next object of a kind after `last`; if `last` is NULL, the first object of this kind. NULL: no further
+   object. */
 const struct hr__object *hr__objects_next(const struct hr__objects *objects, const struct hr__object_kind *kind,
                                           const struct hr__object *last);
 
-/* Finds the only object of a kind; NULL: none. Two are an error. */
+/* Sets `*only` to the only object of a kind; NULL: no such object. Returns HR_BAD_INPUT if there are two or more. */
 enum hr_status hr__objects_only(const struct hr__objects *objects, const struct hr__object_kind *kind,
                                 const struct hr__object **only);
-/* Returns the name of the parent at a path of an object. Returns NULL: none, or if the name is `root`. If
-   `root` is NULL, no name is the root. */
+/* Returns the name of the parent of a queue. `path` is the path of this name in the object of the queue. Returns NULL
+   if the queue has no parent, or if its parent is `root`. `root` is the name of the root queue; NULL: no such name. */
 const struct hr__yaml *hr__object_parent(const struct hr__object *object, const char *path, const char *root);
-/* Checks that the parents of a queue, which are queues, exist and form no cycle. */
+/* Checks that all ancestors of a queue exist, and that the queue is not its own ancestor. Returns HR_BAD_INPUT if not.
+   `path` and `root` are those of hr__object_parent. */
 enum hr_status hr__objects_check_parents(const struct hr__objects *objects, const struct hr__object *queue,
                                          const char *path, const char *root);
 
-/* Checks a value against a table as if it were the part `path` of an object. Used for texts within objects. */
+/* Checks a value of an object against a table. `path` is the path of the value within the object, for messages. Used
+   for values that the table of the object does not describe, such as arguments of plug-ins. */
 enum hr_status hr__objects_check(struct hr__objects *objects, const struct hr__object *object, struct hr__yaml *value,
                                  const char *path, const struct hr__field *fields);
 
-/* Report an error at a value, or add a note about it. The message begins with the place and the object. */
+/* hr__object_fail reports an error at a value and returns HR_BAD_INPUT. hr__object_note adds a note on a value; it
+   returns HR_OK, or HR_NO_MEMORY if memory is exhausted. The message begins with the place of the value and the name of
+   the object; `object` may be NULL. */
 enum hr_status hr__object_fail(const struct hr__objects *objects, const struct hr__object *object,
                                const struct hr__yaml *at, const char *format, ...) HR_PRINTF(4, 5);
 enum hr_status hr__object_note(const struct hr__objects *objects, const struct hr__object *object,
                                const struct hr__yaml *at, const char *format, ...) HR_PRINTF(4, 5);
+/* Reports that memory is exhausted, and returns HR_NO_MEMORY. */
 static inline enum hr_status hr__objects_no_memory(const struct hr__objects *objects) {
   return hr_fail(objects->error, HR_NO_MEMORY, "import: out of memory");
 }
 
 /* ---- Manifests: values ------------------------------------------------------------------------------ */
 
-/* Reads a quantity in thousandths of the base unit, rounded up. Values that are too large become INT64_MAX. */
+/* These functions return false if the text is malformed. */
+
+/* Reads a quantity in thousandths of the base unit, rounded away from 0. Values out of range become INT64_MAX or
+   INT64_MIN. */
 static inline bool hr__quantity_milli(const char *text, int64_t *milli) {
   return hr__kueue_quantity(text, true, milli);
 }
-/* Reads a quantity in the base unit, rounded up. */
+/* Reads a quantity in the base unit, rounded in the same way. */
 static inline bool hr__quantity(const char *text, int64_t *value) {
   return hr__kueue_quantity(text, false, value);
 }
-/* Reads a duration such as "1h30m", "500ms" or "0". */
+/* Reads a duration such as "1h30m", "500ms" or "0", in microseconds. The units are ns, us, ms, s, m, h, d and w.
+   Returns false also for durations above HR_MAX_INPUT_US. */
 bool hr__duration(const char *text, int64_t *us);
-/* Whether a scalar is true. */
+/* Returns whether a boolean scalar is true. NULL is false. */
 static inline bool hr__is_true(const struct hr__yaml *scalar) {
   return scalar && (scalar->text[0] == 't' || scalar->text[0] == 'T' || scalar->text[0] == 'y' ||
                     scalar->text[0] == 'Y' || scalar->text[1] == 'n' || scalar->text[1] == 'N');
@@ -231,7 +255,8 @@ static inline bool hr__is_true(const struct hr__yaml *scalar) {
 
 /* ---- Systems ---------------------------------------------------------------------------------------- */
 
-/* A function that reads the configuration files of a system, and adds members to the scenario `root`. */
+/* A function that reads the configuration files of a system, and adds members to the scenario `root`. It adds notes on
+   parts of the configuration that the scenario does not model. */
 typedef enum hr_status hr__import_read(const char *const *files, size_t n_files, cJSON *root, struct hr_notes *notes,
                                        struct hr_error *error);
 
@@ -250,9 +275,9 @@ HR__IMPORT_SYSTEMS(HR__IMPORT_DECLARE)
 /* ---- Fields to keys --------------------------------------------------------------------------------- */
 
 /*
- * Copies checked fields of Kubernetes objects to keys of a scenario. All functions accept NULL as the object to which
- * they add, and set `failed` if memory is exhausted, so callers check it once at the end. A field that is missing or
- * null adds nothing.
+ * These functions copy checked fields of Kubernetes objects to keys of a scenario. If memory is exhausted, they set
+ * `failed`, which callers check once at the end. The object to which they add may be NULL, because it may be the result
+ * of a call that failed. A field that is missing or null adds nothing.
  */
 
 struct hr__convert {
@@ -260,7 +285,8 @@ struct hr__convert {
   bool failed; /* out of memory */
 };
 
-/* Adds `item` with a key to an object or, if `key` is NULL, to a list. */
+/* Adds `item` with a key to an object or, if `key` is NULL, to a list. Returns `item`. If memory is exhausted, or `to`
+   or `item` is NULL, frees `item` and returns NULL. */
 static inline cJSON *hr__put(struct hr__convert *convert, cJSON *to, const char *key, cJSON *item) {
   bool added = to && item && (key ? cJSON_AddItemToObject(to, key, item) : cJSON_AddItemToArray(to, item));
   if (added) return item;
@@ -269,6 +295,7 @@ static inline cJSON *hr__put(struct hr__convert *convert, cJSON *to, const char 
   return NULL;
 }
 
+/* The following functions add a new value in the same way. hr__put_object and hr__put_list return it. */
 static inline cJSON *hr__put_object(struct hr__convert *convert, cJSON *to, const char *key) {
   return hr__put(convert, to, key, cJSON_CreateObject());
 }
@@ -295,7 +322,8 @@ static inline void hr__drop_empty(cJSON *from, const char *key) {
   if (item && !item->child) cJSON_DeleteItemFromObjectCaseSensitive(from, key);
 }
 
-/* Copy the value at a path of an object. */
+/* The following functions copy the value at a path of an object to the key `key` of `to`. hr__copy_text does not copy
+   an empty text. */
 static inline void hr__copy_text(struct hr__convert *convert, cJSON *to, const char *key, const struct hr__yaml *from,
                                  const char *path) {
   const char *text = hr__yaml_text(from, path);
@@ -314,7 +342,7 @@ static inline void hr__copy_boolean(struct hr__convert *convert, cJSON *to, cons
   if (value) hr__put_boolean(convert, to, key, hr__is_true(value));
 }
 
-/* A duration, in seconds. */
+/* Copies a duration, in seconds. */
 static inline void hr__copy_seconds(struct hr__convert *convert, cJSON *to, const char *key,
                                     const struct hr__yaml *from, const char *path) {
   int64_t us;
@@ -322,6 +350,7 @@ static inline void hr__copy_seconds(struct hr__convert *convert, cJSON *to, cons
   if (text && hr__duration(text, &us)) hr__put_number(convert, to, key, (double)us / 1e6);
 }
 
+/* Copies a list of texts. An empty list is not copied. */
 static inline void hr__copy_texts(struct hr__convert *convert, cJSON *to, const char *key, const struct hr__yaml *from,
                                   const char *path) {
   const struct hr__yaml *list = hr__yaml_at(from, path);
@@ -334,10 +363,13 @@ static inline void hr__copy_texts(struct hr__convert *convert, cJSON *to, const 
 /* ---- Pools (nodes.c) -------------------------------------------------------------------------------- */
 
 /*
- * Pools from Kubernetes Nodes. Nodes are in one pool if they have the same GPU type, number of GPUs, sharing of GPUs,
- * CPUs, nearly the same memory (1 %), and the same values of the labels that the scheduler's configuration names. Jobs
- * of a trace have no tolerations, except for taints with the name of a GPU resource, which Kubernetes adds to pods that
- * request this resource (admission plug-in ExtendedResourceToleration).
+ * Pools from Kubernetes Nodes. Nodes are in one pool if they have the same GPU type, number of GPUs, sharing of GPUs
+ * and number of CPUs, the same values of the labels that the scheduler's configuration names, and memory that differs
+ * by at most 1 %.
+ *
+ * Jobs of a trace have no tolerations, with one exception: they tolerate taints with the name of a GPU resource,
+ * because Kubernetes adds this toleration to pods that request the resource (admission plug-in
+ * ExtendedResourceToleration).
  */
 
 extern const struct hr__object_kind hr__kind_node;
@@ -348,26 +380,26 @@ enum { HR__MAX_NODE_LABELS = 64, HR__MAX_NODE_LEVELS = 16 };
 struct hr__node_interest {
   const char *labels[HR__MAX_NODE_LABELS]; /* keys with values that distinguish pools */
   uint32_t n_labels;
-  const char *levels[HR__MAX_NODE_LEVELS]; /* keys of topology levels, widest first, without that of single nodes */
+  const char *levels[HR__MAX_NODE_LEVELS]; /* keys of topology levels, widest first, without the level of hosts */
   uint32_t n_levels;
   bool respects_taints; /* leave out nodes with taints that jobs of a trace do not tolerate */
 };
 
-/* Adds a key unless the list has it. Further keys are ignored if the list is full. */
+/* Adds a key to `labels` if it is new. If the list is full, the key is ignored. */
 void hr__node_interest_add(struct hr__node_interest *interest, const char *key);
-/* Adds the levels of a topology: a list (NULL: none) of objects with nodeLabel. The level of hosts is left out. */
+/* Adds the levels of a topology: a list of objects with the member nodeLabel; NULL: no levels. The level of hosts
+   (kubernetes.io/hostname) and levels after the sixteenth are left out. */
 void hr__node_interest_levels(struct hr__node_interest *interest, const struct hr__yaml *levels);
 
-/* A pool. */
 struct hr__node_pool {
   char name[100];
-  const char *gpu;              /* of the catalogue, or as the nodes name it; borrowed */
-  const struct hr__yaml *first; /* the first node; NULL: the pool is assumed */
-  uint32_t n_nodes, n_gpus;
-  int64_t cpu_milli, mem_mib; /* 0: unknown */
-  uint32_t replicas;          /* parts of each GPU; 0: GPUs are not shared in time */
-  bool mps;
-  char layouts[1000];                      /* MIG: layouts of the GPUs, separated by ';'; "": none */
+  const char *gpu;              /* GPU type of the catalogue; if it is unknown, the name that the nodes use; borrowed */
+  const struct hr__yaml *first; /* the first node; NULL: the pool was assumed without Nodes */
+  uint32_t n_nodes, n_gpus;     /* n_gpus: GPUs of each node */
+  int64_t cpu_milli, mem_mib;   /* of each node; the smallest memory of all nodes; 0: unknown */
+  uint32_t replicas;  /* jobs that share each GPU by time-slicing or MPS; 0: GPUs are not shared in this way */
+  bool mps;           /* the replicas use MPS instead of time-slicing */
+  char layouts[1000]; /* MIG layouts of the GPUs of a node, separated by ';'; "": no MIG */
   uint32_t nodes_per_rack, racks_per_zone; /* 0: unknown */
 };
 
@@ -376,26 +408,31 @@ struct hr__node_pools {
   struct hr_catalog *catalog;
   struct hr__node_pool *list;
   uint32_t count, capacity;
-  struct node_in_pool *nodes; /* used while pools are made */
+  struct node_in_pool *nodes; /* [n_nodes] the Nodes with GPUs, for the topology */
   uint32_t n_nodes, node_capacity;
 };
 
-/* Makes the pools of all Nodes. Nodes that are not ready, cannot be scheduled or have no GPUs are left out, with
-   notes. Without Node objects there are no pools. */
+/* Makes the pools of all Nodes. Nodes are left out, with a note, if they are not ready, cannot be scheduled, have no
+   GPUs or, with `respects_taints`, have taints that jobs do not tolerate. Without Node objects there are no pools.
+   Returns HR_BAD_INPUT if there are Nodes and all of them are left out. */
 enum hr_status hr__node_pools_make(struct hr__node_pools *pools, const struct hr__objects *objects,
                                    const struct hr__node_interest *interest);
-/* Adds a pool of `gpus` GPUs with unknown nodes. `gpu` is a name of the type. */
+/* Adds a pool of `gpus` GPUs with unknown nodes. A node is assumed to have 8 GPUs or, if `gpus` is not a multiple of 8,
+   the largest of 4, 2 and 1 that divides it. `gpu` is a name of the GPU type. The pool has at most 1,000,000 nodes. */
 enum hr_status hr__node_pools_assume(struct hr__node_pools *pools, const struct hr__objects *objects, const char *name,
                                      const char *gpu, int64_t gpus);
-/* Whether the nodes of a pool have all labels of a map (NULL: none). An assumed pool has no labels. */
+/* Returns whether the nodes of a pool have all labels of a map. A map that is NULL or empty has no labels, so the
+   result is true. The nodes of an assumed pool have no labels. */
 bool hr__node_pool_has_labels(const struct hr__node_pool *pool, const struct hr__yaml *labels);
+/* Frees the pools and their catalogue. */
 void hr__node_pools_finish(struct hr__node_pools *pools);
 
-/* The label of a map that names a GPU type, such as nvidia.com/gpu.product; NULL: none. */
+/* Returns the label of a map that names a GPU type, such as nvidia.com/gpu.product; NULL: none. */
 const struct hr__yaml *hr__gpu_label(const struct hr__yaml *labels);
 
 /* Writes cluster.pools, the name of the policy and the section of a system to `root`. `root` then owns the section.
-   `status` is the status of the import so far; if it is an error, it is returned, and the pools are not written. */
+   `status` is the status of the import so far. If it is an error, the pools are not written, and it is returned.
+   Otherwise returns HR_OK, or HR_NO_MEMORY if memory was exhausted at any time. */
 enum hr_status hr__import_write(struct hr__convert *convert, const struct hr__node_pools *pools, cJSON *root,
                                 const char *system, cJSON *section, enum hr_status status);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Imports KAI-Scheduler: Queues, the SchedulingShard or the ConfigMap of the scheduler, Topologies, PriorityClasses and
- * Nodes become the section `kai` of a scenario. Amounts keep KAI's units: GPUs, thousandths of a CPU, megabytes.
- * Without Nodes, one pool is assumed that has the GPUs of the quotas of all top queues.
+ * Imports KAI-Scheduler: Queues, the SchedulingShard or the ConfigMap of the scheduler, Topologies and PriorityClasses
+ * become the section `kai` of a scenario. Nodes become pools. Amounts keep KAI's units: GPUs, thousandths of a CPU,
+ * megabytes. Without Nodes, one pool is assumed. Its number of GPUs is the sum of the GPU quotas of the top queues.
  *
  * Source: NVIDIA/KAI-Scheduler, pkg/apis/scheduling/v2, pkg/apis/kai/v1, pkg/scheduler/conf, cmd/scheduler/app/options.
  */
@@ -61,7 +61,7 @@ static const struct hr__field placement_fields[] = {
     {HR__USED("gpu", WORD), .words = strategies}, {HR__USED("cpu", WORD), .words = strategies}, END};
 static const struct hr__field runtime_fields[] = {
     {HR__USED("preemptMinRuntime", DURATION)}, {HR__USED("reclaimMinRuntime", DURATION)}, END};
-/* Numbers of jobs of a queue that actions try. */
+/* For each action: the maximum number of jobs of a queue that the action tries. */
 static const struct hr__field depth_fields[] = {{HR__USED("allocate", WHOLE)},    {HR__USED("consolidation", WHOLE)},
                                                 {HR__USED("reclaim", WHOLE)},     {HR__USED("preempt", WHOLE)},
                                                 HR__IGNORED("stalegangeviction"), END};
@@ -90,7 +90,7 @@ static const struct hr__field class_fields[] = {{HR__USED("value", WHOLE), .requ
                                                 HR__IGNORED("preemptionPolicy"),
                                                 END};
 
-/* The text of the ConfigMap: the configuration of the scheduler. */
+/* The configuration of the scheduler, which is a text in its ConfigMap. */
 static const struct hr__field plugin_fields[] = {{HR__USED("name", TEXT), .required = true},
                                                  {HR__USED("arguments", LABELS)},
                                                  HR__UNMODELLED("disableJobOrder", "the plug-in is not restricted"),
@@ -132,7 +132,7 @@ static const struct hr__object *next_of(const struct kai_import *import, enum ka
 
 /* ---- Queues ----------------------------------------------------------------------------------------- */
 
-/* Copies the quota of a resource. Amounts are -1 for no limit, or at least 0. */
+/* Copies the quota of a resource of a queue. An amount must be at least 0, or -1 for no limit. */
 static enum hr_status put_resource(struct kai_import *import, cJSON *to, const struct hr__object *queue,
                                    const char *name) {
   static const char *const amounts[] = {"quota", "limit"};
@@ -172,7 +172,7 @@ static enum hr_status put_queue(struct kai_import *import, cJSON *list, const st
   return status;
 }
 
-/* Whether a queue has queues below it. */
+/* Returns whether a queue has queues below it. */
 static bool is_inner(const struct kai_import *import, const char *name) {
   const struct hr__object *queue = NULL;
   while ((queue = next_of(import, KAI_QUEUE, queue))) {
@@ -212,7 +212,7 @@ static void put_classes(struct kai_import *import, cJSON *section) {
 
 /* ---- The scheduler ---------------------------------------------------------------------------------- */
 
-/* Sets a key of the scheduler, instead of an earlier value. */
+/* Sets a key of the scheduler. Replaces an earlier value. */
 static void set(struct kai_import *import, const char *key, cJSON *item) {
   cJSON_DeleteItemFromObjectCaseSensitive(import->scheduler, key);
   hr__put(&import->convert, import->scheduler, key, item);
@@ -222,7 +222,7 @@ static void set_text(struct kai_import *import, const char *key, const struct hr
   if (value) set(import, key, cJSON_CreateString(value->text));
 }
 
-/* Options of the scheduler, and arguments of its plug-ins, that are keys. */
+/* The options of the scheduler, and the arguments of its plug-ins, that become keys of the scenario. */
 enum setting_type { SETTING_NUMBER, SETTING_DURATION, SETTING_BOOLEAN, SETTING_WORD };
 static const struct setting {
   const char *plugin; /* NULL: an option of the command line */
@@ -242,7 +242,7 @@ static const struct setting {
                 {"minruntime", "defaultReclaimMinRuntime", "reclaim_min_runtime_s", SETTING_DURATION},
                 {"minruntime", "reclaimResolveMethod", "reclaim_min_runtime_method", SETTING_WORD}};
 
-/* Options without effect on decisions. */
+/* Options of the scheduler without effect on decisions. */
 static const char *const neutral_options[] = {"v",
                                               "leader-elect",
                                               "scheduler-name",
@@ -264,7 +264,8 @@ static const char *const neutral_options[] = {"v",
                                               "scheduler-conf",
                                               NULL};
 
-/* The value of a setting as JSON; NULL: the text is not valid, or memory is exhausted. */
+/* Returns the value of a setting as JSON. Durations are in seconds; negative durations become -1. Returns NULL if the
+   text is not valid, or if memory is exhausted. */
 static cJSON *value_of(const struct setting *setting, const char *text) {
   char *end;
   double number = strtod(text, &end);
@@ -278,7 +279,7 @@ static cJSON *value_of(const struct setting *setting, const char *text) {
   return cJSON_CreateNumber(negative ? -1 : (double)us / 1e6);
 }
 
-/* Reads an option, or an argument of a plug-in. */
+/* Reads an argument of the plug-in `plugin` or, if `plugin` is NULL, an option of the scheduler. */
 static enum hr_status put_setting(struct kai_import *import, const struct hr__object *object, const char *plugin,
                                   const struct hr__yaml *value) {
   static const char *const expected[] = {"a number", "a duration, such as 5m", "true or false", "a word"};
@@ -307,7 +308,7 @@ static enum hr_status put_settings(struct kai_import *import, const struct hr__o
   return status;
 }
 
-/* Time-based fair share: the parameters of the usage database. */
+/* Copies the parameters of the usage database, which time-based fair share uses. `db` NULL: there are none. */
 static enum hr_status put_usage(struct kai_import *import, const struct hr__object *object, const struct hr__yaml *db) {
   struct hr__convert *convert = &import->convert;
   const struct hr__yaml *params = hr__yaml_child(db, "usageParams"), *window = hr__yaml_child(params, "windowType");
@@ -324,7 +325,8 @@ static enum hr_status put_usage(struct kai_import *import, const struct hr__obje
               : HR_OK;
 }
 
-/* Numbers of jobs of a queue that actions try. In KAI -1 means all. */
+/* Copies, for each action, the maximum number of jobs of a queue that the action tries. In KAI, a negative number means
+   all jobs, which is the default. */
 static enum hr_status put_depths(struct kai_import *import, const struct hr__object *object,
                                  const struct hr__yaml *depths) {
   enum hr_status status = HR_OK;
@@ -358,7 +360,7 @@ static enum hr_status put_shard(struct kai_import *import, const struct hr__obje
   return status == HR_OK ? put_usage(import, shard, hr__yaml_child(spec, "usageDBConfig")) : status;
 }
 
-/* Adds a note if the list of actions differs from the default of KAI, which is the only one that is modelled. */
+/* Adds a note if the list of actions differs from the default of KAI. Only the default is modelled. */
 static enum hr_status check_actions(struct kai_import *import, const struct hr__object *object,
                                     const struct hr__yaml *actions) {
   static const char usual[] = "allocate,consolidation,reclaim,preempt,stalegangeviction";
@@ -398,7 +400,7 @@ static enum hr_status put_scheduler(struct kai_import *import, cJSON *section) {
 
 /* ---- Nodes ------------------------------------------------------------------------------------------ */
 
-/* Assumes a pool with the GPUs of the quotas of all top queues. */
+/* Assumes one pool. Its number of GPUs is the sum of the GPU quotas of the top queues. */
 static enum hr_status assume_pool(struct kai_import *import, const char *file) {
   const struct hr__object *queue = NULL;
   double gpus = 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Imports kube-scheduler: KubeSchedulerConfiguration (also within a ConfigMap), PriorityClasses and Nodes become the
- * section `kubernetes` of a scenario.
+ * Imports kube-scheduler: KubeSchedulerConfiguration (also within a ConfigMap) and PriorityClasses become the section
+ * `kubernetes` of a scenario. Nodes become pools.
  *
- * One profile is used: that of the scheduler default-scheduler, else the first. Plug-ins are enabled and disabled at
- * multiPoint and, with precedence, at an extension point; "*" disables all that are enabled by default.
+ * Only one profile is used: the profile of default-scheduler or, without such a profile, the first one. A profile
+ * enables and disables plug-ins at an extension point, or at all points ("multiPoint"). The setting at an extension
+ * point has precedence. The name "*" disables all plug-ins that are enabled by default.
  *
  * Source: kubernetes/kube-scheduler, config/v1; kubernetes/kubernetes, pkg/scheduler/apis/config/v1/defaults.go.
  */
@@ -85,11 +86,11 @@ static const struct hr__field preemption_fields[] = {
     OF_ARGS, HR__UNMODELLED("minCandidateNodesPercentage", "all nodes are candidates for preemption"),
     HR__UNMODELLED("minCandidateNodesAbsolute", "all nodes are candidates for preemption"), END};
 
-/* The plug-ins of Kubernetes. Arguments of some of them are read. Arguments of the others have no effect, because they
-   need properties of pods that a trace does not have. */
+/* The plug-ins of Kubernetes. The arguments of some of them are read. The arguments of the others have no effect,
+   because these plug-ins need properties of pods that a trace does not contain. */
 static const struct known_plugin {
   const char *name;
-  const struct hr__field *args; /* NULL: without effect */
+  const struct hr__field *args; /* NULL: the arguments have no effect */
 } known_plugins[] = {{"NodeResourcesFit", fit_fields},
                      {"NodeResourcesBalancedAllocation", balanced_fields},
                      {"DefaultPreemption", preemption_fields},
@@ -138,7 +139,7 @@ static const struct hr__object *next_of(const struct kubernetes_import *import, 
   return hr__objects_next(&import->objects, &kinds[kind], last);
 }
 
-/* Reads configurations from ConfigMaps. */
+/* Reads the values of ConfigMaps that contain a KubeSchedulerConfiguration. */
 static enum hr_status read_config_maps(struct kubernetes_import *import) {
   enum hr_status status = HR_OK;
   const uint32_t count = import->objects.count;
@@ -151,7 +152,8 @@ static enum hr_status read_config_maps(struct kubernetes_import *import) {
   return status;
 }
 
-/* Finds the configuration and its profile. */
+/* Finds the configuration, and the profile that is used. A profile without a name belongs to default-scheduler. Adds a
+   note if there are several profiles. */
 static enum hr_status choose_profile(struct kubernetes_import *import) {
   enum hr_status status = hr__objects_only(&import->objects, &kinds[KUBERNETES_CONFIG], &import->config);
   if (status != HR_OK || !import->config) return status;
@@ -178,7 +180,8 @@ static const struct hr__yaml *find_plugin(const struct hr__yaml *list, const cha
   return NULL;
 }
 
-/* Returns the setting of a plug-in at an extension point: -1: none; 0: it is disabled; otherwise its weight. */
+/* Returns the setting of a plug-in at an extension point: the weight of the plug-in if it is enabled, 0 if it is
+   disabled, -1 if the profile does not mention it. */
 static double weight_at(const struct kubernetes_import *import, const char *point, const char *name) {
   const struct hr__yaml *set = hr__yaml_child(hr__yaml_child(import->profile, "plugins"), point);
   const struct hr__yaml *enabled = find_plugin(hr__yaml_child(set, "enabled"), name);
@@ -188,7 +191,7 @@ static double weight_at(const struct kubernetes_import *import, const char *poin
   return find_plugin(disabled, name) || find_plugin(disabled, "*") ? 0 : -1;
 }
 
-/* The weight of a plug-in of the default configuration at an extension point; 0: it is disabled. */
+/* Returns the weight at an extension point of a plug-in that is enabled by default; 0: the plug-in is disabled. */
 static double weight_of(const struct kubernetes_import *import, const char *point, const char *name) {
   double weight = weight_at(import, point, name);
   if (weight < 0) weight = weight_at(import, "multiPoint", name);
@@ -201,8 +204,8 @@ static const struct known_plugin *known_plugin(const char *name) {
   return NULL;
 }
 
-/* Adds notes on plug-ins that are not part of Kubernetes, and on NodeResourcesFit if it is disabled, which is not
-   modelled. */
+/* Adds notes on plug-ins that are not part of Kubernetes. Also adds a note if NodeResourcesFit is disabled as a filter,
+   because this is not modelled. */
 static enum hr_status note_plugins(struct kubernetes_import *import) {
   const struct hr__yaml *plugins = hr__yaml_child(import->profile, "plugins");
   enum hr_status status = HR_OK;
@@ -269,7 +272,7 @@ static void put_scoring(struct kubernetes_import *import, cJSON *section, const 
   hr__drop_empty(section, "scoring");
 }
 
-/* Checks the arguments of the plug-ins of the profile, and copies them. */
+/* Checks the arguments of the plug-ins of the profile, and copies those that are modelled. */
 static enum hr_status put_arguments(struct kubernetes_import *import, cJSON *section) {
   enum hr_status status = HR_OK;
   for (struct hr__yaml *entry = hr__yaml_first(import->profile, "pluginConfig"); entry && status == HR_OK;

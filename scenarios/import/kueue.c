@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Imports Kueue: ClusterQueues, Cohorts, LocalQueues, ResourceFlavors, Topologies, AdmissionChecks, priority classes
- * and the Configuration, which may be within a ConfigMap, become the section `kueue` of a scenario. Nodes become pools;
- * a flavor has the pools whose nodes have its labels. Without Nodes, each flavor with a quota of GPUs gets a pool of
- * this size.
+ * and the Configuration, which may be within a ConfigMap, become the section `kueue` of a scenario. Nodes become pools.
+ * A flavor has all pools of nodes with its labels. Without Nodes, each flavor with a quota of GPUs gets a pool with
+ * this number of GPUs.
  *
- * The fields of the objects in all versions of the API are in tables. Rules that Kueue checks when objects are created,
- * and those that make a ClusterQueue inactive, are checked here, with the place in the manifest: references, cycles of
- * cohorts, limits without a cohort, and resources or flavors that are listed twice.
+ * Tables contain the fields of the objects in all versions of the API. This file also checks rules that Kueue checks
+ * when an object is created, and rules that make a ClusterQueue inactive: references, cycles of cohorts, limits without
+ * a cohort, and resources or flavors that are listed twice. Errors state the place in the manifest.
+ *
  * Source: kubernetes-sigs/kueue, apis/kueue/v1beta1 and v1beta2, apis/config/v1beta1 and v1beta2, pkg/webhooks.
  */
 
@@ -35,7 +36,7 @@ struct kueue_import {
   struct hr__convert convert;
   struct hr__node_pools pools;
   bool has_nodes;
-  const char *gpu_resource; /* that quotas name */
+  const char *gpu_resource; /* name of the GPU resource in quotas, such as nvidia.com/gpu */
 };
 
 /* ---- Fields ----------------------------------------------------------------------------------------- */
@@ -255,7 +256,7 @@ static const struct hr__object_kind kueue_kinds[HR__N_KUEUE_KINDS] = {
     [HR__KUEUE_CLASS] = {"PriorityClass", "scheduling.k8s.io", one_version, class_fields, false, false},
     [HR__KUEUE_NAMESPACE] = {"Namespace", "", one_version, namespace_fields, false, false}};
 
-/* The next object of a kind after `last` (NULL: the first one); NULL: not found. */
+/* Returns the next object of a kind after `last`; if `last` is NULL, the first one. NULL: no further object. */
 static inline const struct hr__object *kueue_next(const struct kueue_import *import, enum kueue_kind kind,
                                                   const struct hr__object *last) {
   return hr__objects_next(&import->objects, &kueue_kinds[kind], last);
@@ -267,7 +268,7 @@ static const struct hr__object *find(const struct kueue_import *import, enum kue
   return hr__objects_find(&import->objects, &kueue_kinds[kind], NULL, name);
 }
 
-/* Checks that a text names an object of a kind. If `name` is NULL, there is nothing to check. */
+/* Checks that `name` is the name of an object of a kind. If `name` is NULL, checks nothing. */
 static enum hr_status kueue_check_reference(const struct kueue_import *import, const struct hr__object *object,
                                             const struct hr__yaml *name, enum kueue_kind kind) {
   const char *known[200], *nearest;
@@ -283,20 +284,21 @@ static enum hr_status kueue_check_reference(const struct kueue_import *import, c
       kueue_kinds[kind].name, nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
+/* Returns the name of the parent of a cohort; NULL: none. */
 static const struct hr__yaml *kueue_parent(const struct hr__object *cohort) {
   const struct hr__yaml *parent = hr__yaml_at(cohort->root, "spec.parentName");
   if (!parent) parent = hr__yaml_at(cohort->root, "spec.parent");
   return parent && parent->text[0] ? parent : NULL;
 }
 
-/* The names of the cohort of a ClusterQueue and of the parent of a cohort; NULL: none. */
+/* Returns the name of the cohort of a ClusterQueue; NULL: none. */
 static const struct hr__yaml *kueue_cohort(const struct hr__object *queue) {
   const struct hr__yaml *cohort = hr__yaml_at(queue->root, "spec.cohortName");
   if (!cohort && strcmp(queue->version, "v1beta1") == 0) cohort = hr__yaml_at(queue->root, "spec.cohort");
   return cohort && cohort->text[0] ? cohort : NULL;
 }
 
-/* Checks that the parents of a cohort do not lead back to it. A parent need not exist. */
+/* Checks that a cohort is not its own ancestor. A parent need not exist. */
 static enum hr_status kueue_check_acyclic(const struct kueue_import *import, const struct hr__object *cohort) {
   const struct hr__object *at = cohort;
   for (uint32_t steps = 0; steps <= import->objects.count; steps++) {
@@ -314,8 +316,8 @@ static enum hr_status kueue_check_acyclic(const struct kueue_import *import, con
 
 /* ---- Quotas ----------------------------------------------------------------------------------------- */
 
-/* Returns the first entry of a list that has the same text as an earlier entry; NULL: none. The text is that at `key`,
-   or that of the entry itself if `key` is NULL. */
+/* Returns the first entry of a list that has the same text as an earlier entry; NULL: none. Entries are objects with
+   the text in their member `key` or, if `key` is NULL, texts. */
 static const struct hr__yaml *duplicate_in(const struct hr__yaml *first, const char *key) {
   for (const struct hr__yaml *entry = first; entry; entry = entry->next) {
     const char *text = key ? hr__yaml_text(entry, key) : entry->text;
@@ -346,7 +348,7 @@ static enum hr_status check_resource(const struct kueue_import *import, const st
   return HR_OK;
 }
 
-/* Whether a list of objects has one with a name. */
+/* Returns whether a list of objects has an object with a name. */
 static bool has_name(const struct hr__yaml *first, const char *name) {
   for (; first; first = first->next)
     if (strcmp(hr__yaml_text(first, "name"), name) == 0) return true;
@@ -380,7 +382,7 @@ static enum hr_status check_flavor_quotas(const struct kueue_import *import, con
   return status;
 }
 
-/* Checks that a flavor or resource is in one group only. */
+/* Checks that no flavor and no resource of a group is also in an earlier group. */
 static enum hr_status check_repeated(const struct kueue_import *import, const struct hr__object *owner,
                                      const struct hr__yaml *groups, const struct hr__yaml *group) {
   for (const struct hr__yaml *other = groups; other != group; other = other->next) {
@@ -396,7 +398,8 @@ static enum hr_status check_repeated(const struct kueue_import *import, const st
   return HR_OK;
 }
 
-/* Checks the resource groups of a ClusterQueue or cohort. `in_tree`: it can borrow and lend. */
+/* Checks the resource groups of a ClusterQueue or cohort. `in_tree`: the owner has a cohort or a parent, so it can
+   borrow and lend. */
 static enum hr_status kueue_check_groups(const struct kueue_import *import, const struct hr__object *owner,
                                          bool in_tree) {
   const struct hr__yaml *groups = hr__yaml_first(owner->root, "spec.resourceGroups");
@@ -416,7 +419,7 @@ static enum hr_status kueue_check_groups(const struct kueue_import *import, cons
   return status;
 }
 
-/* A quantity: as a number if it is a small whole number, otherwise as it is written. */
+/* Copies a quantity. A whole number of at most 14 digits becomes a number; other quantities become texts. */
 static void copy_quantity(struct hr__convert *convert, cJSON *to, const char *key, const struct hr__yaml *from,
                           const char *path) {
   const char *text = hr__yaml_text(from, path);
@@ -439,7 +442,7 @@ static void put_quotas(struct kueue_import *import, cJSON *to, const struct hr__
   }
 }
 
-/* Writes the resource groups. */
+/* Writes the resource groups of a ClusterQueue or cohort. */
 static void kueue_put_groups(struct kueue_import *import, cJSON *to, const struct hr__object *owner) {
   struct hr__convert *convert = &import->convert;
   cJSON *list = hr__put_list(convert, to, "resource_groups");
@@ -456,7 +459,7 @@ static void kueue_put_groups(struct kueue_import *import, cJSON *to, const struc
   hr__drop_empty(to, "resource_groups");
 }
 
-/* The GPUs of all quotas of a flavor, in thousandths. */
+/* Returns the sum of all nominal GPU quotas of a flavor, in thousandths of a GPU. */
 static int64_t kueue_gpus_of(const struct kueue_import *import, const char *name) {
   static const enum kueue_kind owners[] = {HR__KUEUE_CLUSTER_QUEUE, HR__KUEUE_COHORT};
   int64_t milli = 0;
@@ -478,7 +481,8 @@ static int64_t kueue_gpus_of(const struct kueue_import *import, const char *name
 
 #define NAMESPACE_LABEL "kubernetes.io/metadata.name"
 
-/* Whether the labels of a namespace fulfil a requirement of a selector. Each namespace has its name as a label. */
+/* Returns whether the labels of a namespace fulfil a requirement of a selector. The label kubernetes.io/metadata.name
+   of a namespace is its name. */
 static bool fulfils(const struct hr__object *space, const struct hr__yaml *requirement) {
   const char *key = hr__yaml_text(requirement, "key"), *operation = hr__yaml_text(requirement, "operator");
   const struct hr__yaml *label = hr__yaml_child(hr__yaml_at(space->root, "metadata.labels"), key);
@@ -503,7 +507,8 @@ static bool selects(const struct hr__yaml *selector, const struct hr__object *sp
   return true;
 }
 
-/* The namespaces that a selector lists by name; NULL: it has other conditions. */
+/* If the only condition of a selector is a list of namespaces by name, returns the first entry of this list. Otherwise
+   returns NULL. */
 static const struct hr__yaml *named_spaces(const struct hr__yaml *selector) {
   const struct hr__yaml *labels = hr__yaml_first(selector, "matchLabels");
   const struct hr__yaml *expressions = hr__yaml_first(selector, "matchExpressions");
@@ -574,7 +579,7 @@ static void put_fungibility(struct kueue_import *import, cJSON *to, const struct
   hr__drop_empty(to, "flavor_fungibility");
 }
 
-/* Adds the admission checks of a queue: names, and in the strategy also flavors. */
+/* Adds the admission checks of a queue. Checks in "admissionChecksStrategy" may be restricted to some flavors. */
 static enum hr_status put_checks(struct kueue_import *import, cJSON *to, const struct hr__object *queue) {
   struct hr__convert *convert = &import->convert;
   enum hr_status status = HR_OK;
@@ -598,7 +603,7 @@ static enum hr_status put_checks(struct kueue_import *import, cJSON *to, const s
   return status;
 }
 
-/* A quantity as a number with thousandths, such as 0.5 for "500m". */
+/* Copies a quantity as a number, rounded to thousandths, such as 0.5 for "500m". */
 static void copy_amount(struct hr__convert *convert, cJSON *to, const char *key, const struct hr__yaml *from,
                         const char *path) {
   int64_t milli;
@@ -674,7 +679,7 @@ static void put_taints(struct kueue_import *import, cJSON *to, const char *key, 
   }
 }
 
-/* Adds a pool for a flavor that has GPUs, if the nodes are unknown. */
+/* Adds an assumed pool for a flavor with a quota of GPUs. Used if the files contain no Nodes. */
 static enum hr_status assume_pool(struct kueue_import *import, const struct hr__object *flavor) {
   int64_t gpus = kueue_gpus_of(import, flavor->name) / 1000;
   const struct hr__yaml *label = hr__gpu_label(hr__yaml_at(flavor->root, "spec.nodeLabels"));
@@ -683,7 +688,7 @@ static enum hr_status assume_pool(struct kueue_import *import, const struct hr__
                                gpus);
 }
 
-/* Adds a pool without nodes for a flavor with labels that no node has. */
+/* Adds a pool without nodes for a flavor, with a note. Used if no Node has the labels of the flavor. */
 static enum hr_status add_empty_pool(struct kueue_import *import, const struct hr__object *flavor) {
   const struct hr__yaml *labels = hr__yaml_at(flavor->root, "spec.nodeLabels"), *label = hr__gpu_label(labels);
   enum hr_status status =
@@ -696,7 +701,7 @@ static enum hr_status add_empty_pool(struct kueue_import *import, const struct h
   return status;
 }
 
-/* Lists the pools of a flavor. A flavor without labels has all pools. */
+/* Writes the pools of a flavor. A flavor without labels may use all pools, which is the default of the scenario. */
 static enum hr_status put_pools(struct kueue_import *import, cJSON *to, const struct hr__object *flavor) {
   struct hr__convert *convert = &import->convert;
   const struct hr__yaml *labels = hr__yaml_at(flavor->root, "spec.nodeLabels");
@@ -810,7 +815,7 @@ static void put_usage(struct kueue_import *import, cJSON *to, const struct hr__o
   hr__drop_empty(object, "resource_weights");
 }
 
-/* Adds the feature gates that the model knows; others do not change its decisions. */
+/* Adds the feature gates that the model knows, and notes on all others. */
 static enum hr_status put_gates(struct kueue_import *import, cJSON *to, const struct hr__object *config) {
   struct hr__convert *convert = &import->convert;
   enum hr_status status = HR_OK;
@@ -840,7 +845,7 @@ static enum hr_status put_configuration(struct kueue_import *import, cJSON *to) 
 
 /* ---- Nodes ------------------------------------------------------------------------------------------ */
 
-/* Finds the resource of GPUs: the first resource of the quotas with a name that ends with "gpu". */
+/* Finds the GPU resource: the first resource in the quotas with a name that ends with "gpu". */
 static void find_gpu_resource(struct kueue_import *import) {
   static const char gpu[] = "gpu";
   import->gpu_resource = "nvidia.com/gpu";
@@ -855,7 +860,8 @@ static void find_gpu_resource(struct kueue_import *import) {
       }
 }
 
-/* Makes the pools of Nodes. Labels of flavors distinguish pools; the levels are those of the first topology. */
+/* Makes the pools of Nodes. Nodes with different values of the labels that flavors use are in different pools. Racks
+   and zones are the levels of the first topology. */
 static enum hr_status make_pools(struct kueue_import *import) {
   struct hr__node_interest interest = {.n_labels = 0};
   const struct hr__object *flavor = NULL, *topology = kueue_next(import, HR__KUEUE_TOPOLOGY, NULL);
@@ -872,7 +878,7 @@ static enum hr_status make_pools(struct kueue_import *import) {
   return status;
 }
 
-/* Reports that the nodes were assumed, or that nothing is known about them. */
+/* If the files contain no Nodes, adds a warning that the pools are assumed. Fails if no pool could be assumed. */
 static enum hr_status check_pools(struct kueue_import *import, const char *file) {
   if (import->has_nodes) return HR_OK;
   if (import->pools.count == 0)
@@ -889,7 +895,7 @@ static enum hr_status check_pools(struct kueue_import *import, const char *file)
 
 /* ---- The section ------------------------------------------------------------------------------------ */
 
-/* The lists of the section, in the order of the file. */
+/* The lists of the section `kueue`, in the order in which they are written. */
 static const struct section_list {
   const char *key;
   enum kueue_kind kind;

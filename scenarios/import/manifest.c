@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Finds the objects in the documents of manifests and checks them against the tables of their kinds. Lists, as kubectl
- * prints them, are replaced by their items. Fields that are not modelled are collected by field, so that fifty queues
- * with the same field give one note with the first place.
+ * prints them, are replaced by their items. If many objects have the same field that is not modelled, there is one
+ * note, with the place of the first field.
  */
 
 #include "scenarios/import/import.h"
@@ -28,7 +28,7 @@ static const char *kind_of(const struct hr__object *object) {
   return object && object->kind ? object->kind->name : "object";
 }
 
-/* Writes "ClusterQueue 'a': ". */
+/* Writes the kind and the name of an object, such as "ClusterQueue 'a': ". */
 static void put_object(char *text, size_t size, const struct hr__object *object) {
   const char *space = object->name_space && object->name_space[0] ? object->name_space : NULL;
   if (object->name && object->name[0])
@@ -65,7 +65,8 @@ enum hr_status hr__object_note(const struct hr__objects *objects, const struct h
   return hr_notes_add(objects->notes, "%s", text) == HR_OK ? HR_OK : hr__objects_no_memory(objects);
 }
 
-/* Writes what was found: the text of a scalar, or the kind of another value. */
+/* Writes what a value is, for a message: the text of a scalar in quotation marks, "a list" or "an object". Returns
+   `buffer`. */
 static const char *found_text(const struct hr__yaml *value, char *buffer) {
   static const char *const kinds[] = {[HR__YAML_LIST] = "a list", [HR__YAML_MAP] = "an object"};
   if (value->kind == HR__YAML_SCALAR)
@@ -77,7 +78,8 @@ static const char *found_text(const struct hr__yaml *value, char *buffer) {
 
 /* ---- Values ----------------------------------------------------------------------------------------- */
 
-/* Reads a unit of durations; advances *at. */
+/* Reads a unit of durations, and advances `*at` past it. Sets `*us` to the unit in microseconds. Returns false if the
+   unit is unknown. */
 static bool read_unit(const char **at, double *us) {
   static const struct {
     const char *name;
@@ -115,7 +117,7 @@ bool hr__duration(const char *text, int64_t *us) {
 
 /* ---- Checks of values ------------------------------------------------------------------------------- */
 
-/* The data of a check. `path` is the path of the value within its object. */
+/* The state of a check. `path` is the path of the current value within its object. */
 struct check {
   struct hr__objects *objects;
   const struct hr__object *object;
@@ -124,7 +126,7 @@ struct check {
 
 static enum hr_status check_fields(struct check *check, struct hr__yaml *map, const struct hr__field *fields);
 
-/* Extends the path; returns its old length. */
+/* Appends a key or, if `key` is NULL, an index to the path. Returns the old length of the path, for leave(). */
 static size_t enter(struct check *check, const char *key, uint32_t index) {
   size_t used = strlen(check->path);
   if (key)
@@ -165,7 +167,7 @@ static bool is_number(enum hr__yaml_type type) {
   return type == HR__YAML_WHOLE || type == HR__YAML_REAL;
 }
 
-/* Whether a scalar has the type of a field, without its bounds. */
+/* Returns whether a scalar has a type. Does not check its bounds. */
 static bool fits(const struct hr__yaml *value, enum hr__field_type type) {
   enum hr__yaml_type own = hr__yaml_type_of(value);
   int64_t amount;
@@ -218,7 +220,7 @@ static enum hr_status check_scalar(const struct check *check, const struct hr__y
   return right ? HR_OK : expected(check, value, words_for(type, not_negative));
 }
 
-/* Checks the entries of a list, or of an object with any keys. */
+/* Checks a list, or an object with any keys, and its entries. */
 static enum hr_status check_entries(struct check *check, struct hr__yaml *value, const struct hr__field *field) {
   static const enum hr__field_type types[] = {[HR__FIELD_TEXTS] = HR__FIELD_TEXT,
                                               [HR__FIELD_LABELS] = HR__FIELD_TEXT,
@@ -267,7 +269,7 @@ static enum hr_status check_type(struct check *check, struct hr__yaml *value, co
 
 /* ---- Fields ----------------------------------------------------------------------------------------- */
 
-/* Counts a field that is not modelled. The text of its finding has the first place of the field. */
+/* Counts a value of a field that is not modelled. The first value also sets the text of the note, with its place. */
 static enum hr_status add_finding(struct check *check, const struct hr__yaml *value, const struct hr__field *field) {
   struct hr__objects *objects = check->objects;
   for (uint32_t i = 0; i < objects->n_findings; i++)
@@ -285,7 +287,7 @@ static enum hr_status add_finding(struct check *check, const struct hr__yaml *va
   return objects->findings[objects->n_findings++].text ? HR_OK : hr__objects_no_memory(objects);
 }
 
-/* Whether a value that is not modelled changes nothing: it is empty, null, or the neutral one. */
+/* Returns whether a value of a field that is not modelled changes nothing: it is empty, null, or the neutral value. */
 static bool is_neutral(const struct hr__yaml *value, const struct hr__field *field) {
   if (value->kind != HR__YAML_SCALAR) return value->count == 0;
   return hr__yaml_type_of(value) == HR__YAML_NULL || (field->neutral && strcmp(value->text, field->neutral) == 0);
@@ -296,7 +298,8 @@ static const struct hr__field *find_field(const struct hr__field *fields, const 
   return fields->name ? fields : NULL;
 }
 
-/* Warns of a field that is not in the table, or not in the API version of the object. */
+/* Adds a warning about an unknown field. `other` is the field of this name in another version of the API; NULL: no
+   version has the field. */
 static enum hr_status warn_unknown(const struct check *check, const struct hr__yaml *value,
                                    const struct hr__field *fields, const struct hr__field *other) {
   const char *names[80], *nearest = NULL;
@@ -382,7 +385,8 @@ static bool has_version(const struct hr__object_kind *kind, const char *version)
   return false;
 }
 
-/* The kind with this name, preferably of this group. */
+/* Returns the kind with this name and this group; if only other groups have the name, the first kind with this name.
+   NULL: no kind has this name. */
 static const struct hr__object_kind *find_kind(const struct hr__objects *objects, const char *name, const char *group) {
   const struct hr__object_kind *found = NULL;
   for (size_t i = 0; i < objects->n_kinds + 2; i++) {
@@ -396,7 +400,7 @@ static const struct hr__object_kind *find_kind(const struct hr__objects *objects
   return found;
 }
 
-/* Fails because of the API version of an object with a known kind. */
+/* Fails because an object of a known kind has an unknown API version. */
 static enum hr_status fail_version(const struct hr__objects *objects, const struct hr__object *object,
                                    const struct hr__yaml *api) {
   const struct hr__object_kind *kind = object->kind;
@@ -444,7 +448,7 @@ static enum hr_status add_object(struct hr__objects *objects, struct hr__object 
   return HR_OK;
 }
 
-/* Counts an object of a kind that is not read. The finding has the name of the kind as its text. */
+/* Counts an object of a kind that is not read. */
 static enum hr_status count_other(struct hr__objects *objects, const char *kind) {
   for (uint32_t i = 0; i < objects->n_findings; i++)
     if (!objects->findings[i].field && strcmp(objects->findings[i].text, kind) == 0) {
@@ -457,7 +461,8 @@ static enum hr_status count_other(struct hr__objects *objects, const char *kind)
   return objects->findings[objects->n_findings++].text ? HR_OK : hr__objects_no_memory(objects);
 }
 
-/* Reads an object. `list_kind`, `list_version`: of the items of a list such as a NodeList, which may lack their own. */
+/* Reads an object. Items of a list such as a NodeList may lack their kind and API version. `list_kind` and
+   `list_version` are then used; NULL: the object is not in such a list. */
 static enum hr_status read_object(struct hr__objects *objects, struct hr__yaml *root, const char *list_kind,
                                   const char *list_version) {
   char group[200];

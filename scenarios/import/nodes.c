@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Makes pools from Kubernetes Nodes. Labels of NVIDIA's GPU feature discovery contain the GPU type
- * (nvidia.com/gpu.product), the number of GPUs (nvidia.com/gpu.count), time-slicing or MPS (nvidia.com/gpu.replicas,
- * .sharing-strategy) and MIG (suffix "-MIG-PROFILE" of the product with the strategy single; resources
- * nvidia.com/mig-PROFILE with mixed). Amounts are those that pods can use (status.allocatable).
+ * Makes pools from Kubernetes Nodes, and writes them to a scenario. Labels of NVIDIA's GPU feature discovery contain:
+ * - the GPU type: nvidia.com/gpu.product
+ * - the number of GPUs: nvidia.com/gpu.count
+ * - time-slicing or MPS: nvidia.com/gpu.replicas and nvidia.com/gpu.sharing-strategy
+ * - MIG with the strategy "single": the suffix "-MIG-PROFILE" of the product. With the strategy "mixed", the node has
+ *   resources with names such as nvidia.com/mig-PROFILE instead.
+ *
+ * Amounts of resources are those that pods can use (status.allocatable). If a node does not state them, its capacity is
+ * used (status.capacity).
  *
  * Invariant: pools are in the order of their first nodes. For topology, the nodes of each pool are sorted by the labels
  * of the levels, and groups of equal labels are counted.
@@ -84,8 +89,8 @@ const struct hr__yaml *hr__gpu_label(const struct hr__yaml *labels) {
   return NULL;
 }
 
-/* Copies the product without the suffixes of sharing: "-SHARED" and "-MIG-1g.10gb". Sets *profile to the MIG profile;
-   "": none. */
+/* Copies a product name without the suffixes "-SHARED" and "-MIG-1g.10gb". Sets `profile` to the MIG profile in the
+   suffix; "": none. */
 static void split_product(const char *label, char product[100], char profile[40]) {
   snprintf(product, 100, "%s", label);
   profile[0] = '\0';
@@ -96,7 +101,8 @@ static void split_product(const char *label, char product[100], char profile[40]
   *mig = '\0';
 }
 
-/* The GPU type of the catalogue that a label means; of a family, the member with the most memory. NULL: none. */
+/* Returns the GPU type of the catalogue that a label means; NULL: none. If the label means several types, returns the
+   type with the most memory and sets `*several`. */
 static const struct hr_gpu_type *gpu_of_label(const struct hr_catalog *catalog, const char *label, bool *several) {
   const struct hr_gpu_type *found = NULL;
   char product[100], profile[40];
@@ -119,7 +125,7 @@ static const char mig_prefix[] = "nvidia.com/mig-";
 struct node_in_pool {
   const struct hr__yaml *root;
   uint32_t pool;
-  char *group; /* NULL: no topology is read */
+  char *group; /* values of its labels for the topology levels (see group_text); NULL: no topology is read */
 };
 
 struct pools_maker {
@@ -127,11 +133,11 @@ struct pools_maker {
   const struct hr__objects *objects;
   const struct hr__node_interest *interest;
   uint32_t n_no_gpus, n_not_ready, n_tainted;
-  const struct hr__yaml *no_gpus, *not_ready; /* the first ones */
-  const struct hr__yaml *taint, *tolerated;   /* the first taint that jobs do not tolerate; that jobs tolerate */
+  const struct hr__yaml *no_gpus, *not_ready; /* the first node without GPUs; the first node that is not ready */
+  const struct hr__yaml *taint, *tolerated;   /* the first taint that jobs do not tolerate; the first that they do */
 };
 
-/* An amount of a node in the base unit; 0: none. */
+/* Returns the amount of a resource of a node, in the base unit; 0: none. */
 static int64_t amount_of(const struct hr__yaml *root, const char *resource) {
   int64_t value = 0;
   const struct hr__yaml *amounts = hr__yaml_at(root, "status.allocatable");
@@ -152,7 +158,7 @@ static const struct hr__yaml *labels_of(const struct hr__yaml *root) {
   return hr__yaml_at(root, "metadata.labels");
 }
 
-/* The number in a label; 0: none. */
+/* Returns the number in a label; 0 if the label is missing or the number is above 10,000. */
 static uint32_t label_number(const struct hr__yaml *labels, const char *key) {
   const struct hr__yaml *label = hr__yaml_child(labels, key);
   unsigned long number = label ? strtoul(label->text, NULL, 10) : 0;
@@ -182,7 +188,7 @@ static const struct hr__yaml *taint_of(struct pools_maker *maker, const struct h
   return NULL;
 }
 
-/* Whether the node is ready; without a condition it is. */
+/* Returns whether the node is schedulable and ready. A node without the condition Ready is ready. */
 static bool is_ready(const struct hr__yaml *root) {
   const struct hr__yaml *conditions = hr__yaml_at(root, "status.conditions");
   if (hr__is_true(hr__yaml_at(root, "spec.unschedulable"))) return false;
@@ -196,9 +202,9 @@ static bool is_ready(const struct hr__yaml *root) {
 
 /* ---- MIG -------------------------------------------------------------------------------------------- */
 
-/* The numbers of instances of a node by profile. */
+/* The MIG instances of a node. */
 struct node_instances {
-  uint32_t counts[40];
+  uint32_t counts[40]; /* by profile */
   bool any;
 };
 
@@ -221,8 +227,10 @@ static enum hr_status count_instances(const struct pools_maker *maker, const str
   return HR_OK;
 }
 
-/* Distributes the instances of a node over its GPUs: the largest profiles first, each on the first GPU with room. If
-   all GPUs can have the same instances, they do. Returns the number of GPUs; 0: there is no room. */
+/* Distributes the instances of a node over its GPUs, in the order of the profiles of the type. If the number of
+   instances of each profile is a multiple of the number of GPUs, all GPUs get the same instances. Otherwise each
+   instance is created on the first GPU with room. `n_gpus`: 0 if it is unknown. Returns the number of GPUs; 0: there is
+   no room. */
 static uint32_t lay_out(const struct hr_mig_type *type, struct node_instances instances, uint32_t n_gpus,
                         struct hr_mig_gpu *gpus) {
   uint32_t used = 0, share = n_gpus ? n_gpus : 1;
@@ -239,7 +247,7 @@ static uint32_t lay_out(const struct hr_mig_type *type, struct node_instances in
   return n_gpus ? n_gpus : used;
 }
 
-/* Writes the instances of a GPU as a layout: "3g.40gb,2x1g.10gb". */
+/* Writes the instances of a GPU as a layout, such as "3g.40gb,2x1g.10gb". Returns the length of the text. */
 static size_t put_layout(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, char *text, size_t size) {
   size_t used = 0;
   for (uint32_t p = 0; p < type->n_profiles; p++) {
@@ -253,7 +261,8 @@ static size_t put_layout(const struct hr_mig_type *type, const struct hr_mig_gpu
   return used;
 }
 
-/* Reads the MIG instances of a node. `profile`: of the strategy single; "": mixed. */
+/* Reads the MIG instances of a node, and sets the number of GPUs and the layouts of the pool. `profile`: the profile of
+   all instances, with the strategy "single"; "": the strategy "mixed", or no MIG. */
 static enum hr_status read_mig(const struct pools_maker *maker, const struct hr__object *node, const char *profile,
                                struct hr__node_pool *pool) {
   const struct hr_mig_type *type;
@@ -316,7 +325,7 @@ static bool is_name_used(const struct hr__node_pools *pools, const char *name) {
   return false;
 }
 
-/* Names a pool: the GPU type in small letters and, if this name is used, a number. */
+/* Names a pool: `base` in lower case and, if another pool has this name, a number. */
 static void name_pool(const struct hr__node_pools *pools, struct hr__node_pool *pool, const char *base) {
   char name[80];
   snprintf(name, sizeof name, "%s", base);
@@ -333,7 +342,8 @@ static struct hr__node_pool *add_pool(struct hr__node_pools *pools, const struct
   return &pools->list[pools->count++];
 }
 
-/* Finds the GPU type of a node. */
+/* Sets the GPU type of a pool from the labels of a node, and `profile` to the MIG profile in the label; "": none. Adds
+   a note if the type is unknown or ambiguous. */
 static enum hr_status read_type(const struct pools_maker *maker, const struct hr__object *node,
                                 struct hr__node_pool *pool, char profile[40]) {
   const struct hr__yaml *label = hr__gpu_label(labels_of(node->root));
@@ -360,7 +370,8 @@ static enum hr_status read_type(const struct pools_maker *maker, const struct hr
   return status == HR_OK ? HR_OK : hr__objects_no_memory(maker->objects);
 }
 
-/* Reads the GPUs of a node that are shared in time: replicas are advertised as GPUs. */
+/* Reads whether the GPUs of a node are shared by time-slicing or MPS. Such a node advertises each replica of a GPU as a
+   GPU, so the number of GPUs is divided by the number of replicas. */
 static void read_replicas(const struct hr__yaml *labels, struct hr__node_pool *pool) {
   uint32_t replicas = label_number(labels, "nvidia.com/gpu.replicas");
   const char *strategy = NULL;
@@ -407,9 +418,10 @@ static enum hr_status add_node(struct pools_maker *maker, const struct hr__objec
 
 /* ---- Topology --------------------------------------------------------------------------------------- */
 
-enum { LEVEL_END = 0x1f }; /* ends the value of a level in the text of a node's group */
+enum { LEVEL_END = 0x1f }; /* the character after the value of each level in the text of a group */
 
-/* Makes the text of the group of a node: the values of all levels, widest first. NULL when out of memory. */
+/* Returns the text of the group of a node: the values of its labels for all levels, widest level first. The caller must
+   free it. NULL: memory is exhausted. */
 static char *group_text(const struct hr__node_interest *interest, const struct hr__yaml *root) {
   char *text = NULL;
   size_t size = 0;
@@ -430,7 +442,7 @@ static int by_group(const void *a, const void *b) {
   return strcmp(x->group, y->group);
 }
 
-/* The number of bytes of a group's text without its narrowest level. */
+/* Returns the number of bytes of the text of a group without its narrowest level. */
 static size_t bytes_of_wider(const char *group) {
   size_t bytes = strlen(group);
   if (bytes) bytes--;
@@ -443,7 +455,7 @@ static bool same_wider(const struct node_in_pool *a, const struct node_in_pool *
   return a->pool == b->pool && bytes == bytes_of_wider(b->group) && memcmp(a->group, b->group, bytes) == 0;
 }
 
-/* The sizes of the groups of a level. */
+/* The smallest and the largest size of the groups of a level. */
 struct group_sizes {
   uint32_t min, max;
 };
@@ -464,8 +476,8 @@ static enum hr_status note_sizes(const struct pools_maker *maker, const struct h
   return hr__objects_no_memory(maker->objects);
 }
 
-/* Sets racks and zones of the pool whose sorted nodes begin at `first`: the groups of the two narrowest levels. Returns
-   the index behind its nodes in *end. */
+/* Sets the sizes of racks and zones of one pool. Its nodes begin at index `first` of the sorted nodes. Racks are the
+   groups of the narrowest level, zones the groups of the next level. Sets `*end` to the index after these nodes. */
 static enum hr_status read_groups(const struct pools_maker *maker, uint32_t first, uint32_t *end) {
   const struct hr__node_pools *pools = maker->pools;
   const struct hr__node_interest *interest = maker->interest;
@@ -497,7 +509,7 @@ static enum hr_status read_groups(const struct pools_maker *maker, uint32_t firs
   return note_sizes(maker, pool, interest->levels[interest->n_levels - 2], zones);
 }
 
-/* Sorts the nodes by pool and group, and finds the sizes of groups. */
+/* Sorts the nodes by pool and group, and sets the sizes of racks and zones of each pool. */
 static enum hr_status read_topology(const struct pools_maker *maker) {
   struct hr__node_pools *pools = maker->pools;
   if (maker->interest->n_levels == 0 || pools->n_nodes == 0) return HR_OK;
@@ -606,7 +618,8 @@ bool hr__node_pool_has_labels(const struct hr__node_pool *pool, const struct hr_
 
 /* ---- Output ----------------------------------------------------------------------------------------- */
 
-/* Adds the layouts of a pool: one for all GPUs, or a list. */
+/* Adds the MIG layouts of a pool: one layout if all GPUs have the same, otherwise a list by GPU. Returns false if
+   memory is exhausted. */
 static bool write_layouts(const struct hr__node_pool *pool, cJSON *object) {
   char layouts[sizeof pool->layouts], *rest = NULL;
   cJSON *mig = cJSON_AddObjectToObject(object, "mig"), *list = cJSON_CreateArray();

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Imports the configuration of Slurm: slurm.conf and gres.conf, and the output of `sacctmgr dump`, `sacctmgr -P show
- * qos`, `scontrol show node|partition|reservation -o`, `scontrol show config` and `sinfo -N`. The kind of a file is
- * found from its first line that is not a comment. Files may be in any order; a node or partition that is in several
- * files is one object. Nodes, partitions and reservations are read by slurm_nodes.c.
+ * qos`, `scontrol show node|partition|reservation -o`, `scontrol show config` and `sinfo -N`. The first line of a file
+ * that is not a comment determines the kind of the file. Files may be in any order. A node or partition that is in
+ * several files is one object. Nodes, partitions and reservations are read by slurm_nodes.c.
  *
- * Parameters of the scheduler become parameters of the policy `slurm`, others keys of the section `slurm`. Parameters
- * that would change decisions and are not modelled are reported with their place and effect. Source:
- * doc/man/man5/{slurm,gres}.conf.5 and doc/man/man1 of SchedMD/slurm.
+ * Parameters of the scheduler become parameters of the policy `slurm`; other parameters become keys of the section
+ * `slurm`. If a parameter changes decisions of Slurm and is not modelled, a note states its place and the effect.
+ *
+ * Source: doc/man/man5/{slurm,gres}.conf.5 and doc/man/man1 of SchedMD/slurm.
  */
 
 #include "headroom/policies.h"
@@ -24,21 +25,25 @@
 /*
  * Accounts, users and QOS, from `sacctmgr dump CLUSTER` and `sacctmgr -P show qos`.
  *
- * A line of a dump is an object and its options: `Account - 'vision':Fairshare=50:GrpTRES=gres/gpu=64`. `Parent - 'x'`
- * is the account of the lines that follow. Users of the account root get an account of that name, because users of a
- * scenario belong to an account below the root. A dump has no QOS; the list of QOS is a table with a header. Source:
- * doc/man/man1/sacctmgr.1 of SchedMD/slurm.
+ * A line of a dump is an object and its options: `Account - 'vision':Fairshare=50:GrpTRES=gres/gpu=64`. The line
+ * `Parent
+ * - 'x'` states the parent account of the objects in the lines after it. In a scenario, each user belongs to an account
+ * below the root. Users of the account root of Slurm therefore belong to an account with the name "root". A dump does
+ * not contain QOS; the list of QOS is a table with a header.
+ *
+ * Source: doc/man/man1/sacctmgr.1 of SchedMD/slurm.
  */
 
 enum { MAX_COLUMNS = 64 };
 
-/* The member of the scenario to which a key is converted: a member of the object, or of its limits. */
+/* The member of the scenario to which a key of Slurm is converted. `is_limit`: the member belongs to the object
+   `limits` of the entry. */
 struct account_rule {
   struct hr__slurm_rule rule;
   bool is_limit;
 };
 
-/* Finds the rule of a key; NULL: none. */
+/* Returns the rule of a key; NULL: none. */
 static const struct account_rule *find_rule(const struct account_rule *rules, size_t n_rules, const char *key) {
   for (size_t i = 0; i < n_rules; i++)
     if (strcasecmp(rules[i].rule.key, key) == 0) return &rules[i];
@@ -57,7 +62,7 @@ static bool is_listed(const char *const *list, const char *key) {
   return *list != NULL;
 }
 
-/* Returns a text of an object; "" if it has none. */
+/* Returns the member `name` of an object, which is a text; "" if it is missing. */
 static const char *text_of(const cJSON *object, const char *name) {
   const cJSON *text = cJSON_GetObjectItemCaseSensitive(object, name);
   return text && text->valuestring ? text->valuestring : "";
@@ -83,7 +88,8 @@ static const struct account_rule assoc_rules[] = {
 static const char *const other_options[] = {"Description", "Organization", "DefaultAccount", "AdminLevel", "QOS",
                                             "Coordinator", "DefaultWCKey", "Classification", "Partition",  NULL};
 
-/* Takes the next option off the text; texts in apostrophes may have colons. Returns NULL at the end. */
+/* Returns the next option of a line, and advances `*rest` past it. Options are separated by colons. A text in
+   apostrophes may contain colons. Returns NULL at the end of the line. */
 static char *take_option(char **rest) {
   char *text = *rest, *end = text;
   if (!*text) return NULL;
@@ -94,7 +100,7 @@ static char *take_option(char **rest) {
   return text;
 }
 
-/* Removes apostrophes around a text. */
+/* Returns a text without the apostrophes around it. */
 static char *unquoted(char *text) {
   size_t length = strlen(text);
   if (length < 2 || *text != '\'' || text[length - 1] != '\'') return text;
@@ -121,7 +127,7 @@ static enum hr_status read_options(const struct hr__slurm_import *import, const 
   return status;
 }
 
-/* Adds an association. `user` NULL: an account. */
+/* Adds the association of a user or, if `user` is NULL, of an account. Returns NULL if memory is exhausted. */
 static cJSON *add_association(struct hr__slurm_import *import, const char *account, const char *user) {
   cJSON *list = hr__slurm_list(import->section, "associations"), *entry = cJSON_CreateObject();
   cJSON_AddStringToObject(entry, "account", account);
@@ -139,8 +145,8 @@ static cJSON *root_account(struct hr__slurm_import *import) {
   return add_association(import, "root", NULL);
 }
 
-/* A user of the account root competes with the accounts below root. The account that is made for such users therefore
-   gets the shares of the user. */
+/* Reads a user of the account root. In Slurm, such a user competes with the accounts below root. If the account "root"
+   of the scenario has no shares yet, it therefore gets the shares of the user. */
 static enum hr_status read_root_user(struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                      const char *name, char *rest, struct hr_error *error) {
   cJSON *account = root_account(import), *user = add_association(import, "root", name);
@@ -152,8 +158,8 @@ static enum hr_status read_root_user(struct hr__slurm_import *import, const stru
   return status;
 }
 
-/* The options of the cluster are those of the root, which is not an association of a scenario. Its default QOS is kept
-   for the accounts below it. */
+/* Reads the options of the cluster. They apply to the root, which is not an association of a scenario. The accounts
+   below the root later inherit its default QOS; other options are not modelled. */
 static enum hr_status read_cluster(struct hr__slurm_import *import, const struct hr__slurm_line *line, char *rest,
                                    struct hr_error *error) {
   cJSON *root = cJSON_CreateObject();
@@ -168,7 +174,7 @@ static enum hr_status read_cluster(struct hr__slurm_import *import, const struct
   return status;
 }
 
-/* Reads a line of `sacctmgr dump` or of `sacctmgr show qos -P`. */
+/* Reads a line of `sacctmgr dump`. */
 static enum hr_status slurm_read_dump(struct hr__slurm_import *import, struct hr__slurm_line *line, char *text,
                                       struct hr_error *error) {
   char *rest = text, *head = take_option(&rest), *name = head ? strstr(head, " - ") : NULL;
@@ -222,7 +228,7 @@ static const struct account_rule qos_rules[] = {
     {{"MaxJobsPA", "max_jobs_per_account", HR__SLURM_WHOLE, NULL}, true},
     {{"MaxSubmitPA", "max_submit_jobs_per_account", HR__SLURM_WHOLE, NULL}, true}};
 
-/* Splits a row of the table; `|` separates its cells. Returns how many there are. */
+/* Splits a row of a table into cells, which are separated by `|`. Returns the number of cells, at most 64. */
 static unsigned split_cells(char *text, char *cells[MAX_COLUMNS]) {
   unsigned count = 0;
   for (char *at = text; at && count < MAX_COLUMNS; count++) {
@@ -233,7 +239,8 @@ static unsigned split_cells(char *text, char *cells[MAX_COLUMNS]) {
   return count;
 }
 
-/* The first line is the header; its names stay in the line as keys. */
+/* Reads a line of `sacctmgr -P show qos`. The first line is the header. Its names are stored in the section as "columns
+   of QOS" until slurm_finish_accounts. */
 static enum hr_status slurm_read_qos(struct hr__slurm_import *import, struct hr__slurm_line *line, char *text,
                                      struct hr_error *error) {
   char *cells[MAX_COLUMNS] = {NULL};
@@ -284,7 +291,7 @@ static enum hr_status add_missing_qos(const struct hr__slurm_import *import, con
   return hr_fail(error, HR_NO_MEMORY, "import: out of memory");
 }
 
-/* Adds the QOS that a member of the entries of a list names. */
+/* For each entry of a list, adds the QOS that the member `member` of the entry names. */
 static enum hr_status add_named_qos(const struct hr__slurm_import *import, const char *list, const char *member,
                                     struct hr_error *error) {
   enum hr_status status = HR_OK;
@@ -306,7 +313,8 @@ static bool has_limits(const struct hr__slurm_import *import, const char *list) 
   return false;
 }
 
-/* Accounts below the root inherit the default QOS of the cluster. */
+/* Gives the default QOS of the cluster to the accounts below the root that have none. Returns false if memory is
+   exhausted. */
 static bool inherit_qos(const struct hr__slurm_import *import) {
   cJSON *entry;
   if (!import->default_qos) return true;
@@ -318,7 +326,8 @@ static bool inherit_qos(const struct hr__slurm_import *import) {
   return true;
 }
 
-/* Adds the objects that are named but not defined, and whether Slurm enforces limits. */
+/* Adds the QOS that are named but not defined. If slurm.conf was read and does not enforce limits, sets
+   `enforce_limits` of the scenario to false. */
 static enum hr_status slurm_finish_accounts(struct hr__slurm_import *import, struct hr_error *error) {
   static const char *const named[][2] = {{"partitions", "qos"},
                                          {"partitions", "allow_qos"},
@@ -353,7 +362,7 @@ static const char *const priority_flags[] = {"NO_FAIR_TREE",    "SMALL_RELATIVE_
                                              "INCR_ONLY",       "MAX_TRES",
                                              "MAX_TRES_GRES",   NULL};
 
-/* Parameters that are keys of the section, or of its object `priority`. */
+/* Parameters that become keys of the section `slurm`. `is_priority`: keys of its object `priority`. */
 static const struct {
   struct hr__slurm_rule rule;
   bool is_priority;
@@ -374,8 +383,8 @@ static const struct {
              {{"PreemptExemptTime", "preempt_exempt_time_s", HR__SLURM_MINUTES, NULL}, false},
              {{"OverTimeLimit", "over_time_limit_s", HR__SLURM_OVER_TIME, NULL}, false}};
 
-/* Parameters of slurm.conf that change decisions and are not modelled. `neutral` is the beginning of the values with
-   which they change nothing; NULL: none is. */
+/* Parameters of slurm.conf that change decisions and are not modelled. A parameter changes nothing if its value begins
+   with `neutral`; NULL: no such value. `effect`: the effect of not modelling the parameter. */
 static const struct {
   const char *key, *neutral, *effect;
 } unmodelled[] = {
@@ -511,7 +520,7 @@ static bool is_irrelevant(const char *key) {
 
 /* ---- Parameters of the policy ----------------------------------------------------------------------- */
 
-/* Returns the parameter of the policy `slurm`; NULL: no such name. */
+/* Returns the parameter of the policy `slurm` with a name; NULL: not found. */
 static const struct hr_param *policy_param(const char *name) {
   const struct hr_policy_ops *const *policy = hr_policies();
   while (*policy && strcmp((*policy)->name, "slurm") != 0) policy++;
@@ -634,7 +643,7 @@ static enum hr_status read_preempt_item(struct hr__slurm_import *import, const s
 
 /* ---- All parameters --------------------------------------------------------------------------------- */
 
-/* Limits are enforced if one of these words is set. */
+/* Reads an item of AccountingStorageEnforce. Slurm enforces limits if one of the items is in `words`. */
 static enum hr_status read_enforcement(struct hr__slurm_import *import, const struct hr__slurm_line *line, char *item,
                                        struct hr_error *error) {
   static const char *const words[] = {"limits", "safe", "all", NULL};
@@ -662,7 +671,7 @@ static enum hr_status read_other(struct hr__slurm_import *import, const struct h
   return is_irrelevant(key) ? HR_OK : hr__slurm_note(import, line, error, "unknown parameter '%.60s' is ignored", key);
 }
 
-/* Reads a parameter that does not depend on others. */
+/* Reads a parameter of slurm.conf. */
 static enum hr_status read_parameter(struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                      const char *key, const char *value, struct hr_error *error) {
   if (strcasecmp(key, "SchedulerType") == 0) return read_scheduler(import, line, value, error);
@@ -690,8 +699,8 @@ static enum hr_status read_parameters(struct hr__slurm_import *import, const str
 
 /* ---- slurm.conf and gres.conf ----------------------------------------------------------------------- */
 
-/* Reads a line of slurm.conf or gres.conf. Lines of gres.conf have a `Name`, and may have a `NodeName` before it. Those
-   of GPUs and their shares are ignored: their numbers are read from slurm.conf, where Slurm requires them, too. */
+/* Reads a line of slurm.conf or gres.conf. A line of gres.conf has a `Name`, and may have a `NodeName` before it. Lines
+   of gres.conf about GPUs and shares of GPUs are ignored, because slurm.conf must contain these numbers, too. */
 static enum hr_status read_conf_line(void *self, const struct hr__slurm_line *line, struct hr_error *error) {
   struct hr__slurm_import *import = self;
   static const char *const of_gpus[] = {"gpu", "shard", "mps"};
@@ -708,7 +717,7 @@ static enum hr_status read_conf_line(void *self, const struct hr__slurm_line *li
 
 /* ---- Output of commands ----------------------------------------------------------------------------- */
 
-/* A line of `scontrol show ... -o`. */
+/* Reads a line of `scontrol show node|partition|reservation -o`. */
 static enum hr_status read_shown(void *self, struct hr__slurm_line *line, char *text, struct hr_error *error) {
   hr__slurm_split_words(line, text);
   if (hr__slurm_value(line, "ReservationName")) return hr__slurm_read_reservation(self, line, error);
@@ -725,8 +734,9 @@ static enum hr_status read_qos_row(void *self, struct hr__slurm_line *line, char
   return slurm_read_qos(self, line, text, error);
 }
 
-/* Reads a line of `scontrol show config`, KEY = VALUE. Only BOOT_TIME is used, the start of slurmctld, because
-   slurm.conf does not contain it. Slurm computes priorities for the first time one second after this start. */
+/* Reads a line of `scontrol show config`: KEY = VALUE. Only BOOT_TIME is used, because slurm.conf contains the other
+   values. BOOT_TIME is the time at which slurmctld started. Slurm computes priorities for the first time one second
+   later. */
 static enum hr_status read_shown_config(void *self, struct hr__slurm_line *line, char *text, struct hr_error *error) {
   struct hr__slurm_import *import = self;
   if (strncmp(text, "BOOT_TIME", 9) != 0) return HR_OK;
@@ -768,7 +778,8 @@ static enum hr_status read_header(struct sinfo *sinfo, const struct hr__slurm_li
       line->path, line->number);
 }
 
-/* Appends a node to the list of a partition. */
+/* Appends a node to the list of nodes of a partition. If another file states the list, it is complete, and the node is
+   not appended. In the output of sinfo, the name of the default partition ends with an asterisk. */
 static enum hr_status add_to_partition(struct hr__slurm_import *import, const struct hr__slurm_line *line, char *name,
                                        const char *node, struct hr_error *error) {
   size_t length = strlen(name);
@@ -857,8 +868,8 @@ static enum hr_status read_file(struct hr__slurm_import *import, const char *pat
 
 /* ---- The scenario ----------------------------------------------------------------------------------- */
 
-/* Removes the keys that only this import uses. Adds the number of CPUs per GPU, if it is known. Removes the section
-   `slurm` if it is empty. */
+/* Removes the keys that only this import uses. If the number of CPUs per GPU is known, adds it to the section. Removes
+   the section `slurm` if it is empty. */
 static void tidy(struct hr__slurm_import *import, cJSON *root) {
   cJSON *entry;
   cJSON_ArrayForEach(entry, import->pools) {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reads files in the syntax of slurm.conf, and the values in them and in the output of Slurm's commands: times, lists
- * of names, resources, weights. Each value is written to the scenario by a rule, which has the name of the member and
- * the notation of the value. Source: doc/man/man5/slurm.conf.5 and doc/man/man1/sacctmgr.1 of SchedMD/slurm.
+ * Reads files in the syntax of slurm.conf, lists of hosts, and the values in files and in the output of Slurm's
+ * commands: times, lists of names, resources, weights. A value is written to the scenario with a rule, which states the
+ * key of Slurm, the member of the scenario, and the notation of the value.
+ *
+ * Source: doc/man/man5/slurm.conf.5 and doc/man/man1/sacctmgr.1 of SchedMD/slurm.
  */
 
 #include "headroom/unstable/systems/slurm.h"
@@ -27,13 +29,14 @@ const char *hr__slurm_value(const struct hr__slurm_line *line, const char *key) 
 
 /* ---- Lines ------------------------------------------------------------------------------------------ */
 
-/* Cuts the comment off a line. A '#' after a backslash does not begin one. */
+/* Removes the comment from a line. A '#' after a backslash does not begin a comment. */
 static void cut_comment(char *text) {
   for (char *at = text; *at; at++)
     if (*at == '#' && (at == text || at[-1] != '\\')) *at = '\0';
 }
 
-/* Takes the next pair off the text; `*at` is moved behind it. Returns false if it is not a pair. */
+/* Reads the next pair KEY=VALUE of a line, and advances `*at` past it. The key and the value are terminated in the
+   text. Returns false if the text does not begin with a pair. */
 static bool take_pair(char **at, char **key, char **value) {
   char *text = *at;
   size_t length = strcspn(text, "= \t");
@@ -75,7 +78,8 @@ static enum hr_status split_line(struct hr__slurm_line *line, char *text, struct
   return HR_OK;
 }
 
-/* Reads a line with its continuations into `text`. Returns false at the end of the file. */
+/* Reads a line with its continuations into `text`, and adds the number of lines read to `*number`. Sets `*too_long` if
+   they are longer than MAX_LINE. Returns false at the end of the file. */
 static bool read_line(FILE *file, char *text, unsigned *number, bool *too_long) {
   size_t used = 0;
   bool any = false;
@@ -120,7 +124,7 @@ enum hr_status hr__slurm_text_read(const char *path, hr__slurm_visit_text *visit
   return status;
 }
 
-/* A reader of pairs. */
+/* The function that is called for each line of pairs, and its first argument. */
 struct pairs {
   hr__slurm_visit *visit;
   void *self;
@@ -152,7 +156,8 @@ void hr__slurm_split_words(struct hr__slurm_line *line, char *text) {
 
 /* ---- Lists of hosts --------------------------------------------------------------------------------- */
 
-/* Counts the numbers of a list such as "01-16,20"; `*at` is moved behind the closing bracket. 0: not valid. */
+/* Returns how many numbers are in a list such as "01-16,20]"; 0 if the list is not valid. Advances `*at` past the
+   closing bracket. */
 static uint64_t count_range(const char **at) {
   uint64_t count = 0;
   for (;;) {
@@ -190,14 +195,15 @@ uint64_t hr__slurm_hosts(const char *list) {
   }
 }
 
-/* A host name that is being built, and the function that is called for it. */
+/* A host name while it is built, and the function that is called for each host. */
 struct host_name {
   char text[256];
   hr__slurm_visit_host *visit;
   void *self;
 };
 
-/* Visits the hosts of one item of a list, from `at` to `end`; the first `used` characters of the name are known. */
+/* Visits the hosts of one item of a list. The first `used` characters of the name are known; the text from `at` to
+   `end` describes the rest. Returns false if the visiting function returned false. */
 static bool expand(struct host_name *host, size_t used, const char *at, const char *end) {
   while (at < end && *at != '[' && used + 1 < sizeof host->text) host->text[used++] = *at++;
   if (at == end || *at != '[') return host->visit(host->self, host->text, used);
@@ -257,7 +263,7 @@ bool hr__slurm_is_unset(const char *value) {
   return false;
 }
 
-/* Reads numbers that are separated by colons; at most 3. Returns how many; 0: not valid. */
+/* Reads up to 3 numbers that are separated by colons. Returns their count; 0 if the text is not valid. */
 static unsigned read_parts(const char *text, int64_t parts[3]) {
   unsigned count = 0;
   for (const char *at = text;; at++) {
@@ -356,7 +362,7 @@ static enum hr_status add_yes_no(const struct hr__slurm_line *line, cJSON *objec
   return HR_OK;
 }
 
-/* A word that the model does not know is reported, and the default remains. */
+/* Adds one of the words of the rule. For any other word, adds a note and does not set the member. */
 static enum hr_status add_word(const struct hr__slurm_import *import, const struct hr__slurm_line *line, cJSON *object,
                                const struct hr__slurm_rule *rule, const char *value, struct hr_error *error) {
   for (size_t i = 0; rule->words[i]; i++) {
@@ -367,7 +373,9 @@ static enum hr_status add_word(const struct hr__slurm_import *import, const stru
   return hr__slurm_note(import, line, error, "%s=%.60s is not modelled: it has no effect", rule->key, value);
 }
 
-/* Names, or flags if the rule has words. Flags that the model does not know are reported. */
+/* Adds a list of names. If the rule has words, the names are flags; for flags that are not among the words, adds a
+ * note.
+ */
 static enum hr_status add_names(const struct hr__slurm_import *import, const struct hr__slurm_line *line, cJSON *object,
                                 const struct hr__slurm_rule *rule, char *list, struct hr_error *error) {
   cJSON *names = replace(object, rule->member, cJSON_CreateArray());
@@ -391,7 +399,8 @@ static const struct {
   const char *name, *member;
 } resources[] = {{"cpu", "cpu"}, {"node", "node"}, {"mem", "mem_gb"}, {"gres/gpu", "gpu"}};
 
-/* An amount of memory in GiB, or a weight per GiB. A number without a unit is in MiB, or per MiB. */
+/* Reads an amount of memory in GiB or, if `is_weight` is set, a weight per GiB. A number without a unit is in MiB, or
+   per MiB. Returns false if the value is not valid. */
 static bool read_memory(const char *value, bool is_weight, double *gib) {
   static const char letters[] = "KMGTP";
   char *end;

@@ -2,11 +2,13 @@
 /*
  * Nodes, partitions and advance reservations of Slurm.
  *
- * Nodes become pools. The pools are sorted by weight, because Slurm chooses nodes with low weights first. Nodes with
- * equal weights remain in the order of the file. Nodes are read from slurm.conf (a line for a list of hosts), from
- * `scontrol show node -o` and from `sinfo -N` (a line for each node). Successive nodes that are alike become one pool.
- * GPUs with shards, or with shares for MPS, become shared GPUs. A node that was read before is not added again, so
- * several of these files can be read. Invariant: `nodes[i]` is the place of the node with name number i.
+ * Nodes are read from slurm.conf (a line for a list of hosts), from `scontrol show node -o` and from `sinfo -N` (a line
+ * for each node). Nodes become pools. The pools are sorted by weight, because Slurm chooses nodes with low weights
+ * first; nodes with equal weights remain in the order of the files. Successive nodes with the same GPUs become one
+ * pool. GPUs with shards, or with shares for MPS, become shared GPUs.
+ *
+ * A node may be in slurm.conf and in the output of commands; it is added once. A node must not be in two lines of
+ * slurm.conf. Invariant: `nodes[i]` has the pool and the index of the node with name number i.
  */
 
 #include "base/containers.h"
@@ -22,14 +24,14 @@ enum { MAX_GPUS_PER_NODE = 64, KIND_BYTES = 160 };
 
 /* ---- GPUs ------------------------------------------------------------------------------------------- */
 
-/* Returns whether an item of a list of GRES, such as "gpu:a100:8", is of a kind. */
+/* Returns whether an item of a list of generic resources (GRES), such as "gpu:a100:8", is of a kind, such as "gpu". */
 static bool is_gres(const char *item, const char *kind) {
   const size_t length = strlen(kind);
   return strncasecmp(item, kind, length) == 0 && (item[length] == '\0' || strchr(":,(", item[length]));
 }
 
-/* Returns the count of an item: 8 of "gpu:a100:8" and of "gpu:8(S:0-1)", 1 of "gpu". `*type`: the text between the kind
-   and the count, of `*type_length` characters; may be NULL. */
+/* Returns the count of an item: 8 for "gpu:a100:8" and for "gpu:8(S:0-1)", 1 for "gpu". Unless `type` is NULL, sets
+   `*type` to the text between the kind and the count, and `*type_length` to its length. */
 static unsigned long count_of(const char *item, const char **type, size_t *type_length) {
   const char *end = item + strcspn(item, ",("), *last = end;
   const char *begin = item + strcspn(item, ":,(");
@@ -39,8 +41,8 @@ static unsigned long count_of(const char *item, const char **type, size_t *type_
   return last > begin && isdigit((unsigned char)*last) ? strtoul(last, NULL, 10) : 1;
 }
 
-/* The GPUs of a node: reads "gpu:a100:8", "gpu:8(S:0-1)" or a list of such items, with shares as "shard:32" or
-   "mps:800". The type may be empty. Returns whether there are GPUs. */
+/* Reads the GPUs of a node: "gpu:a100:8", "gpu:8(S:0-1)", or a list of such items. The list may contain the shares of
+   the GPUs, such as "shard:32" or "mps:800". Returns whether the node has GPUs. */
 static bool read_gres(const char *gres, struct hr__slurm_hosts *node) {
   for (const char *at = gres; *at; at += strcspn(at, ","), at += *at == ',') {
     const char *type;
@@ -54,8 +56,8 @@ static bool read_gres(const char *gres, struct hr__slurm_hosts *node) {
   return node->gpus > 0;
 }
 
-/* Returns the GPU type of the catalogue that a name in Slurm means; of a family, the member with the most memory. NULL:
-   none. */
+/* Returns the GPU type of the catalogue that a name in Slurm means; NULL: none. If the name means several types,
+   returns the type with the most memory and sets `*several`. */
 static const struct hr_gpu_type *find_gpu(const struct hr__slurm_import *import, const char *name, bool *several) {
   const struct hr_gpu_type *found = NULL;
   *several = false;
@@ -70,7 +72,8 @@ static const struct hr_gpu_type *find_gpu(const struct hr__slurm_import *import,
 
 /* ---- Pools ------------------------------------------------------------------------------------------ */
 
-/* Notes how the shares of the GPUs of new nodes are modelled, and how the shares of jobs are read. */
+/* If the GPUs of new nodes have shares, adds a note on how they are modelled and how the shares of jobs are read. Fails
+   if the GPUs of a node cannot have equal numbers of shares. */
 static enum hr_status note_shares(const struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                   const struct hr__slurm_hosts *node, struct hr_error *error) {
   const unsigned long of_node = node->shards ? node->shards : node->mps, of_gpu = of_node / node->gpus;
@@ -120,11 +123,11 @@ static cJSON *last_pool(const struct hr__slurm_import *import, uint32_t *number)
   return count ? cJSON_GetArrayItem(import->pools, count - 1) : NULL;
 }
 
-/* The state of adding the hosts of a line to the last pool. */
+/* The state while the hosts of a line are added to the last pool. */
 struct adding {
   struct hr__slurm_import *import;
-  uint32_t pool, count; /* number of the pool, nodes in it */
-  bool is_known;        /* a host exists already */
+  uint32_t pool, count; /* number of the pool; number of nodes in it */
+  bool is_known;        /* a host was added before */
 };
 
 static bool add_host(void *self, const char *name, size_t length) {
@@ -141,7 +144,7 @@ static bool add_host(void *self, const char *name, size_t length) {
   return true;
 }
 
-/* Adds the hosts of a list to the last pool. */
+/* Adds the hosts of a list to the last pool. Fails if one of them was added before. */
 static enum hr_status add_hosts(struct hr__slurm_import *import, const struct hr__slurm_line *line, const char *hosts,
                                 struct hr_error *error) {
   struct adding adding = {.import = import};
@@ -156,12 +159,12 @@ static enum hr_status add_hosts(struct hr__slurm_import *import, const struct hr
   return HR_OK;
 }
 
-/* The GPUs and shares of a node, to compare nodes. */
+/* Writes the GPUs and shares of a node as a text. Nodes are compared by this text. */
 static void describe(const struct hr__slurm_hosts *node, char text[KIND_BYTES]) {
   snprintf(text, KIND_BYTES, "%s %lu %lu %lu", node->type, node->gpus, node->shards, node->mps);
 }
 
-/* Returns whether nodes like this one continue the last pool. */
+/* Returns whether a node has the same GPUs and shares as the nodes of `pool`, which may be NULL. */
 static bool continues_pool(const cJSON *pool, const struct hr__slurm_hosts *node) {
   const cJSON *known = pool ? cJSON_GetObjectItemCaseSensitive(pool, "type of Slurm") : NULL;
   char kind[KIND_BYTES];
@@ -179,7 +182,7 @@ static bool keep_first_host(void *self, const char *name, size_t length) {
   return false;
 }
 
-/* Names a pool that got more nodes by its first and its last node. */
+/* Renames a pool to which `hosts` were added: the new name consists of its first and its last node. */
 static void rename_pool(cJSON *pool, const char *hosts) {
   char first[150] = "", last[150] = "", text[310];
   cJSON *name = cJSON_GetObjectItemCaseSensitive(pool, "name");
@@ -189,7 +192,8 @@ static void rename_pool(cJSON *pool, const char *hosts) {
   cJSON_SetValuestring(name, text);
 }
 
-/* Adds nodes that are alike. They join the last pool if its nodes are like them, because jobs use nodes of one pool. */
+/* Adds the hosts of an entry, which have the same GPUs. They join the last pool if its nodes have the same GPUs, too,
+   because a job can only use nodes of one pool. */
 static enum hr_status add_alike(struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                 const struct hr__slurm_hosts *node, struct hr_error *error) {
   uint32_t number;
@@ -211,14 +215,14 @@ static enum hr_status add_alike(struct hr__slurm_import *import, const struct hr
 
 /* ---- Nodes of slurm.conf ---------------------------------------------------------------------------- */
 
-/* The value of a key, else that of NodeName=DEFAULT; NULL: none. */
+/* Returns the value of a key of the line; if the line does not have it, the value of NodeName=DEFAULT; NULL: none. */
 static const char *node_value(const struct hr__slurm_import *import, const struct hr__slurm_line *line,
                               const char *key) {
   const char *value = hr__slurm_value(line, key);
   return value ? value : cJSON_GetStringValue(cJSON_GetObjectItem(import->default_node, key));
 }
 
-/* The CPUs of a node; 0: not known. */
+/* Returns the number of CPUs of a node; 0: unknown. */
 static double count_cpus(const struct hr__slurm_import *import, const struct hr__slurm_line *line) {
   static const char *const parts[] = {"Sockets", "CoresPerSocket", "ThreadsPerCore"};
   const char *cpus = hr__slurm_value(line, "CPUTot");
@@ -232,7 +236,7 @@ static double count_cpus(const struct hr__slurm_import *import, const struct hr_
   return count > 1 ? count : 0;
 }
 
-/* Keeps nodes until all files are read. */
+/* Stores the nodes of a line until all files have been read. */
 static enum hr_status keep_hosts(struct hr__slurm_import *import, const struct hr__slurm_line *line, const char *names,
                                  const struct hr__slurm_hosts *described, struct hr_error *error) {
   char *copy = strdup(names);
@@ -249,6 +253,8 @@ static enum hr_status keep_hosts(struct hr__slurm_import *import, const struct h
   return HR_OK;
 }
 
+/* Returns whether a node in this state is not available: down, drained, failing, planned for the future, or not
+   responding (an asterisk in the state). */
 static bool is_away(const char *state) {
   return strncasecmp(state, "DOWN", 4) == 0 || strncasecmp(state, "FUTURE", 6) == 0 ||
          strncasecmp(state, "DRAIN", 5) == 0 || strncasecmp(state, "FAIL", 4) == 0 || strstr(state, "+DRAIN") ||
@@ -260,7 +266,8 @@ static enum hr_status bad_gpus(const struct hr__slurm_line *line, unsigned long 
                  MAX_GPUS_PER_NODE);
 }
 
-/* A line of slurm.conf: all its hosts are one pool. */
+/* Reads the hosts of a line of slurm.conf. Hosts that are not available (down, drained, failing, planned) or have no
+   GPUs are left out, with a note. */
 static enum hr_status read_hosts(struct hr__slurm_import *import, const struct hr__slurm_line *line, const char *hosts,
                                  struct hr_error *error) {
   const char *gres = node_value(import, line, "Gres"), *state = node_value(import, line, "State");
@@ -290,7 +297,7 @@ enum hr_status hr__slurm_add_node(struct hr__slurm_import *import, const struct 
   return keep_hosts(import, line, name, &kept, error);
 }
 
-/* The values of NodeName=DEFAULT apply to the lines that follow. */
+/* Reads a line with NodeName=DEFAULT. Its values apply to the lines after it. */
 static enum hr_status read_default(struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                    struct hr_error *error) {
   if (!import->default_node) import->default_node = cJSON_CreateObject();
@@ -303,7 +310,8 @@ static enum hr_status read_default(struct hr__slurm_import *import, const struct
 
 /* ---- Node sets -------------------------------------------------------------------------------------- */
 
-/* Appends a part to a list with commas, which is freed if memory is exhausted. */
+/* Appends a part to a list with commas, and returns the list. `list` may be NULL. If memory is exhausted, frees the
+   list and returns NULL. */
 static char *append(char *list, const char *part, size_t length) {
   size_t used = list ? strlen(list) : 0;
   char *longer = realloc(list, used + length + 2);
@@ -315,7 +323,7 @@ static char *append(char *list, const char *part, size_t length) {
   return longer;
 }
 
-/* Appends the hosts of a line to the lists of its features. */
+/* Appends the hosts of a line to the list of hosts of each of its features. */
 static enum hr_status add_features(struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                    const char *hosts, struct hr_error *error) {
   const char *features = node_value(import, line, "Features");
@@ -351,8 +359,8 @@ enum hr_status hr__slurm_read_node_set(struct hr__slurm_import *import, const st
   return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
 }
 
-/* Returns a list of hosts in which names of node sets are replaced by their hosts; NULL: out of memory. The caller
-   frees it. */
+/* Returns a copy of a list of hosts in which the names of node sets are replaced by their hosts. The caller must free
+   it. NULL: memory is exhausted. */
 static char *slurm_expand_sets(const struct hr__slurm_import *import, const char *list) {
   char *expanded = strdup("");
   for (const char *at = list; *at && expanded; at += *at == ',') {
@@ -388,8 +396,8 @@ enum hr_status hr__slurm_read_node(struct hr__slurm_import *import, const struct
 
 /* ---- Adding all nodes ------------------------------------------------------------------------------- */
 
-/* Lines of slurm.conf come first. A node that is in slurm.conf and in the output of a command therefore belongs to the
-   pool of its line. */
+/* Sorts lines by source, weight and position. Lines of slurm.conf precede the output of commands, so a node that is in
+   both belongs to the pool of its line in slurm.conf. */
 static int compare_lines(const void *a, const void *b) {
   const struct hr__slurm_hosts *left = a, *right = b;
   if (left->is_shown != right->is_shown) return left->is_shown ? 1 : -1;
@@ -397,7 +405,8 @@ static int compare_lines(const void *a, const void *b) {
   return left->order < right->order ? -1 : left->order > right->order;
 }
 
-/* Adds a node that a command shows, unless it is known. */
+/* Adds a node of the output of a command if it was not added before. Nodes that are not available or have no GPUs are
+   left out, with a note. */
 static enum hr_status add_shown(struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                 const struct hr__slurm_hosts *node, struct hr_error *error) {
   bool is_known = hr__names_find(&import->names, node->hosts, strlen(node->hosts)) != HR_NONE;
@@ -412,8 +421,8 @@ static enum hr_status add_shown(struct hr__slurm_import *import, const struct hr
   return add_alike(import, line, node, error);
 }
 
-/* If nodes have different weights, adds a note on what is not modelled. The note has the place of the first line with
-   another weight. */
+/* If nodes have different weights, adds a note on how the model uses weights. The note has the place of the first line
+   with a different weight. */
 static enum hr_status note_weights(const struct hr__slurm_import *import, struct hr_error *error) {
   for (uint32_t i = 1; i < import->n_lines; i++) {
     const struct hr__slurm_hosts *hosts = &import->lines[i];
@@ -443,11 +452,11 @@ enum hr_status hr__slurm_finish_nodes(struct hr__slurm_import *import, struct hr
 
 /* ---- Ranges of nodes -------------------------------------------------------------------------------- */
 
-/* The nodes that a list names: `flags` has one byte for each node. */
+/* The nodes of a list. */
 struct marking {
   const struct hr__slurm_import *import;
-  uint8_t *flags;
-  uint32_t count;
+  uint8_t *flags; /* by name number: 1 if the node is in the list */
+  uint32_t count; /* number of nodes in the list */
 };
 
 static bool mark(void *self, const char *name, size_t length) {
@@ -459,7 +468,8 @@ static bool mark(void *self, const char *name, size_t length) {
   return true;
 }
 
-/* Nodes of a pool have successive numbers in the order of their index. Adds the ranges of marked nodes. */
+/* Adds the ranges of marked nodes to a list: "POOL" for all nodes of a pool, otherwise "POOL:FIRST-LAST". The nodes of
+   a pool have consecutive name numbers in the order of their indices. */
 static void add_marked(const struct hr__slurm_import *import, cJSON *ranges, const uint8_t *flags) {
   for (uint32_t first = 0, end; first < import->names.count; first = end) {
     uint32_t pool = import->nodes[first].pool;
@@ -478,8 +488,9 @@ static void add_marked(const struct hr__slurm_import *import, cJSON *ranges, con
   }
 }
 
-/* Adds the member `nodes`, the ranges of pools that a list of hosts names. `*n_nodes` is the number of nodes. The
-   member is not added if these are all nodes. */
+/* Replaces the member `nodes` of an object by the ranges of pools that contain the hosts of a list. Hosts without GPUs
+   are ignored. If the list contains all nodes, the object has no member `nodes`. Sets `*n_nodes` to the number of
+   nodes. */
 static enum hr_status slurm_add_ranges(struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                        cJSON *object, const char *hosts, uint32_t *n_nodes, struct hr_error *error) {
   *n_nodes = import->names.count;
@@ -497,10 +508,11 @@ static enum hr_status slurm_add_ranges(struct hr__slurm_import *import, const st
 /* ---- Partitions and reservations -------------------------------------------------------------------- */
 
 /*
- * They are read from slurm.conf and `scontrol show partition|reservation -o`. A partition that is in several files has
- * the keys of the last one. Until the end, the member `nodes` of a partition or reservation is the text with the list
- * of hosts, because the nodes may be in a later file. Source: doc/man/man5/slurm.conf.5 and doc/man/man1/scontrol.1 of
- * SchedMD/slurm.
+ * Partitions are read from slurm.conf and `scontrol show partition -o`, reservations from `scontrol show reservation
+ * -o`. If several files have a key of a partition, the last file applies. The nodes of a partition or reservation may
+ * be in a later file. Its member `nodes` is therefore the list of hosts, as a text, until all files have been read.
+ *
+ * Source: doc/man/man5/slurm.conf.5 and doc/man/man1/scontrol.1 of SchedMD/slurm.
  */
 
 /* ---- Partitions and reservations: partitions -------------------------------------------------------- */
@@ -527,7 +539,8 @@ static const struct hr__slurm_rule rules[] = {{"Nodes", "nodes", HR__SLURM_TEXT,
                                               {"DenyQos", "deny_qos", HR__SLURM_NAMES, NULL},
                                               {"TRESBillingWeights", "tres_billing_weights", HR__SLURM_WEIGHTS, NULL}};
 
-/* Keys that change decisions and are not modelled, and the value with which they change nothing; NULL: none. */
+/* Keys that change decisions and are not modelled. A key changes nothing if its value is `neutral`, 0 or not set.
+   `neutral` NULL: no further value. `effect`: the effect of not modelling the key. */
 static const struct {
   const char *key, *neutral, *effect;
 } unmodelled[] = {{"Alternate", NULL, "jobs do not go to another partition"},
@@ -622,19 +635,20 @@ static const struct hr__slurm_rule reservation_rules[] = {{"Nodes", "nodes", HR_
 
 enum { DAY_S = 86400 };
 
-/* The days on which a reservation with these flags is repeated, from Sunday on: bits. 0: no specific days. */
+/* Returns the days of the week on which a reservation with these flags is repeated: bit 0 is Sunday. 0: the flags name
+   no days of the week. */
 static unsigned days_of(const char *list) {
   if (list && strstr(list, "WEEKDAY")) return 0x3e;
   return list && strstr(list, "WEEKEND") ? 0x41 : 0;
 }
 
-/* The day of the week of a date; 0: Sunday. The first of January 1970 was a Thursday. */
+/* Returns the day of the week of a date in seconds since 1970; 0: Sunday. 1970-01-01 was a Thursday. */
 static unsigned day_of(int64_t date_s) {
   return (unsigned)((date_s / DAY_S + 4) % 7);
 }
 
-/* Adds a weekly copy of the reservation for each other day of `days`. If the reservation begins on a day that is not in
-   `days`, it is not repeated. */
+/* Adds a weekly copy of a reservation for each of `days` except the day on which the reservation begins. If this day is
+   not in `days`, the reservation itself is not repeated. Returns false if memory is exhausted. */
 static bool repeat_on_days(const struct hr__slurm_import *import, cJSON *reservation, int64_t start_s, unsigned days) {
   const char *name = cJSON_GetObjectItemCaseSensitive(reservation, "name")->valuestring;
   for (unsigned later = 1; days && later < 7; later++) {
@@ -654,8 +668,9 @@ static bool repeat_on_days(const struct hr__slurm_import *import, cJSON *reserva
   return true;
 }
 
-/* Reads the flags. A repeated reservation has one flag; Slurm moves the start of the reservation forward when it ends.
-   Other flags describe how the nodes were chosen. */
+/* Reads the flags of a reservation. One of the flags HOURLY, DAILY, WEEKLY, WEEKDAY and WEEKEND means that the
+   reservation is repeated: Slurm moves its start forward when it ends. The flags SPEC_NODES, ALL_NODES and PART_NODES
+   describe how the nodes were chosen, and are ignored. */
 static enum hr_status add_flags(const struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                 cJSON *reservation, const char *list, struct hr_error *error) {
   static const struct hr__slurm_rule rule = {"Flags", "flags", HR__SLURM_NAMES, flags};
@@ -702,7 +717,8 @@ enum hr_status hr__slurm_read_reservation(struct hr__slurm_import *import, const
 
 /* ---- Partitions and reservations: at the end -------------------------------------------------------- */
 
-/* Replaces the lists of hosts by ranges of pools. Partitions and reservations without GPUs are left out. */
+/* For each entry of the list of partitions or reservations, replaces the list of hosts by ranges of pools. Entries
+   without GPUs are removed, with a note. */
 static enum hr_status finish_list(struct hr__slurm_import *import, const char *list_name, struct hr_error *error) {
   const struct hr__slurm_line line = {.path = list_name};
   cJSON *list = cJSON_GetObjectItemCaseSensitive(import->section, list_name), *next;
@@ -730,7 +746,8 @@ static enum hr_status finish_list(struct hr__slurm_import *import, const char *l
   return HR_OK;
 }
 
-/* Starts of reservations are dates; in a scenario they are seconds since the trace begins. */
+/* Makes the starts of reservations relative to the first start. In a scenario, starts are in seconds since the start of
+   the trace. The import does not know the start of the trace, so a note asks the user to add the difference. */
 static enum hr_status shift_reservations(const struct hr__slurm_import *import, struct hr_error *error) {
   if (import->first_start_s == INT64_MAX) return HR_OK;
   const cJSON *list = cJSON_GetObjectItemCaseSensitive(import->section, "reservations"), *entry;

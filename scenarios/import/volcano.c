@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Imports Volcano: Queues, the configuration of the scheduler (volcano-scheduler.conf, also within a ConfigMap) and
- * Nodes become the section `volcano` of a scenario. Amounts become CPUs, GiB and items. Plug-ins and actions that runs
- * do not model are left out, with notes. Without Nodes, one pool is assumed that has the GPUs of all top queues.
+ * Imports Volcano: Queues and the configuration of the scheduler (volcano-scheduler.conf, also within a ConfigMap)
+ * become the section `volcano` of a scenario. Nodes become pools. Amounts become CPUs, GiB of memory, and numbers of
+ * other resources. Plug-ins and actions that are not modelled are left out, with notes. Without Nodes, one pool with
+ * the GPUs of the top queues is assumed.
  *
  * Source: volcano-sh/volcano, staging/src/volcano.sh/apis/pkg/apis/scheduling/v1beta1, pkg/scheduler/conf.
  */
@@ -74,7 +75,7 @@ static const struct hr__object *next_of(const struct volcano_import *import, enu
 
 /* ---- Queues ----------------------------------------------------------------------------------------- */
 
-/* An amount in the unit of the scenario: CPUs, GiB, items. */
+/* Returns an amount in the unit of the scenario: CPUs, GiB of memory, or the number of another resource. */
 static double amount_of(const struct hr__yaml *amount) {
   int64_t value = 0;
   if (strcmp(amount->key, "memory") == 0)
@@ -82,7 +83,8 @@ static double amount_of(const struct hr__yaml *amount) {
   return hr__quantity_milli(amount->text, &value) ? (double)value / 1000 : 0;
 }
 
-/* Copies amounts. No amount may be above the capability of the queue (NULL: not limited). */
+/* Copies amounts of resources to the list `key`. Fails if an amount is above the capability of the queue. `capability`
+   NULL: the queue has no limits. */
 static enum hr_status put_amounts(struct volcano_import *import, cJSON *to, const char *key,
                                   const struct hr__object *queue, const struct hr__yaml *amounts,
                                   const struct hr__yaml *capability) {
@@ -125,7 +127,7 @@ static enum hr_status put_queue(struct volcano_import *import, cJSON *list, cons
 
 /* ---- Arguments of plug-ins -------------------------------------------------------------------------- */
 
-/* Arguments that are keys. */
+/* Arguments of plug-ins that become keys of the scenario. */
 static const struct argument {
   const char *plugin, *name, *key;
   bool is_duration;
@@ -137,7 +139,8 @@ static const struct argument {
                  {"nodeorder", "balancedresource.weight", "balanced_resource_weight", false},
                  {"binpack", "binpack.weight", "weight", false}};
 
-/* Scores that need properties of pods which a trace does not have; they are equal for all nodes. */
+/* Weights of scores that depend on properties of pods. A trace does not contain these properties, so the scores are
+   equal for all nodes. */
 static const char *const neutral_arguments[] = {"nodeaffinity.weight",      "podaffinity.weight",
                                                 "tainttoleration.weight",   "imagelocality.weight",
                                                 "podtopologyspread.weight", NULL};
@@ -157,7 +160,8 @@ static bool begins_with(const char *text, const char *head) {
   return strncmp(text, head, strlen(head)) == 0;
 }
 
-/* Reads the number of an argument, which may be a text. */
+/* Reads an argument that is a number of at least 0 or, if `is_duration` is set, a duration in seconds. Fails if it is
+   not valid. */
 static enum hr_status read_number(const struct volcano_import *import, const struct hr__object *config,
                                   const struct hr__yaml *value, bool is_duration, double *number) {
   char *end = NULL;
@@ -171,7 +175,8 @@ static enum hr_status read_number(const struct volcano_import *import, const str
                          is_duration ? "a duration, such as 1h2m" : "a number of at least 0");
 }
 
-/* Weights of resources for binpack: "binpack.cpu", and "binpack.resources.NAME" for the names of the list. */
+/* Adds the weight of a resource for the plug-in binpack, from its argument "binpack.cpu", "binpack.memory" or
+   "binpack.resources.NAME". */
 static enum hr_status put_weight(struct volcano_import *import, cJSON *plugin, const struct hr__object *config,
                                  const struct hr__yaml *value, const char *resource) {
   struct hr__convert *convert = &import->convert;
@@ -186,7 +191,7 @@ static enum hr_status put_weight(struct volcano_import *import, cJSON *plugin, c
   return HR_OK;
 }
 
-/* Resources in "binpack.resources" without a weight of their own get the weight 1. */
+/* Adds the resources in the list "binpack.resources" that have no argument with their weight. Their weight is 1. */
 static void put_listed(struct volcano_import *import, cJSON *plugin, const struct hr__yaml *all, const char *names) {
   struct hr__convert *convert = &import->convert;
   while (*names) {
@@ -245,8 +250,8 @@ static const char *const callback_names[] = {HR_VOLCANO_CALLBACK_TABLE(WORD) NUL
 static const char *const action_names[] = {HR_VOLCANO_ACTION_TABLE(WORD) NULL};
 #undef WORD
 
-/* Finds the callback that an option such as enableJobOrder or enabledOverused switches. Writes its name in the
-   scenario, such as "jobOrder", to `name`. Returns false if the option does not belong to a known callback. */
+/* Finds the callback that an option such as enableJobOrder or enabledOverused turns on or off. Writes the name of the
+   callback in the scenario, such as "jobOrder", to `name`. Returns false if no known callback belongs to the option. */
 static bool callback_of(const char *option, char name[60]) {
   const char *head = begins_with(option, "enabled")  ? option + strlen("enabled")
                      : begins_with(option, "enable") ? option + strlen("enable")
@@ -257,7 +262,7 @@ static bool callback_of(const char *option, char name[60]) {
   return is_in(name, callback_names);
 }
 
-/* Reads an option of a plug-in, besides its name and its arguments. */
+/* Reads an option of a plug-in: any member except "name" and "arguments". */
 static enum hr_status put_option(struct volcano_import *import, cJSON *plugin, const char *name,
                                  const struct hr__object *config, const struct hr__yaml *value) {
   struct hr__convert *convert = &import->convert;
@@ -339,7 +344,7 @@ static enum hr_status put_tiers(struct volcano_import *import, cJSON *section, c
   return status;
 }
 
-/* The actions are a text with commas: "enqueue, allocate, backfill". */
+/* Copies the actions, which are a text such as "enqueue, allocate, backfill". */
 static enum hr_status put_actions(struct volcano_import *import, cJSON *section, const struct hr__object *config) {
   struct hr__convert *convert = &import->convert;
   const struct hr__yaml *actions = hr__yaml_child(config->root, "actions");
@@ -372,7 +377,7 @@ static enum hr_status put_config(struct volcano_import *import, cJSON *section) 
 
 /* ---- Nodes ------------------------------------------------------------------------------------------ */
 
-/* Finds the resource of GPUs that queues name: the first one that ends with "gpu". */
+/* Finds the GPU resource: the first resource in the amounts of queues with a name that ends with "gpu". */
 static void find_gpu_resource(struct volcano_import *import) {
   static const char *const lists[] = {"spec.capability", "spec.deserved", "spec.guarantee.resource"};
   const struct hr__object *queue = NULL;
@@ -387,7 +392,8 @@ static void find_gpu_resource(struct volcano_import *import) {
       }
 }
 
-/* The GPUs of all top queues: what they deserve, else their capabilities, else their guarantees. */
+/* Returns the number of GPUs of all top queues: the first of three sums that is at least 1. The sums are those of their
+   deserved GPUs, of their capabilities, and of their guarantees. 0: all sums are below 1. */
 static double gpus_of_queues(const struct volcano_import *import) {
   static const char *const lists[] = {"spec.deserved", "spec.capability", "spec.guarantee.resource"};
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {

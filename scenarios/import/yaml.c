@@ -2,11 +2,13 @@
 /*
  * Reads YAML with libyaml's events into trees. JSON is read as YAML, of which it is a subset.
  *
- * Invariant: the weight of each collection is the sum of the weights of its children plus one, and is at most
- * MAX_VALUES. Anchors of enclosing collections are not complete, so an alias cannot make a tree infinite. Parts that
- * the API server writes about fields (metadata.managedFields) are skipped, because they are often most of a file.
+ * Invariant: the weight of each collection (list or map) is the sum of the weights of its children plus one, and is at
+ * most MAX_VALUES. An alias within the value of its own anchor is an error, so trees are finite.
  *
- * Source: yaml.org/spec/1.1; scalars have the same types as in Kubernetes' decoder (sigs.k8s.io/yaml).
+ * Members with the key managedFields are skipped. In them, the API server of Kubernetes records which client has set
+ * which field. They are often the largest part of a file.
+ *
+ * Source: yaml.org/spec/1.1. Scalars have the same types as in the decoder of Kubernetes (sigs.k8s.io/yaml).
  */
 
 #include "scenarios/import/import.h"
@@ -25,7 +27,7 @@ enum { MAX_DEPTH = 64, MAX_VALUES = 4000000, MAX_ANCHORS = 10000, MAX_KEYS = 200
 
 struct anchor {
   char *name;
-  struct hr__yaml *value; /* NULL: not complete */
+  struct hr__yaml *value; /* NULL: the value has not been read completely */
 };
 
 struct yaml_reader {
@@ -34,8 +36,8 @@ struct yaml_reader {
   const char *path;
   FILE *file; /* NULL: the text is in memory */
   bool has_begun, is_compressed;
-  uint32_t first_line; /* line of the first line of the text */
-  uint32_t n_values;   /* values in memory */
+  uint32_t first_line; /* line number of the first line */
+  uint32_t n_values;   /* number of values in memory; at most MAX_VALUES */
   struct anchor *anchors;
   uint32_t n_anchors, anchor_capacity;
   struct hr_error *error;
@@ -96,7 +98,7 @@ static struct hr__yaml *new_value(struct yaml_reader *reader, const yaml_event_t
   return value;
 }
 
-/* The status if new_value() has returned NULL. */
+/* Reports the error after new_value() has returned NULL, and returns its status. */
 static enum hr_status fail_value(const struct yaml_reader *reader, yaml_mark_t mark) {
   if (reader->n_values <= MAX_VALUES) return no_memory(reader);
   return fail_at(reader, mark, "the file has more than 4,000,000 values; expected fewer objects in a file");
@@ -104,7 +106,8 @@ static enum hr_status fail_value(const struct yaml_reader *reader, yaml_mark_t m
 
 /* ---- Anchors ---------------------------------------------------------------------------------------- */
 
-/* Adds an anchor that is not complete. Its index is returned in *index; UINT32_MAX: the event has no anchor. */
+/* Adds an anchor before its value is read, and sets `*index` to its index. If `name` is NULL, the value has no anchor,
+   and `*index` is set to UINT32_MAX. */
 static enum hr_status open_anchor(struct yaml_reader *reader, const yaml_char_t *name, yaml_mark_t mark,
                                   uint32_t *index) {
   *index = UINT32_MAX;
@@ -126,7 +129,8 @@ static void drop_anchors(struct yaml_reader *reader) {
   reader->n_anchors = 0;
 }
 
-/* Makes a value that shares the children of the anchor. The last anchor with the name applies. */
+/* Makes a value that shares the children of the value of an anchor. If several anchors have the name, the last one
+   applies. */
 static enum hr_status read_alias(struct yaml_reader *reader, const yaml_event_t *event, struct hr__yaml **value) {
   const char *name = (const char *)event->data.alias.anchor;
   uint32_t i = reader->n_anchors;
@@ -194,7 +198,7 @@ static struct hr__yaml *find_key(const struct hr__yaml *map, const char *key) {
   return NULL;
 }
 
-/* Adds copies of those members of `merged` that `map` does not have. */
+/* Adds copies of the members of `merged` to `map`, except those with keys that `map` already has. */
 static enum hr_status merge_map(struct yaml_reader *reader, struct hr__yaml *map, struct hr__yaml **last,
                                 const struct hr__yaml *merged, yaml_mark_t mark) {
   for (const struct hr__yaml *child = merged->first; child; child = child->next) {
@@ -208,7 +212,7 @@ static enum hr_status merge_map(struct yaml_reader *reader, struct hr__yaml *map
   return HR_OK;
 }
 
-/* Applies the merge key: `merged` is a map or a list of maps. */
+/* Applies the merge key "<<". Its value `merged` is a map or a list of maps; earlier maps have precedence. */
 static enum hr_status merge(struct yaml_reader *reader, struct hr__yaml *map, struct hr__yaml **last,
                             const struct hr__yaml *merged, yaml_mark_t mark) {
   if (merged->kind == HR__YAML_MAP) return merge_map(reader, map, last, merged, mark);
@@ -220,7 +224,7 @@ static enum hr_status merge(struct yaml_reader *reader, struct hr__yaml *map, st
              : status;
 }
 
-/* Reads a key. */
+/* Reads a key of a map. Fails if it is not a text, or if the map has it already. */
 static enum hr_status read_key(struct yaml_reader *reader, const struct hr__yaml *map, const yaml_event_t *event,
                                char **key) {
   char text[160];
@@ -286,7 +290,7 @@ static enum hr_status read_scalar(struct yaml_reader *reader, const yaml_event_t
   return fail_at(reader, event->start_mark, "found a text with a null character");
 }
 
-/* Reads the value that begins with an event. The caller deletes the event. */
+/* Reads the value that begins with an event. The caller must delete the event. */
 static enum hr_status read_value(struct yaml_reader *reader, const yaml_event_t *event, unsigned depth,
                                  struct hr__yaml **value) {
   bool is_list = event->type == YAML_SEQUENCE_START_EVENT, is_map = event->type == YAML_MAPPING_START_EVENT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Cases of the cluster autoscaler. Scale-up: expanders, limits, packing, balancing, whole decisions. Scale-down:
- * utilization, unneeded nodes, budgets, and the back-off of a group.
+ * Cases of the cluster autoscaler of Kubernetes. Scale-up: expanders, limits, balancing, packing, whole decisions, and
+ * the back-off of a node group after a failure. Scale-down: utilization, unneeded nodes, and budgets.
  */
 
 #include "scenarios/conform/conform.h"
@@ -21,11 +21,11 @@ static uint32_t all_of(uint32_t *kept, uint32_t n) {
   return n;
 }
 
-/* The options of an expander, with arrays for their scores and for the indices of those that the expander keeps. */
+/* The options of an expander, which selects some of them. An option is a node group that can grow. */
 struct options {
-  struct hr__ca_option *at;
-  double *scores;
-  uint32_t *kept;
+  struct hr__ca_option *at; /* [n] */
+  double *scores;           /* [n] NAN: the expander computes no score */
+  uint32_t *kept;           /* [n] indices of the options that the expander keeps */
   uint32_t n;
 };
 
@@ -83,7 +83,8 @@ static void run_least_waste(struct hr__cluster_case *self) {
   check_scores(self, list, &options);
 }
 
-/* Runs a case of an expander that compares the options by one number: that of nodes or of pods. */
+/* Runs a case of an expander that compares the options by their number of nodes or by their number of pods. `name` is
+   the member with these numbers. */
 static void run_counted(struct hr__cluster_case *self, const char *name, enum hr__ca_expander expander) {
   struct options options;
   uint32_t at = 0;
@@ -142,7 +143,7 @@ static void run_chain(struct hr__cluster_case *self) {
   hr__check_text(self, "chosen", n ? option_name(list, options.kept[0]) : NULL);
 }
 
-/* The sum of the prices of pods; NAN if one has no price. */
+/* Returns the sum of the prices of pods; NAN if a pod has no price. */
 static double pods_price(const cJSON *prices, const cJSON *pods) {
   double sum = 0;
   const cJSON *pod;
@@ -179,8 +180,8 @@ static void run_price(struct hr__cluster_case *self) {
 enum { MAX_PATTERN = 400 };
 
 /* Converts a regular expression of Go to an extended regular expression of POSIX, and sets `flags` for regcomp().
-   Classes such as \\d become bracket expressions, and groups that are not captured become groups. Lazy repetitions
-   become greedy ones, which match the same names. Returns false if the result is too long. */
+   Classes such as \\d become bracket expressions, and non-capturing groups become groups. Lazy repetitions become
+   greedy repetitions, which match the same names. Returns false if the result is too long. */
 static bool to_posix(const char *pattern, char posix[MAX_PATTERN], int *flags) {
   static const char *const classes[][2] = {{"\\d", "[0-9]"},
                                            {"\\D", "[^0-9]"},
@@ -215,8 +216,7 @@ static bool to_posix(const char *pattern, char posix[MAX_PATTERN], int *flags) {
   return true;
 }
 
-/* Returns whether one of the patterns is found in a name. A pattern that is not a regular expression matches nothing.
- */
+/* Returns whether a name matches one of the patterns. A pattern that is not a regular expression matches nothing. */
 static bool matches_any(const cJSON *patterns, const char *name) {
   const cJSON *pattern;
   cJSON_ArrayForEach(pattern, patterns) {
@@ -354,7 +354,7 @@ static void run_packing(struct hr__cluster_case *self) {
   if (!pods) return;
   const uint32_t n_pods = read_pod_groups(self, pods);
   if (self->verdict->malformed) return;
-  /* zone 0 is that of the new nodes */
+  /* zone 0 is the zone of the new nodes */
   const char *new_zone = hr__case_text(self->input, "new_zone", "");
   struct hr__ca_packing packing = {.fresh = read_node(hr__case_get(self->input, "node"), 0),
                                    .nodes =
@@ -396,8 +396,8 @@ static bool is_node(const cJSON *item) {
   return hr__case_get(item, "cpu_m") || hr__case_get(item, "node");
 }
 
-/* Nodes outside all groups are members of the input, alone or in a list or an object of nodes. Returns the first such
-   node in `member`; NULL: it has none. */
+/* Nodes outside all groups are members of the input: a member is one node, or a list or object of nodes. Returns the
+   first node in `member`; NULL: it contains no nodes. */
 static const cJSON *first_outside(const cJSON *member) {
   if (strcmp(member->string, "pending") == 0 || strcmp(member->string, "groups") == 0) return NULL;
   if (cJSON_IsObject(member) && is_node(member)) return member;
@@ -423,7 +423,8 @@ static bool read_groups(struct hr__cluster_case *self, struct hr__ca_scale_up *s
   return true;
 }
 
-/* Sets the limit of the resource that `name` contains, in the unit that it contains: max_cores, quotas_mem_MiB, ... */
+/* Sets the limit of one resource. `name` contains the resource and its unit: max_cores, quotas_mem_MiB, ... Without a
+   unit, CPU is in cores and memory in bytes. A value that is not a number sets no limit. */
 static void set_limit(struct hr__node_amounts *limit, const char *name, const cJSON *value) {
   const int64_t number = hr__case_value_whole(value, INT64_MAX);
   if (number == INT64_MAX) return;
@@ -436,7 +437,8 @@ static void set_limit(struct hr__node_amounts *limit, const char *name, const cJ
   if (strstr(name, "gpu")) limit->of[HR__GPUS] = number;
 }
 
-/* Reads limits of the whole cluster (max_cores, ...) and of groups (quotas_cpu: {group: number}). */
+/* Reads the limits of the whole cluster (max_cores, ...) and of groups (quotas_cpu: {group: number}). Returns false if
+   memory is exhausted. */
 static bool read_quotas(struct hr__cluster_case *self, struct hr__ca_scale_up *scale_up) {
   const cJSON *member, *item, *groups = hr__case_get(self->input, "groups");
   uint32_t n = 1;
@@ -488,7 +490,7 @@ static void check_pods(struct hr__cluster_case *self, const struct hr__ca_scale_
   hr__check_json(self, name, names, HR__COMPARE_SETS, 0);
 }
 
-/* Checks which limit refused a group. The text of the case need only contain a word for this limit. */
+/* Checks which limit prevented the growth of a group. The expected text must contain a word for this limit. */
 static void check_refusal(struct hr__cluster_case *self, const struct hr__ca_scale_up *scale_up) {
   static const char *const words[][2] = {[HR__CA_NODE_COUNT] = {"node count", "nodes"},
                                          [HR__CA_CPU_QUOTA] = {"cores", "cpu"},
@@ -533,7 +535,7 @@ static void run_scale_up(struct hr__cluster_case *self) {
   check_scale_up(self, &scale_up);
 }
 
-/* The maximum of a time, in seconds. Larger times are cut to this value. */
+/* Times are limited to the range from -LONGEST_S to LONGEST_S seconds. */
 #define LONGEST_S 1e12
 
 static int64_t us_of(double seconds) {
@@ -542,15 +544,15 @@ static int64_t us_of(double seconds) {
 
 /* ---- Scale-down: utilization and eligibility -------------------------------------------------------- */
 
-/* Returns whether a name contains one of some words; the list ends with NULL. */
+/* Returns whether a name contains one of `words`, a list that ends with NULL. */
 static bool has_word(const char *name, const char *const *words) {
   for (; *words; words++)
     if (strstr(name, *words)) return true;
   return false;
 }
 
-/* Whether a pod that is being deleted is overdue. The case has a truth value, or the seconds or minutes since the pod
-   should have begun to end. In the original, a pod has 30 s to end, and is overdue after another 30 s. */
+/* Returns whether a pod that is being deleted is overdue. The case states it as a truth value, or states the seconds or
+   minutes since the deletion began. In the cluster autoscaler, a pod has 30 s to end, and is overdue 30 s later. */
 static bool is_overdue(const cJSON *pod) {
   static const char *const words[] = {"terminat", "delet", "ended", "overdue", NULL};
   const cJSON *member;
@@ -590,7 +592,8 @@ static bool read_devices(struct hr__cluster_case *self, struct hr__ca_used_node 
   return true;
 }
 
-/* Returns whether a node has GPUs, by any of its members about GPUs. Also sets whether they work. */
+/* Returns whether a node has GPUs: whether the name of any of its members contains "gpu". Sets `*is_ready` to whether
+   the GPUs are ready; true if the case does not state it. */
 static bool names_gpus(const cJSON *node, bool *is_ready) {
   static const char *const negations[] = {"unready", "not_ready", NULL};
   bool has_gpus = false;
@@ -640,12 +643,13 @@ static void run_utilization(struct hr__cluster_case *self) {
   hr__check_text(self, "resource", result.by == HR__CA_BY_DEVICES && pool ? pool->string : names[result.by % 3]);
 }
 
-/* A truth value of the case or of its node. */
+/* Returns a truth value of the case or, if the case does not have it, of its node. */
 static bool flag_of(struct hr__cluster_case *self, const char *name, bool fallback) {
   return hr__case_bool(self->input, name, hr__case_bool(hr__case_get(self->input, "node"), name, fallback));
 }
 
-/* Reads from an object the readiness of a node, its group, and whether unready nodes may be removed. */
+/* Reads the state of a node from an object: whether it is ready, whether it has a group, and whether unready nodes may
+   be removed. The names of the members differ between cases, so they are recognized by the words that they contain. */
 static void read_state(const cJSON *object, struct hr__ca_candidate *candidate) {
   static const char *const negations[] = {"unready", "not_", "no_", "disabled", "without", "outside", NULL};
   static const char *const permissions[] = {"scale_down", "enabled", "disabled", "allow", "remov", NULL};
@@ -708,7 +712,7 @@ static void run_unneeded(struct hr__cluster_case *self) {
   const int64_t size = hr__case_whole(self->input, "size", 1);
   const int64_t cluster_nodes = hr__case_whole(self->input, "cluster_nodes", size);
   struct hr__ca_candidate candidate = read_candidate(self);
-  /* the present is 0 */
+  /* the current time is 0 */
   candidate.since_us = -minutes_of(self, "since_min");
   candidate.unneeded_us = minutes_of(self, "unneeded_min");
   candidate.unready_us = minutes_of(self, "unready_min");
@@ -725,7 +729,8 @@ static const char *loop_name(char text[30], uint32_t loop) {
   return text;
 }
 
-/* The lists at_t0, at_t1, ... have the unneeded nodes of each loop. */
+/* Runs a case about the time since which nodes are unneeded. The lists at_t0, at_t1, ... contain the unneeded nodes in
+   each loop of the autoscaler. */
 static void run_unneeded_since(struct hr__cluster_case *self) {
   const cJSON *list, *name;
   uint32_t n_nodes = 0, n_loops = 0;
@@ -774,12 +779,15 @@ static struct hr__ca_backoff *backoff_of(struct groups *groups, const char *name
   return &groups->at[at];
 }
 
-/* A step: the action, then the group, the time in seconds and the expected answer, each of its own type. */
+/* A step of a case, which is a list: the action, the group, the time in seconds, and the expected answer. */
 struct step {
-  const char *what, *group;
+  const char *what, *group; /* what: "fail", "ask" or "remove" */
   double at_s;
   bool has_answer, answer;
 };
+
+/* Reads a step. The items are distinguished by their types. If `names_action` is set, the first text is the action and
+   the second the group; otherwise the action is "fail". */
 
 static struct step read_step(const cJSON *list, bool names_action) {
   struct step step = {.what = "fail", .group = ""};
@@ -796,7 +804,7 @@ static struct step read_step(const cJSON *list, bool names_action) {
   return step;
 }
 
-/* Returns whether the answer of a step is as expected. */
+/* Performs a step. Returns false if the answer differs from the expected one, or if there are more than 32 groups. */
 static bool do_step(struct groups *groups, const struct step *step) {
   struct hr__ca_backoff *backoff = backoff_of(groups, step->group);
   if (!backoff) return false;
@@ -861,7 +869,9 @@ static uint32_t budget_group(struct budget_groups *groups, const char *name) {
   return at;
 }
 
-/* Reads ranges of nodes: adds their sizes to the groups, and lists each group once. */
+/* Reads a list of ranges of nodes, and adds their sizes to their groups. `is_empty`: the nodes are empty; `is_drain`:
+   the nodes must be drained. If one of both is set, lists each group once in `order`, and returns the number of these
+   groups; otherwise returns 0. */
 static uint32_t read_ranges(struct budget_groups *groups, const cJSON *list, bool is_empty, bool is_drain,
                             uint32_t *order) {
   uint32_t n = 0;
@@ -879,7 +889,7 @@ static uint32_t read_ranges(struct budget_groups *groups, const cJSON *list, boo
   return n;
 }
 
-/* Writes the ranges of the nodes that are taken: atomic groups first. */
+/* Compares the ranges of the nodes that are removed. */
 static void check_ranges(struct hr__cluster_case *self, struct budget_groups *groups, const char *name, bool is_empty) {
   cJSON *result = cJSON_CreateArray();
   for (int atomic = 1; atomic >= 0; atomic--) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Runs test vectors of rules for several clusters, elastic capacity and data: cluster autoscaler, Karpenter,
- * MultiKueue, bandwidth and data loading. This file finds the adapter of a kind, and contains the functions that
- * adapters share, and the cases of MultiKueue's dispatch, of max-min sharing, and of reading data.
+ * MultiKueue, bandwidth, data loading and caches. This file selects the function for the kind of a case, and contains
+ * the functions that the files of this folder share. It also contains the cases of MultiKueue's dispatch, of max-min
+ * sharing of bandwidth, of reading data, and of caches.
  */
 
 #include "sim/clusters/clusters.h"
@@ -71,7 +72,7 @@ uint32_t hr__position_of(const cJSON *list, const char *name) {
 
 /* ---- MultiKueue ------------------------------------------------------------------------------------------ */
 
-/* The order of preference: as configured, or by name. */
+/* Sets the order in which clusters are preferred: as configured, or by name. */
 static void order_clusters(const cJSON *clusters, bool by_name, uint32_t *order) {
   uint32_t n = 0;
   const cJSON *item;
@@ -140,7 +141,7 @@ static void run_share_one(struct hr__cluster_case *self) {
   hr__check_json(self, "rates", list, HR__COMPARE_EXACTLY, 1e-9);
 }
 
-/* A rate: a number, or a text with a whole number or a fraction. */
+/* Returns a rate: a number, or a text with a number or a fraction such as "10/3". Any other value is INFINITY. */
 static double rate_of(const cJSON *value) {
   if (!cJSON_IsString(value)) return cJSON_IsNumber(value) ? value->valuedouble : (double)INFINITY;
   char *end;
@@ -148,7 +149,8 @@ static double rate_of(const cJSON *value) {
   return *end == '/' ? number / strtod(end + 1, NULL) : number;
 }
 
-/* Each end of a flow with a limit is a resource: senders first, then receivers. */
+/* Reads the ends of a flow: [sender, receiver]. Each end that has a limit is a resource. Senders are numbered first,
+   then receivers. */
 static void read_flow(struct hr__cluster_case *self, const cJSON *ends, struct hr__flow *flow, uint32_t *crossed) {
   const cJSON *senders = hr__case_get(self->input, "out"), *receivers = hr__case_get(self->input, "in");
   const uint32_t out = hr__position_of(senders, cJSON_GetStringValue(cJSON_GetArrayItem(ends, 0)));
@@ -183,7 +185,8 @@ static void run_share_net(struct hr__cluster_case *self) {
   at = 0;
   cJSON_ArrayForEach(item, hr__expected(self, "rates", NULL)) {
     const double expected = rate_of(item), rate = at < n ? rates[at] : (double)NAN;
-    /* fractions are written as in the case; rates are equal within rounding */
+    /* the case may state a rate as a fraction: a rate that is equal within rounding is replaced by the expected value
+     */
     const bool is_equal = (isinf(expected) && isinf(rate)) || fabs(expected - rate) <= 1e-12 * expected;
     cJSON_AddItemToArray(actual, is_equal ? cJSON_Duplicate(item, true) : cJSON_CreateNumber(rate));
     at++;
@@ -232,8 +235,8 @@ static void run_files(struct hr__cluster_case *self) {
   hr__check_number(self, "size_GiB", floor((double)files * run.samples_per_file * run.sample_bytes / 0x1p30), 0);
 }
 
-/* A measured run. The model gets the measured bandwidth of the storage; the rate in samples must follow to five digits,
-   and the time of an epoch within 0.4 %, as measured. */
+/* Runs a case with measured values. The model gets the measured bandwidth of the storage. The rate in samples must
+   agree within 0.001 %, and the time of an epoch within 0.4 %. */
 static void run_measured(struct hr__cluster_case *self) {
   const struct hr__mlperf run = read_mlperf(self->input);
   const cJSON *bandwidth = hr__expected(self, "MiB_per_s", NULL);
@@ -270,7 +273,7 @@ static void run_cache_epoch(struct hr__cluster_case *self) {
   }
   const struct hr__cache_misses misses =
       hr__cache_misses(policy_of(self->input), n_items, n_cached, is_same_order(self->input));
-  /* a mean with two decimals comes from simulation; others are exact */
+  /* an expected mean with at most two decimals was measured in a simulation; other means are exact */
   const double mean = hr__case_value_whole(hr__expected(self, "derived_mean", NULL), 0) >= 0
                           ? cJSON_GetNumberValue(hr__expected(self, "derived_mean", NULL))
                           : 0;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Cases of Karpenter. Cases of consolidation describe a world in a few words; this adapter builds it. Values that a
- * case does not state are assumed: if it states only a number of nodes, there is one instance type, that of the nodes.
- * Otherwise smaller types exist, too; each type has twice the size and the price of the type before it.
+ * Cases of Karpenter: costs and scores of moves, disruption budgets, and consolidation.
+ *
+ * A case of consolidation states only some facts about the nodes and instance types; this adapter assumes the rest. If
+ * a case states only the number of its nodes, their type is the only instance type. If it lists its nodes or states
+ * their cores ("node_cpu"), smaller types exist, too. Each type then has twice the size and the price of the type
+ * before it. But if the member "type" is "cheapest", no smaller types exist.
  */
 
 #include "scenarios/conform/conform.h"
@@ -29,12 +32,12 @@ static void run_score(struct hr__cluster_case *self) {
                                   pool, hr__case_real(self->input, "k", 2)));
 }
 
-/* The disruption of a node with a number of plain pods. */
+/* Returns the disruption cost of a node with `n_pods` pods without priority and deletion cost. */
 static double disruption_of(double n_pods) {
   return HR__KARPENTER_NODE_DISRUPTION + n_pods * hr__karpenter_eviction_cost(0, 0);
 }
 
-/* The number of pods of a node, or of each node. */
+/* Returns the number of pods of a node or, in a pool, of each node. */
 static double pods_of(const cJSON *object) {
   return hr__case_real(object, "pods_each", hr__case_real(object, "pods", 0));
 }
@@ -58,7 +61,7 @@ static bool is_balanced(const cJSON *pool) {
   return strcmp(hr__case_text(pool, "policy", "Balanced"), "Balanced") == 0;
 }
 
-/* A pool of equal nodes, some of which are deleted. */
+/* Reads a pool of equal nodes, of which some are deleted: as many as its member "delete" states, or else `deleted`. */
 static struct hr__karpenter_part read_part(const cJSON *pool, double deleted, double k) {
   const double nodes = hr__case_real(pool, "nodes", 0), price = hr__case_real(pool, "price", 0);
   const double disruption = disruption_of(pods_of(pool));
@@ -67,7 +70,7 @@ static struct hr__karpenter_part read_part(const cJSON *pool, double deleted, do
       is_balanced(pool), deleted * price, deleted * disruption, {nodes * price, nodes * disruption}, k};
 }
 
-/* Deletes nodes of one or several pools. */
+/* Returns the score of deleting nodes of one or several pools. */
 static struct hr__karpenter_score score_deletion(struct hr__cluster_case *self) {
   const cJSON *pools = hr__case_get(self->input, "pools"), *one = hr__case_get(self->input, "pool"), *pool;
   const cJSON *deleted = hr__case_get(self->input, "delete");
@@ -88,7 +91,8 @@ static struct hr__karpenter_score score_deletion(struct hr__cluster_case *self) 
   return hr__karpenter_score_move(savings, parts, n);
 }
 
-/* Returns the price of a replacement in a pool that may require a kind of capacity. Spot is bought if it is allowed. */
+/* Returns the price of a replacement. This is the spot price if the case states one and `required` is not "on-demand";
+   otherwise the on-demand price. */
 static double replacement_price(const cJSON *replacement, const char *required) {
   const double spot = hr__case_real(replacement, "spot", (double)NAN);
   return isnan(spot) || strcmp(required, "on-demand") == 0 ? hr__case_real(replacement, "on_demand", 0) : spot;
@@ -113,7 +117,8 @@ static void run_move(struct hr__cluster_case *self) {
   check_score(self, hr__karpenter_score_move(savings, &part, 1));
 }
 
-/* The number of a zone name: its position among the offerings. */
+/* Returns the number of a zone: the position of the first offering in the zone. If no offering is in the zone, returns
+   the number of offerings. */
 static uint32_t zone_of(const cJSON *offerings, const char *zone) {
   uint32_t at = 0;
   const cJSON *item;
@@ -183,14 +188,14 @@ static void run_eviction(struct hr__cluster_case *self) {
 
 /* ---- Budgets --------------------------------------------------------------------------------------------- */
 
-/* Reads a number of up to `digits` digits, and advances past it. */
+/* Reads a number of up to `digits` digits, and advances `*at` past it. */
 static int64_t digits_at(const char **at, int digits) {
   int64_t value = 0;
   for (; digits > 0 && isdigit((unsigned char)**at); digits--, ++*at) value = 10 * value + (**at - '0');
   return value;
 }
 
-/* Days from 1970-01-01 to a date of the proleptic Gregorian calendar. */
+/* Returns the number of days from 1970-01-01 to a date of the proleptic Gregorian calendar. */
 static int64_t days_to(int64_t year, int64_t month, int64_t day) {
   year -= month <= 2;
   const int64_t era = (year >= 0 ? year : year - 399) / 400, of_era = year - era * 400;
@@ -198,7 +203,7 @@ static int64_t days_to(int64_t year, int64_t month, int64_t day) {
   return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
-/* Seconds since 1970 of an RFC 3339 text, such as 2000-05-31T00:00:00+01:00. */
+/* Returns the seconds since 1970 (UTC) of an RFC 3339 text such as 2000-05-31T00:00:00+01:00. */
 static int64_t seconds_of(const char *text) {
   int64_t part[6] = {1970, 1, 1, 0, 0, 0};
   for (int i = 0; i < 6; i++) {
@@ -220,7 +225,7 @@ static int64_t seconds_of(const char *text) {
   return days_to(part[0], part[1], part[2]) * 86400 + part[3] * 3600 + part[4] * 60 + part[5] - sign * offset_s;
 }
 
-/* Seconds of a Go duration such as 1h30m, without fractions. */
+/* Returns the seconds of a Go duration such as 1h30m. Fractions are not supported. */
 static int64_t duration_of(const char *text) {
   int64_t sum = 0;
   while (isdigit((unsigned char)*text)) {
@@ -256,7 +261,7 @@ static int64_t now_of(struct hr__cluster_case *self) {
   return seconds_of(hr__case_text(self->input, "now", "1970-01-01T00:00:00Z"));
 }
 
-/* A number of nodes; INT64_MAX: unlimited. */
+/* Converts a number of nodes; INT64_MAX (unlimited) becomes INFINITY. */
 static double nodes_of(int64_t nodes) {
   return nodes == INT64_MAX ? (double)INFINITY : (double)nodes;
 }
@@ -304,7 +309,8 @@ static int64_t allowed_by(const cJSON *value, int64_t nodes) {
   return hr__karpenter_allowed(&budget, nodes, 0);
 }
 
-/* Nodes of other owners, nodes that are not initialized, and nodes with a terminating instance are ignored. */
+/* Runs a case about the rest of a budget. Members that count nodes of other owners, nodes that are not initialized, or
+   nodes with a terminating instance are ignored. */
 static void run_left(struct hr__cluster_case *self) {
   static const char *const leaving[] = {"being_deleted", "deleting", "marked", "not_ready", "unready"};
   int64_t n_leaving = 0;
@@ -315,7 +321,8 @@ static void run_left(struct hr__cluster_case *self) {
 
 /* ---- Consolidation --------------------------------------------------------------------------------------- */
 
-/* Whether the nodes of a pool are empty: the case states it, or has no pods. */
+/* Returns whether the nodes of a pool are empty. This is the member "empty". If it is missing, the nodes are empty if
+   the pool has no member with "pods" in its name. */
 static bool is_empty_pool(const cJSON *pool) {
   const cJSON *member;
   bool has_pods = false;
@@ -323,8 +330,8 @@ static bool is_empty_pool(const cJSON *pool) {
   return hr__case_bool(pool, "empty", !has_pods);
 }
 
-/* Pools of nodes that are empty, or have small pods: as many nodes are removed as the budget allows. If there are pods,
-   at least one node must remain. */
+/* Runs a case with pools of nodes that are empty or have small pods. In each pool, as many nodes are removed as the
+   budget allows. If a pool has pods, one of its nodes must remain. "allowed_each" is the number of the last pool. */
 static void run_pools(struct hr__cluster_case *self) {
   const cJSON *pool;
   int64_t left = 0, total = 0, each = 0;
@@ -343,7 +350,7 @@ static void run_pools(struct hr__cluster_case *self) {
 
 enum { MANY_TYPES = 30, MAX_TYPES = 1000, MAX_OFFERINGS = 4000, MAX_NODES = 1000, NODE_CORES = 32 };
 
-/* A world while it is built. */
+/* The nodes, pods and instance types of a case of consolidation, while they are built. */
 struct built {
   struct hr__karpenter_type *types;
   struct hr__karpenter_offering *offerings;
@@ -364,7 +371,7 @@ static void add_offering(struct built *built, double price, uint32_t zone, bool 
   built->types[built->n_types - 1].n++;
 }
 
-/* Adds types with one offering each, which cost 1, 2, ... */
+/* Adds `n` types with one offering each. Their prices are 1, 2, ... */
 static void add_priced_types(struct built *built, uint32_t n, bool spot) {
   for (uint32_t i = 0; i < n && i < MAX_TYPES; i++) {
     add_type(built, NODE_CORES * 1000);
@@ -372,7 +379,7 @@ static void add_priced_types(struct built *built, uint32_t n, bool spot) {
   }
 }
 
-/* Adds a candidate with `n_pods` pods that each need `cpu_m`. */
+/* Adds a node that may be removed. It has `n_pods` pods, and each of them needs `cpu_m` thousandths of a core. */
 static void add_node(struct built *built, uint32_t type, double price, bool spot, uint32_t n_pods, int64_t cpu_m) {
   if (built->n_nodes == MAX_NODES || built->n_pods + n_pods > MAX_NODES) return;
   struct hr__karpenter_node *node = &built->nodes[built->n_nodes++];
@@ -390,7 +397,8 @@ static void add_node(struct built *built, uint32_t type, double price, bool spot
   }
 }
 
-/* The number of instance types that a case states: those that are cheaper than the node, or all; -1: none is stated. */
+/* Returns the number of instance types that a case states, at most 1000; -1: none is stated. If the case states only
+   the number of types that are cheaper than the node, the type of the node is added. */
 static int64_t stated_types(const cJSON *input) {
   const cJSON *member;
   cJSON_ArrayForEach(member, input) {
@@ -403,8 +411,8 @@ static int64_t stated_types(const cJSON *input) {
   return -1;
 }
 
-/* Builds types from a list of spot prices, one type for each; or from a number of types and the rank of the node among
-   them. */
+/* Builds spot types and one node. With a list of spot prices, each price becomes a type, and "node_type_index" is the
+   type of the node. Otherwise the case states the number of types, and the rank of the node among them by price. */
 static void build_spot_types(struct hr__cluster_case *self, struct built *built) {
   const cJSON *prices = hr__case_get(self->input, "spot_prices"), *price;
   uint32_t at = (uint32_t)hr__case_whole(self->input, "node_type_index", 0);
@@ -421,8 +429,8 @@ static void build_spot_types(struct hr__cluster_case *self, struct built *built)
   if (at < built->n_types) add_node(built, at, built->offerings[at].price, true, 1, 0);
 }
 
-/* Builds a node, and either the replacement that the case states or many types. The type of the node is then the most
-   expensive one. */
+/* Builds one node, and the type that can replace it. If the case does not state a replacement, builds many types
+   instead; the node then has the most expensive one. */
 static void build_one_node(struct hr__cluster_case *self, struct built *built) {
   const cJSON *node = hr__case_get(self->input, "node"), *kinds = hr__case_get(self->input, "replacement");
   const cJSON *pod = cJSON_GetArrayItem(hr__case_get(self->input, "pods"), 0), *offering;
@@ -443,7 +451,7 @@ static void build_one_node(struct hr__cluster_case *self, struct built *built) {
   add_node(built, HR__KARPENTER_ANY, hr__case_real(node, "price", 0), is_spot(node), n_pods, cpu_m);
 }
 
-/* Builds several nodes of one type. "pods" has the number of small pods of each. */
+/* Builds several nodes of one type. The list "pods" has the number of pods of each node; the pods are small. */
 static void build_nodes(struct hr__cluster_case *self, struct built *built) {
   const cJSON *nodes = hr__case_get(self->input, "nodes"), *pods = hr__case_get(self->input, "pods");
   const bool is_listed = cJSON_IsArray(nodes),
@@ -505,7 +513,7 @@ static void check_command(struct hr__cluster_case *self, const struct built *bui
   hr__check_text(self, "replacement_excludes", has_own ? NULL : "own type");
 }
 
-/* Keeps only the best candidates, as many as the budget allows. */
+/* If the case has a budget, keeps only as many candidates for removal as it allows: the best ones. */
 static void keep_within_budget(struct hr__cluster_case *self, struct built *built,
                                const struct hr__karpenter_world *world) {
   const cJSON *budget = hr__case_get(self->input, "budget");

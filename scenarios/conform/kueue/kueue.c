@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Runs the test vectors of Kueue against its model: looks up the function for the kind of a case. The cases of single
- * rules, of steps of a cycle, and of several cycles are here; those of flavors, preemption, lives of workloads, whole
- * cycles, queues and topologies are in files of their own. Source of the cases: table tests of kubernetes-sigs/kueue.
+ * Runs the test vectors of Kueue against its model: selects the function for the kind of a case. This file contains the
+ * cases of single rules, of steps of a scheduling cycle, and of several cycles. The other files of this folder contain
+ * the cases of flavors, preemption, the life of workloads, single cycles, queues and topologies.
+ *
+ * Source of the cases: table tests of kubernetes-sigs/kueue.
  */
 
 #include "scenarios/conform/kueue/kueue_objects.h"
@@ -18,10 +20,10 @@
 
 /* ---- Single rules: quotas --------------------------------------------------------------------------- */
 
-/* Runs the Kueue cases about the tree of quotas and about fair shares. The usage of a case is added queue by queue
-   to the tree of the world. */
+/* Runs the Kueue cases about the tree of quotas and about fair shares. The usage that a case states for each queue is
+   added to the tree of the world. */
 
-/* The queue or cohort of a name; HR_NONE if it is unknown. */
+/* Returns the node of the tree of quotas for the queue or cohort with a name; HR_NONE if it is unknown. */
 static uint32_t node_named(const struct hr__kueue_case *self, const char *name) {
   uint32_t queue = hr__kueue_name_find(&self->queues, name);
   if (queue != HR_NONE) return queue;
@@ -40,7 +42,7 @@ static void add_usage(struct hr__kueue_case *self, const cJSON *usage) {
   }
 }
 
-/* {node: {pair: value}} for the nodes and pairs of `expected`. */
+/* Returns {node: {pair: value}} for the nodes and pairs of `expected`. */
 static cJSON *table(struct hr__kueue_case *self, const cJSON *expected,
                     int64_t (*value)(const struct hr__kueue_tree *, uint32_t, uint32_t)) {
   cJSON *all = cJSON_CreateObject();
@@ -131,7 +133,8 @@ static cJSON *share_json(const struct hr__kueue_case *self, uint32_t node, const
   return row;
 }
 
-/* Extra requests are {pair: amount} for all nodes, or {node: {pair: amount}}. */
+/* Returns the extra requests of a node. The member "extraRequests" is {pair: amount} for all nodes, or
+   {node: {pair: amount}}. */
 static struct hr__kueue_usage *extra_of(struct hr__kueue_case *self, const char *node, uint32_t *count) {
   const cJSON *extra = hr__case_get(self->input, "extraRequests");
   const cJSON *own = hr__case_get(extra, node);
@@ -187,7 +190,7 @@ static void case_precise_share(const cJSON *whole, const char *kind, struct hr__
                                   .resource = HR_NONE};
   double value = hr__kueue_share_value(&share);
   char text[40] = "+Inf";
-  /* The shortest digits that read back as the same number. */
+  /* The shortest text that converts back to the same number. */
   for (int digits = 1; isfinite(value) && digits <= 17; digits++) {
     snprintf(text, sizeof text, "%.*g", digits, value);
     if (!(strtod(text, NULL) < value) && !(strtod(text, NULL) > value)) break;
@@ -202,7 +205,7 @@ static void case_precise_share(const cJSON *whole, const char *kind, struct hr__
 /* Runs the Kueue cases about arithmetic and small rules: requests, quantities, priorities, usage of workloads and of
    local queues. */
 
-/* Collects the names of resources in an object. */
+/* Reads the world of a case. Returns false if memory is exhausted. */
 static bool rule_begin(struct hr__kueue_case *self, const cJSON *whole, struct hr__verdict *verdict) {
   return hr__kueue_case_begin(self, whole, verdict);
 }
@@ -294,7 +297,7 @@ static void case_local_usage(const cJSON *whole, const char *kind, struct hr__ve
     cJSON *actual = cJSON_CreateNumber(usage);
     hr__verdict_compare(verdict, "usage", want, actual, HR__COMPARE_EXACTLY, 1e-9);
     cJSON_Delete(actual);
-  } else if (strcmp(kind, "afs.usageZeroWeight") == 0) { /* the case says only that the usage is infinite */
+  } else if (strcmp(kind, "afs.usageZeroWeight") == 0) { /* the case only expects that the usage is infinite */
     cJSON *infinite = cJSON_CreateTrue();
     hr__verdict_compare_bool(verdict, "infinite", infinite, isinf(usage));
     cJSON_Delete(infinite);
@@ -310,7 +313,7 @@ static void case_local_weight(const cJSON *whole, const char *kind, struct hr__v
 
 /* ---- Single rules: workloads ------------------------------------------------------------------------ */
 
-/* Adds an amount to a member of an object. */
+/* Adds an amount to a member of an object. A missing member counts as 0. */
 static void add_to(cJSON *object, const char *name, int64_t amount) {
   cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
   if (item)
@@ -473,7 +476,8 @@ static void case_entry_order(const cJSON *whole, const char *kind, struct hr__ve
   cJSON_Delete(actual);
 }
 
-/* Reads the fair share of a workload, which is the entry "cohort|namespace/name" of the case. */
+/* Returns the fair share of the workload `key` ("namespace/name"), from the member "COHORT|KEY" of "drs". Sets
+   `*borrows` if the workload requests a resource of which its queue borrows quota. */
 static struct hr__kueue_share read_share(const struct hr__kueue_case *self, const char *key, bool *borrows) {
   struct hr__kueue_share share = {.weight = 1, .resource = HR_NONE};
   const cJSON *row, *pair, *requested = hr__case_get(hr__case_get(self->input, "requested"), key);
@@ -532,6 +536,9 @@ static void case_reserve(const cJSON *whole, const char *kind, struct hr__verdic
 
 /* ---- Steps of a cycle: bookmarks -------------------------------------------------------------------- */
 
+/* A bookmark is the position of the flavor that the last attempt tried last for a resource of a pod set; -1: none. The
+   next attempt continues after it. */
+
 static void case_outdated(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   const cJSON *input = hr__case_get(whole, "input"), *args = hr__case_get(input, "args"),
@@ -566,14 +573,15 @@ static const struct hr__kueue_case_kind step_kinds[] = {{"cycle.entryOrder", cas
 
 /* ---- Several cycles --------------------------------------------------------------------------------- */
 
-/* Runs the Kueue cases of several scheduling cycles: what is reserved after workloads are deleted, and which flavors
-   are tried in later cycles. The bookmarks of a workload last until its queue's quota rises. */
+/* Runs the Kueue cases of several scheduling cycles: which quota is reserved after workloads are deleted, and which
+   flavors are tried in later cycles. The bookmarks of a workload become invalid when the allocatable quota of its queue
+   rises; the queue counts these events in `generation`. */
 
 struct multi_run {
   struct hr__kueue_cycle_run cycles;
   int32_t **rows;             /* by workload: bookmarks of the last attempt; NULL: none */
-  int64_t *generation, *when; /* by workload: of the last attempt */
-  int64_t cycle;
+  int64_t *generation, *when; /* by workload: generation of its queue, and cycle, of the last attempt */
+  int64_t cycle;              /* number of the current cycle, from 1 */
 };
 
 static bool case_begin(struct multi_run *run, const cJSON *whole, struct hr__verdict *verdict) {
@@ -585,7 +593,7 @@ static bool case_begin(struct multi_run *run, const cJSON *whole, struct hr__ver
   return run->rows && run->generation && run->when;
 }
 
-/* Removes invalid bookmarks. */
+/* Gives each workload its bookmarks, unless they have become invalid. */
 static void check_bookmarks(struct multi_run *run) {
   struct hr__kueue_world *world = &run->cycles.self.world;
   for (uint32_t i = 0; i < world->n_workloads; i++) {
@@ -630,7 +638,8 @@ static void return_all(struct multi_run *run) {
 
 /* ---- Cases with two cycles -------------------------------------------------------------------------- */
 
-/* Compares the status and the reason of the condition QuotaReserved of a workload after the first cycle. */
+/* Compares the expected workloads after the first cycle: whether quota is reserved, why it is not (the reason of the
+   condition QuotaReserved), and why the workload was preempted (the reason of the condition Preempted). */
 static void compare_first_cycle(struct multi_run *run, const cJSON *expect) {
   struct hr__kueue_cycle_run *cycles = &run->cycles;
   const cJSON *item, *condition, *target;
@@ -670,7 +679,7 @@ static void delete_workload(struct multi_run *run, uint32_t id) {
   workload->reserved = false;
 }
 
-/* {workload: admission} of all workloads with quota. */
+/* Returns {workload: admission} of all workloads with quota. */
 static cJSON *admissions_json(const struct multi_run *run) {
   const struct hr__kueue_case *self = &run->cycles.self;
   cJSON *all = cJSON_CreateObject();
@@ -726,8 +735,9 @@ static void run_two_cycles(struct multi_run *run, const cJSON *expect) {
   cJSON_Delete(actual);
 }
 
-/* ---- Cases that ask which flavor is reached --------------------------------------------------------- */
+/* ---- Cases about the flavor that several cycles reach ----------------------------------------------- */
 
+/* Returns the flavor of the first resource of a workload; "" if the workload has no quota. */
 static const char *flavor_of(const struct multi_run *run, const char *name) {
   const struct hr__kueue_case *self = &run->cycles.self;
   for (uint32_t i = 0; i < self->world.n_workloads; i++) {
@@ -757,7 +767,7 @@ static void run_flavor_cycles(struct multi_run *run, const cJSON *expect) {
   cJSON_Delete(blocker);
 }
 
-/* The case in the form of a single cycle. */
+/* Returns a copy of a case with the members of a case of a single cycle. The caller must free it. */
 static cJSON *normalized(const cJSON *whole) {
   cJSON *copy = cJSON_Duplicate(whole, true), *input = cJSON_GetObjectItemCaseSensitive(copy, "input");
   cJSON_AddItemToObject(input, "localQueues", cJSON_Duplicate(hr__case_get(input, "queues"), true));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs the Kueue cases about a whole scheduling cycle: queues the waiting workloads, takes the heads, runs the cycle,
-   and compares what is reserved, preempted, left in the heaps, and parked. */
+/* Runs the Kueue cases about a whole scheduling cycle: queues the waiting workloads, takes the heads of the queues and
+   runs the cycle. Then compares the admissions, preemptions and events, and the workloads that still wait. Inadmissible
+   workloads are parked until something changes; the other waiting workloads are in the heap of their queue. */
 
 #include "scenarios/conform/kueue/kueue_objects.h"
 
@@ -11,7 +12,7 @@
 
 /* ---- Reading ---- */
 
-/* Whether labels match an expression {key, operator, values}. */
+/* Returns whether labels match an expression {key, operator, values}. */
 static bool expression_matches(const cJSON *labels, const cJSON *expression) {
   const char *value = hr__case_text(labels, hr__case_text(expression, "key", ""), NULL);
   const char *operation = hr__case_text(expression, "operator", "In");
@@ -54,8 +55,8 @@ static bool has_check(const cJSON *workload, const char *state) {
   return false;
 }
 
-/* Variants of one workload have the same owner. Returns the index of the first variant with the owner of `workload`;
-   HR_NONE: it is not a variant. */
+/* Variants of one workload have the same owner, which is a Workload. Returns the index of the first variant with the
+   owner of `workload`; HR_NONE: `workload` is not a variant. */
 static uint32_t variant_of(const struct hr__kueue_case *self, const cJSON *workload) {
   const cJSON *owner = cJSON_GetArrayItem(hr__case_get(workload, "owners"), 0);
   if (!hr__case_text_is(owner, "kind", "Workload")) return HR_NONE;
@@ -68,7 +69,8 @@ static uint32_t variant_of(const struct hr__kueue_case *self, const cJSON *workl
   return HR_NONE;
 }
 
-/* Whether a preemption gate {name} is not open. A gate without a state {name, position} is closed. */
+/* Returns whether a workload has a preemption gate {name} that is not open. A gate without a state {name, position} is
+   closed. */
 static bool has_closed_gate(const cJSON *other) {
   const cJSON *gate, *state;
   cJSON_ArrayForEach(gate, hr__case_get(other, "PreemptionGates")) {
@@ -98,7 +100,9 @@ static bool read_states(struct hr__kueue_cycle_run *run) {
   return true;
 }
 
-/* Whether a workload with quota waits for the second pass. */
+/* Returns whether a workload with quota waits for a second pass. The second pass replaces an unhealthy node of an
+   admitted workload, or places pods with a pending placement. In the second case, no admission check of the workload
+   may be Pending, Retry or Rejected. */
 static bool needs_second_pass(const struct hr__kueue_workload *workload, const cJSON *json) {
   if (!workload->reserved || workload->evicted || hr__kueue_case_condition(json, "Finished")) return false;
   if (workload->n_unhealthy_nodes && workload->admitted) return true;
@@ -107,7 +111,7 @@ static bool needs_second_pass(const struct hr__kueue_workload *workload, const c
   return pending && !has_check(json, "Pending") && !has_check(json, "Retry") && !has_check(json, "Rejected");
 }
 
-/* Workloads of the same pod sets and priority have the same shape. */
+/* Returns the shape of a workload: the index of the first workload with the same pod sets and the same priority. */
 static uint32_t shape_of(const struct hr__kueue_cycle_run *run, uint32_t id) {
   const cJSON *const *json = run->self.workload_json;
   for (uint32_t i = 0; i < id; i++)
@@ -171,7 +175,8 @@ static cJSON *admission_json(const struct hr__kueue_cycle_run *run, const struct
   return json;
 }
 
-/* Whether an admission check applies to an entry: to all flavors, or to one that it uses. */
+/* Returns whether an admission check applies to an entry. A check without "onFlavors" applies to all entries; otherwise
+   it applies if the entry uses one of these flavors. */
 static bool check_applies(const struct hr__kueue_cycle_run *run, const cJSON *check,
                           const struct hr__kueue_entry *entry) {
   const cJSON *flavors = hr__case_get(check, "onFlavors"), *flavor;
@@ -185,7 +190,7 @@ static bool check_applies(const struct hr__kueue_cycle_run *run, const cJSON *ch
   return applies;
 }
 
-/* Whether all admission checks of the queue are ready for the workload, and its pods are placed. */
+/* Returns whether all admission checks of the queue that apply to the entry are ready, and its pods are placed. */
 static bool is_fully_admitted(const struct hr__kueue_cycle_run *run, const struct hr__kueue_entry *entry) {
   uint32_t queue = run->self.world.workloads[entry->workload].queue;
   const cJSON *json = run->self.workload_json[entry->workload], *check, *state;
@@ -260,8 +265,9 @@ static void requeue(struct hr__kueue_cycle_run *run, const struct hr__kueue_entr
   add_event(run->events, workload->name, reason, true);
 }
 
-/* Evicts a workload in the second pass. This changes the workload in the API, which may refuse it: then the second pass
-   has failed. Cases do not state which of both happens, so both results are kept. */
+/* Records an eviction in the second pass. Kueue evicts a workload with a change in the API of Kubernetes. If the API
+   refuses the change, the second pass fails. Cases do not state whether the API refuses it, so both possible events are
+   recorded. */
 static void evict(struct hr__kueue_cycle_run *run, const struct hr__kueue_entry *entry) {
   const char *key = run->self.world.workloads[entry->workload].name;
   if (!run->refused_events) run->refused_events = cJSON_AddArrayToObject(run->actual, "refusedEvents");
@@ -284,7 +290,7 @@ static void finish_entries(struct hr__kueue_cycle_run *run) {
   }
 }
 
-/* {queue: [workloads]} of the workloads at a place. */
+/* Returns {queue: [workloads]} for the workloads at a place. */
 static cJSON *places_json(const struct hr__kueue_cycle_run *run, enum hr__kueue_place place) {
   cJSON *all = cJSON_CreateObject();
   for (uint32_t i = 0; i < run->self.world.n_workloads; i++) {
@@ -312,7 +318,8 @@ bool hr__kueue_cycle_start(struct hr__kueue_cycle_run *run, const cJSON *whole, 
   return ready;
 }
 
-/* Takes the heads of the queues, and the workloads that wait for the second pass. */
+/* Writes the workloads of the next cycle to `run->heads`: the workloads that wait for a second pass, then the heads of
+   the active queues. Returns their number. */
 static uint32_t take_heads(struct hr__kueue_cycle_run *run) {
   struct hr__kueue_world *world = &run->self.world;
   uint32_t n = 0;
@@ -363,7 +370,8 @@ bool hr__kueue_cycle_take_effect(struct hr__kueue_cycle_run *run) {
   return true;
 }
 
-/* Adds the admissions that exist before the cycle; if `is_unsettled`, only those that wait for a second pass. */
+/* Adds the admissions that exist before the cycle to the result. If `is_unsettled` is set, adds only those of workloads
+   that are not fully admitted or that have a failed node. */
 static void add_existing(struct hr__kueue_cycle_run *run, bool is_unsettled) {
   const struct hr__kueue_topology_calls *topology = &run->self.world.topology;
   for (uint32_t i = 0; i < run->self.world.n_workloads; i++) {
@@ -375,8 +383,8 @@ static void add_existing(struct hr__kueue_cycle_run *run, bool is_unsettled) {
   }
 }
 
-/* Returns the events of the cycle. If the API may refuse the evictions of the cycle, and the case expects that it does,
-   returns the events of that result. */
+/* Returns the events of the cycle. If the cycle evicts workloads, the case may expect that the API refuses this; then
+   returns the events of a cycle with refused evictions. */
 static const cJSON *possible_events(const struct hr__kueue_cycle_run *run, const cJSON *want) {
   cJSON *item;
   if (!run->refused_events || hr__json_is_equal(want, run->events, HR__COMPARE_SETS, 0)) return run->events;
@@ -385,7 +393,7 @@ static const cJSON *possible_events(const struct hr__kueue_cycle_run *run, const
   return hr__json_is_equal(want, run->refused_events, HR__COMPARE_SETS, 0) ? run->refused_events : run->events;
 }
 
-/* Compares the members that the case has. If the case has no reason, none is expected. */
+/* Compares the results for which the case has an expected value. */
 static void compare(struct hr__kueue_cycle_run *run, const cJSON *expect) {
   static const char *const members[] = {"reserved",      "admittedThisCycle",  "left",
                                         "inadmissible",  "preempted",          "events",
@@ -394,7 +402,7 @@ static void compare(struct hr__kueue_cycle_run *run, const cJSON *expect) {
   cJSON_AddItemToObject(run->actual, "inadmissible", places_json(run, HR__KUEUE_PARKED));
   for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
     const cJSON *want = hr__case_get(expect, members[i]);
-    bool counts = strcmp(members[i], "skippedPreemptions") == 0; /* queues that are not named do not matter */
+    bool counts = strcmp(members[i], "skippedPreemptions") == 0; /* only the queues that the case names are compared */
     bool are_events = strcmp(members[i], "events") == 0;
     if (want)
       hr__verdict_compare(run->self.verdict, members[i], want,
@@ -425,7 +433,8 @@ static void read_local_usage(struct hr__kueue_cycle_run *run, const cJSON *usage
   }
 }
 
-/* Charges the local queue of an admitted workload. */
+/* Adds the usage of an admitted workload to its local queue, multiplied by the weight that a new value has after one
+   sampling interval. */
 static void charge(struct hr__kueue_cycle_run *run, const struct hr__kueue_entry *entry) {
   struct hr__kueue_world *world = &run->self.world;
   const struct hr__kueue_workload *workload = &world->workloads[entry->workload];
@@ -446,10 +455,10 @@ static void run_until_quiet(struct hr__kueue_cycle_run *run) {
   }
 }
 
-/* The case expects the workloads that still wait after the last change. */
+/* Runs cycles until none admits a workload. Then compares the workloads that still wait. */
 static void run_local_usage(struct hr__kueue_cycle_run *run, const cJSON *usage, const cJSON *expect) {
   read_local_usage(run, usage);
-  for (uint32_t i = 0; i < run->self.world.n_workloads; i++) { /* the heap is built with the usage */
+  for (uint32_t i = 0; i < run->self.world.n_workloads; i++) { /* builds the heaps again: the order depends on usage */
     hr__kueue_pending_remove(&run->pending, i);
     if (run->self.world.workloads[i].queue != HR_NONE) hr__kueue_pending_add(&run->pending, i);
   }
@@ -464,7 +473,8 @@ static void run_local_usage(struct hr__kueue_cycle_run *run, const cJSON *usage,
   cJSON_Delete(waiting);
 }
 
-/* Whether a workload replaces an admitted slice of its job. */
+/* Returns whether a workload replaces an earlier slice of its job: Kueue resizes a job by a new workload that replaces
+   the old one. */
 static bool has_slices(const struct hr__kueue_cycle_run *run) {
   if (!hr__kueue_has_gate(&run->self.world, HR__KUEUE_BIT_WORKLOAD_SLICES)) return false;
   for (uint32_t i = 0; i < run->self.world.n_workloads; i++)

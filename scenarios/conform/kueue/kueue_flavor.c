@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs the Kueue cases about flavor assignment and partial admission. The case contains the results of simulated
-   preemptions: {pair: {possibility, borrowAfter}}. */
+/* Runs the Kueue cases about flavor assignment and partial admission. To assign flavors, Kueue simulates preemptions. A
+   case contains the results of the simulations: {pair: {possibility, borrowAfter}} or {pair: [possibility, level]}. */
 
 #include "policies/kueue/cycle.h"
 #include "policies/kueue/kueue.h"
@@ -110,7 +110,8 @@ static void add_usages(struct hr__kueue_case *self, const char *member) {
       add_usage(self, hr__kueue_name_find(&self->queues, item->string), item);
 }
 
-/* Reads the slice that the workload replaces: the workload "replaceWl", or {totalRequests} in "replacedSlice". */
+/* Reads the slice (an earlier workload of the same job) that the workload replaces. It is the workload "replaceWl", or
+   {totalRequests} in "replacedSlice". Returns false if memory is exhausted. */
 static bool read_replaced(struct hr__kueue_case *self, struct hr__kueue_workload *workload) {
   const cJSON *json = hr__case_get(self->input, "replaceWl"), *slice = hr__case_get(self->input, "replacedSlice");
   if (!json && !slice) return true;
@@ -141,7 +142,8 @@ static bool read_replaced(struct hr__kueue_case *self, struct hr__kueue_workload
   return true;
 }
 
-/* Builds the workload of a case from its pod sets. */
+/* Builds the workload of a case from its pod sets. `queue` is the name of its ClusterQueue. Returns false if the queue
+   is unknown, or if memory is exhausted. */
 static bool read_subject(struct hr__kueue_case *self, const cJSON *pod_sets, const char *queue,
                          struct hr__kueue_workload *out) {
   *out = (struct hr__kueue_workload){.name = "subject", .local_queue = HR_NONE};
@@ -184,7 +186,7 @@ static bool run(struct hr__kueue_case *self, const struct hr__kueue_workload *wo
   return true;
 }
 
-/* {resource: flavor} of all pod sets; empty if the workload does not fit. */
+/* Returns {resource: flavor} for all pod sets; empty if the workload does not fit. */
 static cJSON *flavors_json(const struct hr__kueue_case *self, const struct hr__kueue_assignment *assignment) {
   cJSON *flavors = cJSON_CreateObject();
   for (uint32_t i = 0; assignment->mode != HR__KUEUE_NO_FIT && i < assignment->n_pod_sets; i++) {
@@ -229,7 +231,7 @@ static void case_assign(const cJSON *whole, const char *kind, struct hr__verdict
 
 /* ---- Reasons ---- */
 
-/* The cases of this kind use this queue unless they have their own. */
+/* The queue of cases of the kind "flavor.noFitReason" that do not contain one. */
 static const char default_queue[] =
     "{\"name\":\"cq\",\"resourceGroups\":[{\"flavors\":["
     "{\"name\":\"flavor-a\",\"resources\":[{\"name\":\"cpu\",\"nominal\":2000,\"borrowingLimit\":4000}]},"
@@ -271,7 +273,7 @@ static void case_no_fit_reason(const cJSON *whole, const char *kind, struct hr__
 
 /* ---- Bookmarks ---- */
 
-/* Two flavors with one node of 4 cores each. */
+/* Cases of the kind "flavor.lastTried" run in this world: two flavors with one node of 4 cores each. */
 static const char bookmark_world[] =
     "{\"resourceFlavors\":[{\"name\":\"flavor-1\",\"nodeLabels\":{\"flavor\":\"one\"},\"topology\":\"topology-1\"},"
     "{\"name\":\"flavor-2\",\"nodeLabels\":{\"flavor\":\"two\"},\"topology\":\"topology-2\"}],"
@@ -305,7 +307,7 @@ static int64_t cores(const cJSON *input, const char *name) {
   return value;
 }
 
-/* The whole case, with the world in which the cases of this kind run. */
+/* Returns a whole case: the input of a case of this kind together with its world. The caller must free it. */
 static cJSON *bookmark_case(const cJSON *input) {
   cJSON *copy = cJSON_CreateObject(), *world = cJSON_Parse(bookmark_world), *item;
   cJSON_AddItemToObject(copy, "input", world);

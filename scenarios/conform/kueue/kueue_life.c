@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Runs the Kueue cases about preemption, and about the life of workloads: waitForPodsReady, requeuing and eviction. A
-   case about the life of a workload has the workload before and after a step. Only fields that the model changes, or
-   should have changed, are compared. */
+   case about the life of a workload contains the workload before and after a step. The step of the model is applied to
+   a copy of the workload before it, and the copy is compared with the workload after it. */
 
 #include "policies/kueue/cycle.h"
 #include "policies/kueue/kueue.h"
@@ -12,7 +12,8 @@
 
 /* ---- Preemption ---------------------------------------------------------------------------------------- */
 
-/* Runs the Kueue cases about preemption. The case contains the assignment of the incoming workload. */
+/* A case about preemption contains the incoming workload and the assignment of flavors to its pod sets. The model
+   selects the workloads that are preempted. */
 
 static enum hr__kueue_mode read_mode(const char *text) {
   for (int i = 0; i < 4; i++)
@@ -20,7 +21,7 @@ static enum hr__kueue_mode read_mode(const char *text) {
   return HR__KUEUE_NO_FIT;
 }
 
-/* Reads the assignment of a case: the requests are those of the pod sets of the incoming workload. */
+/* Reads the assignment of a case. Its requests are the requests of the pod sets of the incoming workload. */
 static void read_assignment(struct hr__kueue_case *self, const struct hr__kueue_workload *workload,
                             struct hr__kueue_assignment *out) {
   const cJSON *item, *flavor;
@@ -46,7 +47,7 @@ static void read_assignment(struct hr__kueue_case *self, const struct hr__kueue_
   }
 }
 
-/* The state of all lists and usages in one number. */
+/* Returns a hash of the state of a world: all usages, and which workloads are listed in their queues. */
 static uint64_t fingerprint(const struct hr__kueue_world *world) {
   uint64_t hash = 1469598103934665603U;
   size_t cells = (size_t)world->tree.n_nodes * world->tree.n_pairs;
@@ -59,7 +60,7 @@ static cJSON *targets_json(const struct hr__kueue_case *self, const struct hr__k
   cJSON *list = cJSON_CreateArray();
   for (uint32_t i = 0; i < preemptor->n_targets; i++) {
     const struct hr__kueue_workload *workload = &self->world.workloads[preemptor->targets[i].workload];
-    if (workload->evicted) continue; /* is counted, but is evicted already */
+    if (workload->evicted) continue; /* already evicted: counted as a target, but not preempted again */
     cJSON *row = cJSON_CreateObject();
     const char *slash = strchr(workload->name, '/');
     cJSON_AddStringToObject(row, "workload", slash == workload->name ? slash + 1 : workload->name);
@@ -123,9 +124,9 @@ static bool is_same_text(const cJSON *a, const cJSON *b, const char *name) {
   return strcmp(hr__case_text(a, name, ""), hr__case_text(b, name, "")) == 0;
 }
 
-/* Numbers the queues and the local queues of the candidates. The queue of the preemptor has the number 0. The queues
-   need not exist. Only two facts matter: which candidates have the same queue, and the usage of the local queues in
-   admission fair sharing. */
+/* Numbers the queues and the local queues of the candidates. The queue of the preemptor has the number 0. The case need
+   not contain these queues. Only two facts matter: which candidates have the same queue, and the usage of the local
+   queues in admission fair sharing. Returns false if memory is exhausted. */
 static bool read_candidate_queues(struct hr__kueue_case *self, struct hr__verdict *verdict) {
   struct hr__kueue_world *world = &self->world;
   world->queues = hr__verdict_alloc(verdict, world->n_workloads + 1, sizeof *world->queues);
@@ -171,7 +172,7 @@ static void case_candidate_order(const cJSON *whole, const char *kind, struct hr
   cJSON_Delete(actual);
 }
 
-/* Keeps the candidates of the queues that the case names. */
+/* Removes all candidates except those in the queues that "candidateCQs" names. */
 static void keep_candidates(struct hr__kueue_case *self, struct hr__kueue_preemptor *preemptor) {
   uint32_t kept = 0;
   for (uint32_t i = 0; i < preemptor->n_candidates; i++) {
@@ -246,7 +247,7 @@ static const char *const end_names[] = {"",
                                         "RequeuingLimitExceeded"};
 static const char *const cause_names[] = {"", "WaitForStart", "WaitForRecovery"};
 
-/* The condition of a type, whatever its status. */
+/* Returns the condition of a type, with any status; NULL: none. */
 static const cJSON *condition(const cJSON *list, const char *type) {
   const cJSON *item;
   cJSON_ArrayForEach(item, list) if (hr__case_text_is(item, "type", type)) return item;
@@ -267,7 +268,7 @@ static struct hr__kueue_ready_rules read_rules(const cJSON *json) {
   return rules;
 }
 
-/* `time` is the key of the time in a condition. */
+/* Reads the conditions Admitted and PodsReady. `time` is the member of a condition that states its time. */
 static struct hr__kueue_readiness read_readiness(const cJSON *conditions, const char *time) {
   const cJSON *admitted = condition(conditions, "Admitted"), *ready = condition(conditions, "PodsReady");
   return (struct hr__kueue_readiness){.admitted = hr__case_text_is(admitted, "status", "True"),
@@ -325,7 +326,7 @@ static enum hr__kueue_stop read_stop(const cJSON *queue) {
   return hr__case_text_is(queue, "stopPolicy", "Hold") ? HR__KUEUE_HOLD : HR__KUEUE_RUNS;
 }
 
-/* The reason of a deactivation may also name its cause: "DeactivatedDueTo...". */
+/* Converts the reason of an eviction. The reason of a deactivation may also name its cause: "DeactivatedDueTo...". */
 static enum hr__kueue_end read_end(const char *reason) {
   static const char derived[] = "DeactivatedDueTo";
   if (strncmp(reason, derived, sizeof derived - 1) == 0) return HR__KUEUE_END_DEACTIVATED;
@@ -334,7 +335,7 @@ static enum hr__kueue_end read_end(const char *reason) {
   return HR__KUEUE_END_NONE;
 }
 
-/* The workloads of these cases were admitted five minutes before, unless the case has a time other than 0. */
+/* If a case does not state the time of admission, or states 0, the workload was admitted five minutes ago. */
 #define ADMITTED_BEFORE_US (300 * HR_SECOND_US)
 
 static struct hr__kueue_life read_life(const cJSON *input, const cJSON *workload) {
@@ -445,8 +446,8 @@ static void apply(cJSON *workload, const struct hr__kueue_life *life, const stru
     write_requeue_state(workload, &life->requeue);
 }
 
-/* Removes values that the cases do not have, or that the tests of Kueue do not compare: times, and the reasons of
-   conditions that were there before. */
+/* Removes values that the cases do not contain, or that the tests of Kueue do not compare: times, and the reasons of
+   conditions that had the same status before the step. */
 static void strip(cJSON *workload, const cJSON *before) {
   cJSON *item;
   cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(workload, "conditions")) {
@@ -465,7 +466,8 @@ static void case_reconcile(const cJSON *whole, const char *kind, struct hr__verd
   const cJSON *options = cJSON_GetArrayItem(hr__case_get(input, "reconcilerOpts"), 0);
   struct hr__kueue_ready_rules rules = read_rules(hr__case_get(options, "waitForPodsReady"));
   struct hr__kueue_life life = read_life(input, before);
-  if (life.check_retry && !life.reserved) { /* the delay that the controller of the check asks for is not in the case */
+  if (life.check_retry &&
+      !life.reserved) { /* the case does not contain the delay that the check's controller demands */
     hr__verdict_unsupported(verdict, "admission-check controllers");
     return;
   }

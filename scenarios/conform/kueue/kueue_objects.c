@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reads the objects of a Kueue case into a world: names, flavors, ClusterQueues, cohorts, local queues, settings,
- * workloads with their pod sets, and requirements of pods on nodes. Writes placements.
+ * Reads the objects of a Kueue case into a world, which is the state of the model: names, flavors, ClusterQueues,
+ * cohorts, local queues, settings, workloads with their pod sets, and requirements of pods on nodes. Writes placements
+ * as JSON.
  *
  * Names of resources, flavors, queues, cohorts and UIDs are collected from the whole input and sorted, so that the
- * order of indices is the order of names. Every node of the tree of quotas gets its row of pairs; the cached columns of
- * the tree are computed at the end. A workload with quota is listed in its queue, and its usage counts in the tree of
- * quotas and on the nodes.
+ * order of indices is the order of names. A pair is a flavor with a resource. Each queue and each cohort is a node of
+ * the tree of quotas, and has one row with an entry for each pair. The derived columns of the tree are computed at the
+ * end. A workload with quota is listed in its queue, and its usage is added to the tree of quotas and to the nodes.
  */
 
 #include "scenarios/conform/kueue/kueue_objects.h"
@@ -71,8 +72,8 @@ static bool is(const cJSON *value, const char *name) {
   return value->string && strcmp(value->string, name) == 0;
 }
 
-/* {resource: amount}, {"flavor/resource": amount} or {name: {"flavor/resource": amount}}. Names that are not used have
-   no effect. */
+/* Adds the names in {resource: amount}, {"flavor/resource": amount} or {name: {"flavor/resource": amount}}. `pairs`:
+   the names are pairs. Names that no other object uses have no effect. */
 static void add_amounts(struct hr__kueue_case *self, const cJSON *object, bool pairs) {
   const cJSON *item;
   cJSON_ArrayForEach(item, object) {
@@ -86,7 +87,7 @@ static void add_amounts(struct hr__kueue_case *self, const cJSON *object, bool p
   }
 }
 
-/* "flavors" is a list of flavors with their quotas, or an object {resource: flavor}. */
+/* Adds the names in "flavors": a list of flavors with their quotas, or an object {resource: flavor}. */
 static void add_flavors(struct hr__kueue_case *self, const cJSON *value) {
   const cJSON *item;
   cJSON_ArrayForEach(item, value) {
@@ -125,7 +126,7 @@ static void collect(struct hr__kueue_case *self, const cJSON *value, const cJSON
   if (cJSON_IsArray(value) || cJSON_IsObject(value)) cJSON_ArrayForEach(item, value) collect(self, item, value);
 }
 
-/* Collects the names of the input. Called by hr__kueue_case_begin. */
+/* Collects all names of the input, and sorts them. */
 static void collect_names(struct hr__kueue_case *self) {
   collect(self, self->input, NULL);
   add(self->verdict, &self->uids, "");
@@ -305,7 +306,8 @@ static void read_quota(struct hr__kueue_case *self, uint32_t node, uint32_t flav
   tree->lending[at] = hr__case_whole(json, "lendingLimit", HR__KUEUE_UNLIMITED);
 }
 
-/* Reads a resource group. `out` may be NULL. */
+/* Reads a resource group of a queue or cohort, and its quotas into the tree. `out` may be NULL. Returns false if memory
+   is exhausted. */
 static bool read_group(struct hr__kueue_case *self, uint32_t node, const cJSON *json, struct hr__kueue_group *out) {
   const cJSON *flavors = hr__case_get(json, "flavors"), *flavor, *resource;
   uint32_t *ids = ALLOC(self, hr__case_count(json, "flavors") + 1, uint32_t);
@@ -355,7 +357,7 @@ static void read_rules(const cJSON *json, struct hr__kueue_queue *queue) {
   queue->inactive = !strcmp(hr__case_text(json, "stopPolicy", "None"), "None") ? false : true;
 }
 
-/* Whether the admission check of a queue provisions nodes. `check` is its name, or an object {name, onFlavors}. */
+/* Returns whether an admission check of a queue provisions nodes. `check` is a name, or an object {name, onFlavors}. */
 static bool provisions(const struct hr__kueue_case *self, const cJSON *check) {
   const char *name = cJSON_IsString(check) ? check->valuestring : hr__case_text(check, "name", "");
   const cJSON *item;
@@ -383,8 +385,8 @@ static bool read_checks(struct hr__kueue_case *self, const cJSON *json, struct h
   return true;
 }
 
-/* Returns the least preferred flavor: the member minPreferredFlavorName, or the argument of the test's builder of the
-   same name. */
+/* Returns the name of the least preferred flavor: the member "minPreferredFlavorName", or the argument of the function
+   MinPreferredFlavorName, with which the original test builds the queue. NULL: none. */
 static const char *least_preferred(const cJSON *json) {
   const cJSON *other = hr__case_get(hr__case_get(json, "other"), "MinPreferredFlavorName");
   if (cJSON_IsArray(other)) other = cJSON_GetArrayItem(other, 0);
@@ -456,7 +458,8 @@ static bool allocate_tree(struct hr__kueue_case *self) {
   return true;
 }
 
-/* Queues below a cycle of cohorts are inactive and have no parent. */
+/* Cohorts may form a cycle. Makes the queues below a cycle inactive, and removes their parents. Then removes the
+   parents of cohorts until no cycle is left. */
 static void cut_cycles(struct hr__kueue_world *world) {
   struct hr__kueue_tree *tree = &world->tree;
   for (uint32_t node = 0; node < tree->n_nodes; node++) {
@@ -674,13 +677,13 @@ cJSON *hr__kueue_placement_json(const struct hr__kueue_placement *placement) {
 
 /* ---- Workloads: pod sets ---------------------------------------------------------------------------- */
 
-/* The name of the group of a pod set; NULL: none. */
+/* Returns the name of the group of a pod set; NULL: none. */
 static const char *group_name(const cJSON *pod_set) {
   const cJSON *request = hr__case_get(pod_set, "topologyRequest");
   return hr__case_text(request, "podSetGroup", hr__case_text(request, "podSetGroupName", NULL));
 }
 
-/* The number of a group name: the position of the first pod set with it. */
+/* Returns the number of the group of a pod set: the position of the first pod set in this group; HR_NONE: no group. */
 static uint32_t group_of(const cJSON *list, const cJSON *pod_set) {
   const char *name = group_name(pod_set);
   if (!name) return HR_NONE;

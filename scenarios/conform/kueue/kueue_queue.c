@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs the Kueue cases about queues of waiting workloads: order, heads, requeuing, back-off and the second pass. If the
-   tests use fixed objects that a case does not contain, these objects are built here. */
+/* Runs the Kueue cases about queues of waiting workloads: order, heads, requeuing, back-off and the second pass. Some
+   of the original tests use fixed objects that the cases do not contain. This file builds these objects. */
 
 #include "policies/kueue/cycle.h"
 #include "policies/kueue/kueue.h"
@@ -27,14 +27,14 @@ static enum hr__kueue_requeue read_reason(const char *text) {
   return HR__KUEUE_REQUEUE_GENERIC;
 }
 
-/* A world with one queue that all workloads belong to, unless the case has queues of its own. */
 struct queue_run {
   struct hr__kueue_case self;
   struct hr__kueue_pending pending;
-  cJSON *copy;
+  cJSON *copy; /* the case with the objects that were added; NULL: none were added */
 };
 
-/* Starts a case with the workloads in `lists`. A case without queues gets one BestEffortFIFO queue. */
+/* Starts a case with the workloads in `lists`. A case without queues gets one BestEffortFIFO queue, to which all
+   workloads belong. Returns false if memory is exhausted; the caller must call finish() in any case. */
 static bool begin(struct queue_run *run, const cJSON *whole, struct hr__verdict *verdict, const cJSON *const *lists,
                   uint32_t n_lists) {
   const cJSON *input = hr__case_get(whole, "input");
@@ -59,7 +59,8 @@ static void finish(struct queue_run *run) {
   cJSON_Delete(run->copy);
 }
 
-/* Reads the back-off of a workload. */
+/* Reads the back-off of a workload: the time before which it is not queued again, and whether its condition Requeued is
+   False, so that it stays parked. */
 static void read_backoff(struct queue_run *run, uint32_t id) {
   const cJSON *json = run->self.workload_json[id], *item;
   run->pending.requeue_us[id] = hr__kueue_case_time(hr__case_get(json, "requeueState"), "at", HR__KUEUE_NO_TIME);
@@ -70,7 +71,7 @@ static void read_backoff(struct queue_run *run, uint32_t id) {
 
 /* ---- Order ---- */
 
-/* A list of the two workloads of a case, owned by the caller. */
+/* Returns a list of the two workloads of a case. The caller must free it. */
 static cJSON *pair_of(const cJSON *input) {
   cJSON *list = cJSON_CreateArray();
   cJSON_AddItemToArray(list, cJSON_Duplicate(hr__case_get(input, "w1"), true));
@@ -99,11 +100,11 @@ static void case_order_time(const cJSON *whole, const char *kind, struct hr__ver
   struct hr__kueue_workload workload;
   if (!hr__kueue_case_begin(&self, whole, verdict)) return;
   if (!hr__kueue_case_workload(&self, hr__case_get(self.input, "wl"), &workload)) return;
-  const cJSON *want = expect_of(whole, "want"); /* the results by ordering may be missing */
+  const cJSON *want = expect_of(whole, "want"); /* a result that is not a number is not compared */
   if (cJSON_IsNumber(want)) hr__verdict_compare_number(verdict, "want", want, (double)workload.queue_us / 1e6);
 }
 
-/* Computes the usage of the local queues from their consumed resources. */
+/* Computes the usage of the local queues from their consumed resources. Returns false if memory is exhausted. */
 static bool read_consumed(struct hr__kueue_case *self) {
   struct hr__kueue_world *world = &self->world;
   const cJSON *weights_json = hr__case_get(hr__case_get(self->input, "afsConfig"), "resourceWeights");
@@ -142,8 +143,8 @@ static void case_local_order(const cJSON *whole, const char *kind, struct hr__ve
 
 /* ---- Requeue ---- */
 
-/* Starts a case about a reason for requeuing: builds one queue and one workload, and takes the workload from the queue.
- */
+/* Starts a case about a reason for requeuing: builds one queue with one workload, and takes the workload from the
+   queue. `strict`: the queue is StrictFIFO. */
 static bool begin_one(struct queue_run *run, const cJSON *whole, struct hr__verdict *verdict, bool strict) {
   run->copy = cJSON_Duplicate(whole, true);
   cJSON *input = cJSON_GetObjectItemCaseSensitive(run->copy, "input");
@@ -213,7 +214,7 @@ static void case_backoff(const cJSON *whole, const char *kind, struct hr__verdic
   cJSON_Delete(list);
 }
 
-/* A conditions list of {type, status, reason} rows. */
+/* Adds {type, status, reason} with the status "False" to a list of conditions. */
 static void add_condition(cJSON *list, const char *type, const char *reason) {
   cJSON *row = cJSON_CreateObject();
   cJSON_AddStringToObject(row, "type", type);
@@ -222,7 +223,7 @@ static void add_condition(cJSON *list, const char *type, const char *reason) {
   cJSON_AddItemToArray(list, row);
 }
 
-/* The new status of the workload: its pod set is "main", and it requests nothing. */
+/* Returns the status of the workload after the cycle. Its pod set has the name "main" and requests nothing. */
 static cJSON *status_json(const char *reason) {
   cJSON *status = cJSON_CreateObject(), *conditions = cJSON_AddArrayToObject(status, "conditions");
   add_condition(conditions, "QuotaReserved", reason);
@@ -233,7 +234,7 @@ static cJSON *status_json(const char *reason) {
   return status;
 }
 
-/* {"cq": ["ns1/w1"]} if the workload is at a place; NULL: it is not. */
+/* Returns the workloads at a place of the queue: {"cq": ["ns1/w1"]} if the workload is there, otherwise NULL. */
 static cJSON *place_json(bool there) {
   if (!there) return NULL;
   cJSON *all = cJSON_CreateObject();
@@ -278,7 +279,7 @@ static cJSON *keys_at(const struct queue_run *run, enum hr__kueue_place place, u
   return list;
 }
 
-/* Runs `step` for each workload of a list of the case; workloads are known by their keys. */
+/* Calls `step` for each workload in a list of the case. Workloads are identified by namespace and name. */
 static void for_each(struct queue_run *run, const char *list,
                      void (*step)(struct queue_run *, uint32_t, const cJSON *)) {
   const cJSON *item;
@@ -303,7 +304,8 @@ static void op_requeue(struct queue_run *run, uint32_t id, const cJSON *json) {
   hr__kueue_pending_requeue_as(&run->pending, id, true, HR__KUEUE_REQUEUE_GENERIC);
 }
 
-/* A parked workload remains parked unless a change could make it admissible. */
+/* Updates a workload, and queues it. But if the workload is parked and none of `members` has changed, it remains
+   parked, because it cannot have become admissible. */
 static void op_update(struct queue_run *run, uint32_t id, const cJSON *json) {
   static const char *const members[] = {"podSets", "priority", "queue", "active", "reclaimablePods", "conditions"};
   bool changed = false;
@@ -379,7 +381,7 @@ static void case_queue_ops(const cJSON *whole, const char *kind, struct hr__verd
   cJSON_Delete(all);
 }
 
-/* {queue: [workloads]}; NULL: not found. */
+/* Returns {queue: [workloads]} for the workloads at a place; NULL: there are none. */
 static cJSON *table_at(const struct queue_run *run, enum hr__kueue_place place) {
   cJSON *all = cJSON_CreateObject();
   for (uint32_t queue = 0; queue < run->self.world.tree.n_queues; queue++) {
@@ -394,7 +396,8 @@ static cJSON *table_at(const struct queue_run *run, enum hr__kueue_place place) 
   return NULL;
 }
 
-/* "defaultNamespace" is the constant of the tests for the namespace "default". */
+/* Renames workloads of the namespace "defaultNamespace", which is the name of a constant of the tests. Its value is
+   "default". */
 static void rename_namespace(struct queue_run *run) {
   for (uint32_t i = 0; i < run->self.world.n_workloads; i++) {
     struct hr__kueue_workload *workload = &run->self.world.workloads[i];
@@ -425,7 +428,7 @@ static void case_requeue_cohort(const cJSON *whole, const char *kind, struct hr_
   uint32_t moved = 0;
   cJSON_ArrayForEach(item, hr__case_get(run.self.input, "cqNames")) {
     uint32_t queue = hr__kueue_name_find(&run.self.queues, cJSON_IsString(item) ? item->valuestring : NULL);
-    /* Queues below a cycle of cohorts are not changed. */
+    /* Queues below a cycle of cohorts are inactive; their workloads remain parked. */
     if (queue != HR_NONE && !world->queues[queue].inactive) moved += hr__kueue_pending_return(&run.pending, queue);
   }
   cJSON *active = table_at(&run, HR__KUEUE_IN_HEAP), *parked = table_at(&run, HR__KUEUE_PARKED);
@@ -449,7 +452,7 @@ static const cJSON *local_queue_of(const cJSON *input, const cJSON *workload) {
   return NULL;
 }
 
-/* Whether the workload may wait in a queue at all. */
+/* Returns whether the workload may wait in a queue: it is active, has not finished, and has no quota. */
 static bool is_admissible(const cJSON *workload) {
   return hr__case_bool(workload, "active", true) && !hr__kueue_case_condition(workload, "Finished") &&
          !hr__kueue_case_condition(workload, "QuotaReserved");
@@ -529,7 +532,8 @@ static void case_heads(const cJSON *whole, const char *kind, struct hr__verdict 
 
 /* ---- Second pass ---- */
 
-/* Whether a workload with quota waits for its placement, and all its admission checks are ready. */
+/* Returns whether a workload with quota needs a second pass: a node of its placement is unhealthy, or its placement is
+   pending. All its admission checks must be ready. */
 static bool needs_second_pass(const cJSON *workload) {
   const cJSON *row, *check;
   if (!hr__kueue_case_condition(workload, "QuotaReserved") || hr__kueue_case_condition(workload, "Evicted") ||

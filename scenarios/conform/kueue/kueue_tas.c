@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Runs the test vectors of Kueue about topology-aware scheduling: tas.find and tas.replace, which place pod sets in a
- * topology, and the kinds that test one step. Reads the topologies of a world, too.
+ * Runs the test vectors of Kueue about topology-aware scheduling (TAS). The kinds tas.find and tas.replace place pod
+ * sets in a topology; each of the other kinds tests one step. This file also reads the topologies for the cases of
+ * other files.
  *
- * A case of tas.find or tas.replace has one flavor. `priorFlavorUsage` is the usage of pods of another flavor on the
- * same nodes; it counts if the lowest level is the host name and flavors may overlap. Otherwise `priorOwnUsage` counts.
+ * A case of tas.find or tas.replace has one flavor. The usage of its nodes before the placement is one of two members:
+ * - "priorFlavorUsage", which includes pods of another flavor on the same nodes. It is used if flavors may overlap and
+ *   the lowest level is the host name.
+ * - "priorOwnUsage" in all other cases.
  */
 
 #include "scenarios/conform/kueue/kueue_objects.h"
@@ -18,7 +21,8 @@
 
 /* ---- Reading ---------------------------------------------------------------------------------------- */
 
-/* Converts {resource: amount} to an array by resource. All amounts are 0 if `object` is NULL. */
+/* Converts {resource: amount} to an array with one amount per resource, and one for "pods". All amounts are 0 if
+   `object` is NULL. Returns NULL if memory is exhausted. */
 static int64_t *dense(struct hr__kueue_case *self, const cJSON *object) {
   uint32_t n_resources, pods = hr__tas_pods_resource(&self->world, &n_resources);
   int64_t *amounts = ALLOC(self, n_resources, int64_t);
@@ -31,7 +35,7 @@ static int64_t *dense(struct hr__kueue_case *self, const cJSON *object) {
   return amounts;
 }
 
-/* Strings of a JSON list. */
+/* Returns the texts of a JSON list; items that are not texts become "". */
 static const char **read_texts(struct hr__kueue_case *self, const cJSON *list, uint32_t *count) {
   const char **texts = ALLOC(self, (size_t)cJSON_GetArraySize(list) + 1, const char *);
   *count = 0;
@@ -55,7 +59,8 @@ static void subtract_pods(struct hr__kueue_case *self, struct hr__tas_nodes *nod
   }
 }
 
-/* Reads the members "nodes" and "pods". Pods that have ended, or have no node, use nothing. */
+/* Reads the members "nodes" and "pods". Pods that have ended or have no node use no resources. Returns false if memory
+   is exhausted. */
 static bool read_nodes(struct hr__kueue_case *self, struct hr__tas_nodes *nodes) {
   *nodes = (struct hr__tas_nodes){0};
   nodes->pods = hr__tas_pods_resource(&self->world, &nodes->n_resources);
@@ -72,7 +77,7 @@ static bool read_nodes(struct hr__kueue_case *self, struct hr__tas_nodes *nodes)
   return !self->verdict->no_memory;
 }
 
-/* Parts of a placement {levels, domains}. */
+/* Returns the parts of a placement: the leaf of the tree and the number of pods for each domain of the placement. */
 static struct hr__tas_part *read_parts(struct hr__kueue_case *self, const struct hr__tas_flavor *flavor,
                                        const struct hr__kueue_placement *placement) {
   struct hr__tas_part *parts = ALLOC(self, placement->n_domains, struct hr__tas_part);
@@ -86,17 +91,18 @@ static struct hr__tas_part *read_parts(struct hr__kueue_case *self, const struct
 /*
  * Orders of domains, balanced placement, and operations on placements.
  *
- * Most cases state domains with their counts. They become a tree whose domains are numbered as in a real one: by level,
- * parent and values. A domain without parent is of the highest level, however many values it has.
+ * Most cases state domains with their counts. These domains become a tree. As in a tree that is built from nodes, the
+ * domains are numbered by level, then by the number of the parent, then by their values. A domain without a parent is
+ * on the highest level, even if it has several values.
  */
 
 /* ---- Single steps: domains -------------------------------------------------------------------------- */
 
-/* A domain of the case. */
+/* A domain that the case states. */
 struct stated_domain {
-  const cJSON *domain, *state; /* objects with the names and the counts */
-  uint32_t parent;             /* entry; HR_NONE: none */
-  uint32_t level, position;    /* position: in the case */
+  const cJSON *domain, *state; /* objects with the names (`domain`) and the counts (`state`) */
+  uint32_t parent;             /* index in step_run.entries; HR_NONE: none */
+  uint32_t level, position;    /* position: in the order of the case */
   uint32_t number;             /* in the tree */
 };
 
@@ -137,7 +143,7 @@ static const char *id_of(const struct stated_domain *entry) {
   return hr__case_text(entry->domain, "id", "");
 }
 
-/* Resolves the member "parentID". */
+/* Links domains to the parents that their members "parentID" name, and sets their levels. */
 static void link_entries(struct step_run *steps) {
   for (uint32_t i = 0; i < steps->n_entries; i++) {
     const char *parent = hr__case_text(steps->entries[i].domain, "parentID", NULL);
@@ -153,7 +159,8 @@ static void link_entries(struct step_run *steps) {
   }
 }
 
-/* Compares the values of two domains; a list that is the beginning of the other precedes it. */
+/* Compares the values of two domains, value by value. If one list of values is the beginning of the other list, the
+   shorter list precedes. */
 static int compare_values(const cJSON *a, const cJSON *b) {
   const cJSON *left = hr__case_get(a, "levelValues"), *right = hr__case_get(b, "levelValues");
   left = left ? left->child : NULL;
@@ -212,7 +219,7 @@ static void create_tree(struct step_run *steps) {
   }
 }
 
-/* Reads the member "domains". */
+/* Reads the member "domains", and builds the tree. Returns false if memory is exhausted. */
 static bool read_domains(struct step_run *steps) {
   struct hr__kueue_case *self = &steps->objects;
   const cJSON *list = hr__case_get(self->input, "domains");
@@ -229,7 +236,7 @@ static bool read_domains(struct step_run *steps) {
   return true;
 }
 
-/* The domains that are not children of others, in the order of the tree, as a list of the search. */
+/* Sets search.fit to the domains without a parent, in the order of the tree. Returns false if memory is exhausted. */
 static bool list_top(struct step_run *steps) {
   struct hr__tas_list *list = &steps->search.fit;
   if (!hr__tas_list_clear(&steps->search, list, steps->tree.n_domains)) return false;
@@ -247,7 +254,7 @@ static cJSON *ids_json(const struct step_run *steps) {
   return json;
 }
 
-/* Compares and frees the actual value. */
+/* Compares the actual value, and frees it. */
 static void compare(struct step_run *steps, const cJSON *expect, const char *name, cJSON *actual, unsigned flags) {
   hr__verdict_compare(steps->objects.verdict, name, hr__case_get(expect, name), actual, flags, 0);
   cJSON_Delete(actual);
@@ -277,7 +284,8 @@ static void sorted_with_leader(struct step_run *steps, const cJSON *expect) {
   if (read_domains(steps) && list_top(steps)) run_sorted(steps, expect, true);
 }
 
-/* The numbers of domains are in the order of their values: two domains become a tree. */
+/* Compares the order of two domains. The domains of a tree are numbered in the order of their values, so a tree of both
+   domains is built and their numbers are compared. */
 static void compare_domains(struct step_run *steps, const cJSON *expect) {
   struct hr__kueue_case *self = &steps->objects;
   const cJSON *pair[] = {hr__case_get(self->input, "a"), hr__case_get(self->input, "b")};
@@ -369,7 +377,8 @@ static void balanced(struct step_run *steps, const cJSON *expect) {
 
 /* ---- Single steps: placements ----------------------------------------------------------------------- */
 
-/* Builds the tree of the domains of two placements; by host if the host is the only level. */
+/* Builds a tree of the domains of two placements. Both must have the same number of levels, from 1 to 16; otherwise the
+   case is malformed. Returns false if the case is malformed or memory is exhausted. */
 static bool build_tree(struct step_run *steps, const struct hr__kueue_placement *a, const struct hr__kueue_placement *b,
                        struct hr__tas_flavor *flavor) {
   struct hr__kueue_case *self = &steps->objects;
@@ -398,7 +407,7 @@ static void compare_placement(struct step_run *steps, const cJSON *expect, const
     return;
   }
   cJSON *json = hr__kueue_placement_json(placement);
-  /* A placement without domains is also written without the list. */
+  /* The case may omit the list of domains if it is empty. */
   if (!count && !hr__case_get(hr__case_get(expect, "want"), "domains"))
     cJSON_DeleteItemFromObjectCaseSensitive(json, "domains");
   compare(steps, expect, "want", json, HR__COMPARE_EXACTLY);
@@ -429,7 +438,7 @@ static void truncate_parts(struct step_run *steps, const cJSON *expect) {
   compare_placement(steps, expect, &flavor, parts, count);
 }
 
-/* The levels of the topology in cases that do not name them. */
+/* The levels of the topology in cases that do not state them. */
 static const char *const default_levels[] = {"level-1", "level-2"};
 
 static void has_level(struct step_run *steps, const cJSON *expect) {
@@ -531,7 +540,7 @@ static bool begin(struct run *run, const cJSON *whole, struct hr__verdict *verdi
 
 /* ---- Requests --------------------------------------------------------------------------------------- */
 
-/* The number of a group: the position of the first pod set with its name. */
+/* Returns the number of the group of a pod set: the position of the first pod set in this group; HR_NONE: no group. */
 static uint32_t group_of(const cJSON *list, const cJSON *pod_set) {
   const char *name = hr__case_text(pod_set, "podSetGroupName", NULL);
   uint32_t at = 0;
@@ -551,7 +560,7 @@ static void read_previous(struct run *run, const cJSON *json, struct hr__tas_req
   request->has_previous = true;
 }
 
-/* Reads a pod set; `list` are all pod sets of the workload. */
+/* Reads a pod set. `list` has all pod sets of the workload; it may be NULL. Returns false if memory is exhausted. */
 static bool read_request(struct run *run, const cJSON *list, const cJSON *json, struct hr__tas_request *request) {
   struct hr__kueue_case *self = &run->objects;
   const cJSON *topology = hr__case_get(json, "topologyRequest");
@@ -642,7 +651,7 @@ static cJSON *find_all(struct run *run) {
   return json;
 }
 
-/* The part of a node in a placement; HR_NONE if not found. */
+/* Returns the index of the domain of a node in a placement: the last domain with this host name; HR_NONE: not found. */
 static uint32_t part_of_node(const struct hr__kueue_placement *placement, const char *node) {
   uint32_t found = HR_NONE;
   for (uint32_t i = 0; i < placement->n_domains; i++)
@@ -650,7 +659,7 @@ static uint32_t part_of_node(const struct hr__kueue_placement *placement, const 
   return found;
 }
 
-/* Replaces a node in the placement of a pod set. Returns false if memory is exhausted. */
+/* Replaces a node in the placement of a pod set. Returns false if the case is malformed or memory is exhausted. */
 static bool replace(struct run *run, const struct hr__tas_request *request, const cJSON *existing, const char *node,
                     struct hr__tas_result *result) {
   const struct hr__kueue_placement *placement = hr__kueue_case_placement(&run->objects, existing);
@@ -662,7 +671,8 @@ static bool replace(struct run *run, const struct hr__tas_request *request, cons
                                   part_of_node(placement, node), run->assumed, result);
 }
 
-/* Replaces the first unhealthy node of a workload in all its pod sets. */
+/* Replaces the first unhealthy node of a workload in its pod sets, until one of them does not fit. A workload that is a
+   single Pod keeps its placement if the feature gate for this is on. */
 static cJSON *replace_all(struct run *run, const cJSON *workload, const char *node) {
   struct hr__kueue_case *self = &run->objects;
   bool keeps =
@@ -703,7 +713,7 @@ static void run_find(struct run *run, const cJSON *expect) {
 
 /* ---- tas.replace ------------------------------------------------------------------------------------ */
 
-/* The pods of these cases request one core each, unless the case names the requests. */
+/* The CPU request of each pod in cases that do not state requests: one core. */
 enum { POD_MILLICORES = 1000 };
 
 static void run_replace(struct run *run, const cJSON *expect) {
@@ -744,7 +754,8 @@ static void release_topologies(void *data) {
   hr__tas_world_finish(data);
 }
 
-/* The levels of a topology; NULL if the case does not have it. */
+/* Returns the levels of a topology; NULL if the case does not have the topology. If it has more than 16 levels, the
+   count is 0. */
 static const char *const *levels_of(struct hr__kueue_case *self, const char *topology, uint32_t *count) {
   const cJSON *item;
   *count = 0;
