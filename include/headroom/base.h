@@ -101,8 +101,8 @@ HR_API void hr_outputs_discard(void);
    target of the link, which need not exist. The caller frees the returned path. Returns NULL on failure, with errno
    ELOOP (more than 40 links) or ENOMEM. */
 HR_API char *hr_output_target(const char *path);
-/* Returns whether two paths are equal or refer to the same regular file. Symbolic links are followed. The file need not
-   exist. Returns false if memory is exhausted. */
+/* Returns whether two paths are equal, or refer to the same regular file after symbolic links are followed. Paths of
+   files that do not exist are compared by their folders and names. Returns false if memory is exhausted. */
 HR_API bool hr_output_same(const char *a, const char *b);
 
 /* Prints the first `max` bytes of a name from the input; SIZE_MAX: the complete name. A character that is only

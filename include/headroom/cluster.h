@@ -235,8 +235,9 @@ enum hr_gpu_memory {
 /* Returns the name as users type it: "reserved" or "first-come". */
 HR_API const char *hr_gpu_memory_name(enum hr_gpu_memory memory);
 
-/* The speed of jobs that share a GPU, while the used part of the GPU is in a certain range. The used part is the sum of
-   the milli-GPUs of all tasks on the GPU. */
+/* The speed of jobs while at least two tasks share a GPU and the used part of the GPU is in a certain range. The used
+   part is the sum of the milli-GPUs of all tasks on the GPU. With HR_SHARING_TIME_SLICE, the speed is also divided by
+   the number of tasks on the GPU. */
 struct hr_interference_step {
   uint32_t up_to_milli; /* upper end of the range, inclusive; the range begins after the end of the previous step */
   uint32_t speed_ppm;   /* speed of each job relative to running alone; above 0 */
@@ -331,7 +332,9 @@ struct hr_pool_spec {
   uint32_t n_maintenance;
   struct hr_power_spec *power; /* from malloc; NULL: unknown */
   uint32_t min_nodes;          /* with an autoscaler: the minimum number of nodes that it keeps in the pool */
-  int64_t scale_priority;      /* with the autoscaler's expander `priority`: the highest number grows first; 0: none */
+  /* for the autoscaler's expander `priority`, which selects the pools with the highest number. 0: the pool has no
+     priority and is selected only if no other pool has one */
+  int64_t scale_priority;
 };
 
 /* Returns the power budget of the cluster to which the pool belongs, in watts. 0: the cluster has no budget, or the
@@ -413,10 +416,10 @@ struct hr_speed_row {
  * The speed of jobs by model and pool, in ppm of the speed on the reference GPU type. On the reference type the run
  * time of a job is the recorded run time. Speed 0: jobs of the model cannot run in the pool.
  *
- * Rows are sorted by (model, gpus), without duplicates. Among the rows of its model that have at most as many GPUs as
- * the job, the job uses the row with the largest number of GPUs. If all rows of the model have more GPUs, the job uses
- * the first of these rows. If the model of a job has no row, or the job has no model, the job uses the extra row at the
- * end. All memory is from malloc.
+ * Rows are sorted by (model, gpus), without duplicates. A job with n GPUs uses the last row of its model with
+ * gpus <= n. If all rows of the model have gpus > n, the job uses the first row of the model. If the model has no row,
+ * or the job has no model, the job uses the extra row at the end of the table. A job without GPUs has full speed in all
+ * pools. All memory is from malloc.
  */
 struct hr_speeds {
   char *reference; /* name of the reference GPU type */

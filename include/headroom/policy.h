@@ -91,10 +91,10 @@ struct hr_wait_reason {
 
 struct hr_view;
 /* Sets `*wait` to the reason for which a job waits. First, the engine calls `explain` of the policy. If the policy has
-   no such function, or reports HR_WAIT_REASON_POLICY, the engine checks whether the free capacity suffices
-   (hr_view_lack). HR_WAIT_REASON_POLICY means that the reason is unknown, and HR_WAIT_REASON_NONE that the job does not
-   wait. Only observers may call this function, and only in on_instant, which follows a pass. The call does not affect
-   the run. */
+   no such function, or reports HR_WAIT_REASON_POLICY, the engine checks whether the job fits into the free capacity. If
+   the job does not fit, hr_view_lack determines the reason. If it fits, the reason remains HR_WAIT_REASON_POLICY, which
+   means that the reason is unknown. HR_WAIT_REASON_NONE means that the job does not wait. Only observers may call this
+   function, and only in on_instant, which follows a pass. The call does not affect the run. */
 HR_API void hr_view_wait_reason(const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
 /* Writes the reason in the words of the scheduler that the policy models. Writes "" if the policy models no scheduler
    or the job does not wait. Only observers may call this function, and only in on_instant. */
@@ -484,9 +484,10 @@ HR_API enum hr_status hr_moves_requeue(struct hr_moves *moves, hr_job job, enum 
    pass. */
 HR_API enum hr_status hr_moves_notice(struct hr_moves *moves, hr_job job, int64_t at_us, bool keeps);
 /* Changes the GPUs of a running elastic job to `placement`, which replaces its present placement and may overlap it.
-   The placement has slices; they must not be those that hr_view_placement returned. Needs HR_POLICY_RESIZES. With this
-   ability, hr_moves_start and hr_moves_resize accept all sizes of the job (hr_cluster_sizes); a start with a size other
-   than the requested one also needs slices.
+   The placement has slices; they must not be those that hr_view_placement returned. A job must not be resized while it
+   waits for GPU memory (HR_GPU_MEMORY_FIRST_COME), or while it writes a checkpoint to leave its nodes. Needs
+   HR_POLICY_RESIZES. With this ability, hr_moves_start and hr_moves_resize accept all sizes of the job
+   (hr_cluster_sizes); a start with a size other than the requested one also needs slices.
 
    All work of the job is kept, unless one of its nodes has failed. After the resize, the job needs the restart time of
    its class before it works again. Its speed is proportional to its number of GPUs, or follows from the table of

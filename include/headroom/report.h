@@ -724,7 +724,7 @@ struct hr_run_label {
 };
 
 /* Computes the metrics of a run. `usage` must have observed the run. `basis` is the input for costs; NULL: no costs.
-   The caller frees `*summary` with hr_summary_destroy. Returns HR_BAD_INPUT if costs exceed 4 trillion dollars. */
+   The caller frees `*summary` with hr_summary_destroy. Returns HR_BAD_INPUT if costs exceed 4.6 trillion dollars. */
 HR_API enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                    const struct hr_result *result, const struct hr_usage *usage,
                                    const struct hr_cost_basis *basis, struct hr_summary **summary,

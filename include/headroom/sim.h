@@ -176,8 +176,9 @@ struct hr_result {
      maximum run time of a job), or jobs only preempted each other (n_futile). Always false with a horizon. */
   bool stalled;
   /* If jobs only preempted each other at the end of the run: the number of preemptions since the last progress.
-     Otherwise 0. Two limits must be exceeded since the last progress: 10,000 preemptions plus ten for each job that is
-     left; and the maximum run time of a job plus a day. The day is a month if capacity may become available again. */
+     Otherwise 0. Since the last progress, two conditions must be true: at least 10,000 + 10 * (number of jobs that are
+     left) preemptions were made; and more than the maximum run time of a job plus one day has passed. If capacity may
+     become available again, 30 days are used instead of one day. */
   uint64_t n_futile;
   uint64_t digest; /* hash of the event log: time, kind, job and placement of each event, in order */
   /* by job: time of completion; HR_NEVER_US: not completed. NULL: see hr_result_end_us */
