@@ -85,8 +85,8 @@ HR_API void hr_discard_unfinished(void);
 
 /* ---- Output files that appear together ---- */
 
-/* After hr_outputs_hold, an output file that is complete does not get its final name yet. This applies to the files of
-   all threads, but not to standard output, pipes and devices. */
+/* From hr_outputs_hold until hr_outputs_publish or hr_outputs_discard, complete output files do not get their final
+   names. This applies to the files of all threads, but not to standard output, pipes and devices. */
 HR_API void hr_outputs_hold(void);
 /* Gives all held files their final names, and ends the effect of hr_outputs_hold. First, every file gets a temporary
    name in its folder. Then the files are renamed one after the other, while signals are blocked. If this fails before

@@ -17,9 +17,9 @@ extern "C" {
 /*
  * ---- Topology ----
  *
- * The GPUs of a pool form a hierarchy of tiers. A group of a tier consists of groups of the next narrower tier, which a
- * network joins. The network that joins the GPUs of a job can affect the speed of the job. A job can also require that
- * all its GPUs are in one group of a tier.
+ * The GPUs of a pool form a hierarchy of tiers. A group of a tier consists of groups of the next narrower tier. A
+ * network joins these groups. The network that joins the GPUs of a job can affect the speed of the job. A job can also
+ * require that all its GPUs are in one group of a tier.
  */
 
 /* The tiers, from narrow to wide. An island or a NUMA domain consists of GPUs of one node with consecutive numbers. A
@@ -30,7 +30,7 @@ extern "C" {
   X(HR_TIER_NUMA, "numa")     /* GPUs of one NUMA domain */                                                            \
   X(HR_TIER_NODE, "node")                                                                                              \
   X(HR_TIER_RACK, "rack") /* nodes at one switch */                                                                    \
-  X(HR_TIER_ZONE, "zone") /* a number of racks */                                                                      \
+  X(HR_TIER_ZONE, "zone") /* consecutive racks */                                                                      \
   X(HR_TIER_POOL, "pool")
 
 enum hr_tier {
@@ -68,7 +68,8 @@ HR_API const char *hr_network_name(enum hr_network network);
    `racks_per_zone` also has `nodes_per_rack`. */
 struct hr_topology {
   uint32_t island_gpus, numa_gpus, nodes_per_rack, racks_per_zone;
-  /* [tier]: enum hr_network, the network that joins the parts of a group of the tier */
+  /* [tier]: enum hr_network, the network within a group of the tier. It joins the groups of the next narrower tier, or
+     the GPUs if no tier is narrower */
   uint8_t network[HR_N_TIERS];
 };
 
@@ -298,8 +299,8 @@ struct hr_pool_spec {
   char *gpu; /* GPU type, e.g. "A100-80"; a job is placed here only if it accepts this type */
   /* other names of the GPU type, separated by '|', such as "A100|NVIDIA-A100-SXM4-80GB"; NULL: none. If a name
      that a job requests equals the type (`gpu`) of some pools, ignoring case, the name selects only these pools.
-     Otherwise it selects each pool that has this name, as its type or among its other names; case and separators within
-     names are then ignored */
+     Otherwise it selects each pool that has this name, as its type or among its other names. In this second comparison,
+     case, separators and words such as the vendor are ignored */
   char *gpu_names;
   char *region;   /* a job is placed here only if it accepts this region; NULL: no region */
   uint32_t nodes; /* 0: the pool is ignored */

@@ -589,8 +589,8 @@ struct hr_policy_ops {
   /* Notifies the policy of an event. The policy is not notified of its own moves. May be NULL. A status other than
      HR_OK ends the run. */
   enum hr_status (*observe)(void *self, const struct hr_view *view, const struct hr_event *event);
-  /* Makes the moves of an instant. The policy was notified of all events of the instant before. A status other than
-     HR_OK ends the run. */
+  /* Makes the moves of an instant. Before this call, the policy is notified of all events of the instant. A status
+     other than HR_OK ends the run. */
   enum hr_status (*decide)(void *self, const struct hr_view *view, struct hr_moves *moves);
   /* Returns the abilities and promises of the policy, a set of HR_POLICY_PREEMPTS and the other flags above. A policy
      without abilities can only start and reject jobs. Called once, after `create`. NULL: no abilities and no promises.

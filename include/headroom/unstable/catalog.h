@@ -232,13 +232,14 @@ struct hr_discount_query {
 /*
  * Finds the discount for an instance. Candidates are the discounts of the provider for the term of the query, if their
  * upfront payment is equal to `upfront` of the query or is "". Among them, the discount is selected by its family:
- *   1. the longest family that is a prefix of the instance's name;
+ *   1. the longest family that is a prefix of the instance's name up to a dot, a hyphen or the end of the name;
  *   2. if no such family exists, the GPU type of the instance;
  *   3. if no candidate has this family, "*".
  * Of several candidates with the selected family, the newest is selected.
  *
  * A discount for the same term with a different upfront payment is an upper bound. It replaces the selected discount if
- * its family is earlier in this list, or is a longer prefix, and if the discount is smaller.
+ * it matches the instance more specifically and is smaller. It matches more specifically if its family is earlier in
+ * this list, or if both families are prefixes and its family is longer.
  *
  * Returns HR_BAD_INPUT if the provider or the instance is unknown, or if no candidate exists.
  */

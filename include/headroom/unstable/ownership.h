@@ -53,8 +53,8 @@ struct hr_capital {
   double residual_share;    /* value at the end of its life, as a share of the price */
   double maintenance_share; /* costs of maintenance contracts per year, as a share of the price */
   double tax_share;         /* insurance and property tax per year, as a share of the price */
-  /* if the scenario states the price per provisioned kW of a node, or per GPU, instead of per node: this price; 0: not
-     stated */
+  /* prices per provisioned kW of a node and per GPU. Each is 0 unless the scenario states the price in this form
+     instead of per node */
   double usd_per_kw;
   double usd_per_gpu;
   double price_factor_per_year; /* price of the same purchase a year later / price now; 0: hardware_price of `tco` */

@@ -298,8 +298,8 @@ HR_API const char *hr_advice_kind_name(enum hr_advice_kind kind);
 struct hr_scenario;
 struct hr_trace;
 
-/* A change is harmless if the 95th percentile of waits increases by at most the maximum of HR_ADVISE_WAIT_SHARE x its
-   present value and HR_ADVISE_WAIT_S seconds. */
+/* A change is harmless if the 95th percentile of waits increases by at most the maximum of HR_ADVISE_WAIT_SHARE x the
+   present 95th percentile and HR_ADVISE_WAIT_S seconds. */
 #define HR_ADVISE_WAIT_SHARE 0.1
 #define HR_ADVISE_WAIT_S 60
 
