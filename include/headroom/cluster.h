@@ -170,7 +170,8 @@ static inline uint32_t hr_network_span_ppm(const struct hr_network_speeds *speed
 #define HR_NO_LIMIT UINT64_MAX
 #define HR_MAX_QUOTA_MILLI UINT64_C(4000000000)
 
-/* A tenant or a cohort. "Subtree" means the node itself and all nodes below it. Limits are HR_NO_LIMIT if not set. */
+/* A node of the tree: a tenant or a cohort. "Subtree" means the node itself and all nodes below it. Limits are
+   HR_NO_LIMIT if not set. */
 struct hr_quota_node {
   char *name;      /* name of the tenant or cohort; a tenant and a cohort may have the same name */
   uint32_t parent; /* index of the cohort that contains the node, less than the node's own index; HR_NONE: the root */
@@ -339,12 +340,13 @@ struct hr_pool_spec {
 };
 
 /* Returns the power budget of the cluster to which the pool belongs, in watts. 0: the cluster has no budget, or the
-   pool has no nodes. */
+   pool has no nodes or no known power. */
 static inline double hr_pool_power_budget_w(const struct hr_pool_spec *spec) {
   return spec->power && spec->nodes > 0 ? spec->power->budget_w : 0;
 }
 
-/* Returns whether tasks that find too little free GPU memory are killed in the pool (HR_GPU_MEMORY_FIRST_COME). */
+/* Returns whether tasks that find too little free GPU memory are killed in the pool (HR_GPU_MEMORY_FIRST_COME). False
+   if the memory of the GPUs is unknown. */
 static inline bool hr_pool_kills(const struct hr_pool_spec *spec) {
   return spec->memory == HR_GPU_MEMORY_FIRST_COME && spec->gpu_mem_mib > 0;
 }

@@ -136,11 +136,11 @@ HR_API void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_
   X(HR_EVENT_OFFER, "offer", 9)         /* the number of nodes that can be requested from a pool changed */            \
   X(HR_EVENT_NODE_UP, "node-up", 10)    /* jobs may start on a node: it has booted, was repaired, or opened again */   \
   X(HR_EVENT_SUBMIT, "submit", 1)       /* a job was submitted and waits */                                            \
-  X(HR_EVENT_TIMER, "timer", 2)         /* a wake-up time that the policy requested */                                 \
+  X(HR_EVENT_TIMER, "timer", 2)         /* a wake-up time that the policy or the engine requested */                   \
   X(HR_EVENT_START, "start", 3)         /* move: a job starts */                                                       \
   X(HR_EVENT_REJECT, "reject", 4)       /* move, or at submission: a job will never run */                             \
   X(HR_EVENT_PREEMPT, "preempt", 11)    /* move: a job was stopped and waits again */                                  \
-  X(HR_EVENT_ACQUIRE, "acquire", 12)    /* a node begins to boot: it was requested (billed from now on) or woken */    \
+  X(HR_EVENT_ACQUIRE, "acquire", 12)    /* a node begins to boot: it was delivered (billed from now on) or woken */    \
   X(HR_EVENT_RELEASE, "release", 13)    /* a node was released; it is not billed any more */                           \
   X(HR_EVENT_WITHDRAW, "withdraw", 14)  /* only for the policy: it should reject a waiting job (see below) */          \
   X(HR_EVENT_RESIZE, "resize", 15)      /* only for the policy: the engine changed the GPUs of a running job */
@@ -348,9 +348,10 @@ HR_API bool hr_cluster_any_within(const struct hr_cluster *cluster);
 /* ---- Markets ---- */
 
 /* The states of a node. Jobs may start on a node only while it is up. A node of an elastic pool (on-demand, spot) is
-   off until it is requested; then it boots, and then it is up. A node of any other pool is normally up. It is off
-   before and after its reservation, and while it has failed, is in maintenance or sleeps. HR_NODE_CLOSING: no job may
-   start on the node, but jobs may still run there, for example after a notice. */
+   off until it is requested. Then it is HR_NODE_BOOTING, even before the provider has delivered it, and then it is up.
+   A node of any other pool is normally up. It is off before and after its reservation, and while it has failed, is in
+   maintenance or sleeps. HR_NODE_CLOSING: no job may start on the node, but jobs may still run there, for example after
+   a notice. */
 enum hr_node_state { HR_NODE_UP, HR_NODE_OFF, HR_NODE_BOOTING, HR_NODE_CLOSING };
 /* Returns whether the state of any node can change. If not, all nodes are always up. */
 HR_API bool hr_cluster_changes(const struct hr_cluster *cluster);
@@ -494,8 +495,9 @@ HR_API enum hr_status hr_moves_notice(struct hr_moves *moves, hr_job job, int64_
    scaling (struct hr_scaling_table). If a job is started or resized several times in a pass, only the last placement
    takes effect. */
 HR_API enum hr_status hr_moves_resize(struct hr_moves *moves, hr_job job, const struct hr_placement *placement);
-/* Requests `nodes` additional nodes of an elastic pool, at most hr_cluster_offer. The nodes then boot. A node without a
-   boot time is up in the next pass, which is at the same time. Needs HR_POLICY_MANAGES_CAPACITY. */
+/* Requests `nodes` additional nodes of an elastic pool, at most hr_cluster_offer. The nodes boot when the provider has
+   delivered them. If they are delivered at once and have no boot time, they are up in the next pass, which is at the
+   same time. Needs HR_POLICY_MANAGES_CAPACITY. */
 HR_API enum hr_status hr_moves_acquire(struct hr_moves *moves, hr_pool pool, uint32_t nodes);
 /* Releases a node of an elastic pool. The node must be booting, or up and without jobs, and must not have been
    requested in this pass. Needs HR_POLICY_MANAGES_CAPACITY. */

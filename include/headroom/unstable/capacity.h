@@ -277,8 +277,8 @@ struct hr_window_use {
   const struct hr_slice *within, *before;
   uint32_t n_within, n_before;
 };
-/* Sets a node of a planned state to the part that is free during a window. The node must be up now; it becomes
-   usable. */
+/* Sets a node of a planned state to the part that is free during a window. The node must be up now. In per-GPU
+   allocation it becomes usable; in counted allocation it must be usable already. */
 HR_API void hr_capacity_set_window(struct hr_capacity *capacity, hr_pool pool, hr_node node,
                                    const struct hr_window_use *use);
 /* Returns whether a part of the job fits on a node. In per-GPU allocation the part is one task. In counted allocation

@@ -59,8 +59,8 @@ enum { HR_MULTIKUEUE_CLUSTERS = 20 };
 /* A rule of the router `affinity`, for some tenants and classes. For each job, the first rule that applies is used. If
    no rule applies to a job, the only preferred cluster is its home. The job is sent to the first preferred cluster that
    can run it and in which its predicted wait is at most max_wait_us. If no preferred cluster has such a wait and `only`
-   is false, the rule `spill` selects another cluster with such a wait. If no cluster has such a wait, the job is sent to
-   the first preferred cluster that can run it. */
+   is false, the rule `spill` selects another cluster with such a wait. If no cluster has such a wait, the job is sent
+   to the first preferred cluster that can run it. */
 struct hr_job_router_rule {
   char **tenants; /* [n_tenants]; n_tenants 0: any */
   uint32_t n_tenants;

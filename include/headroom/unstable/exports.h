@@ -8,7 +8,7 @@
  * fits of failure logs.
  *
  * The history is an observer that records all attempts of jobs and all changes of nodes, for evaluation after the run.
- * It needs 80 bytes per attempt and 24 bytes per slice.
+ * It stores 88 bytes per attempt, and 24 bytes per slice and per change.
  */
 
 #include "headroom/policy.h"
@@ -117,7 +117,8 @@ struct hr_rejection {
 };
 
 /* The counts: an observer that records each change of the numbers of waiting jobs, running jobs or GPUs, and each
-   rejection. It needs 40 bytes per change. Use it for one run. hr_counts_create returns NULL if memory is exhausted. */
+   rejection. It stores 32 bytes per change. Use it for one run. hr_counts_create returns NULL if memory is exhausted.
+ */
 struct hr_counts;
 HR_API struct hr_counts *hr_counts_create(void);
 HR_API void hr_counts_destroy(struct hr_counts *counts);

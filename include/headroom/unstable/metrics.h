@@ -217,9 +217,9 @@ HR_API enum hr_status hr_streamed_cost(const struct hr_streamed *streamed, const
                                        const struct hr_result *result, const struct hr_cost_basis *basis,
                                        struct hr_summary *summary, struct hr_error *error);
 HR_API void hr_streamed_summary_finish(struct hr_summary *summary);
-/* Adds notes on jobs that can never run, as hr_run_notes does. */
+/* Adds the notes of hr_run_notes on rejected jobs. */
 HR_API enum hr_status hr_streamed_notes(const struct hr_streamed *streamed, struct hr_notes *notes);
-/* Counts the rejected jobs of a streamed run. */
+/* Counts the rejected jobs of a streamed run, with all reasons. */
 HR_API void hr_streamed_rejections(const struct hr_streamed *streamed, const struct hr_result *result,
                                    struct hr_rejections *rejections);
 

@@ -9,8 +9,8 @@
  *
  * All costs are per node, so the price of a GPU-hour does not depend on the number of nodes. A year has 8,760 hours,
  * and a month has 730. Amounts are doubles in dollars, because factors such as 1 / (1 + rate) have no exact decimal.
- * Operations are in a fixed order and powers are repeated products, so all compilers compute the same bits. Reports
- * round each amount once to micro-dollars and add whole micro-dollars.
+ * Operations are in a fixed order, and powers with whole exponents are repeated products (hr_compound), so that results
+ * do not depend on the compiler. Reports round each amount once to micro-dollars and add whole micro-dollars.
  */
 
 #include "headroom/base.h"
