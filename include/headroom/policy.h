@@ -472,17 +472,17 @@ HR_API enum hr_status hr_moves_reject(struct hr_moves *moves, hr_job job, enum h
 HR_API enum hr_status hr_moves_wake_at(struct hr_moves *moves, int64_t at_us);
 /* Stops a running job, which then waits again. All its work is kept, unless one of its nodes has failed. The
    restart overhead of its class includes the time to save and to load the work. The GPUs of the job are free
-   immediately. Needs HR_POLICY_PREEMPTS. The job must not have been started in this pass. */
+   immediately. Needs HR_POLICY_PREEMPTS. The job must not have been started or resized in this pass. */
 HR_API enum hr_status hr_moves_preempt(struct hr_moves *moves, hr_job job, enum hr_reason reason);
 /* Stops a running job as if its nodes were reclaimed without notice: work since its last checkpoint is lost. The job
-   then waits again. Its GPUs are free immediately. Needs HR_POLICY_PREEMPTS. The job must not have been started in this
-   pass. */
+   then waits again. Its GPUs are free immediately. Needs HR_POLICY_PREEMPTS. The job must not have been started or
+   resized in this pass. */
 HR_API enum hr_status hr_moves_requeue(struct hr_moves *moves, hr_job job, enum hr_reason reason);
 /* Gives notice to a running job: at the time `at_us`, which is in the future, the job will be stopped and wait again.
    If `keeps` is true, all its work is kept. Otherwise the job may write a checkpoint and then stop before `at_us`, as
    it does if its node gets notice from the provider. When the job stops, HR_EVENT_INTERRUPT follows. If the job
-   completes before, this event does not follow. Needs HR_POLICY_PREEMPTS. The job must not have been started in this
-   pass. */
+   completes before, this event does not follow. Needs HR_POLICY_PREEMPTS. The job must not have been started or resized
+   in this pass. */
 HR_API enum hr_status hr_moves_notice(struct hr_moves *moves, hr_job job, int64_t at_us, bool keeps);
 /* Changes the GPUs of a running elastic job to `placement`, which replaces its present placement and may overlap it.
    The placement has slices; they must not be those that hr_view_placement returned. A job must not be resized while it
