@@ -67,7 +67,7 @@ struct hr_kai_priority_class {
 #define HR_KAI_STRATEGY_TABLE(X)                                                                                       \
   X(HR_KAI_BINPACK, "binpack") /* nodes with little free capacity first */                                             \
   X(HR_KAI_SPREAD, "spread")   /* nodes with much free capacity first */
-/* The queue whose minimum run time (reclaim_min_runtime_us) applies if a queue reclaims from another queue. */
+/* The queue that determines the minimum run time (reclaim_min_runtime_us) if a queue reclaims from another queue. */
 #define HR_KAI_RECLAIM_METHOD_TABLE(X)                                                                                 \
   /* the ancestor of the victim's queue directly below the lowest common ancestor of both queues */                    \
   X(HR_KAI_RECLAIM_LCA, "lca")                                                                                         \
