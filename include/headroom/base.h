@@ -85,8 +85,8 @@ HR_API void hr_discard_unfinished(void);
 
 /* ---- Output files that appear together ---- */
 
-/* After hr_outputs_hold, an output file that is complete does not get its final name yet. This applies to the files of
-   all threads, but not to standard output, pipes and devices. */
+/* From hr_outputs_hold until hr_outputs_publish or hr_outputs_discard, complete output files do not get their final
+   names. This applies to the files of all threads, but not to standard output, pipes and devices. */
 HR_API void hr_outputs_hold(void);
 /* Gives all held files their final names, and ends the effect of hr_outputs_hold. First, every file gets a temporary
    name in its folder. Then the files are renamed one after the other, while signals are blocked. If this fails before
@@ -101,8 +101,8 @@ HR_API void hr_outputs_discard(void);
    target of the link, which need not exist. The caller frees the returned path. Returns NULL on failure, with errno
    ELOOP (more than 40 links) or ENOMEM. */
 HR_API char *hr_output_target(const char *path);
-/* Returns whether two paths are equal or refer to the same regular file. Symbolic links are followed. The file need not
-   exist. Returns false if memory is exhausted. */
+/* Returns whether two paths are equal, or refer to the same regular file after symbolic links are followed. Paths of
+   files that do not exist are compared by their folders and names. Returns false if memory is exhausted. */
 HR_API bool hr_output_same(const char *a, const char *b);
 
 /* Prints the first `max` bytes of a name from the input; SIZE_MAX: the complete name. A character that is only

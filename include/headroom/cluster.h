@@ -17,9 +17,9 @@ extern "C" {
 /*
  * ---- Topology ----
  *
- * The GPUs of a pool form a hierarchy of tiers. A group of a tier consists of groups of the next narrower tier, which a
- * network joins. The network that joins the GPUs of a job can affect the speed of the job. A job can also require that
- * all its GPUs are in one group of a tier.
+ * The GPUs of a pool form a hierarchy of tiers. A group of a tier consists of groups of the next narrower tier. A
+ * network joins these groups. The network that joins the GPUs of a job can affect the speed of the job. A job can also
+ * require that all its GPUs are in one group of a tier.
  */
 
 /* The tiers, from narrow to wide. An island or a NUMA domain consists of GPUs of one node with consecutive numbers. A
@@ -30,7 +30,7 @@ extern "C" {
   X(HR_TIER_NUMA, "numa")     /* GPUs of one NUMA domain */                                                            \
   X(HR_TIER_NODE, "node")                                                                                              \
   X(HR_TIER_RACK, "rack") /* nodes at one switch */                                                                    \
-  X(HR_TIER_ZONE, "zone") /* a number of racks */                                                                      \
+  X(HR_TIER_ZONE, "zone") /* consecutive racks */                                                                      \
   X(HR_TIER_POOL, "pool")
 
 enum hr_tier {
@@ -68,7 +68,8 @@ HR_API const char *hr_network_name(enum hr_network network);
    `racks_per_zone` also has `nodes_per_rack`. */
 struct hr_topology {
   uint32_t island_gpus, numa_gpus, nodes_per_rack, racks_per_zone;
-  /* [tier]: enum hr_network, the network that joins the parts of a group of the tier */
+  /* [tier]: enum hr_network, the network within a group of the tier. It joins the groups of the next narrower tier, or
+     the GPUs if no tier is narrower */
   uint8_t network[HR_N_TIERS];
 };
 
@@ -169,7 +170,8 @@ static inline uint32_t hr_network_span_ppm(const struct hr_network_speeds *speed
 #define HR_NO_LIMIT UINT64_MAX
 #define HR_MAX_QUOTA_MILLI UINT64_C(4000000000)
 
-/* A tenant or a cohort. "Subtree" means the node itself and all nodes below it. Limits are HR_NO_LIMIT if not set. */
+/* A node of the tree: a tenant or a cohort. "Subtree" means the node itself and all nodes below it. Limits are
+   HR_NO_LIMIT if not set. */
 struct hr_quota_node {
   char *name;      /* name of the tenant or cohort; a tenant and a cohort may have the same name */
   uint32_t parent; /* index of the cohort that contains the node, less than the node's own index; HR_NONE: the root */
@@ -235,8 +237,9 @@ enum hr_gpu_memory {
 /* Returns the name as users type it: "reserved" or "first-come". */
 HR_API const char *hr_gpu_memory_name(enum hr_gpu_memory memory);
 
-/* The speed of jobs that share a GPU, while the used part of the GPU is in a certain range. The used part is the sum of
-   the milli-GPUs of all tasks on the GPU. */
+/* The speed of jobs while at least two tasks share a GPU and the used part of the GPU is in a certain range. The used
+   part is the sum of the milli-GPUs of all tasks on the GPU. With HR_SHARING_TIME_SLICE, the speed is also divided by
+   the number of tasks on the GPU. */
 struct hr_interference_step {
   uint32_t up_to_milli; /* upper end of the range, inclusive; the range begins after the end of the previous step */
   uint32_t speed_ppm;   /* speed of each job relative to running alone; above 0 */
@@ -297,8 +300,8 @@ struct hr_pool_spec {
   char *gpu; /* GPU type, e.g. "A100-80"; a job is placed here only if it accepts this type */
   /* other names of the GPU type, separated by '|', such as "A100|NVIDIA-A100-SXM4-80GB"; NULL: none. If a name
      that a job requests equals the type (`gpu`) of some pools, ignoring case, the name selects only these pools.
-     Otherwise it selects each pool that has this name, as its type or among its other names; case and separators within
-     names are then ignored */
+     Otherwise it selects each pool that has this name, as its type or among its other names. In this second comparison,
+     case, separators and words such as the vendor are ignored */
   char *gpu_names;
   char *region;   /* a job is placed here only if it accepts this region; NULL: no region */
   uint32_t nodes; /* 0: the pool is ignored */
@@ -331,16 +334,19 @@ struct hr_pool_spec {
   uint32_t n_maintenance;
   struct hr_power_spec *power; /* from malloc; NULL: unknown */
   uint32_t min_nodes;          /* with an autoscaler: the minimum number of nodes that it keeps in the pool */
-  int64_t scale_priority;      /* with the autoscaler's expander `priority`: the highest number grows first; 0: none */
+  /* for the autoscaler's expander `priority`, which selects the pools with the highest number. 0: the pool has no
+     priority and is selected only if no other pool has one */
+  int64_t scale_priority;
 };
 
 /* Returns the power budget of the cluster to which the pool belongs, in watts. 0: the cluster has no budget, or the
-   pool has no nodes. */
+   pool has no nodes or no known power. */
 static inline double hr_pool_power_budget_w(const struct hr_pool_spec *spec) {
   return spec->power && spec->nodes > 0 ? spec->power->budget_w : 0;
 }
 
-/* Returns whether tasks that find too little free GPU memory are killed in the pool (HR_GPU_MEMORY_FIRST_COME). */
+/* Returns whether tasks that find too little free GPU memory are killed in the pool (HR_GPU_MEMORY_FIRST_COME). False
+   if the memory of the GPUs is unknown. */
 static inline bool hr_pool_kills(const struct hr_pool_spec *spec) {
   return spec->memory == HR_GPU_MEMORY_FIRST_COME && spec->gpu_mem_mib > 0;
 }
@@ -413,10 +419,10 @@ struct hr_speed_row {
  * The speed of jobs by model and pool, in ppm of the speed on the reference GPU type. On the reference type the run
  * time of a job is the recorded run time. Speed 0: jobs of the model cannot run in the pool.
  *
- * Rows are sorted by (model, gpus), without duplicates. Among the rows of its model that have at most as many GPUs as
- * the job, the job uses the row with the largest number of GPUs. If all rows of the model have more GPUs, the job uses
- * the first of these rows. If the model of a job has no row, or the job has no model, the job uses the extra row at the
- * end. All memory is from malloc.
+ * Rows are sorted by (model, gpus), without duplicates. A job with n GPUs uses the last row of its model with
+ * gpus <= n. If all rows of the model have gpus > n, the job uses the first row of the model. If the model has no row,
+ * or the job has no model, the job uses the extra row at the end of the table. A job without GPUs has full speed in all
+ * pools. All memory is from malloc.
  */
 struct hr_speeds {
   char *reference; /* name of the reference GPU type */

@@ -267,9 +267,9 @@ HR_API void hr_gpu_inventory_give(struct hr_gpu_inventory *inventory, const stru
 /* Undoes the last hr_gpu_inventory_take on these GPUs: releases the slice and restores the previous layout. */
 HR_API void hr_gpu_inventory_undo(struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                   const struct hr_slice *slice);
-/* Adapts the `n` slices of a placement to the MIG layouts of `inventory`. For a placement that was found in an
-   inventory with other layouts. Sets `layout_before` of each instance to the layout that its GPU will have when the
-   slice is allocated. The slices are allocated in the order of the array. */
+/* Adapts the `n` slices of a placement that was found in another inventory to the MIG layouts of `inventory`. Sets
+   `layout_before` of each instance to the layout that its GPU will have when the slice is allocated, if the slices are
+   allocated in the order of the array. */
 HR_API void hr_gpu_inventory_rebase(const struct hr_gpu_inventory *inventory, struct hr_slice *slices, uint32_t n);
 /* Resets a node to the state without tasks. Whether the node is closed does not change. MIG GPUs keep their layouts; in
    mode HR_MIG_ON_DEMAND they have no instances. `spec`: the cluster of the inventory. */
@@ -292,9 +292,9 @@ HR_API void hr_gpu_inventory_renew(struct hr_gpu_inventory *inventory, hr_node n
  * All arrays are borrowed.
  */
 struct hr_node_use {
-  uint64_t cpu_milli, mem_mib, tasks; /* maxima over the window that tasks use of the node */
+  uint64_t cpu_milli, mem_mib, tasks; /* maximum use of the node by tasks during the window */
   bool alone;                         /* a dedicated task has the node at some time of the window */
-  /* [GPUs of the node]: maxima over the window that tasks use of each GPU */
+  /* [GPUs of the node]: maximum use of each GPU by tasks during the window */
   const uint64_t *gpu_milli, *gpu_mem_mib, *gpu_tasks;
   /*
    * With MIG, slices of tasks, each array in order of (begin, order of creation). `within`: the tasks that are on the

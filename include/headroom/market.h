@@ -66,11 +66,11 @@ struct hr_price_step {
   int64_t uusd_h; /* micro-dollars per GPU-hour */
 };
 
-/* How the time from the launch of a node until its release or reclaim is billed. */
+/* How the time from the delivery of a node by the provider until its release or reclaim is billed. */
 struct hr_billing {
   int64_t granularity_us; /* billed time is rounded up to a multiple of this; 0: exact */
   int64_t minimum_us;     /* minimum billed time */
-  /* a spot node that is reclaimed within this time after its launch costs nothing; 0: no such rule */
+  /* a spot node that is reclaimed within this time after its delivery costs nothing; 0: no such rule */
   int64_t free_if_reclaimed_us;
 };
 

@@ -91,10 +91,10 @@ struct hr_wait_reason {
 
 struct hr_view;
 /* Sets `*wait` to the reason for which a job waits. First, the engine calls `explain` of the policy. If the policy has
-   no such function, or reports HR_WAIT_REASON_POLICY, the engine checks whether the free capacity suffices
-   (hr_view_lack). HR_WAIT_REASON_POLICY means that the reason is unknown, and HR_WAIT_REASON_NONE that the job does not
-   wait. Only observers may call this function, and only in on_instant, which follows a pass. The call does not affect
-   the run. */
+   no such function, or reports HR_WAIT_REASON_POLICY, the engine checks whether the job fits into the free capacity. If
+   the job does not fit, hr_view_lack determines the reason. If it fits, the reason remains HR_WAIT_REASON_POLICY, which
+   means that the reason is unknown. HR_WAIT_REASON_NONE means that the job does not wait. Only observers may call this
+   function, and only in on_instant, which follows a pass. The call does not affect the run. */
 HR_API void hr_view_wait_reason(const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
 /* Writes the reason in the words of the scheduler that the policy models. Writes "" if the policy models no scheduler
    or the job does not wait. Only observers may call this function, and only in on_instant. */
@@ -136,11 +136,11 @@ HR_API void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_
   X(HR_EVENT_OFFER, "offer", 9)         /* the number of nodes that can be requested from a pool changed */            \
   X(HR_EVENT_NODE_UP, "node-up", 10)    /* jobs may start on a node: it has booted, was repaired, or opened again */   \
   X(HR_EVENT_SUBMIT, "submit", 1)       /* a job was submitted and waits */                                            \
-  X(HR_EVENT_TIMER, "timer", 2)         /* a wake-up time that the policy requested */                                 \
+  X(HR_EVENT_TIMER, "timer", 2)         /* a wake-up time that the policy or the engine requested */                   \
   X(HR_EVENT_START, "start", 3)         /* move: a job starts */                                                       \
   X(HR_EVENT_REJECT, "reject", 4)       /* move, or at submission: a job will never run */                             \
   X(HR_EVENT_PREEMPT, "preempt", 11)    /* move: a job was stopped and waits again */                                  \
-  X(HR_EVENT_ACQUIRE, "acquire", 12)    /* a node begins to boot: it was requested (billed from now on) or woken */    \
+  X(HR_EVENT_ACQUIRE, "acquire", 12)    /* a node begins to boot: it was delivered (billed from now on) or woken */    \
   X(HR_EVENT_RELEASE, "release", 13)    /* a node was released; it is not billed any more */                           \
   X(HR_EVENT_WITHDRAW, "withdraw", 14)  /* only for the policy: it should reject a waiting job (see below) */          \
   X(HR_EVENT_RESIZE, "resize", 15)      /* only for the policy: the engine changed the GPUs of a running job */
@@ -348,9 +348,10 @@ HR_API bool hr_cluster_any_within(const struct hr_cluster *cluster);
 /* ---- Markets ---- */
 
 /* The states of a node. Jobs may start on a node only while it is up. A node of an elastic pool (on-demand, spot) is
-   off until it is requested; then it boots, and then it is up. A node of any other pool is normally up. It is off
-   before and after its reservation, and while it has failed, is in maintenance or sleeps. HR_NODE_CLOSING: no job may
-   start on the node, but jobs may still run there, for example after a notice. */
+   off until it is requested. Then it is HR_NODE_BOOTING, even before the provider has delivered it, and then it is up.
+   A node of any other pool is normally up. It is off before and after its reservation, and while it has failed, is in
+   maintenance or sleeps. HR_NODE_CLOSING: no job may start on the node, but jobs may still run there, for example after
+   a notice. */
 enum hr_node_state { HR_NODE_UP, HR_NODE_OFF, HR_NODE_BOOTING, HR_NODE_CLOSING };
 /* Returns whether the state of any node can change. If not, all nodes are always up. */
 HR_API bool hr_cluster_changes(const struct hr_cluster *cluster);
@@ -471,30 +472,32 @@ HR_API enum hr_status hr_moves_reject(struct hr_moves *moves, hr_job job, enum h
 HR_API enum hr_status hr_moves_wake_at(struct hr_moves *moves, int64_t at_us);
 /* Stops a running job, which then waits again. All its work is kept, unless one of its nodes has failed. The
    restart overhead of its class includes the time to save and to load the work. The GPUs of the job are free
-   immediately. Needs HR_POLICY_PREEMPTS. The job must not have been started in this pass. */
+   immediately. Needs HR_POLICY_PREEMPTS. The job must not have been started or resized in this pass. */
 HR_API enum hr_status hr_moves_preempt(struct hr_moves *moves, hr_job job, enum hr_reason reason);
 /* Stops a running job as if its nodes were reclaimed without notice: work since its last checkpoint is lost. The job
-   then waits again. Its GPUs are free immediately. Needs HR_POLICY_PREEMPTS. The job must not have been started in this
-   pass. */
+   then waits again. Its GPUs are free immediately. Needs HR_POLICY_PREEMPTS. The job must not have been started or
+   resized in this pass. */
 HR_API enum hr_status hr_moves_requeue(struct hr_moves *moves, hr_job job, enum hr_reason reason);
 /* Gives notice to a running job: at the time `at_us`, which is in the future, the job will be stopped and wait again.
    If `keeps` is true, all its work is kept. Otherwise the job may write a checkpoint and then stop before `at_us`, as
    it does if its node gets notice from the provider. When the job stops, HR_EVENT_INTERRUPT follows. If the job
-   completes before, this event does not follow. Needs HR_POLICY_PREEMPTS. The job must not have been started in this
-   pass. */
+   completes before, this event does not follow. Needs HR_POLICY_PREEMPTS. The job must not have been started or resized
+   in this pass. */
 HR_API enum hr_status hr_moves_notice(struct hr_moves *moves, hr_job job, int64_t at_us, bool keeps);
 /* Changes the GPUs of a running elastic job to `placement`, which replaces its present placement and may overlap it.
-   The placement has slices; they must not be those that hr_view_placement returned. Needs HR_POLICY_RESIZES. With this
-   ability, hr_moves_start and hr_moves_resize accept all sizes of the job (hr_cluster_sizes); a start with a size other
-   than the requested one also needs slices.
+   The placement has slices; they must not be those that hr_view_placement returned. A job must not be resized while it
+   waits for GPU memory (HR_GPU_MEMORY_FIRST_COME), or while it writes a checkpoint to leave its nodes. Needs
+   HR_POLICY_RESIZES. With this ability, hr_moves_start and hr_moves_resize accept all sizes of the job
+   (hr_cluster_sizes); a start with a size other than the requested one also needs slices.
 
    All work of the job is kept, unless one of its nodes has failed. After the resize, the job needs the restart time of
    its class before it works again. Its speed is proportional to its number of GPUs, or follows from the table of
    scaling (struct hr_scaling_table). If a job is started or resized several times in a pass, only the last placement
    takes effect. */
 HR_API enum hr_status hr_moves_resize(struct hr_moves *moves, hr_job job, const struct hr_placement *placement);
-/* Requests `nodes` additional nodes of an elastic pool, at most hr_cluster_offer. The nodes then boot. A node without a
-   boot time is up in the next pass, which is at the same time. Needs HR_POLICY_MANAGES_CAPACITY. */
+/* Requests `nodes` additional nodes of an elastic pool, at most hr_cluster_offer. The nodes boot when the provider has
+   delivered them. If they are delivered at once and have no boot time, they are up in the next pass, which is at the
+   same time. Needs HR_POLICY_MANAGES_CAPACITY. */
 HR_API enum hr_status hr_moves_acquire(struct hr_moves *moves, hr_pool pool, uint32_t nodes);
 /* Releases a node of an elastic pool. The node must be booting, or up and without jobs, and must not have been
    requested in this pass. Needs HR_POLICY_MANAGES_CAPACITY. */
@@ -588,8 +591,8 @@ struct hr_policy_ops {
   /* Notifies the policy of an event. The policy is not notified of its own moves. May be NULL. A status other than
      HR_OK ends the run. */
   enum hr_status (*observe)(void *self, const struct hr_view *view, const struct hr_event *event);
-  /* Makes the moves of an instant. The policy was notified of all events of the instant before. A status other than
-     HR_OK ends the run. */
+  /* Makes the moves of an instant. Before this call, the policy is notified of all events of the instant. A status
+     other than HR_OK ends the run. */
   enum hr_status (*decide)(void *self, const struct hr_view *view, struct hr_moves *moves);
   /* Returns the abilities and promises of the policy, a set of HR_POLICY_PREEMPTS and the other flags above. A policy
      without abilities can only start and reject jobs. Called once, after `create`. NULL: no abilities and no promises.

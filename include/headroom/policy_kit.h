@@ -147,9 +147,9 @@ HR_API bool hr_release_calendar_add(struct hr_release_calendar *calendar, hr_job
    calendar. */
 HR_API bool hr_release_calendar_remove(struct hr_release_calendar *calendar, hr_job job, uint32_t gpus,
                                        const struct hr_placement *placement, int64_t end_us);
-/* Sets whether jobs may start on a node; at first, all nodes are usable. The calendar assumes that an unusable node
-   never has free GPUs. Call this function whenever a node changes to the state up, closing or off. No effect
-   with HR_PLACE_POOL. */
+/* Sets whether jobs may start on a node. At first, the nodes that are up when the calendar is created are usable, and
+   all other nodes are unusable. The calendar assumes that an unusable node never has free GPUs. Call this function
+   whenever a node changes to the state up, closing or off. No effect with HR_PLACE_POOL. */
 HR_API void hr_release_calendar_set_usable(struct hr_release_calendar *calendar, hr_pool pool, hr_node node,
                                            bool usable);
 /* Returns the earliest time after `now_us` at which the rule can place `gpus` GPUs if no job starts and no node becomes
@@ -204,7 +204,8 @@ HR_API bool hr_quota_tree_borrows(const struct hr_quota_tree *tree, uint32_t ten
 /* Returns whether jobs of the tenant `victim` may be stopped so that `tenant` can use `milli` more. Two conditions
    apply. First, with `milli` more, `tenant`, or a cohort that contains `tenant` and not `victim`, stays within its
    subtree guarantee. Second, `victim`, and each cohort that contains `victim` and not `tenant`, uses more than its
-   subtree guarantee. Call the function again after each job that is stopped. */
+   subtree guarantee. Returns false if `victim` is `tenant` itself. Call the function again after each job that is
+   stopped. */
 HR_API bool hr_quota_tree_may_reclaim(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli,
                                       uint32_t victim);
 /* Returns the fair share value that a tenant would have if it used `extra_milli` more than now. The tenant with the

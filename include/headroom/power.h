@@ -163,7 +163,8 @@ struct hr_pool_energy {
 struct hr_power_peaks {
   int64_t it_nw, site_nw; /* maximum power of all pools together, without and with the facility */
   int64_t budget_nw;      /* the power budget; 0: none */
-  /* time in which the budget closed nodes while jobs waited; and the sum of this time over the waiting jobs */
+  /* time in which the budget kept nodes closed while jobs waited; and the integral of the number of waiting jobs over
+     this time */
   hr_amount bound_us, bound_job_us;
   bool budget_caps;    /* GPUs become slower if the budget does not suffice */
   hr_amount capped_us; /* time in which GPUs were slower because of the budget */

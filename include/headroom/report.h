@@ -447,7 +447,7 @@ struct hr_spot_metrics {
   uint32_t pools; /* number of spot pools with nodes */
   /* reclaims: number of reclaimed nodes; jobs_interrupted: number of interruptions of jobs */
   uint64_t reclaims, jobs_interrupted;
-  double node_hours, gpu_hours; /* time from the launch of nodes until they are released or reclaimed */
+  double node_hours, gpu_hours; /* time from the delivery of nodes until they are released or reclaimed */
   double reclaims_per_node_hour;
   /* (nodes that were up or could be requested) / (all nodes of the spot pools), as a mean over the run */
   double availability;
@@ -519,7 +519,7 @@ struct hr_scaling_metrics {
   uint64_t failures;  /* scale-ups that failed because the provider had too few nodes, or nodes did not boot in time */
   uint64_t booted;    /* number of nodes that booted */
   double provision_s; /* mean time from the request for a node until it is up; 0 if no node has booted */
-  double gpu_hours;   /* GPU time from the launch of nodes until they are removed or reclaimed */
+  double gpu_hours;   /* GPU time from the delivery of nodes until they are removed or reclaimed */
   double empty_gpu_hours; /* GPU time in which nodes were up without a job */
 };
 
@@ -534,12 +534,13 @@ struct hr_energy_line {
 
 /* Energy (headroom/power.h). */
 struct hr_energy_metrics {
-  bool known;                            /* false: no pool has a known power; the other members are then 0 */
-  double it_kwh, site_kwh, loss_kwh;     /* without the facility, with the facility, and losses of the conversion */
-  double use_kwh[HR_N_ENERGY_USES];      /* it_kwh by use */
-  double pue, mean_kw, kwh_per_gpu_hour; /* 0: unknown */
-  double peak_kw, site_peak_kw;          /* maximum power, without and with the facility */
-  bool sleep_known;                      /* nodes of a pool can sleep */
+  bool known;                        /* false: no pool has a known power; the other members are then 0 */
+  double it_kwh, site_kwh, loss_kwh; /* without the facility, with the facility, and losses of the conversion */
+  double use_kwh[HR_N_ENERGY_USES];  /* it_kwh by use */
+  /* mean_kw: mean power, without the facility; kwh_per_gpu_hour: site_kwh per allocated GPU-hour; 0: unknown */
+  double pue, mean_kw, kwh_per_gpu_hour;
+  double peak_kw, site_peak_kw; /* maximum power, without and with the facility */
+  bool sleep_known;             /* nodes of a pool can sleep */
   uint64_t sleeps, wakes;
   /* struct hr_power_peaks: budget, bound_us and bound_job_us; 0 without a budget */
   double budget_kw, budget_s, budget_job_s;
@@ -724,13 +725,13 @@ struct hr_run_label {
 };
 
 /* Computes the metrics of a run. `usage` must have observed the run. `basis` is the input for costs; NULL: no costs.
-   The caller frees `*summary` with hr_summary_destroy. Returns HR_BAD_INPUT if costs exceed 4 trillion dollars. */
+   The caller frees `*summary` with hr_summary_destroy. Returns HR_BAD_INPUT if costs exceed 4.6 trillion dollars. */
 HR_API enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                    const struct hr_result *result, const struct hr_usage *usage,
                                    const struct hr_cost_basis *basis, struct hr_summary **summary,
                                    struct hr_error *error);
 /* Computes the same summary as hr_summarize, except that the fairness metrics are 0. For callers with many runs, such
-   as a plan: the fairness metrics take half of the time of a summary. */
+   as a plan: the fairness metrics take a large part of the time of a summary. */
 HR_API enum hr_status hr_summarize_without_fairness(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                                     const struct hr_result *result, const struct hr_usage *usage,
                                                     const struct hr_cost_basis *basis, struct hr_summary **summary,
@@ -742,7 +743,7 @@ HR_API void hr_summary_destroy(struct hr_summary *summary);
      - the run stalled, or jobs only preempted each other at its end (`stalled` and `n_futile` of struct hr_result);
      - the run stalled while jobs ran that had been killed because of exhausted GPU memory;
      - a budget or a quota is for a tenant that the trace does not have;
-     - jobs were rejected;
+     - jobs were rejected: one note for each reason, except HR_REASON_WITHDRAWN and HR_REASON_KILLED;
      - nodes failed, and the trace has jobs that had failed when it was recorded.
    `quotas` may be NULL. */
 HR_API enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_spec *costs,

@@ -39,7 +39,7 @@ struct hr_router_job {
   hr_job job;       /* id of the job in hr_router_env.jobs, which has its other properties */
   uint64_t milli;   /* milli-GPUs that the job requests */
   int64_t now_us;   /* present time */
-  int64_t run_us;   /* expected run time: the estimate; if it is unknown, the limit; if both are, the run time */
+  int64_t run_us;   /* expected run time, see hr_trace_estimate_us */
   int64_t slack_us; /* time from now until the deadline of the job; HR_NEVER_US: the job has no deadline */
   uint32_t home;    /* index of the home cluster of the job, see docs/glossary.md */
   uint32_t present; /* index of the cluster in which the job waits now; HR_NONE: it was just submitted */

@@ -126,10 +126,11 @@ HR_API enum hr_status hr_scenario_load_with(const struct hr_catalog *built_in, c
    Returns HR_BAD_INPUT for an unknown policy, and for unknown, duplicate or invalid parameters. */
 HR_API enum hr_status hr_policy_overrides(const char *policy, char ***overrides, size_t *count, struct hr_error *error);
 
-/* Returns whether runs of the scenario have costs: a pool has a market, or `costs` has a price. */
+/* Returns whether runs of the scenario have costs: a pool has a market, or `costs` has a price or a savings plan. */
 HR_API bool hr_scenario_has_prices(const struct hr_scenario *scenario);
-/* Returns whether results depend on the seed because some input is random: reclaims, boot times, failures, prices, or
-   requests of services. Random decisions of the policy are ignored; see hr_policy_choice_draws. */
+/* Returns whether results depend on the seed because some input is random: reclaims, boot times, waits for the
+   provider, failures, prices, or the requests of services and their assignment to replicas. Random decisions of the
+   policy are ignored; see hr_policy_choice_draws. */
 HR_API bool hr_scenario_is_random(const struct hr_scenario *scenario);
 
 /* Returns an array [n_pools of scenario->cluster]: the maximum number of nodes of each pool that jobs use at the same

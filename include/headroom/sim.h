@@ -24,8 +24,10 @@ struct hr_observer {
   void *self;
   /* Called for each event, including those of moves, in order. */
   void (*on_event)(void *self, const struct hr_view *view, const struct hr_event *event);
-  /* Called after each pass of the policy. The state in `view` does not change until the next instant. If the horizon
-     ends the run, the function is also called at the horizon. */
+  /* Called after each pass of the policy; with several clusters, after the passes of all clusters at this time. Also
+     called if the power of nodes changes without a pass, and at the end of a run that ends after its last pass, for
+     example at the horizon. Several calls may have the same time. The states of jobs in `view` do not change until the
+     next event. */
   void (*on_instant)(void *self, const struct hr_view *view);
 };
 
@@ -109,7 +111,7 @@ struct hr_job_accounting {
 /* The accounting of a pool: changes of its nodes, stops of jobs, and energy. Members of type hr_amount with a name that
    ends in `_us` are sums over nodes, in microseconds. */
 struct hr_pool_accounting {
-  /* Numbers of nodes that were launched, got a notice, and were reclaimed. interruptions: the number of times that a
+  /* Numbers of nodes that were requested, got a notice, and were reclaimed. interruptions: the number of times that a
      job was stopped, except by preemptions. */
   uint64_t launches, notices, reclaims, interruptions;
   uint64_t failures, failed_jobs; /* failures of nodes and groups of nodes, and number of jobs that they stopped */
@@ -128,7 +130,7 @@ struct hr_pool_accounting {
   /* time in maintenance, without failures; and time in which nodes were closed before maintenance */
   hr_amount planned_us, draining_us;
   uint64_t sleeps, wakes; /* numbers of times that an idle node was suspended, and that a node was woken */
-  hr_amount up_us;        /* time from the launch of a node until it is released or reclaimed */
+  hr_amount up_us;        /* time from the delivery of a node until it is released or reclaimed */
   hr_amount offered_us;   /* up_us plus the time in which nodes could be requested */
   /* With an autoscaler: nodes that booted; nodes that the autoscaler removed; scale-ups that failed. */
   uint64_t provisioned, removals, scale_failures;
@@ -139,7 +141,7 @@ struct hr_pool_accounting {
   /* GPU time from kills because of exhausted GPU memory until the next try, in milli-GPUs * microseconds */
   hr_amount back_off_milli_us;
   struct hr_pool_energy energy; /* 0 if the power of the pool is unknown */
-  /* number of preemptions for jobs that start again after a failure has stopped them (sim/engine/jobs.c) */
+  /* number of preemptions for jobs that start again after a failure has stopped them */
   uint64_t restart_preemptions;
   /* the pool is elastic, and the engine requests each node as soon as it is available, even if no job needs it */
   bool is_kept;
@@ -176,8 +178,9 @@ struct hr_result {
      maximum run time of a job), or jobs only preempted each other (n_futile). Always false with a horizon. */
   bool stalled;
   /* If jobs only preempted each other at the end of the run: the number of preemptions since the last progress.
-     Otherwise 0. Two limits must be exceeded since the last progress: 10,000 preemptions plus ten for each job that is
-     left; and the maximum run time of a job plus a day. The day is a month if capacity may become available again. */
+     Otherwise 0. Since the last progress, two conditions must be true: at least 10,000 + 10 * (number of jobs that are
+     left) preemptions were made; and more than the maximum run time of a job plus one day has passed. If capacity may
+     become available again, 30 days are used instead of one day. */
   uint64_t n_futile;
   uint64_t digest; /* hash of the event log: time, kind, job and placement of each event, in order */
   /* by job: time of completion; HR_NEVER_US: not completed. NULL: see hr_result_end_us */

@@ -283,9 +283,9 @@ HR_API void hr_generator_init(struct hr_generator *generator);
    all values. */
 HR_API enum hr_status hr_generated_file(const char *path, bool *job_by_job, struct hr_error *error);
 /* Generates jobs and writes them to `path`, completely or not at all. `path` "-" is standard output. The extension
-   determines the format: `.hrt` is a packed file; all other files are in Headroom's CSV format. Files with `.gz` and
-   `.zst` are compressed. For equal generators, the files have identical bytes before compression. Returns HR_BAD_INPUT
-   for invalid parameters and for the errors of hr_generated_file. */
+   determines the format: `.hrt` is a packed file; `.csv` and no extension are Headroom's CSV format. A CSV file with
+   the further extension `.gz` or `.zst` is compressed. For equal generators, the files have identical bytes before
+   compression. Returns HR_BAD_INPUT for invalid parameters and for the errors of hr_generated_file. */
 HR_API enum hr_status hr_generate(const struct hr_generator *generator, const char *path, struct hr_error *error);
 
 /*

@@ -195,12 +195,12 @@ struct hr_node_share {
   hr_node first;
   uint32_t n_nodes, tasks;
 };
-/* Finds a placement in which each of the `shares` of the nodes of a pool gets its number of tasks. The job must accept
-   the pool, the shares must not overlap, and the rule must not be "pool". Together the shares must have all tasks of
-   the job. `gpus`: GPUs of each task in counted allocation; not used in per-GPU allocation. The tier of the need
-   has an effect only in per-GPU allocation, if the tier is narrower than a node and `shares` has a single share with
-   one node. In this case, all GPUs are in one group of the tier. Returns false if no placement was found, or if memory
-   is exhausted (hr_capacity_set_failed). */
+/* Finds a placement in a pool in which the nodes of each share get, together, the number of tasks of the share. The job
+   must accept the pool, the shares must not overlap, and the rule must not be "pool". Together the shares must have all
+   tasks of the job. `gpus`: GPUs of each task in counted allocation; not used in per-GPU allocation. The tier of the
+   need has an effect only in per-GPU allocation, if the tier is narrower than a node and `shares` has a single share
+   with one node. In this case, all GPUs are in one group of the tier. Returns false if no placement was found, or if
+   memory is exhausted (hr_capacity_set_failed). */
 HR_API bool hr_capacity_find_on(struct hr_capacity *capacity, hr_pool pool, const struct hr_need *need,
                                 const struct hr_node_share *shares, uint32_t n_shares, uint32_t gpus,
                                 struct hr_placement *placement);
@@ -277,8 +277,8 @@ struct hr_window_use {
   const struct hr_slice *within, *before;
   uint32_t n_within, n_before;
 };
-/* Sets a node of a planned state to the part that is free during a window. The node must be up now; it becomes
-   usable. */
+/* Sets a node of a planned state to the part that is free during a window. The node must be up now. In per-GPU
+   allocation it becomes usable; in counted allocation it must be usable already. */
 HR_API void hr_capacity_set_window(struct hr_capacity *capacity, hr_pool pool, hr_node node,
                                    const struct hr_window_use *use);
 /* Returns whether a part of the job fits on a node. In per-GPU allocation the part is one task. In counted allocation

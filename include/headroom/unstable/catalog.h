@@ -193,8 +193,9 @@ HR_API enum hr_status hr_catalog_spot_preset(const struct hr_catalog *catalog, c
 /* Returns the GPU type that a name means in Slurm, Kubernetes, a cloud or nvidia-smi, such as "NVIDIA-A100-SXM4-80GB".
    Separators and vendor do not matter. Returns NULL if the name means no type, or if it means several ("A100"). */
 HR_API const struct hr_gpu_type *hr_catalog_gpu_named(const struct hr_catalog *catalog, const char *name);
-/* Returns whether a name may mean the GPU type `gpu`. The name of a GPU type means only this type. Any other name means
-   each type that has it as another name, so the name of a family ("A100") means all its members. Case is ignored. */
+/* Returns whether a name may mean the GPU type `gpu`. The name of a GPU type means only this type; case is ignored. Any
+   other name means each type that has it as another name, so the name of a family ("A100") means all its members; case,
+   separators and the vendor are ignored. */
 HR_API bool hr_catalog_gpu_means(const struct hr_catalog *catalog, const char *name, const char *gpu);
 /* Returns HR_OK if a name means one or more GPU types (hr_catalog_gpu_means). Returns HR_BAD_INPUT, with the error of
    hr_catalog_gpu, if it means no GPU type. */
@@ -231,13 +232,14 @@ struct hr_discount_query {
 /*
  * Finds the discount for an instance. Candidates are the discounts of the provider for the term of the query, if their
  * upfront payment is equal to `upfront` of the query or is "". Among them, the discount is selected by its family:
- *   1. the longest family that is a prefix of the instance's name;
+ *   1. the longest family that is a prefix of the instance's name up to a dot, a hyphen or the end of the name;
  *   2. if no such family exists, the GPU type of the instance;
  *   3. if no candidate has this family, "*".
  * Of several candidates with the selected family, the newest is selected.
  *
  * A discount for the same term with a different upfront payment is an upper bound. It replaces the selected discount if
- * its family is earlier in this list, or is a longer prefix, and if the discount is smaller.
+ * it matches the instance more specifically and is smaller. It matches more specifically if its family is earlier in
+ * this list, or if both families are prefixes and its family is longer.
  *
  * Returns HR_BAD_INPUT if the provider or the instance is unknown, or if no candidate exists.
  */

@@ -56,8 +56,11 @@ enum hr_job_router_kind {
    MultiKueueConfig, and nominated clusters of a workload (10 in early releases). */
 enum { HR_MULTIKUEUE_CLUSTERS = 20 };
 
-/* A rule of the router `affinity`, for some tenants and classes. For each job, the first rule that applies is used. The
-   job is sent to the first preferred cluster in which its predicted wait is at most max_wait_us. */
+/* A rule of the router `affinity`, for some tenants and classes. For each job, the first rule that applies is used. If
+   no rule applies to a job, the only preferred cluster is its home. The job is sent to the first preferred cluster that
+   can run it and in which its predicted wait is at most max_wait_us. If no preferred cluster has such a wait and `only`
+   is false, the rule `spill` selects another cluster with such a wait. If no cluster has such a wait, the job is sent
+   to the first preferred cluster that can run it. */
 struct hr_job_router_rule {
   char **tenants; /* [n_tenants]; n_tenants 0: any */
   uint32_t n_tenants;
@@ -291,9 +294,9 @@ struct hr_autoscaler_spec {
   /* After a failed scale-up, no nodes of the pool are requested for backoff_us. Each further failure doubles this time,
      up to max_backoff_us. backoff_reset_us after the last failure, the time is backoff_us again. */
   int64_t backoff_us, max_backoff_us, backoff_reset_us;
-  /* A node is removed if it was unneeded for longer than unneeded_us. A node without jobs is unneeded. With `drains`, a
-     node is also unneeded if at most utilization_threshold of its GPUs are allocated and its jobs fit on other
-     nodes. */
+  /* A node is removed if it was unneeded for longer than unneeded_us. A node without jobs is unneeded, unless a waiting
+     job would be placed on it. With `drains`, a node is also unneeded if at most utilization_threshold of its GPUs are
+     allocated and its jobs fit on other nodes. */
   int64_t unneeded_us;
   double utilization_threshold;
   bool drains;

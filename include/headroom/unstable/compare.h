@@ -53,11 +53,12 @@ struct hr_compare_config {
   const struct hr_contender *contenders; /* [n_contenders]; differences are relative to the first policy */
   uint32_t n_contenders;                 /* at least 1 */
   /* Number of replications. 0: the number is determined by the first of these rules that applies:
-     1. If nothing is random, it is 1.
+     1. If nothing is random, it is 1. Nothing is random if three conditions are true: the scenario uses no random
+        numbers (hr_scenario_is_random); no policy is known to use them (hr_policy_choice_draws); and workloads are not
+        redrawn.
      2. If the scenario specifies `replications.count`, it is this count.
      3. In all other cases, it is HR_DEFAULT_MIN_REPLICATIONS.
-     Nothing is random if neither the scenario nor a policy uses random numbers, workloads are not redrawn, and no
-     policy is from a shared object. In this case, a number above 1 is an error. */
+     A number above 1 is an error if nothing is random and no policy is from a shared object. */
   uint32_t n_replications;
   /* [n_contenders]: for each policy, the path of a CSV file of the jobs in replication 0; NULL: no such files. The
      files appear at these paths when hr_comparison_commit_jobs is called */

@@ -35,9 +35,8 @@ struct hr_grid_axis {
   bool logarithmic;
 };
 
-/* The sampled designs `sobol` and `latin-hypercube` draw `n_points` points; `full` has all combinations of levels. */
-
-/* The designs of a grid, which determine its points. The columns: enumerator, name in files. */
+/* The designs of a grid. `full` has one point for each combination of levels. `sobol` and `latin-hypercube` draw
+   `n_points` points. The columns: enumerator, name in files. */
 #define HR_DESIGN_TABLE(X)                                                                                             \
   X(HR_DESIGN_FULL, "full")                                                                                            \
   X(HR_DESIGN_SOBOL, "sobol")                                                                                          \
@@ -173,8 +172,10 @@ struct hr_tolerances {
   /* only_worse is specified. If a run does not specify it, the value of its suite applies; if the suite does not
      specify it either, it is true in the profile slo and false in the profile exact */
   bool only_worse_is_set;
-  /* exact_digest: digests must be equal. loose_digest: digests may differ. If neither is set, digests must be equal if
-     the run has no replications, no tolerance is specified, and only_worse is false */
+  /* exact_digest: digests must be equal. loose_digest: digests may differ. If a run sets neither, the members of its
+     suite apply. If the suite sets neither, digests must be equal only if all of these conditions are met: the profile
+     is exact; neither the run nor the suite has a tolerance; only_worse is false; the run or its baseline has no
+     replications */
   bool exact_digest, loose_digest;
 };
 

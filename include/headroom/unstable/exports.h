@@ -8,7 +8,7 @@
  * fits of failure logs.
  *
  * The history is an observer that records all attempts of jobs and all changes of nodes, for evaluation after the run.
- * It needs 80 bytes per attempt and 24 bytes per slice.
+ * It stores 88 bytes per attempt, and 24 bytes per slice and per change.
  */
 
 #include "headroom/policy.h"
@@ -29,7 +29,7 @@ enum hr_attempt_end {
   HR_ATTEMPT_RUNNING,     /* the attempt had not ended at the end of the run; `end_us` is the end of the run */
   HR_ATTEMPT_COMPLETED,   /* the job completed */
   HR_ATTEMPT_INTERRUPTED, /* the job was stopped for end_reason, but not by a move of the policy */
-  HR_ATTEMPT_PREEMPTED    /* a move of the policy stopped the job */
+  HR_ATTEMPT_PREEMPTED    /* a move of the policy stopped the job, or the job was resized (HR_REASON_RESIZED) */
 };
 
 /* An attempt: a period in which a job held GPUs. */
@@ -97,7 +97,7 @@ HR_API const struct hr_slice *hr_history_slices(const struct hr_history *history
 HR_API size_t hr_history_changes(const struct hr_history *history, const struct hr_node_change **changes);
 /* Returns the index of the last attempt of a job; HR_NONE: the job never started. */
 HR_API uint32_t hr_history_last(const struct hr_history *history, hr_job job);
-/* Returns the last instant of the run. */
+/* Returns the end of the run (`end_us` of struct hr_result). */
 HR_API int64_t hr_history_end_us(const struct hr_history *history);
 
 /* ---- Formats of other tools: Perfetto, OpenMetrics (docs/reference/exports.md) ---- */
@@ -106,7 +106,7 @@ HR_API int64_t hr_history_end_us(const struct hr_history *history);
 struct hr_count_change {
   int64_t at_us;
   uint32_t waiting, running;
-  uint64_t allocated_milli, total_milli; /* total_milli: GPUs of nodes that are up */
+  uint64_t allocated_milli, total_milli; /* total_milli: GPUs of nodes that are up or closing (enum hr_node_state) */
 };
 
 /* The rejection of a job. */
@@ -117,7 +117,8 @@ struct hr_rejection {
 };
 
 /* The counts: an observer that records each change of the numbers of waiting jobs, running jobs or GPUs, and each
-   rejection. It needs 40 bytes per change. Use it for one run. hr_counts_create returns NULL if memory is exhausted. */
+   rejection. It stores 32 bytes per change. Use it for one run. hr_counts_create returns NULL if memory is exhausted.
+ */
 struct hr_counts;
 HR_API struct hr_counts *hr_counts_create(void);
 HR_API void hr_counts_destroy(struct hr_counts *counts);

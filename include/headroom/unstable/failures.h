@@ -41,7 +41,7 @@ struct hr_failure_group {
   char *name;          /* name of the system; "": the log has no systems */
   uint32_t nodes;      /* number of nodes as stated in the log, or of nodes that failed if that is more; 0: unknown */
   uint32_t failures;   /* number of failures; 0: the log has intervals only */
-  uint32_t dropped;    /* number of repairs that are ignored because they do not end after their start */
+  uint32_t dropped;    /* number of intervals that are ignored because they do not end after their start */
   uint32_t duplicates; /* number of failures with the same node, start and end as another failure */
   double span_days;    /* from the first failure to the last */
   double top_share;    /* share of the failures on the 5 % of the nodes that fail most; NaN: unknown */
@@ -58,7 +58,8 @@ struct hr_failure_log {
 };
 
 /* Reads a log, plain or compressed. The columns in the header determine the format. Returns HR_BAD_INPUT if the file is
-   malformed. After an error, the log is empty. On success, the caller frees it with hr_failure_log_finish. */
+   malformed or has no rows of failures or intervals. After an error, the log is empty. On success, the caller frees it
+   with hr_failure_log_finish. */
 HR_API enum hr_status hr_failure_log_read(const char *path, struct hr_failure_log *log, struct hr_error *error);
 HR_API void hr_failure_log_finish(struct hr_failure_log *log);
 

@@ -12,9 +12,10 @@
  * repaired for a random time and then works again. Each failure has a class, which determines the delay and the repair.
  * The class is drawn with the shares of the classes as probabilities.
  *
- * From a failure until its detection, the jobs of the unit occupy their GPUs and make no progress, unless the class
- * `corrupts`. No job may start on the unit. When the failure is detected, the jobs are stopped. No draw depends on the
- * policy. In elastic pools nodes are not repaired: a failed node does not return, and another node can be requested.
+ * From a failure until its detection, the jobs on the nodes of the unit occupy their GPUs and make no progress, and no
+ * job may start on these nodes. Exception: if the class `corrupts`, jobs run and start as before. When the failure is
+ * detected, the jobs are stopped. No draw depends on the policy. In elastic pools nodes are not repaired: a failed node
+ * does not return, and another node can be requested.
  */
 
 #include "headroom/cluster.h"
@@ -24,10 +25,11 @@
 extern "C" {
 #endif
 
-/* The clocks by which the time until the next failure of a unit is measured. The columns: enumerator, name in
-   scenarios. */
+/* The clocks by which the time until the next failure of a unit is measured. HR_FAULT_CLOCK_UP runs while the unit
+   works. If the unit is a single node, this clock stops while the node is down for any other reason. The columns:
+   enumerator, name in scenarios. */
 #define HR_FAULT_CLOCK_TABLE(X)                                                                                        \
-  X(HR_FAULT_CLOCK_UP, "up")     /* the time since the unit was last repaired or launched */                           \
+  X(HR_FAULT_CLOCK_UP, "up")     /* the working time since the unit was last repaired or launched */                   \
   X(HR_FAULT_CLOCK_WALL, "wall") /* all time; if the unit is down already, the failure has no effect */                \
   X(HR_FAULT_CLOCK_BUSY, "busy") /* the time in which jobs run on the unit */
 
@@ -70,8 +72,8 @@ struct hr_fault_replay {
 struct hr_fault_process {
   enum hr_tier unit; /* HR_TIER_NODE: each unit is a node; other tiers: each unit is a group of the tier */
   enum hr_fault_clock clock;
-  /* true: all units have just been repaired when the run begins. false: the run begins in the stationary state, in
-     which some units are down and the others have worked for some time */
+  /* true: all units have just been repaired when the run begins. false: the run begins in the stationary state: each
+     unit has worked for some time or, with HR_FAULT_CLOCK_UP, may be down */
   bool fresh;
   struct hr_duration between; /* the time, on the clock, from the repair of a unit to its next failure */
   struct hr_fault_class only; /* the delays of failures if n_classes is 0 */
@@ -79,8 +81,9 @@ struct hr_fault_process {
   uint32_t n_classes; /* 0: no classes, so all failures are like `only` */
   /* if not empty: recorded times that are used instead of `between`, and instead of the repairs of classes */
   struct hr_recorded recorded_between, recorded_repair;
-  /* for single nodes: recorded failures, sorted by node and time; all other members are then unused. NULL: failures are
-     drawn */
+  /* recorded failures of single nodes, sorted by node and time. They are detected at once, and their repairs need no
+     crew. `unit` is then HR_TIER_NODE, `clock` is HR_FAULT_CLOCK_WALL, and all other members except `name` have no
+     effect. NULL: failures are drawn */
   struct hr_fault_replay *replays;
   uint32_t n_replays;
   /* with probability `bad_share`, a unit is bad and fails `bad_factor` times as often */
@@ -138,7 +141,8 @@ static inline bool hr_pool_fails(const struct hr_pool_spec *pool) {
    each process of each pool, sorted by pool, process and class. A process without classes has one account. */
 struct hr_outage_accounting {
   uint64_t failures, jobs_stopped; /* number of failures, and of jobs that they stopped */
-  /* sum over the failures of (microseconds from the failure to the end of the repair) x (nodes of the unit) */
+  /* sum over the failures of (microseconds from the failure to the end of the repair) x (nodes of the unit). If the
+     class `corrupts`, the time begins at the detection */
   hr_amount down_us;
   hr_amount lost_milli_us; /* work that the stopped jobs lost, in milli-GPUs x microseconds */
 };
@@ -164,11 +168,11 @@ HR_API void hr_fault_spec_destroy(struct hr_fault_spec *spec);
 
 /* What happens to the jobs on nodes before their maintenance. The columns: enumerator, name in scenarios. */
 #define HR_DRAIN_TABLE(X)                                                                                              \
-  X(HR_DRAIN_WAIT, "wait")                   /* the maintenance begins when the last job on the nodes has ended */     \
+  X(HR_DRAIN_WAIT, "wait")                   /* the maintenance does not begin before all jobs on the nodes ended */   \
   X(HR_DRAIN_DEADLINE_KILL, "deadline-kill") /* jobs that run when the maintenance begins are stopped */               \
   /* jobs that would be stopped write a checkpoint during the lead time and leave, if they can */                      \
   X(HR_DRAIN_CHECKPOINT_KILL, "checkpoint-kill")                                                                       \
-  /* jobs that would be stopped leave when the lead time begins, and lose no work */                                   \
+  /* all jobs on the nodes are stopped when the lead time begins, and lose no work */                                  \
   X(HR_DRAIN_MIGRATE, "migrate")
 
 enum hr_drain {
@@ -181,8 +185,8 @@ enum hr_drain {
 /*
  * A maintenance window of a pool. The nodes are maintained in groups of consecutive nodes, one group after another. The
  * lead time of a group is the time before its maintenance in which no job starts on its nodes. When the maintenance of
- * a group ends, the lead time of the next group begins. If too many nodes of the pool are down then, the next group
- * waits.
+ * a group ends, the lead time of the next group begins. The next group waits if too many nodes of the pool are not up
+ * at this time (max_unavailable), or if another window of the pool is active.
  */
 struct hr_maintenance {
   char *name;           /* may be NULL */
@@ -191,8 +195,7 @@ struct hr_maintenance {
   int64_t duration_us;  /* of the maintenance of a group */
   int64_t lead_us;      /* lead time of each group */
   uint32_t group_nodes; /* nodes of a group, at least 1 */
-  /* a group is closed only if afterwards at most this number of nodes of the pool are down or in maintenance; HR_NONE:
-     no limit */
+  /* a group is closed only if afterwards at most this number of nodes of the pool are not up; HR_NONE: no limit */
   uint32_t max_unavailable;
   enum hr_drain drain;
 };

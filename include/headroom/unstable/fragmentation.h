@@ -39,12 +39,13 @@ HR_API struct hr_typical_pods *hr_typical_pods_create(struct hr_arena *arena, co
 /* ---- Fragmentation ---- */
 
 /*
- * The fragment of a node for a typical pod is the idle GPU capacity of the node that the pod cannot use:
- *   - If the pod requests no GPU, does not accept the pool, or does not fit because of its CPU or its number of GPUs,
- * the fragment is the idle capacity of all GPUs of the node.
- *   - In all other cases, the fragment is the idle capacity of the GPUs that are too full for the pod. A GPU without
- * MIG is too full if its idle capacity is less than the share that the pod requests. A GPU with MIG is too full if it
- * has no room for a suitable instance. F(node) is the mean fragment over the typical pods, in milli-GPUs.
+ * The fragment of a node for a typical pod is the idle GPU capacity of the node that the pod cannot use. It is the idle
+ * capacity of all GPUs of the node if the pod requests no GPU, does not accept the pool, or does not fit because of its
+ * CPU or its number of GPUs. In all other cases, it is the idle capacity of the GPUs that are too full for the pod. A
+ * GPU without MIG is too full if its idle capacity is less than the share that the pod requests. A GPU with MIG is too
+ * full if it has no room for a suitable instance.
+ *
+ * F(node) is the mean fragment over the typical pods, in milli-GPUs.
  */
 struct hr_fragmentation;
 /* Creates the state for an inventory. The arguments must outlive the result. */

@@ -35,8 +35,8 @@ struct hr_rejections {
   uint64_t by_reason[HR_MAX_REASONS]; /* by enum hr_reason */
 };
 
-/* Counts the jobs that a run rejected. In a streamed run, the result has no rejected jobs; see
-   hr_streamed_rejections. */
+/* Counts the jobs that a run rejected, except those with the reason HR_REASON_WITHDRAWN or HR_REASON_REQUEUES. The
+   result of a streamed run does not list its rejected jobs; use hr_streamed_rejections for such a run. */
 HR_API void hr_rejections_of(const struct hr_result *result, struct hr_rejections *rejections);
 /* Counts the jobs that would be rejected because they can never run on a cluster. Rejections because of quotas are not
    counted. `classes` and `speeds` are as in struct hr_run_config. `usable_nodes`: by pool, the number of nodes that the
@@ -54,8 +54,9 @@ HR_API bool hr_rejections_are_many(const struct hr_rejections *rejections);
    line with the remedy. */
 HR_API void hr_rejections_warn(FILE *out, const struct hr_rejections *rejections, const struct hr_trace *trace,
                                const struct hr_cluster_spec *cluster);
-/* Adds a note for each list of acceptable GPU types in the trace, if no pool has any type of the list. The note
-   suggests a similar type. After a certain number of notes, one note has the number of the other lists. */
+/* Adds notes about the lists of acceptable GPU types in the trace of which no pool has any type: one note for each of
+   the five lists with the most jobs, with a similar type if one exists; and one note with the number of the other
+   lists. Jobs without GPUs are ignored. */
 HR_API enum hr_status hr_gpu_type_notes(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                         struct hr_notes *notes, struct hr_error *error);
 
@@ -216,9 +217,9 @@ HR_API enum hr_status hr_streamed_cost(const struct hr_streamed *streamed, const
                                        const struct hr_result *result, const struct hr_cost_basis *basis,
                                        struct hr_summary *summary, struct hr_error *error);
 HR_API void hr_streamed_summary_finish(struct hr_summary *summary);
-/* Adds notes on jobs that can never run, as hr_run_notes does. */
+/* Adds the notes of hr_run_notes on rejected jobs. */
 HR_API enum hr_status hr_streamed_notes(const struct hr_streamed *streamed, struct hr_notes *notes);
-/* Counts the rejected jobs of a streamed run. */
+/* Counts the rejected jobs of a streamed run, with all reasons. */
 HR_API void hr_streamed_rejections(const struct hr_streamed *streamed, const struct hr_result *result,
                                    struct hr_rejections *rejections);
 

@@ -9,8 +9,8 @@
  *
  * All costs are per node, so the price of a GPU-hour does not depend on the number of nodes. A year has 8,760 hours,
  * and a month has 730. Amounts are doubles in dollars, because factors such as 1 / (1 + rate) have no exact decimal.
- * Operations are in a fixed order and powers are repeated products, so all compilers compute the same bits. Reports
- * round each amount once to micro-dollars and add whole micro-dollars.
+ * Operations are in a fixed order, and powers with whole exponents are repeated products (hr_compound), so that results
+ * do not depend on the compiler. Reports round each amount once to micro-dollars and add whole micro-dollars.
  */
 
 #include "headroom/base.h"
@@ -53,8 +53,8 @@ struct hr_capital {
   double residual_share;    /* value at the end of its life, as a share of the price */
   double maintenance_share; /* costs of maintenance contracts per year, as a share of the price */
   double tax_share;         /* insurance and property tax per year, as a share of the price */
-  /* if the scenario states the price per provisioned kW of a node, or per GPU, instead of per node: this price; 0: not
-     stated */
+  /* prices per provisioned kW of a node and per GPU. Each is 0 unless the scenario states the price in this form
+     instead of per node */
   double usd_per_kw;
   double usd_per_gpu;
   double price_factor_per_year; /* price of the same purchase a year later / price now; 0: hardware_price of `tco` */

@@ -298,8 +298,8 @@ HR_API const char *hr_advice_kind_name(enum hr_advice_kind kind);
 struct hr_scenario;
 struct hr_trace;
 
-/* A change is harmless if the 95th percentile of waits increases by at most the maximum of HR_ADVISE_WAIT_SHARE x its
-   present value and HR_ADVISE_WAIT_S seconds. */
+/* A change is harmless if the 95th percentile of waits increases by at most the maximum of HR_ADVISE_WAIT_SHARE x the
+   present 95th percentile and HR_ADVISE_WAIT_S seconds. */
 #define HR_ADVISE_WAIT_SHARE 0.1
 #define HR_ADVISE_WAIT_S 60
 
@@ -403,9 +403,10 @@ HR_API char *hr_tco_json(const struct hr_tco *tco);
 /* ---- Fill experiments ---------------------------------------------------------------------------------- */
 
 /* Fill experiments measure how much of a cluster each placement rule can allocate, as in Weng et al. ("Beware of
-   Fragmentation", ATC'23). Pods are drawn from a trace with replacement until all drawn pods together request `to`
-   times the GPUs of the cluster. The pods are shuffled and submitted one by one. They never leave; a pod that does not
-   fit fails. For one seed, all rules get the same pods. docs/researcher/fill.md has the details. */
+   Fragmentation", ATC'23). A pod is a job of the trace with all its tasks. Pods are drawn from the trace with
+   replacement until all drawn pods together request `to` times the GPUs of the cluster. The pods are shuffled and
+   submitted one by one. They never leave. If a task of a pod does not fit, the pod fails, and none of its tasks is
+   placed. For one seed, all rules get the same pods. docs/researcher/fill.md has the details. */
 
 /* Limits on the number of seeds and on `to`. */
 #define HR_MAX_FILL_SEEDS 1000
@@ -431,9 +432,10 @@ struct hr_fill_row {
   uint64_t failed;  /* number of pods that have failed so far */
 };
 
-/* Executes all rules and seeds on `n_threads` threads. Results do not depend on the number of threads. Returns
-   HR_BAD_INPUT if a number of the configuration is out of range, if the cluster has no node, if no job requests a GPU,
-   or if jobs require locality. The caller frees `*fill` with hr_fill_destroy. */
+/* Executes all rules and seeds on `n_threads` threads. Results do not depend on the number of threads. The caller frees
+   `*fill` with hr_fill_destroy. Returns HR_BAD_INPUT in these cases: a number of the configuration is out of range; the
+   cluster has no GPU; a node has more than HR_MAX_INVENTORY_GPUS GPUs; no job requests a GPU; the trace has the field
+   `within`; or more than 200 million pods would be needed. */
 struct hr_fill;
 HR_API enum hr_status hr_fill(const struct hr_fill_config *config, struct hr_fill **fill, struct hr_error *error);
 HR_API void hr_fill_destroy(struct hr_fill *fill);

@@ -552,7 +552,8 @@ struct hr_fleet_config {
   bool steps; /* simulate each iteration separately */
 };
 /* Creates a fleet for one run. The caller frees it with hr_fleet_destroy, also after an error. Returns HR_BAD_INPUT if
-   requests and jobs span more than two years, or if requests arrive before the first submit of a trace with dates. */
+   the last request arrives 2^46 microseconds (2.2 years) or more after the first submit or request, or if requests
+   arrive before the first submit of a trace with dates. */
 HR_API enum hr_status hr_fleet_create(const struct hr_fleet_config *config, struct hr_fleet **fleet,
                                       struct hr_error *error);
 HR_API void hr_fleet_destroy(struct hr_fleet *fleet);

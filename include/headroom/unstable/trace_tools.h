@@ -8,10 +8,10 @@
  *
  * Each hr_transform_* function creates a new trace, which borrows nothing; the caller frees it with hr_trace_destroy.
  * On failure `*made` is NULL. Jobs are sorted by submit; jobs of one instant are in the order of their source. Notes
- * are copied. If the submit of a job changes, its deadline and its recorded start change by the same time. Random draws
- * depend only on the seed and on the position of the job in the trace, so the same input has the same result on every
- * machine. Each function returns HR_BAD_INPUT if its parameters are invalid, or if the result has no jobs.
- * docs/reference/traces.md defines what each transformation preserves.
+ * are copied. If the submit of a job changes, its deadline and its recorded start change by the same time (exception:
+ * `keep_running` of struct hr_cut_spec). Random draws depend only on the seed and on the position of the job in the
+ * trace, so the same input has the same result on every machine. Each function returns HR_BAD_INPUT if its parameters
+ * are invalid, or if the result has no jobs. docs/reference/traces.md defines what each transformation preserves.
  */
 
 #include "headroom/base.h"
@@ -34,7 +34,7 @@ struct hr_name_list {
   size_t count;
 };
 /* The jobs to select, by submit time, tenant, user and GPU type. A job must match all criteria. An empty list matches
-   all jobs. Submit times are unchanged. */
+   all jobs. Submit times are unchanged, except with `keep_running`. */
 struct hr_cut_spec {
   int64_t from_us, to_us; /* the window [from_us, to_us) in which jobs are submitted, relative to the first submit */
   struct hr_name_list tenants, users;
@@ -43,13 +43,13 @@ struct hr_cut_spec {
   uint32_t max_jobs; /* maximum number of jobs; later jobs are omitted. 0: no limit */
   /* Also selects jobs that were submitted before the window and ran at its beginning, according to their recorded
      starts. The trace must have recorded starts. Such a job is submitted at the beginning of the window with its
-     remaining work. Its limit and its estimate are reduced by the time that it has run. Its fail_at_ppm becomes
-     unknown. */
+     remaining work; this time is also its recorded start. Its limit and its estimate are reduced by the time that it
+     has run. Its fail_at_ppm becomes unknown. Its deadline is unchanged or, if it is before the window, unknown. */
   bool keep_running;
 };
 /* Sets the defaults: all jobs are selected. */
 HR_API void hr_cut_spec_init(struct hr_cut_spec *spec);
-/* Creates a trace of the selected jobs. */
+/* Creates a trace of the selected jobs. Returns HR_BAD_INPUT also if no job of the trace has a name of a list. */
 HR_API enum hr_status hr_transform_cut(const struct hr_trace *trace, const struct hr_cut_spec *spec,
                                        struct hr_trace **made, struct hr_error *error);
 /* Parses a time into `*us`, microseconds from the first submit of the trace. "36h", "2d", "90" (seconds) and "1d12h"
@@ -128,8 +128,8 @@ struct hr_tenant_merge {
 /* The parameters of merging. */
 struct hr_merge_spec {
   enum hr_align align;
-  /* [n_traces]: distinct labels of the traces. The label of the trace and `/` are put before each id as a prefix. NULL:
-     no prefixes; the ids of all traces must then be distinct */
+  /* [n_traces]: distinct labels of the traces, without `/`. Each id gets the label of its trace and `/` as a prefix.
+     NULL: no prefixes; the ids of all traces must then be distinct */
   const char *const *labels;
   bool renames_tenants;                  /* the prefixes are also put before the names of tenants and users */
   const struct hr_tenant_merge *tenants; /* [n_tenants]: tenants to merge; their names include the prefixes */

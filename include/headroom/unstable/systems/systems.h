@@ -42,7 +42,7 @@ struct hr_systems {
 struct hr_kai_resource {
   double quota;             /* -1: unlimited */
   double limit;             /* -1: no limit */
-  double over_quota_weight; /* weight in the division of what exceeds all quotas */
+  double over_quota_weight; /* weight in the division of the capacity beyond all quotas */
 };
 
 /* A queue. */
@@ -67,7 +67,7 @@ struct hr_kai_priority_class {
 #define HR_KAI_STRATEGY_TABLE(X)                                                                                       \
   X(HR_KAI_BINPACK, "binpack") /* nodes with little free capacity first */                                             \
   X(HR_KAI_SPREAD, "spread")   /* nodes with much free capacity first */
-/* The queue with the minimum run time that applies if a queue reclaims from another queue. */
+/* The queue that determines the minimum run time (reclaim_min_runtime_us) if a queue reclaims from another queue. */
 #define HR_KAI_RECLAIM_METHOD_TABLE(X)                                                                                 \
   /* the ancestor of the victim's queue directly below the lowest common ancestor of both queues */                    \
   X(HR_KAI_RECLAIM_LCA, "lca")                                                                                         \
@@ -83,7 +83,7 @@ enum hr_kai_reclaim_method { HR_KAI_RECLAIM_METHOD_TABLE(HR_KAI_NAME) };
 enum hr_kai_window { HR_KAI_WINDOW_TABLE(HR_KAI_NAME) };
 #undef HR_KAI_NAME
 
-/* Time-based fair share: past usage of a queue reduces its share of what exceeds the quotas. */
+/* Time-based fair share: past usage of a queue reduces its share of the capacity beyond the quotas. */
 struct hr_kai_usage {
   bool enabled;
   enum hr_kai_window window;
