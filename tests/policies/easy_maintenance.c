@@ -51,7 +51,7 @@ static int size_of(const struct naive *naive, int pool) {
 }
 
 /* Returns the number of the window of a node that contains the second `at`, and sets `*end` to the end of this window.
-   Returns -1 if there is none. `lead`: the lead time is part of the window. */
+   Returns -1 if no window contains it. `lead`: the lead time is part of the window. */
 static int window_at(const struct naive *naive, int pool, int node, int64_t at, bool lead, int64_t *end) {
   const struct hr_pool_spec *spec = &naive->world->pools[pool];
   for (uint32_t w = 0; w < spec->n_maintenance; w++) {

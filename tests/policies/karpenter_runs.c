@@ -66,7 +66,7 @@ static struct hr_node_pool *add_node_pool(struct world *world, uint32_t first, u
   return &world->node_pools[i];
 }
 
-/* Adds a node pool of the first pool, whose nodes are removed only because of drift. */
+/* Adds a node pool of the first pool. Its nodes are removed only because of drift. */
 static struct hr_node_pool *add_drifting(struct world *world, int64_t *drifts_us, uint32_t n_drifts) {
   struct hr_node_pool *pool = add_node_pool(world, 0, 1);
   pool->consolidation = HR_CONSOLIDATION_NEVER;

@@ -83,7 +83,7 @@ static bool naive_fits(const struct world_node *node, const bool *kept) {
 }
 
 /* Returns the most important pod of lower priority that was not visited: the pod with the highest priority; of these,
-   the pod that started first. HR_NONE: there is none. */
+   the pod that started first. HR_NONE: no such pod. */
 static uint32_t naive_next(const struct world_node *node, const bool *visited) {
   uint32_t best = HR_NONE;
   for (uint32_t k = 0; k < node->n_pods; k++) {

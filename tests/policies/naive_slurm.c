@@ -346,8 +346,8 @@ static bool gets_reservation(struct pass *pass, const struct hr__slurm_queued *j
   return true;
 }
 
-/* Returns whether so many jobs of the same user, partition or association before job `i` were tested that job `i` must
-   not be tested. */
+/* Returns whether the number of tested jobs before job `i`, of the same user, partition or association, has reached a
+   limit. */
 static bool is_over_limit(const struct pass *pass, const struct hr__slurm_queued *queue,
                           const struct hr__slurm_planned *planned, uint32_t i) {
   for (unsigned s = 0; s < HR__SLURM_N_SCOPES; s++) {

@@ -135,8 +135,8 @@ static void end(struct naive *naive, uint32_t job) {
   naive->readers[node][set]--;
 }
 
-/* Returns held jobs to the queue: jobs that fit near their data, jobs for which no node is near anymore, and jobs whose
-   maximum wait is over. */
+/* Returns held jobs to the queue: jobs that fit near their data, jobs for which no node is near anymore, and jobs after
+   their maximum wait. */
 static void release(struct naive *naive) {
   bool returns[JOBS] = {false};
   for (uint32_t job = 0; job < naive->world->n_jobs; job++)

@@ -369,9 +369,9 @@ static double availability_of(const struct hr_result *result, const struct world
   return 1 - (double)result->pools[0].down_us / ((double)result->end_us * world->pool.nodes);
 }
 
-/* Four layers of failures, whose units are single nodes or islands (half a node). No layer of a node fails while
-   another layer of this node is down, so the availability is 1 / (1 + the sum of repair / between over all units of a
-   node). The expected number of failures is the time in operation times the sum of 1 / between. */
+/* Four layers of failures. Units are single nodes or islands (half a node). No layer of a node fails while another
+   layer of this node is down, so the availability is 1 / (1 + the sum of repair / between over all units of a node).
+   The expected number of failures is the time in operation times the sum of 1 / between. */
 static void narrow_layers_exclude_each_other(void) {
   struct world world;
   world_init(&world, 200, 8, 1);
@@ -577,7 +577,7 @@ static void random_worlds_keep_the_invariants(void) {
   CU_ASSERT(stopped > 500);
 }
 
-/* A process whose first failure is after the end of the run does not change the run. */
+/* A failure process does not change a run that ends before the first failure. */
 static void without_failures_nothing_changes(void) {
   uint64_t digests[2];
   for (uint32_t with = 0; with < 2; with++) {

@@ -342,7 +342,7 @@ static void spill_to_service(void) {
   open_chain(&chain, 1, false);
   for (uint32_t i = 0; i < 2; i++) hr__service_add(&chain.run[i], 0);
   CU_ASSERT_EQUAL(hr__service_next_us(&chain.run[1]), 335);
-  hr__service_advance(&chain.run[1], HR_NEVER_US); /* this also advances the service whose requests spill over */
+  hr__service_advance(&chain.run[1], HR_NEVER_US); /* this also advances the first service */
   CU_ASSERT_FALSE(hr__service_expects(&chain.run[1]));
   close_chain(&chain);
   CU_ASSERT_EQUAL(chain.result[0].state[4], HR_REQUEST_SPILLED);

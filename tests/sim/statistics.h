@@ -24,7 +24,7 @@ static inline int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Compares a sample with the continuous distribution whose distribution function is `cdf`. Sorts the sample. */
+/* Compares a sample with the continuous distribution function `cdf`. Sorts the sample. */
 static inline void expect_distributed(const char *what, double *sample, size_t n,
                                       double (*cdf)(const void *self, double x), const void *self) {
   qsort(sample, n, sizeof *sample, by_value);
