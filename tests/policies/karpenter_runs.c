@@ -512,9 +512,8 @@ static void drifted_nodes_are_replaced_at_any_price(void) {
     pool->n_drifts = (uint32_t)drifts;
     add_job(&world, 0, 600 * S, 1);
     struct hr_result *result = run(&world);
-    /* the expensive node runs the job from 540 s on. At 550 s the pass finds that a cheap node would suffice. It is
-       requested at 565 s, and the job starts again on it at 605 s
- */
+    /* The expensive node runs the job from 540 s on. The pass at 540 s finds that a cheap node would suffice. It is
+       requested at 555 s, and the job starts again on it at 595 s. */
     CU_ASSERT_EQUAL(result->pools[1].launches, (uint64_t)drifts);
     CU_ASSERT_EQUAL(result->ended_us[0], (drifts ? 595 + 600 : 641) * S);
     hr_result_destroy(result);

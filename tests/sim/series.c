@@ -45,8 +45,7 @@ static struct hr_series *draw(struct hr__stream *random, struct plain *plain) {
 
 /* Returns whether two conditions are met. The integral between any two times equals the difference of the integrals
    from the first stamp to these times. Cursors do not change the integrals, even if a cursor was first used with
-   another series.
- */
+   another series. */
 static bool integrals_agree(const struct hr_series *series, struct hr_series_cursor *cursor,
                             struct hr__stream *random) {
   bool fits = true;
