@@ -132,8 +132,8 @@ static struct hr_result *run(struct world *world) {
 
 /* Two jobs within a second are one batch, and get one node: the cheapest node on which both fit. The third job needs a
    node of 8 GPUs. The last job takes 3 nodes of 4 GPUs, which cost less than 2 nodes of 8. A pass searches for empty
-   nodes every 10 s. Empty nodes are removed 15 s after the pass that finds them, and passes begin again 10 s after this
-   removal. */
+   nodes every 10 s. Empty nodes are removed 15 s after the pass that finds them. A pass follows immediately after this
+   removal, and then one every 10 s. */
 static void nodes_are_the_cheapest_ones(void) {
   struct world world;
   init(&world);
@@ -546,7 +546,7 @@ static void spot_nodes_are_replaced_by_spot_nodes(void) {
   }
 }
 
-/* Two spot nodes are replaced by one without this minimum. */
+/* Two spot nodes are replaced by one. The minimum of 15 pools does not apply to this case. */
 static void several_spot_nodes_become_one(void) {
   for (int is_allowed = 0; is_allowed <= 1; is_allowed++) {
     struct world world;
